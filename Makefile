@@ -5,7 +5,7 @@ EXTRAS ?= site,runner,mcp,parquet,dev
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install packages up test coverage lint redteam bench bench-site format lock clean
+.PHONY: help install packages up test coverage lint redteam bench bench-site bench-chaos bench-doors format lock clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -17,13 +17,13 @@ $(STAMP): pyproject.toml requirements.lock scripts/environment
 	@touch $(STAMP)
 
 packages:
-	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers ninja
+	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers
 
 up: packages $(STAMP) ## everything running on this machine, with a demo; the address is printed last
 	@$(BIN)/python manage.py up $(ARGS)
 
 test: $(STAMP) ## set-up and tests, on SQLite and on PostgreSQL; ALL=1: also more cases of the same kind
-	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers ninja chromium initdb
+	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers chromium initdb
 	@if [ -n "$(TESTS)" ]; then $(BIN)/pytest $(TESTS); else scripts/test; fi
 
 coverage: $(STAMP) ## which lines the tests run that start no other process; TESTS="..." for some
@@ -37,14 +37,14 @@ lint: $(STAMP) ## ruff, mypy, the import contracts, the templates
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/djlint --lint --quiet templates
+	$(BIN)/djlint --lint --quiet templates runs_app/features
 
 redteam: $(STAMP) ## every hostile and honest kernel, and what stopped it; ARGS="--device cuda" on a GPU
-	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers ninja
+	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers
 	$(BIN)/python -m tests.adversarial.redteam $(ARGS)
 
 bench: $(STAMP) ## the figures of docs/benchmarks.md that this machine can measure
-	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers ninja
+	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers
 	$(BIN)/python -m tests.bench.shipped --device cpu
 	$(BIN)/python -m tests.bench.repeat --task softmax --kernel tasks_app/catalog/softmax/kernels/good.cpp \
 	    --workload cpu_n64_c1024 --workload cpu_n16_c16384
@@ -56,6 +56,13 @@ bench-site: $(STAMP) ## pages, watchers and ingest of a site with a million eval
 	$(BIN)/python -m tests.bench.scale $(ARGS)
 	@PYTHON="$(PYTHON)" scripts/system-packages initdb
 	scripts/with-postgres $(BIN)/python -m tests.bench.scale $(ARGS)
+
+bench-chaos: $(STAMP) ## kill processes of every kind while a site works, and count what comes of it
+	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers
+	$(BIN)/python -m tests.bench.chaos $(ARGS)
+
+bench-doors: $(STAMP) ## how late jobs and events arrive over Redis and over HTTPS
+	$(BIN)/python -m tests.bench.doors $(ARGS)
 
 format: $(STAMP) ## rewrite the code as `make lint` wants it
 	$(BIN)/ruff check --fix .

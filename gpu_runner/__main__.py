@@ -8,16 +8,20 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from gpu_runner.daemon import config as daemon
+from gpu_runner.daemon.work import work
+from gpu_runner.data.baselines import BaselineRequest
 from gpu_runner.data.codec import DataError, encode
 from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import find_task
+from gpu_runner.data.formats.kernelbench import has_own_shape_alone
 from gpu_runner.data.formats.text import decoded
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
 from gpu_runner.data.soundness import MUTANT_SEEDS
+from gpu_runner.data.static import gpu_reason, usual_kind
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
 from gpu_runner.supervisor.baseline_job import measure_baselines
@@ -28,6 +32,7 @@ from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_fo
 from gpu_runner.supervisor.host.jail import JailError
 from gpu_runner.supervisor.host.killed import KilledFromOutside
 from gpu_runner.supervisor.oracle.client import OracleError
+from gpu_runner.supervisor.oracle.varied import vary
 from gpu_runner.supervisor.report import describe
 from gpu_runner.supervisor.runner.faults import RunnerUnfit
 from gpu_runner.supervisor.soundness.brief_report import brief, one_entry_a_line
@@ -38,14 +43,17 @@ _JUDGE = (
     "runners hold no keys"
 )
 EXIT_CORRECT, EXIT_OTHER_VERDICT, EXIT_MISUSE = 0, 1, 2
+_FAULTS = (DataError, DeviceError, OSError, OracleError, JailError, KilledFromOutside, RunnerUnfit)
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; returns the exit status (see `--help`)."""
     options = _parser().parse_args(arguments)
     try:
+        _check_out(getattr(options, "json", None))
         return int(options.run(options))
-    except (DataError, DeviceError, OSError) as error:
+    except _FAULTS as error:
         for line in str(error).splitlines():
             print(f"gpu_runner: {line}", file=sys.stderr)
         return EXIT_MISUSE
@@ -60,79 +68,101 @@ def _one_or_more(text: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m gpu_runner", description=__doc__)
     commands = parser.add_subparsers(required=True)
+    for add in (_add_evaluate, _add_doctor, _add_filter, _add_vary, _add_baselines):
+        add(commands)
+    serve = commands.add_parser("work", help="take jobs from a site, or from a folder")
+    daemon.add_arguments(serve)
+    serve.set_defaults(run=_work)
+    return parser
+
+
+def _shared(*names: str) -> list[argparse.ArgumentParser]:
+    """Options of these names, which several commands have."""
+    shared = argparse.ArgumentParser(add_help=False)
+    kinds, directions = [v.value for v in DeviceKind], [v.value for v in Direction]
+    known: dict[str, dict[str, Any]] = {
+        "task": {"required": True, "help": "name of a built-in task, or its folder"},
+        "device": {"choices": kinds, "default": "cpu"},
+        "index": {"type": int, "default": 0, "help": "which CUDA device"},
+        "direction": {"choices": directions, "default": "forward"},
+        "json": {"type": Path, "metavar": "OUT", "help": "write the whole answer there"},
+        "cache": {"type": Path, "default": default_cache_folder()},
+        "allow-unjailed": {"action": "store_true", "help": "run even without a jail"},
+    }
+    for name in names:
+        shared.add_argument(f"--{name}", **known[name])
+    return [shared]
+
+
+def _add_evaluate(commands: _Commands) -> None:
     one = commands.add_parser(
         "evaluate",
         help="evaluate one kernel, with no site and no Redis",
         description="Exit 0 if the verdict is CORRECT (or COMPILED in mode compile), 1 for any"
         " other verdict of the kernel, 2 for misuse or a broken host.",
+        parents=_shared("task", "index", "direction", "json", "cache", "allow-unjailed"),
     )
-    one.add_argument("--task", required=True, help="name of a built-in task, or its folder")
     one.add_argument("--kernel", required=True, type=Path, help="source file, .cu, .cpp or .py")
     one.add_argument(
         "--device",
         choices=[kind.value for kind in DeviceKind],
-        help="default: by the file's suffix",
+        help="default: by the file's suffix, and by what a Python module imports",
     )
-    one.add_argument("--index", type=int, default=0, help="which CUDA device")
-    one.add_argument("--direction", choices=[v.value for v in Direction], default="forward")
     one.add_argument(
         "--mode", choices=[mode.value for mode in Mode], default="quick", help="default: quick"
     )
-    one.add_argument("--json", type=Path, metavar="OUT", help="write the whole result there")
-    one.add_argument("--cache", type=Path, default=default_cache_folder())
-    one.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     one.set_defaults(run=_evaluate)
-    _add_doctor(commands)
-    _add_filter(commands)
-    _add_baselines(commands)
-    work = commands.add_parser("work", help="take jobs from a site's queue, or from a folder")
-    daemon.add_arguments(work)
-    work.set_defaults(run=_work)
-    return parser
 
 
-def _add_filter(commands: Any) -> None:
+def _add_filter(commands: _Commands) -> None:
     sound = commands.add_parser(
         "filter",
         help="is a task sound? its filters, and wrong kernels made from its reference",
         description="Exit 0 if no filter flags the task and each wrong kernel fails, 1 if not, 2"
         " for misuse or a broken task.",
+        parents=_shared("task", "device", "index", "json", "allow-unjailed"),
     )
-    sound.add_argument("--task", required=True, help="name of a built-in task, or its folder")
-    sound.add_argument("--device", choices=[v.value for v in DeviceKind], default="cpu")
-    sound.add_argument("--index", type=int, default=0, help="which CUDA device")
     sound.add_argument(
         "--seeds", type=_one_or_more, default=MUTANT_SEEDS, help="calls of each workload"
     )
-    sound.add_argument("--json", type=Path, metavar="OUT", help="write the report there")
     sound.add_argument(
         "--brief",
         action="store_true",
         help="with --json: count what is as it should be, as the reports that come with kbench do",
     )
-    sound.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     sound.set_defaults(run=_filter)
 
 
-def _add_baselines(commands: Any) -> None:
+def _add_vary(commands: _Commands) -> None:
+    varied = commands.add_parser(
+        "vary",
+        help="give a KernelBench file workloads of other sizes",
+        description="Runs the file with other sizes, in a jail and without elements, and writes the"
+        " task with all workloads that its model takes: `filter` and `load_tasks` read it."
+        " Exit 0 if there are some, 1 if not, 2 for a broken file.",
+        parents=_shared("json", "allow-unjailed"),
+    )
+    varied.add_argument("--task", required=True, help="the file")
+    varied.set_defaults(run=_vary, device="cpu", index=0)
+
+
+def _add_baselines(commands: _Commands) -> None:
     apart = commands.add_parser(
         "baselines",
         help="measure a task's baselines, compiled ones too, and remember them",
         description="`evaluate --mode ranked` measures only what is quick, and compares with what"
         " is remembered. Exit 0 if every baseline was measured, 1 if not, 2 for a broken task.",
+        parents=_shared("task", "device", "index", "direction", "cache", "allow-unjailed"),
     )
-    apart.add_argument("--task", required=True, help="name of a built-in task, or its folder")
-    apart.add_argument("--device", choices=[v.value for v in DeviceKind], default="cpu")
-    apart.add_argument("--index", type=int, default=0, help="which CUDA device")
-    apart.add_argument("--direction", choices=[v.value for v in Direction], default="forward")
-    apart.add_argument("--cache", type=Path, default=default_cache_folder())
-    apart.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     apart.set_defaults(run=_baselines)
 
 
-def _add_doctor(commands: Any) -> None:
-    look = commands.add_parser("doctor", help="say what this host can do, and what is missing")
-    look.add_argument("--json", type=Path, metavar="OUT")
+def _add_doctor(commands: _Commands) -> None:
+    look = commands.add_parser(
+        "doctor",
+        help="say what this host can do, and what is missing",
+        parents=_shared("index", "json", "cache"),
+    )
     look.add_argument(
         "--calibrate",
         action="store_true",
@@ -143,31 +173,35 @@ def _add_doctor(commands: Any) -> None:
         choices=[kind.value for kind in DeviceKind],
         help="of --calibrate; default: every device of this host",
     )
-    look.add_argument("--index", type=int, default=0, help="which CUDA device")
-    look.add_argument("--cache", type=Path, default=default_cache_folder())
     look.set_defaults(run=_doctor)
 
 
+def _config(options: argparse.Namespace, kind: DeviceKind, device: str = "") -> SupervisorConfig:
+    return SupervisorConfig(
+        kind=kind,
+        index=options.index,
+        device=device or device_slug(kind, options.index),
+        cache_folder=getattr(options, "cache", default_cache_folder()),
+        allow_unjailed=options.allow_unjailed,
+    )
+
+
 def _evaluate(options: argparse.Namespace) -> int:
-    _check_out(options.json)
     if not options.kernel.is_file():
         raise DataError("kernel", f"there is no file {str(options.kernel)!r}")
     logging.disable()  # the result itself says what went wrong
     task = find_task(options.task)
-    kind = DeviceKind(options.device) if options.device else _kind_of(options.kernel)
+    kind = DeviceKind(options.device) if options.device else _kind_of(options)
     request = _request(task, options, kind)
-    config = SupervisorConfig(
-        kind=kind,
-        index=options.index,
-        device=request.device,
-        cache_folder=options.cache,
-        allow_unjailed=options.allow_unjailed,
-    )
-    result = evaluate(request, config)
+    result = evaluate(request, _config(options, kind, request.device))
     print(describe(result))
-    if options.json:
-        options.json.write_text(json.dumps(encode(result), indent=1) + "\n")
+    _write(options.json, encode(result))
     return _exit_status(result)
+
+
+def _write(out: Path | None, document: object) -> None:
+    if out is not None:
+        out.write_text(json.dumps(document, indent=1) + "\n")
 
 
 def _check_out(out: Path | None) -> None:
@@ -180,13 +214,24 @@ def _check_out(out: Path | None) -> None:
         raise DataError("json", f"{str(out)!r} is a folder; name a file")
 
 
-def _kind_of(kernel: Path) -> DeviceKind:
-    """The kind of device that the file is for; a CPU where it may be for any."""
+def _kind_of(options: argparse.Namespace) -> DeviceKind:
+    """The kind of device that the file is for; a module that needs a GPU wants one of this host."""
+    kernel: Path = options.kernel
     languages = {language.suffix: language for language in Language}
     if kernel.suffix not in languages:
         known = ", ".join(sorted(languages))
         raise DataError("kernel", f"{kernel.name!r} is no kernel's source: use one of {known}")
-    return languages[kernel.suffix].device_kinds[-1]
+    language, source = languages[kernel.suffix], kernel.read_text(errors="replace")
+    kind = usual_kind(language, source)
+    is_run = Mode(options.mode) is not Mode.COMPILE
+    if language is Language.PYTHON and is_run and _lacks_device(kind):
+        reason = f"{kernel.name} is for a GPU: it {gpu_reason(source)}. This host has none."
+        raise DataError("device", f"{reason} Use --device cpu to run it on the CPU all the same")
+    return kind
+
+
+def _lacks_device(kind: DeviceKind) -> bool:
+    return kind is DeviceKind.CUDA and not cuda_devices()
 
 
 def _request(task: Task, options: argparse.Namespace, kind: DeviceKind) -> EvaluationRequest:
@@ -196,12 +241,13 @@ def _request(task: Task, options: argparse.Namespace, kind: DeviceKind) -> Evalu
     direction = Direction(options.direction)
     is_module = options.kernel.suffix == Language.PYTHON.suffix
     language = Language.PYTHON if is_module else kind.language
+    needs_none = Mode(options.mode) is Mode.COMPILE and _lacks_device(kind)
     return EvaluationRequest(
         evaluation_id="local",
         task=task,
         solution=Solution(source=source, language=language, direction=direction),
         mode=Mode(options.mode),
-        device=device_slug(kind, options.index),
+        device=kind.value if needs_none else device_slug(kind, options.index),
     )
 
 
@@ -212,42 +258,38 @@ def _exit_status(result: EvaluationResult) -> int:
 
 
 def _filter(options: argparse.Namespace) -> int:
-    _check_out(options.json)
-    kind = DeviceKind(options.device)
-    config = SupervisorConfig(
-        kind=kind,
-        index=options.index,
-        device=device_slug(kind, options.index),
-        allow_unjailed=options.allow_unjailed,
-    )
-    try:
-        report = survey(find_task(options.task), config, seeds=options.seeds)
-    except (OracleError, JailError, KilledFromOutside) as error:
-        print(f"gpu_runner: {error}", file=sys.stderr)
-        return EXIT_MISUSE
+    config = _config(options, DeviceKind(options.device))
+    report = survey(find_task(options.task), config, seeds=options.seeds)
     print(describe_soundness(report))
     print(_JUDGE)
-    if options.json:
-        whole = json.dumps(report, indent=1) + "\n"
-        options.json.write_text(one_entry_a_line(brief(report)) if options.brief else whole)
+    if options.brief and options.json:
+        options.json.write_text(one_entry_a_line(brief(report)))
+    else:
+        _write(options.json, report)
     return EXIT_CORRECT if report["passed"] else EXIT_OTHER_VERDICT
 
 
+def _vary(options: argparse.Namespace) -> int:
+    task = find_task(options.task)
+    if not has_own_shape_alone(task):
+        raise DataError("task", "is no KernelBench file with its own shape alone")
+    found = vary(task, _config(options, DeviceKind.CPU))
+    for workload in found.task.workloads:
+        sizes = ", ".join(f"{name}={size}" for name, size in workload.parameters.items())
+        print(f"  {workload.name:<10} {'+'.join(workload.devices):<9} {sizes}")
+    _write(options.json, encode(found.task))
+    if found.remark:
+        print(found.remark)
+    return EXIT_OTHER_VERDICT if found.remark else EXIT_CORRECT
+
+
 def _baselines(options: argparse.Namespace) -> int:
-    kind = DeviceKind(options.device)
-    config = SupervisorConfig(
-        kind=kind,
-        index=options.index,
-        device=device_slug(kind, options.index),
-        cache_folder=options.cache,
-        allow_unjailed=options.allow_unjailed,
-    )
+    config = _config(options, DeviceKind(options.device))
     task, direction = find_task(options.task), Direction(options.direction)
-    try:
-        report = measure_baselines(task, direction, config, lambda text: None)
-    except (OracleError, JailError, RunnerUnfit) as error:
-        print(f"gpu_runner: {error}", file=sys.stderr)
-        return EXIT_MISUSE
+    request = BaselineRequest(
+        measurement_id="", task=task, direction=direction, device=config.device
+    )
+    report = measure_baselines(request, config, lambda text: None)
     for workload, found in report.baselines.items():
         times = ", ".join(f"{name} {duration(each.time_ns)}" for name, each in found.items())
         print(f"  {workload:<28} {times}")
@@ -257,13 +299,11 @@ def _baselines(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    _check_out(options.json)
     if options.calibrate:
         return _calibrate(options)
     text, fit, facts = doctor(options.cache)
     print(text)
-    if options.json:
-        options.json.write_text(json.dumps(facts, indent=1) + "\n")
+    _write(options.json, facts)
     return EXIT_CORRECT if fit else EXIT_MISUSE
 
 
@@ -279,21 +319,12 @@ def _calibrate(options: argparse.Namespace) -> int:
         text, found = measure_peaks(config)
         print(text)
         facts.append(found)
-    if options.json:
-        options.json.write_text(json.dumps(facts, indent=1) + "\n")
+    _write(options.json, facts)
     return EXIT_CORRECT
 
 
 def _work(options: argparse.Namespace) -> int:
-    # Imported here: evaluate and doctor need neither redis nor rq.
-    config = daemon.from_arguments(options, os.environ)
-    if options.spool is not None:
-        from gpu_runner.daemon.offline import work_spool
-
-        return work_spool(options.spool, config)
-    from gpu_runner.daemon.work import work
-
-    return work(config)
+    return work(daemon.from_arguments(options, os.environ))
 
 
 if __name__ == "__main__":

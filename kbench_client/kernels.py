@@ -70,7 +70,7 @@ def directives(source: str, name: str = "source") -> dict[str, str]:
 
 def payload(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     """The body of a submission: what is given comes before what the source says."""
-    wanted: dict[str, Any] = {**kernel.directives, "language": kernel.language}
+    wanted: dict[str, object] = {**kernel.directives, "language": kernel.language}
     wanted |= {name: value for name, value in given.items() if value not in (None, "", False)}
     if not wanted.get("task"):
         raise Stop(

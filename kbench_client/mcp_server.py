@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Coroutine
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 import anyio.to_thread
@@ -15,20 +16,88 @@ from kbench_client import version
 from kbench_client.commands.reading import BOARD
 from kbench_client.commands.submitting import TIMEOUT_S
 from kbench_client.commands.tasks import DOCUMENT, folder_of
+from kbench_client.comparison import comparison
+from kbench_client.details import details, summary
 from kbench_client.exits import Exit, Stop
-from kbench_client.kernels import Kernel, directives, payload
-from kbench_client.mcp_challenges import ChallengeTools
-from kbench_client.results import (
-    comparison,
-    newest,
-    standing_line,
-    verdict_line,
-    workload_table,
-)
+from kbench_client.kernels import LANGUAGES, Kernel, directives, payload
+from kbench_client.results import newest
 from kbench_client.site import Site
 
 Document = dict[str, Any]
-Tool = Callable[..., Any]
+Tool = Callable[..., object]
+
+_ENTRY = Field(description="an entry's id; your own if left out")
+
+
+class ChallengeTools:
+    """What an agent may do in challenges; words and limits are those of the API."""
+
+    def __init__(self, site: Site) -> None:
+        """Ask this site; its token is the entry's from `enter_challenge` to `finish_entry`."""
+        self._site = site
+        self._token = site.account.token
+        self._entry = ""
+
+    def list_challenges(self) -> list[Document]:
+        """All challenges: name, tasks, device, whether one can enter, and each entry's budget."""
+        return self._site.challenges()
+
+    def get_challenge(self, challenge: str) -> Document:
+        """A challenge, and what came of each agent and setting, the best first."""
+        return self._site.challenge(challenge)
+
+    def list_entries(self, challenge: str) -> list[Document]:
+        """A challenge's entries, the newest first, each as `entry` tells it."""
+        return self._site.entries(challenge)
+
+    def enter_challenge(
+        self,
+        challenge: str,
+        agent: Annotated[str, Field(description="your name on pages")] = "",
+        setting: Annotated[str, Field(description="tells settings of one agent apart")] = "",
+        model: Annotated[str, Field(description="your language model")] = "",
+    ) -> Document:
+        """Begin an entry: its time runs from now. Until finish_entry each submit is one
+        of its submissions, and uses its budget. Its token is told only here; keep it to go on
+        after a restart."""
+        given = {"agent": agent, "setting": setting, "model": model}
+        entry = self._site.enter(challenge, given)
+        self._entry = entry["id"]
+        self._site.use(entry["token"])
+        return entry
+
+    def entry(self, entry: Annotated[str, _ENTRY] = "") -> Document:
+        """What an entry has left (evaluations on each task, seconds, US dollars), and its best
+        so far; after its end how its kernels were ranked."""
+        return self._site.entry(entry or self._own())
+
+    def report_entry(
+        self,
+        usd: Annotated[float | None, Field(description="US dollars in all so far")] = None,
+        tokens: Annotated[int | None, Field(description="tokens in all so far")] = None,
+        transcript: Annotated[str | None, Field(description="what you did, at most 2 MiB")] = None,
+        entry: Annotated[str, _ENTRY] = "",
+    ) -> Document:
+        """Report what your entry has spent. Totals cannot fall; what is left out stays."""
+        given = {"usd": usd, "tokens": tokens, "transcript": transcript}
+        spent = {name: value for name, value in given.items() if value is not None}
+        if not spent:
+            raise Stop(Exit.MISUSE, "give usd, tokens or transcript", "usd")
+        return self._site.report(entry or self._own(), spent)
+
+    def finish_entry(self, entry: Annotated[str, _ENTRY] = "") -> Document:
+        """End your entry: it takes no more submissions, and its best correct kernels are ranked."""
+        ended = self._site.finish(entry or self._own())
+        if ended["id"] == self._entry:
+            self._site.use(self._token)
+        return ended
+
+    def _own(self) -> str:
+        found = self._entry or str(self._site.about().get("entry") or "")
+        if not found:
+            raise Stop(Exit.MISUSE, "you are in no challenge here; give an entry's id", "entry")
+        return found
+
 
 _ABOUT = """Measure compute kernels on a kbench site: get_task, write a kernel, submit it with the
 mode test, wait, repair what the reason says, then submit it with the mode ranked. What you submit
@@ -46,18 +115,35 @@ class Tools:
 
     def list_tasks(
         self, q: str = "", scenario: str = "", difficulty: str = "", tag: str = "", abi: str = ""
-    ) -> list[Document]:
-        """All tasks that fit: name, title, abi, dtype, directions, difficulty, tags."""
+    ) -> list[str]:
+        """All tasks that fit, a line each: its name, ABI, dtype, directions, difficulty."""
         filters = {
             "q": q, "scenario": scenario, "difficulty": difficulty, "tag": tag, "abi": abi,
         }  # fmt: skip
-        return self.site.tasks(**{name: text for name, text in filters.items() if text})
+        found = self.site.tasks(**{name: text for name, text in filters.items() if text})
+        return [
+            f"{t['name']}: {t['abi']} {t['dtype']} {'+'.join(t['directions'])}"
+            f" {t['difficulty']}".rstrip()
+            for t in found
+        ]
 
-    def get_task(self, task: str) -> dict[str, str]:
+    def get_task(
+        self,
+        task: str,
+        language: Annotated[str, Field(description="cpp or cuda: kernels in this alone")] = "cpp",
+        others: Annotated[bool, Field(description="also other kernels that come with it")] = False,
+    ) -> dict[str, str]:
         """A task's files: README.md says what to write, reference.py what is right, and kernel.*
         is a right and slow kernel to begin with."""
         files = folder_of(self.site.task(task))
-        return {name: text for name, text in files.items() if name != DOCUMENT}
+        foreign = [each for each, known in LANGUAGES.items() if known not in (language, "python")]
+        return {
+            name: text
+            for name, text in files.items()
+            if name != DOCUMENT
+            and PurePosixPath(name).suffix not in foreign
+            and (others or not name.startswith("kernels/"))
+        }
 
     def submit(
         self,
@@ -83,39 +169,42 @@ class Tools:
         kernel = Kernel(source=source, language=spoken, directives=said)
         return self.site.submit(payload(kernel, given))
 
-    def wait(self, submission: str = "", run: str = "", timeout_s: float = TIMEOUT_S) -> Document:
-        """Wait for the verdict of a submission, or for the end of a run; `over` says whether it
-        came in time."""
-        if bool(submission) == bool(run):
-            raise Stop(Exit.MISUSE, "give a submission or a run", "submission")
+    def wait(
+        self, submission: str = "", run: str = "", entry: str = "", timeout_s: float = TIMEOUT_S
+    ) -> Document:
+        """Wait for the verdict of a submission, for the end of a run, or until an entry that has
+        ended is ranked; `over` says whether it came in time."""
+        if sum(map(bool, (submission, run, entry))) != 1:
+            raise Stop(Exit.MISUSE, "give a submission, a run or an entry", "submission")
         if submission:
-            states = self.site.watch(functools.partial(self.site.status, submission), timeout_s)
-            return list(states)[-1]
-        state = list(self.site.watch(functools.partial(self.site.run, run), timeout_s))[-1]
+            return list(self.site.watch_submission(submission, timeout_s))[-1]
+        if entry:
+            return list(self.site.watch_entry(entry, timeout_s))[-1]
+        state = list(self.site.watch_run(run, timeout_s))[-1]
         return state | {"over": state["ended_at"] is not None}
 
     def result(self, submission: str) -> Document:
-        """A submission's verdict, reason, and each public workload's time, interval, best
-        baseline and share of the device's limit."""
+        """A submission's verdict and reason, each public workload's time, interval, best baseline
+        and share of the device's limit; the compiler's log, what is wrong about an output, and
+        a profile, if there are any."""
         found = self.site.submission(submission)
         evaluation = newest(found)
         kept = {name: value for name, value in evaluation.items() if name != "result"}
-        parts = (verdict_line(evaluation), workload_table(evaluation), standing_line(evaluation))
-        summary = "\n".join(filter(None, parts))
         address = self.site.account.url + found["url"]
-        return {"task": found["task"], "url": address, "summary": summary, **kept}
+        return {"task": found["task"], "url": address, "summary": summary(evaluation), **kept}
 
     def cancel(self, submission: str) -> Document:
         """Take a submission's newest evaluation out of the queue, or stop it."""
         return self.site.cancel(submission)
 
     def profile(self, submission: str) -> Document:
-        """What a submission of the mode profile is bound by: metrics, kernels and notes."""
+        """What a submission of the mode profile is bound by: causes with what to do about them,
+        notes, metrics and kernels."""
         evaluations = self.site.submission(submission)["evaluations"]
-        found = [p for each in evaluations if (p := (each.get("result") or {}).get("profile"))]
+        found = [told for each in evaluations if "profile" in (told := details(each))]
         if not found:
             raise Stop(Exit.MISUSE, "has no profile; submit it with the mode profile", "submission")
-        return dict(found[0])
+        return {"bottleneck": found[0].get("bottleneck", ""), **found[0]["profile"]}
 
     def compare(self, submissions: list[str]) -> Document:
         """Submissions of one task and device by workload, against the first; `differs` says
@@ -171,25 +260,14 @@ class Tools:
 def server(site: Site) -> MCPServer:
     """The tools on this site."""
     found: MCPServer = MCPServer("kbench", instructions=_ABOUT, version=version())
-    tools, of = Tools(site), ChallengeTools(site)
-    for tool in (
-        *(tools.list_tasks, tools.get_task, tools.submit, tools.wait, tools.result),
-        *(
-            tools.cancel,
-            tools.profile,
-            tools.compare,
-            tools.board,
-            tools.start_run,
-            tools.steer_run,
-        ),
-        *(of.list_challenges, of.get_challenge, of.list_entries, of.enter_challenge),
-        *(of.entry, of.report_entry, of.finish_entry),
-    ):
-        found.tool()(_in_a_thread(tool))
+    for tools in (Tools(site), ChallengeTools(site)):
+        for name in vars(type(tools)):
+            if not name.startswith("_"):
+                found.tool()(_in_a_thread(getattr(tools, name)))
     return found
 
 
-def _in_a_thread(tool: Tool) -> Callable[..., Coroutine[Any, Any, Any]]:
+def _in_a_thread(tool: Tool) -> Callable[..., Coroutine[object, object, object]]:
     """The tool as the protocol wants it: it blocks nobody, and a refusal is told to the agent."""
 
     @functools.wraps(tool)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
-from typing import Any
 
 from kbench_client.exits import Stop
 
@@ -17,7 +16,7 @@ class Output:
     as_json: bool = False
     is_quiet: bool = False
 
-    def answer(self, document: Any, text: str) -> None:
+    def answer(self, document: object, text: str) -> None:
         """The command's answer, in one of its two forms."""
         words = json.dumps(document, ensure_ascii=False, indent=1) if self.as_json else text
         sys.stdout.write(words + "\n")

@@ -1,8 +1,7 @@
-"""Results in few words: a verdict, its workloads, several submissions side by side."""
+"""Results in few words: a verdict, whether it counts, and its workloads."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -25,6 +24,14 @@ def factor(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.2f}x" if value >= 0.1 else f"{value:.2g}x"
+
+
+def rated(state: Document) -> str:
+    """Its score; without one, the speedup on listed sizes, marked as such."""
+    if state.get("score") is not None:
+        return factor(state["score"])
+    listed = state.get("speedup", state.get("speedup_best"))
+    return "-" if listed is None else f"{factor(listed)} listed"
 
 
 def table(rows: Iterable[Sequence[object]]) -> str:
@@ -63,14 +70,18 @@ def best_baseline(workload: Document) -> tuple[str, float | None]:
 
 
 def verdict_line(state: Document) -> str:
-    """A verdict with its time and speedup, or where an evaluation stands."""
+    """A verdict with its time, score and state, or where an evaluation stands."""
     if state["status"] != "FINISHED":
         return f"{state['status']} {state['stage'] or state['waiting_reason']}".strip()
     words = [state["verdict"]]
     if state["latency_ns"] is not None:
         words.append(duration(state["latency_ns"]))
-    if state["speedup"] is not None:
-        words.append(f"{factor(state['speedup'])} of the best baseline")
+    if state["score"] is not None:
+        words.append(f"score {factor(state['score'])}")
+    elif state["speedup"] is not None:
+        words.append(f"{factor(state['speedup'])} of the best baseline on listed sizes")
+    if state["state"]:
+        words.append({"tuned": "tuned to the listed sizes"}.get(state["state"], state["state"]))
     reason = str(state["reason"]).strip()
     return ", ".join(words) + (f"\n{reason}" if reason else "")
 
@@ -102,71 +113,3 @@ def workload_table(evaluation: Document) -> str:
         speedup = factor(time_ns / found["time_ns"]) if time_ns else "-"
         rows.append((name, duration(found["time_ns"]), interval, baseline or "-", speedup, limit))
     return table(rows) if len(rows) > 1 else ""
-
-
-def comparison(submissions: Sequence[Document]) -> Document:
-    """Times of several submissions by workload, and how much faster each is than the first.
-
-    Submissions must be of one task and one device; raises `Stop`. A ratio is the first one's time
-    over the other's. `differs` says whether their 95 % intervals are apart.
-    """
-    shown = [newest(each) for each in submissions]
-    facts = [
-        (s["task"], s["direction"], e["device"]) for s, e in zip(submissions, shown, strict=True)
-    ]
-    for name, values in zip(("task", "direction", "device"), zip(*facts, strict=True), strict=True):
-        if len(set(values)) > 1:
-            raise Stop(Exit.MISUSE, f"these differ in it: {', '.join(sorted(set(values)))}", name)
-    timed = [workloads(each) for each in shown]
-    common = [name for name in timed[0] if all(name in each for each in timed)]
-    return {
-        "task": facts[0][0],
-        "device": facts[0][2],
-        "submissions": [
-            {"id": s["id"], "agent": s["agent"], "verdict": e["verdict"], "speedup": e["speedup"]}
-            for s, e in zip(submissions, shown, strict=True)
-        ],
-        "workloads": [
-            {"name": name, "times": [_against(each[name], timed[0][name]) for each in timed]}
-            for name in common
-        ],
-        "faster": [_mean(each, timed[0], common) for each in timed],
-    }
-
-
-def _against(workload: Document, first: Document) -> Document:
-    ours, theirs = workload["measurement"], first["measurement"]
-    apart = ours["high_ns"] < theirs["low_ns"] or ours["low_ns"] > theirs["high_ns"]
-    return {
-        "time_ns": ours["time_ns"],
-        "ratio": theirs["time_ns"] / ours["time_ns"],
-        "differs": apart,
-    }
-
-
-def _mean(timed: dict[str, Document], first: dict[str, Document], names: list[str]) -> float | None:
-    """Geometric mean of the ratios; None where nothing is common."""
-    if not names:
-        return None
-    ratios = [
-        first[name]["measurement"]["time_ns"] / timed[name]["measurement"]["time_ns"]
-        for name in names
-    ]
-    return math.exp(sum(map(math.log, ratios)) / len(ratios))
-
-
-def _cell(time: Document, *, is_first: bool) -> str:
-    mark = "" if time["differs"] or is_first else " ="
-    return f"{duration(time['time_ns'])} ({factor(time['ratio'])}{mark})"
-
-
-def comparison_table(found: Document) -> str:
-    """A comparison in lines."""
-    labels = [f"{each['id'][:8]} {each['agent']}" for each in found["submissions"]]
-    rows: list[Sequence[object]] = [("workload", *labels)]
-    for each in found["workloads"]:
-        cells = [_cell(time, is_first=not place) for place, time in enumerate(each["times"])]
-        rows.append((each["name"], *cells))
-    rows.append(("geometric mean", *map(factor, found["faster"])))
-    rows.append(("verdict", *(each["verdict"] or "-" for each in found["submissions"])))
-    return table(rows) + "\n= : the 95 % intervals overlap"

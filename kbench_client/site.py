@@ -17,11 +17,10 @@ from kbench_client.config import Account
 from kbench_client.exits import Exit, Stop
 
 API = "/api/v1"
-LONGEST_WAIT_S = 30
 _TIMEOUT_S = 30.0
 _PAUSE_S = 1.0
 _TRIES = 3
-_LEAST_PAUSE_S = 0.5
+_NO_NEWS = (304, 429)
 
 Document = dict[str, Any]
 
@@ -50,6 +49,11 @@ class Site:
         if token:
             self._http.headers["Authorization"] = f"Bearer {token}"
 
+    def need_token(self) -> None:
+        """Raise `Stop` where there is no token."""
+        if not self.account.token:
+            raise Stop(Exit.NO_TOKEN, "run `kbench login`, or set KBENCH_TOKEN", "token")
+
     def close(self) -> None:
         """Close the connection."""
         self._http.close()
@@ -66,7 +70,7 @@ class Site:
         """A task with its document."""
         return dict(self.get(f"/tasks/{_segment(name)}"))
 
-    def submit(self, payload: Mapping[str, Any]) -> Document:
+    def submit(self, payload: Mapping[str, object]) -> Document:
         """Enter a kernel; sent twice, it is entered once."""
         return self._post("/submissions", payload)
 
@@ -74,13 +78,14 @@ class Site:
         """The token's owner's newest submissions."""
         return list(self.get("/submissions", {"limit": str(limit), **filters}))
 
-    def submission(self, identity: str) -> Document:
-        """A submission with all results."""
-        return dict(self.get(f"/submissions/{_segment(identity)}"))
+    def submission(self, identity: str, *, raw: bool = False) -> Document:
+        """A submission with all results; `raw`: with the times and seeds of all calls, too."""
+        given = {"raw": "true"} if raw else {}
+        return dict(self.get(f"/submissions/{_segment(identity)}", given))
 
-    def status(self, identity: str, wait_s: int = 0, since: int | None = None) -> Document:
-        """Where a submission stands, as soon as that is news."""
-        return dict(self.get(f"/submissions/{_segment(identity)}/status", _wait(wait_s, since)))
+    def watch_submission(self, identity: str, timeout_s: float) -> Iterator[Document]:
+        """A submission's status, each time that it changes, until it or the time is over."""
+        return self._watch(f"/submissions/{_segment(identity)}/status", timeout_s)
 
     def cancel(self, identity: str) -> Document:
         """Take a submission's newest evaluation out of the queue, or stop it."""
@@ -90,15 +95,19 @@ class Site:
         """The ranked rows."""
         return dict(self.get("/leaderboard", filters))
 
-    def start_run(self, payload: Mapping[str, Any]) -> Document:
+    def start_run(self, payload: Mapping[str, object]) -> Document:
         """Start an optimisation run; sent twice, it is started once."""
         return self._post("/runs", payload)
 
-    def run(self, identity: str, wait_s: int = 0, since: int | None = None) -> Document:
-        """A run, as soon as there is news of it."""
-        return dict(self.get(f"/runs/{_segment(identity)}", _wait(wait_s, since)))
+    def run(self, identity: str) -> Document:
+        """A run."""
+        return dict(self.get(f"/runs/{_segment(identity)}"))
 
-    def steer_run(self, identity: str, step: str, payload: Mapping[str, Any]) -> Document:
+    def watch_run(self, identity: str, timeout_s: float) -> Iterator[Document]:
+        """A run, each time that it changes, until it has ended or the time is over."""
+        return self._watch(f"/runs/{_segment(identity)}", timeout_s)
+
+    def steer_run(self, identity: str, step: str, payload: Mapping[str, object]) -> Document:
         """Pause, resume, stop or extend a run; `again` answers with another one."""
         return self._post(f"/runs/{_segment(identity)}/{step}", payload)
 
@@ -114,13 +123,17 @@ class Site:
         """A challenge's entries, the newest first."""
         return list(self._pages(f"/challenges/{_segment(name)}/entries", {}))
 
-    def enter(self, name: str, payload: Mapping[str, Any]) -> Document:
+    def enter(self, name: str, payload: Mapping[str, object]) -> Document:
         """Begin an entry to a challenge; the answer holds its token."""
         return self._post(f"/challenges/{_segment(name)}/entries", payload)
 
     def entry(self, identity: str) -> Document:
         """Where an entry to a challenge stands."""
         return dict(self.get(f"/entries/{_segment(identity)}"))
+
+    def watch_entry(self, identity: str, timeout_s: float) -> Iterator[Document]:
+        """An entry, each time that it changes, until it has been ranked or the time is over."""
+        return self._watch(f"/entries/{_segment(identity)}", timeout_s)
 
     def report(self, identity: str, payload: Mapping[str, Any]) -> Document:
         """Report what an entry has spent in all, and its transcript."""
@@ -130,29 +143,11 @@ class Site:
         """End an entry, so that its best kernels are ranked."""
         return self._post(f"/entries/{_segment(identity)}/finish", {})
 
-    def watch(
-        self, ask: Callable[[int, int | None], Document], timeout_s: float
-    ) -> Iterator[Document]:
-        """States of something, the newest last, until it is over or the time is.
-
-        `ask` takes seconds to wait and the number of the last event that is known.
-        """
-        deadline = time.monotonic() + timeout_s
-        state = ask(0, None)
-        yield state
-        next_at = time.monotonic()
-        while not _over(state) and (left_s := deadline - time.monotonic()) > 0:
-            began = time.monotonic()
-            time.sleep(max(0.0, next_at - began))
-            state = ask(max(1, min(LONGEST_WAIT_S, int(left_s))), state["events"])
-            yield state
-            next_at = began + _LEAST_PAUSE_S
-
     def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:
         """The JSON under a path of the API."""
         return self._ask("GET", f"{API}{path}", params=dict(parameters or {})).json()
 
-    def _post(self, path: str, payload: Mapping[str, Any]) -> Document:
+    def _post(self, path: str, payload: Mapping[str, object]) -> Document:
         key = str(uuid.uuid4())
         answer = self._ask("POST", f"{API}{path}", json=payload, headers={"Idempotency-Key": key})
         return dict(answer.json())
@@ -164,13 +159,32 @@ class Site:
             answer = self._ask("GET", onward.group(1))
             yield from answer.json()
 
-    def _ask(self, method: str, path: str, **options: Any) -> httpx2.Response:
-        timeout_s = _TIMEOUT_S + float((options.get("params") or {}).get("wait", 0))
+    def _watch(self, path: str, timeout_s: float) -> Iterator[Document]:
+        """Ask again when the site says so, and yield each new answer."""
+        deadline = time.monotonic() + timeout_s
+        known: dict[str, str] = {}
+        while True:
+            answer = self._send("GET", f"{API}{path}", headers=known)
+            over = False
+            if answer.status_code not in _NO_NEWS:
+                state = dict(self._checked(answer).json())
+                yield state
+                over = _over(state)
+                known = {"If-None-Match": answer.headers.get("ETag", "")}
+            left_s = deadline - time.monotonic()
+            if over or left_s <= 0:
+                break
+            time.sleep(min(_pause_s(answer), left_s))
+        if not known:  # every answer was 429
+            self._checked(answer)
+
+    def _ask(self, method: str, path: str, **options: object) -> httpx2.Response:
+        return self._checked(self._send(method, path, **options))
+
+    def _send(self, method: str, path: str, **options: Any) -> httpx2.Response:
         for left in reversed(range(_TRIES)):
             try:
-                answer = self._http.request(
-                    method, self.account.url + path, timeout=timeout_s, **options
-                )
+                answer = self._http.request(method, self.account.url + path, **options)
                 break
             except (httpx2.TransportError, httpx2.InvalidURL) as error:
                 if not left or isinstance(error, httpx2.ConnectError | httpx2.InvalidURL):
@@ -181,6 +195,10 @@ class Site:
             except ValueError:
                 raise Stop(Exit.MISUSE, "a number that was given is not finite") from None
         self._compare(answer)
+        return answer
+
+    def _checked(self, answer: httpx2.Response) -> httpx2.Response:
+        """The answer, if the request succeeded; otherwise raises `Stop`."""
         if not answer.is_success:
             raise _refusal(answer, self.account.url)
         is_ours = "Kbench-Version" in answer.headers
@@ -215,13 +233,13 @@ def differ(ours: str, theirs: str) -> bool:
 
 
 def _over(state: Document) -> bool:
-    return bool(state.get("over", state["status"] in ("FINISHED", "STOPPED")))
+    return bool(state["over"] if "over" in state else state["status"] in ("FINISHED", "STOPPED"))
 
 
-def _wait(wait_s: int, since: int | None) -> dict[str, str]:
-    if not wait_s:
-        return {}
-    return {"wait": str(wait_s)} | ({} if since is None else {"since": str(since)})
+def _pause_s(answer: httpx2.Response) -> float:
+    """How many seconds the site wants the client to wait."""
+    told = answer.headers.get("Retry-After", "")
+    return max(float(told), _PAUSE_S) if re.fullmatch(r"[0-9]{1,4}", told) else _PAUSE_S
 
 
 def _segment(text: str) -> str:

@@ -9,15 +9,18 @@ from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja.errors import HttpError, ValidationError
+from ninja.openapi.docs import Swagger
 
 from kbench_web.api_access import BearerAuth, Unauthorized
 from kbench_web.api_contract import Api, UnknownParameter
-from kbench_web.api_reference import Reference
 from kbench_web.client.api import router as site_router
 from kbench_web.idempotency import once
 from leaderboard_app.boards.api import router as leaderboard_router
-from runs_app.api import router as runs_router
-from runs_app.errors import NotAllowed, QuotaExceeded, Stopped, SubmissionError, WrongState
+from runs_app.core import features
+from runs_app.core.errors import NotAllowed, QuotaExceeded, Stopped, SubmissionError, WrongState
+from runs_app.core.queue.api import router as queue_router
+from runs_app.optimiser.api import router as runs_router
+from runs_app.submitting.status_api import router as submissions_router
 from tasks_app.pages.api import router as tasks_router
 
 api = Api(
@@ -26,13 +29,15 @@ api = Api(
     description="Submit kernels, follow their evaluation, read the leaderboard.",
     urls_namespace="api",
     auth=BearerAuth(),
-    docs=Reference(),
+    docs=Swagger({"validatorUrl": None}),  # it would ask another site
 )
 api.add_decorator(once, mode="view")
-api.add_router("", site_router)
-api.add_router("", tasks_router)
-api.add_router("", runs_router)
-api.add_router("", leaderboard_router)
+for _router in (
+    *(site_router, tasks_router, submissions_router, queue_router, runs_router),
+    *(module.router for module in features.modules("api")),
+    leaderboard_router,
+):
+    api.add_router("", _router)
 
 
 def _error(request: HttpRequest, field: str, reason: str, status: int) -> HttpResponse:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from ipaddress import IPv6Address, ip_address, ip_network
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
@@ -14,16 +12,14 @@ from ninja.security.base import AuthBase
 
 from kbench_web.accounts.tokens import find_token
 from kbench_web.models import ApiToken
-from kbench_web.rate_limit import REPEATED, count, ends_in_s
-from runs_app.challenges import access
-from runs_app.challenges.services import find_bearer
-from runs_app.models import Entry
+from kbench_web.proxies import client_address
+from kbench_web.rate_limit import count, ends_in_s
+from runs_app.core.hooks import Bearer, bearer_of
 from tasks_app.people import Viewer
 
 _SCHEME = "bearer"
 _READING = ("GET", "HEAD", "OPTIONS")
 _KNOWN = "_api_token"
-_IPV6_SITE = 64  # bits that an ISP gives to one customer
 
 
 class Unauthorized(Exception):
@@ -36,7 +32,7 @@ class BearerAuth(AuthBase):
     openapi_type = "http"
     openapi_scheme = _SCHEME
 
-    def __call__(self, request: HttpRequest) -> Any:
+    def __call__(self, request: HttpRequest) -> object:
         """Put the token's user on the request; raises `Unauthorized`.
 
         A token that is shown must be valid, even where none is needed. Session cookies do not
@@ -68,8 +64,7 @@ class ApiRateLimitMiddleware:
             return self.get_response(request)
         limit = settings.API_REQUESTS_PER_MINUTE
         reset_s = ends_in_s()
-        scope = getattr(request, "scope", {})  # of ASGI alone
-        remaining = limit - count(f"api {_client(request)}", 0 if REPEATED in scope else 1)
+        remaining = limit - count(f"api {_client(request)}")
         if remaining >= 0:
             response = self.get_response(request)
         else:
@@ -90,15 +85,8 @@ def _client(request: HttpRequest) -> str:
     token = known_token(request)
     scope = token.scopes[0] if token is not None and token.scopes else ApiToken.Scope.READ.value
     if token is not None and not token.refusal(scope, timezone.now()):
-        return f"user {token.user_id}"
-    address = str(request.META.get("REMOTE_ADDR", ""))
-    try:
-        known = ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(known, IPv6Address):
-        return str(ip_network((known, _IPV6_SITE), strict=False))
-    return address
+        return f"user {token.user.pk}"
+    return client_address(request) or ""
 
 
 def _header(request: HttpRequest) -> str:
@@ -111,27 +99,27 @@ def _bearer(request: HttpRequest) -> str:
     return text.strip() if scheme.lower() == _SCHEME else ""
 
 
-def known_token(request: HttpRequest) -> ApiToken | Entry | None:
-    """The token of the request, or the entry whose token it is; looked up once a request."""
+def known_token(request: HttpRequest) -> ApiToken | Bearer | None:
+    """The token of the request, or whom else it belongs to; looked up once a request."""
     if not hasattr(request, _KNOWN):
         text = _bearer(request)
-        found = (find_token(text, timezone.now()) or find_bearer(text)) if text else None
+        found = (find_token(text, timezone.now()) or bearer_of(text)) if text else None
         setattr(request, _KNOWN, found)
-    known: ApiToken | Entry | None = getattr(request, _KNOWN)
+    known: ApiToken | Bearer | None = getattr(request, _KNOWN)
     return known
 
 
-def _as_whom(request: HttpRequest, token: ApiToken | Entry, *, reading: bool) -> Viewer:
-    """Who asks; raises `Unauthorized` where an entry's token does not reach."""
+def _as_whom(request: HttpRequest, token: ApiToken | Bearer, *, reading: bool) -> Viewer:
+    """Who asks; raises `Unauthorized` where a token does not reach."""
     if isinstance(token, ApiToken):
         return token.user
-    viewer = access.viewer_of(token, request.path_info, reading=reading)
+    viewer = token.viewer(request.path_info, reading=reading)
     if viewer is None:
-        raise Unauthorized(access.REFUSAL)
+        raise Unauthorized(token.reach)
     return viewer
 
 
-def _token(request: HttpRequest) -> ApiToken | Entry:
+def _token(request: HttpRequest) -> ApiToken | Bearer:
     if not _header(request):
         raise Unauthorized(
             "send the header 'Authorization: Bearer TOKEN'; make a token on the page /account/,"

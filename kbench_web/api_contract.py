@@ -21,6 +21,7 @@ IDEMPOTENCY_KEY = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[!-~]+$"},
 }
 _PROBLEM = {"$ref": "#/components/schemas/Problem"}
+_UNCHANGED = {"description": "Nothing has changed: If-None-Match names the current ETag."}
 _ALWAYS = (
     HTTPStatus.BAD_REQUEST,  # what cannot be read
     HTTPStatus.UNAUTHORIZED,  # a token that is shown must be valid
@@ -70,8 +71,9 @@ def _complete(operation: dict[str, Any], path: str, method: str) -> None:
         statuses.add(HTTPStatus.SERVICE_UNAVAILABLE)
     if "{" in path:
         statuses.add(HTTPStatus.NOT_FOUND)
-    if "requestBody" in operation:
+    if body := operation.get("requestBody"):
         statuses.add(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        _name_the_schema(body["content"]["application/json"])
     for status in sorted(statuses):
         content = {"application/json": {"schema": _PROBLEM}}
         answer = {"description": status.phrase, "content": content}
@@ -80,8 +82,16 @@ def _complete(operation: dict[str, Any], path: str, method: str) -> None:
         operation.setdefault("parameters", []).append(IDEMPOTENCY_KEY)
     if status_created := operation["responses"].get(HTTPStatus.CREATED.value):
         status_created["headers"] = {"Location": {"schema": {"type": "string"}}}
-    if method == "get":  # public reading needs no token
+    if method == "get":
+        operation["responses"].setdefault(HTTPStatus.NOT_MODIFIED.value, _UNCHANGED)
+        # public reading needs no token
         operation["security"] = [{}, *operation["security"]]
+
+
+def _name_the_schema(media: dict[str, Any]) -> None:
+    """Leave the default of a whole body out of the document: its fields have theirs."""
+    if "allOf" in media["schema"]:
+        [media["schema"]] = media["schema"]["allOf"]
 
 
 def _knows_its_parameters(

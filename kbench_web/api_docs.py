@@ -7,19 +7,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from kbench_web.api import api
-from kbench_web.api_reference import chapters
+from kbench_web.client.page import ApiPage
 from kbench_web.client.views import address
 
 
 @require_safe
 def api_docs(request: HttpRequest) -> HttpResponse:
     """The API by example."""
-    context = {
-        "host": request.build_absolute_uri("/").rstrip("/"),
-        "wheel": request.build_absolute_uri(address()),
-        "per_minute": settings.API_REQUESTS_PER_MINUTE,
-        "per_day": settings.MAX_SUBMISSIONS_PER_DAY,
-        "chapters": chapters(api),
-    }
-    return render(request, "kbench_web/api_docs.html", context)
+    page = ApiPage(
+        host=request.build_absolute_uri("/").rstrip("/"),
+        wheel=request.build_absolute_uri(address()),
+        per_minute=settings.API_REQUESTS_PER_MINUTE,
+        per_day=settings.MAX_SUBMISSIONS_PER_DAY,
+    )
+    return render(request, "kbench_web/api_docs.html", vars(page))

@@ -8,6 +8,10 @@ from http import HTTPStatus
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 _REASONS = {
+    HTTPStatus.BAD_REQUEST: (
+        "this request can't be read: its host, its length or its number of parameters isn't what"
+        " this site expects; see /api/v1/docs"
+    ),
     HTTPStatus.NOT_FOUND: "there is no such address; see /api/v1/docs",
     HTTPStatus.METHOD_NOT_ALLOWED: "this address does not take {method}; see /api/v1/docs",
 }

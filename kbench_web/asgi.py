@@ -13,10 +13,10 @@ from django.urls import get_resolver, re_path
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbench_web.settings")
 http = get_asgi_application()  # sets Django up, so it goes before any import of models
 
-from kbench_web import prompt_sockets  # noqa: E402
-from kbench_web.long_poll import LongPoll  # noqa: E402
+from kbench_web import held_database, prompt_sockets  # noqa: E402
+from kbench_web.gateway import Gateway  # noqa: E402
 from kbench_web.socket_access import SocketAccess  # noqa: E402
-from runs_app.routing import websocket_urlpatterns  # noqa: E402
+from runs_app.consumers import websocket_urlpatterns  # noqa: E402
 
 
 async def no_socket(scope: Any, receive: Any, send: Any) -> None:
@@ -26,10 +26,11 @@ async def no_socket(scope: Any, receive: Any, send: Any) -> None:
 
 
 prompt_sockets.install()
+held_database.install()
 _sockets = URLRouter([*websocket_urlpatterns, re_path("", cast(Any, no_socket))])
 application = ProtocolTypeRouter(
     {
-        "http": LongPoll(http),
+        "http": Gateway(http),
         "websocket": SocketAccess(_sockets),
     }
 )

@@ -82,7 +82,7 @@ def one_of(name: str, default: str, choices: tuple[str, ...]) -> str:
     return value
 
 
-def email(url: str) -> dict[str, Any]:
+def email(url: str) -> dict[str, object]:
     """Django's settings of the mail server at `url`; raises `ImproperlyConfigured`."""
     try:
         return dict(environ.Env.email_url_config(url))
@@ -132,6 +132,14 @@ def sign_in_origins() -> list[str]:
     return [*github, *([f"{parts.scheme}://{parts.netloc}"] if parts.netloc else [])]
 
 
+def kept_url(folder: Path, otherwise: str = "redis://127.0.0.1:6379/0") -> str:
+    """Address of the Redis that `make up` runs with its data in `folder`, if it does."""
+    try:
+        return (folder / "url").read_text().strip()
+    except OSError:
+        return otherwise
+
+
 def secret(name: str, path: Path, *, production: bool) -> str:
     """The site's secret key.
 
@@ -150,9 +158,17 @@ def secret(name: str, path: Path, *, production: bool) -> str:
 _SECRET_LENGTH = 50
 
 
+def write_secret(path: Path, text: str) -> None:
+    """Write what nobody else may read, whole or not at all."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.touch(mode=0o600)
+    draft.write_text(text)
+    draft.replace(path)
+
+
 def _kept_secret(path: Path) -> str:
     """The secret in `path`; made first if there is none. Two first starts agree on one secret."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # all the site's data will be there
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     if not path.exists():
         draft.touch(mode=0o600)

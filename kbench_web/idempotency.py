@@ -12,9 +12,7 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from http import HTTPStatus
-from typing import Any
 
-from django.contrib.auth.models import User
 from django.core.exceptions import RequestDataTooBig
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -24,6 +22,7 @@ from django.utils import timezone
 from kbench_web.api_access import known_token
 from kbench_web.api_contract import IDEMPOTENCY_KEY
 from kbench_web.models import ApiToken, IdempotencyKey
+from runs_app.core.hooks import Bearer
 
 HEADER = str(IDEMPOTENCY_KEY["name"])
 KEPT = timedelta(days=1)
@@ -35,7 +34,7 @@ def once(run: Run) -> Run:
     """A view of the API that does not do twice what has a key."""
 
     @functools.wraps(run)
-    def checked(request: HttpRequest, **values: Any) -> HttpResponseBase:
+    def checked(request: HttpRequest, **values: object) -> HttpResponseBase:
         key = request.headers.get(HEADER)
         if request.method != "POST" or key is None:
             return run(request, **values)
@@ -48,21 +47,22 @@ def once(run: Run) -> Run:
             digest = _digest(request)
         except RequestDataTooBig:
             return run(request, **values)
-        return _once(functools.partial(run, request, **values), token.user, key, digest)
+        return _once(functools.partial(run, request, **values), token, key, digest)
 
     return checked
 
 
 def _once(
-    run: Callable[[], HttpResponseBase], user: User, key: str, digest: str
+    run: Callable[[], HttpResponseBase], token: ApiToken | Bearer, key: str, digest: str
 ) -> HttpResponseBase:
     now = timezone.now()
-    IdempotencyKey.objects.filter(user=user, created_at__lt=now - KEPT).delete()
-    if found := IdempotencyKey.objects.filter(user=user, key=key).first():
+    IdempotencyKey.objects.filter(user=token.user, created_at__lt=now - KEPT).delete()
+    own = {"user": token.user, "bearer": _bearer(token), "key": key}
+    if found := IdempotencyKey.objects.filter(**own).first():
         return _again(found, digest)
     try:
         with transaction.atomic():
-            row = IdempotencyKey.objects.create(user=user, key=key, digest=digest, created_at=now)
+            row = IdempotencyKey.objects.create(**own, digest=digest, created_at=now)
             response = run()
             if response.status_code >= HTTPStatus.BAD_REQUEST:
                 transaction.set_rollback(True)
@@ -71,11 +71,15 @@ def _once(
                 row.location = response.get("Location", "")
                 row.save()
     except IntegrityError:  # the same request came at the same time
-        found = IdempotencyKey.objects.filter(user=user, key=key).first()
+        found = IdempotencyKey.objects.filter(**own).first()
         if found is None:
             raise
         return _again(found, digest)
     return response
+
+
+def _bearer(token: ApiToken | Bearer) -> str:
+    return f"token {token.pk}" if isinstance(token, ApiToken) else token.name
 
 
 def _again(found: IdempotencyKey, digest: str) -> HttpResponse:

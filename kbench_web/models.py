@@ -55,11 +55,16 @@ class ApiToken(models.Model):
 
 
 class IdempotencyKey(models.Model):
-    """A request of the API that is done once, with its answer; kept for a day."""
+    """A request of the API that is done once, with its answer; kept for a day.
+
+    A key belongs to the token that was shown: an agent with the token of a challenge entry must not
+    get what its owner's other tokens were answered.
+    """
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="idempotency_keys"
     )
+    bearer = models.CharField(max_length=50, default="")  # such as "token 7"
     key = models.CharField(max_length=100)
     digest = models.CharField(max_length=64)  # SHA-256 of address and body
     status = models.PositiveSmallIntegerField(default=0)
@@ -68,10 +73,10 @@ class IdempotencyKey(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        """A user's key is used once."""
+        """A key is used once with a token."""
 
         constraints = (
-            models.UniqueConstraint(fields=("user", "key"), name="idempotency_key_once"),
+            models.UniqueConstraint(fields=("user", "bearer", "key"), name="idempotency_key_once"),
         )
 
     def __str__(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -29,7 +28,7 @@ class KnownParametersMiddleware:
         return self.get_response(request)
 
     def process_view(
-        self, request: HttpRequest, view: Any, arguments: Any, values: Any
+        self, request: HttpRequest, view: object, arguments: object, values: object
     ) -> HttpResponse | None:
         """Refuse the first parameter that the view does not name."""
         module = getattr(view, "__module__", "")

@@ -28,7 +28,7 @@ class Transport(Protocol):
 class PromptProtocol(WebSocketProtocol):  # type: ignore[misc]
     """Daphne's protocol, but for texts to an open socket."""
 
-    def serverSend(self, content: Any, binary: bool = False) -> None:  # noqa: FBT001, FBT002
+    def serverSend(self, content: object, binary: bool = False) -> None:  # noqa: FBT001, FBT002
         """Write a text at once; leave all else to Daphne."""
         plain = self.state == self.STATE_OPEN and not self.send_queue
         if binary or not plain or self._perMessageCompress is not None:

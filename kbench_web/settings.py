@@ -29,6 +29,19 @@ if PRODUCTION and not os.environ.get("KBENCH_ALLOWED_HOSTS"):
     raise ImproperlyConfigured("KBENCH_ALLOWED_HOSTS must name the site's hosts in production.")
 CSRF_TRUSTED_ORIGINS = env.words("KBENCH_TRUSTED_ORIGINS", [])
 
+FEATURES = [
+    "runs_app.features.curation",
+    "runs_app.features.advice",
+    "runs_app.features.challenges",
+    "runs_app.features.compare",
+    "runs_app.features.operations",
+    "runs_app.features.reevaluation",
+    "runs_app.features.transfer",
+    "runs_app.features.notices",
+    "runs_app.features.spool",
+]
+"""What can be left out of a site: a Django app each, which joins in by hooks: docs/features.md."""
+
 INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
@@ -53,6 +66,7 @@ INSTALLED_APPS = [
     "kbench_web",
     "tasks_app",
     "runs_app",
+    *FEATURES,
     "leaderboard_app",
 ]
 
@@ -96,16 +110,12 @@ TEMPLATES = [
             ],
             # Tags of a feature lie in its folder; those of tasks and numbers in the app's own.
             "libraries": {
-                "bulk": "tasks_app.curation.bulk.tags",
-                "judgements": "tasks_app.curation.advice.tags",
-                "findings": "tasks_app.curation.checks.tags",
-                "checks": "runs_app.checks.tags",
-                "run_display": "runs_app.optimisation.tags",
-                "eligibility": "runs_app.integrity.tags",
-                "site_banners": "runs_app.operations.tags",
-                "notices": "runs_app.notices.tags",
-                "toolchains": "runs_app.queue.tags",
-                "verdicts": "runs_app.submissions.tags",
+                "checks": "runs_app.core.checks.tags",
+                "slots": "runs_app.core.tags",
+                "run_display": "runs_app.optimiser.tags",
+                "eligibility": "runs_app.core.integrity.tags",
+                "toolchains": "runs_app.core.queue.tags",
+                "verdicts": "runs_app.submitting.tags",
                 "boards": "leaderboard_app.boards.tags",
                 "version_results": "leaderboard_app.tasks.tags",
             },
@@ -146,7 +156,14 @@ def _database() -> dict[str, Any]:
 DATABASES = {"default": _database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = env.text("REDIS_URL", "redis://127.0.0.1:6379/0")
+# The site's own Redis: cache, sockets, and the queues of its workers. No runner may reach it.
+REDIS_URL = env.text("REDIS_URL", env.kept_url(DATA_DIR / "redis"))
+# The Redis of runners on the site's own hosts; each has a login that reaches its own keys alone.
+RUNNERS_REDIS_URL = env.text(
+    "KBENCH_RUNNERS_REDIS_URL", env.kept_url(DATA_DIR / "redis-runners", otherwise=REDIS_URL)
+)
+LOCAL_RUNNER = "local"
+"""Name of the runners that `make up` starts beside the site."""
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
@@ -182,12 +199,16 @@ AUTHENTICATION_BACKENDS = [
 # A name and an address are counted together, so that nobody can lock others out from elsewhere.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 10
+AXES_HANDLER = "kbench_web.accounts.lockout.SignInHandler"  # counts an address by itself, too
+SIGN_IN_FAILURES_PER_ADDRESS = env.whole("KBENCH_SIGN_IN_FAILURES_PER_ADDRESS", 30, least=1)
+AXES_CLIENT_IP_CALLABLE = "kbench_web.proxies.client_address"
 AXES_COOLOFF_TIME = timedelta(minutes=10)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_DISABLE_ACCESS_LOG = True
 AXES_LOCKOUT_TEMPLATE = "kbench_web/locked_out.html"
 AXES_VERBOSE = False
+MESSAGE_TAGS = {25: "good", 30: "warn", 40: "bad"}  # success, warning, error
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/"
@@ -306,19 +327,30 @@ CALL_WORKERS = env.whole("KBENCH_CALL_WORKERS", 8, least=1)
 # The process of a call says every few seconds that it is alive.
 CALL_SILENCE_S = env.whole("KBENCH_CALL_SILENCE_S", 90, least=10)
 KEY_VARIABLES = env.words("KBENCH_KEY_VARIABLES", [])
-AGENT_COMMANDS = env.text("KBENCH_AGENT_COMMANDS", "")  # `runs_app.llm.agents` reads it itself
+# `runs_app.optimiser.llm.agents` reads it itself.
+AGENT_COMMANDS = env.text("KBENCH_AGENT_COMMANDS", "")
 RUNNER_TIMEOUT_S = env.whole("KBENCH_RUNNER_TIMEOUT_S", 30, least=5)
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {
+        "brief": {"()": "kbench_web.brief_log.BriefFilter"},
+        "not_503": {"()": "kbench_web.out_of_service.Not503"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "filters": ["brief"],
+        }
+    },
     "root": {"handlers": ["console"], "level": env.text("KBENCH_LOG_LEVEL", "INFO")},
     "loggers": {
         "axes": {"level": "WARNING"},
         "django.server": {"level": "WARNING"},
-        "django.request": {"level": "ERROR"},
+        "django.request": {"level": "ERROR", "filters": ["not_503"]},
         "httpx2": {"level": "WARNING"},  # a line for each call of a language model
     },
 }

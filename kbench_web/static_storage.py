@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from whitenoise.compress import Compressor
 from whitenoise.storage import CompressedManifestStaticFilesStorage
@@ -33,7 +32,7 @@ class HashedStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
         for self._brotli, part in ((True, own), (False, set(paths) - own)):
             yield from super().compress_files(part)
 
-    def create_compressor(self, **kwargs: Any) -> Compressor:
+    def create_compressor(self, **kwargs: object) -> Compressor:
         """What compresses a file that was not compressed before."""
         return _FirstTime(use_brotli=self._brotli, **kwargs)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
 
+from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import render
 
@@ -27,10 +27,15 @@ class UnstorableTextMiddleware:
         """Forget cookies that no browser was given, so that no session is looked up by them."""
         for name in [name for name, value in request.COOKIES.items() if _NUL in value]:
             del request.COOKIES[name]
+        try:
+            request.GET  # noqa: B018 - reads the address
+        except TooManyFieldsSent:
+            request.GET = QueryDict()  # the page that says so reads it, too
+            raise
         return self.get_response(request)
 
     def process_view(
-        self, request: HttpRequest, view: Any, arguments: Any, values: Any
+        self, request: HttpRequest, view: object, arguments: object, values: object
     ) -> HttpResponse | None:
         """Look at the address, then at the form; every limit on requests was asked before."""
         field = _field_with_nul(request.GET)

@@ -9,5 +9,4 @@ urlpatterns: list[URLResolver] = [
     path("", include("leaderboard_app.boards.urls")),
     path("", include("leaderboard_app.tasks.urls")),
     path("", include("leaderboard_app.profiles.urls")),
-    path("", include("leaderboard_app.compare.urls")),
 ]

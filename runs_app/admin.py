@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
@@ -12,42 +10,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from runs_app import models
-from runs_app.verifiers.tuning import use_prompt
-from runs_app.work import withdrawn
-
-
-class _ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Rows that only services write; of many tables too many to count all beside those found."""
-
-    show_full_result_count = False
-    beside: tuple[str, ...] = ()
-    """What a list reads by queries of its own: joined, SQLite sorts a million rows to show 100."""
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """With what is read beside the rows."""
-        return super().get_queryset(request).prefetch_related(*self.beside)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Refuse."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse."""
-        return False
-
-    def delete_model(self, request: HttpRequest, obj: Model) -> None:
-        """Take its results off the boards that are kept as well."""
-        super().delete_model(request, obj)
-        withdrawn.note()
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        """The same of many."""
-        super().delete_queryset(request, queryset)
-        withdrawn.note()
+from runs_app.core.work.read_only_admin import ReadOnlyAdmin
+from runs_app.optimiser.verifiers.tuning import use_prompt
 
 
 @admin.register(models.Submission)
-class SubmissionAdmin(_ReadOnlyAdmin):
+class SubmissionAdmin(ReadOnlyAdmin):
     """Read a submission."""
 
     list_display = (
@@ -59,35 +27,8 @@ class SubmissionAdmin(_ReadOnlyAdmin):
     search_fields = ("id", "author__username", "agent__name", "digest")
 
 
-@admin.register(models.ResultImport)
-class ResultImportAdmin(_ReadOnlyAdmin):
-    """Read what was imported, or take all that a file brought off the boards."""
-
-    list_display = ("site", "results", "exported_at", "imported_at", "note")
-
-
-@admin.register(models.Challenge)
-class ChallengeAdmin(_ReadOnlyAdmin):
-    """Read a challenge, or take it away with its entries; its own page makes and ends them."""
-
-    list_display = ("name", "device", "starts_at", "ends_at", "closed_at", "made_by")
-    list_select_related = ("device", "made_by")
-    search_fields = ("name",)
-
-
-@admin.register(models.Entry)
-class EntryAdmin(_ReadOnlyAdmin):
-    """Read an entry to a challenge."""
-
-    list_display = ("__str__", "challenge", "user", "state", "started_at", "ended_at")
-    list_filter = ("state",)
-    list_select_related = ("challenge", "agent", "user")
-    search_fields = ("id", "agent__name", "challenge__name")
-    exclude = ("digest",)
-
-
 @admin.register(models.Evaluation)
-class EvaluationAdmin(_ReadOnlyAdmin):
+class EvaluationAdmin(ReadOnlyAdmin):
     """Read an evaluation; the newest end first, as an index has them."""
 
     ordering = ("-finished_at",)
@@ -102,7 +43,7 @@ class EvaluationAdmin(_ReadOnlyAdmin):
 
 
 @admin.register(models.TaskCheck)
-class TaskCheckAdmin(_ReadOnlyAdmin):
+class TaskCheckAdmin(ReadOnlyAdmin):
     """Read a check of a task."""
 
     list_display = ("id", "version", "device", "status", "passed", "asked_by", "created_at")
@@ -112,7 +53,7 @@ class TaskCheckAdmin(_ReadOnlyAdmin):
 
 
 @admin.register(models.BaselineMeasurement)
-class BaselineMeasurementAdmin(_ReadOnlyAdmin):
+class BaselineMeasurementAdmin(ReadOnlyAdmin):
     """Read a measurement of a task's baselines."""
 
     list_display = ("id", "version", "direction", "device", "status", "created_at")
@@ -122,17 +63,17 @@ class BaselineMeasurementAdmin(_ReadOnlyAdmin):
 
 
 @admin.register(models.EvaluationEvent)
-class EvaluationEventAdmin(_ReadOnlyAdmin):
+class EvaluationEventAdmin(ReadOnlyAdmin):
     """Read an event."""
 
     ordering = ("-pk",)
-    list_display = ("evaluation", "position", "kind", "attempt", "seq", "ignored", "created_at")
-    list_filter = ("ignored",)
+    list_display = ("evaluation", "position", "kind", "attempt", "seq", "created_at")
+    list_filter = ("kind",)
     list_select_related = ("evaluation",)
     search_fields = ("evaluation__id",)
 
 
-class _KeptAdmin(_ReadOnlyAdmin):
+class _KeptAdmin(ReadOnlyAdmin):
     """Rows that stay: they say who decided what."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -182,34 +123,15 @@ class QuarantineDecisionAdmin(_KeptAdmin):
     list_select_related = ("case__task_version__task", "decided_by")
 
 
-@admin.register(models.TaskJudgement)
-class TaskJudgementAdmin(_ReadOnlyAdmin):
-    """Read what a language model said of a task."""
-
-    list_display = ("version", "language_model", "verdicts", "problem", "cost_usd", "created_at")
-    list_select_related = ("version__task", "call__language_model")
-    search_fields = ("version__task__slug", "call__language_model__name")
-
-    @admin.display(description="Language model")
-    def language_model(self, judgement: models.TaskJudgement) -> str:
-        """Who was asked."""
-        return judgement.call.language_model.name
-
-    @admin.display(description="Cost in USD")
-    def cost_usd(self, judgement: models.TaskJudgement) -> float:
-        """What the call cost."""
-        return judgement.call.cost_usd
-
-
 @admin.register(models.Runner)
-class RunnerAdmin(_ReadOnlyAdmin):
+class RunnerAdmin(ReadOnlyAdmin):
     """Read a runner."""
 
     list_display = ("name", "device", "state", "reason", "jail", "version", "seen_at")
 
 
 @admin.register(models.Device)
-class DeviceAdmin(_ReadOnlyAdmin):
+class DeviceAdmin(ReadOnlyAdmin):
     """Read a device."""
 
     list_display = ("slug", "kind", "name", "created_at")
@@ -230,7 +152,7 @@ class AgentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(models.VerifierPrompt)
-class VerifierPromptAdmin(_ReadOnlyAdmin):
+class VerifierPromptAdmin(ReadOnlyAdmin):
     """Read a tuned prompt, and choose the one in use; without one, runs take the shipped one."""
 
     list_display = ("verifier", "version", "in_use", "tuning", "created_at")

@@ -13,7 +13,9 @@ class RunsAppConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have notices follow what happens."""
-        from runs_app.notices import happenings
+        """Have shipped kernels follow new devices, and let features join in."""
+        from runs_app.core import features
+        from runs_app.submitting import shipped
 
-        assert happenings, "its receivers are connected by its import"
+        assert shipped, "its receiver is connected by its import"
+        features.modules("hooks")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.urls import path
 from django.utils import timezone
 
-from runs_app.messaging import broadcast
-from runs_app.messaging.hub import hub
+from runs_app.core.messaging import broadcast
+from runs_app.core.messaging.hub import hub
+from runs_app.core.queue.events import events, queue_events
+from runs_app.core.work.access import find_evaluation
 from runs_app.models import EvaluationEvent
-from runs_app.optimisation.selectors.runs import EVENTS_AT_ONCE, find_run, run_events, run_summary
-from runs_app.queue.events import events, queue_events
-from runs_app.work.access import find_evaluation
+from runs_app.optimiser.selectors.runs import EVENTS_AT_ONCE, find_run, run_events, run_summary
 
 NOT_FOUND = 4404  # close code; the socket's counterpart of HTTP's 404
 _LARGEST_SEQ = 2**31 - 1
@@ -49,7 +49,7 @@ class _ReplayConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._send_once(*self.held.pop(0))
         self.held = None
 
-    def missed(self) -> list[dict[str, Any]]:
+    def missed(self) -> list[dict[str, object]]:
         """Stored events after those that the client has seen."""
         raise NotImplementedError
 
@@ -91,7 +91,7 @@ class EvaluationConsumer(_ReplayConsumer):
         self.evaluation = await find(identity, self.scope["user"])
         await self.show(self.evaluation, broadcast.evaluation_group(identity))
 
-    def missed(self) -> list[dict[str, Any]]:
+    def missed(self) -> list[dict[str, object]]:
         """Events of this evaluation."""
         return events(self.evaluation, self.last_seq)
 
@@ -106,7 +106,7 @@ class RunConsumer(_ReplayConsumer):
         self.run = await find(identity, self.scope["user"])
         await self.show(self.run, broadcast.run_group(identity))
 
-    def missed(self) -> list[dict[str, Any]]:
+    def missed(self) -> list[dict[str, object]]:
         """Events of this run; the summary beside each is that of now.
 
         Of too many to send the first ones come, and the newest: its number tells of the gap, and
@@ -128,10 +128,17 @@ class QueueConsumer(_ReplayConsumer):
         self.last_seq = self.since(default=-1)
         await self.follow(broadcast.QUEUE_GROUP)
 
-    def missed(self) -> list[dict[str, Any]]:
+    def missed(self) -> list[dict[str, object]]:
         """Lifecycle events of all evaluations."""
         if self.last_seq >= 0:
             return queue_events(self.last_seq)
         newest = EvaluationEvent.objects.order_by("-pk").values_list("pk", flat=True).first()
         self.last_seq = newest or 0
         return []
+
+
+websocket_urlpatterns = [
+    path("ws/evaluations/<uuid:evaluation_id>/", EvaluationConsumer.as_asgi()),
+    path("ws/runs/<uuid:run_id>/", RunConsumer.as_asgi()),
+    path("ws/queue/", QueueConsumer.as_asgi()),
+]

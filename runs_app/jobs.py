@@ -1,4 +1,4 @@
-"""The site's own RQ workers, and all that they run: steps of runs, and calls."""
+"""The site's own RQ workers, and all that they run: steps of runs, calls, and the like."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import ctypes
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.utils import timezone
-from rq import Worker
+from rq import Queue, Worker
 from rq.job import Job
+from rq.serializers import JSONSerializer
 
-from runs_app.advice.services import settle_call
-from runs_app.llm import client
-from runs_app.messaging import queues
-from runs_app.notices.delivery import deliver
-from runs_app.optimisation.services.advance import advance_run as take_step
-from runs_app.optimisation.services.calls import answer_call as send_call
+from runs_app.core import features
+from runs_app.core.messaging import queues
+from runs_app.optimiser.llm import client
+from runs_app.optimiser.services.advance import advance_run as take_step
+from runs_app.optimiser.services.calls import answer_call as send_call
+from runs_app.optimiser.signals import call_done
 
 _PR_SET_PDEATHSIG = 1
 
@@ -30,46 +31,69 @@ def advance_run(run_id: str) -> int:
 
 
 def answer_call(call_id: str) -> bool:
-    """Send a call that waits, and read its answer if it is a judgement of a task."""
+    """Send a call that waits, and tell who reads its answer."""
     sent = send_call(call_id=call_id)
-    settle_call(call_id=call_id)
+    call_done.send(sender=None, call_id=call_id)
     return sent
-
-
-def deliver_message(delivery_id: str) -> bool:
-    """Try once to deliver a message."""
-    return deliver(delivery_id=int(delivery_id), now=timezone.now())
 
 
 assert client, "loaded here, so that no work-horse has to: that takes a second each time"
 
-ALLOWED: dict[str, Callable[..., Any]] = {
+ALLOWED: dict[str, Callable[..., object]] = {
     queues.ADVANCE_FUNCTION: advance_run,
     queues.CALL_FUNCTION: answer_call,
-    queues.DELIVER_FUNCTION: deliver_message,
+    **{name: job for module in features.modules("jobs") for name, job in module.JOBS.items()},
 }
 
 
+class RefusedJob(Exception):
+    """A job asks for something that this worker doesn't do; the message says what."""
+
+
 class SiteJob(Job):
-    """A job that never imports anything by a name which came through Redis."""
+    """A plain call of one of `ALLOWED`.
+
+    Whoever can write to Redis could ask for anything else: code that is imported by its name, or
+    requests to addresses that only this host reaches.
+    """
 
     success_callback = None
     failure_callback = None
     stopped_callback = None
+    should_retry = False  # the site's rows say what is tried again
 
     @property
-    def func(self) -> Callable[..., Any]:
-        """The function of that name, if it is allowed; raises `ValueError`."""
+    def func(self) -> Callable[..., object]:
+        """The function of that name; raises `RefusedJob` for anything but a plain call of it."""
         if self.func_name not in ALLOWED or self.instance is not None:
-            raise ValueError(f"{self.func_name!r} is not a function that this worker runs")
+            raise RefusedJob(f"{self.func_name!r} is not a function that this worker runs")
+        if any(
+            (self._success_callback_name, self._failure_callback_name, self._stopped_callback_name)
+        ):
+            raise RefusedJob("a job of this worker has no callbacks")
+        if self.webhooks:
+            raise RefusedJob("a job of this worker has no webhooks")
         return ALLOWED[self.func_name]
+
+    def send_webhooks(self, *_: object, **__: object) -> None:
+        """Call nobody, not even about a job that is refused."""
 
 
 class SiteWorker(Worker):
-    """A worker that stops with its pool: left alone, it would take jobs of another installation.
+    """A worker that runs `SiteJob`s, and stops with its pool.
 
-    It finishes the job that it has begun. Nothing is scheduled here, so it starts no scheduler.
+    Left alone, it would take jobs of another installation. It finishes the job that it has begun.
+    Nothing is scheduled here, so it starts no scheduler.
     """
+
+    def __init__(self, queues: Iterable[Queue | str], *args: Any, **options: Any) -> None:
+        """Work on the queues of those names.
+
+        A pool hands over queues that would read pickles and call callbacks, so new ones are made.
+        """
+        names = [each if isinstance(each, str) else each.name for each in queues]
+        strict = {"job_class": SiteJob, "serializer": JSONSerializer}
+        super().__init__(names, *args, **{**options, **strict})
 
     def work(self, *args: Any, **options: Any) -> bool:
         """Work until told to stop, or until the pool's process has ended."""

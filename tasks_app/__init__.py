@@ -1,6 +1,5 @@
 """Tasks: what kernels are written for, their versions, and how they come to be public.
 
 `formats` reads and writes folders, `publishing` makes versions public, `pages` says what is
-shown of them, `disclosure` decides what leaks. `curation` is where people write, check and decide;
-it shows evaluations, and so it stands above `runs_app`.
+shown of them, `disclosure` decides what leaks.
 """

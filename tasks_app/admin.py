@@ -5,9 +5,6 @@ from __future__ import annotations
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 
 from tasks_app.models import AuditEntry, Override, Soundness, Task, TaskVersion
 
@@ -32,9 +29,9 @@ class _ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 @admin.register(Task)
 class TaskAdmin(_ReadOnlyAdmin):
-    """Read a task; it is changed on the site's pages for curators."""
+    """Read a task; it is changed on the site's pages."""
 
-    list_display = ("slug", "title", "scenario", "state", "current_version", "curate")
+    list_display = ("slug", "title", "scenario", "state", "current_version")
     list_select_related = ("current_version__task",)
     list_filter = ("state", "scenario", "difficulty")
     search_fields = ("slug", "title")
@@ -48,14 +45,7 @@ class TaskAdmin(_ReadOnlyAdmin):
         "tags",
         "contaminated",
         "created_at",
-        "curate",
     )
-    readonly_fields = ("curate",)
-
-    @admin.display(description="Change it")
-    def curate(self, task: Task) -> SafeString:
-        """A link to the page on which it is curated."""
-        return format_html('<a href="{}">Curate</a>', reverse("task-curate", args=[task.slug]))
 
 
 @admin.register(AuditEntry)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
+from gpu_runner.data.evaluation import EvaluationResult, Mismatch, StageTime
+from gpu_runner.data.integrity import Audit
+from gpu_runner.data.rounding import HIDDEN as _ALONE
+from gpu_runner.data.rounding import all_three_digits, three_digits
 from tasks_app.people import Viewer
 
 HIDDEN = "a hidden workload"
@@ -46,24 +52,42 @@ def public_task(document: Mapping[str, Any], *, code_only: bool = False) -> Json
     return public
 
 
-def public_result(document: Mapping[str, Any], hidden_names: Collection[str]) -> JsonObject:
-    """Copy of an encoded result without anything that tells of single hidden workloads.
+def public_result(result: EvaluationResult, hidden_names: Collection[str]) -> EvaluationResult:
+    """Copy of a result without anything that tells of single hidden workloads.
 
-    `hidden_names` are the names of the task's hidden workloads. The means over all hidden workloads
-    stay: they are on the leaderboard. Our log of a SYSTEM_ERROR is for admins.
+    `hidden_names` are the names of the task's hidden workloads. The means over all unlisted ones
+    stay: they are on the leaderboard. They and all else to which those have added are told in few
+    digits. Our log of a SYSTEM_ERROR is for admins.
     """
-    workloads = document.get("workloads", [])
-    names = {*hidden_names, *(w["name"] for w in workloads if w.get("hidden"))}
-    return {
-        **document,
-        "workloads": [w for w in workloads if w["name"] not in names],
-        "reason": public_reason(document, names),
-        "mismatch": _public_mismatch(document.get("mismatch"), names),
-        "environment": public_value(document.get("environment", {}), names),
-        "suspicions": public_value(list(document.get("suspicions", [])), names),
-        "audit": public_value(document.get("audit"), names),
-        "log": "",
-    }
+    names = {*hidden_names, *(w.name for w in result.workloads if w.hidden)}
+    environment = result.environment
+    blocks = tuple(b for b in environment.blocks if not b.name.startswith(_ALONE))
+    # How often the same is said of hidden workloads would tell on how many it is so.
+    return replace(
+        result,
+        workloads=tuple(w for w in result.workloads if w.name not in names),
+        reason=public_reason(result, names),
+        mismatch=_public_mismatch(result.mismatch, names),
+        unlisted_speedups=all_three_digits(result.unlisted_speedups),
+        environment=public_value(replace(environment, blocks=blocks), names),
+        suspicions=tuple(dict.fromkeys(public_value(result.suspicions, names))),
+        hints=tuple(dict.fromkeys(public_value(result.hints, names))),
+        stages=tuple(_public_stage(stage) for stage in result.stages),
+        audit=_public_audit(public_value(result.audit, names)),
+        log="",
+    )
+
+
+def _public_stage(stage: StageTime) -> StageTime:
+    began, took = three_digits(stage.started_s), three_digits(stage.duration_s)
+    return replace(stage, started_s=began, duration_s=took)
+
+
+def _public_audit(audit: Audit | None) -> Audit | None:
+    if audit is None:
+        return None
+    checks = (replace(c, duration_s=three_digits(c.duration_s)) for c in audit.checks)
+    return replace(audit, checks=tuple(checks))
 
 
 def public_soundness(document: Mapping[str, Any], hidden_names: Collection[str]) -> JsonObject:
@@ -104,23 +128,29 @@ def _public_entry(entry: Mapping[str, Any], hidden_names: Collection[str]) -> Js
     return public
 
 
-def public_reason(document: Mapping[str, Any], hidden_names: Collection[str]) -> str:
-    """Reason of an encoded result's verdict, without what it says of a hidden workload.
+def public_reason(result: EvaluationResult, hidden_names: Collection[str]) -> str:
+    """Reason of a result's verdict, without what it says of a hidden workload.
 
     What a kernel itself could have chosen, such as an error's text, comes from processes that have
     seen public workloads only: hidden ones run last, apart, and leave no words.
     """
-    reason: str = document.get("reason", "")
-    mismatch = document.get("mismatch")
-    if mismatch and mismatch["workload"] in hidden_names:
-        return f"{mismatch['output']!r} is wrong on {HIDDEN}"
-    return public_text(reason, hidden_names)
+    if result.mismatch and result.mismatch.workload in hidden_names:
+        return f"{result.mismatch.output!r} is wrong on {HIDDEN}"
+    return public_text(result.reason, hidden_names)
 
 
 def public_value(value: Any, names: Collection[str]) -> Any:
-    """Copy of a JSON value without the entries, and the words, that name hidden workloads."""
+    """Copy of a value without the entries, and the words, that name hidden workloads.
+
+    Of JSON, or of dataclasses.
+    """
     if isinstance(value, str):
-        return public_text(value, names)
+        return value if isinstance(value, Enum) else public_text(value, names)
+    if is_dataclass(value) and not isinstance(value, type):
+        known = {each.name: getattr(value, each.name) for each in fields(value)}
+        return replace(value, **{name: public_value(known[name], names) for name in known})
+    if isinstance(value, tuple):
+        return tuple(public_value(entry, names) for entry in value)
     if isinstance(value, Mapping):
         return {
             key: public_value(entry, names)
@@ -141,23 +171,13 @@ def public_text(text: str, hidden_names: Collection[str]) -> str:
     return re.sub(rf"(?<!\w)(?:{pattern})(?!\w)", HIDDEN, text)
 
 
-def public_payload(payload: Mapping[str, Any], hidden_names: Collection[str]) -> JsonObject:
+def public_payload(payload: Mapping[str, object], hidden_names: Collection[str]) -> JsonObject:
     """Copy of an event's payload without the names of hidden workloads."""
     return {key: public_value(value, hidden_names) for key, value in payload.items()}
 
 
-def _public_mismatch(mismatch: Mapping[str, Any] | None, names: set[str]) -> JsonObject | None:
-    if mismatch is None or mismatch["workload"] not in names:
-        return dict(mismatch) if mismatch is not None else None
-    return {
-        "workload": HIDDEN,
-        "output": mismatch["output"],
-        "reason": "a wrong element; values of hidden workloads are shown to admins only",
-        "index": [],
-        "expected": None,
-        "actual": None,
-        "bound": None,
-        "wrong_elements": 0,
-        "elements": 0,
-        "findings": [],
-    }
+def _public_mismatch(mismatch: Mismatch | None, names: set[str]) -> Mismatch | None:
+    if mismatch is None or mismatch.workload not in names:
+        return mismatch
+    reason = "a wrong element; values of hidden workloads are shown to admins only"
+    return Mismatch(workload=HIDDEN, output=mismatch.output, reason=reason)

@@ -50,8 +50,6 @@ class Document:
     title: str
     html: str
     """Everything but the title."""
-    summary: str
-    """Its first paragraph."""
     sections: tuple[Section, ...]
 
     @property
@@ -100,7 +98,7 @@ def _read(name: str, _changed_ns: int) -> Document:
     numbers = itertools.count(1)
     html = re.sub("<table>", lambda _: _SCROLLABLE.format(next(numbers)), html)
     html = html.replace("</table>", "</table></div>").replace("<pre>", '<pre tabindex="0">')
-    return Document(name, title, html, _first_paragraph(tokens), tuple(sections))
+    return Document(name, title, html, tuple(sections))
 
 
 def _with_anchors(tokens: Sequence[Token]) -> list[Section]:
@@ -120,11 +118,6 @@ def _with_anchors(tokens: Sequence[Token]) -> list[Section]:
             is_heading = place > 0 and tokens[place - 1].type == "heading_open"
             words += [] if is_heading else [_words(token)]
     return [*found, Section(anchor, heading, level, " ".join(words))]
-
-
-def _first_paragraph(tokens: Sequence[Token]) -> str:
-    pairs = itertools.pairwise(tokens)
-    return next((_words(after) for token, after in pairs if token.type == "paragraph_open"), "")
 
 
 def _anchor(heading: str, taken: set[str]) -> str:

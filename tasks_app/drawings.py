@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tasks_app.numbers import scale_label
+
 TREND_WIDTH, TREND_HEIGHT = 120.0, 28.0
 AXIS_WIDTH = 200.0
 NOISE = 0.02
@@ -114,7 +116,7 @@ class Axis:
         every = max(1, math.ceil((self.high - self.low) / (most - 1)))
         powers = [p for p in range(int(self.low), int(self.high) + 1) if p % every == 0]
         return [
-            (100 * (power - self.low) / (self.high - self.low), _ratio_words(power))
+            (100 * (power - self.low) / (self.high - self.low), scale_label(power))
             for power in powers
         ]
 
@@ -126,10 +128,6 @@ def axis(ratios: Iterable[float | None], width: float = AXIS_WIDTH) -> Axis:
     while high - low < _FEWEST_OCTAVES:
         low, high = low - 1, high + 1
     return Axis(low, high, width)
-
-
-def _ratio_words(power: int) -> str:
-    return f"{2**power}×" if power >= 0 else f"1/{2**-power}×"
 
 
 @dataclass(frozen=True)

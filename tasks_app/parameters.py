@@ -1,14 +1,18 @@
-"""Parameters in addresses of pages: which there may be, and addresses with other ones.
+"""Parameters in addresses of pages: which there may be, filters, and addresses with other ones.
 
 `kbench_web.parameters` refuses those that a page does not name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
+from urllib.parse import urlencode
 
 from django.http import QueryDict
+
+_LONGEST = 100  # characters of a filter
 
 View = TypeVar("View", bound=Callable[..., object])
 
@@ -21,6 +25,32 @@ def takes(*names: str) -> Callable[[View], View]:
         return view
 
     return decorate
+
+
+def takes_uploads(view: View) -> View:
+    """Mark a page on which people upload tasks: `kbench_web.rate_limit` counts how often."""
+    view.takes_uploads = True  # type: ignore[attr-defined]  # as above
+    return view
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """A filter with its options, each a value and words."""
+
+    name: str
+    label: str
+    value: str
+    options: tuple[tuple[str, str], ...]
+
+
+def read_filters(values: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """What stands in the address, cut to a length that a filter may have."""
+    return {name: values.get(name, "").strip()[:_LONGEST] for name in names}
+
+
+def query_of(filters: Mapping[str, str]) -> str:
+    """The query string of these filters, without the empty ones."""
+    return urlencode({name: value for name, value in filters.items() if value})
 
 
 def address(query: QueryDict, **changes: str | list[str] | None) -> str:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
+from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Case, F, When
+from django.dispatch import Signal
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 
 Viewer = User | AnonymousUser
 """For whom something is shown."""
+
+STOP_ASKING = 286
+"""The status with which htmx takes an answer and asks no more."""
+
+account_closing = Signal()
+"""An account is being deleted. Receivers forget what is private. Arguments: `user`, `now`."""
 
 
 class AuthenticatedRequest(HttpRequest):
@@ -25,12 +33,34 @@ def admins_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
     """Answers 403 to everybody else."""
 
     @functools.wraps(view)
-    def checked(request: HttpRequest, *arguments: Any, **options: Any) -> HttpResponse:
+    def checked(request: HttpRequest, *arguments: object, **options: object) -> HttpResponse:
         if not (request.user.is_authenticated and request.user.is_active and request.user.is_staff):
             raise PermissionDenied
         return view(request, *arguments, **options)
 
     return checked
+
+
+def signed_in(*parts: str) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
+    """A view for those who are signed in, which does not send htmx to the sign-in page.
+
+    That page would stand in the middle of another, and what is written there would be lost. `parts`
+    are ids of elements that the view answers for, the usual one first.
+    """
+
+    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        @functools.wraps(view)
+        def checked(request: HttpRequest, *arguments: object, **options: object) -> HttpResponse:
+            if request.user.is_authenticated or request.headers.get("HX-Request") != "true":
+                return login_required(view)(request, *arguments, **options)
+            target = request.headers.get("HX-Target", "")
+            page = request.htmx.current_url_abs_path or "/"  # type: ignore[attr-defined]
+            context = {"part": target if target in parts else parts[0], "next": page}
+            return render(request, "parts/signed_out.html", context, status=STOP_ASKING)
+
+        return checked
+
+    return decorate
 
 
 def role_of(user: User, owner_id: int) -> str:

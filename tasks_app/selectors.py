@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
 
@@ -91,6 +92,17 @@ def drafts_of_new(tasks: Iterable[Task]) -> dict[int, Draft]:
     light = drafts.defer("files", "version__document")
     rows = sorted(light, key=lambda draft: (draft.state == Draft.State.REVIEW, draft.changed_at))
     return {draft.task_id: draft for draft in rows if draft.task_id is not None}
+
+
+def open_draft(draft_id: UUID, user: Viewer) -> Draft | None:
+    """The draft, if all of its files are open to `user`."""
+    draft = Draft.objects.select_related("task", "version__task").filter(pk=draft_id).first()
+    return draft if draft is not None and draft.open_to(user) else None
+
+
+def versions_made_in(draft: Draft) -> list[int]:
+    """Keys of the versions of its present files and of earlier ones."""
+    return list(draft.versions.order_by().values_list("pk", flat=True))
 
 
 def versions_in_review(task: Task) -> set[int]:

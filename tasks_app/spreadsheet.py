@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from typing import Any
 
 from django.http import HttpResponse, JsonResponse
 
@@ -13,7 +12,7 @@ FORMS = ("csv", "json")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def as_csv(rows: Sequence[dict[str, Any]], fields: Sequence[str] = ()) -> str:
+def as_csv(rows: Sequence[dict[str, object]], fields: Sequence[str] = ()) -> str:
     """Records with a header; text that a spreadsheet would run as a formula is quoted.
 
     `fields` are the columns; those of the first record if left out.
@@ -27,7 +26,7 @@ def as_csv(rows: Sequence[dict[str, Any]], fields: Sequence[str] = ()) -> str:
     return out.getvalue()
 
 
-def download(form: str, rows: Sequence[dict[str, Any]], name: str) -> HttpResponse:
+def download(form: str, rows: Sequence[dict[str, object]], name: str) -> HttpResponse:
     """The records called `name`, as `form`: json or csv."""
     if form == "json":
         return JsonResponse({name: rows}, json_dumps_params={"indent": 2})
@@ -36,5 +35,5 @@ def download(form: str, rows: Sequence[dict[str, Any]], name: str) -> HttpRespon
     return response
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

@@ -2,113 +2,81 @@
 
 from __future__ import annotations
 
-import itertools
+import secrets
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest import mock
 
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from gpu_runner.data import codec
 from gpu_runner.data.baselines import BaselineReport
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
 from gpu_runner.data.event import Event, EventKind, RunnerState
-from gpu_runner.data.task import Abi, ShippedKernel, Task, TaskFormat, Work, Workload
+from gpu_runner.data.order import Ask
+from gpu_runner.data.queue import Urgency
+from gpu_runner.data.task import Abi
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
 from kbench_web.accounts.tokens import create_token
 from kbench_web.models import ApiToken
-from runs_app.evolve import events
-from runs_app.evolve.config import Budget, Problem, RunConfig
+from runs_app.core.runners import results
+from runs_app.core.runners.events import Sender, record_event
+from runs_app.core.work import lifecycle
 from runs_app.models import (
     Agent,
+    Audited,
     BaselineMeasurement,
     Candidate,
-    Device,
     Evaluation,
     LanguageModel,
     Run,
     RunEvent,
     Runner,
     RunnerJob,
+    RunnerToken,
     Status,
     Submission,
 )
-from runs_app.runners.events import record_event
-from runs_app.submissions.services import submit
-from tasks_app.models import TaskVersion
-from tasks_app.publishing.services import publish
+from runs_app.optimiser.evolve import events
+from runs_app.optimiser.evolve.config import Budget, Problem, RunConfig
+from runs_app.submitting.services import submit
+from tests.basic_factories import (  # noqa: F401
+    HIDDEN_WORKLOAD,
+    NOW,
+    NUMBERS,
+    SOURCE,
+    later,
+    make_admin,
+    make_cpu,
+    make_device,
+    make_task,
+    make_task_version,
+    make_user,
+)
 
-NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-SOURCE = 'extern "C" void scale(float* out, const float* x, int N) { out[0] = N * x[0]; }\n'
-HIDDEN_WORKLOAD = "secret_odd_size"
 
-_numbers = itertools.count(1)
-
-
-def later(seconds: float) -> datetime:
-    """A moment after `NOW`."""
-    return NOW + timedelta(seconds=seconds)
-
-
-def make_task(**overrides: Any) -> Task:
-    """A c-ABI task with two public workloads and a hidden one."""
+def make_runner_token(**overrides: Any) -> RunnerToken:
+    """A runner that the admins control and that serves any device; its name is "test"."""
     fields: dict[str, Any] = {
-        "name": "scale",
-        "title": "Scale a vector",
-        "format": TaskFormat.KBENCH,
-        "abi": Abi.C,
-        "scenario": "algebra",
-        "signature": "void scale(float* out, const float* x, int N)",
-        "workloads": (
-            Workload(name="n256", parameters={"N": 256}),
-            Workload(name="n4096", parameters={"N": 4096}),
-            Workload(name=HIDDEN_WORKLOAD, parameters={"N": 1777}, hidden=True),
-        ),
-        "work": {Direction.FORWARD: Work(flops="N", bytes="8 * N")},
-        "files": {
-            "reference.py": "def make_inputs(N):\n    return {}\n",
-            "notes.json": '{"sizes": [1777]}',
-            "kernels/good.cpp": SOURCE,
-        },
-        "kernels": (
-            ShippedKernel(path="kernels/good.cpp", agent="kbench-good", language=Language.CPP),
-        ),
+        "digest": secrets.token_hex(32),
+        "prefix": "kbr_12345",
+        "serves": RunnerToken.Serves.ANY,
+        "trusted": True,
+        "created_at": NOW,
+        **overrides,
     }
-    return Task(**{**fields, **overrides})
-
-
-def make_task_version(**overrides: Any) -> TaskVersion:
-    """A published task's current version."""
-    return publish(data=make_task(**overrides), now=NOW).version
-
-
-def make_user(**overrides: Any) -> User:
-    """An account with the password "secret"."""
-    username = overrides.pop("username", None) or f"person{next(_numbers)}"
-    fields = {"date_joined": NOW - timedelta(days=100), **overrides}
-    return User.objects.create_user(username=username, password="secret", **fields)
-
-
-def make_admin(**overrides: Any) -> User:
-    """An account that may do everything."""
-    return make_user(is_staff=True, is_superuser=True, **overrides)
-
-
-def make_cpu() -> Device:
-    """The CPU. A migration makes it; a test with real transactions empties the database."""
-    fields = {"kind": "cpu", "name": "CPU", "created_at": NOW}
-    return Device.objects.get_or_create(slug="cpu", defaults=fields)[0]
-
-
-def make_device(**overrides: Any) -> Device:
-    """A CUDA device."""
-    fields = {"slug": "nvidia-h200", "kind": "cuda", "name": "NVIDIA H200", "created_at": NOW}
-    return Device.objects.create(**{**fields, **overrides})
+    name = fields.pop("name", "test")
+    return RunnerToken.objects.get_or_create(name=name, defaults=fields)[0]
 
 
 def make_runner(**overrides: Any) -> Runner:
-    """A runner of the CPU that is ready."""
+    """A runner of the CPU that is ready; `name` is what it calls itself."""
+    token = overrides.pop("token", None) or make_runner_token()
+    own_name = overrides.pop("name", None) or f"runner{next(NUMBERS)}"
     fields: dict[str, Any] = {
-        "name": f"runner{next(_numbers)}",
+        "token": token,
+        "name": f"{token.name}.{own_name}",
         "boot_id": "boot-1",
         "state": Runner.State.READY,
         "jail": True,
@@ -140,7 +108,12 @@ def make_evaluation(**overrides: Any) -> Evaluation:
 def make_finished_evaluation(
     verdict: Verdict = Verdict.CORRECT, result: dict[str, Any] | None = None, **overrides: Any
 ) -> Evaluation:
-    """An evaluation that came to its end; `result` overrides fields of its result."""
+    """An evaluation that came to its end; `result` overrides fields of its result.
+
+    Each ranked one is of a source of its own, unless told otherwise: those of one share a score.
+    """
+    if overrides.get("mode") == "ranked":
+        overrides.setdefault("source", f"{SOURCE}// {Evaluation.objects.count()}\n")
     evaluation = make_evaluation(**overrides)
     document = make_result(evaluation, verdict=verdict, **(result or {}))
     send(evaluation, EventKind.STARTED, {"runner": "nobody", "at": 0.0}, seq=1)
@@ -151,24 +124,22 @@ def make_finished_evaluation(
 
 def make_measurement(time_ns: float = 1000.0, spread: float = 0.01) -> Measurement:
     """A median with an interval of `spread` on both sides."""
-    return Measurement(
-        time_ns=time_ns,
-        low_ns=time_ns * (1 - spread),
-        high_ns=time_ns * (1 + spread),
-        calls=30,
-    )
+    low_ns, high_ns = time_ns * (1 - spread), time_ns * (1 + spread)
+    return Measurement(time_ns=time_ns, low_ns=low_ns, high_ns=high_ns, calls=30)
+
+
+BASELINES_NS = {"eager": 2000.0, "compiled": 1500.0, "best": 1500.0}
+"""What correct results of tests are compared with."""
 
 
 def make_workload_result(**overrides: Any) -> WorkloadResult:
     """A measured public workload, twice as fast as eager and 1.5 times as compiled."""
     fields: dict[str, Any] = {
-        "name": "n256",
-        "parameters": {"N": 256},
-        "hidden": False,
+        "name": "n256", "parameters": {"N": 256}, "hidden": False,
         "measurement": make_measurement(1000.0),
         "baselines": {"eager": make_measurement(2000.0), "compiled": make_measurement(1500.0)},
         "speedups": {"eager": 2.0, "compiled": 1.5, "best": 1.5},
-    }
+    }  # fmt: skip
     return WorkloadResult(**{**fields, **overrides})
 
 
@@ -177,22 +148,22 @@ def make_result(evaluation: Evaluation, **overrides: Any) -> EvaluationResult:
     verdict = overrides.get("verdict", Verdict.CORRECT)
     fields: dict[str, Any] = {
         "evaluation_id": str(evaluation.pk),
-        "attempt": evaluation.attempt,
-        "verdict": verdict,
-        "reason": "all outputs are right",
-        "mode": Mode(evaluation.mode),
-        "device": evaluation.device_id,
+        "attempt": evaluation.attempt, "verdict": verdict, "reason": "all outputs are right",
+        "mode": Mode(evaluation.mode), "device": evaluation.device_id,
         "task": evaluation.task_version.task.slug,
         "task_digest": evaluation.task_version.digest,
         "solution_digest": evaluation.submission.digest,
-    }
+    }  # fmt: skip
     if verdict is Verdict.CORRECT:
+        latency_ns = overrides.get("latency_ns", 1000.0)
+        usual = {name: ns / latency_ns for name, ns in BASELINES_NS.items()}
+        listed = overrides.get("speedups", usual)
         fields |= {
-            "latency_ns": 1000.0,
-            "speedups": {"eager": 2.0, "compiled": 1.5, "best": 1.5},
-            "hidden_speedups": {"eager": 1.6, "best": 1.4},
+            "latency_ns": latency_ns,
+            "speedups": listed,
+            "unlisted_speedups": listed,
             "floor_fraction": 0.5,
-            "score": 1.5,
+            "p_score": 1.5,
             "workloads": (
                 make_workload_result(),
                 make_workload_result(name=HIDDEN_WORKLOAD, parameters={"N": 1777}, hidden=True),
@@ -209,6 +180,11 @@ def baseline_report(measurement: BaselineMeasurement, **overrides: Any) -> dict[
     }
     document: dict[str, Any] = codec.encode(BaselineReport(**{**fields, **overrides}))
     return document
+
+
+def pass_audits() -> None:
+    """Let every ranked result have passed its audit, so that its figure is sure."""
+    Evaluation.objects.filter(mode=Mode.RANKED.value).update(audited=Audited.PASSED)
 
 
 def make_event(job: RunnerJob, /, **overrides: Any) -> Event:
@@ -229,17 +205,14 @@ def make_runner_state(**overrides: Any) -> RunnerState:
     fields: dict[str, Any] = {
         "name": "host-1",
         "boot_id": "boot-1",
-        "device": "cpu",
-        "device_kind": DeviceKind.CPU.value,
-        "device_name": "CPU",
-        "state": "ready",
-        "reason": "",
+        "device": "cpu", "device_kind": DeviceKind.CPU.value, "device_name": "CPU",
+        "state": "ready", "reason": "",
         "jail": True,
         "current": (),
         "builds": 1,
         "version": "0.1.0",
         "at": 0.0,
-    }
+    }  # fmt: skip
     return RunnerState(**{**fields, **overrides})
 
 
@@ -260,6 +233,31 @@ def make_token(user: User, **overrides: Any) -> str:
     return create_token(user=user, **{**fields, **overrides})[1]
 
 
+def hand_over(job: RunnerJob, runner: str = "nobody", now: datetime = NOW) -> Runner:
+    """Give a job that waits to the runner that calls itself so, made if there is none."""
+    name = f"test.{runner}"
+    found = Runner.objects.select_related("token").filter(name=name).first()
+    holder = found or make_runner(name=runner, device=job.device)
+    with transaction.atomic():
+        locked = lifecycle.lock_in(job, Status.QUEUED)
+        if locked is not None:
+            ticket = secrets.token_hex(16)
+            lifecycle.hand_over(locked, runner=holder, ticket=ticket, now=now)
+    return holder
+
+
+def make_ask(runner: Runner, /, **overrides: Any) -> Ask:
+    """What a runner asks that would take anything."""
+    fields: dict[str, Any] = {
+        "runner": runner.own_name,
+        "boot_id": runner.boot_id,
+        "device": runner.device_id,
+        "urgencies": tuple(Urgency),
+        "ticket": secrets.token_hex(16),
+    }
+    return Ask(**{**fields, **overrides})
+
+
 def send(
     job: RunnerJob,
     kind: EventKind,
@@ -268,12 +266,31 @@ def send(
     seq: int = 1,
     now: datetime = NOW,
 ) -> bool:
-    """Record an event of the job's current attempt, as the ingester would."""
-    return record_event(event=make_event(job, kind=kind, payload=payload, seq=seq), now=now)
+    """Record an event of the job's current attempt, as the ingester would.
+
+    A job that waits is handed over first. Results are believed, whatever is in them.
+    """
+    if type(job)._default_manager.filter(pk=job.pk, status=Status.QUEUED).exists():
+        hand_over(job, now=now)
+    event = make_event(job, kind=kind, payload=payload, seq=seq)
+    with mock.patch.object(results, "check_plausible"):
+        return record_event(event=event, sender=make_sender(), now=now)
+
+
+def make_sender(**overrides: Any) -> Sender:
+    """Whose word a test's events are."""
+    return Sender(token=make_runner_token(**overrides))
+
+
+def beat(*, now: datetime = NOW, token: RunnerToken | None = None, **overrides: Any) -> bool:
+    """Record a heartbeat."""
+    sender = Sender(token=token or make_runner_token())
+    return record_event(event=make_heartbeat(**overrides), sender=sender, now=now)
 
 
 def start(job: RunnerJob, runner: str = "nobody", now: datetime = NOW) -> None:
     """Let a runner begin with a job."""
+    hand_over(job, runner, now)
     send(job, EventKind.STARTED, {"runner": runner, "at": 0.0}, seq=1, now=now)
     job.refresh_from_db()
     assert job.status == Status.RUNNING

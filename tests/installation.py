@@ -18,7 +18,10 @@ from kbench_web.processes.program import descendants
 from tests.conftest import free_port
 
 ROOT = Path(__file__).parents[1]
-UNSET = {"DATABASE_URL", "REDIS_URL", "KBENCH_CACHE", "KBENCH_CATALOG", "DJANGO_SETTINGS_MODULE"}
+UNSET = {
+    *("DATABASE_URL", "REDIS_URL", "KBENCH_RUNNERS_REDIS_URL"),
+    *("KBENCH_CACHE", "KBENCH_CATALOG", "DJANGO_SETTINGS_MODULE"),
+}
 STOP_S = 60.0
 READY_S = 400.0
 """Its tables and tasks take half a minute of a processor, which other tests may want as well."""
@@ -99,11 +102,11 @@ class Installation:
 
     def manage(self, *words: str, **environment: str) -> str:
         """What one of the site's commands prints, run as at the command line."""
-        redis = {"REDIS_URL": self.wait_for(r"REDIS_URL=(\S+)")}
+        self.wait_for(r"the runners' Redis: (port \d+)")  # from now on it finds both of them
         done = subprocess.run(
             [sys.executable, "manage.py", *words],
             cwd=ROOT,
-            env=self.environment | redis | environment,
+            env=self.environment | environment,
             capture_output=True,
             text=True,
             check=False,

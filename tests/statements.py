@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import heapq
 import json
 import math
 import re
@@ -27,14 +28,18 @@ _VALUES = re.compile(r"\(?%s\)?(, \(?%s\)?)*")
 _NUMBER = re.compile(r"\b\d+\b")
 _SAVEPOINT = re.compile(r"s\d+_x\d+")
 _INTEGER = 1 << 31
-_TEXT = 200
+_LONG = 200
 
 
 def kind_of(statement: str, values: object, error: str = "") -> str:
     """A statement without its values, and what PostgreSQL could mind of those."""
-    text = _NUMBER.sub("0", _VALUES.sub("%s", _SAVEPOINT.sub("savepoint", statement)))
     special = sorted({word for value in _each(values) if (word := _special(value))})
-    return " ".join([text, *special, error])
+    return " ".join([_text(statement), *special, error])
+
+
+@functools.lru_cache(10_000)
+def _text(statement: str) -> str:
+    return _NUMBER.sub("0", _VALUES.sub("%s", _SAVEPOINT.sub("savepoint", statement)))
 
 
 @functools.cache
@@ -62,7 +67,7 @@ def _special(value: object) -> str:
             return "" if math.isfinite(value) else "infinite"
         case str():
             odd = "odd " if any(ord(c) == 0 or 0xD800 <= ord(c) <= 0xDFFF for c in value) else ""
-            return odd + ("long" if len(value) > _TEXT else "")
+            return odd + ("long" if len(value) > _LONG else "")
     return type(value).__name__
 
 
@@ -78,13 +83,15 @@ def chosen(sent: Mapping[str, Sent]) -> set[str]:
     """The tests that together send every kind, cheapest for what they add; of equals the first."""
     left = set().union(*(test.kinds for test in sent.values()))
     names: set[str] = set()
+    waiting = [(-math.inf, name) for name in sorted(sent)]  # what a test adds only ever falls
     while left:
-        best = max(
-            sorted(sent),
-            key=lambda name: len(sent[name].kinds & left) / (LEAST_S + sent[name].seconds),
-        )
-        names.add(best)
-        left -= sent[best].kinds
+        _, name = heapq.heappop(waiting)
+        adds = len(sent[name].kinds & left) / (LEAST_S + sent[name].seconds)
+        if waiting and (-adds, name) > waiting[0]:
+            heapq.heappush(waiting, (-adds, name))
+        else:
+            names.add(name)
+            left -= sent[name].kinds
     return names
 
 

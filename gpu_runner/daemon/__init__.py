@@ -1,5 +1,5 @@
-"""Takes jobs from Redis, runs each in a process of its own, and sends events.
+"""Takes jobs from a site, runs each in a process of its own, and reports on it.
 
-`work` is the daemon, `slots` keeps its processes, and `jobs` is what one of them does. `events` go
-to the site, `heartbeat` says how the daemon is, `fitness` keeps it off a broken device.
+`work` is the daemon, `slots` keeps its processes, `slot` is one of them, and `jobs` is what its
+work-horses do. `sources` are the ways to a site. `events` keeps what is not sent yet.
 """

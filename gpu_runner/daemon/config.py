@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import re
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from gpu_runner.daemon.sources.contract import Source
+from gpu_runner.daemon.sources.folder_source import FolderSource
+from gpu_runner.daemon.sources.https_source import HttpsSource
+from gpu_runner.daemon.sources.redis_source import RedisSource
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.order import check_runner_name
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.host.config import default_cache_folder
 
-DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
+TOKEN_VARIABLE = "KBENCH_RUNNER_TOKEN"  # noqa: S105 (its name)
 LONGEST_DRAIN_S = 600.0  # chosen: longer than nearly all evaluations, so most end in peace
 CACHE_VARIABLE = "KBENCH_CACHE_GIB"
 DEFAULT_CACHE_BYTES = 20 << 30  # chosen: thousands of builds, and room left on a small disk
@@ -24,16 +31,20 @@ DEFAULT_CACHE_BYTES = 20 << 30  # chosen: thousands of builds, and room left on 
 class DaemonConfig:
     """One daemon for one device.
 
-    index: of a CUDA device. name: empty for the host's name with the device's. slots: jobs of any
-    kind that may be at work at the same time; their builds overlap, their measurements do not.
-    people_slots: more of them, for what people submit alone. None asks for the default of the kind
-    of device. ready: keep an oracle ready for each slot's next job. drain_timeout_s: how long
-    current jobs may take after a stop was asked for. allow_unjailed: work without a jail where none
-    can be made. recheck_s: how often a device that does not work is looked at again. cache_bytes:
-    what builds may take.
+    site, token; spool; redis_url: where jobs come from; the first of them that is set. index: of a
+    CUDA device. name: empty for the host's name with the device's. slots: jobs of any kind that may
+    be at work at the same time; their builds overlap, their measurements do not. people_slots: more
+    of them, for what people submit alone. None asks for the default of the kind of device. ready:
+    keep an oracle ready for each slot's next job. drain_timeout_s: how long current jobs may take
+    after a stop was asked for. allow_unjailed: work without a jail where none can be made.
+    recheck_s: how often a device that does not work is looked at again. cache_bytes: what builds
+    may take.
     """
 
-    redis_url: str = DEFAULT_REDIS_URL
+    redis_url: str = ""
+    site: str = ""
+    token: str = field(default="", repr=False)
+    spool: Path | None = None
     kind: DeviceKind = DeviceKind.CPU
     index: int = 0
     name: str = ""
@@ -49,12 +60,35 @@ class DaemonConfig:
 
     def __post_init__(self) -> None:
         """Refuse values that no daemon could run with, naming the field."""
+        if self.name:
+            check_runner_name("name", self.name)
         if self.slots is not None and self.slots < 1:
             raise DataError("slots", "must be at least 1")
         if self.people_slots is not None and self.people_slots < 0:
             raise DataError("people_slots", "must not be negative")
         if self.drain_timeout_s < 0:
             raise DataError("drain_timeout_s", "must not be negative")
+
+    def connect(self, device: str) -> Source:
+        """Open the way to the site, for the process that calls it; raises `DataError`."""
+        if self.spool is not None:
+            return FolderSource(self.spool, device)
+        if self.site:
+            return HttpsSource(self.site, self.token)
+        return RedisSource(self.redis_url)
+
+    def outbox(self, device: str) -> Path:
+        """Where events wait for the site that knows their jobs, and for nobody else's.
+
+        Those of a folder's jobs stand in the folder: nothing is left here for another daemon.
+        """
+        if self.spool is not None:
+            way = f"process {os.getpid()}"
+        else:
+            login = urlsplit(self.redis_url).username or ""
+            way = f"{self.site} {self.token}" if self.site else login
+        mark = hashlib.sha256(way.encode()).hexdigest()[:12]
+        return self.cache_folder / "outbox" / f"{device}-{self.index}-{mark}"
 
     @property
     def slot_count(self) -> int:
@@ -79,18 +113,32 @@ class DaemonConfig:
 
     def runner_name(self, device: str) -> str:
         """The configured name, else one that tells host and device apart."""
-        return self.name or f"{socket.gethostname()}-{device}-{self.index}"
+        host = re.sub(r"[^0-9A-Za-z.-]", "-", socket.gethostname())[:40].lstrip(".-") or "host"
+        return self.name or f"{host}-{device}-{self.index}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `python -m gpu_runner work`."""
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:INDEX")
-    parser.add_argument("--redis-url", default="", help="default: $REDIS_URL, else this machine's")
+    parser.add_argument(
+        "--site",
+        default="",
+        metavar="URL",
+        help="take jobs from this site over HTTPS, such as https://kbench.example",
+    )
+    parser.add_argument(
+        "--token",
+        default="",
+        help=f"what the site's page Operate showed for this runner; default: ${TOKEN_VARIABLE}",
+    )
+    parser.add_argument(
+        "--redis-url", default="", help="on the site's own hosts; default: $REDIS_URL"
+    )
     parser.add_argument(
         "--spool",
         type=Path,
         metavar="DIR",
-        help="do the jobs that `manage.py spool export DIR` wrote, and end; no Redis is asked",
+        help="do the jobs that `manage.py spool export DIR` wrote, and end; no network is used",
     )
     parser.add_argument("--name", default="", help="of this runner; default: host and device")
     parser.add_argument(
@@ -116,7 +164,10 @@ def from_arguments(options: argparse.Namespace, environment: Mapping[str, str]) 
     """Configuration of parsed arguments; raises `DataError` naming the option that is wrong."""
     kind, index = parse_device(options.device)
     return DaemonConfig(
-        redis_url=options.redis_url or environment.get("REDIS_URL", "") or DEFAULT_REDIS_URL,
+        redis_url=options.redis_url or environment.get("REDIS_URL", ""),
+        site=options.site,
+        token=options.token or environment.get(TOKEN_VARIABLE, ""),
+        spool=options.spool,
         kind=kind,
         index=index,
         name=options.name,

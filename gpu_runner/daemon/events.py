@@ -1,4 +1,4 @@
-"""Sends events to the Redis stream, and keeps those that must not be lost on disk until sent."""
+"""Sends events to the site, and keeps those that must not be lost on disk until they are sent."""
 
 from __future__ import annotations
 
@@ -10,38 +10,20 @@ import queue
 import threading
 import time
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
-import redis
-
+from gpu_runner.daemon.sources.contract import Away, Refused, Source
 from gpu_runner.data import codec
-from gpu_runner.data.event import EVENT_STREAM, Event, decode_event
+from gpu_runner.data.event import Event, EventKind
 
 logger = logging.getLogger(__name__)
 
-STREAM_LENGTH = 200_000
-"""Entries that Redis keeps (about): hours of heartbeats, should nobody read them."""
-
-_FIRST_PAUSE_S = 0.1  # chosen: Redis that restarts is back within some of these
-_LONGEST_PAUSE_S = 2.0  # chosen: events come this late at most once Redis is back
+_FIRST_PAUSE_S = 0.1  # chosen: a site that restarts is back within some of these
+_LONGEST_PAUSE_S = 2.0  # chosen: events come this late at most once the site is back
 
 
-class EventStream:
-    """The upward door: one entry an event, with the one field `event`, which holds its JSON."""
-
-    def __init__(self, connection: redis.Redis) -> None:
-        """Send over `connection`."""
-        self._connection = connection
-
-    def send(self, event: Event) -> None:
-        """Append the event. Raises `redis.RedisError` while Redis is away."""
-        document = json.dumps(codec.encode(event), separators=(",", ":"), allow_nan=False)
-        self._connection.xadd(
-            EVENT_STREAM, {"event": document}, maxlen=STREAM_LENGTH, approximate=True
-        )
-
-
-class Spool:
+class Outbox:
     """A folder of events that are not known to have been sent yet, one file each, in order."""
 
     def __init__(self, folder: Path) -> None:
@@ -60,23 +42,23 @@ class Spool:
         partial.rename(path)
         return path
 
-    def flush(self, stream: EventStream) -> int:
+    def flush(self, source: Source) -> int:
         """Send what is kept, oldest first, and forget it; return how many events were sent.
 
-        Raises `redis.RedisError` while Redis is away. An event may be sent twice, by two processes
-        at once; whoever reads the stream knows it by (job_id, attempt, seq).
+        Raises `Away`. An event may be sent twice, by two processes at once; the site knows it by
+        (job_id, attempt, seq).
         """
         sent = 0
         for path in sorted(self._folder.glob("*.json")):
             try:
-                event = decode_event(json.loads(path.read_text()))
+                event = codec.decode(Event, json.loads(path.read_text()))
             except FileNotFoundError:
                 continue  # another process has just sent it
             except ValueError as error:
                 logger.error("cannot read the kept event %s, set aside: %s", path, error)
                 path.rename(path.with_suffix(".unreadable"))
                 continue
-            stream.send(event)
+            tell(event, source)
             path.unlink(missing_ok=True)
             sent += 1
         return sent
@@ -88,12 +70,12 @@ class Spool:
 
 
 class Reporter:
-    """Sends one job's events from a thread, so that the work never waits for Redis."""
+    """Sends one job's events from a thread, so that the work never waits for the site."""
 
-    def __init__(self, stream: EventStream, spool: Spool) -> None:
+    def __init__(self, source: Source, outbox: Outbox) -> None:
         """Start the thread."""
-        self._stream = stream
-        self._spool = spool
+        self._source = source
+        self._outbox = outbox
         self._queue: queue.SimpleQueue[tuple[Event, Path | None] | None] = queue.SimpleQueue()
         self._abandoned = threading.Event()
         self._thread = threading.Thread(target=self._send_all, name="reporter", daemon=True)
@@ -101,7 +83,7 @@ class Reporter:
 
     def publish(self, event: Event, *, keep: bool = False) -> None:
         """Send the event soon. With `keep` it is on disk when this returns, and never lost."""
-        self._queue.put((event, self._spool.keep(event) if keep else None))
+        self._queue.put((event, self._outbox.keep(event) if keep else None))
 
     def close(self, timeout_s: float) -> None:
         """Wait until everything is sent, at most `timeout_s`; then only kept events live on."""
@@ -120,8 +102,8 @@ class Reporter:
         pause_s = _FIRST_PAUSE_S
         while not self._abandoned.is_set():
             try:
-                self._stream.send(event)
-            except redis.RedisError as error:
+                tell(event, self._source)
+            except Away as error:
                 logger.warning("cannot send the event %s yet: %s", event.kind, error)
                 self._abandoned.wait(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
@@ -130,11 +112,26 @@ class Reporter:
         return False
 
 
-def report_or_keep(event: Event, stream: EventStream, spool: Spool) -> None:
-    """Send the event after all that are kept, or keep it as well while Redis is away."""
+def tell(event: Event, source: Source) -> None:
+    """Send an event. If the site will never take an outcome, tell it why it gets none.
+
+    Raises `Away`.
+    """
     try:
-        spool.flush(stream)
-        stream.send(event)
-    except redis.RedisError as error:
-        logger.warning("Redis is away, the event %s is kept: %s", event.kind, error)
-        spool.keep(event)
+        source.send(event)
+    except Refused as error:
+        logger.error("the event %s of %s is dropped: %s", event.kind, event.job_id, error)
+        if event.kind is EventKind.FINISHED:
+            lost = replace(event, kind=EventKind.LOST, payload={"reason": f"its outcome: {error}"})
+            with contextlib.suppress(Refused):
+                source.send(lost)
+
+
+def report_or_keep(event: Event, source: Source, outbox: Outbox) -> None:
+    """Send the event after all that are kept, or keep it as well while the site is away."""
+    try:
+        outbox.flush(source)
+        tell(event, source)
+    except Away as error:
+        logger.warning("the site is away, the event %s is kept: %s", event.kind, error)
+        outbox.keep(event)

@@ -9,13 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 
-import redis
-
-from gpu_runner.daemon.events import EventStream
 from gpu_runner.daemon.slot_state import SlotState
+from gpu_runner.daemon.sources.contract import Away, Refused, Source
 from gpu_runner.data import codec
 from gpu_runner.data.event import Event, EventKind, RunnerState
-from gpu_runner.data.queue import Urgency, queue_name
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import DeviceKind
 
 logger = logging.getLogger(__name__)
@@ -26,7 +24,8 @@ class Runner:
     """What stays the same while a daemon runs. device: the slug that names queue and board.
 
     compiler, architecture: what sources are built with and for; empty where nothing can be built.
-    packages: in which Python kernels can be written, with versions.
+    packages: in which Python kernels can be written, with versions; an empty one for each that is
+    absent.
     """
 
     name: str
@@ -39,19 +38,13 @@ class Runner:
     packages: Mapping[str, str] = field(default_factory=dict)
     boot_id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
-    @property
-    def queues(self) -> list[str]:
-        """Names of the RQ queues that this runner works on; each while those before are empty."""
-        return [queue_name(self.device, urgency) for urgency in Urgency]
-
-    def slots(self, of_everybody: int, of_people: int) -> list[list[str]]:
-        """The queues of each slot: some take everything, some only what people wait for.
+    def slots(self, of_everybody: int, of_people: int) -> list[list[Urgency]]:
+        """What each slot takes: some everything, some only what people wait for.
 
         One is for builds that need no device, so that none of them waits for a measurement.
         """
-        people = [queue_name(self.device, u) for u in Urgency if u.is_of_people]
-        builds = [queue_name(self.device, Urgency.BUILDS)]
-        return [*[self.queues] * of_everybody, *[people] * of_people, builds]
+        people = [urgency for urgency in Urgency if urgency.is_of_people]
+        return [*[list(Urgency)] * of_everybody, *[people] * of_people, [Urgency.BUILDS]]
 
 
 class Heartbeat:
@@ -60,7 +53,7 @@ class Heartbeat:
     def __init__(
         self,
         runner: Runner,
-        stream: EventStream,
+        source: Source,
         slots: Sequence[SlotState],
         period_s: float,
         clock: Callable[[], float] = time.monotonic,
@@ -68,7 +61,7 @@ class Heartbeat:
     ) -> None:
         """Beat for `runner`, whose slots' states and sensors are read at each beat."""
         self._runner = runner
-        self._stream = stream
+        self._source = source
         self._slots = slots
         self._period_s = period_s
         self._clock = clock
@@ -78,8 +71,8 @@ class Heartbeat:
         self._reachable = True
 
     def beat(self, state: str, reason: str, *, jail: bool) -> None:
-        """Send a heartbeat if one is due; without Redis, say so once and go on."""
-        current = tuple(slot.job_id for slot in self._slots if slot.job_id)
+        """Send a heartbeat if one is due; without the site, say so once and go on."""
+        current = tuple(slot.name for slot in self._slots if slot.name)
         content = (state, reason, jail, current)
         if content == self._last and self._clock() < self._due_at:
             return
@@ -109,14 +102,14 @@ class Heartbeat:
         payload = codec.encode(report)
         event = Event(job_id="", attempt=0, seq=0, kind=EventKind.RUNNER, payload=payload)
         try:
-            self._stream.send(event)
-        except redis.RedisError as error:
+            self._source.send(event)
+        except (Away, Refused) as error:
             if self._reachable:
-                logger.warning("Redis is away, heartbeats are not sent: %s", error)
+                logger.warning("heartbeats are not sent: %s", error)
             self._reachable = False
         else:
             if not self._reachable:
-                logger.info("Redis is back")
+                logger.info("the site is back")
             self._reachable = True
 
 

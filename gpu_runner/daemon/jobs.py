@@ -1,4 +1,4 @@
-"""The jobs of a runner: evaluate a kernel, check a task, measure baselines, and report on it."""
+"""The jobs of a runner, a class for each kind, and how one is done and reported on."""
 
 from __future__ import annotations
 
@@ -7,30 +7,33 @@ import logging
 import threading
 import time
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar
 
-from rq.timeouts import JobTimeoutException
-
-from gpu_runner.daemon.events import EventStream, Reporter, Spool
+from gpu_runner.daemon.events import Outbox, Reporter
 from gpu_runner.daemon.slot_state import SlotState
+from gpu_runner.daemon.sources.contract import Source
 from gpu_runner.data import codec
-from gpu_runner.data.baselines import BaselineReport, BaselineRequest
+from gpu_runner.data.baselines import BaselineRequest
 from gpu_runner.data.check import REPORT_LIMIT_BYTES, CheckRequest
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
-from gpu_runner.data.event import Event, EventKind, JobKind
-from gpu_runner.data.task import Task
-from gpu_runner.data.verdict import Direction, Stage, Verdict
-from gpu_runner.supervisor.baseline_job import measure_baselines as measure_apart
+from gpu_runner.data.event import EventKind
+from gpu_runner.data.order import JobName, Order
+from gpu_runner.data.verdict import Stage, Verdict
+from gpu_runner.supervisor.baseline_job import measure_baselines
+from gpu_runner.supervisor.device.toolchain import ToolchainError
+from gpu_runner.supervisor.evaluate import evaluate as supervise
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.host.killed import KilledFromOutside
+from gpu_runner.supervisor.host.jail import JailError
+from gpu_runner.supervisor.host.killed import KilledFromOutside, shortage
 from gpu_runner.supervisor.oracle.client import OracleError
-from gpu_runner.supervisor.oracle.pool import Oracles
-from gpu_runner.supervisor.soundness.soundness import Progress
-from gpu_runner.supervisor.soundness.task_check import check_task
+from gpu_runner.supervisor.runner.faults import RunnerUnfit
+from gpu_runner.supervisor.runner.pool import Oracles
+from gpu_runner.supervisor.soundness.soundness import Progress, check_task
 from gpu_runner.supervisor.tools import health
 
 logger = logging.getLogger(__name__)
@@ -39,38 +42,14 @@ ALIVE_S = 5.0  # chosen: a small part of the time after which the site calls a j
 _LAST_SENDING_S = 10.0  # chosen: what is not sent by then, the reconciler finds
 _LONGEST_REASON = 4000  # characters; of what is longer, both ends are kept
 
-_IDS = {
-    "evaluation_id": JobKind.EVALUATION,
-    "check_id": JobKind.CHECK,
-    "measurement_id": JobKind.BASELINES,
-}
-"""Field of a request that holds its job's id -> kind of that job."""
 
-T = TypeVar("T")
-
-Report = Callable[[Stage, str, str], None]
-"""report(stage, "running" | "done", detail): the supervisor calls it at each step."""
+class JobTimeout(Exception):
+    """The job may take no longer."""
 
 
-class Evaluate(Protocol):
-    """Runs the whole protocol; raises only where the fault is ours."""
-
-    def __call__(
-        self,
-        request: EvaluationRequest,
-        config: SupervisorConfig,
-        report: Report,
-        oracles: Oracles | None = None,
-    ) -> EvaluationResult:
-        """`oracles` may have one ready."""
-        ...
-
-
-CheckTask = Callable[[CheckRequest, SupervisorConfig, Progress], Mapping[str, Any]]
-"""Makes a task's soundness report; raises `OracleError` where the task's own code fails."""
-
-MeasureBaselines = Callable[[Task, Direction, SupervisorConfig, Progress], BaselineReport]
-"""Measures all baselines of a task; raises as `CheckTask` does."""
+Evaluate = Callable[..., EvaluationResult]  # as the supervisor's `evaluate`
+Make = Callable[[Any, SupervisorConfig, Progress], Any]
+"""Makes a report on a task; raises `OracleError` where the task's own code fails."""
 
 After = Callable[[SupervisorConfig, Verdict], str]
 """Looks at the device after such a verdict, and marks it unfit if it does not work any more."""
@@ -83,149 +62,178 @@ class JobContext:
     runner: str
     supervisor: SupervisorConfig
     state: SlotState
-    stream: EventStream
-    spool: Spool
-    evaluate: Evaluate
-    check_task: CheckTask = check_task
-    measure_baselines: MeasureBaselines = measure_apart
+    source: Source
+    outbox: Outbox
+    oracles: Oracles | None = None
     after: After = health.after
     alive_s: float = ALIVE_S
 
 
-def identity(request: object) -> tuple[JobKind, str, int]:
-    """Kind of job, its id and attempt of a raw request; raises `DataError`."""
-    if not isinstance(request, Mapping):
-        raise DataError("request", "must be an object")
-    field = next((name for name in _IDS if name in request), "evaluation_id")
-    job_id, attempt = request.get(field), request.get("attempt", 1)
-    if not isinstance(job_id, str) or not 0 < len(job_id) <= 100:
-        raise DataError(field, "must be a string of 1 to 100 characters")
-    if not isinstance(attempt, int) or isinstance(attempt, bool) or not 0 < attempt < 1 << 31:
-        raise DataError("attempt", "must be a whole number from 1")
-    return _IDS[field], job_id, attempt
+@dataclass(frozen=True)
+class End:
+    """How a job ended: its last event, and the verdict after which the device is looked at.
 
-
-def evaluate(request: Mapping[str, Any], *, context: JobContext) -> str:
-    """Evaluate an encoded `EvaluationRequest` and return the verdict.
-
-    Everything else goes into the event stream: STARTED, STAGE, ALIVE and FINISHED, or LOST where
-    this version of the runner cannot read the request (raises `DataError` then).
-    """
-    with _attempt(EvaluationRequest, request, context) as (decoded, journal):
-        result = _evaluate(decoded, context, journal)
-        journal.write(EventKind.FINISHED, {"result": codec.encode(result)}, keep=True)
-    _look_after(context, result.verdict, result.evaluation_id)
-    return result.verdict.value
-
-
-def measure_baselines(request: Mapping[str, Any], *, context: JobContext) -> str:
-    """Measure the baselines of an encoded `BaselineRequest`; "" or why there are none.
-
-    Reports as `evaluate` does. A task whose own code fails ends like any other measurement.
+    reason: of an evaluation its verdict; of another job why it came to nothing, or empty.
     """
 
-    def measure(decoded: BaselineRequest, tell: Progress) -> dict[str, Any]:
-        report = context.measure_baselines(
-            decoded.task, decoded.direction, context.supervisor, tell
-        )
-        return {"report": codec.encode(report)}
-
-    return _apart(BaselineRequest, request, context, measure)
+    kind: EventKind
+    payload: Mapping[str, object]
+    verdict: Verdict
+    reason: str
 
 
-def filter_task(request: Mapping[str, Any], *, context: JobContext) -> str:
-    """Make the soundness report of the task of an encoded `CheckRequest`; "" or why there is none.
+def do(order: Order, context: JobContext) -> str:
+    """Do a job and report on it, to its end; returns the `reason` of that.
 
-    Reports as `evaluate` does. A task whose own code fails ends like any other check.
+    It reports STARTED, STAGE, ALIVE and FINISHED, or LOST where this host is the cause, or where
+    this version of the runner cannot read the request.
     """
-
-    def check(decoded: CheckRequest, tell: Progress) -> dict[str, Any]:
-        report = codec.encode(context.check_task(decoded, context.supervisor, tell))
-        size = len(json.dumps(report))
-        if size <= REPORT_LIMIT_BYTES:
-            return {"report": report}
-        return {"reason": f"its report has {size} bytes, at most {REPORT_LIMIT_BYTES} are read"}
-
-    return _apart(CheckRequest, request, context, check)
-
-
-def _apart(
-    cls: type[T],
-    request: Mapping[str, Any],
-    context: JobContext,
-    make: Callable[[T, Progress], dict[str, Any]],
-) -> str:
-    """Do a job that is about a task and no submission; "" or why nothing came of it.
-
-    What this host has ended is LOST: another attempt may go well.
-    """
-    with _attempt(cls, request, context) as (decoded, journal):
+    reporter = Reporter(context.source, context.outbox)
+    journal = Journal(order.name, context.state, reporter)
+    try:
+        journal.write(EventKind.STARTED, {"runner": context.runner, "at": time.time()})
         try:
-            outcome = _made(lambda tell: make(decoded, tell), context, journal)
-            journal.write(EventKind.FINISHED, outcome, keep=True)
-        except KilledFromOutside as error:
-            outcome = {"runner": context.runner, "reason": str(error)}
-            journal.write(EventKind.LOST, outcome, keep=True)
-    reason = str(outcome.get("reason", ""))
-    verdict = Verdict.RUNTIME_ERROR if reason else Verdict.CORRECT
-    _look_after(context, verdict, identity(request)[1])
-    return reason
+            job, request = _read(order)
+        except DataError as error:
+            reason = f"the runner cannot read the request: {error}"
+            journal.write(EventKind.LOST, {"reason": reason}, keep=True)
+            return reason
+        with _saying_alive(context, journal):
+            end = job.do(request, context, journal)
+        journal.write(end.kind, end.payload, keep=True)
+    finally:
+        reporter.close(_LAST_SENDING_S)
+    if reason := context.after(context.supervisor, end.verdict):
+        # Nobody waits for this look at the device, and the outcome stands whatever is found.
+        logger.error("%s is unfit after %s: %s", context.supervisor.device, order.name, reason)
+    return end.reason
+
+
+def _read(order: Order) -> tuple[Job, object]:
+    """What does a job of that kind, and its request; raises `DataError`."""
+    if order.kind not in JOBS:
+        raise DataError("kind", f"this runner knows no job called {order.kind!r}")
+    job = JOBS[order.kind]
+    return job, codec.decode(job.request, order.request)
+
+
+class Job(ABC):
+    """A kind of job: how it is asked for, what does it, and how it ends. `JOBS` lists them."""
+
+    request: ClassVar[type[object]]  # whose `KIND` is the name on the wire
+
+    @abstractmethod
+    def do(self, request: Any, context: JobContext, journal: Journal) -> End:
+        """Do one such job; `journal` is told how far it is."""
+
+
+@dataclass(frozen=True)
+class EvaluationJob(Job):
+    """Evaluates a kernel; a failure of ours is a verdict as well."""
+
+    request = EvaluationRequest
+    evaluate: Evaluate = supervise
+
+    def do(self, request: EvaluationRequest, context: JobContext, journal: Journal) -> End:
+        """End with a result."""
+        began_at = time.monotonic()
+
+        def report(stage: Stage, state: str, detail: str) -> None:
+            elapsed_s = time.monotonic() - began_at
+            payload = {"stage": stage, "state": state, "elapsed_s": elapsed_s, "detail": detail}
+            journal.write(EventKind.STAGE, codec.encode(payload))
+
+        try:
+            result = self.evaluate(request, context.supervisor, report, oracles=context.oracles)
+        except Exception as error:
+            logger.exception("the evaluation %s failed, through our fault", request.evaluation_id)
+            result = _system_error(request, error)
+        payload = {"result": codec.encode(result)}
+        return End(EventKind.FINISHED, payload, result.verdict, result.verdict.value)
+
+
+@dataclass(frozen=True)
+class TaskJob(Job):
+    """A kind of job that is about a task and no submission, and makes a report."""
+
+    make: Make
+
+    def do(self, request: object, context: JobContext, journal: Journal) -> End:
+        """End with a report, or the reason why there is none.
+
+        What this host has ended is LOST: another attempt, or another host, may do better.
+        """
+        began_at = time.monotonic()
+        stage = "it had not begun"
+
+        def progress(text: str) -> None:
+            nonlocal stage
+            stage = text
+            elapsed_s = time.monotonic() - began_at
+            journal.write(EventKind.STAGE, {"detail": text, "elapsed_s": elapsed_s})
+
+        kind = EventKind.FINISHED
+        try:
+            report = codec.encode(self.make(request, context.supervisor, progress))
+            size = len(json.dumps(report))
+            if size <= REPORT_LIMIT_BYTES:
+                return End(kind, {"report": report}, Verdict.CORRECT, "")
+            reason = f"its report has {size} bytes, at most {REPORT_LIMIT_BYTES} are read"
+        except (KilledFromOutside, RunnerUnfit, ToolchainError, JailError) as error:
+            kind, reason = EventKind.LOST, str(error)
+        except OracleError as error:
+            reason = _shortened(str(error))
+        except JobTimeout:
+            elapsed_s = time.monotonic() - began_at
+            reason = f"stopped after {elapsed_s:.0f} s, the most that it may take, at: {stage}"
+        except Exception as error:
+            if lacking := shortage(error):
+                kind, reason = EventKind.LOST, lacking
+            else:
+                logger.exception("a job about a task failed, through our fault")
+                reason = _shortened(_our_fault(error))
+        return End(kind, {"reason": reason}, Verdict.RUNTIME_ERROR, reason)
+
+
+@dataclass(frozen=True)
+class CheckJob(TaskJob):
+    """Makes a task's soundness report."""
+
+    request = CheckRequest
+    make: Make = check_task
+
+
+@dataclass(frozen=True)
+class BaselinesJob(TaskJob):
+    """Measures all baselines of a task."""
+
+    request = BaselineRequest
+    make: Make = measure_baselines
+
+
+JOBS: dict[str, Job] = {
+    job.request.KIND: job for job in (EvaluationJob(), CheckJob(), BaselinesJob())
+}
+"""All kinds of job, by their names on the wire."""
 
 
 class Journal:
     """Numbers the events of one attempt and hands them to the reporter."""
 
-    def __init__(
-        self, job: JobKind, job_id: str, attempt: int, state: SlotState, reporter: Reporter
-    ) -> None:
+    def __init__(self, job: JobName, state: SlotState, reporter: Reporter) -> None:
         """Write for this attempt, with the numbers that `state` counts."""
         self._job = job
-        self._job_id = job_id
-        self._attempt = attempt
         self._state = state
         self._reporter = reporter
         self._lock = threading.Lock()
 
-    def write(self, kind: EventKind, payload: Mapping[str, Any], *, keep: bool = False) -> None:
+    def write(self, kind: EventKind, payload: Mapping[str, object], *, keep: bool = False) -> None:
         """Report one event; with `keep` it is the last word, and safe when this returns."""
         with self._lock:
-            event = Event(
-                job=self._job,
-                job_id=self._job_id,
-                attempt=self._attempt,
-                seq=self._state.next_seq(),
-                kind=kind,
-                payload=payload,
-            )
+            event = self._job.event(self._state.next_seq(), kind, payload)
             self._reporter.publish(event, keep=keep)
             if keep:
                 self._state.finish()
-
-
-@contextmanager
-def _attempt(
-    cls: type[T], request: Mapping[str, Any], context: JobContext
-) -> Iterator[tuple[T, Journal]]:
-    """Report the beginning of a job; inside, the request and where to report the rest of it."""
-    reporter = Reporter(context.stream, context.spool)
-    journal = Journal(*identity(request), context.state, reporter)
-    try:
-        journal.write(EventKind.STARTED, {"runner": context.runner, "at": time.time()})
-        try:
-            decoded = codec.decode(cls, request)
-        except DataError as error:
-            reason = f"the runner cannot read the request: {error}"
-            journal.write(EventKind.LOST, {"runner": context.runner, "reason": reason}, keep=True)
-            raise
-        yield decoded, journal
-    finally:
-        reporter.close(_LAST_SENDING_S)
-
-
-def _look_after(context: JobContext, verdict: Verdict, about: str) -> None:
-    """Look at the device; nobody waits for it, and the outcome stands whatever is found."""
-    if reason := context.after(context.supervisor, verdict):
-        logger.error("%s is unfit after %s: %s", context.supervisor.device, about, reason)
 
 
 @contextmanager
@@ -234,7 +242,7 @@ def _saying_alive(context: JobContext, journal: Journal) -> Iterator[None]:
 
     def say() -> None:
         while not ended.wait(context.alive_s):
-            journal.write(EventKind.ALIVE, {"runner": context.runner})
+            journal.write(EventKind.ALIVE, {})
 
     beat = threading.Thread(target=say, name="alive", daemon=True)
     beat.start()
@@ -243,53 +251,6 @@ def _saying_alive(context: JobContext, journal: Journal) -> Iterator[None]:
     finally:
         ended.set()
         beat.join()
-
-
-def _evaluate(
-    request: EvaluationRequest, context: JobContext, journal: Journal
-) -> EvaluationResult:
-    began_at = time.monotonic()
-
-    def report(stage: Stage, state: str, detail: str) -> None:
-        elapsed_s = time.monotonic() - began_at
-        payload = {"stage": stage, "state": state, "elapsed_s": elapsed_s, "detail": detail}
-        journal.write(EventKind.STAGE, codec.encode(payload))
-
-    with _saying_alive(context, journal):
-        try:
-            return context.evaluate(request, context.supervisor, report)
-        except Exception as error:
-            logger.exception("the evaluation %s failed, through our fault", request.evaluation_id)
-            return _system_error(request, error)
-
-
-def _made(
-    make: Callable[[Progress], dict[str, Any]], context: JobContext, journal: Journal
-) -> dict[str, Any]:
-    """Payload of the event that ends a job about a task; raises `KilledFromOutside` alone."""
-    began_at = time.monotonic()
-    stage = "it had not begun"
-
-    def progress(text: str) -> None:
-        nonlocal stage
-        stage = text
-        elapsed_s = time.monotonic() - began_at
-        journal.write(EventKind.STAGE, {"detail": text, "elapsed_s": elapsed_s})
-
-    with _saying_alive(context, journal):
-        try:
-            return make(progress)
-        except KilledFromOutside:
-            raise
-        except OracleError as error:
-            reason = str(error)
-        except JobTimeoutException:
-            elapsed_s = time.monotonic() - began_at
-            reason = f"stopped after {elapsed_s:.0f} s, the most that it may take, at: {stage}"
-        except Exception as error:
-            logger.exception("a job about a task failed, through our fault")
-            reason = _our_fault(error)
-    return {"reason": _shortened(reason)}
 
 
 def _shortened(text: str) -> str:

@@ -7,12 +7,13 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 _SWEEP_S = 5.0  # chosen: what outlives SIGKILL for longer hangs in the kernel
+STANDSTILL_S = 5.0  # chosen: nobody stops a measurement on purpose; all others wait for it
 _DYING_S = 0.3  # a process that was killed a moment ago takes a moment to end
 
 
@@ -46,6 +47,31 @@ def sweep(keep: Collection[int] = ()) -> int:
                 os.waitpid(pid, os.WNOHANG)
         time.sleep(0.01)
     return len(killed)
+
+
+class Standstill:
+    """Notices a process that a signal has stopped, and nobody lets go on."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Nothing was seen yet."""
+        self._clock = clock
+        self._since: float | None = None
+
+    def is_over(self, pid: int) -> bool:
+        """Whether the process has stood still for longer than anybody should wait."""
+        if not is_stopped(pid):
+            self._since = None
+            return False
+        self._since = self._since or self._clock()
+        return self._clock() - self._since > STANDSTILL_S
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a signal such as SIGSTOP has stopped the process."""
+    with contextlib.suppress(OSError):
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        return stat.rpartition(")")[2].split()[0] == "T"
+    return False
 
 
 def children() -> dict[int, str]:

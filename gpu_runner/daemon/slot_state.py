@@ -5,11 +5,11 @@ from __future__ import annotations
 import mmap
 import struct
 
-from gpu_runner.data.event import JobKind
+from gpu_runner.data.order import JobName
 
-_LAYOUT = struct.Struct("<QIHBB")  # seq, attempt, length of the id, finished, place of the kind
-_KINDS = tuple(JobKind)
-_ID_BYTES = 256  # chosen: an id has 36
+_LAYOUT = struct.Struct("<QHB")  # seq, length of the name, finished
+_NAME_BYTES = 256  # chosen: a job's name has at most 131
+_DROPPED = _LAYOUT.size + _NAME_BYTES  # a byte of its own: the work-horse never writes it
 
 
 class SlotState:
@@ -21,17 +21,18 @@ class SlotState:
 
     def __init__(self) -> None:
         """Make the shared memory, empty."""
-        self._memory = mmap.mmap(-1, _LAYOUT.size + _ID_BYTES)
+        self._memory = mmap.mmap(-1, _DROPPED + 1)
 
-    def begin(self, job: JobKind, job_id: str, attempt: int) -> None:
+    def begin(self, job: JobName) -> None:
         """Note the job that this slot starts with."""
-        name = job_id.encode()[:_ID_BYTES]
+        self._memory[_DROPPED] = 0
+        name = str(job).encode()
         self._memory[_LAYOUT.size : _LAYOUT.size + len(name)] = name
-        _LAYOUT.pack_into(self._memory, 0, 0, attempt, len(name), 0, _KINDS.index(job))
+        _LAYOUT.pack_into(self._memory, 0, 0, len(name), 0)
 
     def clear(self) -> None:
         """Note that this slot is idle."""
-        _LAYOUT.pack_into(self._memory, 0, 0, 0, 0, 0, 0)
+        _LAYOUT.pack_into(self._memory, 0, 0, 0, 0)
 
     def next_seq(self) -> int:
         """Count up and return the number of the next event."""
@@ -41,27 +42,26 @@ class SlotState:
 
     def finish(self) -> None:
         """Note that the result is safe: the end of the work-horse is no loss any more."""
-        seq, attempt, length, _, kind = _LAYOUT.unpack_from(self._memory)
-        _LAYOUT.pack_into(self._memory, 0, seq, attempt, length, 1, kind)
+        seq, length, _ = _LAYOUT.unpack_from(self._memory)
+        _LAYOUT.pack_into(self._memory, 0, seq, length, 1)
+
+    def drop(self) -> None:
+        """The site has taken the job back: its slot ends it."""
+        self._memory[_DROPPED] = 1
 
     @property
-    def job(self) -> JobKind:
-        """The kind of the job at work; says nothing if the slot is idle."""
-        return _KINDS[int(_LAYOUT.unpack_from(self._memory)[4])]
+    def dropped(self) -> bool:
+        """Whether the job is to be ended, as it is no longer this runner's."""
+        return bool(self._memory[_DROPPED])
 
     @property
-    def job_id(self) -> str:
-        """Id of the job at work, or "" if the slot is idle."""
-        length = _LAYOUT.unpack_from(self._memory)[2]
-        return self._memory[_LAYOUT.size : _LAYOUT.size + length].decode(errors="replace")
-
-    @property
-    def attempt(self) -> int:
-        """Attempt of the job at work, or 0."""
-        return int(_LAYOUT.unpack_from(self._memory)[1])
+    def name(self) -> str:
+        """Of the job at work, as `JobName` writes it; "" if the slot is idle."""
+        length = _LAYOUT.unpack_from(self._memory)[1]
+        return self._memory[_LAYOUT.size : _LAYOUT.size + length].decode()
 
     @property
     def lost(self) -> bool:
         """Whether the end of the work-horse, now, would lose a job."""
-        _, _, length, finished, _ = _LAYOUT.unpack_from(self._memory)
+        _, length, finished = _LAYOUT.unpack_from(self._memory)
         return bool(length) and not finished

@@ -2,52 +2,51 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import signal
 import sys
 import time
 from collections.abc import Callable
 
-import redis
-
 from gpu_runner.daemon import lineage
+from gpu_runner.daemon.child import Fitness, Look, Sensors
 from gpu_runner.daemon.config import DaemonConfig
-from gpu_runner.daemon.events import EventStream, Spool
-from gpu_runner.daemon.fitness import Fitness, Look
+from gpu_runner.daemon.events import Outbox
 from gpu_runner.daemon.heartbeat import Heartbeat, Runner
-from gpu_runner.daemon.jobs import Evaluate
-from gpu_runner.daemon.sensors import Sensors
-from gpu_runner.daemon.slots import SOCKET_TIMEOUT_S, SlotContext, Slots
-from gpu_runner.daemon.steering import Steering
+from gpu_runner.daemon.slot import STOPPED, SlotContext
+from gpu_runner.daemon.slots import Slots
+from gpu_runner.daemon.sources.contract import Away, Source
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.queue import Urgency
 from gpu_runner.supervisor.build.eviction import evict
 from gpu_runner.supervisor.device import device, toolchain
 from gpu_runner.supervisor.device.device import device_name, device_slug
-from gpu_runner.supervisor.device.python_packages import python_packages
-from gpu_runner.supervisor.evaluate import evaluate as supervise
+from gpu_runner.supervisor.device.toolchain import told_packages
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.readiness import build_programs, make_ready
 
 logger = logging.getLogger(__name__)
 
+NOT_FIT = 2
+"""Exit status of a host that cannot do a folder's jobs."""
+
 _TICK_S = 0.25  # chosen: a wait that nobody notices
+_ASK_S = 1.0  # chosen: a job that is cancelled ends about as fast
 _EVICT_S = 3600.0  # how often the cache is looked through
 
 
-def work(
-    config: DaemonConfig,
-    *,
-    evaluate: Evaluate = supervise,
-    probe_jail: Callable[[], str] = jail.probe,
-) -> int:
+def work(config: DaemonConfig, *, probe_jail: Callable[[], str] = jail.probe) -> int:
     """Serve jobs until SIGTERM or SIGINT; return the exit status.
 
     The first signal lets current jobs finish and takes no new ones; a second one, or the end of
-    `drain_timeout_s`, kills them. Raises `DeviceError` where the device is not there.
+    `drain_timeout_s`, kills them. Raises `DeviceError` where the device is not there,
+    and `DataError` for a folder that is no spool.
     """
     logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("gpu_runner").setLevel(logging.INFO)
-    return Daemon(config, evaluate, probe_jail()).run()
+    return Daemon(config, probe_jail()).run()
 
 
 def _runner_of(config: DaemonConfig, slug: str) -> Runner:
@@ -60,7 +59,7 @@ def _runner_of(config: DaemonConfig, slug: str) -> Runner:
         builds=config.slot_count + config.people_slot_count,
         compiler=compiler,
         architecture=architecture,
-        packages=python_packages(),
+        packages=told_packages(),
     )
 
 
@@ -68,10 +67,34 @@ def _preparing(config: DaemonConfig) -> tuple[Look, Look] | None:
     return (build_programs, make_ready) if config.ready else None
 
 
+class Wishes:
+    """What the site wants of this runner; it is asked once a second."""
+
+    def __init__(
+        self, source: Source, name: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """For the runner of this name; nothing is asked yet."""
+        self._source, self._name, self._clock = source, name, clock
+        self._due_at = clock()
+        self._hold = ""
+
+    def hold(self, slots: Slots) -> str:
+        """Why no job may be taken, or empty, as was said last. Ends jobs that were taken back."""
+        if self._clock() >= self._due_at:
+            self._due_at = self._clock() + _ASK_S
+            try:
+                word = self._source.word(self._name)
+            except (Away, DataError):
+                return self._hold  # the heartbeat says that the site is away
+            self._hold = word.hold
+            slots.drop(word.dropped)
+        return self._hold
+
+
 class Daemon:
     """One runner: its slots, its heartbeat, and how it stops."""
 
-    def __init__(self, config: DaemonConfig, evaluate: Evaluate, jail_fault: str) -> None:
+    def __init__(self, config: DaemonConfig, jail_fault: str) -> None:
         """Prepare; nothing runs yet. `jail_fault` says why there is no jail, or is empty."""
         slug = device_slug(config.kind, config.index)
         runner = _runner_of(config, slug)
@@ -84,36 +107,38 @@ class Daemon:
         )
         self._config = config
         self._jail_fault = jail_fault
-        self._connection = redis.Redis.from_url(
-            config.redis_url,
-            socket_timeout=SOCKET_TIMEOUT_S,
-            socket_connect_timeout=SOCKET_TIMEOUT_S,
-        )
-        self._stream = EventStream(self._connection)
-        self._spool = Spool(config.cache_folder / "spool" / f"{slug}-{config.index}")
+        connect = functools.partial(config.connect, slug)
+        self._source = connect()
+        outbox = config.outbox(slug)
+        self._outbox = Outbox(outbox)
         context = SlotContext(
-            redis_url=config.redis_url,
+            connect=connect,
             runner=runner,
             supervisor=supervisor,
-            spool=self._spool,
-            evaluate=evaluate,
+            outbox=outbox,
             ready=config.ready,
         )
         self._runner = runner
-        self._slots = Slots(context, runner.slots(config.slot_count, config.people_slot_count))
+        self._slots = Slots(context, self._kinds(runner))
         self._fitness = Fitness(supervisor, config.recheck_s, prepare=_preparing(config))
         self._sensors = Sensors(supervisor)
-        self._steering = Steering(self._connection, runner.name, config.heartbeat_s)
+        self._wishes = Wishes(self._source, runner.name)
         self._heartbeat = self._heart()
         self._stops = 0
         self._flush_at = 0.0
         self._evict_at = 0.0
         self._halted = False
+        self._unfit = ""
+
+    def _kinds(self, runner: Runner) -> list[list[Urgency]]:
+        if not self._source.is_endless:
+            return [list(Urgency)] * self._config.slot_count
+        return runner.slots(self._config.slot_count, self._config.people_slot_count)
 
     def _heart(self) -> Heartbeat:
         states, period_s = self._slots.states, self._config.heartbeat_s
         sensors = self._sensors.latest
-        return Heartbeat(self._runner, self._stream, states, period_s, sensors=sensors)
+        return Heartbeat(self._runner, self._source, states, period_s, sensors=sensors)
 
     @property
     def fit(self) -> bool:
@@ -128,6 +153,8 @@ class Daemon:
         logger.info("runner %s serves %s", self._runner.name, self._runner.device)
         if not self.fit:
             logger.error("no jobs are taken: %s", self._jail_fault)
+            if not self._source.is_endless:
+                return NOT_FIT
         # Before the first heartbeat: a new boot makes the site take up again what it believes lost.
         self._flush()
         self._fitness.begin()
@@ -142,45 +169,53 @@ class Daemon:
         return self._drain()
 
     def _serve(self) -> None:
-        """Take jobs until told to stop."""
-        while not self._stops:
+        """Take jobs until told to stop, or until a folder has none left."""
+        while not self._stops and not self._slots.done:
             broken = self._fitness.reason()
-            held = self._steering.reason()
-            self._start_or_halt(broken or held, logging.ERROR if broken else logging.INFO)
+            if broken and not self._source.is_endless and not self._slots.running:
+                self._unfit = broken
+                return
+            held = self._wishes.hold(self._slots)
+            # Before the heartbeat that says so, and again and again: a slot that has just been
+            # forked does not listen yet.
+            if why_not := broken or held:
+                self._halt(why_not, logging.ERROR if broken else logging.INFO)
             self._sensors.keep()
             state = "ready" if self.fit and not broken else "unfit"
             if held and state == "ready":
                 self._tick("draining", held)
             else:
                 self._tick(state, f"takes no jobs: {broken}" if broken else self._reason())
+            # After the first heartbeat: the site gives no job to a runner that it has not heard.
+            self._halted = bool(why_not)
+            if self.fit and not why_not:
+                self._slots.start()
 
-    def _start_or_halt(self, why_not: str, level: int) -> None:
-        """Keep slots running; while there is a reason not to, have them stop after their jobs."""
-        if why_not and not self._halted:
+    def _halt(self, why_not: str, level: int) -> None:
+        """Have the slots stop after their current jobs."""
+        if not self._halted:
             logger.log(level, "no jobs are taken: %s", why_not)
-            self._slots.signal(signal.SIGTERM)
-        self._halted = bool(why_not)
-        if self.fit and not why_not:
-            self._slots.start()
+        self._slots.signal(signal.SIGTERM)
 
     def _drain(self) -> int:
         logger.info("stopping: current jobs may take %g s more", self._config.drain_timeout_s)
         deadline = time.monotonic() + self._config.drain_timeout_s
-        self._slots.signal(signal.SIGTERM)
         while self._slots.running and self._stops == 1 and time.monotonic() < deadline:
+            self._slots.signal(signal.SIGTERM)
             self._tick("draining", "told to stop: finishes its current jobs")
         if self._slots.running:
             logger.warning("killing the jobs that still run")
             self._slots.signal(signal.SIGKILL)
             while self._slots.running:
                 time.sleep(_TICK_S / 10)
-        self._slots.collect(self._stream)
+        self._slots.collect(self._source)
         self._heartbeat.beat("stopped", "told to stop", jail=not self._jail_fault)
         logger.info("stopped")
-        return 0
+        self._outbox.close()
+        return NOT_FIT if self._unfit else max(self._slots.statuses, default=STOPPED)
 
     def _tick(self, state: str, reason: str) -> None:
-        self._slots.collect(self._stream, keep=[*self._fitness.pids, *self._sensors.pids])
+        self._slots.collect(self._source, keep=[*self._fitness.pids, *self._sensors.pids])
         self._heartbeat.beat(state, reason, jail=not self._jail_fault)
         if time.monotonic() >= self._flush_at:
             self._flush_at = time.monotonic() + self._config.heartbeat_s
@@ -192,11 +227,11 @@ class Daemon:
 
     def _flush(self) -> None:
         try:
-            sent = self._spool.flush(self._stream)
-        except redis.RedisError:
-            return  # the heartbeat has said that Redis is away
+            sent = self._outbox.flush(self._source)
+        except Away:
+            return  # the heartbeat has said so
         if sent:
-            logger.info("sent %d events that had been kept while Redis was away", sent)
+            logger.info("sent %d events that had been kept while the site was away", sent)
 
     def _evict(self) -> None:
         try:

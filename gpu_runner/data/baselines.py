@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import Measurement
@@ -20,6 +19,8 @@ class BaselineRequest:
     device: name of the device's queue, such as "cpu" or "nvidia-h200".
     """
 
+    KIND: ClassVar[str] = "baselines"
+
     measurement_id: str
     task: Task
     direction: Direction
@@ -32,13 +33,15 @@ class BaselineRequest:
 class BaselineReport:
     """Baselines by workload and name, in ns, and why one is missing.
 
-    Only public workloads have those that are slow to compile. anchor_ns: the anchor kernel's time
-    on a GPU when they were measured; it carries them to another moment (see `carried`).
+    pending: names of those that failed, though another try may succeed. anchor_ns: the anchor
+    kernel's time on a GPU when they were measured; it carries them to another moment (see
+    `carried`).
     """
 
     task_digest: str
     baselines: Mapping[str, Mapping[str, Measurement]] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
+    pending: tuple[str, ...] = ()
     anchor_ns: float | None = None
 
     def at(self, anchor_ns: float | None) -> Mapping[str, Mapping[str, Measurement]]:
@@ -50,14 +53,6 @@ class BaselineReport:
             }
             for workload, of_workload in self.baselines.items()
         }
-
-
-def anchor_of(environment: Mapping[str, Any]) -> float | None:
-    """The anchor's time around an evaluation, in ns, by its result's environment; None on a CPU."""
-    match environment.get("anchor_ns"):
-        case {"before": float(before), "after": float(after)}:
-            return math.sqrt(before * after)
-    return None
 
 
 ANCHOR_DEAD_BAND = 0.02

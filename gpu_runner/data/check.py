@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from gpu_runner.data import codec
 from gpu_runner.data.task import Task
@@ -15,11 +16,16 @@ REPORT_LIMIT_BYTES = 4 * 1024 * 1024
 class CheckRequest:
     """Everything that a runner needs to know to check a task.
 
-    device: name of the device's queue, such as "cpu" or "nvidia-h200".
+    device: name of the device's queue, such as "cpu" or "nvidia-h200". vary: whether the task is an
+    imported file that is to get further workloads first. Its report is then that of the task with
+    all of them, which it lists as `workloads`.
     """
+
+    KIND: ClassVar[str] = "check"
 
     check_id: str
     task: Task
     device: str
     attempt: int = 1
+    vary: bool = False
     schema_version: int = codec.SCHEMA_VERSION

@@ -15,6 +15,9 @@ from typing import Any, TypeVar
 SCHEMA_VERSION = 1
 """Version of every JSON document that this package writes. Raised when a reader must change."""
 
+DEEPEST = 20
+"""Levels of lists and objects below a key that this version does not know."""
+
 ERRORS_LIMIT = 50
 """What is wrong with a document: so much of it is told at once."""
 
@@ -49,7 +52,17 @@ class DataErrors(DataError):
         return "\n".join(map(str, self.errors))
 
 
-def caught(check: Callable[..., object], *arguments: Any) -> Iterator[DataError]:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Open:
+    """An object with keys that only other versions of this program know: they are kept in `others`.
+
+    A field that is None or empty is not written.
+    """
+
+    others: Mapping[str, object] = dataclasses.field(default_factory=dict)
+
+
+def caught(check: Callable[..., object], *arguments: object) -> Iterator[DataError]:
     """What a check that raises `DataError` says of its arguments."""
     try:
         check(*arguments)
@@ -63,10 +76,15 @@ def refuse(errors: Iterable[DataError]) -> None:
         raise DataErrors(found)
 
 
-def encode(value: Any) -> Any:
+def encode(value: object) -> Any:
     """Return `value` as plain JSON values (dict, list, str, int, float, bool, None)."""
     if isinstance(value, enum.Enum):
         return value.value
+    if isinstance(value, Open):
+        known = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        others = known.pop("others")
+        written = {name: each for name, each in known.items() if each not in (None, "", (), {})}
+        return encode({**written, **others})
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -78,7 +96,7 @@ def encode(value: Any) -> Any:
     return value
 
 
-def decode(cls: type[T], value: Any, field: str = "") -> T:
+def decode(cls: type[T], value: object, field: str = "") -> T:
     """Build `cls` from JSON values.
 
     Unknown keys, missing keys and wrong types raise `DataError` with the path of the field.
@@ -86,7 +104,7 @@ def decode(cls: type[T], value: Any, field: str = "") -> T:
     return typing.cast(T, _decode(cls, value, field, strict=True))
 
 
-def decode_stored(cls: type[T], value: Any, field: str = "") -> T:
+def decode_stored(cls: type[T], value: object, field: str = "") -> T:
     """Build `cls` from what this program itself has stored, by an older version perhaps.
 
     Fields that have been dropped since are left out. All else is as in `decode`.
@@ -95,12 +113,12 @@ def decode_stored(cls: type[T], value: Any, field: str = "") -> T:
 
 
 @functools.cache
-def type_hints(cls: type) -> dict[str, Any]:
+def type_hints(cls: type) -> dict[str, object]:
     """The types of a dataclass's fields, which take long to find."""
     return typing.get_type_hints(cls)
 
 
-def _decode(hint: Any, value: Any, field: str, *, strict: bool) -> Any:
+def _decode(hint: object, value: object, field: str, *, strict: bool) -> object:
     if hint is Any or hint is object:
         return value
     origin = typing.get_origin(hint)
@@ -114,10 +132,10 @@ def _decode(hint: Any, value: Any, field: str, *, strict: bool) -> Any:
         return _decode_dataclass(typing.cast(type, hint), value, field, strict=strict)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return _decode_enum(hint, value, field)
-    return _decode_scalar(hint, value, field)
+    return _decode_scalar(typing.cast(type, hint), value, field)
 
 
-def _decode_union(hint: Any, value: Any, field: str, *, strict: bool) -> Any:
+def _decode_union(hint: object, value: object, field: str, *, strict: bool) -> object:
     options = typing.get_args(hint)
     if value is None:
         if type(None) in options:
@@ -134,7 +152,7 @@ def _decode_union(hint: Any, value: Any, field: str, *, strict: bool) -> Any:
     raise error or DataError(field, "fits no allowed type")
 
 
-def _decode_tuple(hint: Any, value: Any, field: str, *, strict: bool) -> tuple[Any, ...]:
+def _decode_tuple(hint: object, value: object, field: str, *, strict: bool) -> tuple[object, ...]:
     if not isinstance(value, list | tuple):
         raise DataError(field, f"must be a list, not {_name(value)}")
     item = typing.get_args(hint)[0]
@@ -143,7 +161,9 @@ def _decode_tuple(hint: Any, value: Any, field: str, *, strict: bool) -> tuple[A
     )
 
 
-def _decode_mapping(hint: Any, value: Any, field: str, *, strict: bool) -> dict[Any, Any]:
+def _decode_mapping(
+    hint: object, value: object, field: str, *, strict: bool
+) -> dict[object, object]:
     if not isinstance(value, Mapping):
         raise DataError(field, f"must be an object, not {_name(value)}")
     key_hint, item_hint = typing.get_args(hint)
@@ -155,16 +175,21 @@ def _decode_mapping(hint: Any, value: Any, field: str, *, strict: bool) -> dict[
     }
 
 
-def _decode_dataclass(cls: type, value: Any, field: str, *, strict: bool) -> Any:
+def _decode_dataclass(cls: type, value: object, field: str, *, strict: bool) -> object:
     if not isinstance(value, Mapping):
         raise DataError(field, f"must be an object, not {_name(value)}")
     hints = type_hints(cls)
     prefix = f"{field}." if field else ""
-    unknown = sorted(set(value) - set(hints))
-    if unknown and strict:
+    is_open = issubclass(cls, Open)
+    unknown = sorted(set(value) - set(hints) | ({"others"} & set(value) if is_open else set()))
+    if unknown and strict and not is_open:
         raise DataError(f"{prefix}{unknown[0]}", "is not a known field")
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, object] = {}
+    if is_open:
+        arguments["others"] = {name: shallow(value[name], prefix + name) for name in unknown}
     for spec in dataclasses.fields(cls):
+        if spec.name in arguments:
+            continue
         if spec.name in value:
             hint, path = hints[spec.name], prefix + spec.name
             arguments[spec.name] = _decode(hint, value[spec.name], path, strict=strict)
@@ -173,7 +198,17 @@ def _decode_dataclass(cls: type, value: Any, field: str, *, strict: bool) -> Any
     return cls(**arguments)
 
 
-def _decode_enum(hint: type[enum.Enum], value: Any, field: str) -> enum.Enum:
+def shallow(value: object, field: str, depth: int = DEEPEST) -> object:
+    """The value; raises `DataError` if it is nested so deeply that nobody meant it."""
+    if isinstance(value, Mapping | list | tuple):
+        if not depth:
+            raise DataError(field, f"has more than {DEEPEST} levels")
+        for each in value.values() if isinstance(value, Mapping) else value:
+            shallow(each, field, depth - 1)
+    return value
+
+
+def _decode_enum(hint: type[enum.Enum], value: object, field: str) -> enum.Enum:
     try:
         return hint(value)
     except ValueError:
@@ -181,7 +216,7 @@ def _decode_enum(hint: type[enum.Enum], value: Any, field: str) -> enum.Enum:
         raise DataError(field, f"{value!r} is not one of {allowed}") from None
 
 
-def _decode_scalar(hint: Any, value: Any, field: str) -> Any:
+def _decode_scalar(hint: type, value: object, field: str) -> object:
     if hint is float:
         if isinstance(value, str) and value in ("nan", "inf", "-inf"):
             return float(value)
@@ -198,5 +233,5 @@ def _decode_scalar(hint: Any, value: Any, field: str) -> Any:
     raise DataError(field, f"must be {hint.__name__}, not {_name(value)}")
 
 
-def _name(value: Any) -> str:
+def _name(value: object) -> str:
     return "null" if value is None else type(value).__name__

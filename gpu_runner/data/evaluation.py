@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
 from gpu_runner.data import codec
+from gpu_runner.data.archive import Loaded
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.environment import Environment
 from gpu_runner.data.integrity import Audit, Burst, OutsideTime, Suspicion
 from gpu_runner.data.profile import KernelResources, Profile
 from gpu_runner.data.queue import Urgency
@@ -28,7 +30,10 @@ class EvaluationRequest:
 
     device: name of the device's queue and board, such as "cpu" or "nvidia-h200".
     must_beat_ns: by public workload, a time above which the kernel is of no use to who asks.
+    loaded: of an audit, what the result that it is about says that it ran.
     """
+
+    KIND: ClassVar[str] = "evaluation"
 
     evaluation_id: str
     task: Task
@@ -38,6 +43,7 @@ class EvaluationRequest:
     attempt: int = 1
     urgency: Urgency = Urgency.PEOPLE
     must_beat_ns: Mapping[str, float] = field(default_factory=dict)
+    loaded: tuple[Loaded, ...] = ()
     schema_version: int = codec.SCHEMA_VERSION
 
     def __post_init__(self) -> None:
@@ -78,6 +84,11 @@ class Measurement:
         """Half the interval over the time: 0.01 means +- 1 %."""
         return (self.high_ns - self.low_ns) / 2 / self.time_ns
 
+    def noise(self, resolution_ns: float) -> float:
+        """The same; an interval narrower than the clock's resolution counts as exact."""
+        half_ns = (self.high_ns - self.low_ns) / 2
+        return self.relative_half_width if half_ns > resolution_ns else 0.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessRun:
@@ -91,8 +102,10 @@ class ProcessRun:
     how long it held the process: on a GPU by the supervisor's clock, on a CPU by processor time.
     gate_ns: of each, as the supervisor saw it pass the gate, where there is
     one. late_ns: of each, how long others kept the supervisor from its processor meanwhile.
+    kept_ns: of each, how long others kept the process from its own, on a CPU.
     threads: of the process, at most, after a call on a CPU. varied: how many calls with other
-    families of values were verified, besides these; they are not timed.
+    families of values were verified, besides these; their times don't count. hard_ns: those of
+    them with hard values, as the process claims.
     """
 
     process: int
@@ -106,8 +119,10 @@ class ProcessRun:
     held_ns: tuple[float, ...] = ()
     gate_ns: tuple[float, ...] = ()
     late_ns: tuple[int, ...] = ()
+    kept_ns: tuple[int, ...] = ()
     threads: int = 0
     varied: int = 0
+    hard_ns: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,11 +162,11 @@ class WorkloadResult:
     """Times, errors and baselines of one workload.
 
     claimed_ns: what the runner claimed, where the supervisor saw more. `measurement` is what it
-    saw.
+    saw; hidden workloads that are not timed have none.
     """
 
     name: str
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     hidden: bool
     measurement: Measurement | None = None
     processes: tuple[ProcessRun, ...] = ()
@@ -165,6 +180,10 @@ class WorkloadResult:
     tensor_bytes: float | None = None  # of a call's inputs and outputs, also without a formula
     outside: OutsideTime | None = None  # the supervisor's own clock
     claimed_ns: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse parameters that nobody could show."""
+        codec.shallow(self.parameters, "parameters")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,10 +220,15 @@ class EvaluationResult:
 
     latency_ns: geometric mean of the public workloads' times. speedups: geometric means over
     the public workloads, per baseline and against the "best" of them in each workload.
-    hidden_speedups: the same over the hidden workloads. floor_fraction: geometric mean of physical
-    limit over time. score: MSKernelBench's P against the best baseline, weighted by work. profile:
-    in mode `profile`, of a kernel whose outputs were right. audit: in mode `audit`, likewise.
-    suspicions: while there are any, a person must decide before the result counts.
+    unlisted_speedups: the same over the unlisted workloads, to three digits. floor_fraction:
+    geometric mean of physical limit over time. p_score: MSKernelBench's P against the best
+    baseline, weighted by work. hard_ratio: how many times as long calls with hard values took, if
+    enough were made. profile: in mode `profile`, of a kernel whose outputs were right.
+    audit: in mode `audit`, likewise.
+    suspicions: while there are any, a person must decide before the result counts. hints:
+    static findings about who does the work, if kbench saw who did it, and times that the outside
+    clock couldn't confirm; they hold nothing back.
+    loaded: the code that processes on public workloads ran, with digests that the supervisor took.
     pending_baselines: names of those that are not known on this device yet, because they take long
     to compile; they are measured apart, and then join the result. retryable: of a SYSTEM_ERROR,
     whether another attempt may go well, because this host was the cause.
@@ -221,9 +245,10 @@ class EvaluationResult:
     solution_digest: str
     latency_ns: float | None = None
     speedups: Mapping[str, float] = field(default_factory=dict)
-    hidden_speedups: Mapping[str, float] = field(default_factory=dict)
+    unlisted_speedups: Mapping[str, float] = field(default_factory=dict)
     floor_fraction: float | None = None
-    score: float | None = None
+    p_score: float | None = None
+    hard_ratio: float | None = None
     workloads: tuple[WorkloadResult, ...] = ()
     pending_baselines: tuple[str, ...] = ()
     mismatch: Mismatch | None = None
@@ -231,8 +256,10 @@ class EvaluationResult:
     profile: Profile | None = None
     audit: Audit | None = None
     suspicions: tuple[Suspicion, ...] = ()
+    hints: tuple[Suspicion, ...] = ()
     stages: tuple[StageTime, ...] = ()
-    environment: Mapping[str, Any] = field(default_factory=dict)
+    loaded: tuple[Loaded, ...] = ()
+    environment: Environment = field(default_factory=Environment)
     output: str = ""  # what the kernel printed, cut; never judged
     log: str = ""  # our own account of a SYSTEM_ERROR
     retryable: bool = False

@@ -21,8 +21,14 @@ HEAD_LINES = 50
 STANDARD = "C++20"
 """What sources are compiled as, unless they ask for C++17."""
 
+NO_NVTX = "-DNVTX_DISABLE"
+"""CUB and Thrust would look for a profiler in each call, by dlopen and getenv."""
+
 FIXED: Mapping[Language, tuple[str, ...]] = {
-    Language.CUDA: ("-std=c++20", "-O3", "-shared", "-Xcompiler=-fPIC", "-lineinfo", "-Xptxas=-v"),
+    Language.CUDA: (
+        *("-std=c++20", "-O3", "-shared", "-Xcompiler=-fPIC", "-lineinfo", "-Xptxas=-v"),
+        NO_NVTX,
+    ),
     Language.CPP: (
         *("-std=c++20", "-O3", "-shared", "-march=native", "-fopenmp", "-fPIC", "-Wall"),
         "-Wl,--as-needed",  # a kernel without threads is to get no team of them

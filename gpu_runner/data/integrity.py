@@ -17,6 +17,8 @@ class Check(StrEnum):
     LUCK = "luck"  # on a CPU, few calls are far faster than all others
     CLOCK = "clock"  # claimed times far below what the supervisor's own clock saw
     DEVICE = "device"  # the device was not as it was found before
+    LOADED = "loaded"  # a measured process ran code that was not compiled from its source
+    WORK = "work"  # a library did what the task asks of the kernel itself
     AUDIT = "audit"  # an audit's profiler or sanitizer saw something that the result does not say
 
 

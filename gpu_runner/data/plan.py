@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from gpu_runner.data.task import Workload
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
@@ -26,7 +28,7 @@ class Plan:
     first_calls: bool = False
     """Whether a few verified calls come first, in a process of their own."""
     hidden: bool = False
-    """Whether hidden workloads are measured."""
+    """Whether unlisted workloads are measured, and other hidden ones checked."""
     baselines: bool = False
     """Whether baselines are measured."""
     sample_bytes: int = 64 << 20
@@ -74,15 +76,23 @@ class Plan:
             counts.append(min(2 * counts[-1], most))
         return tuple(counts)
 
-    def for_hidden(self) -> Plan:
-        """The same for hidden workloads, whose times are not ranked by themselves."""
+    def for_unlisted(self) -> Plan:
+        """The same for unlisted workloads: together they are half of a score."""
+        budget_s, max_calls = self.budget_s / 2, self.max_calls // 2
+        return replace(self, budget_s=budget_s, max_calls=max_calls, varied=0)
+
+    def for_checks(self) -> Plan:
+        """The same for hidden workloads that are checked and never timed."""
+        least = self.min_samples + 1
         return replace(
-            self,
-            processes=1,
-            budget_s=self.budget_s / 2,
-            max_calls=self.max_calls // 2,
-            varied=0,
+            self, processes=1, min_calls=least, max_calls=least, bursts=0, varied=0, budget_s=0.0
         )
+
+    def on(self, workload: Workload) -> Plan:
+        """The plan for a workload of a task."""
+        if workload.unlisted:
+            return self.for_unlisted()
+        return self.for_checks() if workload.hidden else self
 
     def sampled_calls(self, output_bytes: int) -> int:
         """How many calls' outputs are sampled, drawn at random among all calls."""

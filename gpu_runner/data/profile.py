@@ -42,7 +42,8 @@ class Profile:
 
     tool: "ncu" (hardware counters) or "portable" (times and the work formula against the device's
     peaks); reason: why it is not "ncu", empty if it is. metrics: of the whole call; names end in
-    their unit and hold `THROUGHPUTS` whatever the tool. notes: sentences for a person.
+    their unit and hold `THROUGHPUTS` whatever the tool. causes: why it is slow, as an experiment or
+    a counter has shown, each with its figure and what to do. notes: other sentences for a person.
     """
 
     tool: str
@@ -51,6 +52,7 @@ class Profile:
     metrics: Mapping[str, float]
     kernels: tuple[KernelMetrics, ...] = ()
     notes: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse an unknown tool, and a throughput that is missing or no percentage."""

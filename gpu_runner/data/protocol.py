@@ -9,7 +9,7 @@ where nobody has measured it. Whoever changes one runs `tests.bench.honest` and 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gpu_runner.data.plan import Plan
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode
@@ -79,10 +79,10 @@ PLANS = {
     Mode.QUICK: _QUICK,
     Mode.PROFILE: _QUICK,  # the profile itself comes after it, from calls of its own
     Mode.RANKED: _RANKED,
-    # New seeds by nature; the tools come after it, with calls of their own.
-    Mode.AUDIT: replace(_RANKED, baselines=False),
+    # New seeds by nature, and baselines anew; the tools come after it, with calls of their own.
+    Mode.AUDIT: _RANKED,
 }
-"""By mode. Source: what a mode may cost (docs/results.md; `tests.bench.protocol_cost`)."""
+"""By mode. Source: what a mode may cost (docs/results.md)."""
 
 BASELINE_PLAN = Plan(processes=1, min_calls=9, max_calls=60)
 """Of a baseline, as of a ranked kernel. Source: judgement."""
@@ -98,7 +98,7 @@ Source: judgement.
 CPU_QUANTILE = 0.25
 """Quantile of the processes' fastest calls that is a CPU's time: others only slow a call down.
 
-Source: Chen and Revels, Robust benchmarking in noisy environments, 2016; `tests.bench.estimators`.
+Source: Chen and Revels, Robust benchmarking in noisy environments, 2016.
 """
 
 RESAMPLES = 500
@@ -129,6 +129,34 @@ Source: judgement.
 
 MAX_OVERHEAD_NS = 50_000.0
 """An empty measurement that takes more ns means that the host cannot measure. Source: judgement."""
+
+# --- Who did the work --------------------------------------------------------------------------
+
+LIBRARY_SHARE, BY_CHANCE = 0.1, 1e-3
+"""Part of the work above which a library that the task forbids has done it, unless so many looks
+met it by this chance. Source: judgement.
+"""
+
+LEAST_TOLD = 12
+"""Threads at work that must have been seen before nobody else is asked whose work it was.
+
+Source: judgement: a library that does half of it is not among twelve once in 4,000 times.
+"""
+
+WATCHED_SLOWER = 3.0
+"""How much longer a process's calls may take once it may know that it is watched.
+
+Source: judgement; honest kernels of the red team stay below 1.5 on a busy host.
+"""
+
+LOOKING_S = (0.3, 0.6, 1.0, 4.0)
+"""Seconds after which calls may have been watched enough. Source: measured, 2026-11-25."""
+
+LEAST_WATCHED, MOST_LOOKS = 60, 200
+"""Calls without which the last of these seconds are spent, too, and looks that are enough.
+
+Source: judgement; a busy host takes long for each call, and to stop a process.
+"""
 
 # --- How calls are mixed -----------------------------------------------------------------------
 
@@ -249,7 +277,7 @@ MARGINS = {
     (DeviceKind.CUDA, Abi.C): Margin(0.04, 500.0, head_start_ns=100_000.0),
     (DeviceKind.CUDA, Abi.TORCH): Margin(0.08, 500.0),
     (DeviceKind.CPU, Abi.C): Margin(0.02, 5_000.0),
-    (DeviceKind.CPU, Abi.TORCH): Margin(0.1, 20_000.0),
+    (DeviceKind.CPU, Abi.TORCH): Margin(0.05, 50_000.0, gate_ns=1_500.0, gate_relative=0.03),
 }
 """Source: docs/decisions/0029-a-margin; the table in docs/integrity.md."""
 
@@ -263,6 +291,12 @@ CALL_SPREADS = 2.0
 """Spreads of empty calls that a single call may cost beyond its kernel.
 
 It finds the runner's own code and data out of the caches. Source: `tests.bench.honest`.
+"""
+
+WARM_ROUNDS = 10
+"""Looks at the gate after which a Python call, which stood still, finds its interpreter warm.
+
+Source: judgement; `tests.bench.honest`.
 """
 
 GATE_SHARE = 0.1
@@ -288,6 +322,12 @@ It usually is half of that at most. Source: docs/decisions/0036-a-blind-clock.
 
 BLIND_FROM_NS = 200_000.0
 """Bounds in ns from which on `BLIND_SHARE` counts. Source: docs/decisions/0036-a-blind-clock."""
+
+VAGUE_SHARE, VAGUE_FROM_NS = 0.5, 3_000.0
+"""An error of the clock that is a larger part of a time, and more ns, leaves it unconfirmed.
+
+Source: judgement; the margins above.
+"""
 
 HOST_COUNTS_NS = 50_000.0
 """From here on, a kernel that its host launches too slowly is given the supervisor's time.

@@ -14,10 +14,15 @@ class Urgency(StrEnum):
 
     BUILDS = "-builds"  # mode `compile`: needs no device
     PEOPLE = ""  # somebody submitted it
-    RUNS = "-runs"  # a candidate of an optimisation run
-    AUDITS = "-audits"  # of people's and runs' kernels: a place stays unverified without it
+    RUNS = "-runs"  # a candidate of an optimisation run, or of a challenge
+    AUDITS = "-audits"  # of leaders: a place is provisional without it
+    BASELINES = "-baselines"  # those that are compiled for a minute: results are provisional
     BACKGROUND = "-background"  # the site's own, and nobody waits for it
-    BASELINES = "-baselines"  # those that are compiled for a minute: results wait for them
+
+    @property
+    def place(self) -> int:
+        """Its place in the order in which runners take jobs, from 0."""
+        return list(Urgency).index(self)
 
     @property
     def is_of_people(self) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import statistics
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
+from gpu_runner.data.rounding import all_three_digits, three_digits
 from gpu_runner.data.verdict import Verdict
 
 
@@ -24,23 +26,28 @@ def speedups(
 def summary(workloads: Sequence[WorkloadResult]) -> dict[str, Any]:
     """The result's headline fields over measured workloads (see `EvaluationResult`)."""
     public = [w for w in workloads if not w.hidden]
-    hidden = [w for w in workloads if w.hidden]
+    unlisted = [w for w in workloads if w.hidden and w.measurement]
+    listed, others = _mean_speedups(public), all_three_digits(_mean_speedups(unlisted))
     floors = [w.floor_ns / w.measurement.time_ns for w in public if w.floor_ns and w.measurement]
     return {
         "latency_ns": geometric_mean(w.measurement.time_ns for w in public if w.measurement),
-        "speedups": _mean_speedups(public),
-        "hidden_speedups": _mean_speedups(hidden),
+        "speedups": listed,
+        "unlisted_speedups": others,
         "floor_fraction": geometric_mean(floors),
-        "score": _score(public),
+        "p_score": _p_score(public),
+        "hard_ratio": _hard_ratio(public),
     }
 
 
 def with_baselines(
-    result: EvaluationResult, found: Mapping[str, Mapping[str, Measurement]]
+    result: EvaluationResult,
+    found: Mapping[str, Mapping[str, Measurement]],
+    *,
+    pending: Collection[str] = (),
 ) -> EvaluationResult:
     """The same result with more baselines, by workload and name, and all that follows from them.
 
-    None of them is pending any more.
+    Afterwards it waits for those of its baselines that are still `pending`.
     """
     workloads = []
     for workload in result.workloads:
@@ -48,7 +55,8 @@ def with_baselines(
         ratios = speedups(workload.measurement, known)
         workloads.append(replace(workload, baselines=known, speedups=ratios))
     headline = summary(workloads) if result.verdict is Verdict.CORRECT else {}
-    return replace(result, workloads=tuple(workloads), pending_baselines=(), **headline)
+    left = tuple(name for name in result.pending_baselines if name in pending)
+    return replace(result, workloads=tuple(workloads), pending_baselines=left, **headline)
 
 
 def geometric_mean(values: Iterable[float]) -> float | None:
@@ -66,7 +74,46 @@ def _mean_speedups(workloads: Sequence[WorkloadResult]) -> dict[str, float]:
     return {name: mean for name, mean in means.items() if mean is not None}
 
 
-def _score(workloads: Sequence[WorkloadResult]) -> float | None:
+def score(listed: float | None, unlisted: float | None) -> float | None:
+    """The score that boards rank by: the geometric mean of both speedups over the best baseline.
+
+    None if either speedup is unknown.
+    """
+    return math.sqrt(listed * unlisted) if listed and unlisted else None
+
+
+TUNED = 1.2
+"""A kernel whose speedup on listed sizes is so many times that on unlisted ones counts as tuned.
+Source: judgement.
+"""
+
+
+LEAST_HARD, SLOWER_ON_HARD = 6, 1.2
+"""Calls with hard values at least that say something, and from which ratio on it is told.
+
+Source: judgement; single calls on a CPU vary by a tenth.
+"""
+
+
+def is_tuned(listed: float | None, unlisted: float | None) -> bool:
+    """Whether a kernel does so much better on listed sizes that it counts as tuned to them."""
+    return bool(listed and unlisted and listed >= TUNED * unlisted)
+
+
+def _hard_ratio(workloads: Sequence[WorkloadResult]) -> float | None:
+    """Medians of calls with hard values over those of ordinary ones; None for too few calls."""
+    calls, ratios = 0, []
+    for workload in workloads:
+        hard = [ns for run in workload.processes for ns in run.hard_ns]
+        usual = [ns for run in workload.processes for ns in run.times_ns]
+        if hard and usual:
+            calls += len(hard)
+            ratios.append(statistics.median(hard) / statistics.median(usual))
+    mean = geometric_mean(ratios) if calls >= LEAST_HARD else None
+    return None if mean is None else three_digits(mean)
+
+
+def _p_score(workloads: Sequence[WorkloadResult]) -> float | None:
     """MSKernelBench's P: speedups against the best baseline, weighted by work."""
     if not workloads or any("best" not in w.speedups for w in workloads):
         return None

@@ -10,24 +10,22 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.event import Event, EventKind, JobKind, decode_event
+from gpu_runner.data.event import ENDS, Event
+from gpu_runner.data.order import JobName, Order
 
 FORMAT = 1  # of the folder; raised where an older reader would go wrong
 MANIFEST = "spool.json"
-ENDS = (EventKind.FINISHED, EventKind.LOST)
 _FOLDERS = ("jobs", "events")
 _LARGEST_BYTES = 256 << 20  # chosen: a job brings a task's texts, a result is smaller
-_NAME = re.compile(rf"({'|'.join(JobKind)})-([0-9A-Za-z-]{{1,100}})-([1-9][0-9]{{0,8}})")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,43 +41,6 @@ class Manifest:
         """Refuse what another version of kbench has written."""
         if self.format != FORMAT:
             raise DataError("format", f"must be {FORMAT}, not {self.format}")
-
-
-@dataclass(frozen=True)
-class JobName:
-    """Which attempt of which job; its files are called so, without their endings."""
-
-    kind: JobKind
-    job_id: str
-    attempt: int
-
-    @classmethod
-    def read(cls, text: str) -> JobName:
-        """The name that a file has; raises `DataError`."""
-        found = _NAME.fullmatch(text)
-        if found is None:
-            raise DataError(text, "is no name of a job, such as evaluation-ID-1")
-        return cls(JobKind(found[1]), found[2], int(found[3]))
-
-    def __str__(self) -> str:
-        """Of files."""
-        return f"{self.kind}-{self.job_id}-{self.attempt}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class SpooledJob:
-    """One job: `request` is encoded, as a runner gets it through a queue."""
-
-    kind: JobKind
-    job_id: str
-    attempt: int
-    timeout_s: int
-    request: Mapping[str, Any]
-
-    @property
-    def name(self) -> JobName:
-        """Of its files."""
-        return JobName(self.kind, self.job_id, self.attempt)
 
 
 class SpoolFolder:
@@ -106,7 +67,7 @@ class SpoolFolder:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         _write(self.folder / MANIFEST, codec.encode(manifest))
 
-    def put(self, job: SpooledJob) -> None:
+    def put(self, job: Order) -> None:
         """Add a job, whole or not at all."""
         _write(self.folder / "jobs" / f"{job.name}.json", codec.encode(job))
 
@@ -115,9 +76,9 @@ class SpoolFolder:
         paths = (self.folder / "jobs").glob("*.json")
         return sorted(paths, key=lambda path: (path.lstat().st_mtime_ns, path.name))
 
-    def job(self, path: Path) -> SpooledJob:
+    def job(self, path: Path) -> Order:
         """The job of a file; raises `DataError`."""
-        job = codec.decode(SpooledJob, _read(path), path.name)
+        job = codec.decode(Order, _read(path), path.name)
         if str(job.name) != path.stem:
             raise DataError(path.name, f"holds the job {job.name}")
         return job
@@ -205,7 +166,7 @@ def ended(content: bytes, name: str) -> list[Event]:
     events = []
     for number, line in enumerate(lines, 1):
         try:
-            events.append(decode_event(json.loads(line)))
+            events.append(codec.decode(Event, json.loads(line)))
         except (ValueError, RecursionError) as error:  # DataError is a ValueError
             raise DataError(f"{name}, line {number}", f"is no event: {error}") from None
     return events if events[-1].kind in ENDS else []
@@ -223,7 +184,7 @@ def _content(path: Path) -> bytes:
         raise DataError(path.name, f"cannot be read: {error.strerror}") from None
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> object:
     try:
         return json.loads(_content(path))
     except DataError:
@@ -232,7 +193,7 @@ def _read(path: Path) -> Any:
         raise DataError(path.name, "is no JSON") from None
 
 
-def _write(path: Path, document: Any) -> None:
+def _write(path: Path, document: object) -> None:
     partial = path.with_suffix(_PARTIAL)
     with partial.open("w") as file:
         json.dump(document, file, allow_nan=False)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -41,6 +41,7 @@ class Values(StrEnum):
     HEAVY = "heavy"  # heavy tails: a few elements are a hundred times the others
     STRUCTURED = "structured"  # equal rows, zeros and repeats: what a shortcut would look for
     INTEGERS = "integers"  # small integers: sums and products are exact in the task's dtype
+    HARD = "hard"  # as the task's make_hard_inputs drew them
     NEAR = "near"  # as drawn, but for a few elements: for calls after the one with the same seed
 
 
@@ -52,6 +53,7 @@ KINDS_OF_VALUES: Mapping[Values, str] = {
     Values.HEAVY: "ones of which a few are far larger than the others",
     Values.STRUCTURED: "ones with repeated rows and zeros",
     Values.INTEGERS: "whole numbers",
+    Values.HARD: "those that the task draws to be hard",
     Values.NEAR: "nearly those of the call before",
 }
 """Families of values in words, for a person who is told that a kernel is wrong on one."""
@@ -59,14 +61,29 @@ KINDS_OF_VALUES: Mapping[Values, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """One concrete set of parameters for the input generator; hidden ones are for admins only."""
+    """One concrete set of parameters for the input generator; hidden ones are for admins only.
+
+    unlisted: hidden, and timed as the listed ones are: half of a score comes from these. Other
+    hidden ones are checks, which are never timed.
+    """
 
     name: str
     parameters: Mapping[str, Any]
     hidden: bool = False
+    unlisted: bool = False
     values: Values = Values.DRAWN
     devices: tuple[DeviceKind, ...] = (DeviceKind.CUDA, DeviceKind.CPU)
     directions: tuple[Direction, ...] = (Direction.FORWARD, Direction.BACKWARD)
+
+    def __post_init__(self) -> None:
+        """What is unlisted is hidden."""
+        if self.unlisted:
+            object.__setattr__(self, "hidden", True)
+
+    @property
+    def timed(self) -> bool:
+        """Whether its times count."""
+        return self.unlisted or not self.hidden
 
 
 NEGLIGIBLE = {"float32": 2.0**-100, "bfloat16": 2.0**-100, "float64": 2.0**-996}
@@ -113,6 +130,9 @@ class Work:
 VERIFIER = "verify_fn"
 """Function of a reference.py that judges outputs, in the place of the comparison by `Tolerance`."""
 _VERIFIES = re.compile(rf"^def {VERIFIER}\(", re.MULTILINE)
+HARD_INPUTS = "make_hard_inputs"
+"""Function of a reference.py that draws values on which wrong kernels fail; they are not timed."""
+_DRAWS_HARD = re.compile(rf"^def {HARD_INPUTS}\(", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +182,8 @@ class Task:
             yield DataError("workloads", "must hold at least one workload")
         names: set[str] = set()
         for index, workload in enumerate(self.workloads):
+            if reason := self._wrong_values(workload):
+                yield DataError(f"workloads[{index}].values", reason)
             if workload.name in names:
                 yield DataError(f"workloads[{index}].name", "is that of another workload too")
             names.add(workload.name)
@@ -170,6 +192,12 @@ class Task:
             flops, size, weight = self._work_formulas(direction)
             formulas += [flops, size, *([weight] if work.weight else [])]
         yield from formula_errors(formulas, [(w.name, w.parameters) for w in self.workloads])
+
+    def _wrong_values(self, workload: Workload) -> str:
+        if workload.unlisted and workload.values is not Values.DRAWN:
+            return "must be 'drawn' if it is unlisted"
+        lacks = workload.values is Values.HARD and not self.has_hard_inputs
+        return f"needs the function {HARD_INPUTS}()" if lacks else ""
 
     @property
     def _reduction(self) -> Formula:
@@ -198,6 +226,12 @@ class Task:
         return self.format is TaskFormat.KBENCH and _VERIFIES.search(text) is not None
 
     @property
+    def has_hard_inputs(self) -> bool:
+        """Whether the task draws values of `Values.HARD`."""
+        text = self.files.get("reference.py", "")
+        return self.format is TaskFormat.KBENCH and _DRAWS_HARD.search(text) is not None
+
+    @property
     def real_dtype(self) -> str:
         """Dtype of the real numbers that kernels hand out; empty where they hand out integers.
 
@@ -213,8 +247,20 @@ class Task:
 
     def digest(self) -> str:
         """SHA-256 over everything that can change a score, as 64 hex digits."""
-        document = json.dumps(codec.encode(self), sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(document.encode()).hexdigest()
+        document = codec.encode(self)
+        for workload in document["workloads"]:
+            if not workload["unlisted"]:
+                del workload["unlisted"]
+        text = json.dumps(document, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def listed_digest(self) -> str:
+        """The digest that the task would have without unlisted workloads.
+
+        Results of a version that lacked them alone are comparable on what is listed.
+        """
+        listed = tuple(workload for workload in self.workloads if not workload.unlisted)
+        return replace(self, workloads=listed).digest()
 
     def workloads_for(
         self, kind: DeviceKind, direction: Direction, *, hidden: bool
@@ -231,13 +277,15 @@ class Task:
     def other_values(
         self, workload: Workload, kind: DeviceKind, direction: Direction
     ) -> tuple[Values, ...]:
-        """Families that others of the device's workloads have: kernels must be right on them, too.
+        """Families that others of the device's workloads have, and `HARD` where the task draws it.
 
-        On a public workload's parameters as on any: those are what a source could ask for. Integers
-        are for workloads that were made for them: what they become may be few different terms,
-        which all round the same way, and the bound on a long sum is that of a random walk.
+        Kernels must be right on them, too, on a public workload's parameters as on any: a source
+        could ask for those. Integers are for workloads that were made for them: what they become
+        may be few different terms, which all round the same way, and the bound on a long sum is
+        that of a random walk.
         """
         families = {other.values for other in self.workloads_for(kind, direction, hidden=True)}
+        families |= {Values.HARD} if self.has_hard_inputs else set()
         families -= {workload.values, Values.INTEGERS}
         return tuple(values for values in Values if values in families)
 

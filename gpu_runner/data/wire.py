@@ -18,13 +18,14 @@ HEADER = struct.Struct("<IIQ")  # magic, kind, body length
 CALL_HEAD = struct.Struct("<QIIQQQQ")
 # call id, arguments, index of the SETUP, inputs low, high, outputs low, high
 BURST_HEAD = struct.Struct("<QII")  # id of the burst, calls, 0; the calls' bodies follow
+COPY_BODY = struct.Struct("<Q")  # id of the call or burst whose outputs are meant
 ARGUMENT = struct.Struct("<IIQQQQ")  # kind, 0, bytes, offset in inputs, offset in outputs, value
 READY_BODY = struct.Struct("<d")  # overhead of an empty measurement, already subtracted, in ns
 DONE_HEAD = struct.Struct("<QdII")
 # id of the call or burst, time in ns, number of output records, host time in ns
 HOST_LIMIT_NS = 2**32 - 1
 SHORTEST_NS = 1.0  # runners say at least this, whatever the overhead was
-OUTPUT_RECORD = struct.Struct("<II8q8qQ")  # dtype, dimensions, shape, strides, bytes
+OUTPUT_RECORD = struct.Struct("<II8q8qQQ")  # dtype, dimensions, shape, strides, bytes, address
 ERROR_HEAD = struct.Struct("<I")  # ErrorCode; bounded UTF-8 text follows
 TEXT_LIMIT = 4096
 BODY_LIMIT = 64 * 1024
@@ -37,6 +38,9 @@ DTYPES = (
 )  # fmt: skip
 """Names of dtypes; the position is the code on the wire. 255 stands for any other."""
 OTHER_DTYPE = 255  # the largest byte
+POCKET_BYTES = 2 << 20  # chosen: has room for guard bands, too
+_LARGEST_PAGE = 64 << 10  # the largest that Linux uses anywhere
+_POCKETED_BYTES = 128 << 10  # chosen: copied in 6 us, the most that a kernel can gain by it
 
 
 class Command(IntEnum):
@@ -46,6 +50,7 @@ class Command(IntEnum):
     CALL = 2
     END = 3
     BURST = 4  # several calls that are answered together
+    COPY = 5  # copy the last outputs to their places; only to the torch runner, on a device
 
 
 class Reply(IntEnum):
@@ -66,6 +71,7 @@ class ErrorCode(IntEnum):
     SYMBOL = 5  # the library does not load, or lacks the symbol
     INPUT_WRITE = 6  # wrote to a read-only input
     SHAPE = 7  # returned something that is no tensor, or too many of them
+    INPUT_RETURNED = 8  # returned memory of an input
 
 
 class ArgumentKind(IntEnum):
@@ -107,15 +113,32 @@ class Call:
     outputs_high: int
     setup: int = 0
 
+    @property
+    def is_pocketed(self) -> bool:
+        """Whether its inputs are so small that a process on a CPU gets them in its pocket.
+
+        The pocket is memory that the process mapped earlier. The inputs are copied there when the
+        call begins.
+        """
+        kinds = (ArgumentKind.INPUT, ArgumentKind.INOUT)
+        nbytes = sum(a.nbytes for a in self.arguments if a.kind in kinds)
+        is_near = self.inputs_high - self.inputs_low < POCKET_BYTES - _LARGEST_PAGE
+        return nbytes <= _POCKETED_BYTES and is_near
+
 
 @dataclass(frozen=True)
 class OutputRecord:
-    """Shape of an output as the torch runner saw it; strides are in elements."""
+    """An output as the torch runner describes it.
+
+    Strides are in elements. address: of its first byte in the runner's own memory, where the
+    supervisor reads it; 0 on a device, whose outputs the runner copies.
+    """
 
     dtype: str
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     nbytes: int
+    address: int = 0
 
 
 @dataclass(frozen=True)
@@ -219,9 +242,9 @@ def pack_done(done: Done) -> bytes:
     for record in done.outputs:
         code = DTYPES.index(record.dtype) if record.dtype in DTYPES else OTHER_DTYPE
         pad = (0,) * (MAX_DIMENSIONS - len(record.shape))
-        body += OUTPUT_RECORD.pack(
-            code, len(record.shape), *record.shape, *pad, *record.strides, *pad, record.nbytes
-        )
+        shape, strides = (*record.shape, *pad), (*record.strides, *pad)
+        head = code, len(record.shape)
+        body += OUTPUT_RECORD.pack(*head, *shape, *strides, record.nbytes, record.address)
     return body
 
 
@@ -266,9 +289,10 @@ def _unpack_record(body: bytes, at: int) -> OutputRecord:
     code, dimensions, *rest = OUTPUT_RECORD.unpack_from(body, at)
     if dimensions > MAX_DIMENSIONS:
         raise WireError(f"an output with {dimensions} dimensions")
-    shape, strides, nbytes = rest[:8], rest[8:16], rest[16]
+    shape, strides, (nbytes, address) = rest[:8], rest[8:16], rest[16:]
     dtype = DTYPES[code] if code < len(DTYPES) else "other"
-    return OutputRecord(dtype, tuple(shape[:dimensions]), tuple(strides[:dimensions]), nbytes)
+    shown = tuple(shape[:dimensions]), tuple(strides[:dimensions])
+    return OutputRecord(dtype, *shown, nbytes, address)
 
 
 def _finite(value: float) -> float:

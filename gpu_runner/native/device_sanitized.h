@@ -20,7 +20,7 @@
 #endif
 
 constexpr size_t kBandBytes = 64 * 1024;  // out of bounds, before and behind each tensor
-constexpr size_t kAlignment = 256;        // as in the arenas
+constexpr size_t kAlignment = 512;        // as in the arenas
 
 // One tensor of the call under way, between two bands that nobody may touch.
 struct Block {

@@ -114,6 +114,7 @@ int main(int argc, char** argv) {
     Device device(arenas);
     double overhead_ns = device.overhead_ns();
     wire::send(arenas.control, wire::kReady, &overhead_ns, sizeof overhead_ns);
+    wire::wait_for_frame(arenas.control);  // by then this process has been stopped once
     if (!wrapped && confine() != 0) _exit(3);
     auto shim = reinterpret_cast<Shim>(symbol(argv[7], "kbench_invoke"));
     void* function = symbol(argv[5], argv[6]);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <signal.h>
+#include <ucontext.h>
 
 #include <cstddef>
 #include <cstdio>
@@ -18,13 +19,27 @@ struct KbCaught {
 
 inline KbCaught kb_caught;
 
-static inline void kb_on_signal(int number, siginfo_t* info, void*) {
+// Whether a fault came from writing; where the processor does not say, it is taken for that.
+static inline bool kb_wrote(const void* context) {
+#if defined(__x86_64__)
+  constexpr long long kWrite = 2;  // of the page fault's error code
+  return static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWrite;
+#else
+  (void)context;
+  return true;
+#endif
+}
+
+static inline void kb_on_signal(int number, siginfo_t* info, void* context) {
   char text[160];
   const char* at = static_cast<const char*>(info->si_addr);
-  if (number == SIGSEGV && at >= kb_caught.inputs && at < kb_caught.inputs + kb_caught.bytes) {
-    snprintf(text, sizeof text, "wrote to a read-only input, %zu bytes into the inputs",
-             static_cast<size_t>(at - kb_caught.inputs));
-    wire::fail(kb_caught.control, wire::kInputWrite, text);
+  bool inside = at >= kb_caught.inputs && at < kb_caught.inputs + kb_caught.bytes;
+  if (inside && (number == SIGSEGV || number == SIGBUS)) {
+    bool wrote = number == SIGSEGV && kb_wrote(context);
+    snprintf(text, sizeof text, "%s",
+             wrote ? "wrote to a read-only input"
+                   : "read inputs out of bounds, or outside of the call");
+    wire::fail(kb_caught.control, wrote ? wire::kInputWrite : wire::kSignal, text);
   }
   if (number == SIGSEGV || number == SIGBUS)
     snprintf(text, sizeof text, "%s at address %p", strsignal(number), info->si_addr);

@@ -1,7 +1,9 @@
 // Cache flush, clock, gate, signals, wake-up and confinement as a shared library, for what is not
 // written in C++: the supervisor and the torch runner.
+#include "call.h"
 #include "confine.h"
 #include "flush.h"
+#include "foreign.h"
 #include "gate.h"
 #include "signals.h"
 #include "wake.h"

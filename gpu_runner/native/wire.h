@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <poll.h>
 #include <unistd.h>
 #include <vector>
 
@@ -74,6 +75,13 @@ inline void read_all(int fd, void* data, size_t size) {
     if (n <= 0) _exit(3);
     bytes += n;
     size -= static_cast<size_t>(n);
+  }
+}
+
+// Returns when there is something to read, or nobody is left to write it.
+inline void wait_for_frame(int fd) {
+  pollfd control{fd, POLLIN, 0};
+  while (poll(&control, 1, -1) < 0 && errno == EINTR) {
   }
 }
 

@@ -6,10 +6,10 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 
-from gpu_runner.data.baselines import BaselineReport
+from gpu_runner.data.baselines import BaselineReport, BaselineRequest
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.task import Task
-from gpu_runner.data.verdict import DeviceKind, Direction
+from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.baselines import Baselines
 from gpu_runner.supervisor.build.build import build_support
 from gpu_runner.supervisor.device.lock import Courteous, exclusive
@@ -30,19 +30,19 @@ Progress = Callable[[str], None]
 
 
 def measure_baselines(
-    task: Task, direction: Direction, config: SupervisorConfig, progress: Progress
+    request: BaselineRequest, config: SupervisorConfig, progress: Progress
 ) -> BaselineReport:
-    """All baselines of a task and direction, on its public workloads; what is known is not redone.
+    """All baselines of a task and direction, where it is timed; what is known is not redone.
 
     Everybody else goes first, between any two calls. Raises `OracleError` where the task's code
     fails; `DeviceError`, `JailError` and `RunnerUnfit` where the host does.
     """
-    reason = "" if config.allow_unjailed else jail.probe()
-    if reason:
-        raise jail.JailError(f"no jail on this host, so nothing is run: {reason}")
-    workloads = task.workloads_for(config.kind, direction, hidden=False)
+    jail.require(allow_unjailed=config.allow_unjailed)
+    task, direction = request.task, request.direction
+    found = task.workloads_for(config.kind, direction, hidden=True)
+    workloads = [workload for workload in found if workload.timed]
     if not workloads:
-        raise OracleError(f"the task has no public workload for a {config.kind} device")
+        raise OracleError(f"the task has no timed workload for a {config.kind} device")
     baselines = Baselines(task, direction, config)
     progress(f"waits for {config.device}")
     with Oracle(config) as oracle, exclusive(config, Urgency.BASELINES) as turn:

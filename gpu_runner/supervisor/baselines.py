@@ -19,12 +19,13 @@ from gpu_runner.supervisor.device.statistics import ESTIMATORS, measure
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.files import read_json, write_atomically
 from gpu_runner.supervisor.host.killed import KilledFromOutside
-from gpu_runner.supervisor.measure.bench import Bench, Progress
+from gpu_runner.supervisor.measure.bench import Bench
+from gpu_runner.supervisor.measure.turns import Progress
 from gpu_runner.supervisor.runner.faults import FaultError
 from gpu_runner.supervisor.runner.target import Target
 
 SLOW_TO_START = frozenset({"compiled"})
-"""Baselines that are compiled for every workload: measured on the public ones only, and apart."""
+"""Baselines that are compiled for every workload, and so measured apart."""
 
 _AT_A_TIME = 4  # chosen: see `measure_slow`
 
@@ -51,15 +52,17 @@ class Baseline:
 class Baselines:
     """The baselines of one task and direction on this host's device."""
 
-    def __init__(self, task: Task, direction: Direction, config: SupervisorConfig) -> None:
-        """Look nothing up yet."""
+    def __init__(
+        self, task: Task, direction: Direction, config: SupervisorConfig, *, anew: bool = False
+    ) -> None:
+        """Look nothing up yet. `anew`: measure even what is remembered, as audits do."""
         self._task, self._direction, self._config = task, direction, config
         self._estimator = ESTIMATORS[config.kind]
         of = f"{task.digest()} {stack(config)} {self._estimator!r}"
-        digest = hashlib.sha256(of.encode()).hexdigest()
         self.anchor_ns: float | None = None
+        self._anew = anew
         self._unsure: dict[tuple[str, str], Baseline] = {}  # of this evaluation only
-        self._folder = config.cache_folder / "baselines" / digest / direction
+        self._folder = config.cached("baselines", of) / direction
 
     def known(self, workload: Workload) -> dict[str, Baseline]:
         """What is remembered for a workload, by name, at the speed that `anchor_ns` shows."""
@@ -94,18 +97,26 @@ class Baselines:
         So little is lost when somebody more urgent interrupts it.
         """
         for name in self.pending(workloads):
-            missing = self._missing(name, self._of_slow(workloads))
+            missing = self._missing(name, workloads)
             for at in range(0, len(missing), _AT_A_TIME):
                 self._measure(bench, name, missing[at : at + _AT_A_TIME], progress)
 
     def pending(self, workloads: Sequence[Workload]) -> tuple[str, ...]:
-        """Names of the slow ones that are not known for every public workload."""
+        """Names of the slow ones that are not known, and of those that may have failed by chance.
+
+        It counts if this holds for any workload that is timed.
+        """
+        timed = [workload for workload in workloads if workload.timed]
         return tuple(
             name
             for name in self._task.baselines
-            if name in SLOW_TO_START
-            and any(name not in self.known(w) for w in self._of_slow(workloads))
+            if (name in SLOW_TO_START and any(name not in self.known(w) for w in timed))
+            or any(self._failed_by_chance(workload, name) for workload in timed)
         )
+
+    def _failed_by_chance(self, workload: Workload, name: str) -> bool:
+        unsure = self._unsure.get((workload.name, name))
+        return unsure is not None and unsure.measurement is None
 
     def report(self, workloads: Sequence[Workload]) -> BaselineReport:
         """What is known of them all, and why a baseline is missing."""
@@ -122,6 +133,7 @@ class Baselines:
                 for name, b in each.items()
                 if b.error
             },
+            pending=self.pending(workloads),
             anchor_ns=self.anchor_ns,
         )
 
@@ -129,14 +141,19 @@ class Baselines:
         return [name for name in self._task.baselines if name not in SLOW_TO_START]
 
     def _missing(self, name: str, workloads: Sequence[Workload]) -> list[Workload]:
-        return [w for w in workloads if not self._path(w, name).exists()]
-
-    def _of_slow(self, workloads: Sequence[Workload]) -> list[Workload]:
-        return [workload for workload in workloads if not workload.hidden]
+        known = [w for w in workloads if self._path(w, name).exists() and not self._anew]
+        return [w for w in workloads if w.timed and w not in known]
 
     def _measure(
-        self, bench: Bench, name: str, workloads: Sequence[Workload], progress: Progress
+        self,
+        bench: Bench,
+        name: str,
+        workloads: Sequence[Workload],
+        progress: Progress,
+        *,
+        again: bool = True,
     ) -> None:
+        """again: should something on this host kill a process of it, once."""
         target = Target(self._task.abi, self._direction, baseline=name)
         setup = {"task": encode(self._task)}
         times: dict[str, list[list[float]]] = {workload.name: [] for workload in workloads}
@@ -150,6 +167,9 @@ class Baselines:
                     times[workload.name].append(collected.times_ns)
                     wrong[workload.name] = wrong.get(workload.name) or verified.mismatch
         except (FaultError, KilledFromOutside) as error:
+            if again and isinstance(error, KilledFromOutside):
+                self._measure(bench, name, workloads, progress, again=False)
+                return
             # It may have been this host's bad moment: the next evaluation tries again.
             for workload in workloads:
                 failed = Baseline(measurement=None, error=str(error))
@@ -167,10 +187,15 @@ class Baselines:
             self._remember(workload, name, result)
 
     def _remember(self, workload: Workload, name: str, baseline: Baseline) -> None:
-        measured = baseline.measurement
-        if measured and measured.relative_half_width > NOISE_LIMIT[self._config.kind]:
+        measured, limit = baseline.measurement, NOISE_LIMIT[self._config.kind]
+        if self._anew or (measured and measured.relative_half_width > limit):
+            before = self.known(workload).get(name)
+            slow_ns = before.measurement.time_ns if before and before.measurement else 0.0
+            if measured and measured.time_ns * (1 + limit) < slow_ns:
+                self._path(workload, name).unlink(missing_ok=True)  # it was a bad moment
             self._unsure[workload.name, name] = baseline
             return
+        self._unsure.pop((workload.name, name), None)
         write_atomically(self._path(workload, name), encode(baseline))
 
     def _path(self, workload: Workload, name: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import sysconfig
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Any
 from gpu_runner.data.packages import PACKAGES
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.audit.required import audit_tools
-from gpu_runner.supervisor.build.module import ninja
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.device.device import (
     PEAKS,
@@ -22,17 +22,19 @@ from gpu_runner.supervisor.device.device import (
     device_slug,
 )
 from gpu_runner.supervisor.device.lock import exclusive
-from gpu_runner.supervisor.device.python_packages import python_packages
-from gpu_runner.supervisor.device.toolchain import ToolchainError
-from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.device.toolchain import ToolchainError, python_packages
+from gpu_runner.supervisor.host import foreign_memory, jail
 from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
+from gpu_runner.supervisor.host.process import ChildProcess
 from gpu_runner.supervisor.runner.faults import RunnerUnfit
 from gpu_runner.supervisor.tools.anchor import probe_ncu
 from gpu_runner.supervisor.tools.calibrate import Calibration, calibrate, calibrated
 from gpu_runner.supervisor.tools.peaks import KnownPeak, ceiling
 
+_PATIENCE_S = 20.0  # chosen: a Python that imports next to nothing starts in a tenth of a second
 
-def doctor(cache_folder: Path | None = None) -> tuple[str, bool, dict[str, Any]]:
+
+def doctor(cache_folder: Path | None = None) -> tuple[str, bool, dict[str, object]]:
     """Text for a person, whether this host can evaluate at all, and the facts as JSON values.
 
     cache_folder: where calibrations are looked for; the default one if None.
@@ -45,10 +47,10 @@ def doctor(cache_folder: Path | None = None) -> tuple[str, bool, dict[str, Any]]
         "torch": _torch(),
         "headers": _headers(),
         "packages": python_packages(),
-        "ninja": ninja() or "missing",
         "devices": [device_slug(DeviceKind.CPU, 0)],
         "cpu": device_name(DeviceKind.CPU, 0),
     }
+    facts["memory"] = _memory(facts["jail"])
     gpus = cuda_devices()
     facts["devices"] += [device_slug(DeviceKind.CUDA, index) for index in gpus]
     facts["ncu"] = _ncu(gpus, facts)
@@ -62,11 +64,10 @@ def doctor(cache_folder: Path | None = None) -> tuple[str, bool, dict[str, Any]]
 def measure_peaks(config: SupervisorConfig) -> tuple[str, dict[str, Any]]:
     """Measure what a device reaches: a table for a person, and its figures as JSON values.
 
-    Waits for the device. Raises `DeviceError` where it cannot be measured, with the reason.
+    Waits for the device. Raises `DeviceError` where it cannot be measured, with the reason, and
+    `JailError` where there is no jail.
     """
-    reason = "" if config.allow_unjailed else jail.probe()
-    if reason:
-        raise DeviceError(f"no jail on this host, so nothing is run: {reason}")
+    jail.require(allow_unjailed=config.allow_unjailed)
     try:
         with exclusive(config):
             found = calibrate(config)
@@ -103,7 +104,7 @@ def _limit_of(name: str, peak: Peak, found: Calibration) -> float:
     return peak.flops.get(name.removesuffix("_tensor"), 0.0)
 
 
-def _limit_facts(limit: KnownPeak | None) -> dict[str, Any]:
+def _limit_facts(limit: KnownPeak | None) -> dict[str, object]:
     if limit is None:
         return {}
     peak = limit.peak
@@ -130,6 +131,9 @@ def _source_of(limit: KnownPeak | None) -> list[str]:
 def _lines(facts: dict[str, Any], gpus: list[int]) -> list[str]:
     lines = [
         _line("jail", facts["jail"] == "works", facts["jail"], "nothing is run without a jail"),
+        _line(
+            "memory", facts["memory"] == "works", facts["memory"], "no Python kernel runs on a CPU"
+        ),
         _line("g++", _there(facts["g++"]), facts["g++"], "no C++ kernel can be built"),
         _line("torch", _there(facts["torch"]), facts["torch"], "no reference can be computed"),
         _line(
@@ -139,7 +143,6 @@ def _lines(facts: dict[str, Any], gpus: list[int]) -> list[str]:
             "no torch extension and no compiled baseline can be built",
         ),
         _line("python", True, _packages(facts["packages"]), ""),
-        _line("ninja", _there(facts["ninja"]), facts["ninja"], "no Python kernel can load_inline"),
         _line("cpu", True, facts["cpu"], ""),
         _line("nvcc", _there(facts["nvcc"]), facts["nvcc"], "no CUDA kernel can be built"),
         _line("cutlass", _there(facts["cutlass"]), facts["cutlass"], "kernels cannot include it"),
@@ -174,7 +177,17 @@ def _version(kind: DeviceKind) -> str:
     return _or_missing(lambda: toolchain.compiler(kind).version)
 
 
-def _ncu(gpus: list[int], facts: dict[str, Any]) -> str:
+def _memory(jailed: str) -> str:
+    """Whether the supervisor may read outputs in the processes that it starts."""
+    if jailed != "works":
+        return "not tried: no jail"
+    try:
+        return foreign_memory.probe() or "works"
+    except (OSError, jail.JailError) as error:
+        return str(error)
+
+
+def _ncu(gpus: list[int], facts: dict[str, object]) -> str:
     """Tried for real, on the first GPU: drivers often refuse counters to ordinary users."""
     if not gpus:
         return "not tried: no GPU"
@@ -224,7 +237,22 @@ def _calibrated(gpus: list[int], cache_folder: Path) -> list[str]:
 
 
 def _torch() -> str:
-    return _or_missing(toolchain.torch_version)
+    """Its version, if a jailed Python finds it as this one does."""
+    found = _or_missing(toolchain.torch_version)
+    if found.startswith("missing") or jail.probe() or _is_in_jails("torch"):
+        return found
+    return f"missing: it is in {toolchain.torch_folder()}, where no jail looks"
+
+
+def _is_in_jails(package: str) -> bool:
+    look = f"import importlib.util as found, sys; sys.exit(not found.find_spec({package!r}))"
+    made = jail.Jail(
+        limits=jail.Limits(cpu_s=10, memory_bytes=1 << 30, processes=64),
+        paths=jail.python_paths(),
+        environment=jail.python_environment(),
+    )
+    with ChildProcess(made, [sys.executable, "-c", look], jailed=True) as child:
+        return child.wait(_PATIENCE_S) == 0
 
 
 def _cutlass() -> str:

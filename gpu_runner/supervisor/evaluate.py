@@ -6,57 +6,66 @@ import logging
 import random
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.normal_form import normal_form
 from gpu_runner.data.plan import Plan
-from gpu_runner.data.protocol import PLANS
-from gpu_runner.data.static import LEFT_TO_CALLS, compiles_at_calls
+from gpu_runner.data.protocol import LEAST_TEAM, PLANS
+from gpu_runner.data.static import LEFT_TO_CALLS, compiles_at_calls, speaks_of_work
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode, Stage, Verdict
-from gpu_runner.supervisor.audit.audit import Auditor, fault_of, suspicions_of
+from gpu_runner.supervisor.audit.audit import Auditor, fault_of, lists_kernels, suspicions_of
+from gpu_runner.supervisor.audit.cuda import work_on_gpu
 from gpu_runner.supervisor.baselines import Baselines
 from gpu_runner.supervisor.build.binary import static_suspicions
 from gpu_runner.supervisor.build.build import (
-    Built,
     build_runner,
     build_shim,
     build_solution,
     build_support,
 )
-from gpu_runner.supervisor.device.device import DeviceError
+from gpu_runner.supervisor.build.module import ModuleRecipe, handed_over
+from gpu_runner.supervisor.build.recipe import Built, Recipe
+from gpu_runner.supervisor.device.device import DeviceError, device_name
 from gpu_runner.supervisor.device.environment import environment
 from gpu_runner.supervisor.device.lock import Courteous, exclusive
-from gpu_runner.supervisor.device.toolchain import ToolchainError
+from gpu_runner.supervisor.device.toolchain import ToolchainError, python_packages
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.host.killed import KilledFromOutside
+from gpu_runner.supervisor.host.killed import KilledFromOutside, shortage
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.device_memory import DeviceMemory
 from gpu_runner.supervisor.measure.rehearsal import Rehearsal
 from gpu_runner.supervisor.measure.staging import HostMemory
+from gpu_runner.supervisor.measure.watch import Watch
 from gpu_runner.supervisor.measuring import Measuring, Targets
 from gpu_runner.supervisor.oracle.client import Oracle, OracleError, OutOfMemory
 from gpu_runner.supervisor.oracle.distributions import SupportedDistributions
-from gpu_runner.supervisor.oracle.pool import Oracles, an_oracle
 from gpu_runner.supervisor.oracle.shapes import DrawnShapes
 from gpu_runner.supervisor.record import Record
+from gpu_runner.supervisor.runner.ahead import TorchProcesses
 from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit
+from gpu_runner.supervisor.runner.loaded import foreign_suspicions, loaded
+from gpu_runner.supervisor.runner.mapped import Witness
+from gpu_runner.supervisor.runner.pool import Oracles, an_oracle
 from gpu_runner.supervisor.runner.preemption import Manners
-from gpu_runner.supervisor.runner.runner_process import TorchProcesses
+from gpu_runner.supervisor.runner.runner_process import our_libraries
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.timeline import Report, Timeline
 from gpu_runner.supervisor.tools import health
 from gpu_runner.supervisor.tools.profiling import Profiler
+from gpu_runner.supervisor.work.told import is_of_libraries, is_told, unknown_share
 
 logger = logging.getLogger(__name__)
 
-_PASSING = (KilledFromOutside, RunnerUnfit, ToolchainError)
+_PASSING = (KilledFromOutside, RunnerUnfit, ToolchainError, jail.JailError)
 """What another attempt, or another host, may not meet."""
 
-_OURS = (*_PASSING, OracleError, DeviceError, jail.JailError)
+_OURS = (*_PASSING, OracleError, DeviceError)
 """What may go wrong on our side with a message that a person can act on."""
 
 POLITE_NICENESS = 10
@@ -88,11 +97,13 @@ def evaluate(
         record.log = str(error)
         record.retryable = isinstance(error, _PASSING)
         if isinstance(error, ToolchainError):  # whoever comes next would fare no better
-            health.suspect(config, Verdict.RUNTIME_ERROR)
-    except Exception as error:  # a defect of ours, and shown as one
+            with suppress(OSError):
+                health.suspect(config, Verdict.RUNTIME_ERROR)
+    except Exception as error:  # a defect of ours, and shown as one, unless the host is full
         logger.exception("evaluation %s failed", request.evaluation_id)
-        fault = Fault(Verdict.SYSTEM_ERROR, f"internal error: {type(error).__name__}")
-        record.log = traceback.format_exc()
+        lacking = shortage(error)
+        fault = Fault(Verdict.SYSTEM_ERROR, lacking or f"internal error: {type(error).__name__}")
+        record.log, record.retryable = traceback.format_exc(), bool(lacking)
     return record.result(fault, timeline.times())
 
 
@@ -117,7 +128,7 @@ class _Evaluation:
     def run(self) -> Fault:
         """Run all stages. The returned fault may be no fault: CORRECT, or COMPILED."""
         self._check_host()
-        self._record.environment.update(environment(self._config))
+        self._record.environment = environment(self._config)
         if self._request.mode is Mode.COMPILE:
             self._compile()
             return Fault(Verdict.COMPILED, "it built; nothing was run or verified")
@@ -141,9 +152,9 @@ class _Evaluation:
         language, kind = self._request.solution.language, self._config.kind
         if kind not in language.device_kinds:
             raise DeviceError(f"{language} sources do not run on a {kind} device")
-        reason = "" if self._config.allow_unjailed else jail.probe()
-        if reason:
-            raise jail.JailError(f"no jail on this host, so nothing is run: {reason}")
+        if self._request.mode is not Mode.COMPILE:
+            device_name(kind, self._config.index)  # or it is not there
+        jail.require(allow_unjailed=self._config.allow_unjailed)
 
     def _measure(self, plan: Plan) -> Fault:
         # The oracle starts before the build, so that importing torch overlaps with it.
@@ -153,11 +164,9 @@ class _Evaluation:
         with (
             closing(Arena("inputs")) as inputs,
             closing(Arena("samples")) as samples,
-            an_oracle(self._oracles, self._config, self._task) as oracle,
-            closing(TorchProcesses(self._config)) as torch,
+            an_oracle(self._oracles, self._config) as oracle,
+            closing(self._torch_processes(plan)) as torch,
         ):
-            baselines = self._baseline_runners(plan) if torch.is_roomy() else 0
-            torch.expect(self._torch_runners(plan) + baselines)
             target = self._target(self._compile())
             with (
                 self._device() as manners,
@@ -165,18 +174,24 @@ class _Evaluation:
             ):
                 bench = Bench(oracle, memory, samples, self._config, rng, manners)
                 bench.use(torch)
+                if target.python and not self._task.libraries:
+                    bench.watch = Watch(our_libraries(self._config), self._config.kind)
                 bench.must_beat_ns = self._request.must_beat_ns
                 with self._timeline.stage(Stage.PREPARE):
                     shapes = DrawnShapes(self._task, self._direction, self._config, rng)
                     task = shapes.task if plan.shapes else self._task
-                    self._record.environment["oracle"] = dict(oracle.load(task, inputs, samples))
+                    self._record.say(oracle=oracle.load(task, inputs, samples))
                     drawn = shapes.some(oracle, plan.shapes) if plan.shapes else ()
                     values = SupportedDistributions(self._task, self._direction, self._config)
                     others = values.of(oracle, self._workloads, rng) if plan.varied else {}
                     bench.prepare([*self._workloads, *drawn], self._direction, others)
                 self._record.know_sizes(bench)
-                with closing(Rehearsal(bench)) as rehearsal:
-                    return self._measured(bench, target, drawn, rehearsal)
+                with closing(self._rehearsal(bench, target)) as rehearsal:
+                    try:
+                        return self._measured(bench, target, drawn, rehearsal)
+                    except FaultError:
+                        rehearsal.forget()
+                        raise
 
     def _measured(
         self, bench: Bench, target: Target, drawn: Sequence[Workload], rehearsal: Rehearsal
@@ -184,41 +199,73 @@ class _Evaluation:
         workloads = [workload for workload in self._workloads if not workload.hidden]
         target = self._rehearsed(rehearsal, target, [*workloads, *drawn])
         hidden = [workload for workload in self._workloads if workload.hidden]
-        targets = Targets(target, lambda: self._rehearsed(rehearsal, target, hidden))
+        unseen = replace(target, witness=Witness())
+        targets = Targets(target, lambda: self._rehearsed(rehearsal, unseen, hidden, hidden=True))
         fault = Measuring(
             self._record, self._timeline, bench, targets, self._workloads, drawn
         ).run()
+        self._say_what_ran(target, unseen)
+        if fault.verdict is Verdict.CORRECT and not self._task.libraries:
+            self._tell_work(bench, target)
+        if bench.doubt:
+            self._record.say(measured_again=bench.doubt)
         if self._request.mode is Mode.PROFILE:
             self._profile(bench, target, fault)
         if self._request.mode is Mode.AUDIT:
             return self._audit(bench, target, fault)
         return fault
 
+    def _say_what_ran(self, target: Target, hidden: Target) -> None:
+        facts, solution = self._record.environment, self._request.solution
+        self._record.loaded = loaded(solution, target, facts, python_packages())
+        found = list(foreign_suspicions(target)) or list(foreign_suspicions(hidden, hidden=True))
+        self._record.suspicions += found
+
     def _rehearsed(
-        self, rehearsal: Rehearsal, target: Target, workloads: Sequence[Workload]
+        self,
+        rehearsal: Rehearsal,
+        target: Target,
+        workloads: Sequence[Workload],
+        *,
+        hidden: bool = False,
     ) -> Target:
         """A target whose calls find compiled what a Python module compiles when it is called."""
         if not target.is_module or not self._compiles_at_calls():
             return target
         with self._timeline.stage(Stage.PREPARE, "compiling at the first calls"):
-            return rehearsal.of(target, workloads)
+            return rehearsal.of(target, workloads, hidden=hidden)
+
+    def _rehearsal(self, bench: Bench, target: Target) -> Rehearsal:
+        anew = target.library is None or self._request.mode is Mode.AUDIT
+        folder = None if anew or target.library is None else target.library.parent
+        return Rehearsal(bench, self._config, self._task.digest(), folder)
 
     def _compiles_at_calls(self) -> bool:
         left = self._record.build is not None and LEFT_TO_CALLS in self._record.build.log
         return left or compiles_at_calls(self._request.solution.source)
 
+    def _torch_processes(self, plan: Plan) -> TorchProcesses:
+        waiting = None if self._oracles is None else self._oracles.torch
+        torch = TorchProcesses(self._config, waiting)
+        baselines = self._baseline_runners(plan) if torch.is_roomy() else 0
+        torch.expect(self._torch_runners(plan) + baselines)
+        if self._request.abi is Abi.TORCH:
+            torch.expect(1 + self._compiles_at_calls(), LEAST_TEAM)
+        return torch
+
     def _torch_runners(self, plan: Plan) -> int:
         """How many processes with PyTorch are going to be measured, at least."""
         if self._request.abi is not Abi.TORCH:
             return 0
-        hidden = plan.for_hidden().processes if plan.hidden else 0
+        hidden = plan.for_unlisted().processes + 1 if plan.hidden else 0
         return int(plan.is_calibrated) + plan.processes + hidden
 
     def _baseline_runners(self, plan: Plan) -> int:
         """How many processes with PyTorch measure what no evaluation of the task has so far."""
         if not plan.baselines:
             return 0
-        baselines = Baselines(self._task, self._direction, self._config)
+        is_audit = self._request.mode is Mode.AUDIT
+        baselines = Baselines(self._task, self._direction, self._config, anew=is_audit)
         return baselines.expected_processes(self._workloads)
 
     def _memory(
@@ -230,18 +277,27 @@ class _Evaluation:
 
     def _compile(self) -> Built:
         with self._timeline.stage(Stage.BUILD):
-            built = build_solution(self._request, self._config)
+            built = build_solution(self._request, self._config, self._with_importer)
         self._record.build = built.report
         if built.library is None:
             raise FaultError(Fault(Verdict.COMPILE_ERROR, built.why_not(self._config)))
-        self._record.suspicions += static_suspicions(self._request, built.library)
+        for found in static_suspicions(self._request, built.library):
+            (self._record.hints if speaks_of_work(found) else self._record.suspicions).append(found)
         return built
+
+    def _with_importer(self, recipe: Recipe) -> Recipe:
+        """The same recipe; a process that was started ahead imports a module, if there is one."""
+        if self._oracles is None or not isinstance(recipe, ModuleRecipe):
+            return recipe
+        return replace(recipe, waiting=partial(self._oracles.torch.importer, self._config))
 
     def _target(self, built: Built) -> Target:
         abi, direction = self._request.abi, self._direction
         if abi is Abi.TORCH:
-            is_module = self._request.solution.language is Language.PYTHON
-            return Target(abi, direction, library=built.library, is_module=is_module)
+            solution = self._request.solution
+            is_module = solution.language is Language.PYTHON
+            source = handed_over(normal_form(solution.source)) if is_module else ""
+            return Target(abi, direction, library=built.library, source=source)
         signature = self._task.c_signature
         return Target(
             abi,
@@ -268,11 +324,32 @@ class _Evaluation:
                 raise
 
     def _stepping_aside(self) -> AbstractContextManager[None]:
-        return self._timeline.stage(Stage.DEVICE, "stepped aside for somebody more urgent")
+        return self._timeline.stage(Stage.DEVICE, "stepped aside for somebody who waited")
 
     def _settle(self) -> None:
         if reason := health.settle(self._config):
             raise RunnerUnfit(reason)
+
+    def _tell_work(self, bench: Bench, target: Target) -> None:
+        """Say who did the work, as far as it was seen.
+
+        On a GPU, a profiler is asked where the source or the host's calls speak of a library; an
+        audit asks it anyway.
+        """
+        record, worked = self._record, bench.watch.worked if bench.watch else None
+        if self._config.kind is DeviceKind.CPU:
+            if worked is not None and is_told(worked):
+                record.tell_work(worked)
+            return
+        calls_one = worked is not None and is_of_libraries(worked)
+        if self._request.mode is Mode.AUDIT or not (record.hints or calls_one):
+            return
+        with self._timeline.stage(Stage.CHECK, "which kernels run"):
+            listed = work_on_gpu(self._request, bench, target, record.build, record.results())
+        if listed is not None:
+            record.tell_work(listed)
+        elif worked is not None and calls_one:
+            record.suspicions.append(unknown_share(worked))
 
     def _profile(self, bench: Bench, target: Target, fault: Fault) -> None:
         """Profile a kernel whose outputs were right; a profiler that fails harms nobody."""
@@ -286,7 +363,7 @@ class _Evaluation:
                 self._record.say_peaks()
             except Exception as error:  # the verdict stands: it needs no profile
                 logger.exception("profile of %s failed", self._request.evaluation_id)
-                self._record.environment["profile_error"] = repr(error)
+                self._record.say(profile_error=repr(error))
 
     def _audit(self, bench: Bench, target: Target, fault: Fault) -> Fault:
         """Look with tools at a kernel whose outputs were right; they may find that it is not."""
@@ -301,7 +378,9 @@ class _Evaluation:
                 self._record.build,
                 lambda words: self._timeline.progress(Stage.AUDIT, words),
             )
-            audit = auditor.audit(self._record.results())
+            audit = auditor.audit(self._record.results(), self._record.loaded)
         self._record.audit = audit
         self._record.suspicions += suspicions_of(audit)
+        if lists_kernels(audit):
+            self._record.work_is_told = True
         return fault_of(audit) or fault

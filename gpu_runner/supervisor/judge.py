@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import random
 import statistics
 from collections.abc import Mapping, Sequence
@@ -88,8 +89,9 @@ def workload_result(
 ) -> WorkloadResult:
     """Time, interval, speedups and floor of one workload; the same facts give the same result."""
     times = tuple(map(tuple, facts.counted()))
-    measurement = _measured(times, facts.estimator) if facts.runs else None
-    outside = _outside(facts)
+    is_timed = bool(facts.runs) and workload.timed
+    measurement = _measured(times, facts.estimator) if is_timed else None
+    outside = _outside(facts) if is_timed else None
     if measurement and outside and facts.empty:
         share_ns = host_share_ns(_host_ns(facts), facts.empty, outside)
         measurement = at_least(measurement, outside, share_ns)
@@ -165,9 +167,13 @@ def luck_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
             continue
         if sum(map(_is_lucky, workload.processes)) > len(workload.processes) / 2:
             ratio = f"more than {LUCKY_RATIO:g} times the fastest"
-            reason = f"nine of ten calls of {workload.name} take {ratio}"
+            reason = f"nine of ten calls of {_named(workload)} take {ratio}"
             found.append(Suspicion(check=Check.LUCK, reason=reason))
     return found
+
+
+def _named(workload: WorkloadResult) -> str:
+    return "a hidden workload" if workload.hidden else workload.name
 
 
 def _is_lucky(run: ProcessRun) -> bool:
@@ -191,18 +197,18 @@ def _needed(run: ProcessRun) -> list[float]:
 
 
 def clock_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
-    """Public workloads whose claims are far below what the supervisor's own clock saw.
+    """Workloads whose claims are far below what the supervisor's own clock saw.
 
     Not where threads that only waited may explain it: a team of many more threads than processors
     costs processor time beside its kernel, and one that spins costs it until the supervisor has
     stopped it, which others may delay. Nor where a host may that is slow to queue what a call
-    launches: its time was raised, so that who lies about the host gains nothing. So it is with
-    hidden workloads: they are measured in one process, which one bad moment of the host can hold.
+    launches, or that kept the process from its processor: its time was raised, so that who lies
+    about the host gains nothing.
     """
     found = []
     for workload in workloads:
         claimed_ns, measured = workload.claimed_ns, workload.measurement
-        if workload.hidden or claimed_ns is None or measured is None:
+        if claimed_ns is None or measured is None:
             continue
         if measured.time_ns - _elsewhere_ns(workload) <= CLAIM_GAP * claimed_ns + LUCKY_NS:
             continue
@@ -210,6 +216,8 @@ def clock_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
             f"claims {duration(claimed_ns)} on {workload.name}, but by the supervisor's own"
             f" clock a call takes {duration(measured.time_ns)}"
         )
+        if workload.hidden:  # a claim is a kernel's to choose: its digits would tell of sizes
+            reason = "claims far less on a hidden workload than the supervisor's own clock saw"
         found.append(Suspicion(check=Check.CLOCK, reason=reason))
     return found
 
@@ -219,10 +227,22 @@ def _elsewhere_ns(workload: WorkloadResult) -> float:
     if queued_ns := statistics.median(run.host_ns for run in workload.processes):
         return queued_ns
     outside = workload.outside
-    if outside is None or outside.cpu_ns is None or outside.bound_ns != outside.cpu_ns:
+    if outside is None or outside.cpu_ns is None:
         return 0.0
+    if outside.bound_ns != outside.cpu_ns:
+        return max(map(_kept_ns, workload.processes))
     waiting_ns = WAITING_NS * max(run.threads for run in workload.processes)
     return waiting_ns + max(min(run.held_ns) - min(_needed(run)) for run in workload.processes)
+
+
+def _kept_ns(run: ProcessRun) -> float:
+    """How long others kept a process or the supervisor waiting in the call that counts.
+
+    That is the call that passed the gate soonest. More than its claim lacks explains nothing.
+    """
+    calls = zip(run.gate_ns, run.times_ns, run.kept_ns, run.late_ns, strict=False)
+    waits = ((gate, min(kept + late, gate - time)) for gate, time, kept, late in calls)
+    return min(waits, default=(0.0, 0.0))[1]
 
 
 def _tenth(ordered: Sequence[float]) -> float:
@@ -231,16 +251,14 @@ def _tenth(ordered: Sequence[float]) -> float:
 
 
 def noisiest(workloads: Sequence[WorkloadResult], resolution_ns: float) -> tuple[str, float]:
-    """Name and relative half-width of the public workload with the widest interval.
-
-    An interval narrower than the clock's resolution counts as exact.
-    """
-    public = [w for w in workloads if w.measurement and not w.hidden]
-    widths = [(_width(w.measurement, resolution_ns), w.name) for w in public if w.measurement]
-    width, name = max(widths)
+    """Name and noise of the public workload with the widest interval."""
+    public = [w for w in workloads if not w.hidden]
+    noise = [(w.measurement.noise(resolution_ns), w.name) for w in public if w.measurement]
+    width, name = max(noise)
     return name, width
 
 
-def _width(measurement: Measurement, resolution_ns: float) -> float:
-    half = (measurement.high_ns - measurement.low_ns) / 2
-    return measurement.relative_half_width if half > resolution_ns else 0.0
+def noise_of_unlisted(workloads: Sequence[WorkloadResult], resolution_ns: float) -> float:
+    """Relative half-width of the interval of the geometric mean over unlisted workloads."""
+    noise = [w.measurement.noise(resolution_ns) for w in workloads if w.measurement and w.hidden]
+    return math.hypot(*noise) / len(noise) if noise else 0.0

@@ -7,17 +7,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from gpu_runner.data.baselines import anchor_of
+from gpu_runner.data.environment import AnchorTimes
 from gpu_runner.data.evaluation import Mismatch
 from gpu_runner.data.plan import Plan
 from gpu_runner.data.protocol import NOISE_LIMIT, PLANS, UNSTABLE_FROM
+from gpu_runner.data.rounding import HIDDEN
 from gpu_runner.data.task import Values, Workload
 from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
 from gpu_runner.supervisor.baselines import Baselines
 from gpu_runner.supervisor.clock_calibration import OwnClock
 from gpu_runner.supervisor.device.device_log import DeviceLog
 from gpu_runner.supervisor.first_calls import FirstCalls
-from gpu_runner.supervisor.measure.bench import Bench, Progress
+from gpu_runner.supervisor.measure.bench import Bench
+from gpu_runner.supervisor.measure.turns import Progress
 from gpu_runner.supervisor.record import Record, wrong_on_other_values
 from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target
@@ -53,6 +55,8 @@ class Measuring:
         self._request, self._config = record.request, record.config
         self._bench, self._target = bench, target
         self._plan, self._workloads = PLANS[self._request.mode], workloads
+        self._public = [workload for workload in workloads if not workload.hidden]
+        self._timed = [workload for workload in workloads if workload.timed]
         self._checks_first = self._plan.first_calls or self._config.kind is DeviceKind.CPU
         self._drawn = list(drawn)
         self._log = DeviceLog(self._config)
@@ -68,16 +72,17 @@ class Measuring:
         baselines = self._baselines()
         clock = OwnClock(self._request, self._config, self._bench, self._target, self._record)
         with self._timeline.stage(Stage.PREPARE):
-            clock.calibrate(self._workloads, plan)
+            clock.calibrate(self._timed, plan)
         done = 0
         for upto in plan.looks():
             for process in range(done, upto):
-                self._record.output = self._one_process(plan, process)
+                drawn = self._drawn if process == 0 and not self._checks_first else ()
+                self._record.output = self._one_process(plan, f"process {process + 1}", drawn)
             done = upto
             if self._record.noise()[1] <= NOISE_LIMIT[self._config.kind]:
                 break
         self._hidden_processes()
-        self._record.environment["blocks"] = self._log.blocks
+        self._record.say(blocks=tuple(self._log.blocks))
         self._carry(baselines)
         return self._judge_times(clock, done)
 
@@ -86,7 +91,7 @@ class Measuring:
         is_scored = self._request.mode in (Mode.RANKED, Mode.AUDIT)
         if is_scored:
             with self._timeline.stage(Stage.PREPARE):
-                clock.look_again(self._workloads)
+                clock.look_again(self._timed)
         if impossible := self._record.impossible():
             return Fault(Verdict.VIOLATION, impossible)
         name, noise = self._record.noise()
@@ -96,15 +101,20 @@ class Measuring:
                 " the device was noisy, or the kernel's time varies by itself"
             )
             return Fault(Verdict.UNSTABLE, reason)
+        if is_scored and self._record.unlisted_noise() > UNSTABLE_FROM:
+            reason = (
+                f"its time on unlisted sizes is not even known to +-{UNSTABLE_FROM:.0%}: the device"
+                " was noisy, or the kernel's time varies by itself"
+            )
+            return Fault(Verdict.UNSTABLE, reason)
         self._record.look_at_times()
         return Fault(Verdict.CORRECT, "every verified output is within the tolerance")
 
     def _first_calls(self) -> None:
         """A few verified calls of public workloads and drawn shapes, before anything is timed."""
-        workloads = [w for w in self._workloads if not w.hidden]
         with self._timeline.stage(Stage.CHECK):
             first = FirstCalls(self._bench, self._record)
-            first.make(self._target, workloads, self._drawn, self._progress(Stage.CHECK, ""))
+            first.make(self._target, self._public, self._drawn, self._progress(Stage.CHECK, ""))
         self._raise_mismatch()
 
     def _raise_mismatch(self) -> None:
@@ -112,25 +122,28 @@ class Measuring:
             raise FaultError(self._record.wrong_result(self._record.mismatch))
 
     def _baselines(self) -> Baselines:
-        baselines = Baselines(self._request.task, self._request.solution.direction, self._config)
+        task, direction = self._request.task, self._request.solution.direction
+        is_audit = self._request.mode is Mode.AUDIT
+        baselines = Baselines(task, direction, self._config, anew=is_audit)
         if self._plan.baselines:
             with self._timeline.stage(Stage.BASELINES):
                 if self._config.kind is DeviceKind.CUDA:  # a CPU's fastest calls need no correction
                     baselines.anchor_ns = measure_anchor(self._config)
                 progress = self._progress(Stage.BASELINES, "")
-                baselines.measure_missing(self._bench, self._workloads, progress)
+                baselines.measure_missing(self._bench, self._timed, progress)
         return baselines
 
     def _carry(self, baselines: Baselines) -> None:
         """Bring remembered baselines to the speed that the anchor had around the measurement."""
         if self._plan.baselines and baselines.anchor_ns is not None:
-            times = {"before": baselines.anchor_ns, "after": measure_anchor(self._config)}
-            self._record.environment["anchor_ns"] = times
-            baselines.anchor_ns = anchor_of(self._record.environment)
-        for workload in self._workloads:
+            after = measure_anchor(self._config)
+            times = AnchorTimes(before=baselines.anchor_ns, after=after)
+            self._record.say(anchor_ns=times)
+            baselines.anchor_ns = times.mean
+        for workload in self._timed:
             self._record.add_baselines(workload, baselines.known(workload))
-        if self._plan.baselines:
-            self._record.pending_baselines = baselines.pending(self._workloads)
+        if self._request.mode is Mode.RANKED:
+            self._record.pending_baselines = baselines.pending(self._timed)
 
     def _hidden_processes(self) -> None:
         """Measure hidden workloads last, in processes of their own, and say little of them.
@@ -138,13 +151,25 @@ class Measuring:
         No process that has seen one comes before a public output is taken, so that nothing which
         an author may see can tell of them.
         """
-        if not any(workload.hidden for workload in self._workloads):
+        unlisted = [workload for workload in self._workloads if workload.unlisted]
+        checks = [workload for workload in self._workloads if not workload.timed]
+        if not unlisted and not checks:
             return
         with self._telling_little():
             self._target = self._hidden_target()
-        for process in range(self._plan.for_hidden().processes):
-            with self._telling_little():
-                self._one_process(self._plan.for_hidden(), process, hidden=True)
+        plan, done = self._plan.for_unlisted(), 0
+        for upto in plan.looks() if unlisted else ():
+            for process in range(done, upto):
+                self._hidden_process(plan, process + 1, unlisted)
+            done = upto
+            if self._record.unlisted_noise() <= NOISE_LIMIT[self._config.kind]:
+                break
+        if checks:
+            self._hidden_process(self._plan.for_checks(), done + 1, checks)
+
+    def _hidden_process(self, plan: Plan, number: int, workloads: Sequence[Workload]) -> None:
+        with self._telling_little():
+            self._one_process(plan, f"{HIDDEN}, process {number}", workloads=workloads)
 
     @contextmanager
     def _telling_little(self) -> Iterator[None]:
@@ -163,14 +188,22 @@ class Measuring:
         name = self._request.evaluation_id
         logger.info("evaluation %s failed on what is hidden: %.300r", name, what)
 
-    def _one_process(self, plan: Plan, process: int, *, hidden: bool = False) -> str:
-        """Measure and verify in one fresh process; returns what it printed."""
-        workloads = [w for w in self._workloads if w.hidden is hidden]
-        once = process == 0 and not hidden and not self._checks_first
-        drawn = self._drawn if once else []
-        which = f"{'hidden workloads, ' if hidden else ''}process {process + 1}"
+    def _one_process(
+        self,
+        plan: Plan,
+        which: str,
+        drawn: Sequence[Workload] = (),
+        *,
+        workloads: Sequence[Workload] = (),
+    ) -> str:
+        """Measure and verify in one fresh process, on public workloads unless there are others.
+
+        Returns what it printed.
+        """
+        workloads = workloads or self._public
         with self._timeline.stage(Stage.MEASURE, which):
-            progress = self._progress(Stage.MEASURE, f"{which}: ")
+            is_hidden = which.startswith(HIDDEN)
+            progress = _silent if is_hidden else self._progress(Stage.MEASURE, f"{which}: ")
             with self._log.block(which):
                 measured = self._bench.run(self._target, [*workloads, *drawn], plan, progress)
         varied: dict[str, Mapping[Values, Mismatch]] = {}
@@ -178,7 +211,7 @@ class Measuring:
             for workload in workloads:
                 collected = measured.workloads[workload.name]
                 verified = self._bench.verify(workload, collected)
-                self._record.add(workload, process, collected, verified)
+                self._record.add(workload, collected, verified)
                 if verified.varied:
                     varied[workload.name] = verified.varied
             for shape in drawn:
@@ -194,3 +227,7 @@ class Measuring:
             self._timeline.progress(stage, prefix + calls_so_far(done, of, calls))
 
         return tell
+
+
+def _silent(done: int, of: int, calls: int) -> None:
+    """Tell nothing: how many calls there were, and when, is a kernel's to choose."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
+from gpu_runner.data.archive import Loaded
+from gpu_runner.data.environment import Environment, WorkSeen
 from gpu_runner.data.evaluation import (
     BuildReport,
     EvaluationRequest,
@@ -14,13 +15,13 @@ from gpu_runner.data.evaluation import (
     StageTime,
     WorkloadResult,
 )
-from gpu_runner.data.integrity import Audit, Suspicion
+from gpu_runner.data.integrity import Audit, Check, Suspicion
 from gpu_runner.data.profile import Profile
 from gpu_runner.data.protocol import MARGINS, RESOLUTION_NS, WRITE_BACK_RATIO
 from gpu_runner.data.scores import summary
 from gpu_runner.data.symptom import GENERAL
 from gpu_runner.data.task import KINDS_OF_VALUES, Values, Workload
-from gpu_runner.data.verdict import Abi, DeviceKind, Verdict
+from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Verdict
 from gpu_runner.supervisor.baselines import Baseline
 from gpu_runner.supervisor.device.device import generous_peak
 from gpu_runner.supervisor.device.floor import beats_physics, floor_suspicions
@@ -30,14 +31,17 @@ from gpu_runner.supervisor.judge import (
     Facts,
     clock_suspicions,
     luck_suspicions,
+    noise_of_unlisted,
     noisiest,
     workload_result,
 )
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.collected import Collected, Verified, larger_error
-from gpu_runner.supervisor.measure.outside import EmptyKernelTime, is_blind
+from gpu_runner.supervisor.measure.outside import EmptyKernelTime, is_blind, unconfirmed
 from gpu_runner.supervisor.runner.faults import Fault
 from gpu_runner.supervisor.tools import peaks
+from gpu_runner.supervisor.work.attribution import Worked
+from gpu_runner.supervisor.work.told import work_suspicions
 
 
 class Record:
@@ -48,15 +52,19 @@ class Record:
         self.request, self.config = request, config
         self._facts: dict[str, Facts] = {}
         self._workloads: Sequence[Workload] = ()
-        self.environment: dict[str, Any] = {}
+        self.environment = Environment()
         self.build: BuildReport | None = None
         self.profile: Profile | None = None
         self.mismatch: Mismatch | None = None
         self.audit: Audit | None = None
         self.suspicions: list[Suspicion] = []
+        self.loaded: tuple[Loaded, ...] = ()
+        self.hints: list[Suspicion] = []  # of who does the work: suspicions, unless that is told
+        self.work_is_told = False
+        self.unconfirmed: tuple[Suspicion, ...] = ()  # a hint, where a score rests on the times
         self.pending_baselines: tuple[str, ...] = ()
-        self.output_bytes: Mapping[str, float] = {}  # of a call, by workload, where it is known
-        self.tensor_bytes: Mapping[str, float] = {}  # likewise, of inputs and outputs
+        self.output_bytes: dict[str, float] = {}  # of a call, by workload, where it is known
+        self.tensor_bytes: dict[str, float] = {}  # likewise, of inputs and outputs
         self.output = ""
         self.log = ""
         self.retryable = False
@@ -68,15 +76,16 @@ class Record:
 
     def know_sizes(self, bench: Bench) -> None:
         """Note what a call of each workload reads and writes."""
-        self.output_bytes = {w.name: bench.output_bytes(w) for w in self._workloads}
-        self.tensor_bytes = {w.name: float(bench.tensor_bytes(w)) for w in self._workloads}
+        task, direction = self.request.task, self.request.solution.direction
+        for workload in self._workloads:
+            sizes, cost = bench.sizes(workload), task.cost(workload, direction)
+            self.output_bytes[workload.name] = sizes.outputs(cost.bytes if cost else None)
+            self.tensor_bytes[workload.name] = float(sizes.tensors)
 
-    def add(
-        self, workload: Workload, process: int, collected: Collected, verified: Verified
-    ) -> None:
+    def add(self, workload: Workload, collected: Collected, verified: Verified) -> None:
         """Add what one process returned for a workload, and what was found in it."""
         facts = self._facts[workload.name]
-        facts.runs.append(collected.as_run(process))
+        facts.runs.append(collected.as_run(len(facts.runs)))
         for error in verified.errors:
             facts.errors[error.output] = larger_error(facts.errors.get(error.output), error)
         self.mismatch = self.mismatch or verified.mismatch
@@ -92,12 +101,18 @@ class Record:
         self._facts[workload.name].baselines = measured
         for name, baseline in known:
             if baseline.error:
-                errors = self.environment.setdefault("baseline_errors", {})
-                errors[f"{workload.name}: {name}"] = baseline.error
+                error = "failed" if workload.hidden else baseline.error  # a text could hold sizes
+                errors = self.environment.baseline_errors
+                errors = {**errors, f"{workload.name}: {name}": error}
+                self.say(baseline_errors=errors)
 
     def noise(self) -> tuple[str, float]:
         """The public workload with the widest interval, and half its relative width."""
         return noisiest(self.results(), RESOLUTION_NS[self.config.kind])
+
+    def unlisted_noise(self) -> float:
+        """Half the relative width of the interval that the mean over unlisted workloads has."""
+        return noise_of_unlisted(self.results(), RESOLUTION_NS[self.config.kind])
 
     def impossible(self) -> str:
         """Why a claimed time cannot be true; empty if it can."""
@@ -109,6 +124,9 @@ class Record:
         """Say the device's limits; suspect times below them, claims, and times of few calls."""
         workloads = self.results()
         self.suspicions += clock_suspicions(workloads)
+        is_scored = self.request.mode in (Mode.RANKED, Mode.AUDIT)
+        if is_scored and (reason := unconfirmed(workloads)):
+            self.unconfirmed = (Suspicion(check=Check.CLOCK, reason=reason),)
         if ESTIMATORS[self.config.kind].fastest:
             self.suspicions += luck_suspicions(workloads)
         self.say_peaks()
@@ -120,7 +138,11 @@ class Record:
     def say_peaks(self) -> None:
         """Say what the device can do, as far as it is known by now: a profile may measure it."""
         dtype = self.request.task.dtype
-        self.environment["peaks"] = peaks.facts(self.config, dtype, self.results())
+        self.say(peaks=peaks.facts(self.config, dtype, self.results()))
+
+    def say(self, **facts: object) -> None:
+        """Add facts of the environment, by its fields' names."""
+        self.environment = replace(self.environment, **facts)  # type: ignore[arg-type]
 
     def wrong_result(self, mismatch: Mismatch) -> Fault:
         """The fault for a mismatch; a hidden workload is not named."""
@@ -153,8 +175,10 @@ class Record:
             build=self.build,
             profile=self.profile,
             audit=self.audit,
-            suspicions=tuple(self.suspicions),
+            suspicions=tuple(self.suspicions + ([] if self.work_is_told else self.hints)),
+            hints=tuple(self.hints if self.work_is_told else ()) + self.unconfirmed,
             stages=stages,
+            loaded=self.loaded,
             environment=self.environment,
             output=self.output,
             log=self.log,
@@ -172,6 +196,13 @@ class Record:
         for name, empty in times.items():
             self._facts[name].empty = empty
             self._facts[name].margin = margin
+
+    def tell_work(self, worked: Worked) -> None:
+        """Say who was seen at work, and suspect libraries that this task forbids."""
+        self.work_is_told = True
+        self.suspicions += work_suspicions(worked)
+        told = WorkSeen(own=worked.own, libraries=dict(worked.libraries), of=worked.workload)
+        self.say(work=told)
 
     def raised(self) -> set[str]:
         """Workloads of which the supervisor's own clock saw more than was claimed."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from gpu_runner.data.durations import duration
+from gpu_runner.data.environment import Environment
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, Mismatch, WorkloadResult
 from gpu_runner.data.integrity import Audit, Suspicion
 from gpu_runner.data.profile import THROUGHPUTS, Profile
@@ -29,12 +27,11 @@ def describe(result: EvaluationResult) -> str:
     if result.pending_baselines:
         names = " and ".join(result.pending_baselines)
         lines.append(f"  not compared with the {names} baseline: not measured on this host yet")
-    lines += _audit(result.audit) + _suspicions(result)
+    lines += _audit(result.audit) + _suspicions(result) + _hints(result)
     lines += _threads(result.environment)
     stages = ", ".join(f"{s.stage} {s.duration_s:.2f} s" for s in result.stages)
     lines.append(f"  stages: {stages}")
-    jail = result.environment.get("jail", "")
-    lines.append(f"  {result.environment.get('device_name', '')}; jail: {jail}")
+    lines.append(f"  {result.environment.device_name}; jail: {result.environment.jail}")
     if result.output and result.verdict is not Verdict.CORRECT:
         lines.append(f"  printed: {result.output.strip()[:2000]}")
     if result.log:
@@ -52,17 +49,15 @@ def _mismatch(found: Mismatch) -> list[str]:
     return [first, *looks] if found.index else looks
 
 
-def _threads(environment: Mapping[str, Any]) -> list[str]:
-    count, races = environment.get("verified_with_threads"), environment.get("races")
-    if count is None or races is None:
-        return []
-    return [f"  verified with teams of {count} threads; races: {races}"]
+def _threads(environment: Environment) -> list[str]:
+    count, races = environment.verified_with_threads, environment.races
+    return [f"  verified with teams of {count} threads; races: {races}"] if count and races else []
 
 
 def _workload(workload: WorkloadResult) -> str:
     measured = workload.measurement
     assert measured is not None
-    hidden = " (hidden)" if workload.hidden else ""
+    hidden = " (unlisted)" if workload.hidden else ""
     speedups = ", ".join(f"{name} x{workload.speedups[name]:.2f}" for name in workload.baselines)
     claimed_ns = workload.claimed_ns
     raised = f"  (claimed {duration(claimed_ns)}; raised to what was seen)" if claimed_ns else ""
@@ -84,6 +79,7 @@ def _profile(profile: Profile) -> list[str]:
     for kernel in profile.kernels[:_KERNELS_SHOWN]:
         time = f"{duration(kernel.duration_ns)}  " if kernel.duration_ns else ""
         lines.append(f"    {time}{kernel.name[:_NAME_LIMIT]}")
+    lines += [f"    cause: {cause}" for cause in profile.causes]
     return lines + [f"    {note}" for note in profile.notes]
 
 
@@ -115,6 +111,12 @@ def _suspicions(result: EvaluationResult) -> list[str]:
     return [f"  suspicions, which prove nothing: {meaning}", *lines]
 
 
+def _hints(result: EvaluationResult) -> list[str]:
+    """What the source looks like, where what ran has been seen."""
+    lines = [f"    {_place(found)}: {_line(found.reason)}" for found in result.hints]
+    return ["  hints, which hold nothing back:", *lines] if lines else []
+
+
 def _place(found: Suspicion) -> str:
     return found.check if found.line is None else f"{found.check}, line {found.line}"
 
@@ -135,7 +137,7 @@ def _headline(result: EvaluationResult) -> str:
     parts = [duration(result.latency_ns or 0.0), *speedups]
     if floor is not None:
         parts.append(f"{floor:.0%} of the physical limit")
-    measured = result.environment.get("peaks", {}).get("measured", {}).get("fraction")
-    if measured is not None:
-        parts.append(f"{measured:.0%} of what was measured to be possible")
+    measured = result.environment.measured
+    if measured and measured.fraction is not None:
+        parts.append(f"{measured.fraction:.0%} of what was measured to be possible")
     return f"  overall: {', '.join(parts)}"

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from kbench_client.commands.submitting import add_watch_options
 from kbench_client.exits import Exit, Stop
 from kbench_client.output import Output
-from kbench_client.results import duration
+from kbench_client.results import duration, factor
 from kbench_client.site import Site
 
 _ENTRY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -37,6 +38,8 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser.add_argument("--tokens", type=int, help="of an entry: tokens spent in all")
     parser.add_argument("--transcript", metavar="FILE", help="of an entry: what its agent did")
     parser.add_argument("--finish", action="store_true", help="of an entry: end it, and rank it")
+    parser.add_argument("--wait", action="store_true", help="of an entry: until it is ranked")
+    add_watch_options(parser)
     parser.set_defaults(run=_run)
 
 
@@ -48,10 +51,12 @@ def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         if options.enter:
             raise Stop(Exit.MISUSE, "name a challenge to enter, not an entry", "name")
         entry = _of_entry(options, site, reported)
+        if options.wait:
+            entry = _ranked(options, site, output)
         output.answer(entry, _entry(entry))
         return Exit.GOOD
-    if reported or options.finish:
-        raise Stop(Exit.MISUSE, "name the entry by its id to report or to finish", "name")
+    if reported or options.finish or options.wait:
+        raise Stop(Exit.MISUSE, "name the entry by its id to report, finish or wait", "name")
     if options.enter:
         return _enter(options, site, output)
     if not options.name:
@@ -59,7 +64,7 @@ def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         output.answer(found, "\n".join(map(_listed, found)) or "there is no challenge")
         return Exit.GOOD
     challenge = site.challenge(options.name)
-    rows = [_listed(challenge), *map(_contender, challenge["contenders"])]
+    rows = [_listed(challenge), *_budget(challenge), *map(_contender, challenge["contenders"])]
     output.answer(challenge, "\n".join(rows))
     return Exit.GOOD
 
@@ -67,20 +72,35 @@ def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
 def _enter(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     if not options.name:
         raise Stop(Exit.MISUSE, "name the challenge to enter", "name")
-    if not site.account.token:
-        raise Stop(Exit.NO_TOKEN, "run `kbench login`, or set KBENCH_TOKEN", "token")
+    site.need_token()
     entry = site.enter(options.name, {name: getattr(options, name) for name in _ENTERING})
     output.progress("the entry's token is told only here: set KBENCH_TOKEN to it for the agent")
     output.answer(entry, f"{entry['id']}\n{entry['token']}")
     return Exit.GOOD
 
 
-def _of_entry(options: argparse.Namespace, site: Site, reported: dict[str, Any]) -> dict[str, Any]:
+def _of_entry(
+    options: argparse.Namespace, site: Site, reported: dict[str, object]
+) -> dict[str, object]:
     if "transcript" in reported:
         reported = reported | {"transcript": _text(Path(options.transcript))}
     if reported:
         site.report(options.name, reported)
     return site.finish(options.name) if options.finish else site.entry(options.name)
+
+
+def _ranked(options: argparse.Namespace, site: Site, output: Output) -> dict[str, Any]:
+    """The entry once it has been ranked; raises `Stop` if the time is over before."""
+    entry: dict[str, Any] = {}
+    said = ""
+    for entry in site.watch_entry(options.name, options.timeout):
+        now = entry["ranking"] or entry["state"]
+        if now != said and not entry["over"]:
+            output.progress(f"  {now}")
+            said = now
+    if not entry["over"]:
+        raise Stop(Exit.TIME_OVER, f"still {entry['state']} after {options.timeout:g} s")
+    return entry
 
 
 def _given(options: argparse.Namespace, name: str) -> bool:
@@ -100,6 +120,18 @@ def _listed(challenge: dict[str, Any]) -> str:
     return f"{challenge['name']}: {tasks}, {state}, until {challenge['ends_at']}"
 
 
+def _budget(challenge: dict[str, Any]) -> list[str]:
+    """Its tasks, and what an entry may use."""
+    usd = challenge["usd"]
+    money = "" if usd is None else f", {usd:g} USD"
+    minutes = f"{challenge['wall_time_s'] / 60:g} minutes"
+    return [
+        f"  tasks: {', '.join(challenge['tasks'])} ({challenge['direction']})",
+        f"  each entry: {challenge['evaluations']} evaluations on each task, {minutes}{money};"
+        " compile checks are free",
+    ]
+
+
 def _contender(contender: dict[str, Any]) -> str:
     name = ", ".join(filter(None, (contender["agent"], contender["setting"])))
     known = {key: each["median"] for key, each in contender["measures"].items() if each}
@@ -113,13 +145,26 @@ def _left(entry: dict[str, Any]) -> str:
     return f"until {entry['deadline_at']}; {entry['left_s'] / 60:.0f} minutes{money} left"
 
 
+def _standing(entry: dict[str, Any]) -> str:
+    """How far the entry is, in a line."""
+    if entry["state"] == "running":
+        return f"running, {_left(entry)}"
+    if entry["ranking"]:
+        return f"ranking ({entry['reason']}): {entry['ranking']}"
+    nothing = entry["over"] and not any(task["verdict"] for task in entry["tasks"])
+    return f"{entry['state']}: {entry['reason']}{'; no kernel was ranked' * nothing}"
+
+
 def _entry(entry: dict[str, Any]) -> str:
-    is_over = entry["state"] != "running"
-    rows = [f"{entry['state']}: {entry['reason']}" if is_over else f"running, {_left(entry)}"]
+    rows = [_standing(entry)]
     for task in entry["tasks"]:
+        is_over = entry["state"] != "running"
         count = f"{task['used']} used" if is_over else f"{task['left']} left"
-        hidden = task["hidden_speedup"]
-        words = f", {hidden:.3g}x on hidden workloads" if hidden else ""
-        best = duration(task["best_latency_ns"])
-        rows.append(f"  {task['task']}: {count}, best {best}{words}")
+        ranked = f", ranked {task['verdict']}" if task["verdict"] else ""
+        if task["speedup"]:
+            ranked += f", {factor(task['speedup'])} of the best baseline"
+        if task["unlisted_speedup"]:
+            ranked += f", {factor(task['unlisted_speedup'])} on unlisted sizes"
+        time_ns = task["latency_ns"] or task["best_latency_ns"]
+        rows.append(f"  {task['task']}: {count}, best {duration(time_ns)}{ranked}")
     return "\n".join(rows)

@@ -61,8 +61,8 @@ def _slug(name: str) -> str:
 def _import(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     if not options.folder.is_dir():
         raise Stop(Exit.MISUSE, f"{options.folder} is no folder", "folder")
-    if not site.account.token and not options.dry_run:
-        raise Stop(Exit.NO_TOKEN, "run `kbench login`, or set KBENCH_TOKEN", "token")
+    if not options.dry_run:
+        site.need_token()
     paths = sorted(p for p in options.folder.rglob("*") if p.suffix.lower() in LANGUAGES)
     if not 0 < len(paths) <= MOST_FILES:
         raise Stop(Exit.MISUSE, f"has {len(paths)} kernels; 1 to {MOST_FILES} are taken", "folder")
@@ -83,7 +83,7 @@ def _import(options: argparse.Namespace, site: Site, output: Output) -> Exit:
 
 def _entered(
     path: Path, options: argparse.Namespace, site: Site, known: Collection[str]
-) -> tuple[dict[str, Any], Exit | None]:
+) -> tuple[dict[str, object], Exit | None]:
     """What became of a file, and why it was not entered."""
     row: dict[str, Any] = {"file": path.relative_to(options.folder).as_posix()}
     row |= {"task": "", "id": "", "reason": ""}
@@ -98,10 +98,10 @@ def _entered(
     return row, None
 
 
-def _body(kernel: Kernel, options: argparse.Namespace, task: str) -> dict[str, Any]:
+def _body(kernel: Kernel, options: argparse.Namespace, task: str) -> dict[str, object]:
     said = given(options, "device", "mode", "agent", "model", "private")
     return payload(kernel, said | {"task": task})
 
 
-def _line(row: dict[str, Any]) -> str:
+def _line(row: dict[str, object]) -> str:
     return f"{row['file']}: {row['reason'] or row['task']} {row['id']}".rstrip()

@@ -18,7 +18,7 @@ from kbench_client.output import Output
 from kbench_client.site import Site
 
 NEEDED = ("gpu_runner", "torch", "redis", "rq")
-_KINDS = {"cpp": "cpu", "cuda": "cuda", "python": "cpu"}
+_KINDS = {"cpp": "cpu", "cuda": "cuda"}  # gpu_runner looks at what is written in Python
 _MISUSE = 2
 
 
@@ -69,8 +69,8 @@ def _evaluate(options: argparse.Namespace, site: Site, output: Output) -> int:
 
 def _words(wanted: dict[str, str], options: argparse.Namespace, task: Path, out: Path) -> list[str]:
     device = wanted.get("device", "") or _KINDS.get(wanted["language"], "")
-    kind = "cpu" if device == "cpu" else "cuda"
-    words = ["evaluate", "--task", str(task), "--kernel", str(options.file), "--device", kind]
+    words = ["evaluate", "--task", str(task), "--kernel", str(options.file)]
+    words += ["--device", "cpu" if device == "cpu" else "cuda"] if device else []
     words += ["--mode", wanted.get("mode", "quick"), "--json", str(out)]
     words += ["--direction", wanted.get("direction", "forward")]
     return [*words, *(["--allow-unjailed"] if options.allow_unjailed else [])]

@@ -6,19 +6,11 @@ import argparse
 from collections.abc import Callable
 
 from kbench_client.commands.submitting import add_watch_options, watch
+from kbench_client.comparison import comparison, comparison_table
+from kbench_client.details import brief, summary
 from kbench_client.exits import Exit, Stop, exit_of
 from kbench_client.output import Output
-from kbench_client.results import (
-    comparison,
-    comparison_table,
-    duration,
-    factor,
-    newest,
-    standing_line,
-    table,
-    verdict_line,
-    workload_table,
-)
+from kbench_client.results import duration, newest, rated, table
 from kbench_client.site import Site
 
 BOARD = ("by", "device", "task", "scenario", "dtype", "direction", "sort")
@@ -29,6 +21,9 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command("show", "a submission's verdict and times; without ID your newest ones")
     parser.add_argument("submission", metavar="ID", nargs="?", default="")
     parser.add_argument("--wait", action="store_true", help="for the verdict")
+    parser.add_argument(
+        "--raw", action="store_true", help="with --json: all that is stored, and the source"
+    )
     add_watch_options(parser)
     parser.set_defaults(run=_show)
     parser = command("cancel", "take a submission's evaluation out of the queue, or stop it")
@@ -49,13 +44,12 @@ def _show(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         return _own(site, output)
     if options.wait:
         watch(site, options.submission, output, options.timeout)
-    submission = site.submission(options.submission)
+    submission = site.submission(options.submission, raw=options.raw)
     evaluation = newest(submission)
     heading = f"{submission['task']} on {evaluation['device']}, {evaluation['mode']}"
-    parts = [heading, verdict_line(evaluation), workload_table(evaluation)]
-    parts.append(standing_line(evaluation))
     address = site.account.url + submission["url"]
-    output.answer(submission, "\n".join([*filter(None, parts), address]))
+    document = submission if options.raw else brief(submission, evaluation)
+    output.answer(document, "\n".join((heading, summary(evaluation), address)))
     return exit_of(evaluation["verdict"]) if evaluation["verdict"] else Exit.GOOD
 
 
@@ -71,9 +65,9 @@ def _own(site: Site, output: Output) -> Exit:
     for each in found:
         state = each["latest"] or {}
         words = state.get("verdict") or state.get("status", "")
-        speedup = factor(state.get("speedup"))
-        rows.append((each["id"], each["task"], state.get("device", ""), words, speedup))
-    heading = ("submission", "task", "device", "verdict", "speedup")
+        shown = (words, state.get("state") or "-", rated(state))
+        rows.append((each["id"], each["task"], state.get("device", ""), *shown))
+    heading = ("submission", "task", "device", "verdict", "state", "score")
     output.answer(found, table([heading, *rows]) if rows else "you have submitted nothing yet")
     return Exit.GOOD
 
@@ -95,9 +89,9 @@ def _leaderboard(options: argparse.Namespace, site: Site, output: Output) -> Exi
     for row in board["rows"]:
         who = row["name"] if "name" in row else row["agent"]
         what = f"{row['solved']}/{row['problems']}" if "name" in row else row["task"]
-        time, speedup = duration(row.get("latency_ns")), factor(row["speedup_best"])
-        rows.append((row.get("rank") or "-", who, row.get("kind") or "-", what, time, speedup))
-    heading = ("rank", "agent", "kind", "task or solved", "time", "speedup")
+        shown = (duration(row.get("latency_ns")), rated(row), row.get("state") or "-")
+        rows.append((row.get("rank") or "-", who, row.get("kind") or "-", what, *shown))
+    heading = ("rank", "agent", "kind", "task or solved", "time", "score", "state")
     text = table([heading, *rows]) if rows else "nothing counts here yet"
     output.answer(board, f"{board['device']}, by {board['by']}\n{text}")
     return Exit.GOOD

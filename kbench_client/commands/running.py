@@ -25,7 +25,7 @@ STEPS = {
     "again": "start it once more, but for what is given",
 }
 """What may be done with a run."""
-BUDGET: dict[str, tuple[Callable[[str], Any], str]] = {
+BUDGET: dict[str, tuple[Callable[[str], object], str]] = {
     "evaluations": (int, "a cap"),
     "usd": (float, "a cap of money, in USD"),
     "tokens": (int, "a cap"),
@@ -64,7 +64,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
 def body(options: argparse.Namespace) -> dict[str, Any]:
     """The body of a run to be started."""
     budget = {name: getattr(options, name) for name in BUDGET if getattr(options, name) is not None}
-    wanted: dict[str, Any] = {
+    wanted: dict[str, object] = {
         **{name: getattr(options, name) for name in ("task", "strategy", "device", "direction")},
         **{"seed_kernel": options.seed_kernel},
         **{"name": options.name, "models": options.model, "budget": budget},
@@ -77,7 +77,7 @@ def body(options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in wanted.items() if value not in ("", [], {}, False)}
 
 
-def changes(options: argparse.Namespace) -> dict[str, Any]:
+def changes(options: argparse.Namespace) -> dict[str, object]:
     """The body of a step, of what has been given. Raises `Stop` for what no such step takes."""
     given = body(options)
     given.pop("task")
@@ -91,7 +91,7 @@ def changes(options: argparse.Namespace) -> dict[str, Any]:
     return given | given.pop("budget", {}) if options.step == "extend" else given
 
 
-def _parameter(text: str) -> tuple[str, Any]:
+def _parameter(text: str) -> tuple[str, object]:
     name, sign, value = text.partition("=")
     if not sign or not name:
         raise Stop(Exit.MISUSE, f"{text!r} is not of the form NAME=VALUE", "parameter")
@@ -105,8 +105,7 @@ def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     if options.step and not _RUN.fullmatch(options.task):
         raise Stop(Exit.MISUSE, f"{options.task!r} is no id of a run", "run")
     if options.strategy or options.step:
-        if not site.account.token:
-            raise Stop(Exit.NO_TOKEN, "run `kbench login`, or set KBENCH_TOKEN", "token")
+        site.need_token()
         if options.step:
             run = site.steer_run(options.task, options.step, changes(options))
         else:
@@ -124,11 +123,11 @@ def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     return Exit.GOOD
 
 
-def follow(site: Site, identity: str, output: Output, timeout_s: float) -> dict[str, Any]:
+def follow(site: Site, identity: str, output: Output, timeout_s: float) -> dict[str, object]:
     """Wait until a run has ended, with a line whenever it got better; raises `Stop`."""
     run: dict[str, Any] = {}
     said = ""
-    for run in site.watch(lambda wait, since: site.run(identity, wait, since), timeout_s):
+    for run in site.watch_run(identity, timeout_s):
         if (now := _line(run)) != said:
             output.progress(f"  {now}")
             said = now

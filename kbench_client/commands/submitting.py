@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from kbench_client.details import details, summary
 from kbench_client.exits import Exit, Stop, exit_of
 from kbench_client.kernels import LANGUAGES, payload, read_kernel
 from kbench_client.output import Output
-from kbench_client.results import newest, standing_line, verdict_line
+from kbench_client.results import newest
 from kbench_client.site import Site
 
 MODES = ("compile", "test", "quick", "ranked", "profile")
@@ -28,7 +29,9 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser.add_argument("--watch", action="store_true", help="wait for the verdict")
     add_watch_options(parser)
     parser.add_argument(
-        "--min-speedup", type=float, help="with --watch: end with 6 if the best baseline is nearer"
+        "--min-speedup",
+        type=float,
+        help="with --watch: end with 6 if the score is lower; without one, the speedup counts",
     )
     parser.set_defaults(run=_submit)
 
@@ -50,14 +53,13 @@ def add_watch_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+def given(options: argparse.Namespace, *names: str) -> dict[str, object]:
     """Options of these names."""
     return {name: getattr(options, name) for name in names}
 
 
 def _submit(options: argparse.Namespace, site: Site, output: Output) -> Exit:
-    if not site.account.token:
-        raise Stop(Exit.NO_TOKEN, "run `kbench login`, or set KBENCH_TOKEN", "token")
+    site.need_token()
     if options.min_speedup is not None and not options.watch:
         raise Stop(Exit.MISUSE, "needs --watch: only then the verdict is known", "min-speedup")
     names = ("task", "device", "mode", "direction", "language", "agent", "model", "private")
@@ -71,10 +73,9 @@ def _submit(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         return Exit.GOOD
     output.progress(address)
     state = watch(site, created["id"], output, options.timeout)
-    is_right = state["verdict"] == "CORRECT"
-    standing = standing_line(newest(site.submission(created["id"]))) if is_right else ""
-    words = filter(None, [verdict_line(state), standing, address])
-    output.answer(state | {"url": address}, "\n".join(words))
+    found = newest(site.submission(created["id"]))
+    told = state | {"reason": found["reason"], "url": address, **details(found)}
+    output.answer(told, f"{summary(found)}\n{address}")
     return _judged(state, options.min_speedup)
 
 
@@ -82,14 +83,15 @@ def _judged(state: dict[str, Any], min_speedup: float | None) -> Exit:
     status = exit_of(state["verdict"])
     if status or min_speedup is None or state["verdict"] != "CORRECT":
         return status
-    return Exit.TOO_SLOW if (state["speedup"] or 0.0) < min_speedup else Exit.GOOD
+    reached = state["score"] or state["speedup"] or 0.0
+    return Exit.TOO_SLOW if reached < min_speedup else Exit.GOOD
 
 
 def watch(site: Site, identity: str, output: Output, timeout_s: float) -> dict[str, Any]:
     """Wait until a submission's evaluation is over, with a line for each stage; raises `Stop`."""
     state: dict[str, Any] = {}
     said = ""
-    for state in site.watch(lambda wait, since: site.status(identity, wait, since), timeout_s):
+    for state in site.watch_submission(identity, timeout_s):
         now = state["stage"] or state["waiting_reason"] or state["status"].lower()
         if now != said and not state["over"]:
             output.progress(f"  {now}")

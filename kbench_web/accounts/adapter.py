@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import smtplib
-from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -20,6 +19,7 @@ from django.utils import timezone
 
 from kbench_web.accounts import invitations
 from kbench_web.accounts.names import name_refusal
+from kbench_web.proxies import client_address
 
 log = logging.getLogger(__name__)
 
@@ -34,14 +34,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         invitations.note_invitation(request)
         return invitations.may_sign_up(request, timezone.now())
 
-    def clean_username(self, username: str, **options: Any) -> str:
+    def clean_username(self, username: str, **options: object) -> str:
         """The name, if nobody has it; raises `ValidationError`."""
         name: str = super().clean_username(username, **options)
         if not options.get("shallow") and (refusal := name_refusal(name)):
             raise ValidationError(refusal)
         return name
 
-    def save_user(self, request: HttpRequest, user: User, form: Any, **options: Any) -> User:
+    def save_user(self, request: HttpRequest, user: User, form: object, **options: object) -> User:
         """Store the new account, and use up its invitation with it."""
         try:
             with transaction.atomic():
@@ -51,7 +51,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         except invitations.InvitationGoneError:
             raise ImmediateHttpResponse(sign_up_closed(request)) from None
 
-    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, object]) -> None:
         """Send an e-mail; a mail server that is away costs nobody the page, and is logged."""
         if not settings.EMAIL_CONFIGURED:
             return
@@ -62,24 +62,26 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
     def get_client_ip(self, request: HttpRequest) -> str:
         """The address that the rest of the site counts by."""
-        return str(request.META.get("REMOTE_ADDR") or _NOBODY)
+        return client_address(request) or _NOBODY
 
 
 class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     """Accounts that sign in elsewhere."""
 
-    def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: object) -> bool:
         """The same rule as for accounts with a password."""
         return invitations.may_sign_up(request, timezone.now())
 
-    def get_app(self, request: HttpRequest, *arguments: Any, **options: Any) -> Any:
+    def get_app(self, request: HttpRequest, *arguments: object, **options: object) -> object:
         """How this site is known at another one; raises `Http404` where it is at none."""
         try:
             return super().get_app(request, *arguments, **options)
         except SocialApp.DoesNotExist:
             raise Http404("Nobody signs in here by that site.") from None
 
-    def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> User:
+    def populate_user(
+        self, request: HttpRequest, sociallogin: object, data: dict[str, object]
+    ) -> User:
         """The new account, without the names that the other site tells: people choose their own."""
         shown = {key: data[key] for key in ("username", "email") if data.get(key)}
         user: User = super().populate_user(request, sociallogin, shown)

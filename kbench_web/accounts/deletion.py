@@ -13,27 +13,20 @@ from django.db.models.functions import Replace
 
 from kbench_web.accounts.sessions import end_sessions
 from kbench_web.models import ApiToken
-from runs_app.errors import NotAllowed
+from runs_app.core.errors import NotAllowed
+from runs_app.core.work import lifecycle
 from runs_app.models import (
     UNDER_WAY,
     Agent,
-    Delivery,
-    Entry,
     Evaluation,
     EvaluationEvent,
-    Notice,
-    NoticeSettings,
     PersonalQuota,
     Run,
     RunEvent,
     Submission,
-    Watch,
-    Webhook,
 )
-from runs_app.optimisation.services.control import stop_run
-from runs_app.work import lifecycle, withdrawn
-from tasks_app.curation.drafts.services import close_draft
-from tasks_app.models import Draft
+from runs_app.optimiser.services.control import stop_run
+from tasks_app.people import account_closing
 from tasks_app.publishing.audit_log import forget_name
 
 
@@ -53,15 +46,14 @@ def delete_account(*, user: User, now: datetime) -> None:
         origin=Submission.Origin.RUN
     ).delete()
     Run.objects.filter(user=locked, private=True).delete()
-    Entry.objects.filter(user=locked).update(transcript="")
     _forget_words(locked)
-    for model in (ApiToken, Watch, Notice, Webhook, Delivery, NoticeSettings, PersonalQuota):
+    account_closing.send(sender=User, user=locked, now=now)
+    for model in (ApiToken, PersonalQuota):
         model._default_manager.filter(user=locked).delete()
     EmailAddress.objects.filter(user=locked).delete()
     SocialAccount.objects.filter(user=locked).delete()
     end_sessions(locked)
     _rename(locked)
-    withdrawn.note()
 
 
 def _stop_work(user: User, now: datetime) -> None:
@@ -73,9 +65,6 @@ def _stop_work(user: User, now: datetime) -> None:
     )
     for evaluation in private.select_for_update(of=("self",)):
         lifecycle.cancel(evaluation, reason="its owner deleted the account", now=now)
-    open_drafts = (Draft.State.OPEN, Draft.State.REVIEW)
-    for draft in Draft.objects.filter(author=user, state__in=open_drafts):
-        close_draft(draft=draft, user=user, reason="its author deleted the account", now=now)
 
 
 def _forget_words(user: User) -> None:

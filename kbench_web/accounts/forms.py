@@ -18,7 +18,7 @@ _LIFETIMES = ((30, "30 days"), (90, "90 days"), (365, "1 year"))
 class SignInForm(LoginForm):  # type: ignore[misc]
     """A user name and a password."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments: object, **options: object) -> None:
         super().__init__(*arguments, **options)
         name, password = self.fields["login"], self.fields["password"]
         name.label, password.help_text = "User name", ""
@@ -30,7 +30,7 @@ class SignInForm(LoginForm):  # type: ignore[misc]
 class SignUpForm(AllauthSignUpForm):  # type: ignore[misc]
     """A name and a password are all that an account needs; e-mail where the site sends any."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments: object, **options: object) -> None:
         super().__init__(*arguments, **options)
         labels = {
             "username": ("User name", "Letters, digits and @ . + - _"),

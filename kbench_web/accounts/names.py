@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 
-from runs_app.errors import SubmissionError
+from runs_app.core.errors import SubmissionError
 from runs_app.models import Agent
-from runs_app.submissions.authors import check_name
+from runs_app.submitting.authors import check_name
 from tasks_app.agents import is_own_agent
 
 _KEPT = ("deleted", "kbench", "admin", "site")

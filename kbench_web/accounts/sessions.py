@@ -71,7 +71,7 @@ def end_session(request: AuthenticatedRequest, session_id: int) -> HttpResponse:
     """Sign out elsewhere."""
     row = get_object_or_404(UserSession, pk=session_id, user=request.user)
     row.end()
-    messages.success(request, "That session has ended.", extra_tags="good")
+    messages.success(request, "That session has ended.")
     return redirect("usersessions_list")
 
 
@@ -80,5 +80,5 @@ def end_session(request: AuthenticatedRequest, session_id: int) -> HttpResponse:
 def end_all_others(request: AuthenticatedRequest) -> HttpResponse:
     """Sign out everywhere else."""
     ended = end_sessions(request.user, but=request.session.session_key)
-    messages.success(request, f"{ended} other session(s) ended.", extra_tags="good")
+    messages.success(request, f"{ended} other session(s) ended.")
     return redirect("usersessions_list")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from allauth.account import views as allauth
 from allauth.account.forms import ResetPasswordForm
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -12,7 +10,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse_lazy
+from django.urls import reverse, reverse_lazy
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -20,6 +18,7 @@ from django.views.decorators.http import require_safe
 from kbench_web.accounts.adapter import sign_up_closed
 from kbench_web.accounts.forms import SignInForm, SignUpForm
 from kbench_web.accounts.invitations import may_sign_up
+from kbench_web.accounts.page import SaidPage
 from kbench_web.accounts.sessions import end_other_sessions
 
 _FORM = "kbench_web/accounts/form.html"
@@ -29,7 +28,7 @@ _SAID = "kbench_web/accounts/said.html"
 class Refusing:
     """Answers 422 where a form is wrong, as all pages of the site do."""
 
-    def form_invalid(self, form: Any) -> HttpResponse:
+    def form_invalid(self, form: object) -> HttpResponse:
         """The page with what is wrong."""
         response: HttpResponse = super().form_invalid(form)  # type: ignore[misc]
         response.status_code = 422
@@ -45,10 +44,10 @@ class SignInView(allauth.LoginView):  # type: ignore[misc]
         """The site's labels."""
         return SignInForm
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         """Whether there is a way to an account beside."""
         open_to = may_sign_up(self.request, timezone.now())
-        context: dict[str, Any] = super().get_context_data(**kwargs)
+        context: dict[str, object] = super().get_context_data(**kwargs)
         return context | {"open": open_to, "process": "login"}
 
 
@@ -81,7 +80,7 @@ class PasswordChangeView(Refusing, allauth.PasswordChangeView):  # type: ignore[
     success_url = reverse_lazy("account")
     extra_context = {"title": "Change your password", "button": "Change the password"}  # noqa: RUF012
 
-    def form_valid(self, form: Any) -> HttpResponse:
+    def form_valid(self, form: object) -> HttpResponse:
         """Store it."""
         response: HttpResponse = super().form_valid(form)
         end_other_sessions(self.request)
@@ -106,7 +105,7 @@ class ReauthenticateView(Refusing, allauth.ReauthenticateView):  # type: ignore[
 class EmailResetForm(ResetPasswordForm):  # type: ignore[misc]
     """The e-mail address of an account."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments: object, **options: object) -> None:
         super().__init__(*arguments, **options)
         self.fields["email"].label = "E-mail address"
         self.fields["email"].widget.attrs.pop("placeholder", None)
@@ -115,7 +114,7 @@ class EmailResetForm(ResetPasswordForm):  # type: ignore[misc]
 class EmailView(allauth.EmailView):  # type: ignore[misc]
     """The e-mail addresses of an account, where the site sends any."""
 
-    def dispatch(self, request: HttpRequest, *arguments: Any, **options: Any) -> HttpResponse:
+    def dispatch(self, request: HttpRequest, *arguments: object, **options: object) -> HttpResponse:
         """Nothing is stored where nothing can be sent."""
         if request.user.is_authenticated and not settings.EMAIL_CONFIGURED:
             return render(request, "kbench_web/accounts/no_email.html", status=404)
@@ -137,7 +136,7 @@ class PasswordResetView(Refusing, allauth.PasswordResetView):  # type: ignore[mi
         """The site's labels."""
         return EmailResetForm
 
-    def dispatch(self, request: HttpRequest, *arguments: Any, **options: Any) -> HttpResponse:
+    def dispatch(self, request: HttpRequest, *arguments: object, **options: object) -> HttpResponse:
         """Nothing is asked for where nothing can be sent."""
         if not settings.EMAIL_CONFIGURED:
             return render(request, "kbench_web/accounts/no_email.html")
@@ -152,7 +151,7 @@ class ResetFromKeyView(Refusing, allauth.PasswordResetFromKeyView):  # type: ign
     success_url = reverse_lazy("account_reset_password_from_key_done")
     reset_user: User | None
 
-    def form_valid(self, form: Any) -> HttpResponse:
+    def form_valid(self, form: object) -> HttpResponse:
         """Store it, and end all sessions of the account."""
         response: HttpResponse = super().form_valid(form)
         if self.reset_user is not None:
@@ -163,14 +162,14 @@ class ResetFromKeyView(Refusing, allauth.PasswordResetFromKeyView):  # type: ign
 @never_cache
 @require_safe
 def reset_sent(request: HttpRequest) -> HttpResponse:
-    """What happens next with an e-mail."""
-    context = {
-        "title": "Look into your mailbox",
-        "lede": "If an account has this address, a link to choose a new password is on its way.",
-        "back": reverse_lazy("login"),
-        "back_words": "Back to the sign-in",
-    }
-    return render(request, _SAID, context)
+    """Say that an e-mail is on its way."""
+    page = SaidPage(
+        title="Check your email",
+        lede="If an account has this address, we sent it a link to choose a new password.",
+        back=reverse("login"),
+        back_words="Back to sign-in",
+    )
+    return render(request, _SAID, vars(page))
 
 
 @never_cache
@@ -178,25 +177,25 @@ def reset_sent(request: HttpRequest) -> HttpResponse:
 def reset_done(request: HttpRequest) -> HttpResponse:
     """The new password counts."""
     if request.user.is_authenticated:
-        messages.success(request, "Your new password counts from now on.", extra_tags="good")
+        messages.success(request, "Your password is changed.")
         return redirect("account")
-    context = {
-        "title": "Your new password counts",
-        "lede": "All sessions of the account have ended: sign in with it.",
-        "back": reverse_lazy("login"),
-        "back_words": "Sign in",
-    }
-    return render(request, _SAID, context)
+    page = SaidPage(
+        title="Password changed",
+        lede="All sessions of the account have ended. Sign in with your new password.",
+        back=reverse("login"),
+        back_words="Sign in",
+    )
+    return render(request, _SAID, vars(page))
 
 
 @never_cache
 @require_safe
 def inactive(request: HttpRequest) -> HttpResponse:
     """The account was deactivated by an admin."""
-    context = {
-        "title": "This account is deactivated",
-        "lede": "An admin of this site has deactivated it. Ask one why, or to activate it again.",
-        "back": reverse_lazy("home"),
-        "back_words": "Home",
-    }
-    return render(request, _SAID, context, status=403)
+    page = SaidPage(
+        title="This account is deactivated",
+        lede="An admin of this site deactivated it. Ask an admin why, or to activate it again.",
+        back=reverse("home"),
+        back_words="Home",
+    )
+    return render(request, _SAID, vars(page), status=403)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
+from django.db import OperationalError
 
 from kbench_web.models import ApiToken
+
+log = logging.getLogger(__name__)
 
 _PREFIX = "kb_"
 _RANDOM_BYTES = 32
@@ -40,8 +44,15 @@ def find_token(text: str, now: datetime) -> ApiToken | None:
     if token is not None and (
         token.last_used_at is None or now - token.last_used_at > _USE_RECORDED_EVERY
     ):
-        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        _record_use(token, now)
     return token
+
+
+def _record_use(token: ApiToken, now: datetime) -> None:
+    try:
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+    except OperationalError as error:  # on a full disk people can still read
+        log.warning("the use of token %s is not recorded: %s", token.prefix, error)
 
 
 def digest(text: str) -> str:

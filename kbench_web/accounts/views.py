@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from allauth.account.models import EmailAddress
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
@@ -21,14 +19,15 @@ from django.views.decorators.http import require_http_methods, require_POST
 from kbench_web.accounts.deletion import delete_account
 from kbench_web.accounts.forms import DeletionForm, NameForm, TokenForm
 from kbench_web.accounts.names import take_name
+from kbench_web.accounts.page import AccountPage, FormPage
 from kbench_web.accounts.sessions import live_sessions
 from kbench_web.accounts.tokens import create_token
 from kbench_web.models import ApiToken
 from kbench_web.rate_limit import count
-from runs_app.errors import SubmissionError
+from runs_app.core.errors import SubmissionError
+from runs_app.core.work.access import listed_evaluations
 from runs_app.models import Agent
-from runs_app.submissions.quota import quota
-from runs_app.work.access import listed_evaluations
+from runs_app.submitting.quota import quota
 from tasks_app.people import AuthenticatedRequest
 
 _OWN = 20
@@ -53,27 +52,26 @@ def account(request: AuthenticatedRequest) -> HttpResponse:
         )
         form = TokenForm()
     status = 422 if form.is_bound else 200
-    return render(
-        request, "kbench_web/accounts/account.html", _account(user, form, created), status=status
-    )
+    page = _account(user, form, created)
+    return render(request, "kbench_web/accounts/account.html", vars(page), status=status)
 
 
-def _account(user: User, form: TokenForm, created: str) -> dict[str, Any]:
+def _account(user: User, form: TokenForm, created: str) -> AccountPage:
     now = timezone.now()
     own = listed_evaluations(user).filter(submission__author=user)
-    return {
-        "form": form,
-        "created": created,
-        "tokens": ApiToken.objects.filter(user=user, revoked_at__isnull=True, expires_at__gt=now),
-        "quota": quota(user, now),
-        "evaluations": own.order_by("-created_at")[:_OWN],
-        "person": Agent.objects.filter(user=user).first(),
-        "agents": Agent.objects.filter(owner=user).order_by("name"),
-        "sessions": len(live_sessions(user, now)),
-        "addresses": EmailAddress.objects.filter(user=user) if settings.EMAIL_CONFIGURED else None,
-        "links": SocialAccount.objects.filter(user=user),
-        "has_providers": bool(settings.SOCIALACCOUNT_PROVIDERS),
-    }
+    return AccountPage(
+        form=form,
+        created=created,
+        tokens=ApiToken.objects.filter(user=user, revoked_at__isnull=True, expires_at__gt=now),
+        quota=quota(user, now),
+        evaluations=own.order_by("-created_at")[:_OWN],
+        person=Agent.objects.filter(user=user).first(),
+        agents=Agent.objects.filter(owner=user).order_by("name"),
+        sessions=len(live_sessions(user, now)),
+        addresses=EmailAddress.objects.filter(user=user) if settings.EMAIL_CONFIGURED else None,
+        links=SocialAccount.objects.filter(user=user),
+        has_providers=bool(settings.SOCIALACCOUNT_PROVIDERS),
+    )
 
 
 @login_required
@@ -84,7 +82,7 @@ def revoke_token(request: AuthenticatedRequest, token_id: int) -> HttpResponse:
     if token.revoked_at is None:
         token.revoked_at = timezone.now()
         token.save(update_fields=["revoked_at"])
-    messages.success(request, f"The token “{token.name}” is revoked.", extra_tags="good")
+    messages.success(request, f"The token “{token.name}” is revoked.")
     return redirect("account")
 
 
@@ -100,17 +98,17 @@ def name(request: AuthenticatedRequest) -> HttpResponse:
         except SubmissionError as error:
             form.add_error("name", error.reason)
         else:
-            messages.success(request, "Everybody sees you under this name now.", extra_tags="good")
+            messages.success(request, "Everybody now sees this name.")
             return redirect("account")
-    context = {
-        "form": form,
-        "title": "Your shown name",
-        "lede": f"You sign in as {request.user.get_username()}. Others see the name that you choose"
-        " here instead, on boards, submissions and runs.",
-        "button": "Take this name",
-    }
+    page = FormPage(
+        form=form,
+        title="Your display name",
+        lede=f"You sign in as {request.user.get_username()}. On boards, submissions and runs,"
+        " others see the name that you choose here.",
+        button="Save name",
+    )
     status = 422 if form.is_bound else 200
-    return render(request, "kbench_web/accounts/form.html", context, status=status)
+    return render(request, "kbench_web/accounts/form.html", vars(page), status=status)
 
 
 @login_required
@@ -130,7 +128,7 @@ def delete(request: AuthenticatedRequest) -> HttpResponse:
                 form.add_error(None, error.reason)
             else:
                 logout(request)
-                messages.success(request, "Your account is deleted.", extra_tags="good")
+                messages.success(request, "Your account is deleted.")
                 return redirect("home")
     status = 422 if form.is_bound else 200
     return render(request, "kbench_web/accounts/delete.html", {"form": form}, status=status)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import HttpRequest
 from django.urls import reverse
 from ninja import Field, Router, Schema
 
 from kbench_web.client import wheel
 from kbench_web.models import ApiToken
-from runs_app.models import Entry
+from runs_app.core.hooks import Bearer
 
 router = Router(tags=["site"])
 
@@ -27,15 +25,15 @@ class SiteOut(Schema):
 
 
 @router.get("/site", response=SiteOut, summary="The site, and whose token this is")
-def show_site(request: HttpRequest) -> dict[str, Any]:
+def show_site(request: HttpRequest) -> dict[str, object]:
     """Answer with the site's version; with a token also with its owner and scopes."""
     shown = getattr(request, "auth", None)
-    token = shown if isinstance(shown, ApiToken | Entry) else None
+    token = shown if isinstance(shown, ApiToken | Bearer) else None
     return {
         "version": wheel.version(),
         "client": reverse("client-wheel", args=[wheel.name()]),
         "guide": reverse("agents-guide"),
         "user": token.user.get_username() if token else "",
         "scopes": list(token.scopes) if token else [],
-        "entry": str(token.pk) if isinstance(token, Entry) else "",
+        "entry": str(token.pk) if isinstance(token, Bearer) else "",
     }

@@ -13,7 +13,12 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from gpu_runner.data.flags import FIXED
+from gpu_runner.data.verdict import Language
 from kbench_web.client import wheel
+from kbench_web.client.page import GuidePage
+from runs_app.core.queue.devices import devices
+from runs_app.core.work.environments import device_facts
 
 log = logging.getLogger(__name__)
 
@@ -43,15 +48,18 @@ def notebook(request: HttpRequest) -> HttpResponseBase:
 @require_safe
 def agents(request: HttpRequest) -> HttpResponse:
     """The guide for agents, as text, with this site's addresses."""
-    context = {
-        "host": request.build_absolute_uri("/").rstrip("/"),
-        "wheel": request.build_absolute_uri(address()),
-        "version": wheel.version(),
-        "per_minute": settings.API_REQUESTS_PER_MINUTE,
-        "per_day": settings.MAX_SUBMISSIONS_PER_DAY,
-        "waiting": settings.MAX_WAITING_PER_USER,
-    }
-    text = render_to_string("kbench_web/agents.md", context, request)
+    page = GuidePage(
+        host=request.build_absolute_uri("/").rstrip("/"),
+        wheel=request.build_absolute_uri(address()),
+        version=wheel.version(),
+        per_minute=settings.API_REQUESTS_PER_MINUTE,
+        per_day=settings.MAX_SUBMISSIONS_PER_DAY,
+        waiting=settings.MAX_WAITING_PER_USER,
+        cpp_flags=" ".join(FIXED[Language.CPP]),
+        cuda_flags=" ".join(FIXED[Language.CUDA]),
+        devices=[(device.slug, device_facts(device)) for device in devices()],
+    )
+    text = render_to_string("kbench_web/agents.md", vars(page), request)
     return HttpResponse(text, content_type="text/markdown; charset=utf-8")
 
 

@@ -6,23 +6,53 @@ from dataclasses import dataclass
 
 from tasks_app.documents import Document, documents
 
-_SHELVES = {
-    "Understand a result": ("results", "boards", "integrity", "bounds", "glossary"),
-    "Write kernels": ("kernels", "tasks", "api", "static-checks", "optimisation", "challenges"),
-    "Curate tasks": ("curation", "soundness"),
-    "Run a site": ("operating", "settings", "language-models", "benchmarks"),
+SHELVES = {
+    "Start here": {
+        "first-kernel": "Write a softmax, see it rejected, fix it, and put it on the board.",
+        "first-run": "Let a search look for a faster kernel while you watch.",
+        "lab-site": "Start a site that your colleagues can reach, and add a GPU.",
+    },
+    "Understand a result": {
+        "results": "What verdicts, times, intervals, baselines and scores mean.",
+        "boards": "Kinds of boards, filters, downloads, and boards on other sites.",
+        "integrity": "What stops a kernel that cheats, and what doesn't.",
+        "bounds": "How far an output may be from the reference, and why.",
+        "reports": "Faults that users of other benchmarks reported, each tried here.",
+        "glossary": "Every term on the site and in the API.",
+    },
+    "Write kernels": {
+        "kernels": "Signatures, compilers, flags and headers for CUDA, C++ and Python.",
+        "tasks": "The built-in tasks, other formats, and how to write a task.",
+        "static-checks": "What kbench looks for in your source, and what happens then.",
+        "client": "The command line, the MCP server, and how agents use them.",
+    },
+    "Optimize and compete": {
+        "optimisation": "Strategies, parameters, budgets, and what a run costs.",
+        "language-models": "Connect an endpoint, use verifiers, compare runs.",
+        "challenges": "Let whole agents compete on the same budget.",
+    },
+    "Run a site": {
+        "operating": "Stops, runners, people, backups, and what to do when something fails.",
+        "settings": "All environment variables.",
+        "lend-a-gpu": "Join a GPU to a site from the cloud, Slurm or your desk.",
+        "offline": "Measure on hosts that can't reach the site.",
+        "curation": "Propose, review, publish and retire tasks.",
+        "soundness": "How kbench proves that wrong kernels fail a task.",
+        "benchmarks": "How fast kbench is, and how to measure it yourself.",
+        "features": "How features plug in, and how to add or remove one.",
+    },
 }
-_OTHERS = "More"
+"""The shelves, each with its documents and what they are about."""
+
 _FOLDERS = {"decisions": "Decisions", "measurements": "Measurements"}
-_SUMMARY_WORDS = 24
 
 
 @dataclass(frozen=True)
 class Shelf:
-    """Documents that one needs for the same."""
+    """Documents for the same purpose, each with its summary, which may be empty."""
 
     title: str
-    documents: list[Document]
+    rows: list[tuple[Document, str]]
     folded: bool
     """Whether the list is long, and for few readers."""
 
@@ -31,19 +61,11 @@ def shelves() -> list[Shelf]:
     """All documents, each on one shelf."""
     known = {document.name: document for document in documents()}
     found = [
-        Shelf(title, [known.pop(name) for name in names if name in known], folded=False)
-        for title, names in _SHELVES.items()
+        Shelf(title, [(known[name], summary) for name, summary in pages.items()], folded=False)
+        for title, pages in SHELVES.items()
     ]
-    rest = [known.pop(name) for name in list(known) if "/" not in name]
-    found.append(Shelf(_OTHERS, rest, folded=False))
     for folder, title in _FOLDERS.items():
-        names = [name for name in known if name.startswith(f"{folder}/")]
-        pages = [known[name] for name in names if not name.endswith("/README")]
-        found.append(Shelf(title, pages, folded=True))
-    return [shelf for shelf in found if shelf.documents]
-
-
-def summary(document: Document) -> str:
-    """How a document begins."""
-    words = document.summary.split()
-    return " ".join(words[:_SUMMARY_WORDS]) + ("…" if len(words) > _SUMMARY_WORDS else "")
+        pages = [page for name, page in known.items() if name.startswith(f"{folder}/")]
+        rows = [(page, "") for page in pages if not page.name.endswith("/README")]
+        found.append(Shelf(title, rows, folded=True))
+    return found

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Q
 from django.urls import reverse
 
 from kbench_web.help.page import shelves
-from runs_app.models import Agent, LanguageModel
-from runs_app.optimisation.selectors.runs import visible_runs
-from runs_app.work.access import visible_submissions
+from runs_app.core import features
+from runs_app.core.work.access import visible_submissions
+from runs_app.optimiser.selectors.authors import visible_agents, visible_language_models
+from runs_app.optimiser.selectors.runs import visible_runs
 from tasks_app.documents import Section
 from tasks_app.people import Viewer
 from tasks_app.selectors import published_tasks
@@ -35,8 +36,6 @@ _PAGES = (
     ("run-start", "Start a run", "optimise new"),
     ("submit", "Submit a kernel", "new editor"),
     ("queue", "Queue and runners", "devices waiting"),
-    ("challenges", "Challenges", "compete agents budget"),
-    ("compare-agents", "Compare", "side by side agents models submissions"),
     ("language-models", "Language models", "prices calls"),
     ("verifiers", "Verifiers", "votes"),
     ("api-docs", "API", "token curl"),
@@ -61,7 +60,7 @@ def search(question: str, user: Viewer, limit: int = _OF_EACH) -> list[Hit]:
     words = question.lower().split()
     if not words:
         return list(_pages(words))
-    kinds = (_pages(words), _tasks(words, user), _authors(words, user), _models(words))
+    kinds = (_pages(words), _tasks(words, user), _authors(words, user), _models(words, user))
     found = [hit for hits in kinds for hit in _first(hits, limit)]
     return found + _identities(words, user) + _first(_documents(words), limit)
 
@@ -71,7 +70,8 @@ def _first(hits: Iterator[Hit], limit: int) -> list[Hit]:
 
 
 def _pages(words: Sequence[str]) -> Iterator[Hit]:
-    for name, title, others in _PAGES:
+    of_features = (page for module in features.modules("search") for page in module.PAGES)
+    for name, title, others in (*_PAGES, *of_features):
         text = f"{title} {others}".lower()
         if all(word in text for word in words):
             yield Hit("Page", title, reverse(name))
@@ -87,17 +87,16 @@ def _tasks(words: Sequence[str], user: Viewer) -> Iterator[Hit]:
 
 
 def _authors(words: Sequence[str], user: Viewer) -> Iterator[Hit]:
-    """Agents and people who have entered something that `user` may see."""
-    entered = visible_submissions(user).filter(agent=OuterRef("pk")).order_by()
-    rows = Agent.objects.filter(Exists(entered))
+    """Agents and people that `user` may know."""
+    rows = visible_agents(user)
     for word in words:
         rows = rows.filter(name__icontains=word)
     for agent in rows.order_by("name")[:_OF_EACH]:
         yield Hit(agent.get_kind_display(), agent.name, agent.get_absolute_url())
 
 
-def _models(words: Sequence[str]) -> Iterator[Hit]:
-    rows = LanguageModel.objects.all()
+def _models(words: Sequence[str], user: Viewer) -> Iterator[Hit]:
+    rows = visible_language_models(user)
     for word in words:
         rows = rows.filter(name__icontains=word)
     for model in rows.order_by("name")[:_OF_EACH]:
@@ -126,7 +125,7 @@ def _documents(words: Sequence[str]) -> Iterator[Hit]:
     scored = [
         (_score(words, document.title, section), document, section)
         for shelf in shelves()
-        for document in shelf.documents
+        for document, _ in shelf.rows
         for section in document.sections
     ]
     scored.sort(key=lambda each: ("/" in each[1].name, -each[0]))  # then as they stand on shelves

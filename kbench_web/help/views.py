@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from kbench_web.help.page import shelves, summary
+from kbench_web.help.page import shelves
 from kbench_web.help.search import LONGEST
 from kbench_web.help.search import search as find
 from tasks_app.documents import find_document
@@ -20,8 +20,7 @@ _SUGGESTED = 5
 @require_safe
 def document_list(request: HttpRequest) -> HttpResponse:
     """All documents, by what one needs them for."""
-    rows = [(shelf, [(each, summary(each)) for each in shelf.documents]) for shelf in shelves()]
-    return render(request, "kbench_web/help/documents.html", {"shelves": rows})
+    return render(request, "kbench_web/help/documents.html", {"shelves": shelves()})
 
 
 @require_safe

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import forms
 
 from kbench_web.models import SignUpPolicy
+from runs_app.core.forms import ServiceForm
 
 
 class SignUpForm(forms.Form):
@@ -21,7 +22,7 @@ class InvitationForm(forms.Form):
     )
 
 
-class QuotaForm(forms.Form):
+class QuotaForm(ServiceForm):
     """Limits of one person; empty for the site's."""
 
     waiting = forms.IntegerField(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from allauth.account.forms import default_token_generator
 from allauth.account.utils import user_pk_to_url_str
@@ -13,9 +12,9 @@ from django.db import transaction
 from django.urls import reverse
 
 from kbench_web.accounts.sessions import end_sessions
-from runs_app.errors import NotAllowed, WrongState
+from runs_app.core.errors import NotAllowed, WrongState
+from runs_app.core.work.admins import check_admin, checked_reason
 from runs_app.models import PersonalQuota
-from runs_app.operations.services import check_admin, checked_reason
 from tasks_app.models import AuditEntry
 from tasks_app.publishing.audit_log import add_entry
 
@@ -56,7 +55,7 @@ def set_admin(*, person: User, admin: bool, reason: str, user: User, now: dateti
 
 @transaction.atomic
 def set_quota(
-    *, person: User, values: Mapping[str, Any], reason: str, user: User, now: datetime
+    *, person: User, values: Mapping[str, object], reason: str, user: User, now: datetime
 ) -> None:
     """Give somebody limits of one's own; None for the site's. Raises `SubmissionError`."""
     check_admin(user)
@@ -108,7 +107,7 @@ def _note(
     user: User,
     now: datetime,
     reason: str,
-    details: Mapping[str, Any],
+    details: Mapping[str, object],
 ) -> None:
     add_entry(
         kind, now=now, actor=user, about=person.get_username(), reason=reason, details=details

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.paginator import Paginator
@@ -20,10 +18,12 @@ from kbench_web.accounts.sessions import live_sessions
 from kbench_web.models import ApiToken, Invitation, SignUpPolicy
 from kbench_web.people import services
 from kbench_web.people.forms import ChangeForm, InvitationForm, QuotaForm, SignUpForm
-from runs_app.errors import SubmissionError
+from kbench_web.people.page import PeoplePage, PersonPage
+from runs_app.core.errors import SubmissionError
+from runs_app.core.forms import refusals
+from runs_app.core.work.limits import limits_of
 from runs_app.models import PersonalQuota, Run, Submission
-from runs_app.submissions.quota import quota
-from runs_app.work.limits import limits_of
+from runs_app.submitting.quota import quota
 from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest, admins_only, shown_name
 
@@ -48,17 +48,17 @@ def people(request: AuthenticatedRequest) -> HttpResponse:
     words = request.GET.get("q", "").strip()[:150]
     state = request.GET.get("state", "") if request.GET.get("state", "") in _STATES else ""
     page = Paginator(_found(words, state), _PAGE).get_page(request.GET.get("page"))
-    context = {
-        "page": page,
-        "words": words,
-        "state": state,
-        "mode_form": SignUpForm(initial={"mode": invitations.sign_up_mode().value}),
-        "form": form,
-        "link": link,
-        "invitations": invitations.valid_invitations(now).select_related("made_by")[:_PAGE],
-    }
+    shown = PeoplePage(
+        page=page,
+        words=words,
+        state=state,
+        mode_form=SignUpForm(initial={"mode": invitations.sign_up_mode().value}),
+        form=form,
+        link=link,
+        invitations=invitations.valid_invitations(now).select_related("made_by")[:_PAGE],
+    )
     status = 422 if form.is_bound else 200
-    return render(request, "kbench_web/people/people.html", context, status=status)
+    return render(request, "kbench_web/people/people.html", vars(shown), status=status)
 
 
 def _found(words: str, state: str) -> QuerySet[User]:
@@ -83,9 +83,9 @@ def sign_up_mode(request: AuthenticatedRequest) -> HttpResponse:
     if form.is_valid():
         mode = SignUpPolicy.Mode(form.cleaned_data["mode"])
         invitations.decide_sign_up(mode=mode, user=request.user, now=timezone.now())
-        messages.success(request, f"Accounts: {mode.label.lower()}.", extra_tags="good")
+        messages.success(request, f"Accounts: {mode.label.lower()}.")
     else:
-        messages.error(request, "Nothing changed: there is no such rule.", extra_tags="bad")
+        messages.error(request, "Nothing changed: there is no such rule.")
     return redirect("people")
 
 
@@ -95,9 +95,9 @@ def invitation_revoke(request: AuthenticatedRequest, invitation_id: int) -> Http
     """Make an invitation useless."""
     invitation = get_object_or_404(Invitation, pk=invitation_id)
     if invitations.revoke(invitation=invitation, user=request.user, now=timezone.now()):
-        messages.success(request, f"The invitation of {invitation} is useless.", extra_tags="good")
+        messages.success(request, f"The invitation of {invitation} is useless.")
     else:
-        messages.error(request, "It has been used, revoked, or has expired.", extra_tags="bad")
+        messages.error(request, "It has been used, revoked, or has expired.")
     return redirect("people")
 
 
@@ -111,14 +111,11 @@ def person(request: AuthenticatedRequest, user_id: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         values = {name: form.cleaned_data[name] for name in services.QUOTAS}
         reason = form.cleaned_data["reason"]
-        try:
+        with form.refusals():
             services.set_quota(
                 person=who, values=values, reason=reason, user=request.user, now=timezone.now()
             )
-        except SubmissionError as error:
-            form.add_error(error.field if error.field in form.fields else None, error.reason)
-        else:
-            messages.success(request, f"Limits of {shown_name(who)} are set.", extra_tags="good")
+            messages.success(request, f"Limits of {shown_name(who)} are set.")
             return redirect("person", who.pk)
     return _person_page(request, who, form, status=422 if form.is_bound else 200)
 
@@ -131,23 +128,23 @@ def _person_page(
     counts = entered.aggregate(
         public=Count("pk", filter=Q(private=False)), private=Count("pk", filter=Q(private=True))
     )
-    context: dict[str, Any] = {
-        "who": who,
-        "form": form,
-        "link": link,
-        "quota": quota(who, now),
-        "limits": limits_of(who, now),
-        "counts": counts,
-        "runs": Run.objects.filter(user=who).count(),
-        "tokens": ApiToken.objects.filter(user=who, revoked_at=None, expires_at__gt=now).count(),
-        "sessions": len(live_sessions(who, now)),
-        "changes_open": who.pk != request.user.pk
+    page = PersonPage(
+        who=who,
+        form=form,
+        link=link,
+        quota=quota(who, now),
+        limits=limits_of(who, now),
+        counts=counts,
+        runs=Run.objects.filter(user=who).count(),
+        tokens=ApiToken.objects.filter(user=who, revoked_at=None, expires_at__gt=now).count(),
+        sessions=len(live_sessions(who, now)),
+        changes_open=who.pk != request.user.pk
         and (request.user.is_superuser or not who.is_superuser),
-    }
-    return render(request, "kbench_web/people/person.html", context, status=status)
+    )
+    return render(request, "kbench_web/people/person.html", vars(page), status=status)
 
 
-def _own_quota(who: User) -> dict[str, Any]:
+def _own_quota(who: User) -> dict[str, object]:
     row = PersonalQuota.objects.filter(user=who).first()
     return {name: getattr(row, name) for name in services.QUOTAS} if row else {}
 
@@ -159,7 +156,7 @@ def person_change(request: AuthenticatedRequest, user_id: int) -> HttpResponse:
     who = get_object_or_404(User, pk=user_id)
     form = ChangeForm(request.POST)
     now = timezone.now()
-    try:
+    with refusals(request, "Nothing changed"):
         if not form.is_valid():
             field, errors = next(iter(form.errors.items()))
             raise SubmissionError(str(field), str(errors[0]))
@@ -169,10 +166,7 @@ def person_change(request: AuthenticatedRequest, user_id: int) -> HttpResponse:
             services.set_active(active=change == "activate", **asked)
         else:
             services.set_admin(admin=change == "admin", **asked)
-    except SubmissionError as error:
-        messages.error(request, f"Nothing changed: {error.reason}.", extra_tags="bad")
-    else:
-        messages.success(request, f"{shown_name(who)}: changed.", extra_tags="good")
+        messages.success(request, f"{shown_name(who)}: changed.")
     return redirect("person", who.pk)
 
 
@@ -182,13 +176,11 @@ def person_change(request: AuthenticatedRequest, user_id: int) -> HttpResponse:
 def person_reset(request: AuthenticatedRequest, user_id: int) -> HttpResponse:
     """Make a link with which somebody chooses a new password; it is shown once."""
     who = get_object_or_404(User, pk=user_id)
-    try:
+    with refusals(request, "No link was made"):
         path = services.reset_link(person=who, user=request.user, now=timezone.now())
-    except SubmissionError as error:
-        messages.error(request, f"No link was made: {error.reason}.", extra_tags="bad")
-        return redirect("person", who.pk)
-    link = request.build_absolute_uri(path)
-    return _person_page(request, who, QuotaForm(initial=_own_quota(who)), link=link)
+        link = request.build_absolute_uri(path)
+        return _person_page(request, who, QuotaForm(initial=_own_quota(who)), link=link)
+    return redirect("person", who.pk)
 
 
 @require_POST
@@ -196,10 +188,7 @@ def person_reset(request: AuthenticatedRequest, user_id: int) -> HttpResponse:
 def person_sessions(request: AuthenticatedRequest, user_id: int) -> HttpResponse:
     """Sign somebody out everywhere."""
     who = get_object_or_404(User, pk=user_id)
-    try:
+    with refusals(request, "Nothing changed"):
         ended = services.end_all_sessions(person=who, user=request.user, now=timezone.now())
-    except SubmissionError as error:
-        messages.error(request, f"Nothing changed: {error.reason}.", extra_tags="bad")
-    else:
-        messages.success(request, f"{ended} session(s) ended.", extra_tags="good")
+        messages.success(request, f"{ended} session(s) ended.")
     return redirect("person", who.pk)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from dataclasses import dataclass
 from pathlib import Path
 
 from kbench_web.processes.program import Program
@@ -55,18 +56,31 @@ def manage(*arguments: str) -> list[str]:
     return [sys.executable, str(Path(sys.argv[0]).resolve()), *arguments]
 
 
-def programs(host: str, port: int, *, call_workers: int) -> list[Program]:
-    """Site and workers; Redis and the runners are not among them.
+@dataclass(frozen=True, kw_only=True)
+class Tls:
+    """Files of a certificate and its key, in PEM, for a site without a proxy before it."""
+
+    certificate: Path
+    key: Path
+
+
+def programs(host: str, port: int, *, call_workers: int, tls: Tls | None = None) -> list[Program]:
+    """Site and workers; the two Redis and the runners are not among them.
 
     call_workers: how many calls of language models may wait for an answer at once.
     """
-    daphne = ["-m", "daphne", "--bind", host, "--port", str(port), "--verbosity", "0"]
+    daphne = ["-m", "daphne", "--verbosity", "0"]
+    if tls is None:
+        daphne += ["--bind", host, "--port", str(port)]
+    else:
+        files = f"privateKey={tls.key}:certKey={tls.certificate}"
+        address = host.replace(":", r"\:")
+        daphne += ["--endpoint", f"ssl:{port}:interface={address}:{files}"]
     # after a restart of the site all its watchers come back at once
     daphne += ["--websocket_connect_timeout", "60"]
     return [
         Program(name="web", command=[sys.executable, *daphne, "kbench_web.asgi:application"]),
         Program(name="ingest", command=manage("ingest_events")),
-        Program(name="boards", command=manage("keep_boards")),
         Program(name="runs", command=manage("rqworker", "runs", *WORKER_OPTIONS)),
         # one process for all that wait for language models: its workers share its memory
         Program(
@@ -78,12 +92,25 @@ def programs(host: str, port: int, *, call_workers: int) -> list[Program]:
     ]
 
 
-def runners() -> list[Program]:
-    """A runner for each device of this machine."""
-    cuda = (_runner(f"cuda-{index}", f"cuda:{index}") for index in cuda_devices())
-    return [_runner("cpu", "cpu"), *cuda]
+OF_RUNNERS = (
+    *("PATH", "HOME", "USER", "LANG", "LC_", "TZ", "TMPDIR", "LD_LIBRARY_PATH"),
+    *("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "KBENCH_CACHE", "KBENCH_CATALOG"),
+    *("CUDA_", "NVCC_", "NVIDIA_VISIBLE_", "NVIDIA_DRIVER_", "OMP_", "OPENBLAS_"),
+)
+"""What a runner needs of our environment. It holds no database login and no key."""
 
 
-def _runner(name: str, device: str) -> Program:
+def runners(redis_url: str) -> list[Program]:
+    """A runner for each device of this machine, with that login of the runners' Redis."""
+    cuda = (_runner(f"cuda-{index}", f"cuda:{index}", redis_url) for index in cuda_devices())
+    return [_runner("cpu", "cpu", redis_url), *cuda]
+
+
+def _runner(name: str, device: str, redis_url: str) -> Program:
     work = ["work", "--device", device, "--drain-timeout", str(RUNNER_DRAIN_S)]
-    return Program(name=name, command=[sys.executable, "-m", "gpu_runner", *work])
+    return Program(
+        name=name,
+        command=[sys.executable, "-m", "gpu_runner", *work],
+        environment={"REDIS_URL": redis_url},
+        keeps=OF_RUNNERS,
+    )

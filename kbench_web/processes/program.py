@@ -15,12 +15,27 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What to run. stop_last: others need it while they stop."""
+    """What to run. stop_last: others need it while they stop.
+
+    keeps: which of our own environment variables it gets: names, and how names begin, which end
+    with an underscore; None gives it all.
+    """
 
     name: str
     command: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
+    keeps: tuple[str, ...] | None = None
     stop_last: bool = False
+
+    def variables(self, ours: Mapping[str, str]) -> dict[str, str]:
+        """Its environment."""
+        return {**self._kept(ours), **self.environment, "PYTHONUNBUFFERED": "1"}
+
+    def _kept(self, ours: Mapping[str, str]) -> Mapping[str, str]:
+        if self.keeps is None:
+            return ours
+        beginnings = tuple(each for each in self.keeps if each.endswith("_"))
+        return {n: v for n, v in ours.items() if n in self.keeps or n.startswith(beginnings)}
 
 
 class ProgramProcess:
@@ -32,7 +47,7 @@ class ProgramProcess:
         self._family: dict[int, str] = {}
         self._process = subprocess.Popen(
             [*_dies_with_us(), *program.command],
-            env={**os.environ, **program.environment, "PYTHONUNBUFFERED": "1"},
+            env=program.variables(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

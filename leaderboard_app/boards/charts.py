@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from leaderboard_app.boards.groups import Group
 from leaderboard_app.boards.history import Day, progress
@@ -20,12 +19,12 @@ _LEAST_MARGIN = 0.2
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
-def fast_p_figure(groups: Sequence[Group], p: float) -> dict[str, Any]:
+def fast_p_figure(groups: Sequence[Group], p: float) -> dict[str, object]:
     """Curves of fast_p over p for the first groups, each name in its own colour and dash."""
     traces = []
     taken: set[int] = set()
     for group in groups[:_LINES]:
-        points = fast_curve(group.speedups, group.problems)
+        points = fast_curve(group.rated, group.problems)
         slot = _free_slot(group.owner, taken)
         taken.add(slot)
         traces.append(
@@ -44,7 +43,7 @@ def fast_p_figure(groups: Sequence[Group], p: float) -> dict[str, Any]:
     return {"data": traces, "layout": _layout() | {"shapes": _mark(p)}}
 
 
-def cost_figure(groups: Sequence[Group]) -> dict[str, Any] | None:
+def cost_figure(groups: Sequence[Group]) -> dict[str, object] | None:
     """Money for each solved problem against the speedup; a line joins those nobody beats in both.
 
     None where fewer than two names were paid for.
@@ -52,7 +51,7 @@ def cost_figure(groups: Sequence[Group]) -> dict[str, Any] | None:
     paid = [
         (group.usd_per_solved, speedup.value, group.owner)
         for group in groups
-        if group.usd_per_solved and (speedup := group.speedup()) is not None
+        if group.usd_per_solved and (speedup := group.score or group.speedup) is not None
     ]
     if len(paid) < 2:
         return None
@@ -71,7 +70,7 @@ def cost_figure(groups: Sequence[Group]) -> dict[str, Any] | None:
     }
 
 
-def _room(points: Sequence[tuple[float, float, str]]) -> dict[str, Any]:
+def _room(points: Sequence[tuple[float, float, str]]) -> dict[str, object]:
     """Axes with room for the names around the points; that of money has logarithms."""
     ends = [math.log10(change(usd for usd, _, _ in points)) for change in (min, max)]
     margin = max(_LEAST_MARGIN, (ends[1] - ends[0]) * _MARGIN)
@@ -83,7 +82,7 @@ def _room(points: Sequence[tuple[float, float, str]]) -> dict[str, Any]:
     }
 
 
-def progress_figure(days: Iterable[tuple[Day, ...]]) -> dict[str, Any] | None:
+def progress_figure(days: Iterable[tuple[Day, ...]]) -> dict[str, object] | None:
     """Problems with a result, and those faster than every baseline, by day.
 
     None before the second day.
@@ -106,7 +105,7 @@ def progress_figure(days: Iterable[tuple[Day, ...]]) -> dict[str, Any] | None:
 
 def _points(
     points: Sequence[tuple[float, float, str]], name: str, *, mode: str, colour: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "type": "scatter",
         "mode": mode,
@@ -122,7 +121,7 @@ def _points(
     }
 
 
-def _mark(p: float) -> list[dict[str, Any]]:
+def _mark(p: float) -> list[dict[str, object]]:
     """A line at the p that the table shows."""
     if p <= 0:
         return []
@@ -130,7 +129,7 @@ def _mark(p: float) -> list[dict[str, Any]]:
     return [{"type": "line", "x0": p, "x1": p, "yref": "paper", "y0": 0, "y1": 1, "line": line}]
 
 
-def _plain_layout(x: str, y: str) -> dict[str, Any]:
+def _plain_layout(x: str, y: str) -> dict[str, object]:
     return {
         "xaxis": {"title": {"text": x}},
         "yaxis": {"title": {"text": y}, "rangemode": "tozero"},
@@ -148,7 +147,7 @@ def _free_slot(name: str, taken: set[int]) -> int:
     return next(slot for slot in slots if slot not in taken)
 
 
-def _layout() -> dict[str, Any]:
+def _layout() -> dict[str, object]:
     ticks = [1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16]
     return {
         "xaxis": {

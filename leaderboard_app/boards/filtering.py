@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, time, timedelta
-from typing import Any
 
 from django.db.models import Count, OuterRef, Q, QuerySet
 
@@ -13,7 +12,7 @@ from leaderboard_app.boards.groups import Tally
 from leaderboard_app.boards.query import By, Query
 from leaderboard_app.boards.ranking import Author, Problem
 from leaderboard_app.boards.selectors import BoardTask
-from runs_app.integrity.eligibility import (
+from runs_app.core.integrity.eligibility import (
     eligible_evaluations,
     eligible_on,
     judged_evaluations,
@@ -81,9 +80,9 @@ def matching(query: Query, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     return rows.filter(**given, **_wanted(query))
 
 
-def _wanted(query: Query) -> dict[str, Any]:
+def _wanted(query: Query) -> dict[str, object]:
     """Conditions that say nothing of the problem."""
-    wanted: dict[str, Any] = {
+    wanted: dict[str, object] = {
         "device_id": query.device,
         "submission__agent__kind": query.who,
         "submission__agent__name": query.agent,
@@ -97,7 +96,9 @@ def _wanted(query: Query) -> dict[str, Any]:
 
 
 def _passed(query: Query, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
-    return rows.filter(audited=Audited.PASSED) if query.verified else rows
+    if query.verified:
+        rows = rows.filter(audited=Audited.PASSED)
+    return rows.filter(guest=False) if query.trusted else rows
 
 
 def tallies(rows: QuerySet[Evaluation], by: By) -> list[Tally]:

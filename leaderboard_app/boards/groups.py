@@ -1,11 +1,12 @@
-"""Rows that stand for many results of one name: over which problems, how good, how ranked."""
+"""Rows for all results of one name: over which problems, how good, and how ranked."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gpu_runner.data.rounding import three_digits
 from leaderboard_app.boards.ranking import (
     Author,
     Entry,
@@ -13,7 +14,6 @@ from leaderboard_app.boards.ranking import (
     Owner,
     Problem,
     Ranked,
-    Sort,
     fast_p,
     geometric_mean,
     rank,
@@ -88,31 +88,45 @@ class Group:
         """Share of the board's problems with a correct result."""
         return len(self.entries) / self.problems if self.problems else 0.0
 
-    def speedup(self, baseline: str = "best") -> Estimate | None:
-        """Geometric mean over the solved problems that have this baseline."""
-        return geometric_mean(
-            [entry.speedups[baseline] for entry in self.entries if baseline in entry.speedups]
-        )
+    @property
+    def speedup(self) -> Estimate | None:
+        """Geometric mean over the solved problems that have a baseline."""
+        return geometric_mean([entry.speedup for entry in self.entries if entry.speedup])
 
     @property
     def eager(self) -> Estimate | None:
-        """Speedup against the eager baseline."""
-        return self.speedup("eager")
+        """The same against the eager baseline."""
+        return geometric_mean([entry.eager for entry in self.entries if entry.eager])
 
     @property
     def compiled(self) -> Estimate | None:
-        """Speedup against the compiled baseline."""
-        return self.speedup("compiled")
+        """The same against the compiled baseline."""
+        return geometric_mean([entry.compiled for entry in self.entries if entry.compiled])
 
     @property
-    def speedups(self) -> list[Estimate]:
-        """Speedups against the best baseline, one per solved problem."""
-        return [entry.speedup for entry in self.entries if entry.speedup is not None]
+    def unlisted_speedup(self) -> float | None:
+        """Geometric mean of the speedups over the best baseline on unlisted sizes."""
+        return _mean_of(entry.unlisted_speedup for entry in self.entries)
 
     @property
-    def score(self) -> float | None:
+    def is_sure(self) -> bool:
+        """Whether its figures may have a color: no result in them is provisional."""
+        return all(entry.is_sure for entry in self.entries)
+
+    @property
+    def rated(self) -> list[Estimate]:
+        """The values of solved problems that fast_p is computed from."""
+        return [entry.rated for entry in self.entries if entry.rated is not None]
+
+    @property
+    def score(self) -> Estimate | None:
+        """Geometric mean of the scores."""
+        return geometric_mean([entry.score for entry in self.entries if entry.score])
+
+    @property
+    def p_score(self) -> float | None:
         """Geometric mean of the P scores."""
-        return _mean_of(entry.score for entry in self.entries)
+        return _mean_of(entry.p_score for entry in self.entries)
 
     @property
     def floor_fraction(self) -> float | None:
@@ -120,18 +134,47 @@ class Group:
         return _mean_of(entry.floor_fraction for entry in self.entries)
 
     @property
-    def hidden_ratio(self) -> float | None:
-        """Geometric mean of the public-to-hidden ratios."""
-        return _mean_of(entry.hidden_ratio for entry in self.entries)
+    def listed_ratio(self) -> float | None:
+        """Geometric mean of the ratios of listed to unlisted."""
+        ratio = _mean_of(entry.listed_ratio for entry in self.entries)
+        return None if ratio is None else three_digits(ratio)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """Names that are ranked against each other: agents, people and shipped kernels stand apart.
+
+    `over` says which problems they were judged over: their own attempts, if no two names attempted
+    the same ones. `problems` counts the problems that they have in common, or those of the whole
+    board. The names in `left_out` have not attempted all of these.
+    """
+
+    kind: str
+    over: Over
+    problems: int
+    groups: tuple[Ranked[Group], ...]
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Standing(Ranked[Group]):
+    """A name with its rank in its section."""
+
+    section: Section
+
+    @classmethod
+    def of(cls, section: Section, ranked: Ranked[Group]) -> Standing:
+        """A name of this section, with its rank."""
+        return cls(ranked.rank, ranked.tied, ranked.row, section)
 
 
 def best_entries(entries: Iterable[Entry], owner: Owner) -> list[Entry]:
-    """The fastest entry of each owner, problem and device."""
+    """The best entry of each owner, problem and device."""
     best: dict[tuple[str, Problem, str], Entry] = {}
     for entry in entries:
         key = (owner(entry.author), entry.problem, entry.device)
         held = best.get(key)
-        if held is None or entry.latency.value < held.latency.value:
+        if held is None or entry.merit > held.merit:
             best[key] = entry
     return list(best.values())
 
@@ -197,16 +240,23 @@ def _joined(
     return tuple(names), shared
 
 
-def rank_groups(groups: Iterable[Group], sort: Sort) -> list[Ranked[Group]]:
-    """Rank groups; those without the value that `sort` needs come last, with rank 0.
+def rank_groups(
+    groups: Iterable[Group], value: Callable[[Group], Estimate | float | None]
+) -> list[Ranked[Group]]:
+    """Rank groups by a value; those without it come last, with rank 0.
 
-    Equal shares are told apart by the speedup.
+    Equal shares are told apart by the score.
     """
+
+    def estimate(group: Group) -> Estimate | None:
+        found = value(group)
+        return found if found is None or isinstance(found, Estimate) else Estimate.exact(found)
+
     return rank(
         list(groups),
-        lambda group: _group_value(group, sort),
+        estimate,
         lambda group: group.owner,
-        lambda group: group.speedup(),
+        lambda group: group.score,
     )
 
 
@@ -214,7 +264,7 @@ def _group(
     name: str, best: Sequence[Entry], tallies: Sequence[Tally], p: float, problems: int | None
 ) -> Group:
     """The row of one name; over what it attempted where `problems` is None."""
-    speedups = [entry.speedup for entry in best if entry.speedup is not None]
+    speedups = [entry.rated for entry in best if entry.rated is not None]
     attempted = len({tally.problem for tally in tallies})
     count = attempted if problems is None else problems
     return Group(
@@ -232,19 +282,3 @@ def _group(
 def _mean_of(values: Iterable[float | None]) -> float | None:
     mean = geometric_mean([Estimate.exact(v) for v in values if v is not None and v > 0])
     return None if mean is None else mean.value
-
-
-def _group_value(group: Group, sort: Sort) -> Estimate | None:
-    if sort is Sort.FAST:
-        return group.fast
-    if sort is Sort.CORRECT:
-        return Estimate.exact(group.correct_share)
-    if sort is Sort.SCORE:
-        return _exact(group.score)
-    if sort is Sort.FLOOR:
-        return _exact(group.floor_fraction)
-    return group.speedup()
-
-
-def _exact(value: float | None) -> Estimate | None:
-    return None if value is None else Estimate.exact(value)

@@ -1,4 +1,4 @@
-"""The fastest of each board of one task, by one look into an index for each board."""
+"""The best of each board of one task, by one look into an index for each board."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def heads(
     for direction in sorted({problem.direction for problem in problems}):
         mine = standing.filter(direction=direction)
         earlier = mine.none() if before is None else mine.filter(finished_at__lt=before)
-        marked = versions.annotate(leads=_fastest(mine), led=_fastest(earlier))
+        marked = versions.annotate(leads=_best(mine), led=_best(earlier))
         for slug, leads, led in marked.values_list("task__slug", "leads", "led"):
             if leads is not None and (problem := Problem(slug, direction)) in problems:
                 yield Head(problem, leads, led)
 
 
-def _fastest(rows: QuerySet[Evaluation]) -> Subquery:
-    return Subquery(rows.order_by("latency_ns").values("pk")[:1])
+def _best(rows: QuerySet[Evaluation]) -> Subquery:
+    return Subquery(rows.order_by("-merit", "submission__created_at").values("pk")[:1])

@@ -1,4 +1,4 @@
-"""How boards came to be: the fastest time of each day, and who led a week ago."""
+"""The history of boards: the best result of each day, and who led a week ago."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from django.db.models import F, Min, Q, QuerySet, RowRange, Window
+from django.db.models import F, Max, Q, QuerySet, RowRange, Window
 
 from leaderboard_app.boards.ranking import Entry, Problem
+from runs_app.core.work.result_state import SURE
 from runs_app.models import Evaluation
 
 WEEK = timedelta(days=7)
@@ -16,18 +17,18 @@ WEEK = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Day:
-    """The fastest time so far, in nanoseconds, and the best speedup so far, after a day."""
+    """The best result up to the end of a day: its time in nanoseconds, and its score."""
 
     day: date
     latency_ns: float
-    speedup: float | None
+    score: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Leader:
-    """Who leads a problem, who did a week ago, and its fastest times by day.
+    """Who leads a problem, who did a week ago, and its records by day.
 
-    `days` begins with the first result, and has a day for each on which the record fell.
+    `days` starts with the first result and has an entry for each day with a new record.
     """
 
     entry: Entry
@@ -37,12 +38,12 @@ class Leader:
 
     @property
     def problem(self) -> Problem:
-        """What it leads."""
+        """The problem that it leads."""
         return self.entry.problem
 
     @property
     def movement(self) -> str:
-        """What a week changed: new, taken, improved or same."""
+        """What changed in a week: new, taken, improved or same."""
         if self.before is None:
             return "new"
         if self.before.evaluation_id == self.entry.evaluation_id:
@@ -51,66 +52,72 @@ class Leader:
 
     @property
     def gain(self) -> float | None:
-        """How many times as fast as the leader a week ago; None without one."""
-        return self.before.latency.value / self.entry.latency.value if self.before else None
+        """Its score relative to the leader of a week ago; its speed if either has no score."""
+        if self.before is None:
+            return None
+        if self.before.score and self.entry.score:
+            return self.entry.score.value / self.before.score.value
+        return self.before.latency.value / self.entry.latency.value
 
     @property
     def trend(self) -> list[float]:
-        """Speeds in calls a second, record by record: up is better."""
-        return speeds(self.days)
+        """The scores of all records, or their speeds if none has a score. Higher is better."""
+        return climbs(self.days)
 
     @property
     def trend_words(self) -> str:
-        """What the trend shows, for those who see none."""
+        """The trend in words, for people who can't see the line."""
         return in_words(self.days)
 
 
-def speeds(days: Iterable[Day]) -> list[float]:
-    """Calls a second, record by record."""
-    return [1e9 / day.latency_ns for day in days]
+def climbs(days: Iterable[Day]) -> list[float]:
+    """The scores of all records, or calls per second if none has a score."""
+    found = list(days)
+    scores = [day.score for day in found if day.score is not None]
+    return scores or [1e9 / day.latency_ns for day in found]
 
 
 def in_words(days: Sequence[Day]) -> str:
-    """How the record fell."""
-    if len(days) < 2:
+    """How often the record was broken, and by how much in all."""
+    steps = climbs(days)
+    if len(steps) < 2:
         return "one record so far"
-    gain = days[0].latency_ns / days[-1].latency_ns
-    return f"{len(days)} records since {days[0].day}, {gain:.2f} times as fast by now"
+    gain = steps[-1] / steps[0]
+    return f"{len(steps)} records since {days[0].day}, the latest {gain:.2f}× as good as the first"
 
 
 def days_of(rows: QuerySet[Evaluation]) -> dict[Problem, tuple[Day, ...]]:
-    """By problem, the days on which its record fell; rows are correct results of one device."""
-    columns = ("task_version__task__slug", "direction", "finished_at", "latency_ns", "speedup_best")
+    """The days with a new record, by problem; `rows` are correct results of one device."""
+    columns = ("task_version__task__slug", "direction", "finished_at", "latency_ns", "score")
     days: dict[Problem, list[Day]] = {}
-    for task, direction, moment, latency, speedup in _records(rows).values_list(*columns):
+    for task, direction, moment, latency, score in _records(rows).values_list(*columns):
         held = days.setdefault(Problem(task, direction), [])
-        best = max(filter(None, (speedup, held[-1].speedup if held else None)), default=None)
         if held and held[-1].day == moment.date():
             held.pop()
-        held.append(Day(moment.date(), latency, best))
+        held.append(Day(moment.date(), latency, score))
     return {problem: tuple(held) for problem, held in days.items()}
 
 
 def _records(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
-    """Those that were faster than all before them, in the order in which they ended."""
-    fastest_before = Window(
-        Min("latency_ns"),
+    """Sure results that were better than all before them, in the order in which they ended."""
+    best_before = Window(
+        Max("merit"),
         partition_by=[F("task_version"), F("direction")],
         order_by=[F("finished_at").asc(), F("pk").asc()],
         frame=RowRange(start=None, end=-1),
     )
-    marked = rows.order_by().annotate(before=fastest_before)
-    records = marked.filter(Q(before=None) | Q(latency_ns__lt=F("before")))
+    marked = rows.filter(SURE).order_by().annotate(before=best_before)
+    records = marked.filter(Q(before=None) | Q(merit__gt=F("before")))
     return records.order_by("finished_at", "pk")
 
 
 def progress(days: Iterable[tuple[Day, ...]]) -> list[tuple[date, int, int]]:
-    """By day on which a record fell: problems with a result, and those faster than baselines."""
+    """By day with a record: how many problems were solved, and how many beat the baselines."""
     solved: dict[date, int] = {}
     faster: dict[date, int] = {}
     for records in days:
         solved[records[0].day] = solved.get(records[0].day, 0) + 1
-        first = next((d.day for d in records if d.speedup is not None and d.speedup > 1), None)
+        first = next((d.day for d in records if d.score is not None and d.score > 1), None)
         if first is not None:
             faster[first] = faster.get(first, 0) + 1
     points, totals = [], [0, 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from leaderboard_app.boards.groups import Tally
 from leaderboard_app.boards.ranking import Entry, Problem
@@ -32,13 +33,13 @@ class Cell:
     @property
     def level(self) -> int:
         """Doublings against the best baseline, rounded away from 0; 0 in the band of noise."""
-        speedup = self.entry.speedup if self.entry else None
-        if speedup is None:
+        rated = self.entry.rated if self.entry else None
+        if rated is None:
             return 0
-        low, high = speedup.low, speedup.high
-        if low <= 1.0 <= high or abs(math.log(speedup.value)) <= math.log1p(NOISE):
+        low, high = rated.low, rated.high
+        if low <= 1.0 <= high or abs(math.log(rated.value)) <= math.log1p(NOISE):
             return 0
-        doublings = math.log2(speedup.value)
+        doublings = math.log2(rated.value)
         deep = min(DEEPEST, math.ceil(abs(doublings)))
         return deep if doublings > 0 else -deep
 
@@ -47,7 +48,7 @@ class Cell:
         """Class of the colour: f1 to f4 are faster, s1 to s4 slower, n is noise."""
         if self.entry is None:
             return "failed" if self.attempted else "none"
-        if self.entry.speedup is None:
+        if self.entry.rated is None or not self.entry.is_sure:
             return "unknown"
         return f"{'f' if self.level > 0 else 's'}{abs(self.level)}" if self.level else "n"
 
@@ -62,6 +63,15 @@ class Column:
     solved: int
 
 
+class Attempt(NamedTuple):
+    """The outcome of an agent's attempts at a problem; `entry` is None if it didn't solve it."""
+
+    problem: Problem
+    column: Column
+    entry: Entry | None
+    solved: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class Matrix:
     """Cells by problem, in the order of the columns; `left_out` agents did not fit."""
@@ -69,6 +79,16 @@ class Matrix:
     columns: tuple[Column, ...] = ()
     rows: tuple[tuple[Problem, tuple[Cell, ...]], ...] = ()
     left_out: int = 0
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        """The cells of the problems that were attempted, as rows."""
+        return [
+            Attempt(problem, column, cell.entry, cell.entry is not None)
+            for problem, cells in self.rows
+            for column, cell in zip(self.columns, cells, strict=True)
+            if cell.entry or cell.attempted
+        ]
 
 
 def matrix(entries: Iterable[Entry], tried: Mapping[str, Iterable[Problem]]) -> Matrix:

@@ -39,12 +39,12 @@ class By(StrEnum):
     def sorts(self) -> tuple[Sort, ...]:
         """Orders that make sense for these rows."""
         if self is By.LEADERS:
-            return (Sort.SPEEDUP, Sort.NEWEST, Sort.TASK, Sort.FLOOR)
+            return (Sort.SCORE, Sort.NEWEST, Sort.TASK, Sort.FLOOR)
         if self is By.MATRIX:
             return (Sort.TASK,)
         if self is By.SUBMISSION:
-            return (Sort.SPEEDUP, Sort.LATENCY, Sort.SCORE, Sort.FLOOR)
-        return (Sort.FAST, Sort.SPEEDUP, Sort.CORRECT, Sort.SCORE, Sort.FLOOR)
+            return (Sort.SCORE, Sort.SPEEDUP, Sort.LATENCY, Sort.P, Sort.FLOOR)
+        return (Sort.FAST, Sort.SCORE, Sort.SPEEDUP, Sort.CORRECT, Sort.P, Sort.FLOOR)
 
     @property
     def is_grouped(self) -> bool:
@@ -73,8 +73,9 @@ class Query:
     since: date | None = None  # of the result's end, in UTC, both days included
     until: date | None = None
     p: float = 1.0
-    sort: Sort = Sort.SPEEDUP
+    sort: Sort = Sort.SCORE
     verified: bool = False  # only what passed an audit
+    trusted: bool = False  # only what runners measured that the site's admins control
     contaminated: bool = False  # with tasks that count in no figure over tasks
 
     @property
@@ -96,6 +97,7 @@ class Query:
             "over": Over.COMMON,
             "p": 1.0,
             "verified": False,
+            "trusted": False,
             "contaminated": False,
             "sort": default_sort(by, task),
         }
@@ -125,12 +127,10 @@ def default_by(task: str, agent: str = "", model: str = "") -> By:
 
 
 def default_sort(by: By, task: str) -> Sort:
-    """The order of a board that names none; of one task by time, as leaders and audits go."""
+    """The order of a board that names none."""
     if by is By.MATRIX:
         return Sort.TASK
-    if by is By.SUBMISSION and task:
-        return Sort.LATENCY
-    return Sort.FAST if by.is_grouped and not task else Sort.SPEEDUP
+    return Sort.FAST if by.is_grouped and not task else Sort.SCORE
 
 
 def parse_query(
@@ -164,6 +164,7 @@ def parse_query(
         p=_threshold(values),
         sort=Sort(sort),
         verified=_flag(values, "verified"),
+        trusted=_flag(values, "trusted"),
         contaminated=_flag(values, "contaminated"),
     )
 

@@ -11,6 +11,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
+from gpu_runner.data.rounding import three_digits
+from gpu_runner.data.scores import is_tuned
+from runs_app.core.work.result_state import ResultState, state_of_place
+
 THRESHOLDS = (0.0, 0.5, 0.8, 1.0, 1.5, 2.0, 4.0, 8.0)
 """Values of p on offer for fast_p; 0, 1, 2, 4 and 8 are MSKernelBench's success at tau."""
 
@@ -27,6 +31,7 @@ class Sort(StrEnum):
     LATENCY = "latency"
     CORRECT = "correct"
     SCORE = "score"
+    P = "p"
     FLOOR = "floor"
     NEWEST = "newest"
     TASK = "task"
@@ -84,8 +89,10 @@ Owner = Callable[[Author], str]
 class Entry:
     """One correct ranked evaluation, as the boards see it.
 
-    Speedups are ratios per baseline and against the "best" of them, `hidden_speedup` against
-    "eager"; `latency` is in nanoseconds. `audited` is what audits say of the submission there.
+    Speedups are ratios per baseline and against the "best" of them on listed sizes,
+    `unlisted_speedup` against the best on unlisted ones, and the score is the mean of both.
+    `latency` is in nanoseconds. `audited` is what audits say of the submission there.
+    `guest`: measured on a host that the site's admins don't control.
     """
 
     evaluation_id: str
@@ -96,10 +103,13 @@ class Entry:
     finished_at: datetime
     latency: Estimate
     speedups: Mapping[str, Estimate] = field(default_factory=dict)
-    hidden_speedup: float | None = None
+    unlisted_speedup: float | None = None
+    score: Estimate | None = None
     floor_fraction: float | None = None
-    score: float | None = None
+    p_score: float | None = None
     audited: str = "none"
+    awaits_baselines: bool = False
+    guest: bool = False
     wrote_task: bool = False  # its submitter wrote the task, and knows hidden workloads of it
 
     @property
@@ -108,20 +118,51 @@ class Entry:
         return self.audited == "passed"
 
     @property
+    def state(self) -> ResultState:
+        """The state of the result."""
+        return state_of_place(self)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether its figures may have a color."""
+        return self.state.is_sure
+
+    @property
     def speedup(self) -> Estimate | None:
-        """Speedup against the best baseline of each workload."""
+        """Speedup against the best baseline of each listed workload."""
         return self.speedups.get("best")
 
     @property
-    def hidden_ratio(self) -> float | None:
-        """Public over hidden speedup, both against the eager baseline.
+    def rated(self) -> Estimate | None:
+        """The score or, without one, the speedup on listed sizes."""
+        return self.score or self.speedup
 
-        Far from 1 means tuned to the workloads that it could see.
-        """
-        public = self.speedups.get("eager")
-        if public is None or not self.hidden_speedup:
+    @property
+    def eager(self) -> Estimate | None:
+        """Speedup against the eager baseline."""
+        return self.speedups.get("eager")
+
+    @property
+    def compiled(self) -> Estimate | None:
+        """Speedup against the compiled baseline."""
+        return self.speedups.get("compiled")
+
+    @property
+    def merit(self) -> float:
+        """The value that boards sort by, like the database column of that name."""
+        return self.score.value if self.score else -self.latency.value
+
+    @property
+    def listed_ratio(self) -> float | None:
+        """Listed over unlisted speedup; far above 1 means that it is tuned to the listed sizes."""
+        if self.speedup is None or not self.unlisted_speedup:
             return None
-        return public.value / self.hidden_speedup
+        return three_digits(self.speedup.value / self.unlisted_speedup)
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether it is so much better on listed sizes that it counts as tuned to them."""
+        return self.speedup is not None and is_tuned(self.speedup.value, self.unlisted_speedup)
 
 
 T = TypeVar("T")

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from runs_app.integrity.eligibility import eligible_evaluations
+from runs_app.core.integrity.eligibility import eligible_evaluations
+from runs_app.core.work.result_state import SURE
 from runs_app.models import Evaluation
 
 DAY = timedelta(days=1)
@@ -24,44 +25,53 @@ class Record:
     of_today: bool
     """Whether it came within the last day; else no record fell since, and this is the latest."""
     gain: float | None
-    """How many times as fast it is as what led before; None for the first on its board."""
+    """How many times as good it is as what led before; None for the first on its board."""
 
 
 def record_of_the_day(now: datetime, keys: Collection[UUID]) -> Record | None:
-    """Of those that lead, the last day's with the largest speedup; else the latest.
+    """Of those that lead, the last day's with the largest score; else the latest.
 
     `keys` are those of all evaluations that lead a board of one task.
     """
     leaders = _shown(Evaluation.objects.filter(pk__in=keys))
     newest = leaders.filter(finished_at__gt=now - DAY)
-    today = newest.order_by("-speedup_best", "pk").first()
+    today = newest.order_by("-score", "pk").first()
     found = today or leaders.order_by("-finished_at").first()
     if found is None:
         return None
     before = _rivals(found).filter(finished_at__lt=found.finished_at)
-    led = before.order_by("latency_ns").values_list("latency_ns", flat=True).first()
-    gain = led / found.latency_ns if led and found.latency_ns else None
+    led = before.order_by("-merit").values_list("merit", flat=True).first()
+    gain = found.merit / led if found.merit and led and led > 0 else None
     return Record(evaluation=found, of_today=today is not None, gain=gain)
 
 
-def fastest_evaluations() -> QuerySet[Evaluation]:
-    """The fastest of each board of one task, wherever it was measured.
+def best_evaluations() -> QuerySet[Evaluation]:
+    """The best of each board of one task, wherever it was measured.
 
     Each row is compared with its board: ask for few, such as those of an author or of a day.
     """
-    faster = eligible_evaluations().filter(
-        task_version=OuterRef("task_version"),
-        direction=OuterRef("direction"),
-        device=OuterRef("device"),
-        latency_ns__lt=OuterRef("latency_ns"),
+    better = (
+        eligible_evaluations()
+        .filter(
+            task_version=OuterRef("task_version"),
+            direction=OuterRef("direction"),
+            device=OuterRef("device"),
+        )
+        .filter(
+            Q(merit__gt=OuterRef("merit"))
+            | Q(
+                merit=OuterRef("merit"),
+                submission__created_at__lt=OuterRef("submission__created_at"),
+            )
+        )
     )
-    return eligible_evaluations().filter(~Exists(faster))
+    return eligible_evaluations().filter(~Exists(better))
 
 
 def _shown(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     """Those that may be a record, with what is said of one."""
     rows = rows.filter(
-        speedup_best__isnull=False, task_version__task__contaminated="", device__imported_from=""
+        SURE, score__isnull=False, task_version__task__contaminated="", device__imported_from=""
     )
     return rows.select_related(
         "device", "submission__agent", "submission__language_model", "task_version__task"

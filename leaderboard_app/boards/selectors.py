@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Exists, Max, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from leaderboard_app.boards.query import Choices
-from runs_app.integrity.eligibility import (
+from runs_app.core.integrity.eligibility import (
     eligible_evaluations,
     entered_evaluations,
 )
-from runs_app.models import Agent, Device, Evaluation, ResultImport
+from runs_app.core.work.result_state import SURE
+from runs_app.models import Agent, Device
 from tasks_app.outlines import outlines
 from tasks_app.selectors import published_tasks
 
@@ -34,10 +35,10 @@ class BoardTask:
 
 @dataclass(frozen=True, kw_only=True)
 class Solved:
-    """How a task stands: on the device with the best speedup, and most agents on one device."""
+    """How a task stands: on the device with the best score, and most agents on one device."""
 
     agents: int
-    speedup: float | None
+    score: float | None
     device: str
 
 
@@ -87,17 +88,6 @@ def default_device() -> str:
     return next(iter(latest_results()), DeviceKind.CPU.value)
 
 
-def imports_of(device: Device | None) -> list[ResultImport]:
-    """The files that brought a device's results from another site; none of our own.
-
-    Another file of that site may hold another device's alone.
-    """
-    if device is None or not device.imported_from:
-        return []
-    here = Evaluation.objects.filter(device=device, submission__result_import=OuterRef("pk"))
-    return list(ResultImport.objects.filter(Exists(here), site=device.imported_from)[:5])
-
-
 def devices_with_results() -> list[Device]:
     """Devices that have at least one ranked correct result, the most recent first."""
     return list(_with_results())
@@ -116,17 +106,17 @@ def _with_results() -> QuerySet[Any]:
 
 
 def solved_tasks() -> dict[str, Solved]:
-    """By task: how many agents solved it, and the best speedup with its device."""
+    """By task: how many agents solved it, and the best score with its device."""
     rows = (
         eligible_evaluations()
         .order_by()
         .values_list("task_version__task__slug", "device__name")
-        .annotate(agents=Count("submission__agent", distinct=True), best=Max("speedup_best"))
+        .annotate(agents=Count("submission__agent", distinct=True), best=Max("score", filter=SURE))
     )
     solved: dict[str, Solved] = {}
     for task, device, agents, best in rows:
         held = solved.get(task)
-        if held is None or (best or 0) > (held.speedup or 0):
+        if held is None or (best or 0) > (held.score or 0):
             most = max(agents, held.agents if held else 0)
-            solved[task] = Solved(agents=most, speedup=best, device=device)
+            solved[task] = Solved(agents=most, score=best, device=device)
     return solved

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 from uuid import UUID
 
 from django import template
@@ -11,15 +10,19 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from leaderboard_app.boards import recent, selectors
+from leaderboard_app.boards import selectors
 from leaderboard_app.boards.board import top
+from leaderboard_app.boards.headline import leading
 from leaderboard_app.boards.matrix import Cell
+from leaderboard_app.boards.query import Query
+from leaderboard_app.boards.ranking import Entry
+from leaderboard_app.boards.tables import BRIEF
 from tasks_app import drawings
 from tasks_app.templatetags.display import ratio
 
 register = template.Library()
 
-_ROWS = 10
+_ROWS = 5
 _NOBODY = UUID(int=0)
 """In place of a submission's key in its address, which is looked up once for a row."""
 _SOLVED = '<td class="{}"><a href="{}?evaluation={}">{}</a></td>'
@@ -33,25 +36,37 @@ _NOT_ATTEMPTED = SafeString(
 
 
 @register.inclusion_tag("leaderboard_app/boards/parts/task_boards.html")
-def task_boards(slug: str) -> dict[str, Any]:
-    """The first rows of a task's board, one table a device."""
-    tables = [
+def task_boards(slug: str) -> dict[str, object]:
+    """Who leads a task's first board, and the first rows of all of them, one table a device."""
+    boards = [
         (device, top(device.slug, task=slug, limit=_ROWS))
         for device in selectors.devices_with_results()
     ]
-    return {"tables": [(device, rows) for device, rows in tables if rows], "slug": slug}
+    tables = [each for each in boards if each[1]]
+    return {
+        "tables": tables,
+        "query": Query(device="", task=slug),
+        "columns": BRIEF,
+        "leading": leading(tables[0][1][0].row) if tables else None,
+    }
+
+
+@register.inclusion_tag("leaderboard_app/boards/parts/leading.html")
+def board_leader(entry: Entry) -> dict[str, object]:
+    """The headline of the board that an entry leads."""
+    return {"leading": leading(entry)}
 
 
 @register.simple_tag
 def solved_by() -> dict[str, selectors.Solved]:
-    """By task: how many agents solved it, and the best speedup with its device."""
-    return recent.solved()
+    """By task: how many agents solved it, and the best score with its device."""
+    return selectors.solved_tasks()
 
 
 @register.simple_tag
 def solved_axis(solvers: dict[str, selectors.Solved]) -> drawings.Axis:
-    """An axis that holds the best speedups of all tasks."""
-    return drawings.axis(solved.speedup for solved in solvers.values())
+    """An axis that holds the best scores of all tasks."""
+    return drawings.axis(solved.score for solved in solvers.values())
 
 
 @register.simple_tag
@@ -65,6 +80,6 @@ def _cell(cell: Cell, anywhere: str) -> SafeString:
     entry = cell.entry
     if entry is None:
         return _ATTEMPTED if cell.attempted else _NOT_ATTEMPTED
-    words = ratio(entry.speedup.value) if entry.speedup else "?"
+    words = ratio(entry.rated.value) if entry.rated else "?"
     address = anywhere.replace(str(_NOBODY), entry.submission_id)
     return format_html(_SOLVED, cell.shade, address, entry.evaluation_id, words)

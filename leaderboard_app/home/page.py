@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from leaderboard_app.boards.ranking import Entry
-from leaderboard_app.boards.recent import leaders, record
-from leaderboard_app.boards.records import Record
-from runs_app.models import Device, Evaluation, Status
-from runs_app.optimisation.page import RunRow, run_rows
-from runs_app.optimisation.selectors.runs import best_so_far, latest_run, running_runs
-from runs_app.queue.bar import Bar
-from runs_app.queue.loads import Load, loads
-from runs_app.work.access import listed_evaluations
+from leaderboard_app.boards.recent import leaders
+from leaderboard_app.boards.records import Record, record_of_the_day
+from runs_app.core.queue.loads import Load, loads
+from runs_app.core.queue.selectors import Bar
+from runs_app.core.work.access import listed_evaluations
+from runs_app.models import Device, Evaluation, Run, Status
+from runs_app.optimiser.page import RunRow, run_rows
+from runs_app.optimiser.selectors.runs import visible_runs
 from tasks_app import drawings
 from tasks_app.people import Viewer
+from tasks_app.selectors import published_tasks
 
 _FEED = 8
 _RUNS = 4
@@ -53,33 +55,90 @@ class Live:
     runs: list[RunRow]
     """The other runs."""
     record: Record | None
+    ahead: Entry | None
+    """Where there is no record: the leader that is furthest ahead, if there is any."""
+    tasks: int
+    """How many there are."""
+    led: int
+    """How many boards of one task have a leader."""
+
+    @property
+    def latest_s(self) -> float | None:
+        """Seconds from the submission to the verdict of the latest that a person waited for."""
+        for each in self.verdicts:
+            if not each.background and each.finished_at is not None:
+                return (each.finished_at - each.created_at).total_seconds()
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Leaders:
-    """A device's leaders on one axis of speedups."""
+    """A device's leaders on one axis of scores."""
 
     device: Device
     entries: list[Entry]
     axis: drawings.Axis
+    first: str
+    """The agent that leads most of the device's tasks."""
+    leads: int
+    """How many it leads, of `of`."""
+    of: int
 
 
-def live(user: Viewer, now: datetime) -> Live:
-    """What happens now, as `user` may see it."""
+@dataclass(frozen=True, kw_only=True)
+class HomePage:
+    """The first page; `host` is this site's address."""
+
+    live: Live
+    board: Leaders | None
+    others: list[Device]
+    """The other devices with leaders."""
+    host: str
+
+
+def live(user: Viewer, now: datetime, leading: Collection[UUID]) -> Live:
+    """What happens now, as `user` may see it; `leading` are keys of those that lead a board."""
     evaluations = listed_evaluations(user)
     elsewhere = Device.objects.exclude(imported_from="").values("pk")
     here = evaluations.exclude(device__in=elsewhere)
     finished = here.filter(status=Status.FINISHED)
     running = here.filter(status=Status.RUNNING, finished_at=None)
-    rows = run_rows(list(running_runs(user, _RUNS)) or latest_run(user))
+    runs = visible_runs(user).order_by("-advanced_at")
+    going = list(runs.filter(status=Run.Status.RUNNING)[:_RUNS])
+    rows = run_rows(going or runs.filter(status=Run.Status.FINISHED)[:1])
+    record = record_of_the_day(now, leading)
     return Live(
         at_work=_first(running.order_by("background", "-started_at"), _AT_WORK),
         verdicts=_first(finished.order_by("-finished_at"), _FEED),
         queues=_queues(loads(now)),
         line=Line(row=rows[0], values=best_so_far(rows[0].run)) if rows else None,
         runs=rows[1:],
-        record=record(now),
+        record=record,
+        ahead=None if record else _ahead(leading),
+        tasks=published_tasks().count(),
+        led=len(leading),
     )
+
+
+def _ahead(leading: Collection[UUID]) -> Entry | None:
+    return next((entry for _, entries in leaders(leading) for entry in entries), None)
+
+
+def best_so_far(run: Run) -> list[float | None]:
+    """Speedup over the seed kernel by candidate number, where one was faster than all before it.
+
+    The last one is repeated at the end, as far as the run has come. Empty without a seed's time.
+    """
+    if not run.seed_latency_ns:
+        return []
+    correct = run.candidates.filter(verdict="CORRECT", latency_ns__isnull=False).order_by("number")
+    best = run.seed_latency_ns
+    line: list[float | None] = [1.0, *[None] * run.candidates_made]
+    for number, latency_ns in correct.values_list("number", "latency_ns"):
+        if latency_ns and latency_ns < best and number < len(line):
+            best, line[number] = latency_ns, run.seed_latency_ns / latency_ns
+    line[-1] = run.seed_latency_ns / best
+    return line
 
 
 def _first(rows: QuerySet[Evaluation], count: int) -> list[Evaluation]:
@@ -91,16 +150,27 @@ def _first(rows: QuerySet[Evaluation], count: int) -> list[Evaluation]:
     return list(rows.filter(pk__in=list(keys)))
 
 
-def device_leaders() -> list[Leaders]:
-    """The leaders of each device that has any."""
-    return [
-        Leaders(
-            device=device,
-            entries=entries,
-            axis=drawings.axis(e.speedup.high for e in entries if e.speedup is not None),
-        )
-        for device, entries in leaders()
-    ]
+def boards(leading: Collection[UUID]) -> tuple[Leaders | None, list[Device]]:
+    """The board that the first page shows, and the devices of the others.
+
+    Results of this site come first.
+    """
+    found = sorted(leaders(leading), key=lambda pair: pair[0].imported_from != "")
+    if not found:
+        return None, []
+    device, entries = found[0]
+    rows = Evaluation.objects.filter(pk__in=leading, device=device)
+    counts = rows.values_list("submission__agent__name").annotate(leads=Count("pk"))
+    by_agent = sorted(counts, key=lambda pair: (-pair[1], pair[0]))
+    board = Leaders(
+        device=device,
+        entries=entries,
+        axis=drawings.axis(e.rated.high for e in entries if e.rated is not None),
+        first=by_agent[0][0],
+        leads=by_agent[0][1],
+        of=sum(count for _, count in by_agent),
+    )
+    return board, [device for device, _ in found[1:]]
 
 
 def _queues(found: list[Load]) -> list[Queue]:

@@ -6,8 +6,10 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from leaderboard_app.boards.kept import kept
+from django.db.models import QuerySet
+
 from leaderboard_app.boards.ranking import Entry, Estimate, Problem, geometric_mean
 from leaderboard_app.boards.selectors import BoardTask, board_tasks
 from leaderboard_app.profiles.selectors import (
@@ -22,19 +24,17 @@ from leaderboard_app.profiles.selectors import (
     held_of,
     partners_of,
     runs_of,
+    solved_with,
     spend_of,
     tries_of,
 )
-from runs_app.models import Device
-from runs_app.optimisation.page import RunRow, run_rows
+from runs_app.models import Agent, Device, Evaluation, LanguageModel, LanguageModelCall
+from runs_app.optimiser.page import RunRow, run_rows
+from runs_app.optimiser.selectors.language_models import Usage
 from tasks_app import drawings
 from tasks_app.people import Viewer
 
 _RUNS = 8
-_LONG = 500
-"""Judged results from which on a profile is kept: with 1,250 it takes a third of a second."""
-_MANY = 50
-"""Partners from which on they are kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +77,11 @@ class Strength:
         """Geometric mean over the solved ones that have a baseline."""
         return mean_speedup(self.cells)
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether that mean may have a color: no result in it is provisional."""
+        return all(cell.entry.is_sure for cell in self.cells if cell.entry is not None)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Trend:
@@ -90,12 +95,19 @@ class Trend:
     """Geometric mean of the best speedups so far."""
 
 
+class Place(NamedTuple):
+    """A device on which something was achieved."""
+
+    slug: str
+    name: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Profile:
     """What an owner has achieved on one device."""
 
-    device: Device
-    devices: list[Device]
+    device: Place
+    devices: list[Place]
     whole: Strength
     """All problems together."""
     scenarios: list[Strength]
@@ -109,11 +121,6 @@ class Profile:
     leads: int
     verified: int
     trend: Trend | None
-
-    @property
-    def is_long(self) -> bool:
-        """Whether asking for it takes longer than a page may."""
-        return self.judged >= _LONG
 
     @property
     def correct_share(self) -> float | None:
@@ -134,18 +141,53 @@ class NoSuchDeviceError(LookupError):
     """The address names a device on which the owner has no result."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class AgentPage:
+    """An agent or a person; `agents` are those of a person."""
+
+    agent: Agent
+    agents: Sequence[Agent]
+    profile: Profile | None
+    work: Work
+    evaluations: QuerySet[Evaluation]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRow:
+    """A language model with its endpoint and its calls."""
+
+    model: LanguageModel
+    host: str
+    key_is_set: bool | None
+    usage: Usage
+
+
+@dataclass(frozen=True, kw_only=True)
+class LastTest:
+    """The newest test of a language model, and how long it has taken."""
+
+    call: LanguageModelCall
+    is_over: bool
+    took_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelPage:
+    """A language model: how it is called, what it did, a test of it, and what it wrote last."""
+
+    model: LanguageModel
+    keyed: ModelRow
+    profile: Profile | None
+    work: Work
+    test: LastTest | None
+    evaluations: QuerySet[Evaluation]
+
+
 def profile(owner: Owner, wanted: str = "") -> Profile | None:
     """Its results on the wanted device, or on the one with most of them; None without any.
 
     Raises `NoSuchDeviceError` for a device on which it was not judged.
     """
-    name = f"profile:{owner.column}:{owner.row.pk}:{wanted}"
-    return kept(
-        name, lambda: _found(owner, wanted), worth=lambda found: bool(found and found.is_long)
-    )
-
-
-def _found(owner: Owner, wanted: str) -> Profile | None:
     devices = devices_of(owner)
     named = [device for device in devices if wanted in ("", device.slug)]
     if not named:
@@ -158,15 +200,14 @@ def _found(owner: Owner, wanted: str) -> Profile | None:
 def work(owner: Owner, viewer: Viewer) -> Work:
     """Its partners and runs."""
     runs = runs_of(owner, viewer)
-    name = f"partners:{owner.column}:{owner.row.pk}"
-    partners = kept(name, lambda: partners_of(owner), worth=lambda found: len(found) >= _MANY)
+    partners = partners_of(owner, solved_with(owner))
     return Work(partners=partners, runs=run_rows(runs[:_RUNS]), spend=spend_of(runs))
 
 
 def mean_speedup(cells: Iterable[Cell]) -> Estimate | None:
     """Geometric mean over the solved ones that have a baseline."""
     entries = (cell.entry for cell in cells if cell.entry is not None)
-    return geometric_mean([entry.speedup for entry in entries if entry.speedup is not None])
+    return geometric_mean([entry.rated for entry in entries if entry.rated is not None])
 
 
 def _profile(owner: Owner, device: Device, devices: list[Device]) -> Profile:
@@ -180,8 +221,8 @@ def _profile(owner: Owner, device: Device, devices: list[Device]) -> Profile:
     speedups = [each.speedup for each in (*scenarios, *dtypes)]
     bounds = [bound for each in speedups if each for bound in (each.low, each.high)]
     return Profile(
-        device=device,
-        devices=devices,
+        device=Place(device.slug, device.name),
+        devices=[Place(each.slug, each.name) for each in devices],
         whole=whole,
         scenarios=scenarios,
         dtypes=dtypes,

@@ -6,7 +6,7 @@ All but the runs is public: it counts what stands on boards, and the tries behin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 
@@ -16,16 +16,17 @@ from django.db.models.functions import TruncDate
 from gpu_runner.data.verdict import Verdict
 from leaderboard_app.boards.best import best_of
 from leaderboard_app.boards.ranking import Entry, Problem
-from leaderboard_app.boards.records import fastest_evaluations
-from runs_app.integrity.eligibility import (
+from leaderboard_app.boards.records import best_evaluations
+from runs_app.core.integrity.eligibility import (
     eligible_evaluations,
     held_evaluations,
     judged_evaluations,
     without_replaced,
 )
+from runs_app.core.work.access import visible_submissions
+from runs_app.core.work.result_state import SURE
 from runs_app.models import Agent, Device, Evaluation, LanguageModel, Run
-from runs_app.optimisation.selectors.runs import visible_runs
-from runs_app.work.access import visible_submissions
+from runs_app.optimiser.selectors.runs import visible_runs
 from tasks_app.people import Viewer
 
 
@@ -114,32 +115,35 @@ def held_of(owner: Owner, device: Device) -> dict[Problem, int]:
 
 
 def days_of(owner: Owner, device: Device) -> list[tuple[date, Problem, float]]:
-    """The best speedup of each day and problem among results that stand today, by day."""
-    rows = _on(device, owner.among(eligible_evaluations())).filter(speedup_best__isnull=False)
+    """The best score of each day and problem among sure results that stand today, by day."""
+    standing = _on(device, owner.among(eligible_evaluations()))
+    rows = standing.filter(SURE, score__isnull=False)
     keys = ("day", "task_version__task__slug", "direction")
-    best = (
-        rows.annotate(day=TruncDate("finished_at")).values(*keys).annotate(best=Max("speedup_best"))
-    )
+    best = rows.annotate(day=TruncDate("finished_at")).values(*keys).annotate(best=Max("score"))
     found = best.order_by("day").values_list(*keys, "best")
     return [(day, Problem(task, direction), value) for day, task, direction, value in found]
 
 
 def boards_led(owner: Owner, device: Device) -> int:
-    """Boards of one task on the device that it leads; those of marked tasks are left out."""
-    rows = fastest_evaluations().filter(
-        speedup_best__isnull=False, task_version__task__contaminated=""
+    """Boards of one task on the device that it surely leads, without those of marked tasks."""
+    rows = best_evaluations().filter(
+        SURE, speedup_best__isnull=False, task_version__task__contaminated=""
     )
     return _on(device, owner.among(rows)).count()
 
 
-def partners_of(owner: Owner) -> list[Partner]:
-    """Language models of an agent, or agents of a language model, by what they solved."""
+def solved_with(owner: Owner) -> dict[int, int]:
+    """By language model of an agent, or agent of a language model: what they solved together."""
     rows = owner.among(eligible_evaluations()).exclude(**{owner.partner: None})
     solved = rows.values_list(owner.partner).annotate(count=Count("task_version", distinct=True))
-    counts = dict(solved.values_list(owner.partner, "count"))
+    return dict(solved.values_list(owner.partner, "count"))
+
+
+def partners_of(owner: Owner, solved: Mapping[int, int]) -> list[Partner]:
+    """Those of `solved_with`, who solved most first."""
     kind = LanguageModel if isinstance(owner.row, Agent) else Agent
-    found: Iterable[Agent | LanguageModel] = kind.objects.filter(pk__in=counts)
-    partners = [Partner(row, counts[row.pk]) for row in found]
+    found: Iterable[Agent | LanguageModel] = kind.objects.filter(pk__in=solved)
+    partners = [Partner(row, solved[row.pk]) for row in found]
     return sorted(partners, key=lambda partner: (-partner.solved, partner.row.name))
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from runs_app.queue.devices import devices
-from tasks_app.pages.task_page import KernelView, WorkloadRow
+from django.db.models import QuerySet
+
+from gpu_runner.data.task import Task as TaskData
+from gpu_runner.data.task import Work
+from runs_app.core.queue.devices import devices
+from tasks_app.models import Draft, Override, Soundness, Task, TaskVersion
+from tasks_app.pages.building_page import Building
+from tasks_app.pages.task_filter import TaskRow
+from tasks_app.pages.task_page import Entrance, KernelView, WorkloadRow
+from tasks_app.pages.version_page import Comparison, VersionRow
 
 _NAMES = {"cpu": "CPUs", "cuda": "CUDA GPUs"}
 _KINDS = {"cpp": "cpu", "cuda": "cuda"}
@@ -19,6 +27,88 @@ class WorkloadGroup:
     name: str
     is_here: bool
     rows: Sequence[WorkloadRow]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """A filter of the list: what it may be, and what it is."""
+
+    name: str
+    label: str
+    options: Sequence[str]
+    value: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskListPage:
+    """The tasks that fit the filters; `fragment` if the table alone is shown."""
+
+    fragment: bool
+    rows: Sequence[TaskRow]
+    total: int
+    filters: Mapping[str, str]
+    filtered: bool
+    choices: Sequence[Choice]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskPage:
+    """A version of a task; what has directions stands in pairs with them."""
+
+    task: Task
+    version: TaskVersion
+    data: TaskData
+    works: Sequence[tuple[str, Work | None]]
+    tables: Sequence[tuple[str, list[WorkloadGroup]]]
+    hidden: int
+    tolerance: str
+    entrances: Sequence[Entrance]
+    modules: Sequence[tuple[str, str]]
+    buildings: Sequence[Building]
+    kernels: Sequence[KernelView]
+    references: Sequence[tuple[str, str]]
+    soundness: Soundness | None
+    override: Override | None
+    refusal: str
+    first_draft: Draft | None
+    versions: QuerySet[TaskVersion]
+    is_c: bool
+    host: str
+    command: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionsPage:
+    """All versions of a task that one may see; `title` is that of the one with a page."""
+
+    task: Task
+    title: str
+    rows: Sequence[VersionRow]
+    versions: Sequence[TaskVersion]
+    has_page: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionPage:
+    """A version against an `older` one; `asked` is the one that the address names.
+
+    `problem` is what is wrong with that, `trouble` why the two can't be compared.
+    """
+
+    task: Task
+    version: TaskVersion
+    older: TaskVersion | None
+    others: Sequence[TaskVersion]
+    is_current: bool
+    has_page: bool
+    is_public: bool
+    in_review: set[int]
+    is_in_review: bool
+    asked: str
+    problem: str
+    comparison: Comparison | None
+    trouble: str
+    sees_all: bool
 
 
 def kinds_here() -> set[str]:

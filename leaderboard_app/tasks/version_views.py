@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 from pathlib import PurePosixPath
-from typing import Any
 
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from gpu_runner.data.codec import DataError
+from leaderboard_app.tasks import page
 from tasks_app import selectors
 from tasks_app.models import Task, TaskVersion
 from tasks_app.pages import version_page
@@ -28,14 +28,14 @@ def task_versions(request: HttpRequest, slug: str) -> HttpResponse:
     if task is None or not rows:
         raise Http404(f"There is no task {slug!r}.")
     shown = selectors.shown_version(slug, request.user)
-    context = {
-        "task": task,
-        "title": (shown or rows[0].version).document["title"],
-        "rows": rows,
-        "versions": [row.version for row in rows],
-        "has_page": shown is not None,
-    }
-    return render(request, "leaderboard_app/tasks/task_versions.html", context)
+    shown_page = page.VersionsPage(
+        task=task,
+        title=(shown or rows[0].version).document["title"],
+        rows=rows,
+        versions=[row.version for row in rows],
+        has_page=shown is not None,
+    )
+    return render(request, "leaderboard_app/tasks/task_versions.html", vars(shown_page))
 
 
 @require_safe
@@ -48,24 +48,24 @@ def task_version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     older, problem = _against(version, seen, asked)
     comparison, trouble = _compared(request, older, version)
     in_review = selectors.versions_in_review(version.task)
-    context = {
-        "task": version.task,
-        "version": version,
-        "older": older,
-        "others": [other for other in seen if other.pk != version.pk],
-        "is_current": _is_current(version.task, version),
-        "has_page": selectors.shown_version(slug, request.user) is not None,
-        "is_public": selectors.seen_versions(version.task, None).filter(pk=version.pk).exists(),
-        "in_review": in_review,
-        "is_in_review": version.pk in in_review,
-        "asked": asked[:100],
-        "problem": problem,
-        "comparison": comparison,
-        "trouble": trouble,
-        "sees_all": not version.hidden_names or request.user.is_staff,
-    }
+    shown = page.VersionPage(
+        task=version.task,
+        version=version,
+        older=older,
+        others=[other for other in seen if other.pk != version.pk],
+        is_current=_is_current(version.task, version),
+        has_page=selectors.shown_version(slug, request.user) is not None,
+        is_public=selectors.seen_versions(version.task, None).filter(pk=version.pk).exists(),
+        in_review=in_review,
+        is_in_review=version.pk in in_review,
+        asked=asked[:100],
+        problem=problem,
+        comparison=comparison,
+        trouble=trouble,
+        sees_all=not version.hidden_names or request.user.is_staff,
+    )
     status = 422 if problem else 200
-    return render(request, "leaderboard_app/tasks/task_version.html", context, status=status)
+    return render(request, "leaderboard_app/tasks/task_version.html", vars(shown), status=status)
 
 
 @require_safe
@@ -114,7 +114,7 @@ def _against(
 
 def _compared(
     request: HttpRequest, older: TaskVersion | None, newer: TaskVersion
-) -> tuple[Any, str]:
+) -> tuple[version_page.Comparison | None, str]:
     try:
         return version_page.compare(older, newer, request.user, Budget()), ""
     except DataError as error:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -35,26 +33,24 @@ def task_list(request: HttpRequest) -> HttpResponse:
     filters = read_filters(request.GET)
     choices = [_choice(name, rows, filters[name]) for name in FILTERS]
     fragment = request.headers.get("HX-Request") == "true"
-    context = {
-        "fragment": fragment,
-        "rows": chosen(rows, filters),
-        "total": len(rows),
-        "in_review": selectors.tasks_in_review(request.user),
-        "filters": filters,
-        "filtered": any(filters.values()),
-        "choices": [choice for choice in choices if choice["options"] or choice["value"]],
-    }
+    shown = page.TaskListPage(
+        fragment=fragment,
+        rows=chosen(rows, filters),
+        total=len(rows),
+        filters=filters,
+        filtered=any(filters.values()),
+        choices=[choice for choice in choices if choice.options or choice.value],
+    )
     name = "parts/task_table.html" if fragment else "task_list.html"
-    return render(request, f"leaderboard_app/tasks/{name}", context)
+    return render(request, f"leaderboard_app/tasks/{name}", vars(shown))
 
 
 @require_safe
 def task_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """One task: what it asks for, on which workloads, and who solved it."""
     task, version = _found(request, slug)
-    return render(
-        request, "leaderboard_app/tasks/task_detail.html", _detail(request, task, version)
-    )
+    shown = _detail(request, task, version)
+    return render(request, "leaderboard_app/tasks/task_detail.html", vars(shown))
 
 
 @require_safe
@@ -66,8 +62,8 @@ def task_soundness(request: HttpRequest, slug: str) -> HttpResponse:
     """
     task, version = _found(request, slug)
     kind = request.GET.get("device", "")
-    context = soundness_page.page_context(task, version, request.user, kind)
-    return render(request, "leaderboard_app/tasks/task_soundness.html", context)
+    shown = soundness_page.soundness_page(task, version, request.user, kind)
+    return render(request, "leaderboard_app/tasks/task_soundness.html", vars(shown))
 
 
 def _found(request: HttpRequest, slug: str) -> tuple[Task, TaskVersion]:
@@ -77,35 +73,35 @@ def _found(request: HttpRequest, slug: str) -> tuple[Task, TaskVersion]:
     return version.task, version
 
 
-def _detail(request: HttpRequest, task: Task, version: TaskVersion) -> dict[str, Any]:
+def _detail(request: HttpRequest, task: Task, version: TaskVersion) -> page.TaskPage:
     data = version.data
     files: dict[str, str] = selectors.task_document(version, request.user)["files"]
     here = page.kinds_here()
-    return {
-        "task": task,
-        "version": version,
-        "data": data,
-        "works": [(d.value, data.work.get(d)) for d in data.directions],
-        "tables": [
+    return page.TaskPage(
+        task=task,
+        version=version,
+        data=data,
+        works=[(d.value, data.work.get(d)) for d in data.directions],
+        tables=[
             (d.value, page.workload_groups(task_page.workload_rows(data, d), here))
             for d in data.directions
         ],
-        "hidden": task_page.hidden_count(data),
-        "tolerance": task_page.tolerance_text(data),
-        "entrances": task_page.entrances(data),
-        "modules": [(d.value, task_page.python_starter(data, d)) for d in data.directions],
-        "buildings": building_page.buildings(data),
-        "kernels": page.kernels_first_here(task_page.kernel_views(data, files), here),
-        "references": task_page.reference_files(files),
-        "soundness": version.report,
-        "override": version.override,
-        "refusal": version.briefly_unproven if task.state == Task.State.REVIEW else "",
-        "first_draft": selectors.first_draft_of(task),
-        "versions": selectors.seen_versions(task, request.user),
-        "is_c": data.abi is Abi.C,
-        "host": request.build_absolute_uri("/").rstrip("/"),
-        "command": _command(task.slug, data.directions[0]),
-    }
+        hidden=task_page.hidden_count(data),
+        tolerance=task_page.tolerance_text(data),
+        entrances=task_page.entrances(data),
+        modules=[(d.value, task_page.python_starter(data, d)) for d in data.directions],
+        buildings=building_page.buildings(data),
+        kernels=page.kernels_first_here(task_page.kernel_views(data, files), here),
+        references=task_page.reference_files(files),
+        soundness=version.report,
+        override=version.override,
+        refusal=version.briefly_unproven if task.state == Task.State.REVIEW else "",
+        first_draft=selectors.first_draft_of(task),
+        versions=selectors.seen_versions(task, request.user),
+        is_c=data.abi is Abi.C,
+        host=request.build_absolute_uri("/").rstrip("/"),
+        command=_command(task.slug, data.directions[0]),
+    )
 
 
 def _command(slug: str, direction: Direction) -> str:
@@ -114,7 +110,7 @@ def _command(slug: str, direction: Direction) -> str:
     return f"{command} --task {command_argument(slug)} --kernel kernel.cpp --device cpu{extra}"
 
 
-def _choice(name: str, rows: list[TaskRow], value: str) -> dict[str, Any]:
+def _choice(name: str, rows: list[TaskRow], value: str) -> page.Choice:
     known = options(name, rows)
     label = {"abi": "ABI"}.get(name, name.capitalize())
-    return {"name": name, "label": label, "options": known, "value": value}
+    return page.Choice(name=name, label=label, options=known, value=value)

@@ -4,36 +4,25 @@ from __future__ import annotations
 
 from runs_app.models.agent import Agent, LanguageModel
 from runs_app.models.audit import BoardAudit
-from runs_app.models.baselines import BaselineMeasurement
-from runs_app.models.call import LanguageModelCall
 from runs_app.models.candidate import Candidate
-from runs_app.models.challenge import Challenge, Entry
-from runs_app.models.check import TaskCheck
+from runs_app.models.check import BaselineMeasurement, TaskCheck
 from runs_app.models.evaluation import Evaluation, EvaluationEvent, Result
-from runs_app.models.imported import ResultImport
-from runs_app.models.judgement import TaskJudgement
-from runs_app.models.notices import (
-    DEFAULT_WAYS,
-    Delivery,
-    Notice,
-    NoticeKind,
-    NoticeSettings,
-    Watch,
-    Way,
-    Webhook,
-)
-from runs_app.models.operations import Announcement, PersonalQuota, RunnerReading
+from runs_app.models.limits import Announcement, PersonalQuota
 from runs_app.models.quarantine import QuarantineCase, QuarantineDecision
-from runs_app.models.reevaluation import Reevaluation
-from runs_app.models.run import Run, RunEvent
-from runs_app.models.runner import Device, Runner
+from runs_app.models.run import LanguageModelCall, Run, RunEvent
+from runs_app.models.runner import Device, Runner, RunnerFlag, RunnerToken
 from runs_app.models.runner_job import UNDER_WAY, RunnerJob, Status
 from runs_app.models.submission import Submission
 from runs_app.models.trust import Audited, Quarantine
 from runs_app.models.tuning import Tuning, VerifierPrompt
 
+JOBS: dict[str, type[RunnerJob]] = {
+    model.KIND: model for model in (Evaluation, TaskCheck, BaselineMeasurement)
+}
+"""The kinds of job that runners do, by their names on the wire."""
+
 __all__ = [
-    "DEFAULT_WAYS",
+    "JOBS",
     "UNDER_WAY",
     "Agent",
     "Announcement",
@@ -41,36 +30,25 @@ __all__ = [
     "BaselineMeasurement",
     "BoardAudit",
     "Candidate",
-    "Challenge",
-    "Delivery",
     "Device",
-    "Entry",
     "Evaluation",
     "EvaluationEvent",
     "LanguageModel",
     "LanguageModelCall",
-    "Notice",
-    "NoticeKind",
-    "NoticeSettings",
     "PersonalQuota",
     "Quarantine",
     "QuarantineCase",
     "QuarantineDecision",
-    "Reevaluation",
     "Result",
-    "ResultImport",
     "Run",
     "RunEvent",
     "Runner",
+    "RunnerFlag",
     "RunnerJob",
-    "RunnerReading",
+    "RunnerToken",
     "Status",
     "Submission",
     "TaskCheck",
-    "TaskJudgement",
     "Tuning",
     "VerifierPrompt",
-    "Watch",
-    "Way",
-    "Webhook",
 ]

@@ -38,6 +38,7 @@ class Agent(models.Model):
         related_name="agents",
         help_text="Who alone may write kernels under an agent's name: whoever used it first.",
     )
+    listed = models.BooleanField(default=False, help_text="Whether everybody may know of it.")
     description = models.TextField(blank=True)
     created_at = models.DateTimeField()
 
@@ -71,6 +72,7 @@ class LanguageModel(models.Model):
     """A language model by the name under which its maker sells it."""
 
     name = models.CharField(max_length=150, unique=True)
+    listed = models.BooleanField(default=False, help_text="Whether everybody may know of it.")
     created_at = models.DateTimeField()
 
     # How to call it; without a base URL it can only be named as an author.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from runs_app.models.call import LanguageModelCall
-from runs_app.models.run import Run
+from runs_app.models.run import LanguageModelCall, Run
 from runs_app.models.submission import Submission
 
 
@@ -14,11 +13,11 @@ class Candidate(models.Model):
 
     `submission` is the private-to-the-run submission whose evaluations measure it; `entry` the
     submission by which it was entered for the leaderboard. `feedback` is an encoded
-    `runs_app.evolve.feedback.Feedback`.
+    `runs_app.optimiser.evolve.feedback.Feedback`.
     """
 
     class State(models.TextChoices):
-        """How far it has come; the words of `runs_app.evolve.history.CandidateState`."""
+        """How far it has come; the words of `runs_app.optimiser.evolve.history.CandidateState`."""
 
         DRAFTED = "drafted", "Drafted"
         DROPPED = "dropped", "Dropped"

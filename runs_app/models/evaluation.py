@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from django.db import models
-from django.db.models import Q
+from collections.abc import Mapping
 
-from gpu_runner.data.event import JobKind
+from django.db import models
+from django.db.models import Case, Exists, OuterRef, Q, Value, When
+from django.db.models.expressions import Expression
+
+from gpu_runner.data import codec
+from gpu_runner.data.archive import Loaded
+from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.queue import Urgency
-from gpu_runner.data.verdict import Direction, Mode, Verdict
+from gpu_runner.data.scores import is_tuned, score
+from gpu_runner.data.verdict import Direction, Mode, Stage, Verdict
 from runs_app.models.quarantine import QuarantineCase
-from runs_app.models.reevaluation import Reevaluation
+from runs_app.models.runner import Runner
 from runs_app.models.runner_job import RunnerJob, over_has_an_end
 from runs_app.models.submission import Submission
 from runs_app.models.trust import Audited, Quarantine
 from tasks_app.models import TaskVersion
+
+_MOST_STORED = 1000  # events of an evaluation; later ones only say that it is alive
 
 
 class Evaluation(RunnerJob):
@@ -23,7 +31,13 @@ class Evaluation(RunnerJob):
     new row. The spreads are half the 95 % confidence interval over the value: 0.01 means +- 1 %.
     """
 
-    KIND = JobKind.EVALUATION
+    KIND = EvaluationRequest.KIND
+    FINISH = "runs_app.core.runners.results.finish"
+    ENDED = "runs_app.core.runners.results.ended"
+    PREFERS_TRUST = Q(mode=Mode.AUDIT.value)
+    MOVING = (*RunnerJob.MOVING, "events_stored")
+    LOCKED_WITH = ("runner__token", "task_version", "submission")
+    LOCKED_WITHOUT = ("task_version__document", "submission__source")
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="evaluations")
     task_version = models.ForeignKey(
@@ -36,9 +50,6 @@ class Evaluation(RunnerJob):
         max_length=20, choices=[(v.value, v.value) for v in Verdict], blank=True, default=""
     )
     background = models.BooleanField(default=False)  # the site's own work: people's goes first
-    reevaluation = models.ForeignKey(
-        Reevaluation, on_delete=models.PROTECT, null=True, blank=True, related_name="evaluations"
-    )
 
     latency_ns = models.FloatField(null=True, blank=True)
     speedup_best = models.FloatField(null=True, blank=True)
@@ -48,9 +59,14 @@ class Evaluation(RunnerJob):
     speedup_spread = models.FloatField(null=True, blank=True)  # of the best; see the class
     eager_spread = models.FloatField(null=True, blank=True)
     compiled_spread = models.FloatField(null=True, blank=True)
-    hidden_speedup = models.FloatField(null=True, blank=True)  # against eager, the only one there
+    unlisted_speedup = models.FloatField(null=True, blank=True)  # of the best, as `speedup_best`
+    score = models.FloatField(null=True, blank=True)  # the mean of both
+    score_spread = models.FloatField(null=True, blank=True)
+    draws = models.PositiveSmallIntegerField(default=1)  # evaluations of the source in the score
+    merit = models.FloatField(null=True, blank=True)  # what boards order by: see `outcome.apply`
     floor_fraction = models.FloatField(null=True, blank=True)
-    score = models.FloatField(null=True, blank=True)
+    p_score = models.FloatField(null=True, blank=True)
+    awaits_baselines = models.BooleanField(default=False)
 
     # Repeats the case's state; whoever changes one changes the other.
     quarantine = models.CharField(
@@ -68,6 +84,9 @@ class Evaluation(RunnerJob):
 
     # Of a ranked evaluation: a later one of its submission and device has replaced it.
     replaced = models.BooleanField(default=False)
+
+    # Measured on a host that the site's admins don't control.
+    guest = models.BooleanField(default=False)
 
     # Of a run's candidate: above that time of a workload, in ns, it is stopped.
     must_beat_ns = models.JSONField(default=dict, blank=True)
@@ -123,7 +142,7 @@ class Evaluation(RunnerJob):
                 fields=("submission", "device", "mode", "created_at"), name="evaluation_latest"
             ),
             models.Index(
-                fields=("task_version", "device", "direction", "verdict", "latency_ns"),
+                fields=("task_version", "device", "direction", "verdict", "-merit"),
                 name="evaluation_record",
                 condition=Q(mode="ranked", replaced=False),
             ),
@@ -138,7 +157,7 @@ class Evaluation(RunnerJob):
                 condition=Q(finished_at__isnull=True),
             ),
             models.Index(
-                fields=("device", "task_version", "direction", "latency_ns"),
+                fields=("device", "task_version", "direction", "-merit"),
                 name="evaluation_verified",
                 condition=Q(mode="ranked", verdict="CORRECT", replaced=False, audited="passed"),
             ),
@@ -149,15 +168,132 @@ class Evaluation(RunnerJob):
         return str(self.pk)[:8]
 
     @property
-    def urgency(self) -> Urgency:
+    def own_score(self) -> float | None:
+        """The score that this evaluation alone would give; `score` is its source's."""
+        return score(self.speedup_best, self.unlisted_speedup)
+
+    @property
+    def rated(self) -> float | None:
+        """Its score; for want of one its speedup on listed sizes."""
+        return self.score or self.speedup_best
+
+    @property
+    def rated_spread(self) -> float | None:
+        """The spread of `rated`."""
+        return self.score_spread if self.score else self.speedup_spread
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether it is so much better on the sizes that it could see than on unlisted ones."""
+        return is_tuned(self.speedup_best, self.unlisted_speedup)
+
+    @property
+    def urgency(self) -> Urgency:  # type: ignore[override]
         """Which of its device's queues it waits in."""
         if self.background:
-            is_ours = self.submission.origin == Submission.Origin.SHIPPED  # other boards come first
-            is_urgent = self.mode == Mode.AUDIT and not is_ours
-            return Urgency.AUDITS if is_urgent else Urgency.BACKGROUND
+            if self.mode == Mode.AUDIT:
+                return Urgency.AUDITS
+            return Urgency.RUNS if self.ends_an_entry else Urgency.BACKGROUND
         if self.submission.origin == Submission.Origin.RUN:
             return Urgency.RUNS
         return Urgency.BUILDS if self.mode == Mode.COMPILE else Urgency.PEOPLE
+
+    @property
+    def ends_an_entry(self) -> bool:
+        """Whether it ranks a kernel that was submitted on a budget, and that nobody else sees yet.
+
+        Whoever has ended an entry to a challenge waits for it.
+        """
+        own = self.submission.budgeted and self.submission.private
+        return own and self.background and self.mode == Mode.RANKED
+
+    @classmethod
+    def queue_place(cls) -> Expression:
+        """The place of `urgency`."""
+        ends_an_entry = Q(submission__budgeted=True, submission__private=True)
+        return Case(
+            When(background=True, mode=Mode.AUDIT.value, then=Value(Urgency.AUDITS.place)),
+            When(
+                ends_an_entry,
+                background=True,
+                mode=Mode.RANKED.value,
+                then=Value(Urgency.RUNS.place),
+            ),
+            When(background=True, then=Value(Urgency.BACKGROUND.place)),
+            When(submission__origin=Submission.Origin.RUN, then=Value(Urgency.RUNS.place)),
+            When(mode=Mode.COMPILE.value, then=Value(Urgency.BUILDS.place)),
+            default=Value(Urgency.PEOPLE.place),
+        )
+
+    @property
+    def is_full(self) -> bool:  # type: ignore[override]
+        """Whether no more of its progress is stored."""
+        return self.events_stored >= _MOST_STORED
+
+    @property
+    def changes_others(self) -> bool:  # type: ignore[override]
+        """It replaces others, or audits one."""
+        return self.mode in (Mode.RANKED, Mode.AUDIT)
+
+    @classmethod
+    def checks(cls, **measured_by: int) -> Q:
+        """Audits of it."""
+        measured = cls._default_manager.filter(
+            submission=OuterRef("submission"),
+            device=OuterRef("device"),
+            mode=Mode.RANKED.value,
+            verdict=Verdict.CORRECT.value,
+            **measured_by,
+        )
+        return Q(mode=Mode.AUDIT.value) & Q(Exists(measured))
+
+    def request(self) -> EvaluationRequest:
+        """The task and the solution; of an audit also what was loaded before."""
+        return EvaluationRequest(
+            evaluation_id=str(self.pk),
+            task=self.task_version.data,
+            solution=self.submission.solution,
+            mode=Mode(self.mode),
+            device=self.device_id,
+            attempt=self.attempt,
+            urgency=self.urgency,
+            must_beat_ns=self.must_beat_ns,
+            loaded=self._to_compare(),
+        )
+
+    def _to_compare(self) -> tuple[Loaded, ...]:
+        """What the result that an audit is about says that it ran; empty where it says nothing."""
+        if self.mode != Mode.AUDIT:
+            return ()
+        ranked = Result.objects.filter(
+            evaluation__submission=self.submission_id,
+            evaluation__device=self.device_id,
+            evaluation__mode=Mode.RANKED.value,
+            evaluation__verdict=Verdict.CORRECT.value,
+        ).order_by("-evaluation__created_at", "-pk")
+        document = ranked.values_list("document", flat=True).first() or {}
+        return codec.decode_stored(tuple[Loaded, ...], document.get("loaded", ()), "loaded")
+
+    def give_to(self, runner: Runner, ticket: str) -> None:
+        """Note who holds it, and whether that is a guest."""
+        super().give_to(runner, ticket)
+        self.guest = not runner.token.trusted
+
+    def take_stage(self, payload: Mapping[str, object]) -> None:
+        """Note the stage; raises `ValueError` for one that there is not."""
+        self.stage = Stage(str(payload.get("stage"))).value
+
+    def fail(self) -> dict[str, object]:
+        """The verdict is then ours, not the author's."""
+        self.verdict = Verdict.SYSTEM_ERROR.value
+        return {"verdict": self.verdict}
+
+    def next_event(self, **columns: object) -> EvaluationEvent:
+        """The next one of its events."""
+        self.events_stored += 1
+        return EvaluationEvent(
+            evaluation=self, attempt=self.attempt, position=self.events_stored, **columns
+        )
 
     @property
     def is_correct(self) -> bool:
@@ -168,7 +304,7 @@ class Evaluation(RunnerJob):
 class Result(models.Model):
     """The whole result of an evaluation: an encoded `gpu_runner.data.evaluation.EvaluationResult`.
 
-    Show it only through `work.access.result_document`, which keeps hidden workloads hidden.
+    Show it only through `work.access.shown_result`, which keeps hidden workloads hidden.
     """
 
     evaluation = models.OneToOneField(
@@ -179,6 +315,11 @@ class Result(models.Model):
     def __str__(self) -> str:
         """Short id of the evaluation."""
         return str(self.evaluation_id)[:8]
+
+    @property
+    def data(self) -> EvaluationResult:
+        """The result, with all that only admins may see."""
+        return codec.decode_stored(EvaluationResult, self.document, "result")
 
 
 class EvaluationEvent(models.Model):
@@ -194,7 +335,6 @@ class EvaluationEvent(models.Model):
     seq = models.PositiveIntegerField(null=True, blank=True)
     kind = models.CharField(max_length=20)
     payload = models.JSONField(default=dict)
-    ignored = models.BooleanField(default=False)  # of an attempt that was given up, or after an end
     created_at = models.DateTimeField()
 
     class Meta:

@@ -1,4 +1,4 @@
-"""Optimisation runs, and the log from which they can be replayed."""
+"""Optimisation runs, the log from which they can be replayed, and calls of language models."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from django.db.models import Q
 from django.urls import reverse
 
 from gpu_runner.data.verdict import Direction
-from runs_app.models.agent import Agent
+from runs_app.models.agent import Agent, LanguageModel
 from runs_app.models.runner import Device
+from runs_app.models.tuning import Tuning
 from tasks_app.models import TaskVersion
 
 
 class Run(models.Model):
     """One optimisation campaign on a task version and device, with a budget.
 
-    `config` is an encoded `runs_app.evolve.config.RunConfig`, `problem` an encoded `Problem`: what
-    was true at the start, prices included, so that the run can be replayed. The spent columns
-    repeat what the log says, for lists; calls that wait for an answer count at their worst.
+    `config` is an encoded `runs_app.optimiser.evolve.config.RunConfig`, `problem` an encoded
+    `Problem`: what was true at the start, prices included, so that the run can be replayed. The
+    spent columns repeat what the log says, for lists; calls that wait for an answer count at their
+    worst.
     """
 
     class Status(models.TextChoices):
@@ -108,7 +110,7 @@ class Run(models.Model):
 
 
 class RunEvent(models.Model):
-    """One event of a run: a event of `runs_app.evolve.events`, or what a person did.
+    """One event of a run: a event of `runs_app.optimiser.evolve.events`, or what a person did.
 
     `seq` counts from 1 in each run. `payload` of a event is its encoded form, with `id`s of rows
     beside it under the key "row" where the page needs them; events alone replay the run.
@@ -129,3 +131,92 @@ class RunEvent(models.Model):
     def __str__(self) -> str:
         """Number and kind."""
         return f"{self.seq} {self.kind}"
+
+
+class LanguageModelCall(models.Model):
+    """One call: prompt, answer, tokens, cost. Of a run, of a prompt's tuning, or a person's test.
+
+    WAITING: stored, not sent. SENT: a process has taken it; from now on it may be paid, and nobody
+    sends it again. ANSWERED, FAILED: over. INTERRUPTED: its process died while it waited.
+    """
+
+    class Status(models.TextChoices):
+        """How far it has come."""
+
+        WAITING = "WAITING", "Waiting"
+        SENT = "SENT", "Sent"
+        ANSWERED = "ANSWERED", "Answered"
+        FAILED = "FAILED", "Failed"
+        INTERRUPTED = "INTERRUPTED", "Interrupted"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    run = models.ForeignKey(
+        Run, on_delete=models.CASCADE, null=True, blank=True, related_name="calls"
+    )
+    tuning = models.ForeignKey(
+        Tuning, on_delete=models.CASCADE, null=True, blank=True, related_name="calls"
+    )
+    number = models.PositiveIntegerField(null=True, blank=True)  # the run's ask
+    role = models.CharField(max_length=20)
+    verifier = models.CharField(max_length=20, blank=True)
+    about = models.PositiveIntegerField(null=True, blank=True)  # number of a candidate
+    parents = models.JSONField(default=list)
+    edit = models.CharField(max_length=20, blank=True)
+    generation = models.PositiveIntegerField(default=0)
+    slot = models.PositiveIntegerField(default=0)
+    island = models.PositiveIntegerField(default=0)
+    language_model = models.ForeignKey(
+        LanguageModel, on_delete=models.PROTECT, related_name="calls"
+    )
+    prompt = models.CharField(max_length=100, blank=True)
+    prompt_version = models.PositiveIntegerField(default=1)
+    messages = models.JSONField()  # [{"role": ..., "content": ...}]
+    temperature = models.FloatField()
+    max_tokens = models.PositiveIntegerField()
+    seed = models.BigIntegerField(null=True, blank=True)
+    worst_usd = models.FloatField(default=0.0)
+    worst_tokens = models.PositiveIntegerField(default=0)
+
+    status = models.CharField(max_length=12, choices=Status.choices, default=Status.WAITING)
+    response = models.TextField(blank=True)
+    partial = models.BooleanField(default=False)  # the answer was cut off
+    finish_reason = models.CharField(max_length=30, blank=True)
+    served_by = models.CharField(
+        max_length=150, blank=True
+    )  # the model's name, as the endpoint said
+    error = models.TextField(blank=True)
+    error_kind = models.CharField(max_length=20, blank=True)
+    problem = models.TextField(blank=True)  # why the answer could not be used
+    tokens_in = models.PositiveIntegerField(default=0)
+    tokens_out = models.PositiveIntegerField(default=0)
+    cost_usd = models.FloatField(default=0.0)
+    estimated = models.BooleanField(default=False)  # the endpoint told no token counts
+    attempts = models.PositiveIntegerField(default=0)
+    told = models.BooleanField(default=False)  # the run's strategy has learnt of it
+    created_at = models.DateTimeField()
+    sent_at = models.DateTimeField(null=True, blank=True)
+    heard_at = models.DateTimeField(null=True, blank=True)  # its process was alive
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        """An ask of a run is one call."""
+
+        ordering = ("created_at",)
+        constraints = (
+            models.UniqueConstraint(fields=("run", "number"), name="call_number"),
+            models.CheckConstraint(
+                condition=Q(
+                    status__in=("ANSWERED", "FAILED", "INTERRUPTED"), ended_at__isnull=False
+                )
+                | Q(status__in=("WAITING", "SENT"), ended_at__isnull=True),
+                name="call_ended_at_iff_over",
+            ),
+        )
+        indexes = (
+            models.Index(fields=("status", "heard_at"), name="call_status"),
+            models.Index(fields=("ended_at",), condition=Q(told=False), name="call_untold"),
+        )
+
+    def __str__(self) -> str:
+        """Role and number."""
+        return f"{self.role} {self.number or ''}".strip()

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import uuid
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
+from django.db.models.expressions import Expression
 
-from gpu_runner.data.event import JobKind
-from runs_app.models.runner import Device, Runner
+from gpu_runner.data.queue import Urgency
+from runs_app.models.runner import Device, Runner, RunnerToken
+
+LONGEST_TEXT = 10_000
+"""Characters that are stored of a runner's words."""
 
 
 class Status(models.TextChoices):
@@ -39,13 +44,32 @@ def over_has_an_end(name: str) -> models.CheckConstraint:
 
 
 class RunnerJob(models.Model):
-    """One job for a runner of a device; `runs_app.work.lifecycle` alone changes its status.
+    """One job for a runner of a device; `runs_app.core.work.lifecycle` alone changes its status.
+
+    Each kind of job is a subclass, and `JOBS` lists them: no other code asks which kind a job is.
 
     `attempt` counts the retries of an infrastructure that failed. `reason` says why it was tried
-    again, or why it ended as it did; `stage` is what its runner is at, or was at last.
+    again, or why it ended as it did; `stage` is what its runner is at, or was at last. Only the
+    holder of an attempt is believed about it: the runner, or the spool, to which it was handed.
     """
 
-    KIND: ClassVar[JobKind]
+    KIND: ClassVar[str]  # its name on the wire: that of its request
+    urgency: Urgency  # who waits for it; where that differs from job to job, see `queue_place`
+    is_full = False  # whether no more of its progress is stored
+    changes_others = True  # whether its end may change other jobs
+    FINISH: ClassVar[str]
+    """Path of `finish(job, payload, now, seq)`, which ends it as its runner's FINISHED says."""
+    ENDED: ClassVar[str] = ""
+    """Path of `ended(job, now)`, for what follows from any end; empty if nothing does."""
+    NEEDS_TRUST: ClassVar[bool] = False  # whether only a runner of a trusted host may do it
+    PREFERS_TRUST: ClassVar[Q] = Q(pk__isnull=False)  # those for guests only if there is no other
+    MOVING: ClassVar[tuple[str, ...]] = (
+        "status", "started_at", "stage", "runner", "runner_boot_id", "last_seq", "last_event_at",
+    )  # fmt: skip
+    """Columns that change while a runner works."""
+    LOCKED_WITH: ClassVar[tuple[str, ...]] = ("runner__token",)
+    LOCKED_WITHOUT: ClassVar[tuple[str, ...]] = ()
+    """Rows that whoever locks a job reads with it, and what is left out of them."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="%(class)ss")
@@ -58,6 +82,10 @@ class RunnerJob(models.Model):
         Runner, on_delete=models.SET_NULL, null=True, blank=True, related_name="%(class)ss"
     )
     runner_boot_id = models.CharField(max_length=100, blank=True)
+    ticket = models.CharField(max_length=32, blank=True)  # with which the runner asked for it
+    lost_by = models.ForeignKey(
+        RunnerToken, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )  # whose runner had the attempt before, which came to nothing
     created_at = models.DateTimeField()
     queued_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)
@@ -80,3 +108,33 @@ class RunnerJob(models.Model):
     def is_over(self) -> bool:
         """Whether nothing more will happen to this job."""
         return self.status not in UNDER_WAY
+
+    @classmethod
+    def queue_place(cls) -> Expression:
+        """The place of its queue, by which rows are sorted."""
+        return Value(cls.urgency.place)
+
+    @classmethod
+    def checks(cls, **measured_by: int) -> Q:
+        """Those that check what a runner has measured, by columns of what it measured."""
+        return Q(pk__in=())
+
+    def request(self) -> object:
+        """Everything that its runner needs to know."""
+        raise NotImplementedError
+
+    def give_to(self, runner: Runner, ticket: str) -> None:
+        """Note who holds it."""
+        self.runner, self.runner_boot_id, self.ticket = runner, runner.boot_id, ticket
+
+    def take_stage(self, payload: Mapping[str, object]) -> None:
+        """Note what its runner is at; raises `ValueError` for what cannot be."""
+        self.stage = str(payload.get("detail", ""))[:LONGEST_TEXT]
+
+    def fail(self) -> dict[str, object]:
+        """Note that nothing comes of it, through our fault; what its watchers are told of that."""
+        return {}
+
+    def next_event(self, **columns: Any) -> Any:
+        """The row for what happens to it now; None if that is not stored. The caller saves both."""
+        return None

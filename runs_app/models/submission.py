@@ -12,8 +12,6 @@ from django.urls import reverse
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Direction, Language
 from runs_app.models.agent import Agent, LanguageModel
-from runs_app.models.challenge import Entry
-from runs_app.models.imported import ResultImport
 from runs_app.models.run import Run
 from tasks_app.models import TaskVersion
 
@@ -58,21 +56,11 @@ class Submission(models.Model):
     run = models.ForeignKey(
         Run, on_delete=models.CASCADE, null=True, blank=True, related_name="candidate_submissions"
     )
-    # The entry to a challenge for which it was submitted.
-    entry = models.ForeignKey(
-        Entry, on_delete=models.SET_NULL, null=True, blank=True, related_name="submissions"
-    )
+    # It was measured on a budget, so its author cannot have it measured again.
+    budgeted = models.BooleanField(default=False)
     # The submission of another version of the task that the site entered again, as this one.
     carried_from = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="carried_to"
-    )
-    # The file that brought it from another site, with what was measured there.
-    result_import = models.ForeignKey(
-        ResultImport,
-        on_delete=models.CASCADE,
-        null=True,
-        blank=True,
-        related_name="submissions",
     )
     created_at = models.DateTimeField()
 
@@ -96,11 +84,6 @@ class Submission(models.Model):
                 # the earlier submission may have been deleted since
                 condition=Q(carried_from__isnull=True) | Q(origin="carried"),
                 name="submission_carried_from_origin",
-            ),
-            models.CheckConstraint(
-                condition=Q(origin="imported", result_import__isnull=False)
-                | (~Q(origin="imported") & Q(result_import__isnull=True)),
-                name="submission_imported_iff_origin",
             ),
             models.CheckConstraint(
                 condition=~Q(origin="dry_run") | Q(private=True),

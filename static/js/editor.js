@@ -29,6 +29,7 @@ const LOOK = EditorView.theme({
   ".cm-cursor": { borderLeftColor: "var(--ink)" },
   ".cm-gutters": { backgroundColor: "var(--surface)", color: "var(--ink-3)", borderRight: "1px solid var(--line)" },
   ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "color-mix(in srgb, var(--ink) 5%, transparent)" },
+  ".cm-activeLineGutter": { color: "var(--ink-2)" },
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "color-mix(in srgb, var(--accent) 28%, transparent)" },
   ".cm-selectionMatch, .cm-searchMatch": { backgroundColor: "var(--warn-wash)" },
   ".cm-searchMatch-selected": { outline: "1px solid var(--warn)" },
@@ -54,10 +55,11 @@ function marks(state, places) {
 }
 
 // Hides `textarea` behind an editor that keeps its value; returns what the page needs of it.
-export function createEditor(textarea, { nonce, label, description, language, onSubmit }) {
+export function createEditor(textarea, { nonce, label, description, language, onRun }) {
   let silent = false;
   const spoken = new Compartment();
-  const keys = [{ key: "Mod-Enter", run: () => { onSubmit(); return true; } }, indentWithTab];
+  const runs = { key: "Mod-Enter", run: () => { onRun("quick"); return true; }, shift: () => { onRun("ranked"); return true; } };
+  const keys = [runs, indentWithTab];
   const changed = EditorView.updateListener.of((update) => {
     if (!update.docChanged) return;
     textarea.value = update.state.doc.toString();

@@ -20,10 +20,11 @@
 
   // A tab in the background says in its title how it went.
   function announce() {
-    const outcome = document.getElementById("outcome").textContent.replace(/\s+/g, " ").trim();
+    const said = live().querySelectorAll("#outcome .hero, #outcome .badge");
+    const outcome = [...said].map((each) => each.innerText.trim()).join(" ").replace(/\s+/g, " ");
     const announcement = document.getElementById("announce");
     if (announcement && announcement.textContent !== outcome) announcement.textContent = outcome;
-    const badge = live().querySelector("#outcome .badge");
+    const badge = live().querySelector("#outcome .hero-words, #outcome .badge");
     if (badge) document.title = `${badge.textContent.trim()} · ${plainTitle}`;
   }
 
@@ -64,7 +65,7 @@
       return live()?.dataset.evaluation === this.evaluation && !isOver();
     }
 
-    async refresh() {
+    async refresh(isLate = false) {
       const response = await fetch(live().dataset.url, { headers: { "X-Requested-With": "fetch" } });
       if (!response.ok) throw new Error(`status ${response.status}`);
       const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("live");
@@ -77,6 +78,8 @@
       this.seq = Math.max(this.seq, Number(live().dataset.seq));
       announce();
       document.dispatchEvent(new CustomEvent("kbench:live"));
+      // Events that came while this was fetched are shown again, if the answer is older.
+      if (Number(fresh.dataset.seq) < this.seq && !isLate) return this.refresh(true);
       if (isOver()) this.stop();
       else if (this.socket?.readyState === WebSocket.OPEN) say("live", "live");
     }

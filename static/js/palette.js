@@ -103,7 +103,7 @@
     if (event.target.closest("[data-shortcuts]")) shortcuts.showModal();
   });
 
-  // Keys alone do something only while nobody types, and only if they are wanted.
+  // Single-key shortcuts work only while nobody types, and only if they are enabled.
   const isOn = () => { try { return !localStorage.getItem(OFF); } catch { return true; } };
   toggle.checked = isOn();
   toggle.addEventListener("change", () => {

@@ -1,5 +1,7 @@
-// The workbench: the editor and what it keeps, the task beside it, and the console that a submission fills.
+// The workbench: the editor and what it keeps, the task on one side, attempts and the console on the other.
 import { draft, forgetDraft, keep, kept, saveDraft } from "./drafts.js";
+import { reveal, sideBySide } from "./panes.js";
+import "./task_picker.js";
 
 const SAVE_MS = 400;
 const TWICE_MS = 1000; // who presses a key so soon again means the submission that was just made
@@ -12,9 +14,10 @@ const direction = document.getElementById("id_direction");
 const picked = document.getElementById("id_language");
 const brief = document.getElementById("brief");
 const consoleBox = document.getElementById("console");
+const attempts = document.getElementById("attempts");
 const draftState = document.getElementById("draft-state");
 const command = document.getElementById("curl");
-const facts = JSON.parse(document.getElementById("task-facts").textContent);
+const directions = JSON.parse(document.getElementById("directions").textContent); // of tasks that have not forward alone
 const expected = JSON.parse(document.getElementById("expected").textContent);
 
 let editor = null; // until it has loaded, and where it cannot, the textarea itself
@@ -25,11 +28,18 @@ let held = ""; // the key under which the text is kept
 let sent = "";
 let sentMode = "";
 let answeredAt = 0; // when the site last took a text
-let counted = ""; // the evaluation whose end the quota has counted
+let asked = ""; // the mode that a key asks for, whichever is chosen
+let told = ""; // the evaluation whose end the list of attempts shows
+let opened = new Set(); // attempts whose differences are shown
+let isNamed = form.dataset.bound === "yes" || new URLSearchParams(location.search).has("device"); // the device, by somebody
 
+const shownSubmission = () => consoleBox.querySelector("[data-submission]")?.dataset.submission;
 const chosen = (name) => form.querySelector(`[name="${name}"]:checked`)?.value || "";
 const language = () => picked.value || device.selectedOptions[0]?.dataset.language || "cpp";
 const key = () => `${task.value}:${direction.value}:${language()}`;
+// As gpu_runner/data/static/module_device.py, which decides where no device is named, but for what it leaves to a parser.
+const needsGpu = (text) => /^\s*(?:import|from)\s+(?:triton|cupy|cutlass|tilelang|cuda\.tile|numba\.cuda)\b/m.test(text)
+  || /^\s*from\s+(?:numba\s+import\s+.*\bcuda|cuda\s+import\s+.*\btile)\b|\bcuda_sources\s*=/m.test(text);
 const isTouched = () => source.value.trim() !== "" && source.value !== pristine;
 const say = (text) => { draftState.textContent = text; };
 
@@ -49,11 +59,24 @@ function save() {
   say(saveDraft(held, source.value, base) ? "Kept in this browser until you submit." : "This browser keeps no drafts: copy your text before you leave.");
 }
 
+// A Python module for a GPU is measured on one, unless somebody has named a device.
+function guess() {
+  if (isNamed || picked.value !== "python" || device.selectedOptions[0]?.dataset.language === "cuda" || !needsGpu(source.value)) return;
+  const gpu = [...device.options].find((option) => option.dataset.language === "cuda");
+  if (gpu) go(gpu.value);
+}
+
+function go(wanted) {
+  device.value = wanted;
+  device.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
 function typed() {
   pristine = pristine === source.value ? pristine : null;
   if (!source.value) forgetDraft(held);
   clearTimeout(saving);
   saving = setTimeout(save, SAVE_MS);
+  guess();
 }
 
 // Earlier texts of this task: each can be had back, and takes the place of the present one, which is kept in turn.
@@ -129,11 +152,11 @@ function open() {
   showKept();
 }
 
-function showFacts() {
-  const known = facts[task.value];
-  for (const option of direction.options) option.disabled = Boolean(known) && !known.directions.includes(option.value);
-  if (direction.selectedOptions[0]?.disabled && known) direction.value = known.directions[0];
-  direction.closest(".field").hidden = Boolean(known) && known.directions.length < 2;
+function showDirections() {
+  const known = directions[task.value] || ["forward"];
+  for (const option of direction.options) option.disabled = !known.includes(option.value);
+  if (!known.includes(direction.value)) direction.value = known[0];
+  direction.closest(".field").hidden = known.length < 2;
 }
 
 function showCommand() {
@@ -164,6 +187,14 @@ function showTimes() {
   }
 }
 
+function goToField(name) {
+  if (name === "id_source") return editor.focus();
+  const field = document.getElementById({ id_task: "task-search" }[name] || name);
+  const folded = field?.closest("details");
+  if (folded) folded.open = true;
+  field?.focus();
+}
+
 function showAuthor() {
   for (const field of form.querySelectorAll('[data-for="agent"]')) field.hidden = chosen("written_by") !== "agent";
 }
@@ -184,14 +215,12 @@ async function take(chosenFile) {
   pick(byName);
   if (language() !== byName) {
     const fitting = [...device.options].find((option) => option.dataset.language === byName);
-    if (fitting) {
-      device.value = fitting.value;
-      device.dispatchEvent(new Event("change", { bubbles: true }));
-    }
+    if (fitting) go(fitting.value);
   }
   replace(text, "file");
   pristine = null;
   save();
+  guess();
   say(`${chosenFile.name} is in the editor.`);
 }
 
@@ -205,29 +234,48 @@ async function sourceAt(address) {
   }
 }
 
-// "Start from this" brings a source into the editor without leaving the page.
+// "Start from this" brings a source into the editor without leaving the page; "Restore" its verdict, too.
 async function startFrom(link) {
   const text = link.dataset.starter === undefined ? await sourceAt(link.dataset.source) : starter();
   if (text === null) return say(`${link.dataset.name} could not be loaded; the editor is as it was.`);
   pick(link.dataset.language);
   replace(text, link.dataset.opening);
-  say(`Started from ${link.dataset.name}. ${kept(held).length ? "Your earlier text is kept below." : ""}`);
+  guess();
+  reveal("editor");
+  say(`Started from ${link.dataset.name}. ${kept(held).length ? "Your earlier text is kept." : ""}`);
+  if (attempts.contains(link)) await htmx.ajax("GET", link.href, { target: "#console", swap: "innerHTML" });
 }
 
-// What is under way has changed with a verdict.
-async function recount() {
+// Sends the text in a mode. What has been right in a quick run is not entered twice to be ranked.
+function run(mode) {
+  const ranking = mode === "ranked" && !isTouched() && base.startsWith("submission:")
+    && attempts.querySelector(`form[data-rank="${CSS.escape(base.slice("submission:".length))}"]`);
+  asked = mode;
+  (ranking || form).requestSubmit();
+  asked = "";
+}
+
+// A verdict changes the attempts, and how much may still be entered.
+const isOver = () => ["FINISHED", "CANCELLED"].includes(consoleBox.querySelector("#live")?.dataset.status);
+
+function tell() {
   const live = consoleBox.querySelector("#live");
-  const left = document.getElementById("quota-left");
-  if (!left || !live || !["FINISHED", "CANCELLED"].includes(live.dataset.status) || live.dataset.evaluation === counted) return;
-  counted = live.dataset.evaluation;
-  const answer = await fetch(form.action);
-  const fresh = answer.ok && new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("quota-left");
-  if (fresh) left.replaceWith(fresh);
+  if (!isOver() || live.dataset.evaluation === told) return;
+  told = live.dataset.evaluation;
+  htmx.trigger(document, "kbench:verdict");
 }
 
+function showCurrent() {
+  for (const row of attempts.querySelectorAll("[data-attempt]")) {
+    if (row.dataset.attempt === shownSubmission()) row.setAttribute("aria-current", "true");
+    else row.removeAttribute("aria-current");
+  }
+}
+
+// What compiler and profiler said of lines is marked in the text that they spoke of, and in none else.
 function marks() {
   const data = document.getElementById("diagnostics");
-  if (editor && data) editor.mark(JSON.parse(data.textContent));
+  if (editor && data && base === `submission:${shownSubmission()}`) editor.mark(JSON.parse(data.textContent));
 }
 
 async function loadEditor() {
@@ -237,9 +285,11 @@ async function loadEditor() {
     label.id = "source-label";
     label.removeAttribute("for");
     editor = createEditor(source, {
-      nonce: form.dataset.nonce, label: "source-label", description: "source-help", language: language(), onSubmit: () => form.requestSubmit(),
+      nonce: form.dataset.nonce, label: "source-label", description: "source-help", language: language(), onRun: run,
     });
     marks();
+    const nobody = [document.body, source].includes(document.activeElement);
+    if (nobody && sideBySide() && form.dataset.bound === "no") editor.focus();
   } catch {
     say("The editor did not load; this plain field does the same.");
   }
@@ -252,7 +302,7 @@ document.addEventListener("keydown", (event) => {
   const isAsked = event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat;
   if (!isAsked || event.defaultPrevented || event.target.closest("dialog")) return;
   event.preventDefault(); // a field's own Enter would submit once more
-  form.requestSubmit();
+  run(event.shiftKey ? "ranked" : "quick");
 });
 file.addEventListener("change", () => take(file.files[0]));
 const box = source.closest(".editor");
@@ -266,59 +316,80 @@ box.addEventListener("drop", (event) => {
 }, { capture: true });
 for (const moment of ["pagehide", "visibilitychange"]) window.addEventListener(moment, save, { capture: true });
 form.addEventListener("change", (event) => {
-  showFacts();
+  if (event.target === device && event.isTrusted) isNamed = true;
+  showDirections();
   showTimes();
   showAuthor();
   showCommand();
   // Without a task there is no starter to wait for; with one its brief brings it.
   if ([task, device, picked, direction].includes(event.target)) turn(event.target === task);
+  if (event.target === picked) guess();
 });
 form.addEventListener("input", showCommand);
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-opening]");
-  const place = event.target.closest('a[href^="#L-"], a[href="#id_source"]');
+  const place = event.target.closest('a[href^="#L-"], a[href^="#id_"]');
   if (link && !event.ctrlKey && !event.metaKey) {
     event.preventDefault();
     startFrom(link).catch(() => { location.href = link.href; });
   } else if (place && editor) {
     event.preventDefault();
-    if (place.hash === "#id_source") editor.focus();
-    else editor.goTo(Number(place.hash.slice(3)));
+    reveal("editor");
+    if (place.hash.startsWith("#L-")) editor.goTo(Number(place.hash.slice(3)));
+    else goToField(place.hash.slice(1));
   }
 });
 document.addEventListener("htmx:configRequest", (event) => {
-  if (event.detail.elt !== form) return;
-  if (sent === source.value && sentMode === chosen("mode") && Date.now() - answeredAt < TWICE_MS) return event.preventDefault();
+  const { elt, parameters } = event.detail;
+  if (elt !== form) return;
+  const mode = asked || chosen("mode");
+  if (sent === source.value && sentMode === mode && Date.now() - answeredAt < TWICE_MS) return event.preventDefault();
+  parameters.mode = mode;
   save();
   sent = source.value;
-  sentMode = chosen("mode");
+  sentMode = mode;
+});
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.detail.target !== attempts) return;
+  opened = new Set([...attempts.querySelectorAll("details[open]")].map((each) => each.dataset.part));
 });
 document.addEventListener("htmx:afterSwap", (event) => {
   const { target } = event.detail;
   if (target === brief && !isTouched() && !draft(held)) show(starter(), { from: "starter" });
+  if (target !== attempts) return;
+  for (const each of attempts.querySelectorAll("details")) if (opened.has(each.dataset.part)) each.open = true;
+  showCurrent();
 });
 // What the console shows has reached the site: the draft has served, unless it has been changed since.
 document.addEventListener("htmx:afterSettle", (event) => {
   if (event.detail.target !== consoleBox || !consoleBox.querySelector("#live")) return;
   answeredAt = Date.now();
-  if (sent === source.value) {
-    forgetDraft(held);
-    pristine = source.value;
-    say("The site has this text.");
+  if (event.detail.requestConfig.elt === form) {
+    if (sent === source.value) {
+      forgetDraft(held);
+      pristine = source.value;
+      say("The site has this text.");
+    }
+    base = `submission:${shownSubmission()}`;
   }
-  base = `submission:${consoleBox.querySelector("[data-submission]").dataset.submission}`;
+  if (event.detail.requestConfig.verb === "post") reveal("verdict");
+  if (document.activeElement === document.body && sideBySide()) editor?.focus();
+  document.getElementById("verdict-pane").scrollTop = 0;
+  showCurrent();
+  marks();
   kbench.follow();
-  consoleBox.scrollIntoView({ block: "nearest", behavior: "smooth" });
 });
 document.addEventListener("htmx:sendError", () => say("The site does not answer. Your text is kept in this browser."));
 document.addEventListener("htmx:responseError", () => say("The site refused that. Your text is kept in this browser."));
 document.addEventListener("kbench:live", marks);
-document.addEventListener("kbench:live", () => recount().catch(() => {})); // the next submission counts anew
+document.addEventListener("kbench:live", tell);
 
-showFacts();
+showDirections();
 showTimes();
 showAuthor();
 showCommand();
 open();
+showCurrent();
+if (isOver()) told = consoleBox.querySelector("#live").dataset.evaluation; // the page came with it
 loadEditor();
 if (form.dataset.bound === "yes") document.getElementById("form-errors")?.scrollIntoView({ block: "center" });

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from gpu_runner.data.codec import DataError, DataErrors
 from gpu_runner.data.formats import FORMATS, built_in_tasks, read_task, specifications
 from gpu_runner.data.formats.kbench import is_specification
 from gpu_runner.data.formats.mskernelbench import FORMAT, PRECISIONS, Offer, read_origin
+from gpu_runner.data.formats.naming import name_by_folder, naming_folder
 from gpu_runner.data.formats.robust_kbench import FORWARD_FILE, robust_files
-from gpu_runner.data.task import Task
+from gpu_runner.data.task import Task, TaskFormat
 from tasks_app.formats.soundness_report import is_report
 
 IMPORT_FORMATS = (*FORMATS, FORMAT)
@@ -62,6 +64,12 @@ class Row:
             return self.task.name
         return self.offer.task if self.offer is not None else ""
 
+    @property
+    def is_named_by_path(self) -> bool:
+        """Whether it is a task whose files don't name it."""
+        says = self.task is not None and self.task.format is TaskFormat.KBENCH
+        return self.task is not None and not says and self.path.suffix != ".json"
+
 
 @dataclass(frozen=True)
 class Import:
@@ -99,29 +107,39 @@ class Bounds:
     seconds: float
 
 
-def import_path(
-    path: Path, task_format: str = "auto", *, further: bool = True, bounds: Bounds | None = None
-) -> Import:
+def import_path(path: Path, task_format: str = "auto", *, bounds: Bounds | None = None) -> Import:
     """Read a task, or a folder of tasks and folders, some levels deep.
 
     Entries that begin with a dot or an underscore, and files of other kinds, are `ignored`;
-    soundness reports between tasks are among the `reports`. Of two tasks with one name, the second
-    is refused. `further` is that of `read_task`.
+    soundness reports between tasks are among the `reports`. Files of one name are told apart by
+    their folders; of two tasks that have one name all the same, the second is refused.
     """
     began = time.monotonic()
     found = Import(path)
-    reader = _Reader(task_format, further)
-    names: dict[str, Path] = {}
+    reader = _Reader(task_format)
     for entry in _entries(found, task_format):
         if bounds is not None:
             _keep_to(bounds, len(found.rows), time.monotonic() - began)
-        row = reader.read(entry)
+        found.rows.append(reader.read(entry))
+    counts = Counter(row.name for row in found.rows if row.task is not None)
+    names: dict[str, Path] = {}
+    for index, row in enumerate(found.rows):
         if row.task is not None:
-            first = names.setdefault(row.task.name, entry)
-            if first != entry:
-                row = _refused(entry, DataError("name", f"{row.name} is that of {first}"))
-        found.rows.append(row)
+            named = _by_folder(row, row.task, path) if counts[row.name] > 1 else row
+            first = names.setdefault(named.name, row.path)
+            taken = DataError("name", f"{named.name} is already the name of {first}")
+            found.rows[index] = named if first == row.path else refused(row.path, taken)
     return found
+
+
+def _by_folder(row: Row, task: Task, root: Path) -> Row:
+    """The entry with its folder's name in front, if it isn't at the root and its file names it."""
+    if not row.is_named_by_path or naming_folder(row.path) == root:
+        return row
+    name = name_by_folder(task.name, row.path)
+    note = f"is named {name}, because other folders have a {row.path.name}, too"
+    notes = (*row.notes, note)
+    return replace(row, task=replace(task, name=name), outcome=Outcome.ADAPTED, notes=notes)
 
 
 def _keep_to(bounds: Bounds, count: int, seconds: float) -> None:
@@ -134,18 +152,17 @@ def _keep_to(bounds: Bounds, count: int, seconds: float) -> None:
 class _Reader:
     """Reads entries of one format; knows the built-in tasks once a kernel asks for them."""
 
-    def __init__(self, task_format: str, further: bool) -> None:  # noqa: FBT001
+    def __init__(self, task_format: str) -> None:
         self._format = task_format
-        self._further = further
         self._built_in: list[Task] | None = None
 
     def read(self, path: Path) -> Row:
         try:
             if self._is_kernel(path):
                 return self._offer(path)
-            reading = read_task(path, self._format, further=self._further)
+            reading = read_task(path, self._format)
         except DataError as error:
-            return _refused(path, error)
+            return refused(path, error)
         outcome = Outcome.ADAPTED if reading.adaptations else Outcome.LOADED
         notes = reading.adaptations + reading.remarks
         return Row(path=path, outcome=outcome, notes=notes, task=reading.task)
@@ -160,7 +177,8 @@ class _Reader:
         return Row(path=path, outcome=Outcome.ADAPTED, notes=offer.adaptations, offer=offer)
 
 
-def _refused(path: Path, fault: DataError) -> Row:
+def refused(path: Path, fault: DataError) -> Row:
+    """The row of an entry that is refused for this reason."""
     found = fault.errors if isinstance(fault, DataErrors) else (fault,)
     notes = tuple(map(str, found))
     plain = tuple(DataError(e.field, e.reason, e.line, e.place) for e in found)

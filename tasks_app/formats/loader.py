@@ -43,7 +43,7 @@ class Report:
     filters: int = 0
     flagged: tuple[str, ...] = ()
     device: str
-    document: Mapping[str, Any]
+    document: Mapping[str, object]
 
     @property
     def kind(self) -> DeviceKind:
@@ -118,7 +118,7 @@ def command_argument(name: str) -> str:
     return name if name in catalog_specifications() else f"PATH/TO/{name}"
 
 
-def _document(file: Path) -> dict[str, Any]:
+def _document(file: Path) -> dict[str, object]:
     """A JSON object whose numbers are all finite: what has none stands there as its word."""
     try:
         if file.stat().st_size > LARGEST:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from gpu_runner.data.check import REPORT_LIMIT_BYTES
 from gpu_runner.data.codec import DataError, decode
@@ -151,7 +151,7 @@ class SoundnessReport:
         )
 
 
-def read_report(document: Mapping[str, Any]) -> SoundnessReport:
+def read_report(document: Mapping[str, object]) -> SoundnessReport:
     """The lists and counts of a report; raises `DataError` naming an entry that is none."""
     return SoundnessReport(
         filters=_entries(Filter, document, "filters"),
@@ -172,7 +172,7 @@ def is_report(file: Path) -> bool:
     return isinstance(document, dict) and {"digest", "mutants"} <= document.keys()
 
 
-def _unlisted(counts: Any) -> dict[Direction, Unlisted]:
+def _unlisted(counts: object) -> dict[Direction, Unlisted]:
     if not isinstance(counts, Mapping) or not counts.keys() <= {*Direction}:
         raise DataError("unlisted", "is not an object with directions as keys")
     return {
@@ -182,14 +182,14 @@ def _unlisted(counts: Any) -> dict[Direction, Unlisted]:
     }
 
 
-def _entries(cls: type[T], document: Mapping[str, Any], field: str) -> tuple[T, ...]:
+def _entries(cls: type[T], document: Mapping[str, object], field: str) -> tuple[T, ...]:
     entries = document.get(field, [])
     if not isinstance(entries, list):
         raise DataError(field, "is not a list")
     return tuple(_entry(cls, entry, f"{field}[{i}]") for i, entry in enumerate(entries))
 
 
-def _entry(cls: type[T], entry: Any, field: str) -> T:
+def _entry(cls: type[T], entry: object, field: str) -> T:
     """Keys of a newer engine are passed over."""
     if isinstance(entry, Mapping):
         known = {spec.name for spec in dataclasses.fields(cls)}  # type: ignore[arg-type]

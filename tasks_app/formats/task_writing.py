@@ -77,7 +77,7 @@ def _given(data: Any) -> dict[str, Any]:
     return found
 
 
-def _parameters(workload: Workload, field: str) -> Any:
+def _parameters(workload: Workload, field: str) -> object:
     """A table, or JSON in a text if the table holds a null, which TOML has not."""
     try:
         text = json.dumps(workload.parameters, allow_nan=False, ensure_ascii=False)
@@ -87,24 +87,24 @@ def _parameters(workload: Workload, field: str) -> Any:
     return text if _has_null(document) else document
 
 
-def _has_null(value: Any) -> bool:
+def _has_null(value: object) -> bool:
     if isinstance(value, dict):
         value = list(value.values())
     return any(map(_has_null, value)) if isinstance(value, list) else value is None
 
 
-def _table(header: str, values: Mapping[str, Any]) -> str:
+def _table(header: str, values: Mapping[str, object]) -> str:
     return f"{header}\n" + "".join(_line(name, value) for name, value in values.items())
 
 
-def _line(name: str, value: Any) -> str:
+def _line(name: str, value: object) -> str:
     """`name = value` on one line, or on several where a text has several."""
     if isinstance(value, str) and "\n" in value and "\r" not in value:
         return tomli_w.dumps({name: value}, multiline_strings=True)
     return f"{_key(name)} = {_inline(value)}\n"
 
 
-def _inline(value: Any) -> str:
+def _inline(value: object) -> str:
     if isinstance(value, dict):
         pairs = ", ".join(f"{_key(name)} = {_inline(item)}" for name, item in value.items())
         return f"{{ {pairs} }}" if pairs else "{}"

@@ -106,6 +106,13 @@ class Draft(models.Model):
         is_theirs = user.pk == self.author_id and self.taken_by_id is None
         return is_theirs and not self.is_settled
 
+    def may_be_tried_by(self, user: object) -> bool:
+        """Whether `user`, to whom it is open, may have it checked, tried or judged now."""
+        if self.state == self.State.PUBLISHED:
+            is_admin = isinstance(user, User) and user.is_active and user.is_staff
+            return is_admin and self.version_id is not None
+        return self.state in (self.State.OPEN, self.State.REVIEW)
+
     def shows_public_part(self, user: object) -> bool:
         """Whether `user` may see of its files only what everybody may see of its version."""
         if not isinstance(user, User) or self.open_to(user):
@@ -149,6 +156,9 @@ class AuditEntry(models.Model):
         QUOTA = "quota", "Changed a quota"
         SWITCHED = "switched", "Stopped or reopened"  # submissions or runs, for everybody
         STEERED = "steered", "Steered a runner"
+        RUNNER_ADDED = "runner_added", "Added a runner"
+        RUNNER_REVOKED = "runner_revoked", "Revoked a runner's token"
+        RUNNER_CLEARED = "runner_cleared", "Cleared doubts about a runner"
         EMPTIED = "emptied", "Emptied a queue"
         ANNOUNCED = "announced", "Announced"
         MODEL = "model", "Set up a language model"

@@ -41,7 +41,7 @@ class Soundness(models.Model):
     passed = models.BooleanField()
     mutants = models.PositiveIntegerField()
     survivors = models.JSONField()  # names
-    filters = models.PositiveIntegerField(default=0)  # 0: made before there were any
+    filters = models.PositiveIntegerField(default=0)  # 0: the report has none
     flagged = models.JSONField(default=list)  # names
     device = models.CharField(max_length=100, blank=True)  # where it was measured
     # A runner of this site made it, so that no report that comes with kbench replaces it.

@@ -78,7 +78,8 @@ _hidden_names: dict[str, tuple[str, ...]] = {}
 class TaskVersion(models.Model):
     """An immutable snapshot of a task: all scores attach to it.
 
-    `published_at` alone is set later: when it first became its task's public version.
+    `published_at` alone is set later: when it first became its task's public version. `origin` is
+    the file or folder on the site's machine after which an import has named the task.
     """
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="versions")
@@ -87,6 +88,7 @@ class TaskVersion(models.Model):
     document = models.JSONField()
     abi = models.CharField(max_length=10, choices=[(v.value, v.value) for v in verdict.Abi])
     dtype = models.CharField(max_length=20)
+    origin = models.TextField(blank=True)
     created_at = models.DateTimeField()
     published_at = models.DateTimeField(null=True, blank=True)
 

@@ -1,1 +1,1 @@
-"""What pages and the API show of a task, its versions and its soundness; no HTML."""
+"""What pages and the API show of a task, its versions, its soundness and its past; no HTML."""

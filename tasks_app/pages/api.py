@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
@@ -51,7 +50,7 @@ class SoundnessOut(Schema):
     passed: bool
     mutants: int
     survivors: list[str] = Field(description="Wrong kernels that pass the task.")
-    filters: int = Field(description="0: the report was made before there were any.")
+    filters: int = Field(description="0: the report has no filters, so it proves nothing.")
     flagged: list[str] = Field(description="Filters that speak against the task.")
     refusal: str = Field(description="Why the version is not sound; empty if it is.")
     device: str = Field(examples=["cpu"])
@@ -135,7 +134,7 @@ class TaskDetail(TaskSummary):
     )
     unseen: list[str] = Field(description="Kinds of devices with workloads that no report is of.")
     override: str = Field(description="Why it was published without a proof; mostly empty.")
-    document: dict[str, Any] = Field(
+    document: dict[str, object] = Field(
         description="The task: signature, workloads, tolerance, work formula, reference source."
     )
 
@@ -189,7 +188,7 @@ class VersionDetail(Schema):
     )
     hidden_differ: bool = Field(description="Hidden workloads differ, and are not shown here.")
     withheld_differ: bool = Field(description="Files differ that could list hidden workloads.")
-    document: dict[str, Any] = Field(description="The task, as under /tasks/{slug}.")
+    document: dict[str, object] = Field(description="The task, as under /tasks/{slug}.")
 
 
 class TaskFilters(Schema):
@@ -218,7 +217,7 @@ class TaskFilterRefusal(Schema):
     response={200: list[TaskSummary], 422: TaskFilterRefusal},
     summary="All published tasks",
 )
-def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[TaskFilters]) -> Any:
+def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[TaskFilters]) -> object:
     """Answer with the published tasks that fit, by name."""
     rows, wanted = task_rows(), read_filters(filters.dict())
     try:
@@ -234,7 +233,7 @@ def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[Task
 
 
 @router.get("/tasks/{slug}", response=TaskDetail, summary="One task")
-def show_task(request: HttpRequest, slug: str) -> dict[str, Any]:
+def show_task(request: HttpRequest, slug: str) -> dict[str, object]:
     """Answer with one task; hidden workloads are shown to admins only."""
     version = selectors.shown_version(slug, request.user)
     if version is None:
@@ -255,7 +254,7 @@ def show_task(request: HttpRequest, slug: str) -> dict[str, Any]:
 @router.get("/tasks/{slug}/soundness", response=SoundnessDetail, summary="What proves a task sound")
 def show_soundness(
     request: HttpRequest, slug: str, kind: DeviceKind | None = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Answer with filters, wrong and honest kernels; hidden workloads are shown to admins only.
 
     Without a kind of device, with the report that decides: the newest that speaks against the
@@ -293,7 +292,7 @@ def list_versions(
     after: int | None = Query(  # type: ignore[type-arg]
         None, ge=1, lt=2**31, description="Number of the last one that you have; see Link."
     ),
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Answer with the versions that were public, the newest first; retired tasks have them too."""
     task = selectors.known_task(slug, request.user)
     rows = version_page.rows(task, request.user) if task else []
@@ -329,7 +328,7 @@ def show_version(
         lt=2**31,
         description="Another version; the public one before if left out, 0 for none.",
     ),
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Answer with a version and its differences to another."""
     version = _version(slug, number, request.user)
     older = version_page.public_before(version)
@@ -371,7 +370,7 @@ def _version(slug: str, number: int, user: Viewer) -> TaskVersion:
     return version
 
 
-def _summary(task: Task, version: TaskVersion, directions: Sequence[str]) -> dict[str, Any]:
+def _summary(task: Task, version: TaskVersion, directions: Sequence[str]) -> dict[str, object]:
     return {
         "name": task.slug,
         "title": task.title,

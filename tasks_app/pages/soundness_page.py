@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 from tasks_app import selectors
 from tasks_app.formats.loader import command_argument
@@ -14,7 +13,7 @@ from tasks_app.formats.soundness_report import (
     TriedKernel,
     read_report,
 )
-from tasks_app.models import Soundness, Task, TaskVersion
+from tasks_app.models import Override, Soundness, Task, TaskVersion
 from tasks_app.people import Viewer
 
 _FILTER_ORDER = ("flagged", "unknown", "passed")
@@ -42,7 +41,7 @@ class ShownReport:
         return listed + Counter(failed=self.report.unlisted_failed)
 
     @property
-    def largest_error(self) -> Any:
+    def largest_error(self) -> float | None:
         """The largest of an honest kernel, as a multiple of what is allowed; None if unknown."""
         errors = [kernel.scaled for kernel in self.report.honest if kernel.scaled is not None]
         return max(errors, default=None)
@@ -89,20 +88,34 @@ def _in_order(report: SoundnessReport) -> SoundnessReport:
     )
 
 
-def page_context(task: Task, version: TaskVersion, user: Viewer, kind: str) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class SoundnessPage:
+    """What proves a version sound; `hidden` is how many of its workloads are."""
+
+    task: Task
+    version: TaskVersion
+    soundness: Soundness | None
+    override: Override | None
+    shown: ShownReport
+    directed: bool
+    hidden: int
+    command: str
+
+
+def soundness_page(task: Task, version: TaskVersion, user: Viewer, kind: str) -> SoundnessPage:
     """What the page says of a version, by its report of this kind of device if there is one."""
     soundness = report_of(version, kind)
     report = report_for(soundness, user) if soundness else SoundnessReport()
-    return {
-        "task": task,
-        "version": version,
-        "soundness": soundness,
-        "override": version.override,
-        "shown": ShownReport(soundness, report),
-        "directed": len(version.directions) > 1,
-        "hidden": len(version.hidden_names),
-        "command": _COMMAND.format(task=command_argument(task.slug), name=task.slug),
-    }
+    return SoundnessPage(
+        task=task,
+        version=version,
+        soundness=soundness,
+        override=version.override,
+        shown=ShownReport(soundness, report),
+        directed=len(version.directions) > 1,
+        hidden=len(version.hidden_names),
+        command=_COMMAND.format(task=command_argument(task.slug), name=task.slug),
+    )
 
 
 def _rank(state: str) -> int:

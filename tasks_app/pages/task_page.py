@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from gpu_runner.data.signature import Role
 from gpu_runner.data.task import NEGLIGIBLE, VERIFIER, Cost, Task, TaskFormat, Workload
@@ -60,7 +59,7 @@ class Entrance:
     declaration: str
 
 
-def parameters_text(parameters: Mapping[str, Any]) -> str:
+def parameters_text(parameters: Mapping[str, object]) -> str:
     """Parameters as `N=128, C=4096`."""
     return ", ".join(f"{name}={value}" for name, value in parameters.items())
 

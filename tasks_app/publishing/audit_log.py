@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from django.contrib.auth.models import User
 
@@ -21,7 +20,7 @@ def add_entry(  # noqa: PLR0913 - keywords only: one for each thing that an entr
     draft: Draft | None = None,
     about: str = "",
     reason: str = "",
-    details: Mapping[str, Any] | None = None,
+    details: Mapping[str, object] | None = None,
 ) -> AuditEntry:
     """Add an entry to the audit log; call it in the transaction that does what it tells of.
 
@@ -42,7 +41,7 @@ def add_entry(  # noqa: PLR0913 - keywords only: one for each thing that an entr
     )
 
 
-def details_text(details: Mapping[str, Any]) -> str:
+def details_text(details: Mapping[str, object]) -> str:
     """An entry's details in words: "difficulty: from easy to hard; tags: from none to gemm".
 
     They are sorted by name, because databases do not keep the order.
@@ -54,7 +53,7 @@ def details_text(details: Mapping[str, Any]) -> str:
     )
 
 
-def _detail_text(value: Any) -> str:
+def _detail_text(value: object) -> str:
     if value in ("", [], {}, None):
         return "none"
     if isinstance(value, list):

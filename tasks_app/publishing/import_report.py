@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from gpu_runner.data import codec
 from tasks_app.formats.importing import Import, Outcome, Row
@@ -51,7 +50,7 @@ def lines(result: Result, *, brief: bool = False) -> Iterator[str]:
     yield _counts(found)
 
 
-def document(result: Result, task_format: str) -> dict[str, Any]:
+def document(result: Result, task_format: str) -> dict[str, object]:
     """The same with everything in it, as a JSON object.
 
     Its keys: path, format, counts, rows, ignored, ignored_reports, unused_reports.
@@ -131,8 +130,8 @@ def _state(row: Row, publications: Mapping[str, Publication]) -> str:
     return "unchanged" if version.task.current_version_id == version.pk else "replaced"
 
 
-def _entry(row: Row, found: Import, publications: Mapping[str, Publication]) -> dict[str, Any]:
-    entry: dict[str, Any] = {
+def _entry(row: Row, found: Import, publications: Mapping[str, Publication]) -> dict[str, object]:
+    entry: dict[str, object] = {
         "path": _shown(row.path, found),
         "outcome": row.outcome.value,
         "task": row.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -52,7 +52,12 @@ def publish(*, data: TaskData, now: datetime) -> Publication:
 
 @transaction.atomic
 def admit(
-    *, data: TaskData, now: datetime, reports: Sequence[Report] = (), override: str = ""
+    *,
+    data: TaskData,
+    now: datetime,
+    reports: Sequence[Report] = (),
+    override: str = "",
+    origin: str = "",
 ) -> Publication:
     """Publish a task if soundness reports pass, or `override` says why it may go without.
 
@@ -62,7 +67,7 @@ def admit(
     found since, is left alone; where one of `reports` fails it goes back to review. A version that
     was public before does not come back where an admin has made another one public since.
     """
-    task, version, is_new = store_version(data, now)
+    task, version, is_new = store_version(data, now, origin=origin)
     stored = tuple(
         report.device or report.kind.value
         for report in reports
@@ -112,19 +117,29 @@ def admit_all(
     reports: Sequence[Report],
     now: datetime,
     override: str = "",
+    origins: Mapping[str, str] | None = None,
 ) -> list[Publication]:
-    """Admit several tasks, and log what changed; each takes its own of `reports`."""
+    """Admit several tasks, and log what changed; each takes its own of `reports`.
+
+    origins: where each was read, by its name.
+    """
     by_digest: dict[str, list[Report]] = {}
     for report in reports:
         by_digest.setdefault(report.digest, []).append(report)
-    return [_load(data, by_digest.get(data.digest(), []), override, now) for data in tasks]
+    known = origins or {}
+    return [
+        _load(data, by_digest.get(data.digest(), []), override, now, known.get(data.name, ""))
+        for data in tasks
+    ]
 
 
 @transaction.atomic
-def _load(data: TaskData, reports: Sequence[Report], override: str, now: datetime) -> Publication:
+def _load(
+    data: TaskData, reports: Sequence[Report], override: str, now: datetime, origin: str
+) -> Publication:
     known = Override.objects.filter(version__digest=data.digest()).count()
     public = Task.objects.filter(slug=data.name, state=Task.State.PUBLISHED).exists()
-    publication = admit(data=data, reports=reports, override=override, now=now)
+    publication = admit(data=data, reports=reports, override=override, now=now, origin=origin)
     version = publication.version
     taken_back = public and version.task.state != Task.State.PUBLISHED
     if publication.is_new or taken_back or publication.reports:
@@ -174,7 +189,7 @@ def _lock(version: TaskVersion) -> TaskVersion:
 
 
 def store_version(
-    data: TaskData, now: datetime, *, state: str = Task.State.PUBLISHED
+    data: TaskData, now: datetime, *, state: str = Task.State.PUBLISHED, origin: str = ""
 ) -> tuple[Task, TaskVersion, bool]:
     """The task, locked, and its version that holds `data`; True if the version is new.
 
@@ -204,6 +219,7 @@ def store_version(
         document=codec.encode(data),
         abi=data.abi.value,
         dtype=data.dtype,
+        origin=origin,
         created_at=now,
     )
     return task, version, True

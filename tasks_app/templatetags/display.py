@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
 from typing import Any
 
@@ -13,40 +12,30 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from gpu_runner.data.evaluation import Measurement
 from tasks_app.drawings import NOISE
+from tasks_app.numbers import (
+    between,
+    duration_parts,
+    duration_text,
+    ends,
+    percent,
+    plus_minus,
+    scaled,
+    significant,
+    times,
+    usd,
+)
 from tasks_app.people import shown_name
 
 register = template.Library()
-register.filter(shown_name)
+for _each in (shown_name, duration_text, percent, plus_minus, times, usd):
+    register.filter(_each)
 
-_TIMES = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
 _BINARY = ((1, "B"), (1024, "KiB"), (1024**2, "MiB"), (1024**3, "GiB"))
 _DECIMAL = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"))
 _PERIODS = ((172_800, 86_400, "days"), (7200, 3600, "h"), (120, 60, "min"), (0, 1, "s"))
 """From this many seconds on, this many seconds make one of this unit."""
-
-
-def significant(value: float, digits: int = 3) -> str:
-    """`value` with this many significant digits and no exponent: 0.0123, 1.23, 12.3, 1234."""
-    if value == 0:
-        return "0"
-    magnitude = 0
-    scaled = abs(value)
-    while round(scaled, digits - 1) >= 10:
-        scaled /= 10
-        magnitude += 1
-    while round(scaled, digits - 1) < 1 and magnitude > -12:
-        scaled *= 10
-        magnitude -= 1
-    return f"{value:.{max(digits - 1 - magnitude, 0)}f}"
-
-
-def _scaled(value: float, scale: tuple[tuple[float, str], ...]) -> tuple[str, str]:
-    factor, unit = scale[0]
-    for step, name in scale:
-        if abs(value) >= step * 0.9995:
-            factor, unit = step, name
-    return significant(value / factor), unit
 
 
 @register.filter
@@ -61,13 +50,7 @@ def duration(nanoseconds: float | None) -> SafeString:
     """Nanoseconds in the unit that fits: 512 ns, 12.3 µs, 4.56 ms; a dash for None."""
     if nanoseconds is None:
         return SafeString("–")
-    return format_html('{} <span class="unit">{}</span>', *_scaled(nanoseconds, _TIMES))
-
-
-@register.filter
-def duration_text(nanoseconds: float | None) -> str:
-    """`duration` as plain text."""
-    return "–" if nanoseconds is None else " ".join(_scaled(nanoseconds, _TIMES))
+    return format_html('{} <span class="unit">{}</span>', *duration_parts(nanoseconds))
 
 
 @register.filter
@@ -84,7 +67,7 @@ def seconds(value: float | None) -> str:
 @register.filter
 def size(value: float | None) -> str:
     """Bytes as 512 B, 1.50 MiB; a dash for None."""
-    return "–" if value is None else " ".join(_scaled(value, _BINARY))
+    return "–" if value is None else " ".join(scaled(value, _BINARY))
 
 
 @register.filter
@@ -92,16 +75,8 @@ def amount(value: float | None, unit: str = "") -> str:
     """A large number with a decimal prefix, such as 1.23 GFLOP; a dash for None."""
     if value is None:
         return "–"
-    number, prefix = _scaled(value, _DECIMAL)
+    number, prefix = scaled(value, _DECIMAL)
     return f"{number} {prefix}{unit}".rstrip()
-
-
-@register.filter
-def percent(value: float | None) -> str:
-    """A share as 42.0 %; a dash for None."""
-    if value is None:
-        return "–"
-    return f"{significant(value * 100)} %" if 0 < value < 1 else f"{value * 100:.0f} %"
 
 
 @register.filter
@@ -126,20 +101,31 @@ def short(value: float | None) -> str:
 
 
 @register.filter
-def half_width(measurement: Any) -> str:
+def half_width(measurement: object) -> str:
     """Half an interval over its middle, as ±0.8 %."""
     low, high, middle = _bounds(measurement)
     if not middle:
         return ""
-    share = (high - low) / 2 / middle * 100
-    return f"±{share:.1f} %" if share < 9.95 else f"±{share:.0f} %"
+    return plus_minus((high - low) / 2 / middle)
 
 
 def _bounds(measurement: Any) -> tuple[float, float, float]:
-    """(low, high, middle) of an `Estimate`, or of a result's measurement as JSON."""
-    if isinstance(measurement, dict):
-        return measurement["low_ns"], measurement["high_ns"], measurement["time_ns"]
+    """(low, high, middle) of an `Estimate`, or of a result's measurement."""
+    if isinstance(measurement, Measurement):
+        return measurement.low_ns, measurement.high_ns, measurement.time_ns
     return measurement.low, measurement.high, measurement.value
+
+
+_SIGNS = {"": "○", "good": "✓", "warn": "!", "bad": "✗", "accent": "●"}
+
+
+@register.simple_tag
+def chip(words: str, kind: str = "", *, sign: str = "") -> SafeString:
+    """A short statement with a sign; `kind` is good, warn, bad, accent or empty."""
+    return format_html(
+        '<span class="badge {}"><span aria-hidden="true">{}</span>{}</span>',
+        kind, sign or _SIGNS[kind], words,
+    )  # fmt: skip
 
 
 @register.simple_tag
@@ -150,28 +136,33 @@ def speedup(
     *,
     spread: float | None = None,
     over: str = "baseline",
+    sure: bool = True,
 ) -> SafeString:
-    """A speedup with its sign; neutral while its interval, or the usual noise, holds 1.
+    """A speedup with its sign; neutral if its interval, or the usual noise, contains 1.
 
-    `spread` is half the interval over the value, as an evaluation has it, in place of its ends.
-    `over` names what it is over.
+    A provisional one, which isn't `sure`, gets no color and no judgment. `spread` is half the
+    interval relative to the value, as evaluations store it, and replaces `low` and `high`. `over`
+    names the baseline.
     """
     if value is None:
         return SafeString('<span class="faint">–</span>')
     if spread is not None:
-        low, high = value * math.exp(-spread), value * math.exp(spread)
+        low, high = ends(value, spread)
+    known = f"{between(low, high)}, " if low is not None and high is not None else ""
     low = value / (1 + NOISE) if low is None else low
     high = value * (1 + NOISE) if high is None else high
-    if low > 1:
-        name, sign, words = "faster", "▲", f"faster than the {over}"
+    if not sure:
+        name, sign, words = "neutral", "", f"compared with the {over}, {known}provisional"
+    elif low > 1:
+        name, sign, words = "faster", "▲", f"{known}faster than the {over}"
     elif high < 1:
-        name, sign, words = "slower", "▼", f"slower than the {over}"
+        name, sign, words = "slower", "▼", f"{known}slower than the {over}"
     else:
-        name, sign, words = "neutral", "≈", f"as fast as the {over}, within the noise"
+        name, sign, words = "neutral", "≈", f"{known}so not different from the {over}"
     return format_html(
         '<span class="speedup {}" title="{}"><span class="sign" aria-hidden="true">{}</span>'
-        '{}×<span class="visually-hidden"> {}</span></span>',
-        name, words, sign, significant(value), words,
+        '{}<span class="visually-hidden"> {}</span></span>',
+        name, words, sign, times(value), words,
     )  # fmt: skip
 
 

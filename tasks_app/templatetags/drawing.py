@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from tasks_app import drawings
-from tasks_app.templatetags.display import ratio
+from tasks_app.numbers import between, times
 
 register = template.Library()
 
@@ -61,17 +61,25 @@ def _line(picture: str, drawn: drawings.Trend | None, label: str) -> SafeString:
 
 
 @register.simple_tag
-def interval(estimate: Any, axis: drawings.Axis) -> SafeString:
-    """A ratio with `value`, `low` and `high`, or a plain one, on an axis; nothing for None."""
+def interval(estimate: Any, axis: drawings.Axis, *, sure: bool = True) -> SafeString:
+    """A ratio with `value`, `low` and `high`, or a plain one, on an axis; nothing for None.
+
+    One that is not `sure` is not colored.
+    """
     if estimate in (None, ""):  # what a template does not find is empty
         return SafeString("")
     value = getattr(estimate, "value", estimate)
     low, high = getattr(estimate, "low", None), getattr(estimate, "high", None)
     drawn = drawings.interval(value, low, high, axis)
-    between = f", between {ratio(low)}× and {ratio(high)}×" if low and high else ""
+    known = f", {between(low, high)}" if low and high else ""
     names = ("width", "one", "value", "start", "length")
     places = {name: _number(getattr(drawn, name)) for name in names}
-    return format_html(_INTERVAL, kind=drawn.kind, label=f"{ratio(value)}×{between}", **places)
+    return format_html(
+        _INTERVAL,
+        kind=drawn.kind if sure else "neutral",
+        label=f"{times(value)}{known}",
+        **places,
+    )
 
 
 def _number(value: float) -> str:
@@ -80,19 +88,19 @@ def _number(value: float) -> str:
 
 
 @register.inclusion_tag("tasks_app/drawings/ticks.html")
-def axis_ticks(axis: drawings.Axis, most: int = drawings.MOST_TICKS) -> dict[str, Any]:
+def axis_ticks(axis: drawings.Axis, most: int = drawings.MOST_TICKS) -> dict[str, object]:
     """The words of an axis, to be put above or below the rows that share it; at most so many."""
     return {"ticks": axis.ticks(most)}
 
 
 @register.inclusion_tag("tasks_app/drawings/bar.html")
-def bar(parts: list[drawings.Part], label: str) -> dict[str, Any]:
+def bar(parts: list[drawings.Part], label: str) -> dict[str, object]:
     """A stacked bar of `drawings.stack`; `label` says in words what it shows."""
     return {"parts": parts, "label": label}
 
 
 @register.inclusion_tag("tasks_app/drawings/bar.html")
-def share_bar(share: float | None, label: str, kind: str = "done") -> dict[str, Any]:
+def share_bar(share: float | None, label: str, kind: str = "done") -> dict[str, object]:
     """A bar that one share of 1 fills; empty for None."""
     counts: Mapping[tuple[str, str], float] = {(kind, label): min(max(share or 0.0, 0.0), 1.0)}
     return {"parts": drawings.stack(counts, whole=1.0), "label": label}

@@ -7,7 +7,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from tasks_app.formats.soundness_report import Filter
-from tasks_app.templatetags.display import scientific, significant
+from tasks_app.numbers import significant
+from tasks_app.templatetags.display import chip, scientific
 
 register = template.Library()
 
@@ -33,9 +34,7 @@ def soundness_state(state: str) -> SafeString:
     if not state:
         return SafeString("–")
     kind, sign, words = _STATES.get(state, ("", "○", state))
-    return format_html(
-        '<span class="badge {}"><span aria-hidden="true">{}</span>{}</span>', kind, sign, words
-    )
+    return chip(words, kind, sign=sign)
 
 
 @register.filter

@@ -18,6 +18,8 @@ from pygments.lexers import CppLexer, CudaLexer, PythonLexer, TextLexer
 
 register = template.Library()
 
+_PLUS_MINUS = re.compile(r"(?<![\w`])\+-(?=\w)")
+
 _LONGEST = 128 * 1024  # characters
 _PATIENCE_S = 0.5
 _LEXERS: dict[str, type[Lexer]] = {"cuda": CudaLexer, "cpp": CppLexer, "python": PythonLexer}
@@ -71,8 +73,11 @@ def _tokens(source: str, language: str) -> list[tuple[Any, str]]:
 
 @register.filter
 def markdown(text: str) -> SafeString:
-    """Markdown as HTML; markup of other kinds in it is shown as text."""
-    return SafeString(_MARKDOWN.render(text))
+    """Markdown as HTML; markup of other kinds in it is shown as text.
+
+    A task's own text can't be edited, because its digest covers it, so `+-` becomes ± here.
+    """
+    return SafeString(_MARKDOWN.render(_PLUS_MINUS.sub("±", text)))
 
 
 @register.filter

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpu_runner.data.formats import find_task
-from gpu_runner.data.verdict import Abi, Mode, Verdict
+from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Verdict
 from tests.adversarial.catalogue import ROWS
 from tests.adversarial.kernels import Kernel, Stop
 from tests.adversarial.test_bad_kernels import (
@@ -34,6 +34,7 @@ def load_cases() -> Iterator[Kernel]:
                 task=task,
                 abi=Abi.C,
                 mode=Mode.TEST,
+                kind=DeviceKind.CPU,
                 rows=(row.number,),
                 stops=(stop,),
             )

@@ -1,4 +1,4 @@
-"""The 71 known ways to cheat a kernel benchmark, and where each of them is tried here.
+"""The 73 known ways to cheat a kernel benchmark, and where each of them is tried here.
 
 The kernels themselves name their rows; this table says what a row is and, where no kernel tries it
 on a kind of device, why not or which other test does.
@@ -16,7 +16,6 @@ CPU, CUDA = DeviceKind.CPU, DeviceKind.CUDA
 
 SAFETY = MappingProxyType({CPU: "test_host_safety.py", CUDA: "tests/gpu/test_host_safety.py"})
 BUILDER = MappingProxyType({CPU: "test_builder_safety.py"})
-TRIED_ON_A_CPU = "needs a submission in Python; what it imports is the same there"
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ ROWS = (
     Row(44, "edits the tolerances"),
     Row(45, "calls a vendor's library"),
     Row(46, "falls back to the framework"),
-    Row(47, "inherits the reference", why_not={CUDA: TRIED_ON_A_CPU}),
+    Row(47, "inherits the reference"),
     Row(48, "shows a kernel that never runs"),
     Row(49, "prints a forged result", cases=("claims success",)),
     Row(50, "exits with success", cases=("exit",)),
@@ -141,4 +140,6 @@ ROWS = (
     Row(69, "sleeps so that the device's boost recovers"),
     Row(70, "corrupts the context of whoever runs next"),
     Row(71, "leaves limits of the device or process changed"),
+    Row(72, "describes its outputs falsely: address, size or strides"),
+    Row(73, "aliases an output with an input, or with another output"),
 )

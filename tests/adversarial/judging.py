@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.integrity import Check
 from gpu_runner.data.protocol import MARGINS
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.outside import UNSEEN
-from gpu_runner.supervisor.oracle.pool import Oracles
+from gpu_runner.supervisor.runner.pool import Oracles
 from tests.adversarial.kernels import Kernel, Stop
 
 ATTEMPTS = 5
@@ -25,13 +26,19 @@ BLIND = 0.05
 """Error of the outside clock beyond its margin, as a part of the time, that tells of a host that is
 too busy to judge."""
 
+MOST_RAISED = 1.5
+"""An honest claim that becomes more than so many times as long is an accusation, too."""
+
+UNCONFIRMED = "unconfirmed"
+"""What stops a lie about a time where the result says that the clock could not confirm it."""
+
 
 class Outcome(StrEnum):
     """What became of a kernel."""
 
     STOPPED = "stopped"  # hostile, and stopped as its file says
     MISSED = "MISSED"  # hostile, and not stopped, or by something else
-    FINE = "fine"  # honest, CORRECT and without suspicion
+    FINE = "fine"  # honest, CORRECT, without suspicion, and hardly raised
     ACCUSED = "ACCUSED"  # honest, and anything else
     UNJUDGED = "unjudged"  # the host was too busy for any of these to be said
 
@@ -102,6 +109,10 @@ def judge(kernel: Kernel, result: EvaluationResult) -> Judgement:
     happened = _happened(result)
     if kernel.honest:
         fine = result.verdict is Verdict.CORRECT and not result.suspicions
+        raised = _raised(result)
+        if raised > MOST_RAISED:
+            happened = f"{happened}; its time is raised by {raised - 1:.0%}"
+        fine = fine and raised <= MOST_RAISED
         return Judgement(Outcome.FINE if fine else Outcome.ACCUSED, happened, "")
     gained = _gained(kernel, result)
     if gained:
@@ -109,7 +120,22 @@ def judge(kernel: Kernel, result: EvaluationResult) -> Judgement:
     for stop in kernel.stops:
         if _stopped(stop, result):
             return Judgement(Outcome.STOPPED, happened, str(stop))
+    lies = any(stop.raised or stop.check is Check.CLOCK for stop in kernel.stops)
+    if lies and any(hint.check is Check.CLOCK for hint in result.hints):
+        return Judgement(Outcome.STOPPED, happened, UNCONFIRMED)
     return Judgement(Outcome.MISSED, happened, "")
+
+
+def _raised(result: EvaluationResult) -> float:
+    """How many times its claim a time has become at most, on public workloads."""
+    return max(
+        (
+            workload.measurement.time_ns / workload.claimed_ns
+            for workload in result.workloads
+            if workload.measurement and workload.claimed_ns and not workload.hidden
+        ),
+        default=1.0,
+    )
 
 
 def _stopped(stop: Stop, result: EvaluationResult) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib.util
 import math
 import re
 from collections.abc import Iterable
@@ -17,11 +18,16 @@ from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language, Mode, Verdict
 
 FOLDER = Path(__file__).parent
-HOSTILE_FOLDERS = ("cpu", "torch", "cuda", "python")
+HOSTILE_FOLDERS = ("cpu", "torch", "cuda", "python", "python_cuda")
 HONEST_FOLDER = "honest"
 
 _ENTRY = re.compile(r"(?://|#)\s*([a-z ]+?):\s*(.*)")
+_CONTINUED = re.compile(r"(?://|#)\s{2,}(.*)")
 _INCLUDE = re.compile(r'^#include "(?:\.\./)?(common/[\w.]+)"$', re.MULTILINE)
+_IMPORT = re.compile(
+    r"^from tests\.adversarial\.common\.(\w+) import (?:\([^)]*\)|[^(\n]*)$", re.MULTILINE
+)
+_FUTURE = "from __future__ import annotations\n"
 
 
 class HeaderError(ValueError):
@@ -76,7 +82,8 @@ class Kernel:
 
     stops: any of them will do. must_not_print: what a kernel prints that got what it wanted.
     at_least_ns: a latency below this means that a cheat paid off; so does a speedup of more than
-    at_most_speedup, where the file asks for baselines.
+    at_most_speedup, where the file asks for baselines. needs: packages beside torch. kind: of the
+    device; the header of a Python module that needs a GPU says "device: cuda".
     """
 
     path: Path
@@ -85,12 +92,20 @@ class Kernel:
     task: Task
     abi: Abi
     mode: Mode
+    kind: DeviceKind
     direction: Direction = Direction.FORWARD
     rows: tuple[int, ...] = ()
     stops: tuple[Stop, ...] = ()
     must_not_print: tuple[str, ...] = ()
     at_least_ns: float = 0.0
     at_most_speedup: float = math.inf
+    needs: tuple[str, ...] = ()
+
+    @property
+    def lacks(self) -> str:
+        """Why it cannot be tried in this environment; empty if it can."""
+        missing = [name for name in self.needs if importlib.util.find_spec(name) is None]
+        return f"{', '.join(missing)} is not installed" if missing else ""
 
     @property
     def name(self) -> str:
@@ -101,11 +116,6 @@ class Kernel:
     def honest(self) -> bool:
         """Whether this is a control that must not be accused."""
         return not self.rows
-
-    @property
-    def kind(self) -> DeviceKind:
-        """The kind of device that it runs on; a Python module stands here for a CPU."""
-        return self.solution().language.device_kinds[-1]
 
     @property
     def needs_no_clock(self) -> bool:
@@ -132,10 +142,11 @@ def load_kernel(path: Path) -> Kernel:
 
 def load_kernels(kind: DeviceKind) -> list[Kernel]:
     """All kernels for a kind of device, hostile ones first, by row."""
-    suffixes = [v.suffix for v in Language if v.device_kinds[-1] is kind]
+    suffixes = [language.suffix for language in kind.languages]
     folders = [FOLDER / name for name in (*HOSTILE_FOLDERS, HONEST_FOLDER)]
     paths = [path for folder in folders for path in sorted(folder.iterdir())]
-    kernels = [load_kernel(path) for path in paths if path.suffix in suffixes]
+    found = [load_kernel(path) for path in paths if path.suffix in suffixes]
+    kernels = [kernel for kernel in found if kernel.kind is kind]
     return sorted(kernels, key=lambda kernel: (kernel.honest, kernel.rows, kernel.name))
 
 
@@ -155,14 +166,30 @@ def repeated(kernels: Iterable[Kernel]) -> set[str]:
     return names
 
 
+def alike(kernels: Iterable[Kernel]) -> set[str]:
+    """Names of honest kernels for `make test` to leave out: two of three of each kind.
+
+    A kind is a language, with or without a clock.
+    """
+    kinds: dict[tuple[object, ...], list[str]] = {}
+    for kernel in kernels:
+        if kernel.honest:
+            kinds.setdefault((kernel.path.suffix, kernel.needs_no_clock), []).append(kernel.name)
+    return {name for names in kinds.values() for place, name in enumerate(names) if place % 3}
+
+
 def _header(text: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
+    last: list[str] = []
     for line in text.splitlines():
         if not line.startswith(("//", "#")):
             break
-        entry = _ENTRY.fullmatch(line.strip())
-        if entry is not None:
-            found.setdefault(entry[1], []).append(entry[2].strip())
+        more, entry = _CONTINUED.fullmatch(line), _ENTRY.fullmatch(line.strip())
+        if more is not None and last:
+            last[-1] += f" {more[1].strip()}"
+        elif entry is not None:
+            last = found.setdefault(entry[1], [])
+            last.append(entry[2].strip())
     return found
 
 
@@ -178,7 +205,11 @@ def _kernel(path: Path, text: str, header: dict[str, list[str]]) -> Kernel:
     if honest == bool(rows) or honest == bool(stops):
         raise HeaderError("a hostile file names its rows and what stops it, an honest one neither")
     task = _task(_one(header, "task", "vector_add"))
-    is_module = path.suffix == Language.PYTHON.suffix
+    language = next(value for value in Language if value.suffix == path.suffix)
+    is_module = language is Language.PYTHON
+    kind = DeviceKind(_one(header, "device", language.device_kinds[-1]))
+    if kind not in language.device_kinds:
+        raise HeaderError(f"{language} sources do not run on a {kind} device")
     abi = Abi(_one(header, "abi", task.abi if is_module else "c"))
     if task.abi is not abi:
         raise HeaderError(f"the task {task.name} has the {task.abi} ABI")
@@ -186,15 +217,17 @@ def _kernel(path: Path, text: str, header: dict[str, list[str]]) -> Kernel:
         path=path,
         summary=_one(header, "does" if honest else "tries"),
         source=_with_common(text),
-        task=_reduced(task, header),
+        task=_reduced(task, header, kind),
         abi=Abi.TORCH if is_module else abi,
         mode=Mode(_one(header, "mode", "quick")),
+        kind=kind,
         direction=Direction(_one(header, "direction", "forward")),
         rows=rows,
         stops=stops,
         must_not_print=tuple(header.get("must not print", [])),
         at_least_ns=float(_one(header, "at least", "0 ns").removesuffix("ns")),
         at_most_speedup=float(_one(header, "at most", "inf x").removesuffix("x")),
+        needs=_names(header, "needs"),
     )
 
 
@@ -205,15 +238,16 @@ def _one(header: dict[str, list[str]], name: str, default: str | None = None) ->
     return values[0]
 
 
-def _reduced(task: Task, header: dict[str, list[str]]) -> Task:
+def _reduced(task: Task, header: dict[str, list[str]], kind: DeviceKind) -> Task:
     """The task with the named workloads alone, and without baselines that the file does not name.
 
     They take long, and prove nothing but where somebody wants to slow them down.
     """
     names = _names(header, "workloads")
-    unknown = set(names) - {workload.name for workload in task.workloads}
+    unknown = set(names) - {each.name for each in task.workloads if kind in each.devices}
     if unknown:
-        raise HeaderError(f"{task.name} has no workload {', '.join(sorted(unknown))}")
+        missing = ", ".join(sorted(unknown))
+        raise HeaderError(f"{task.name} has no workload {missing} for a {kind} device")
     chosen = tuple(w for w in task.workloads if not names or w.name in names)
     baselines = _names(header, "baselines")
     if not set(baselines) <= set(task.baselines):
@@ -232,10 +266,14 @@ def _with_common(text: str) -> str:
     """The text as one file: a submission is a single source, so what attacks share is copied in."""
     seen: set[str] = set()
 
-    def expand(match: re.Match[str]) -> str:
-        if match[1] in seen:
+    def expand(name: str) -> str:
+        if name in seen:
             return ""
-        seen.add(match[1])
-        return _INCLUDE.sub(expand, (FOLDER / match[1]).read_text())
+        seen.add(name)
+        return expanded((FOLDER / name).read_text().replace(_FUTURE, ""))
 
-    return _INCLUDE.sub(expand, text)
+    def expanded(text: str) -> str:
+        text = _INCLUDE.sub(lambda match: expand(match[1]), text)
+        return _IMPORT.sub(lambda match: expand(f"common/{match[1]}.py"), text)
+
+    return expanded(text)

@@ -6,9 +6,12 @@ python -m tests.adversarial.redteam [--device cpu|cuda] [--rows 9,10] [--only RE
 On a host with several GPUs all of them take part, or those named. On each one kernel is measured
 at a time, and the rest of several evaluations overlaps.
 
-Exit status 1 if a hostile kernel was not stopped as its file says, if an honest one was accused, if
-a process, file, mount or memory was left behind, if nobody tries one of the rows, or if the time
-was over before all had begun.
+With `--device cpu` and all kernels, a section "compromised runner" follows: what somebody tries who
+took a runner over, against a real site.
+
+Exit status 1 if such an attack or a hostile kernel was not stopped as its file says, if an honest
+one was accused, if a process, file, mount or memory was left behind, if nobody tries one of the
+rows, or if the time was over before all had begun.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.build.build import build_solution
 from gpu_runner.supervisor.device.device import device_slug
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.oracle.pool import Oracles
+from gpu_runner.supervisor.runner.pool import Oracles
 from gpu_runner.supervisor.tools.health import left_behind, snapshot
 from tests.adversarial.catalogue import ROWS, Row
 from tests.adversarial.judging import Judgement, Outcome, request, run
@@ -111,12 +114,13 @@ def uncovered(kernels: Sequence[Kernel], kind: DeviceKind) -> list[tuple[Row, st
 
 
 def chosen(kernels: Sequence[Kernel], rows: str, only: str) -> list[Kernel]:
-    """Kernels of the named rows whose names match a regular expression."""
+    """Kernels of the named rows whose names match a regular expression, if they can be tried."""
     wanted = {int(row) for row in rows.split(",")} if rows else set()
     return [
         kernel
         for kernel in kernels
         if (not wanted or wanted & set(kernel.rows)) and re.search(only, kernel.name)
+        if not kernel.lacks
     ]
 
 
@@ -158,14 +162,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     left = left_behind(before)
     rows = uncovered(every, options.device)
     if not options.rows and not options.only:
-        _print_uncovered(rows)
+        _print_uncovered(rows, every)
     if options.json:
         options.json.write_text(json.dumps([_document(line) for line in lines], indent=1))
     unbegun = sorted({kernel.name for kernel in kernels} - {line.kernel.name for line in lines})
-    return _conclude(lines, left, [row for row, instead in rows if not instead], unbegun)
+    status = _conclude(lines, left, [row for row, instead in rows if not instead], unbegun)
+    if options.device is DeviceKind.CPU and not (options.rows or options.only):
+        from tests.adversarial.compromised.run import show  # needs the site's packages
+
+        status |= show()
+    return status
 
 
-def _print_uncovered(rows: Sequence[tuple[Row, str]]) -> None:
+def _print_uncovered(rows: Sequence[tuple[Row, str]], every: Sequence[Kernel]) -> None:
+    for kernel in every:
+        if kernel.lacks:
+            print(f"left out: {kernel.name}, since {kernel.lacks}")
     print("\nrows without a kernel of their own here:")
     for row, instead in rows:
         print(f"{row.number} | {row.title} | {instead or 'NOBODY TRIES IT'}")

@@ -11,8 +11,10 @@ import pytest
 from gpu_runner.data.codec import DataError, decode, encode
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import find_task
+from gpu_runner.data.rounding import HIDDEN
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
 from gpu_runner.data.verdict import Language, Mode, Verdict
+from gpu_runner.supervisor import timeline
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -29,6 +31,7 @@ HEAD = (
 #include <cstring>
 #include <cmath>
 #include <vector>
+#include <omp.h>
 #include <unistd.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -76,6 +79,11 @@ BAD_BODIES = {
     "segfault": ("*(volatile int*)8 = 1;", Verdict.RUNTIME_ERROR, "segmentation fault"),
     "null": ("*(volatile int*)0 = 1;", Verdict.RUNTIME_ERROR, "null pointer"),
     "abort": ("abort();", Verdict.RUNTIME_ERROR, "abort"),
+    "slots for four threads": (
+        "#pragma omp parallel\nif (omp_get_thread_num() >= 4) abort();\n" + ADD,
+        Verdict.RUNTIME_ERROR,
+        "teams had",
+    ),
     "exit": ("_exit(0);", Verdict.RUNTIME_ERROR, "without an answer"),
     "exception": ("throw 1;", Verdict.RUNTIME_ERROR, "threw"),
     "stack overflow": (
@@ -267,6 +275,19 @@ def test_kernel_cannot_tell_what_it_saw_of_hidden_workloads(config: SupervisorCo
     assert result.reason == "right on the public workloads, but not on a hidden one"
     assert result.output == ""
     assert all(not workload.processes for workload in result.workloads if workload.hidden)
+
+
+def test_progress_tells_nothing_of_calls_on_hidden_workloads(
+    config: SupervisorConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeline, "_INTERVAL_S", 0.0)
+    task = dataclasses.replace(find_task("vector_add"), baselines=())
+    request = dataclasses.replace(request_for(in_function(ADD), Mode.RANKED), task=task)
+    told: list[str] = []
+    evaluate(request, config, lambda stage, state, detail: told.append(detail))
+    assert any(words.startswith("process 1: ") for words in told)
+    processes = {f"{HIDDEN}, process {number}" for number in (1, 2, 3, 4)}
+    assert {words for words in told if HIDDEN in words} == processes
 
 
 def test_source_of_more_than_one_mebibyte_is_refused() -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data.verdict import Abi, DeviceKind
-from gpu_runner.supervisor.build.build import LOG_LIMIT_CHARACTERS, Built, Recipe, build
+from gpu_runner.supervisor.build.build import LOG_LIMIT_CHARACTERS, Recipe, build
+from gpu_runner.supervisor.build.recipe import Built
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig

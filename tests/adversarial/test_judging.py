@@ -23,9 +23,9 @@ def test_a_row_that_nobody_tries_fails_the_run(
 ) -> None:
     nothing = ["--device", "cpu", "--only", "no such kernel"]
     assert redteam.main(nothing) == 0
-    monkeypatch.setattr(redteam, "ROWS", (*ROWS, Row(72, "is new")))
+    monkeypatch.setattr(redteam, "ROWS", (*ROWS, Row(99, "is new")))
     assert redteam.main(nothing) == 1
-    assert "nobody tries row 72" in capsys.readouterr().out
+    assert "nobody tries row 99" in capsys.readouterr().out
 
 
 def _kernel(*stops: str) -> Kernel:
@@ -102,6 +102,8 @@ def test_honest_kernel_must_be_correct_and_beyond_suspicion() -> None:
         "// row: 1\n// stopped by: construction\n// tries: x\n// at most: 2 x\n",
         "// row: 1\n// abi: torch\n// stopped by: construction\n// tries: x\n",
         "// stopped by: construction\n// tries: x\n",
+        "// row: 1\n// device: cuda\n// stopped by: construction\n// tries: x\n",
+        "// row: 1\n// stopped by: construction\n// tries: x\n// workloads: n1024\n",
     ],
 )
 def test_header_that_nobody_can_check_is_refused(header: str, tmp_path: Path) -> None:

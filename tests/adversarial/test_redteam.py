@@ -14,14 +14,14 @@ from gpu_runner.data.protocol import PLANS
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.oracle.pool import Oracles
+from gpu_runner.supervisor.runner.pool import Oracles
 from gpu_runner.supervisor.tools.health import left_behind, snapshot
 from tests.adversarial.cases import load_cases
 from tests.adversarial.catalogue import ROWS
 from tests.adversarial.judging import run
-from tests.adversarial.kernels import Kernel, load_kernels, repeated
+from tests.adversarial.kernels import Kernel, alike, load_kernels, repeated
 from tests.adversarial.redteam import build_all, make_config, uncovered
-from tests.adversarial.side_by_side import selected
+from tests.adversarial.side_by_side import OneOracle, selected
 
 KERNELS = load_kernels(DeviceKind.CPU)
 TESTS = Path(__file__).parents[1]
@@ -44,7 +44,15 @@ IN_ORDER = sorted(
     key=lambda kernel: (kernel.task.name, kernel.name),
 )
 """The others are in test_redteam_outputs.py."""
-AGAIN |= repeated(KERNELS)
+AGAIN |= repeated(KERNELS) | alike(KERNELS)
+
+
+def marks_of(kernel: Kernel) -> list[pytest.MarkDecorator]:
+    """Whether a kernel is left to `make test ALL=1`, or cannot be tried here."""
+    later = [pytest.mark.thorough] if kernel.name in AGAIN else []
+    return [*later, pytest.mark.skipif(bool(kernel.lacks), reason=kernel.lacks)]
+
+
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
 
@@ -65,7 +73,7 @@ def _all_are_built(request: pytest.FixtureRequest, config: SupervisorConfig) -> 
 
 @pytest.fixture(scope="module")
 def oracles() -> Iterator[Oracles]:
-    kept = Oracles(reuse=True)
+    kept = OneOracle()
     yield kept
     kept.close()
 
@@ -77,17 +85,15 @@ def in_one_process(kernel: Kernel) -> AbstractContextManager[object]:
     """
     if kernel.abi is not Abi.TORCH:
         return nullcontext()
-    plan = replace(PLANS[Mode.RANKED], processes=1, extra_processes=0, baselines=False)
+    baselines = bool(kernel.task.baselines)
+    plan = replace(PLANS[Mode.RANKED], processes=1, extra_processes=0, baselines=baselines)
     return mock.patch.dict(PLANS, {Mode.RANKED: plan})
 
 
 @needs_jail
 @pytest.mark.parametrize(
     "kernel",
-    [
-        pytest.param(kernel, id=kernel.name, marks=[pytest.mark.thorough] * (kernel.name in AGAIN))
-        for kernel in IN_ORDER
-    ],
+    [pytest.param(kernel, id=kernel.name, marks=marks_of(kernel)) for kernel in IN_ORDER],
 )
 def test_kernel_ends_as_its_file_says(
     kernel: Kernel, config: SupervisorConfig, oracles: Oracles
@@ -99,7 +105,7 @@ def test_kernel_ends_as_its_file_says(
 
 def test_catalogue_has_all_rows_and_kernels_name_no_other() -> None:
     numbers = [row.number for row in ROWS]
-    assert numbers == list(range(1, 72))
+    assert numbers == list(range(1, 74))
     for kind in DeviceKind:
         assert {row for kernel in load_kernels(kind) for row in kernel.rows} <= set(numbers)
 

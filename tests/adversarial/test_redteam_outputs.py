@@ -13,13 +13,17 @@ from tests.adversarial.judging import request as request_of
 from tests.adversarial.kernels import Kernel, load_kernels
 from tests.adversarial.redteam import make_config
 from tests.adversarial.side_by_side import SideBySide, processes_left, selected
-from tests.adversarial.test_redteam import AGAIN, TWINS
+from tests.adversarial.test_redteam import TWINS, marks_of
 
-KERNELS = [
-    kernel
-    for kernel in load_kernels(DeviceKind.CPU)
-    if kernel.needs_no_clock and kernel.name not in TWINS
-]
+KERNELS = sorted(
+    (
+        kernel
+        for kernel in load_kernels(DeviceKind.CPU)
+        if kernel.needs_no_clock and kernel.name not in TWINS
+    ),
+    key=lambda kernel: (kernel.task.name, kernel.name),
+)
+"""In the order in which they are evaluated: no test waits for another's kernel."""
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +33,8 @@ def evaluations(
     """All that are selected, begun in the background; at the end no process of any is left."""
     folder = tmp_path_factory.mktemp("untimed")
     config = make_config(DeviceKind.CPU, folder)
-    requests = {kernel.name: request_of(kernel, config) for kernel in selected(request, "kernel")}
+    every = [kernel for kernel in selected(request, "kernel") if not kernel.lacks]
+    requests = {kernel.name: request_of(kernel, config) for kernel in every}
     with SideBySide(requests, config, folder) as evaluations:
         yield evaluations
     assert processes_left(folder) == []
@@ -38,10 +43,7 @@ def evaluations(
 @pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 @pytest.mark.parametrize(
     "kernel",
-    [
-        pytest.param(kernel, id=kernel.name, marks=[pytest.mark.thorough] * (kernel.name in AGAIN))
-        for kernel in KERNELS
-    ],
+    [pytest.param(kernel, id=kernel.name, marks=marks_of(kernel)) for kernel in KERNELS],
 )
 def test_kernel_ends_as_its_file_says(kernel: Kernel, evaluations: SideBySide) -> None:
     result = evaluations.result(kernel.name)

@@ -9,9 +9,10 @@ from tests.architecture.words import ROOT
 READ = re.compile(r"\bAuditEntry\.objects|\.audit_entries\b|\baudit_entries__")
 SHOWN_OR_WRITTEN = {
     "tasks_app/publishing/audit_log.py",  # writes it
-    "tasks_app/curation/decisions/page.py",  # the log's own page
-    "tasks_app/curation/decisions/views.py",
-    "tasks_app/curation/drafts/page.py",  # a draft's part of it
+    "kbench_web/audit_log/views.py",  # the log's own page
+    "tasks_app/pages/audit_page.py",
+    "runs_app/features/curation/decisions/views.py",  # a task's part of it
+    "runs_app/features/curation/drafts/page.py",  # a draft's part of it
 }
 
 

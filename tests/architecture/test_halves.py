@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 DATA = ("tasks_app.catalog", "tasks_app.example")  # tasks, which nobody imports
-FOR_MCP = ("kbench_client.mcp_server", "kbench_client.mcp_challenges")
+FOR_MCP = ("kbench_client.mcp_server",)
 HALVES = {
     "client": ("kbench_client",),
     "mcp": ("kbench_client",),

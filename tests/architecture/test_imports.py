@@ -16,9 +16,9 @@ FORBIDDEN = {
     "gpu_runner.supervisor": {"torch", "numpy", "django", "redis", "rq"},
     "gpu_runner.daemon": {"torch", "numpy", "django", "channels"},
     "gpu_runner.__main__": {"torch", "numpy", "django"},
-    "runs_app.evolve": {"torch", "numpy", "django", "redis", "rq", "openai"},
+    "runs_app.optimiser.evolve": {"torch", "numpy", "django", "redis", "rq", "openai"},
     "kbench_client.main": {"torch", "numpy", "django", "redis", "rq", "gpu_runner", "mcp"},
-    "runs_app.llm": {"torch", "django", "redis", "rq"},
+    "runs_app.optimiser.llm": {"torch", "django", "redis", "rq"},
 }
 
 
@@ -47,7 +47,8 @@ def test_a_layer_imports_only_what_it_may(package: str) -> None:
 
 _ORACLE = """
 import json, sys
-from gpu_runner.engine import oracle, torch_settings
+from gpu_runner.engine.oracle import oracle
+from gpu_runner.engine.device import torch_settings
 torch_settings.settle()
 torch_settings.settle_reproducibly()
 print(json.dumps([oracle.torch.get_deterministic_debug_mode(), sorted(sys.modules)]))
@@ -62,12 +63,6 @@ def test_an_oracle_starts_without_the_compiler_of_torch() -> None:
     warns, modules = json.loads(done.stdout)
     assert warns == 1
     assert not {"torch._dynamo", "torch._inductor.config", "django", "redis", "rq"} & set(modules)
-
-
-def test_import_contracts_hold() -> None:
-    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_ninja_is_django_ninja() -> None:

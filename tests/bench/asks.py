@@ -10,10 +10,16 @@ import statistics
 import time
 from typing import Any
 
-from runs_app.evolve.knobs import find_knobs, space_size
+from runs_app.optimiser.evolve.knobs import find_knobs, space_size
 from tests.bench.tables import table
-from tests.unit.runs_app.evolve.driving import a_config, a_problem, begin
-from tests.unit.runs_app.evolve.worlds import Landscape, World, costly, talking_world, tunable
+from tests.unit.runs_app.optimiser.evolve.driving import a_config, a_problem, begin
+from tests.unit.runs_app.optimiser.evolve.worlds import (
+    Landscape,
+    World,
+    costly,
+    talking_world,
+    tunable,
+)
 
 COLUMNS = ("strategy", "candidates", "median step (ms)", "longest (ms)")
 LAST = 100  # steps that count, at the end of the run

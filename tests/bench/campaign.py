@@ -7,21 +7,19 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 
-from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.device.device import device_name
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from runs_app.evolve import events
-from runs_app.evolve.brief import Figures, briefing, figures_of, tolerance_text, values_text
-from runs_app.evolve.budget import wall_time_refusal
-from runs_app.evolve.commands import Ask, Measure
-from runs_app.evolve.config import Problem, RunConfig
-from runs_app.evolve.feedback import Feedback, feedback_of
-from runs_app.evolve.history import History
-from runs_app.evolve.optimizer import Optimizer
-from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Outcome, Transition
+from runs_app.optimiser.evolve import events
+from runs_app.optimiser.evolve.brief import Figures, briefing, tolerance_text, values_text
+from runs_app.optimiser.evolve.commands import Ask, Measure
+from runs_app.optimiser.evolve.config import Problem, RunConfig
+from runs_app.optimiser.evolve.feedback import Feedback, feedback_of
+from runs_app.optimiser.evolve.history import History
+from runs_app.optimiser.evolve.optimizer import Optimizer
+from runs_app.optimiser.evolve.outcomes import Answer, CallFailure, Evaluated, Outcome, Transition
 from tasks_app.pages.building_page import command_text
 from tasks_app.pages.task_page import entrances
 from tests.bench.evaluations import Entry, request
@@ -51,19 +49,9 @@ class Texts:
         return self.answers[ask]
 
 
-def problem_of(
-    task: Task,
-    config: SupervisorConfig,
-    seed: str,
-    title: str,
-    told: EvaluationResult | None = None,
-) -> Problem:
-    """What a prompt may tell of a built-in task; its hidden workloads stay out.
-
-    told: a ranked result of this host, from which come hardware, baselines and limits.
-    """
+def problem_of(task: Task, config: SupervisorConfig, seed: str, title: str) -> Problem:
+    """What a prompt may tell of a built-in task; its hidden workloads stay out."""
     direction = Direction.FORWARD
-    figures = figures_of(told) if told is not None else Figures()
     public = task.workloads_for(config.kind, direction, hidden=False)
     found = (entry for entry in entrances(task) if entry.direction is direction)
     return Problem(
@@ -86,7 +74,7 @@ def problem_of(
         seed_title=title,
         tolerance=tolerance_text(task, public, direction),
         values=values_text(task, config.kind, direction),
-        **vars(briefing(task, config.kind, direction, figures)),
+        **vars(briefing(task, config.kind, direction, Figures())),
     )
 
 
@@ -107,28 +95,20 @@ class Campaign:
         self.history = History(self.texts)
         problem = replace(problem, answer_tokens=config.answer_tokens)
         self.optimizer = Optimizer(problem, config, self.history)
-        self.results: dict[int, EvaluationResult] = {}
         self.events: list[events.Event] = []
         self.began = time.monotonic()
-        self._budget = config.budget
-        self.is_cut = False  # whether its time was over before its end
 
     def run(self, say: Callable[[str], None]) -> None:
         """Run it to its end."""
         waiting: set[Future[Outcome]] = set()
         with ThreadPoolExecutor(max_workers=16) as pool:
-            while self.history.finished is None and not self.is_cut:
+            while self.history.finished is None:
                 waiting |= {pool.submit(*job) for job in self._step([])}
-                while waiting and self.history.finished is None and not self._is_late():
+                while waiting and self.history.finished is None:
                     done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                     outcomes = [future.result() for future in done]
                     waiting |= {pool.submit(*job) for job in self._step(outcomes)}
                     self._report(outcomes, say)
-
-    def _is_late(self) -> bool:
-        elapsed_s = time.monotonic() - self.began
-        self.is_cut = bool(wall_time_refusal(self._budget, elapsed_s))
-        return self.is_cut
 
     def _step(self, outcomes: list[Outcome]) -> list[tuple[Callable[..., Outcome], int, object]]:
         jobs = []
@@ -143,7 +123,6 @@ class Campaign:
         if isinstance(outcome, Answer):
             self.texts.answers[outcome.ask] = outcome.text
         elif isinstance(outcome, Evaluated) and outcome.result is not None:
-            self.results[outcome.candidate] = outcome.result
             self.texts.feedbacks[outcome.candidate] = feedback_of(outcome.result)
 
     def _carry_out(

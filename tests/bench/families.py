@@ -32,11 +32,10 @@ from gpu_runner.data.formats import catalog_specifications
 from gpu_runner.data.protocol import MOST_OWN_ERROR
 from gpu_runner.data.task import Values, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language, Mode
-from gpu_runner.engine.honest import honest_kernels
-from gpu_runner.engine.mutants import Call, Outputs
-from gpu_runner.engine.problem import map_tensors, outputs_of
-from gpu_runner.engine.soundness import honest_result
-from gpu_runner.engine.subject import load_extension
+from gpu_runner.engine.problem.problem import map_tensors, outputs_of
+from gpu_runner.engine.runner.subject import load_extension
+from gpu_runner.engine.soundness.mutants import Call, Outputs
+from gpu_runner.engine.soundness.soundness import honest_kernels, honest_result
 from gpu_runner.supervisor.build.build import build_solution
 from gpu_runner.supervisor.device.toolchain import TORCH_MODULE
 from gpu_runner.supervisor.host.config import default_cache_folder

@@ -25,14 +25,14 @@ from gpu_runner.data.formats import find_task
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Mode
 from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
-from runs_app.evolve import outcomes
-from runs_app.evolve.commands import Ask, Role
-from runs_app.evolve.config import Budget, ModelSpec, RunConfig
-from runs_app.evolve.history import History
-from runs_app.evolve.knobs import find_knobs, with_knobs
-from runs_app.llm.client import complete
-from runs_app.llm.endpoint import Endpoint
-from runs_app.llm.errors import CallError
+from runs_app.optimiser.evolve import outcomes
+from runs_app.optimiser.evolve.commands import Ask, Role
+from runs_app.optimiser.evolve.config import Budget, ModelSpec, RunConfig
+from runs_app.optimiser.evolve.history import History
+from runs_app.optimiser.evolve.knobs import find_knobs, with_knobs
+from runs_app.optimiser.llm.client import complete
+from runs_app.optimiser.llm.endpoint import Endpoint
+from runs_app.optimiser.llm.errors import CallError
 from tests.bench.campaign import Campaign, Model, problem_of
 from tests.bench.evaluations import Entry, make_config, run_one
 from tests.bench.tables import heading, table
@@ -184,7 +184,7 @@ def ranked(task: Task, source: str, host: SupervisorConfig) -> list[str]:
     return [
         duration(result.latency_ns) if result.latency_ns else f"{result.verdict}",
         f"{result.speedups['best']:.2f}" if "best" in result.speedups else "-",
-        f"{result.hidden_speedups['eager']:.2f}" if "eager" in result.hidden_speedups else "-",
+        f"{result.unlisted_speedups['eager']:.2f}" if "eager" in result.unlisted_speedups else "-",
     ]
 
 

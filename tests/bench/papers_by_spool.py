@@ -14,6 +14,7 @@ of --published: TASK.cu or TASK.cpp, ranked beside the runs. --evaluations and -
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import time
 import urllib.parse
@@ -23,13 +24,12 @@ from pathlib import Path
 from gpu_runner.data.durations import duration
 from gpu_runner.data.spool import SpoolFolder
 from gpu_runner.data.verdict import DeviceKind, Verdict
-from tests.bench.endpoints import add_endpoint, check_endpoint
-from tests.bench.limits import check_prices
-from tests.bench.papers import STRATEGIES, TASKS
 from tests.bench.site import ALONE, Document, Site
 from tests.bench.tables import table
 from tests.installation import InstallationError
 
+TASKS = ("softmax", "rms_norm", "matrix_mul", "layernorm", "llama_rmsnorm")
+STRATEGIES = ("evolve", "cudamaster", "fsr", "islands")
 COLUMNS = (
     *("task", "strategy", "seed kernel", "best", "what stands behind it", "published"),
     *("published / best", "evaluations", "tokens"),
@@ -172,7 +172,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--device", required=True, help="its slug, such as nvidia-h100")
     parser.add_argument("--name", required=True, help='its name, such as "NVIDIA H100"')
     parser.add_argument("--work", required=True, metavar="COMMAND", help="carry, work, carry back")
-    add_endpoint(parser)
+    parser.add_argument("--base-url", required=True, help="of the language model")
+    parser.add_argument("--api-name", required=True, help="its name at the endpoint")
+    parser.add_argument("--key-variable", default="", help="environment variable of its key")
     parser.add_argument("--published", type=Path, metavar="FOLDER", help="of TASK.cu or TASK.cpp")
     parser.add_argument("--task", nargs="+", default=list(TASKS))
     parser.add_argument("--strategy", nargs="+", choices=STRATEGIES, default=list(STRATEGIES))
@@ -183,10 +185,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--pause", type=float, default=30.0, help="seconds, where nothing waits")
     parser.add_argument("--yes", action="store_true", help="spend it: without, it is only said")
     options = parser.parse_args()
-    check_endpoint(parser, options)
-    check_prices(parser, options)
-    if not options.base_url:
-        parser.error("--base-url: name the endpoint of the language model")
+    if options.key_variable and options.key_variable not in os.environ:
+        parser.error(f"--key-variable: {options.key_variable} is not set")
+    if options.usd is not None and not options.price_in + options.price_out > 0:
+        parser.error("--usd: give --price-in and --price-out, or nothing counts against it")
     if options.published and not options.published.is_dir():
         parser.error(f"--published: {options.published} is no folder")
     runs = len(options.task) * len(options.strategy)

@@ -3,8 +3,9 @@
     python -m tests.bench.results_file --data FOLDER --out FILE --site NAME [--device cuda]
         [--minutes 9] [--note TEXT]
 
-Such files are what `runs_app/shipped_results/` holds. The site's data stay in FOLDER: a later call
-with it goes on where this one stopped, and its file holds the results of all calls.
+Such files are what `runs_app/features/transfer/shipped_results/` holds. The site's data stay in
+FOLDER: a later call with it goes on where this one stopped, and its file holds the results of
+all calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Evaluates the shipped kernels of the built-in tasks: the table of docs/measurements.
+"""Evaluates the shipped kernels of the built-in tasks, and prints a table.
 
 python -m tests.bench.shipped [--device cuda] [--mode quick] [--only REGEX] [--naive]
     [--baselines] [--values] [--json OUT] [--workers 3] [--minutes 9] [--indices 0,2]

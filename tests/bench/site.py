@@ -13,10 +13,11 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from gpu_runner.data.verdict import DeviceKind, Mode
+from gpu_runner.data.verdict import DeviceKind, Language, Mode
 from tests.installation import Installation
 
 USER = "bench"
@@ -41,6 +42,8 @@ class Kernel:
     name: str
     task: str
     source: str
+    language: Language | None = None
+    """None for the device's own."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,15 @@ class Sent:
 
 
 class RefusedError(Exception):
-    """The API did not do what was asked; the text is its answer."""
+    """The API did not do what was asked; the text is its answer.
+
+    is_final: whether asking again would be in vain; else it may be away, or too busy.
+    """
+
+    def __init__(self, words: str, status: int | None = None) -> None:
+        """Say so in these words; status: of its answer, if there was one."""
+        super().__init__(words)
+        self.is_final = status is not None and 400 <= status < 500 and status not in (408, 429)
 
 
 class Site:
@@ -73,9 +84,9 @@ class Site:
         """
         self.kind, self.device, self._token = kind, "", ""
         self._keeps, self._has_user = folder is not None, bool(folder and folder.exists())
-        self._folder = folder or Path(tempfile.mkdtemp(prefix="kbench-site-"))
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="kbench-site-"))
         chosen = NO_LIMITS | dict(settings or {})
-        self.installation = Installation(self._folder, *options, settings=chosen)
+        self.installation = Installation(self.folder, *options, settings=chosen)
 
     @property
     def age_s(self) -> float:
@@ -108,7 +119,7 @@ class Site:
         """Stop it and forget its data, unless they are kept."""
         self.installation.stop()
         if not self._keeps:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def _find_device(self) -> bool:
         queues = self.ask("queue")
@@ -116,14 +127,18 @@ class Site:
         self.device = found[0]["device"] if found else ""
         return bool(found)
 
-    def ask(self, path: str, document: Document | None = None) -> Any:
-        """What the API answers; raises `RefusedError` for a status that is no success."""
+    def ask(self, path: str, document: Document | None = None, key: str = "") -> Any:
+        """What the API answers; raises `RefusedError` for a status that is no success.
+
+        key: what is asked with the same one again is done once.
+        """
         request = urllib.request.Request(  # of our own site
             f"{self.installation.url}/api/v1/{path}",
             data=None if document is None else json.dumps(document).encode(),
             headers={
                 "Authorization": f"Bearer {self._token}",
                 "Content-Type": "application/json",
+                **({"Idempotency-Key": key} if key else {}),
             },
         )
         try:
@@ -131,17 +146,19 @@ class Site:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             words = error.read().decode(errors="replace")
-            raise RefusedError(f"{path}: {error.code} {words}") from None
-        except OSError as error:
+            raise RefusedError(f"{path}: {error.code} {words}", error.code) from None
+        except (OSError, HTTPException, ValueError) as error:
             raise RefusedError(f"{path}: {error}") from error
 
     def submit(self, kernel: Kernel, mode: Mode) -> Sent:
         """Submit a kernel as a source that was never seen before."""
         at = time.monotonic()
+        language = kernel.language or self.kind.language
+        begins = "#" if language is Language.PYTHON else "//"
         document = {
             "task": kernel.task,
-            "source": f"// {secrets.token_hex(8)}\n{kernel.source}",
-            "language": self.kind.language.value,
+            "source": f"{begins} {secrets.token_hex(8)}\n{kernel.source}",
+            "language": language.value,
             "device": self.device,
             "mode": mode.value,
         }

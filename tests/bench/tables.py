@@ -15,7 +15,7 @@ def heading(config: SupervisorConfig) -> str:
     found = environment(config)
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
     names = ("device_name", "driver", "compiler", "torch", "jail", "cpus")
-    parts = [f"{name} {found[name]}" for name in names if name in found]
+    parts = [f"{name} {getattr(found, name)}" for name in names if getattr(found, name)]
     return f"{day}; " + "; ".join(parts)
 
 

@@ -5,10 +5,10 @@
 
 Submits kernels over the API of `manage.py up`, started on a free port with a data folder of its
 own, and prints a Markdown table of today's figures beside those to reach. Rows: boards, crowded,
-idle, wrong, torch, repeated, mixed, first_ranked, ranked, repeated_ranked. Every source is made
-unique, so that no build is cached. --published adds what `python -m tests.bench.published --out
-FOLDER` has found. Exit status 1 if a row was not measured, or a kernel got another verdict than its
-own.
+idle, wrong, torch, python, tuned, inline, repeated, mixed, first_ranked, ranked, repeated_ranked.
+Every source is made unique, so that no build is cached. --published adds what `python -m
+tests.bench.published --out FOLDER` has found. Exit status 1 if a row was not measured, or a kernel
+got another verdict than its own.
 """
 
 from __future__ import annotations
@@ -102,13 +102,13 @@ def cells(row: Row, measured: Measured, kind: DeviceKind) -> list[str]:
     return [row.what, measured.today, row.to_reach.get(kind, "-"), measured.detail]
 
 
-def chosen_rows(only: str) -> list[Row]:
+def chosen_rows(only: str, kind: DeviceKind) -> list[Row]:
     """The rows of these names, in the order in which they are measured; all without names."""
     names = {name for name in only.split(",") if name}
     if unknown := names - {row.name for row in ROWS}:
         known = ", ".join(row.name for row in ROWS)
         raise SystemExit(f"--only: there is no row {min(unknown)!r}; there are {known}")
-    return [row for row in ROWS if not names or row.name in names]
+    return [row for row in ROWS if kind in row.kinds and (not names or row.name in names)]
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -125,8 +125,8 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Print the table."""
     options = parse_arguments()
-    rows = chosen_rows(options.only)
     kind = options.device or (DeviceKind.CUDA if cuda_devices() else DeviceKind.CPU)
+    rows = chosen_rows(options.only, kind)
     found, lines = [], []
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the site is stopped
     with (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
+
 from gpu_runner.data.formats import find_task
-from gpu_runner.data.verdict import DeviceKind, Direction, Verdict
+from gpu_runner.data.verdict import DeviceKind, Direction, Language, Verdict
 from tests.bench.site import Kernel
 
 GOOD = ("vector_add", "dot_product", "softmax", "rms_norm", "spmv_csr", "matrix_mul")
@@ -32,14 +34,77 @@ _TIMES = {DeviceKind.CUDA: "8", DeviceKind.CPU: "500"}  # some 0.1 s for the lar
 _BODIES = {
     "wrong": "C[i] = A[i] - B[i];",
     "broken": "C[i] = A[i] + ;",
+    "crashing": "*(volatile float*)8 = A[i] + B[i] + C[i];",
     "slow": _SLOW,
     # Of memory that it was given: nvcc leaves out a loop over a volatile variable of its own.
     "hanging": "volatile const float* a = A; while (*a == *a) {} C[i] = A[i] + B[i];",
 }
+_PLAIN = """import torch
+
+SEEN = NUMBER
+
+def forward(A, B, N):
+    return torch.add(A, B, out=torch.empty_like(A))
+"""
+_TRITON = """import torch
+import triton
+import triton.language as tl
+
+TUNED
+@triton.jit
+def add_NUMBER(x, y, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.load(x + at, mask=at < n) + tl.load(y + at, mask=at < n)
+    tl.store(out + at, total, mask=at < n)
+
+def forward(A, B, N):
+    out = torch.empty_like(A)
+    add_NUMBER[lambda meta: (triton.cdiv(N, meta["BLOCK"]),)](A, B, out, GIVEN)
+    return out
+"""
+_TUNED = """@triton.autotune(
+    [triton.Config({"BLOCK": b}) for b in (128, 256, 512, 1024)], key=["n"]
+)"""
+_INLINE = '''import torch
+from torch.utils.cpp_extension import load_inline
+
+SOURCE = r"""
+BODY
+// NUMBER
+"""
+own = load_inline("own_add", WORDS, functions=["run"])
+
+def forward(A, B, N):
+    return own.run(A, B)
+'''
+_INLINE_BODIES = {
+    DeviceKind.CPU: """torch::Tensor run(torch::Tensor a, torch::Tensor b) {
+  auto c = torch::empty_like(a);
+  auto x = a.data_ptr<float>(), y = b.data_ptr<float>(), z = c.data_ptr<float>();
+  for (long i = 0; i < a.numel(); ++i) z[i] = x[i] + y[i];
+  return c;
+}""",
+    DeviceKind.CUDA: """__global__ void add(const float* a, const float* b, float* c, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) c[i] = a[i] + b[i];
+}
+torch::Tensor run(torch::Tensor a, torch::Tensor b) {
+  auto c = torch::empty_like(a);
+  int n = a.numel();
+  add<<<(n + 255) / 256, 256>>>(
+      a.data_ptr<float>(), b.data_ptr<float>(), c.data_ptr<float>(), n);
+  return c;
+}""",
+}
+_DECLARED = '"torch::Tensor run(torch::Tensor a, torch::Tensor b);", SOURCE'
 EXPECTED = {
     "good": Verdict.CORRECT,
+    "python": Verdict.CORRECT,
+    "tuned": Verdict.CORRECT,
+    "inline": Verdict.CORRECT,
     "wrong": Verdict.WRONG_RESULT,
     "broken": Verdict.COMPILE_ERROR,
+    "crashing": Verdict.RUNTIME_ERROR,
     "slow": Verdict.CORRECT,
     "hanging": Verdict.TIME_LIMIT,
 }
@@ -60,10 +125,36 @@ def good_kernel(task: str, kind: DeviceKind) -> Kernel:
 
 
 def odd_kernel(sort: str, kind: DeviceKind) -> Kernel:
-    """A kernel for vector_add that is wrong, does not compile, is slow, or never ends."""
+    """A kernel for vector_add that is wrong or slow, crashes, does not compile, or never ends."""
     frame = _CUDA if kind is DeviceKind.CUDA else _CPP
     source = frame.replace("BODY", _BODIES[sort]).replace("TIMES", _TIMES[kind])
     return Kernel(sort, "vector_add", source.replace("BLOCKS", _ONE if sort == "slow" else _MANY))
+
+
+def python_kernel(kind: DeviceKind) -> Kernel:
+    """A module that nobody has seen: of PyTorch's operators on a CPU, of Triton's on a GPU."""
+    source = _PLAIN
+    if kind is DeviceKind.CUDA:
+        source = _TRITON.replace("TUNED\n", "").replace("GIVEN", "N, BLOCK=1024")
+    return _python("python", source)
+
+
+def tuned_kernel(kind: DeviceKind) -> Kernel:
+    """The same for a GPU, with four tiles to choose from."""
+    assert kind is DeviceKind.CUDA
+    return _python("tuned", _TRITON.replace("TUNED", _TUNED).replace("GIVEN", "N"))
+
+
+def inline_kernel(kind: DeviceKind) -> Kernel:
+    """A module whose extension nobody has compiled."""
+    source = _INLINE.replace("BODY", _INLINE_BODIES[kind])
+    words = "SOURCE" if kind is DeviceKind.CPU else _DECLARED
+    return _python("inline", source.replace("WORDS", words))
+
+
+def _python(name: str, source: str) -> Kernel:
+    number = str(secrets.randbelow(10**9))
+    return Kernel(name, "vector_add", source.replace("NUMBER", number), Language.PYTHON)
 
 
 def mixed_kernels(kind: DeviceKind) -> list[Kernel]:

@@ -20,8 +20,11 @@ from tests.bench.turnaround_kernels import (
     REPEATED,
     TORCH,
     good_kernel,
+    inline_kernel,
     mixed_kernels,
     odd_kernel,
+    python_kernel,
+    tuned_kernel,
 )
 
 CROWD = 25
@@ -52,6 +55,7 @@ class Row:
     shared: bool = True
     options: Sequence[str] = ("--no-demo",)
     settings: Mapping[str, str] = field(default_factory=dict)
+    kinds: Sequence[DeviceKind] = tuple(DeviceKind)
 
 
 def sample(site: Site, kernel: Kernel, mode: Mode) -> Line:
@@ -206,6 +210,28 @@ def torch(site: Site, count: int) -> Measured:
     return _timed(samples)
 
 
+def python(make: Callable[[DeviceKind], Kernel]) -> Callable[[Site, int], Measured]:
+    """New Python modules, and then each of them with another comment."""
+
+    def measure(site: Site, count: int) -> Measured:
+        new: list[Line] = []
+        changed: list[Line] = []
+        for _ in range(max(2, count // 3)):
+            kernel = make(site.kind)
+            for samples in (new, changed):
+                site.wait_until_idle()
+                samples.append(sample(site, kernel, Mode.QUICK))
+        middle = [percentile([s["seconds"] for s in samples], 0.5) for samples in (new, changed)]
+        return Measured(
+            today=f"p50 {middle[0]:.1f} s / {middle[1]:.1f} s",
+            detail=f"new: {_timed(new).detail}; changed: {_timed(changed).detail}",
+            samples=[*new, *changed],
+            faults=faults_of([*new, *changed]),
+        )
+
+    return measure
+
+
 def mixed(site: Site, count: int) -> Measured:
     """Many people at once: how many verdicts an hour. `count` says nothing here."""
     site.wait_until_idle()
@@ -280,6 +306,17 @@ def repeated(mode: Mode) -> Callable[[Site, int], Measured]:
     return measure
 
 
+def _of_python(name: str, what: str, make: Callable[[DeviceKind], Kernel], gpu: str) -> Row:
+    return Row(
+        name=name,
+        what=f"{what}, `quick`: new / only a comment changed",
+        measure=python(make),
+        to_reach={_GPU: gpu},
+        settings=ALONE,
+        kinds=(_GPU,) if make is tuned_kernel else tuple(DeviceKind),
+    )
+
+
 _SIZES = "workloads of >= 20 us / below"
 _GPU, _CPU = DeviceKind.CUDA, DeviceKind.CPU
 ROWS = (
@@ -319,6 +356,9 @@ ROWS = (
         to_reach={_GPU: "<= 15 s"},
         settings=ALONE,
     ),
+    _of_python("python", "a Python module", python_kernel, "6 s / 4 s"),
+    _of_python("tuned", "the same with four tiles to choose from", tuned_kernel, "10 s / 4 s"),
+    _of_python("inline", "`load_inline`", inline_kernel, "12 s / 4 s"),
     Row(
         name="repeated",
         what=f"{FRESH_EVALUATIONS} fresh evaluations, `quick`: largest difference, {_SIZES}",

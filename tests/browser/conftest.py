@@ -50,6 +50,7 @@ class Stack:
         return known | {
             "KBENCH_DATA_DIR": str(self.folder),
             "REDIS_URL": self.redis.url,
+            "KBENCH_RUNNERS_REDIS_URL": self.redis.url,
             "DJANGO_SETTINGS_MODULE": "tests.browser.settings",
             "KBENCH_COLLECTED_FILES": "1",  # as `manage.py up` serves them
             "KBENCH_SUBMIT_SHIPPED_KERNELS": "false",  # a test measures what it submits
@@ -92,13 +93,13 @@ class Stack:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def spawn(self, name: str, *arguments: str) -> None:
+    def spawn(self, name: str, *arguments: str, **environment: str) -> None:
         """Start a Python program that runs as long as the stack."""
         with (self.folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, *arguments],
                 cwd=ROOT,
-                env=self.environment,
+                env=self.environment | environment,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
@@ -175,10 +176,29 @@ def compared(seeded: Stack) -> list[str]:
     return seeded.run("-m", "tests.browser.invented_comparison").split()
 
 
+@pytest.fixture(scope="session")
+def token(stack: Stack) -> str:
+    """A runner's token, whose hosts the admins control."""
+    return stack.run("manage.py", "shell", "-v", "0", "-c", _ADD_RUNNER).strip()
+
+
+_ADD_RUNNER = """
+from django.contrib.auth.models import User
+from django.utils import timezone
+from runs_app.models import RunnerToken
+from runs_app.core.runners.tokens import add_runner
+_, text = add_runner(
+    name="fake", serves=RunnerToken.Serves.ANY, devices=[], trusted=True,
+    user=User.objects.create_superuser("adder"), now=timezone.now(),
+)
+print(text)
+"""
+
+
 @pytest.fixture
-def runner(stack: Stack) -> FakeRunner:
+def runner(stack: Stack, token: str) -> FakeRunner:
     """A runner that does what the test says."""
-    fake = FakeRunner(stack.redis.url)
+    fake = FakeRunner(stack.url, token, stack.redis.url)
     fake.beat()
     return fake
 
@@ -186,7 +206,9 @@ def runner(stack: Stack) -> FakeRunner:
 @pytest.fixture
 def at_work(stack: Stack) -> Iterator[Stack]:
     """The stack with a real runner of the CPU."""
-    stack.spawn("runner", "-m", "gpu_runner", "work", "--device", "cpu", "--drain-timeout", "5")
+    login = stack.run("manage.py", "runner_login", "--local").strip()
+    work = ("work", "--device", "cpu", "--drain-timeout", "5")
+    stack.spawn("runner", "-m", "gpu_runner", *work, REDIS_URL=login)
     yield stack
     runner = stack.processes.pop()
     runner.terminate()

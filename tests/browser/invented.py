@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpu_runner.data.evaluation import (
     BuildReport,
@@ -12,12 +13,11 @@ from gpu_runner.data.evaluation import (
     Measurement,
     Mismatch,
     OutputError,
-    ProcessRun,
-    StageTime,
     WorkloadResult,
 )
-from gpu_runner.data.scores import summary
+from gpu_runner.data.scores import speedups, summary
 from gpu_runner.data.verdict import Stage, Verdict
+from tests import evidence
 
 _COMPILE_LOG = (
     "kernel.cpp:3:14: error: 'vec' was not declared in this scope\n"
@@ -53,26 +53,24 @@ def workload_results(
 ) -> Iterator[WorkloadResult]:
     """One result a workload, about `level` times as fast as the best baseline."""
     task, direction = request.task, request.solution.direction
-    kind = request.solution.language.device_kinds[0]
-    for index, workload in enumerate(task.workloads_for(kind, direction, hidden=True)):
-        eager_ns = 3000.0 * 1.7**index * rng.uniform(0.6, 1.6)
+    for index, workload in enumerate(evidence.workloads(request)):
+        eager_ns = 3000.0 * 1.7 ** (index % 12) * rng.uniform(0.6, 1.6)
         compiled_ns = eager_ns * rng.uniform(0.6, 1.1)
         own_ns = min(eager_ns, compiled_ns) / (level * rng.uniform(0.85, 1.2))
         cost = task.cost(workload, direction)
-        baselines = {"eager": measurement(rng, eager_ns), "compiled": measurement(rng, compiled_ns)}
-        speedups = {name: b.time_ns / own_ns for name, b in baselines.items()}
+        own = measurement(rng, own_ns)
+        known = {"eager": measurement(rng, eager_ns), "compiled": measurement(rng, compiled_ns)}
+        baselines = evidence.baselines_of(request, workload, known)
         yield WorkloadResult(
             name=workload.name,
             parameters=workload.parameters,
             hidden=workload.hidden,
-            measurement=measurement(rng, own_ns),
-            processes=(ProcessRun(process=0, times_ns=(own_ns,), seeds=(1,), verified=(0,)),),
+            measurement=own if workload.timed else None,
+            processes=evidence.processes(request.mode, own_ns, workload),
             errors=(OutputError(output="out", scaled=rng.uniform(0.01, 0.6), relative=1e-7),),
             baselines=baselines,
-            speedups={**speedups, "best": min(speedups.values())},
-            flops=cost.flops if cost else None,
-            bytes=cost.bytes if cost else None,
-            weight=cost.weight if cost and cost.weight else 1.0,
+            speedups=speedups(own, baselines),
+            **evidence.work(request, workload),
             floor_ns=own_ns * rng.uniform(0.2, 0.8) if cost else None,
         )
 
@@ -97,10 +95,7 @@ def result(
         workloads=rows,
         mismatch=_mismatch(rows[0].name) if verdict is Verdict.WRONG_RESULT else None,
         build=_build(failed=failed),
-        stages=tuple(
-            StageTime(stage=stage, started_s=float(index), duration_s=rng.uniform(0.1, 4))
-            for index, stage in enumerate(stages)
-        ),
+        stages=evidence.stages(stages),
         environment={
             "device_name": "AMD EPYC 9654",
             "cpus": 32,
@@ -127,12 +122,4 @@ def _mismatch(workload: str) -> Mismatch:
 
 
 def _build(*, failed: bool) -> BuildReport:
-    return BuildReport(
-        ok=not failed,
-        cached=False,
-        duration_s=0.8,
-        log=_COMPILE_LOG if failed else "",
-        command="g++ -O3 -march=native -fopenmp -shared kernel.cpp",
-        compiler="g++ 14.2",
-        digest="0" * 64,
-    )
+    return replace(evidence.BUILD, ok=False, log=_COMPILE_LOG) if failed else evidence.BUILD

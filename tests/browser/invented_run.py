@@ -23,17 +23,6 @@ from django.contrib.auth.models import User  # noqa: E402
 
 from gpu_runner.data import codec  # noqa: E402
 from gpu_runner.data.verdict import Mode  # noqa: E402
-from runs_app.evolve import events  # noqa: E402
-from runs_app.evolve.commands import Edit, Place, Role  # noqa: E402
-from runs_app.evolve.config import (  # noqa: E402
-    Budget,
-    ModelSpec,
-    Problem,
-    RunConfig,
-    VerifierConfig,
-)
-from runs_app.evolve.events import Event  # noqa: E402
-from runs_app.evolve.feedback import Feedback, WorkloadTime  # noqa: E402
 from runs_app.models import (  # noqa: E402
     Agent,
     Candidate,
@@ -43,6 +32,17 @@ from runs_app.models import (  # noqa: E402
     Run,
     RunEvent,
 )
+from runs_app.optimiser.evolve import events  # noqa: E402
+from runs_app.optimiser.evolve.commands import Edit, Place, Role  # noqa: E402
+from runs_app.optimiser.evolve.config import (  # noqa: E402
+    Budget,
+    ModelSpec,
+    Problem,
+    RunConfig,
+    VerifierConfig,
+)
+from runs_app.optimiser.evolve.events import Event  # noqa: E402
+from runs_app.optimiser.evolve.feedback import Feedback, WorkloadTime  # noqa: E402
 from tasks_app.models import TaskVersion  # noqa: E402
 from tasks_app.selectors import published_tasks  # noqa: E402
 
@@ -221,7 +221,8 @@ class Writer:
                 self.calls[event.number] = LanguageModelCall(
                     run=self.run, number=event.number, role=event.role.value,
                     verifier=event.verifier,
-                    about=event.about, language_model=models[event.model], prompt=event.prompt,
+                    about=event.about, edit=event.edit.value,
+                    language_model=models[event.model], prompt=event.prompt,
                     messages=[{"role": "user", "content": "Make this kernel faster."}],
                     temperature=0.75, max_tokens=8192, created_at=self.now,
                 )  # fmt: skip

@@ -23,11 +23,13 @@ from django.core.management import CommandError, call_command  # noqa: E402
 from gpu_runner.data import codec  # noqa: E402
 from gpu_runner.data.event import Event, EventKind  # noqa: E402
 from gpu_runner.data.verdict import Verdict  # noqa: E402
-from runs_app.messaging import queues  # noqa: E402
+from runs_app.core.messaging import orders  # noqa: E402
+from runs_app.core.runners.events import Sender, record_event  # noqa: E402
+from runs_app.core.runners.tokens import local_runner  # noqa: E402
+from runs_app.core.work import lifecycle  # noqa: E402
 from runs_app.models import Device, Runner  # noqa: E402
-from runs_app.runners.events import record_event  # noqa: E402
-from runs_app.submissions.services import submit  # noqa: E402
-from runs_app.submissions.shipped import shipped_agent  # noqa: E402
+from runs_app.submitting.services import submit  # noqa: E402
+from runs_app.submitting.shipped import shipped_agent  # noqa: E402
 from tasks_app.models import TaskVersion  # noqa: E402
 from tasks_app.selectors import published_tasks  # noqa: E402
 from tests.browser import invented  # noqa: E402
@@ -88,9 +90,12 @@ def evaluate(
     correct = writer.is_shipped or rng.random() < 0.7
     verdict = Verdict.CORRECT if correct else Verdict(rng.choice(_WRONG))
     level = writer.level * rng.uniform(0.7, 1.4)
-    document = invented.result(rng, queues.request_of(evaluation), verdict, level)
+    document = invented.result(rng, evaluation.request(), verdict, level)
+    name = f"{settings.LOCAL_RUNNER}.{device}"
+    runner = Runner.objects.select_related("token").get(name=name)
+    lifecycle.hand_over(evaluation, runner=runner, ticket="0" * 32, now=when)
     facts = (
-        (EventKind.STARTED, {"runner": f"bench-{device}", "at": when.timestamp()}),
+        (EventKind.STARTED, {"runner": runner.own_name, "at": when.timestamp()}),
         (EventKind.FINISHED, {"result": codec.encode(document)}),
     )
     for seq, (kind, payload) in enumerate(facts, start=1):
@@ -102,7 +107,8 @@ def evaluate(
             kind=kind,
             payload=payload,
         )
-        record_event(event=event, now=when + timedelta(seconds=3 * seq))
+        sender = Sender(token=runner.token)
+        record_event(event=event, sender=sender, now=when + timedelta(seconds=3 * seq))
 
 
 def prepare(now: datetime) -> None:
@@ -113,11 +119,13 @@ def prepare(now: datetime) -> None:
     cuda, _ = Device.objects.get_or_create(
         slug=_CUDA, defaults={"kind": "cuda", "name": "NVIDIA H200", "created_at": now}
     )
+    token = local_runner(now=now)
     for device in (Device.objects.get(slug="cpu"), cuda):
         silence = timedelta(minutes=9 if device == cuda else 0)
         Runner.objects.update_or_create(
-            name=f"bench-{device.slug}",
+            name=f"{token.name}.{device.slug}",
             defaults={
+                "token": token,
                 "boot_id": "1",
                 "device": device,
                 "state": "ready",
@@ -132,7 +140,8 @@ def prepare(now: datetime) -> None:
 
 def main() -> None:
     """Invent results for some of the built-in tasks, which are loaded where there are none yet."""
-    queues.enqueue = lambda evaluation: True
+    orders.enqueue = lambda evaluation: True
+    orders.drop = lambda evaluation, attempt: None
     settings.MAX_SUBMISSIONS_PER_DAY = settings.MAX_WAITING_PER_USER = 100_000
     settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
     call_command("migrate", verbosity=0)

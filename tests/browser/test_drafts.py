@@ -50,7 +50,7 @@ def decide(browser: Browser, stack: Stack, address: str) -> None:
     expect(desk.get_by_role("alert")).to_contain_text("needs a reason")
     expect(desk.locator("#draft-step")).to_contain_text("no soundness report")
     fits(desk)
-    desk.get_by_label("Why it may be public all the same").fill("A sum; read by hand.")
+    desk.get_by_label("Why it can be public anyway").fill("A sum; read by hand.")
     desk.get_by_role("button", name="Publish anyway").click()
     expect(desk.locator("#draft-step")).to_contain_text("It became my_sum v1")
     context.close()
@@ -69,7 +69,7 @@ def mend(page: Page) -> None:
     assert page.locator("#id_text").evaluate("t => document.activeElement === t")
     fits(page)
     page.keyboard.press("Control+s")
-    expect(page.locator("#draft-status")).to_contain_text("nothing is wrong with it")
+    expect(page.locator("#draft-status")).to_contain_text("no faults found")
 
 
 def check_unsaved(page: Page) -> None:
@@ -80,7 +80,7 @@ def check_unsaved(page: Page) -> None:
     expect(page.locator("#draft-status")).to_contain_text("1 fault")
     expect(page.locator("#findings").get_by_role("alert")).to_contain_text("is not valid TOML")
     write(page, "abi = c", 'abi = "c"')
-    expect(page.locator("#draft-status")).to_contain_text("nothing is wrong with it")
+    expect(page.locator("#draft-status")).to_contain_text("no faults found")
 
 
 def collide(page: Page) -> None:
@@ -107,7 +107,7 @@ def test_a_draft_is_mended_and_published(page: Page, browser: Browser, stack: St
     page.get_by_role("button", name="Start from the example").click()
     page.wait_for_load_state()
     write(page, '"scaled_sum"', '"my_sum"')
-    expect(page.locator("#draft-status")).to_contain_text("nothing is wrong with it")
+    expect(page.locator("#draft-status")).to_contain_text("no faults found")
     mend(page)
     check_unsaved(page)
     collide(page)
@@ -220,7 +220,7 @@ def test_a_file_is_deleted_after_a_second_click(page: Page, stack: Stack) -> Non
 JUDGES = """
 from django.contrib.auth.models import User
 from django.utils import timezone
-from tasks_app.curation.drafts import page as draft_page, services
+from runs_app.features.curation.drafts import page as draft_page, services
 judge = User.objects.create_superuser('panel-judge', password='{password}')
 files = draft_page.example_files()
 files['task.toml'] = files['task.toml'].replace('"scaled_sum"', '"panel_sum"')

@@ -133,9 +133,10 @@ def test_the_theme_is_kept(page: Page, seeded: Stack) -> None:
 
 def test_keyboard(page: Page, seeded: Stack) -> None:
     """The first Tab offers to skip the navigation; the editor lets go, and reads Python."""
-    page.goto(f"{seeded.url}/submit/")
+    page.goto(f"{seeded.url}/tasks/")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.goto(f"{seeded.url}/submit/")
     source = page.get_by_label("Source")
     expect(page.locator("#submit-form")).to_have_attribute("data-editor", "yes")
     source.focus()
@@ -191,8 +192,7 @@ def test_the_palette_jumps_and_shortcuts_are_listed(page: Page, seeded: Stack) -
     expect(page.get_by_role("dialog", name="Shortcuts")).to_be_visible()
     assert violations(page) == []
     page.keyboard.press("Escape")
-    page.keyboard.press("g")
-    page.keyboard.press("d")
+    page.keyboard.type("gd")
     page.wait_for_url("**/docs/")
     page.keyboard.press("Control+k")
     expect(palette.get_by_role("option", name="Home")).to_be_visible()
@@ -201,7 +201,7 @@ def test_the_palette_jumps_and_shortcuts_are_listed(page: Page, seeded: Stack) -
     expect(page.get_by_role("heading", name="islands-v2")).to_be_visible()
     page.wait_for_load_state()
     page.keyboard.press("?")
-    page.get_by_label("Keys alone do something").uncheck()
+    page.get_by_label("Enable single-key shortcuts").uncheck()
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Shortcuts")).to_be_hidden()

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, WebSocketRoute, expect
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Verdict
 from kbench_web.processes.installation import WORKER_OPTIONS
-from runs_app.evolve.judging import Confusion, truth
+from runs_app.optimiser.evolve.judging import Confusion, truth
 from tests.browser.conftest import Stack
 from tests.browser.fake_runner import FakeRunner
 from tests.browser.seed import PASSWORD
@@ -184,7 +184,7 @@ def right_votes(page: Page) -> tuple[dict[str, Confusion], dict[str, Confusion]]
             known = truth(name, row["verdict"])
             if known is not None:
                 judged.setdefault(name, []).append((bool(passes), known))
-    counts = page.evaluate("Object.fromEntries(kbenchRun.state.verifiers)")
+    counts = page.evaluate("kbenchRun.verifiers()")
     counted = {
         name: Confusion(
             caught=each["refusedWrong"],
@@ -214,13 +214,12 @@ def test_many_candidates(page: Page, invented: str) -> None:
     expect(page.locator("#islands")).to_contain_text("Island 3")
     expect(page.locator("#models")).to_contain_text("gpt-5.1")
     expect(page.locator("#verifiers")).to_contain_text("numerics")
-    known = page.request.get(f"{invented}events/?limit=1").json()["run"]
-    folded = page.evaluate(
-        "(({usd, tokens, evaluations, candidates, best}) => ({usd, tokens, evaluations,"
-        " candidates: candidates.length, best_latency_ns: candidates[best - 1].latency}))"
-        "(kbenchRun.state)"
+    known = page.request.get(invented.replace("/runs/", "/api/v1/runs/").rstrip("/")).json()
+    shown = page.evaluate(
+        "(({evaluations, candidates, best}) => ({evaluations, best, candidates: candidates.length,"
+        "best_latency_ns: candidates[best - 1].latency_ns, ...kbenchRun.spent()}))(kbenchRun.state)"
     )
-    assert folded == {name: pytest.approx(known[name]) for name in folded}
+    assert shown == {name: pytest.approx(known[name]) for name in shown}
 
     page.locator("#stream-filter").select_option("COMPILE_ERROR")
     expect(rows.first).to_contain_text("Compile error")
@@ -248,7 +247,7 @@ def test_what_is_read_stays_where_it_is(page: Page, invented: str) -> None:
     """Candidates that come while somebody reads further down are announced, not pushed in."""
     open_invented(page, invented)
     page.locator("#stream").scroll_into_view_if_needed()
-    page.evaluate("kbenchRun.replay.seek(Math.floor(kbenchRun.replay.events.length / 2))")
+    page.evaluate("kbenchRun.replay.seek(Math.floor(kbenchRun.state.seq / 2))")
     count = page.locator(".stream-count")
     expect(count).not_to_contain_text(f"of {MANY:,}")
     page.evaluate("document.querySelector('.stream-box').scrollTop = 960")

@@ -94,7 +94,7 @@ def test_memory_of_the_process_before(
     with capsys.disabled():
         found, of = residue["found"] / 2**30, residue["bytes"] / 2**30
         print(f"\nof {filled / 2**30:.1f} GiB filled, a new process found {found:.3f} in {of:.1f}")
-    probe.scrub(config)
+    probe.run(config, "scrub")
     assert probe.run(config, "look", str(PATTERN))["found"] == 0
 
 

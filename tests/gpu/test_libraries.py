@@ -47,7 +47,7 @@ def found(task: Task, kernel: ShippedKernel, config: SupervisorConfig) -> list[s
     assert built.report.resources
     return [
         f"{task.name} {kernel.path}: {suspicion.reason}"
-        for suspicion in check_library(built.library, request)
+        for suspicion in check_library(built.library.read_bytes(), request)
     ]
 
 

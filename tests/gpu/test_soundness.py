@@ -6,8 +6,10 @@ On a GPU host without the site's packages: `python -m pytest -c /dev/null --root
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,6 @@ from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device.device import cuda_devices, device_slug
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.soundness.soundness import describe_soundness, survey
-from tests.bench.sound import good
 
 pytestmark = [
     pytest.mark.gpu,
@@ -25,6 +26,15 @@ pytestmark = [
 ]
 
 TASKS = built_in_tasks()
+MARGIN = 0.7
+"""Share of its bound that an honest kernel may need: vendor libraries choose their algorithms."""
+
+
+def good(report: dict[str, Any]) -> bool:
+    """Whether the task is sound but for its baseline, and honest kernels keep off its bounds."""
+    flagged = [f for f in report["filters"] if f["passed"] is False and f["name"] != "baseline"]
+    needed = max((entry["scaled"] for entry in report["honest"]), default=math.inf)
+    return bool(report["mutants"]) and not report["survivors"] + flagged and needed <= MARGIN
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)

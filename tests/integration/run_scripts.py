@@ -131,16 +131,6 @@ def nasty(asked: Asked) -> Answer:
     return NASTY[asked.number - 1] if asked.number <= len(NASTY) else good(asked)
 
 
-def failing(asked: Asked) -> Answer:
-    """Nothing but errors that may be tried again by nobody."""
-    return Answer(status=400, message="this endpoint dislikes everything")
-
-
-def repeating(asked: Asked) -> Answer:
-    """The same kernel again and again."""
-    return kernel("CORRECT_1500")
-
-
 HOSTILE = {
     "unrolled": "for (int i = 0; i < N; ++i) C[i] = B[i] + A[i];",
     "unknown name": "for (int i = 0; i < N; ++i) C[i] = A[i] + Z[i];",

@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import json
 import os
 import re
+import secrets
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from django.db import connection
 from redis import Redis
-from redis.exceptions import RedisError
 
-from gpu_runner.daemon.jobs import identity
-from gpu_runner.daemon.slots import MEASURE_BASELINES
+from gpu_runner.daemon.sources import redis_source
+from gpu_runner.daemon.sources.contract import Away
+from gpu_runner.daemon.sources.redis_source import RedisSource
 from gpu_runner.data import codec
-from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult, WorkloadResult
-from gpu_runner.data.event import EVENT_STREAM, Event, EventKind, JobKind
+from gpu_runner.data.baselines import BaselineRequest
+from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.event import Event, EventKind
+from gpu_runner.data.order import Ask, Order
 from gpu_runner.data.profile import Profile
-from gpu_runner.data.queue import Urgency, queue_name
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode, Verdict
 from kbench_web.processes import installation
 from kbench_web.processes.program import Program, ProgramProcess, descendants
+from runs_app.core.runners.tokens import grant_login
+from runs_app.models import RunnerToken
+from tests import evidence
 from tests import factories as make
 from tests.conftest import RedisServer, free_port
 from tests.scripted_answers import Asked
@@ -40,6 +48,7 @@ CALL_WORKERS = 3
 _CALLS = ("rq:queue:calls", "rq:queue:calls:intermediate", "rq:wip:calls")
 _ONE_SLOT = ("--people-slots", "0")  # each slot keeps processes ready that import PyTorch
 SILENCE_S = 10  # the least that the settings allow
+_SCRIPTED = "scripted"
 _SAYS = re.compile(r"\b(" + "|".join(verdict.value for verdict in Verdict) + r")_(\d+)\b")
 
 
@@ -59,6 +68,7 @@ class Stack:
         self.redis = RedisServer(folder)
         self.folder = folder
         self.lines: list[str] = []
+        self.login = ""  # of the real runner on the runners' Redis
         self._processes: dict[str, ProgramProcess] = {}
         self._argv = [str(ROOT / "manage.py")]
 
@@ -125,14 +135,14 @@ class Stack:
         before, sys.argv = sys.argv, self._argv
         try:
             found = installation.programs("127.0.0.1", 0, call_workers=CALL_WORKERS)
-            found += installation.runners()
+            found += installation.runners(self.login)
         finally:
             sys.argv = before
         return {
             program.name: Program(
                 name=program.name,
                 command=[*program.command, *(_ONE_SLOT if program.name == "cpu" else ())],
-                environment=self.environment(),
+                environment={**self.environment(), **program.environment},
             )
             for program in found
         }
@@ -143,6 +153,7 @@ class Stack:
         url = os.environ.get("DATABASE_URL", "")
         return {
             "REDIS_URL": self.redis.url,
+            "KBENCH_RUNNERS_REDIS_URL": self.redis.url,
             "DATABASE_URL": f"{url.rsplit('/', 1)[0]}/{name}" if url else f"sqlite:///{name}",
             "KBENCH_DATA_DIR": str(self.folder),
             "KBENCH_CACHE": str(self.folder / "cache"),
@@ -197,67 +208,75 @@ class ScriptedRunner:
     compile. `pause` makes it take nothing; `delay_s` is how long it measures.
     """
 
-    def __init__(self, redis_url: str) -> None:
-        """Serve from a thread until `stop`."""
+    def __init__(self, token: RunnerToken) -> None:
+        """Serve from a thread until `stop`, with a login for that token."""
         self.delay_s = 0.0
         self.measured: list[EvaluationRequest] = []
-        self._redis = Redis.from_url(redis_url)
-        self._pause, self._over = threading.Event(), threading.Event()
+        token.devices.add("cpu")
+        self._source = RedisSource(grant_login(token))
+        self._pause, self._rests, self._over = (threading.Event() for _ in range(3))
+        self._patience = mock.patch.multiple(redis_source, _WAIT_S=0.2, _ANSWER_S=5.0)
+        self._patience.start()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
     def pause(self) -> None:
         """Take no job from now on."""
         self._pause.set()
+        assert self._rests.wait(30)
 
     def resume(self) -> None:
         """Take jobs again."""
+        self._rests.clear()
         self._pause.clear()
 
     def stop(self) -> None:
         """End."""
         self._over.set()
         self._thread.join(10)
-        self._redis.close()
+        self._patience.stop()
 
     def _serve(self) -> None:
+        state = make.make_runner_state(name=_SCRIPTED)
+        self._send(
+            Event(job_id="", attempt=0, seq=0, kind=EventKind.RUNNER, payload=codec.encode(state))
+        )
         while not self._over.wait(0.02):
             if self._pause.is_set():
+                self._rests.set()
                 continue
-            try:
-                any(self._take(f"rq:queue:{queue_name('cpu', urgency)}") for urgency in Urgency)
-            except RedisError:
-                time.sleep(0.2)  # it comes back
+            ask = Ask(
+                runner=state.name,
+                boot_id=state.boot_id,
+                device=state.device,
+                urgencies=tuple(Urgency),
+                ticket=secrets.token_hex(16),
+            )
+            with contextlib.suppress(Away):  # it comes back
+                if order := self._source.take(ask):
+                    self._work_at(order)
 
-    def _take(self, queue: str) -> bool:
-        popped: Any = self._redis.lpop(queue)
-        if popped is None:
-            return False
-        from rq.job import Job
-        from rq.serializers import JSONSerializer
-
-        job = Job.fetch(popped.decode(), connection=self._redis, serializer=JSONSerializer)
-        tell = functools.partial(self._tell, *identity(job.args[0]))
-        tell(1, EventKind.STARTED, {"runner": "scripted", "at": time.time()})
-        if job.func_name == MEASURE_BASELINES:
+    def _work_at(self, order: Order) -> None:
+        tell = functools.partial(self._tell, order)
+        tell(1, EventKind.STARTED, {"runner": _SCRIPTED, "at": time.time()})
+        if order.kind == BaselineRequest.KIND:
             tell(2, EventKind.FINISHED, {"reason": "nothing is measured here"})
-            return True
-        request = codec.decode(EvaluationRequest, job.args[0])
+            return
+        request = codec.decode(EvaluationRequest, order.request)
         self._over.wait(self.delay_s)
         self.measured.append(request)
         tell(2, EventKind.FINISHED, {"result": codec.encode(judge(request))})
-        return True
 
-    def _tell(
-        self, job: JobKind, about: str, attempt: int, seq: int, kind: EventKind, payload: Any
-    ) -> None:
-        event = Event(job=job, job_id=about, attempt=attempt, seq=seq, kind=kind, payload=payload)
-        entry: Any = {"event": json.dumps(codec.encode(event))}
+    def _tell(self, order: Order, seq: int, kind: EventKind, payload: Any) -> None:
+        job = {"job": order.kind, "job_id": order.job_id, "attempt": order.attempt}
+        self._send(Event(**job, seq=seq, kind=kind, payload=payload))
+
+    def _send(self, event: Event) -> None:
         while not self._over.is_set():
             try:
-                self._redis.xadd(EVENT_STREAM, entry)
+                self._source.send(event)
                 return
-            except RedisError:
+            except Away:
                 time.sleep(0.1)
 
 
@@ -265,33 +284,21 @@ def judge(request: EvaluationRequest) -> EvaluationResult:
     """The result that a source asks for."""
     found = _SAYS.search(request.solution.source)
     assert found, request.solution.source
-    verdict, latency_ns = Verdict(found[1]), float(found[2])
-    correct = verdict is Verdict.CORRECT
-    ratios = {"eager": 4000.0 / latency_ns, "best": 3000.0 / latency_ns} if correct else {}
+    verdict = Verdict(found[1])
+    if verdict is Verdict.CORRECT:
+        right = evidence.result(request, float(found[2]))
+        return replace(right, profile=_profile()) if request.mode is Mode.PROFILE else right
     return EvaluationResult(
         evaluation_id=request.evaluation_id,
         attempt=request.attempt,
         verdict=verdict,
-        reason="all outputs are right" if correct else f"scripted {verdict.value}",
+        reason=f"scripted {verdict.value}",
         mode=request.mode,
         device=request.device,
         task=request.task.name,
         task_digest=request.task.digest(),
         solution_digest=request.solution.digest(),
-        latency_ns=latency_ns if correct else None,
-        speedups=ratios,
-        floor_fraction=100.0 / latency_ns if correct else None,
-        workloads=tuple(_workload(latency_ns, ratios)) if correct else (),
-        profile=_profile() if correct and request.mode is Mode.PROFILE else None,
     )
-
-
-def _workload(latency_ns: float, ratios: dict[str, float]) -> list[WorkloadResult]:
-    baselines = {"eager": make.make_measurement(4000.0), "compiled": make.make_measurement(3000.0)}
-    measurement = make.make_measurement(latency_ns)
-    return [
-        make.make_workload_result(measurement=measurement, baselines=baselines, speedups=ratios)
-    ]
 
 
 def _profile() -> Profile:

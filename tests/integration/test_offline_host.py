@@ -18,7 +18,7 @@ from runs_app.models import Evaluation
 from tasks_app.models import Task
 from tests import factories as make
 from tests.integration.conftest import Site
-from tests.unit.runs_app.spool.hosts import work
+from tests.unit.runs_app.features.spool.hosts import work
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import call_command
+from django.utils import timezone
 
 from gpu_runner.data.formats import catalog_folder
-from runs_app.messaging import queues
+from runs_app.core.runners.tokens import grant_login, local_runner
 from runs_app.models import Evaluation, EvaluationEvent, Run, Runner
 from tasks_app.selectors import find_task
 from tests import factories as make
 from tests.integration.conftest import Site
-from tests.integration.run_stack import Stack, wait_for
+from tests.integration.run_stack import wait_for
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -23,27 +25,22 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _no_runner_is_left(stack: Stack) -> Iterator[None]:
-    """Other modules have a runner by script."""
-    yield
-    if not stack.missing(["cpu"]):
-        stack.kill("cpu")
-
-
 @pytest.fixture
-def real_site(bare_site: Site) -> Site:
+def real_site(bare_site: Site) -> Iterator[Site]:
     """The site with a real runner of the CPU, and a task whose baselines are known."""
     call_command("load_tasks", str(catalog_folder() / "vector_add"), verbosity=0)
     task = find_task("vector_add")
     assert task is not None
     fields = {"task_version": task.current_version, "user": bare_site.user}
     known = make.make_evaluation(mode="ranked", **fields)
-    queues.drop(known, 1)  # nobody measures it: it would take longer than all tests
-    make.finish(known)
-    bare_site.stack.start(*bare_site.stack.missing(["cpu"]))
-    wait_for(lambda: Runner.objects.filter(state="ready").exists(), "the runner is ready")
-    return bare_site
+    make.finish(known)  # nobody measures it: it would take longer than all tests
+    bare_site.stack.login = grant_login(local_runner(now=timezone.now()))
+    bare_site.stack.start("cpu")
+    name = f"{settings.LOCAL_RUNNER}."
+    ready = Runner.objects.filter(name__startswith=name, state="ready")
+    wait_for(ready.exists, "the runner is ready")
+    yield bare_site
+    bare_site.stack.kill("cpu")
 
 
 def start(site: Site, strategy: str, parameters: dict[str, Any], **document: Any) -> Run:

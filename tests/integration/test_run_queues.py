@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from redis import Redis
 
-from runs_app.messaging import queues
-from tests import factories as make
+from runs_app.core.messaging import queues
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-CALLS, DEVICE = "rq:queue:calls", "rq:queue:device-cpu"
+CALLS = "rq:queue:calls"
 CALL = "00000000-0000-0000-0000-000000000001"
 
 
@@ -33,31 +30,11 @@ def take(redis: Redis, queue: str) -> str:
     return str(taken.decode())
 
 
-def was_seen(redis: Redis, queue: str, job: str, seconds: float) -> None:
-    """Let it have been taken for so long."""
-    redis.set(f"{queue}:intermediate:first_seen:{job}", time.time() - seconds)
-
-
-def test_a_call_that_was_taken_waits_for_a_moment_only(redis: Redis) -> None:
+def test_a_call_that_was_taken_and_never_begun_can_be_queued_again(redis: Redis) -> None:
     queues.enqueue_call(CALL)
+    assert queues.waiting_calls() == {CALL}
     job = take(redis, CALLS)
-    assert queues.waiting_calls() == {CALL}
-    was_seen(redis, CALLS, job, 14)
-    assert queues.waiting_calls() == {CALL}
-    was_seen(redis, CALLS, job, 16)
     assert queues.waiting_calls() == set()
     queues.enqueue_call(CALL)
-    take(redis, CALLS)
-    assert queues.waiting_calls() == {CALL}  # its time begins anew
-
-
-def test_an_evaluation_whose_job_was_taken_is_queued_again(redis: Redis) -> None:
-    evaluation = make.make_evaluation()
-    job = take(redis, DEVICE)
-    call_command("reconcile")
-    assert redis.lrange(DEVICE, 0, -1) == []
-    was_seen(redis, DEVICE, job, 16)
-    call_command("reconcile")
-    assert redis.lrange(DEVICE, 0, -1) == [job.encode()]
-    evaluation.refresh_from_db()
-    assert (evaluation.status, evaluation.attempt) == ("QUEUED", 1)
+    assert queues.waiting_calls() == {CALL}
+    assert take(redis, CALLS) == job

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 import pytest
 from django.core.management import call_command
 
-from runs_app.evolve import events
-from runs_app.evolve.commands import Edit, Role
 from runs_app.models import Run
+from runs_app.optimiser.evolve import events
+from runs_app.optimiser.evolve.commands import Edit, Role
 from tests.integration.conftest import MODELS, SEED, Site
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+OTHERS = pytest.mark.thorough(
+    reason="evolve, cudamaster and autotune go the same way, and unit tests show its decisions"
+)
 TEMPERATURES = [0.2, 0.6, 0.9]
 TUNABLE = SEED.replace(
     "static const int CORRECT_2000 = 1;",
@@ -52,23 +54,16 @@ def test_evolve_follows_algorithm_1(site: Site) -> None:
         heard = site.heard(run)[ask.number]
         assert (heard.model, heard.temperature) == (ask.model, ask.temperature)
         assert heard.body["max_tokens"] == ask.max_tokens
-    for ask in [ask for ask in proposals if ask.place.generation == 2]:
-        text = prompt(site, run, ask)
-        times = [float(time) for time in re.findall(r"^Overall: ([\d.]+) us", text, re.MULTILINE)]
-        assert len(times) == 2
-        assert times == sorted(times, reverse=True)  # least to most
-        assert "RECOMMENDATIONS: 1. vectorise" in text
     measured = [event for event in site.events(run) if isinstance(event, events.Measured)]
     quick = [event.candidate for event in measured if event.mode == "quick"]
     assert len(quick) == 1 + 2 * 2  # the seed, and each generation's survivors
-    dropped = [event.reason for event in site.events(run) if isinstance(event, events.Dropped)]
-    assert len(dropped) == 2
-    assert all("is not among the best 2 of its generation" in reason for reason in dropped)
+    assert run.candidates.filter(state="dropped").count() == 2
     assert run.best is not None
     assert run.best_latency_ns == min(f.latency_ns for f in measured if f.latency_ns is not None)
     site.replays(run)
 
 
+@OTHERS
 def test_translate_summarises_each_error_before_the_next_try(site: Site) -> None:
     site.speak("clumsy")
     run = site.start("translate", {"tries": 5}, seed_kernel="none")
@@ -76,36 +71,21 @@ def test_translate_summarises_each_error_before_the_next_try(site: Site) -> None
     assert run.reason.startswith("the translation works")
     expected = ["translate", "summarise", "translate", "summarise", "translate"]
     assert roles(site, run) == expected
-    first, *retries = [ask for ask in site.asks(run) if ask.role is Role.TRANSLATE]
-    assert "Translate the reference below" in prompt(site, run, first)
-    for retry in retries:
-        text = prompt(site, run, retry)
-        assert "SUMMARY: the brace of line 2 is never closed." in text
-        assert "scripted" not in text  # the error itself is left to the summary
-    assert "COMPILE_ERROR_1" in prompt(site, run, retries[0])
     verdicts = [f.verdict for f in site.events(run) if isinstance(f, events.Measured)]
     assert verdicts == ["COMPILE_ERROR", "WRONG_RESULT", "CORRECT"]
     site.replays(run)
 
 
+@OTHERS
 def test_fsr_carries_the_fastest_from_depth_to_depth(site: Site) -> None:
     site.speak("good")
     run = site.start("fsr", {"n": 2, "depth": 2})
     site.settled(run)
     asks = site.asks(run)
-    assert [(ask.place.generation, ask.place.slot) for ask in asks] == [
-        *[(1, 1), (1, 2)],
-        *[(2, 1), (2, 2)],
-    ]
-    assert [ask.parents for ask in asks[:2]] == [(1,), (1,)]
-    of_depth_1 = run.candidates.filter(generation=1).order_by("latency_ns")
-    fastest = of_depth_1[0]
+    assert [ask.place.generation for ask in asks] == [1, 1, 2, 2]
+    fastest = run.candidates.filter(generation=1).order_by("latency_ns")[0]
     for ask in asks[2:]:
         assert ask.parents == (fastest.number,)
-        text = prompt(site, run, ask)
-        assert fastest.source.strip() in text
-        assert "Optimise it for less execution time" in text
-        assert f"#{of_depth_1[1].number}" in text  # what else was tried
         said = [message["role"] for message in site.heard(run)[ask.number].messages]
         assert said == ["system", "user", "assistant", "user", "assistant", "user"]
     site.replays(run)
@@ -118,9 +98,8 @@ def test_cudamaster_plans_codes_compiles_and_debugs(site: Site) -> None:
     assert roles(site, run) == ["plan", "code", "compile", "debug", "debug"]
     plan, code, _, first, second = site.asks(run)
     assert "dram_throughput_pct" in prompt(site, run, plan)  # the filtered profile
-    assert "STRATEGY: read four values at once." in prompt(site, run, code)
-    assert "COMPILE_ERROR: scripted COMPILE_ERROR" in prompt(site, run, first)
-    assert "WRONG_RESULT: scripted WRONG_RESULT" in prompt(site, run, second)
+    for ask, words in ((code, "STRATEGY"), (first, "COMPILE_ERROR"), (second, "WRONG_RESULT")):
+        assert words in prompt(site, run, ask)
     measured = [event for event in site.events(run) if isinstance(event, events.Measured)]
     assert [(f.mode.value, f.verdict) for f in measured] == [
         ("profile", "CORRECT"),
@@ -133,15 +112,7 @@ def test_cudamaster_plans_codes_compiles_and_debugs(site: Site) -> None:
     site.replays(run)
 
 
-def test_cudamaster_stops_debugging_after_d_attempts(site: Site) -> None:
-    site.speak("clumsy")
-    run = site.start("cudamaster", {"r": 1, "d": 1}, profile="none")
-    site.settled(run)
-    assert roles(site, run) == ["plan", "code", "compile", "debug"]
-    assert run.best_latency_ns == 2000.0  # nothing but the seed is correct
-    site.replays(run)
-
-
+@OTHERS
 def test_islands_edit_rewrite_and_measure_as_it_comes(site: Site) -> None:
     site.speak("editing")
     run = site.start(

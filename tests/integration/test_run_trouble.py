@@ -7,17 +7,15 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from runs_app.evolve import events
-from runs_app.evolve.config import Budget
 from runs_app.models import Run
-from runs_app.optimisation.selectors.runs import run_waiting_reason
-from runs_app.optimisation.services.control import (
+from runs_app.optimiser.evolve import events
+from runs_app.optimiser.evolve.config import Budget
+from runs_app.optimiser.services.control import (
     extend_run,
     pause_run,
     resume_run,
     stop_run,
 )
-from tasks_app.models import Task
 from tests.integration.conftest import Site
 from tests.integration.run_scripts import NASTY
 from tests.integration.run_stack import wait_for
@@ -59,29 +57,6 @@ def test_a_stop_ends_everything(site: Site) -> None:
     site.replays(run)
 
 
-def test_an_extension_goes_on_where_the_budget_ended_it(site: Site) -> None:
-    site.speak("good")
-    run = site.start("evolve", EVOLVE, budget={"evaluations": 3})
-    site.settled(run)
-    assert (run.by_budget, run.evaluations) == (True, 3)
-    assert run.reason == "the budget of 3 evaluations is used up"
-    extend_run(run=run, user=site.user, budget=Budget(evaluations=20), now=timezone.now())
-    site.settled(run)
-    assert run.reason == "all 2 generations are done"
-    assert run.evaluations == 7
-    site.replays(run)
-
-
-@pytest.mark.parametrize("budget", [{"usd": 0.0}, {"tokens": 0}, {"evaluations": 0}])
-def test_a_budget_of_nothing_ends_it_at_once(site: Site, budget: dict[str, Any]) -> None:
-    site.speak("good")
-    run = site.start("evolve", EVOLVE, budget=budget)
-    site.settled(run)
-    assert run.by_budget
-    assert site.asked() == []
-    site.replays(run)
-
-
 def test_time_that_runs_out_ends_it(site: Site) -> None:
     site.speak("slow")
     run = site.start("evolve", EVOLVE, budget={"wall_time_s": 2})
@@ -101,33 +76,6 @@ def test_money_is_never_exceeded(site: Site) -> None:
     assert run.by_budget
     assert 0 < run.usd <= 0.003
     assert "leaves no room for another call" in run.reason
-    site.replays(run)
-
-
-def test_a_retired_task_pauses_it(site: Site) -> None:
-    site.speak("slowish")
-    run = site.start("evolve", EVOLVE)
-    wait_for(site.asked, "somebody is asked")
-    Task.objects.filter(slug="scale").update(state=Task.State.RETIRED)
-    site.until(run, "PAUSED")
-    assert run.reason == "the task scale is retired: it takes no kernels"
-    Task.objects.filter(slug="scale").update(state=Task.State.PUBLISHED)
-    resume_run(run=run, user=site.user, now=timezone.now())
-    site.settled(run)
-    site.replays(run)
-
-
-def test_an_endpoint_that_refuses_everything_pauses_it(site: Site) -> None:
-    site.speak("failing")
-    run = site.start("evolve", EVOLVE)
-    site.until(run, "PAUSED")
-    assert run.reason.startswith("5 calls failed in a row: the endpoint does not accept")
-    assert "this endpoint dislikes everything" in run.reason
-    wait_for(lambda: not run.calls.filter(told=False).exclude(status="WAITING").exists(), "told")
-    site.speak("good")
-    resume_run(run=run, user=site.user, now=timezone.now())
-    site.settled(run)
-    assert run.reason == "all 2 generations are done"
     site.replays(run)
 
 
@@ -165,28 +113,6 @@ def test_everything_that_endpoints_and_models_do(site: Site) -> None:
     assert run.candidates.filter(verdict="COMPILE_ERROR").count() == 1
     assert len(site.asked()) >= len(NASTY)
     assert run.best is not None
-    site.replays(run)
-
-
-def test_a_model_that_repeats_itself_costs_no_evaluations(site: Site) -> None:
-    site.speak("repeating")
-    run = site.start("evolve", EVOLVE)
-    site.settled(run)
-    assert run.reason == "all 2 generations are done"
-    assert run.evaluations == 2
-    assert run.candidates.filter(state="dropped").count() == 5
-    site.replays(run)
-
-
-def test_a_run_waits_for_a_runner_that_is_away(site: Site) -> None:
-    site.speak("good")
-    assert site.runner is not None
-    site.runner.pause()
-    run = site.start("fsr", {"n": 2, "depth": 1})
-    wait_for(lambda: run.candidates.filter(state="measuring").exists(), "a candidate waits")
-    assert run_waiting_reason(run, timezone.now())
-    site.runner.resume()
-    site.settled(run)
     site.replays(run)
 
 

@@ -15,19 +15,19 @@ from rq.serializers import JSONSerializer
 from gpu_runner.data import codec
 from gpu_runner.data.event import EventKind
 from kbench_web.asgi import application
-from runs_app.evolve.strategies import STRATEGIES
+from runs_app.core.messaging import queues
 from runs_app.jobs import SiteJob
-from runs_app.messaging import queues
 from runs_app.models import Evaluation, LanguageModel, LanguageModelCall, Run
-from runs_app.optimisation.services.advance import advance_run
-from runs_app.optimisation.services.calls import answer_call
-from runs_app.optimisation.services.control import pause_run
-from runs_app.optimisation.services.request import read_run_request
-from runs_app.optimisation.services.start import start_run as start_a_run
+from runs_app.optimiser.evolve.strategies import STRATEGIES
+from runs_app.optimiser.services.advance import advance_run
+from runs_app.optimiser.services.calls import answer_call
+from runs_app.optimiser.services.control import pause_run
+from runs_app.optimiser.services.request import read_run_request
+from runs_app.optimiser.services.start import start_run as start_a_run
 from tests import factories as make
 from tests.integration.test_contention import at_once
 from tests.scripted_endpoint import Answer, Asked, ScriptedEndpoint
-from tests.unit.runs_app.optimisation.conftest import INFO, KERNEL, MODEL
+from tests.unit.runs_app.optimiser.conftest import INFO, KERNEL, MODEL
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -196,11 +196,3 @@ async def test_a_socket_replays_and_then_follows(redis: Redis) -> None:
     assert heard[0]["payload"]["latency_ns"] == 999.0
     assert heard[0]["run"]["evaluations"] == 1
     await communicator.disconnect()
-
-
-async def test_a_private_runs_socket_is_closed_to_strangers(redis: Redis) -> None:
-    run = await sync_to_async(start_run)(private=True)
-    path = f"/ws/runs/{run.pk}/"
-    communicator = WebsocketCommunicator(application, path, headers=LOCAL)
-    assert (await communicator.connect())[0]
-    assert (await communicator.receive_output(timeout=60))["code"] == 4404

@@ -12,16 +12,18 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from gpu_runner.daemon import slots
 from gpu_runner.daemon.config import DaemonConfig
 from gpu_runner.data.formats import find_task
 from gpu_runner.supervisor.device.lock import exclusive
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from runs_app.checks.services import cancel_check, request_check
-from runs_app.messaging import queues
+from runs_app.core.checks.services import cancel_check, request_check
+from runs_app.core.runners.tokens import grant_login
+from runs_app.features.curation.drafts.services import create_draft
+from runs_app.features.curation.drafts.uploads import Upload, read_upload
 from runs_app.models import Status, TaskCheck
-from runs_app.runners.reconcile import reconcile
+from tasks_app.models import Draft
 from tasks_app.publishing.services import publish
+from tasks_app.publishing.snapshots import snapshot
 from tests import factories as make
 from tests.integration.test_ingestion import drain, wait_for
 from tests.unit.gpu_runner.daemon.running import RunningDaemon, descendants, supervise
@@ -30,6 +32,22 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="no jail can be made here"),
 ]
+
+FILE = """
+import torch
+
+rows = 64
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+def get_inputs():
+    return [torch.randn(rows, 8)]
+
+def get_init_inputs():
+    return []
+"""
 
 StartDaemon = Callable[[], RunningDaemon]
 
@@ -43,7 +61,7 @@ def cache(tmp_path: Path) -> SupervisorConfig:
 @pytest.fixture
 def start_daemon(redis_url: str, settings: Any, cache: SupervisorConfig) -> Iterator[StartDaemon]:
     """Starts daemons of the site's Redis, and ends them."""
-    settings.REDIS_URL = redis_url
+    settings.REDIS_URL = settings.RUNNERS_REDIS_URL = redis_url
     settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
     started: list[RunningDaemon] = []
 
@@ -56,7 +74,8 @@ def start_daemon(redis_url: str, settings: Any, cache: SupervisorConfig) -> Iter
             people_slots=0,
             ready=False,
         )
-        started.append(RunningDaemon(config, supervise))
+        url = grant_login(make.make_runner_token())
+        started.append(RunningDaemon(config, supervise, login_url=url))
         return started[-1]
 
     yield start
@@ -70,6 +89,15 @@ def ask() -> TaskCheck:
     return request_check(
         version=version, device=make.make_cpu(), user=make.make_admin(), now=timezone.now()
     )
+
+
+def ask_about_a_file() -> TaskCheck:
+    """A check of an uploaded KernelBench file, asked for on its draft's page."""
+    folders = read_upload([Upload(name="1_relu.py", content=FILE.encode())]).folders
+    author = make.make_user()
+    draft = create_draft(user=author, files=folders[0], now=timezone.now())
+    version = snapshot(draft=draft, now=timezone.now())
+    return request_check(version=version, device=make.make_cpu(), user=author, now=timezone.now())
 
 
 def wait_until(check: TaskCheck, condition: Callable[[], bool], timeout_s: float = 120) -> None:
@@ -107,6 +135,26 @@ def test_a_check_whose_work_horse_is_killed_is_tried_again_and_ends_with_the_rep
     assert check.version.reports.get().device == "cpu"
 
 
+def test_an_imported_file_gets_workloads_of_other_sizes(start_daemon: StartDaemon) -> None:
+    start_daemon()
+    check = ask_about_a_file()
+    wait_until(check, lambda: check.is_over, timeout_s=240)
+    assert (check.status, check.passed, check.reason) == (Status.FINISHED, True, "")
+    workloads = {w.name: (w.parameters, w.hidden) for w in check.version.data.workloads}
+    assert workloads == {
+        "default": ({}, False),
+        "half": ({"rows": 32}, False),
+        "less": ({"rows": 48}, True),
+        "odd": ({"rows": 53}, True),
+        "more": ({"rows": 40}, True),
+        "more_odd": ({"rows": 37}, True),
+    }
+    assert (check.version.number, check.version.unproven) == (2, "")
+    draft = Draft.objects.get()
+    assert (draft.version, draft.revision) == (check.version, 2)
+    assert snapshot(draft=draft, now=timezone.now()) == check.version
+
+
 def test_a_cancelled_check_leaves_the_runner(
     start_daemon: StartDaemon, cache: SupervisorConfig
 ) -> None:
@@ -115,23 +163,12 @@ def test_a_cancelled_check_leaves_the_runner(
         check = ask()
         wait_until(check, lambda: check.status == Status.RUNNING)
         cancel_check(check=check, user=check.asked_by, now=timezone.now())
-        wait_for(lambda: daemon.wait_for_state("ready")["current"] == [])
+
+        def has_left() -> bool:
+            drain()  # its heartbeats, which say what it works at
+            return daemon.wait_for_state("ready")["current"] == []
+
+        wait_for(has_left)
     drain()
     check.refresh_from_db()
     assert (check.status, check.attempt) == (Status.CANCELLED, 1)
-
-
-def test_a_runner_of_an_older_version_ends_it_with_the_reason(
-    start_daemon: StartDaemon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(slots, "FILTER_TASK", "not.known.yet")
-    start_daemon()
-    check = ask()
-    wait_for(lambda: "is not a function" in queues.look(check).refusal)
-    for _ in range(3):
-        wait_for(lambda: bool(queues.look(check).refusal))
-        TaskCheck.objects.filter(pk=check.pk).update(queued_at=make.NOW)
-        assert reconcile(now=timezone.now(), listening_since=make.NOW) == 1
-        check.refresh_from_db()
-    assert (check.status, check.passed) == (Status.FINISHED, None)
-    assert "'gpu_runner.daemon.jobs.filter_task' is not a function" in check.reason

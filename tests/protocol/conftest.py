@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.oracle.pool import Oracles
+from gpu_runner.supervisor.runner.pool import Oracles
 from tests.adversarial.side_by_side import OneOracle
 
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gpu_runner import __main__ as command_line
 from gpu_runner.__main__ import main
-from gpu_runner.data.codec import SCHEMA_VERSION, decode
+from gpu_runner.data.codec import SCHEMA_VERSION, decode, encode
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import catalog_folder, catalog_specifications, load_task
 from gpu_runner.data.formats.kbench import read_kbench
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Language, Mode, Stage, Verdict
+from gpu_runner.supervisor.device.device import cuda_devices
 from gpu_runner.supervisor.evaluate import evaluate as evaluated
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.oracle.pool import Oracles
 from gpu_runner.supervisor.runner.faults import RunnerUnfit
+from gpu_runner.supervisor.runner.pool import Oracles
 from gpu_runner.supervisor.tools.peaks import KnownPeak
 from tests.adversarial.side_by_side import OneOracle
 
@@ -94,6 +97,61 @@ def test_a_kernel_that_is_right_exits_with_zero(cache: Path, tmp_path: Path) -> 
     assert result.schema_version == SCHEMA_VERSION
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import triton\n", "k.py is for a GPU: it imports triton. This host has none."),
+        ("import torch\nx = torch.zeros(3, device='cuda')\n", "it names the device 'cuda'"),
+    ],
+)
+def test_a_module_for_a_gpu_is_not_tried_without_one(
+    text: str, words: str, tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(command_line, "cuda_devices", list)
+    kernel = tmp_path / "k.py"
+    kernel.write_text(text)
+    assert evaluate("--task", "vector_add", "--kernel", str(kernel), cache=cache) == 2
+    told = capsys.readouterr().err
+    assert words in told
+    assert "Use --device cpu" in told
+
+
+@needs_jail
+@pytest.mark.skipif(bool(cuda_devices()), reason="this host has a GPU")
+@pytest.mark.skipif(not shutil.which("nvcc"), reason="no nvcc")
+def test_what_is_only_compiled_needs_no_gpu(
+    cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel, out = SOFTMAX / "naive.cu", tmp_path / "result.json"
+    arguments = ["--task", "softmax", "--kernel", str(kernel), "--json", str(out)]
+    assert evaluate(*arguments, "--mode", "compile", cache=cache) == 0
+    result = decode(EvaluationResult, json.loads(out.read_text()))
+    assert result.verdict is Verdict.COMPILED
+    assert result.environment.device_name == "no GPU"
+    assert evaluate(*arguments, "--mode", "quick", cache=cache) == 2
+    assert "no CUDA device 0" in capsys.readouterr().err
+
+
+def test_a_module_for_a_gpu_goes_to_one_that_this_host_has(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[EvaluationRequest] = []
+
+    def stop(request: EvaluationRequest, _: SupervisorConfig) -> EvaluationResult:
+        asked.append(request)
+        raise OSError("asked")
+
+    monkeypatch.setattr(command_line, "cuda_devices", lambda: [0])
+    monkeypatch.setattr(command_line, "device_slug", lambda kind, index: f"{kind}-{index}")
+    monkeypatch.setattr(command_line, "evaluate", stop)
+    for text, device in (("import triton\n", "cuda-0"), ("import torch\n", "cpu-0")):
+        (tmp_path / "k.py").write_text(text)
+        kernel = str(tmp_path / "k.py")
+        assert evaluate("--task", "vector_add", "--kernel", kernel, cache=cache) == 2
+        assert asked[-1].device == device
+
+
 @needs_jail
 def test_result_is_complete_enough_to_redo_the_statistics(cache: Path, tmp_path: Path) -> None:
     out = tmp_path / "result.json"
@@ -118,7 +176,8 @@ def test_result_is_complete_enough_to_redo_the_statistics(cache: Path, tmp_path:
             assert len(run.verified) >= 2
             assert len(run.gate_ns) in (0, len(run.times_ns))
     assert {stage.stage for stage in result.stages} >= {"build", "prepare", "check", "measure"}
-    assert {"device_name", "torch", "compiler", "jail", "oracle"} <= result.environment.keys()
+    told = encode(result.environment)
+    assert {"device_name", "torch", "compiler", "jail", "oracle"} <= told.keys()
     assert result.build is not None
 
 
@@ -135,8 +194,9 @@ def test_profile_says_what_limits_a_kernel(
     assert profile is not None, result.environment
     assert (profile.tool, profile.reason) == ("portable", "ncu is for CUDA devices")
     assert profile.workload == "cpu_n16_c16384"
-    peak = result.environment["peaks"]["measured"]
-    assert peak["bytes_per_s"] == profile.metrics["peak_bytes_per_s"]
+    peak = result.environment.measured
+    assert peak is not None
+    assert peak.bytes_per_s == profile.metrics["peak_bytes_per_s"]
     measured = {w.name: w.measurement for w in result.workloads}[profile.workload]
     assert measured is not None
     assert profile.metrics["latency_ns"] == measured.time_ns
@@ -173,7 +233,7 @@ def test_a_profiler_that_fails_fails_no_evaluation(
     result = decode(EvaluationResult, json.loads(out.read_text()))
     assert result.verdict in (Verdict.CORRECT, Verdict.UNSTABLE)
     assert result.profile is None
-    assert "no peaks today" in result.environment["profile_error"]
+    assert "no peaks today" in result.environment.profile_error
 
 
 @needs_jail

@@ -56,8 +56,8 @@ def test_an_honest_kernel_that_beats_an_inflated_floor_is_suspected_not_accused(
     (found,) = result.suspicions
     assert found.check is Check.FLOOR
     assert found.reason.startswith("cpu_n16384 took")
-    assert result.environment["peaks"]["measured"]["fraction"] > 1
-    assert "fastest calls" in result.environment["estimator"]
+    assert result.environment.peaks.measured.fraction > 1
+    assert "fastest calls" in result.environment.estimator
     printed = describe(result)
     assert "of what was measured to be possible" in printed
     assert "a site would hold this result back for an admin's decision" in printed

@@ -115,7 +115,7 @@ def test_a_clock_that_is_blind_is_calibrated_again_and_proves_no_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Where no processor is free to watch a gate, processor time is all that the clock has."""
-    monkeypatch.setattr(session, "_gate_of", lambda *_: None)
+    monkeypatch.setattr(session, "has_own_cpu", lambda: False)
     made: list[EmptyKernelTime] = []
     measured = EmptyKernelCalibration._measure
 

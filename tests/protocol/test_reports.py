@@ -14,7 +14,7 @@ from gpu_runner.data.verdict import Language, Mode, Verdict
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.oracle.pool import Oracles
+from gpu_runner.supervisor.runner.pool import Oracles
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 

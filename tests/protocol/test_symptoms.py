@@ -13,8 +13,8 @@ from gpu_runner.data.verdict import Language, Mode, Verdict
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.oracle.pool import Oracles
 from gpu_runner.supervisor.record import Record, wrong_on_other_values
+from gpu_runner.supervisor.runner.pool import Oracles
 
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
@@ -89,8 +89,8 @@ KERNELS = {
     "no maximum": (
         "softmax",
         "for (long i = 0; i < N; ++i) { const float* row = input + i * C; float sum = 0;"
-        " for (int j = 0; j < C; ++j) sum += std::exp(3 * row[j]);"
-        " for (int j = 0; j < C; ++j) out[i * C + j] = std::exp(3 * row[j]) / sum; }",
+        " for (int j = 0; j < C; ++j) sum += std::exp(60 * row[j]);"
+        " for (int j = 0; j < C; ++j) out[i * C + j] = std::exp(60 * row[j]) / sum; }",
         Symptom.NOT_A_NUMBER,
     ),
     "divides zero by zero": (

@@ -54,5 +54,5 @@ def test_a_wrong_one_is_no_baseline_and_accuses_no_kernel(config: SupervisorConf
     assert found.verdict in {Verdict.CORRECT, Verdict.UNSTABLE}
     (workload,) = found.workloads
     assert dict(workload.baselines) == {}
-    errors = found.environment["baseline_errors"]
+    errors = found.environment.baseline_errors
     assert "wrong by the task's own tolerance" in errors["one: eager"]

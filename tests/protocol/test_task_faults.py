@@ -79,6 +79,7 @@ def test_what_it_says_of_a_public_one_is_the_reason(tmp_path: Path) -> None:
     assert "no room for 4099" in result.reason
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("hidden", "where"), [(True, DRAWS), (False, DRAWS), (False, COMPUTES)])
 def test_a_reference_that_wants_too_much_memory_says_so_and_harms_nobody(
     tmp_path: Path, hidden: bool, where: tuple[str, str]

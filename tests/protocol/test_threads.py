@@ -43,8 +43,8 @@ def test_threads_and_races_stand_in_the_result(tmp_path: Path) -> None:
     result = evaluated(tmp_path, "reduction(+ : sum)")
     assert result.verdict is Verdict.CORRECT, result.reason
     team = max(5, len(os.sched_getaffinity(0)) | 1)
-    assert result.environment["verified_with_threads"] == team
-    assert result.environment["races"] == "none in 3 of 3 public workloads"
+    assert result.environment.verified_with_threads == team
+    assert result.environment.races == "none in 3 of 3 public workloads"
 
 
 def test_a_missing_reduction_is_wrong_on_any_host(tmp_path: Path) -> None:

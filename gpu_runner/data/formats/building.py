@@ -7,13 +7,28 @@ import difflib
 import itertools
 import typing
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError, caught
-from gpu_runner.data.formats.format_errors import format_errors
+from gpu_runner.data.formats.kbench import reference_errors
+from gpu_runner.data.formats.kernelbench import size_errors
+from gpu_runner.data.formats.robust_kbench import function_errors
 from gpu_runner.data.formats.task_errors import task_errors
-from gpu_runner.data.task import Task
+from gpu_runner.data.task import Task, TaskFormat
+from gpu_runner.data.verdict import Abi
+
+
+def format_errors(task: Task) -> Iterator[DataError]:
+    """Where the code in a task's files is not as its format has it."""
+    if task.format is TaskFormat.KBENCH:
+        yield from reference_errors(task)
+    elif task.abi is not Abi.TORCH:
+        yield DataError("abi", f"must be torch in a task of the format {task.format.value}")
+    elif task.format is TaskFormat.ROBUST_KBENCH:
+        yield from function_errors(task)
+    else:
+        yield from size_errors(task)
+
 
 _ERRORS_LIMIT = 5000  # those of the workloads of a sweep are put together later
 
@@ -25,7 +40,7 @@ class _Unchecked(Task):
         """Refuse nothing."""
 
 
-def build_task(document: Any) -> Task:
+def build_task(document: object) -> Task:
     """The task that a document holds; raises `DataErrors` with all that is wrong with it."""
     task, errors = examine(document)
     codec.refuse(errors)
@@ -33,7 +48,7 @@ def build_task(document: Any) -> Task:
     return task
 
 
-def examine(document: Any, *, is_python: bool = True) -> tuple[Task | None, list[DataError]]:
+def examine(document: object, *, is_python: bool = True) -> tuple[Task | None, list[DataError]]:
     """The task that a document holds, or else all that is wrong with it.
 
     Values that do not fit their types hide everything else. is_python: whether all its Python
@@ -67,7 +82,7 @@ def _once(errors: Iterator[DataError]) -> Iterator[DataError]:
             yield error
 
 
-def _type_errors(hint: Any, value: Any, field: str) -> Iterator[DataError]:
+def _type_errors(hint: object, value: object, field: str) -> Iterator[DataError]:
     """Every value that does not fit its type, where `codec.decode` stops at the first."""
     arguments, origin = typing.get_args(hint), typing.get_origin(hint)
     if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
@@ -83,7 +98,7 @@ def _type_errors(hint: Any, value: Any, field: str) -> Iterator[DataError]:
         yield from caught(codec.decode, hint, value, field)
 
 
-def _dataclass_errors(cls: type, value: Mapping[str, Any], prefix: str) -> Iterator[DataError]:
+def _dataclass_errors(cls: type, value: Mapping[str, object], prefix: str) -> Iterator[DataError]:
     hints = codec.type_hints(cls)
     for name in value:
         if name not in hints:
@@ -97,6 +112,6 @@ def _dataclass_errors(cls: type, value: Mapping[str, Any], prefix: str) -> Itera
             yield DataError(prefix + spec.name, "is missing")
 
 
-def _has_default(spec: dataclasses.Field[Any]) -> bool:
+def _has_default(spec: dataclasses.Field[object]) -> bool:
     missing = dataclasses.MISSING
     return spec.default is not missing or spec.default_factory is not missing

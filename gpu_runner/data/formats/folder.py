@@ -6,7 +6,6 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from gpu_runner.data.codec import ERRORS_LIMIT, DataError
 from gpu_runner.data.formats.building import examine
@@ -234,9 +233,9 @@ def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
-def _content_errors(document: Mapping[str, Any]) -> Iterator[DataError]:
+def _content_errors(document: Mapping[str, object]) -> Iterator[DataError]:
     """Values that JSON or the site's database cannot hold, and what is too deep to look into."""
-    stack: list[tuple[str, Any, int]] = [("", document, 0)]
+    stack: list[tuple[str, object, int]] = [("", document, 0)]
     while stack:
         field, value, depth = stack.pop()
         inside = value if isinstance(value, dict) else {}
@@ -255,5 +254,5 @@ def _content_errors(document: Mapping[str, Any]) -> Iterator[DataError]:
             stack += reversed(items)
 
 
-def _is_bad_text(value: Any) -> bool:
+def _is_bad_text(value: object) -> bool:
     return isinstance(value, str) and ("\0" in value or _SURROGATE.search(value) is not None)

@@ -19,9 +19,9 @@ from gpu_runner.data.formats.source import (
     parameter_names,
     parse_module,
 )
-from gpu_runner.data.formats.sweeps import expand
+from gpu_runner.data.formats.sweeps import UNLISTED, expand
 from gpu_runner.data.formats.text import list_files, read_files
-from gpu_runner.data.task import VERIFIER, Task, TaskFormat, Tolerance
+from gpu_runner.data.task import HARD_INPUTS, VERIFIER, Task, TaskFormat, Tolerance
 from gpu_runner.data.verdict import Direction
 
 SPECIFICATION = "task.toml"
@@ -79,7 +79,7 @@ def read_kbench(path: Path) -> dict[str, Any]:
 
 
 def parse_specification(text: str, name: str) -> dict[str, Any]:
-    """The document in a specification's text, before its sweeps are written out.
+    """The document in a specification's text, before it is expanded.
 
     Parameters of a workload that TOML cannot hold, as null, stand as JSON in a text. Raises
     `DataError` naming the file or the field.
@@ -92,21 +92,22 @@ def parse_specification(text: str, name: str) -> dict[str, Any]:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a number of too many digits is a ValueError
         raise DataError(name, f"is not valid TOML: {error}") from None
-    for index, workload in enumerate(_items(document, "workloads")):
-        if isinstance(workload, dict) and isinstance(workload.get("parameters"), str):
-            field = f"workloads[{index}].parameters"
-            workload["parameters"] = _from_json(workload["parameters"], field)
+    for key in ("workloads", UNLISTED):
+        for index, workload in enumerate(_items(document, key)):
+            if isinstance(workload, dict) and isinstance(workload.get("parameters"), str):
+                field = f"{key}[{index}].parameters"
+                workload["parameters"] = _from_json(workload["parameters"], field)
     return document
 
 
-def _from_json(text: str, field: str) -> Any:
+def _from_json(text: str, field: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         raise DataError(field, "must be a table, or a text that holds one as JSON") from None
 
 
-def _document(texts: Mapping[str, str], name: str) -> dict[str, Any]:
+def _document(texts: Mapping[str, str], name: str) -> dict[str, object]:
     document = expand(parse_specification(texts[name], name))
     for field in NOT_IN_TOML:
         if field in document and (field, name) != ("format", SPECIFICATION):
@@ -114,7 +115,7 @@ def _document(texts: Mapping[str, str], name: str) -> dict[str, Any]:
     return document
 
 
-def _variant(document: dict[str, Any], texts: Mapping[str, str], name: str) -> dict[str, Any]:
+def _variant(document: dict[str, object], texts: Mapping[str, str], name: str) -> dict[str, object]:
     match = _VARIANT.fullmatch(name)
     if match is None or name not in texts:
         raise DataError("path", f"{name!r} is not in the folder")
@@ -126,12 +127,12 @@ def _variant(document: dict[str, Any], texts: Mapping[str, str], name: str) -> d
     return {**document, **changes, "name": f"{document.get('name', '')}_{match[1]}"}
 
 
-def _items(document: Mapping[str, Any], field: str) -> list[Any]:
+def _items(document: Mapping[str, object], field: str) -> list[object]:
     found = document.get(field)
     return found if isinstance(found, list) else []
 
 
-def _tables(document: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
+def _tables(document: Mapping[str, object], field: str) -> list[Mapping[str, object]]:
     return [entry for entry in _items(document, field) if isinstance(entry, dict)]
 
 
@@ -159,6 +160,7 @@ def reference_errors(task: Task) -> Iterator[DataError]:
         for index, workload in enumerate(task.workloads if "make_inputs" in have else ()):
             field = f"workloads[{index}].parameters"
             yield from keyword_errors(have["make_inputs"], workload.parameters, field)
+        yield from _hard_errors(have)
         yield from name_errors(task, tree, REFERENCE)
     yield from import_errors(task.files)
 
@@ -171,6 +173,13 @@ def _baseline_errors(task: Task, have: Mapping[str, ast.FunctionDef]) -> Iterato
     reference = have.get("forward_fn", have[BASELINE])
     if parameter_names(have[BASELINE]) != parameter_names(reference):
         yield DataError(REFERENCE, f"{BASELINE}() must take the parameters of forward_fn()")
+
+
+def _hard_errors(have: Mapping[str, ast.FunctionDef]) -> Iterator[DataError]:
+    hard, usual = have.get(HARD_INPUTS), have.get("make_inputs")
+    if hard and usual and parameter_names(hard) != parameter_names(usual):
+        reason = f"{HARD_INPUTS}() must take the parameters of make_inputs()"
+        yield DataError(REFERENCE, reason, hard.lineno)
 
 
 def _verifier_errors(task: Task, function: ast.FunctionDef) -> Iterator[DataError]:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from gpu_runner.data.codec import DataError, DataErrors, caught, refuse
-from gpu_runner.data.formats.complex_numbers import complex_errors
-from gpu_runner.data.formats.follow import Followed, Tensor, Unfollowed, Unknown
-from gpu_runner.data.formats.further import further_workloads, own_workload
-from gpu_runner.data.formats.init_inputs import InitCall, init_calls, is_number
 from gpu_runner.data.formats.naming import task_name, task_title
 from gpu_runner.data.formats.reading import Reading, check_imports, import_errors
 from gpu_runner.data.formats.robust_kbench import UNKNOWN_REDUCTION
-from gpu_runner.data.formats.sizes import Size, Sizes
+from gpu_runner.data.formats.sizes import Globals
 from gpu_runner.data.formats.source import (
     classes,
     functions,
@@ -26,22 +23,27 @@ from gpu_runner.data.formats.source import (
     parse_module,
     sets_seed,
 )
-from gpu_runner.data.formats.task_errors import usable_task
+from gpu_runner.data.formats.task_errors import task_errors, usable_task
 from gpu_runner.data.formats.text import read_files
 from gpu_runner.data.task import Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
 
+_OWN = Workload(name="default", parameters={}, directions=(Direction.FORWARD,))
+_NAMES = ("less", "odd", "more", "more_odd")
+UNLISTED = (*_NAMES, *(f"small_{name}" for name in _NAMES))
+"""Names of the unlisted workloads that a varied file may have."""
+_FURTHER = ("half", "small", *UNLISTED)
+_CUDA = (DeviceKind.CUDA,)
 _NARROW = frozenset({"bfloat16", "float16", "half"})
-_SHOWN = 200  # characters of values
-_KERNELBOOK = "get_init_inputs() is read as [[arguments], {arguments by name}]"
+_LARGEST = 2**63  # the first integer that torch does not hold
+_TO_BE_VARIED = "it has only its own sizes; checking it on a runner adds workloads of other sizes"
 
 
-def read_kernelbench(path: Path, *, further: bool = True) -> Reading:
+def read_kernelbench(path: Path) -> Reading:
     """Read a KernelBench problem file; raises `DataError` naming what is missing.
 
-    The file has one shape. With `further`, the task gets `further_workloads`, whose parameters are
-    the module's globals that `get_inputs()` then sees. What get_init_inputs() gives may be in
-    KernelBook's form (`init_inputs`).
+    The file has one shape, the task's only workload. What get_init_inputs() gives may be in
+    KernelBook's form (`init_calls`).
     """
     if not path.is_file():
         raise DataError("path", f"{str(path)!r} is not a file")
@@ -50,12 +52,9 @@ def read_kernelbench(path: Path, *, further: bool = True) -> Reading:
         tree = parse_module(files[path.name], path.name)
         model, forward = _parts(tree, path.name)
         check_imports(files)
-        refuse([*_call_errors(tree, path.name), *complex_errors(tree, forward, path.name)])
-        call = _init_call(Followed(tree))
-        sizes = Sizes.read(tree)
-        workloads = further_workloads(sizes) if further else (own_workload(sizes),)
-        init = inherited(tree, model, "__init__")
-        description = _description(model, forward, init, call)
+        refuse(complex_errors(tree, forward, path.name))
+        own = replace(_OWN, devices=_CUDA) if needs_cuda(tree) else _OWN
+        description = _description(model, forward, inherited(tree, model, "__init__"))
     except RecursionError:
         raise DataError(path.name, "is nested too deeply") from None
     task = Task(
@@ -66,38 +65,47 @@ def read_kernelbench(path: Path, *, further: bool = True) -> Reading:
         scenario="networks",
         description=description,
         directions=(Direction.FORWARD,),
-        workloads=workloads,
+        workloads=(own,),
         files=files,
         tolerance=UNKNOWN_REDUCTION,
     )
-    adaptations = [_KERNELBOOK] if call is not None and call.keywords else []
-    adaptations += [*_added(workloads), *_restricted(sizes, workloads[0]), *_changed(tree, forward)]
-    remarks = (_alone(sizes),) if further and len(workloads) == 1 else ()
-    return Reading(task=usable_task(task), adaptations=tuple(adaptations), remarks=remarks)
+    changed = tuple(_changed(tree, forward))
+    return Reading(task=usable_task(task), adaptations=changed, remarks=(_TO_BE_VARIED,))
 
 
-def _alone(sizes: Sizes) -> str:
-    """Why nothing is added."""
-    reason = "get_inputs() has no size to itself that may change"
-    if unfit := sizes.unfit({}):
-        reason = f"what Model takes cannot be told from the text ({unfit})"
-    return f"no further workload: {reason}"
+def has_own_shape_alone(task: Task) -> bool:
+    """Whether this is an imported file to which nobody has added a workload."""
+    if task.format is not TaskFormat.KERNELBENCH or len(task.workloads) != 1:
+        return False
+    return replace(task.workloads[0], devices=_OWN.devices) == _OWN
 
 
-def _restricted(sizes: Sizes, default: Workload) -> Iterator[str]:
-    """That the file's own sizes are not for CPUs, and why."""
-    if DeviceKind.CPU not in default.devices:
-        why = ""
-        if needs_cuda(sizes.tree):
-            why = ": it asks for CUDA by name"
-        elif sizes.shapes({}) is None:
-            why = ": how many elements its inputs have cannot be read"
-        yield f"the file's own sizes are for CUDA devices only{why}"
+def with_workloads(task: Task, workloads: Sequence[Workload]) -> Task:
+    """An imported file with the workloads that a run of it has found, its own first.
+
+    Raises `DataError` where they are none that could have been found.
+    """
+    if not has_own_shape_alone(task):
+        raise DataError("workloads", "are the author's own, so none is added")
+    names = [workload.name for workload in workloads]
+    further = names[1:]
+    if names[:1] != [_OWN.name] or sorted(further) != sorted(set(further) & set(_FURTHER)):
+        raise DataError("workloads", f"are {', '.join(names)[:200]}, not those of a varied file")
+    for index, found in enumerate(workloads):
+        unlisted, parameters = found.name in UNLISTED, found.parameters if index else {}
+        made = replace(_OWN, name=found.name, unlisted=unlisted, parameters=parameters)
+        if replace(found, devices=_OWN.devices) != made:
+            raise DataError(f"workloads[{index}]", "is not one of a varied file")
+    varied = replace(task, workloads=tuple(workloads))
+    refuse(itertools.chain(task_errors(varied), size_errors(varied)))
+    return varied
 
 
 def _changed(tree: ast.Module, forward: ast.FunctionDef) -> Iterator[str]:
     """What the engine does in another way than the file says."""
     nodes = list(ast.walk(tree))
+    if needs_cuda(tree):
+        yield "it is for CUDA devices only: it asks for CUDA by name"
     if any(sets_seed(node) for node in nodes if isinstance(node, ast.Call)):
         yield "a seed that a function sets follows from each call's own: inputs are always new"
     if any(node.attr in _NARROW for node in nodes if isinstance(node, ast.Attribute)):
@@ -106,59 +114,10 @@ def _changed(tree: ast.Module, forward: ast.FunctionDef) -> Iterator[str]:
         yield "forward() gives a dictionary: its values are the outputs, in their order"
 
 
-def _call_errors(tree: ast.Module, name: str) -> Iterator[DataError]:
-    """Why neither Model nor its forward() can be called with what the file gives, if it tells."""
-    followed = Followed(tree)
-    try:
-        given = followed.init_inputs()
-        if not isinstance(given, tuple | list | dict | Unknown):
-            yield DataError(name, f"get_init_inputs() must return a list, not {_what(given)}")
-        elif not isinstance(given, Unknown) and not init_calls(given, followed.fits):
-            yield DataError(
-                name, f"get_init_inputs() gives what Model does not take: {_some(given)}"
-            )
-    except Unfollowed:
-        pass  # the oracle will see
-    try:
-        inputs = followed.inputs({})
-    except Unfollowed:
-        return
-    line = functions(tree)["get_inputs"].lineno
-    if not isinstance(inputs, tuple | list | Unknown):
-        words = f"get_inputs() must return a list, not {_what(inputs)} (line {line})"
-        yield DataError(name, words, line)
-    elif not isinstance(inputs, Unknown) and any(isinstance(each, dict) for each in inputs):
-        words = "get_inputs() gives a dictionary, which no kernel takes: give its values one by one"
-        yield DataError(name, f"{words} (line {line})", line)
-    elif not isinstance(inputs, Unknown) and not followed.takes(tuple(inputs)):
-        words = f"get_inputs() gives {len(inputs)}, which Model's forward() does not take"
-        yield DataError(name, words)
-
-
-def _what(value: Any) -> str:
-    kinds = {Tensor: "one tensor", dict: "a dictionary", type(None): "nothing"}
-    return kinds.get(type(value), f"a {type(value).__name__}")
-
-
-def _some(given: Any) -> str:
-    """What was given, in a few words."""
-    words = ", ".join(_what(value) if isinstance(value, Tensor) else repr(value) for value in given)
-    return f"[{words}]"[:_SHOWN]
-
-
-def _init_call(followed: Followed) -> InitCall | None:
-    """How Model is made; None where the file does not tell."""
-    try:
-        return next(iter(init_calls(followed.init_inputs(), followed.fits)), None)
-    except Unfollowed:
-        return None
-
-
 def size_errors(task: Task) -> Iterator[DataError]:
     """Workloads whose parameters are no sizes that `get_inputs()` alone reads; wrong imports.
 
-    A global that follows from another is among the parameters too. Also what nothing can be called
-    with.
+    A global that follows from another may be among the parameters, too.
     """
     if len(task.files) != 1:
         yield DataError("files", "must be one Python file, with Model and get_inputs()")
@@ -174,33 +133,23 @@ def size_errors(task: Task) -> Iterator[DataError]:
         yield error
         return
     yield from import_errors(task.files)
-    yield from _call_errors(tree, name)
     yield from complex_errors(tree, forward, name)
-    sizes = Sizes.read(tree)
+    known = Globals.read(tree)
     for index, workload in enumerate(task.workloads):
-        yield from _workload_errors(sizes, workload, f"workloads[{index}].parameters")
+        for key, value in workload.parameters.items():
+            yield from caught(
+                _check_size, known, key, value, f"workloads[{index}].parameters.{key}"
+            )
 
 
-def _workload_errors(sizes: Sizes, workload: Workload, field: str) -> Iterator[DataError]:
-    wrong = [e for k, v in workload.parameters.items() for e in caught(_as_size, v, f"{field}.{k}")]
-    if wrong:
-        yield from wrong
-        return
-    given = {key: _as_size(value, field) for key, value in workload.parameters.items()}
-    roots = {key: size for key, size in given.items() if key in sizes.roots}
-    for key in sorted(roots.keys() - set(sizes.free)):
-        yield DataError(f"{field}.{key}", "is read by more than get_inputs(): Model needs it")
-    wanted = sizes.changed(roots)
-    for key in sorted(given.keys() | wanted.keys()):
-        if given.get(key, sizes.values.get(key)) != wanted.get(key, sizes.values.get(key)):
-            yield DataError(f"{field}.{key}", f"must be {wanted.get(key, 'left out')}")
-
-
-def _as_size(value: Any, field: str) -> Size:
+def _check_size(known: Globals, name: str, value: object, field: str) -> None:
     items = value if isinstance(value, list | tuple) else [value]
-    if not items or not all(type(item) is int and item > 0 for item in items):
+    if not items or not all(type(item) is int and 0 < item < _LARGEST for item in items):
         raise DataError(field, "must be an integer above 0, or a list of such")
-    return value if isinstance(value, int) else tuple(value)
+    if name in known.bound:
+        raise DataError(field, "is read by more than get_inputs(): Model needs it")
+    if name not in known.names:
+        raise DataError(field, "must be left out: the file assigns no such global")
 
 
 def _parts(tree: ast.Module, name: str) -> tuple[ast.ClassDef, ast.FunctionDef]:
@@ -221,18 +170,8 @@ def _parts(tree: ast.Module, name: str) -> tuple[ast.ClassDef, ast.FunctionDef]:
     return model, forward
 
 
-def _added(workloads: tuple[Workload, ...]) -> Iterator[str]:
-    for workload in workloads[1:]:
-        sizes = ", ".join(f"{name}={value}" for name, value in workload.parameters.items())
-        hidden = "hidden, " if workload.hidden else ""
-        yield f"adds {workload.name} ({hidden}{'+'.join(workload.devices)}): {sizes}"
-
-
 def _description(
-    model: ast.ClassDef,
-    forward: ast.FunctionDef,
-    init: ast.FunctionDef | None,
-    call: InitCall | None,
+    model: ast.ClassDef, forward: ast.FunctionDef, init: ast.FunctionDef | None
 ) -> str:
     inputs = parameter_names(forward)[1:]
     parts = [
@@ -242,7 +181,7 @@ def _description(
         "2. the parameters and then the floating-point buffers of `Model`, each in the order of "
         f"its `state_dict()`{_layers(init)}, and tensors that it keeps as plain attributes;\n"
         "3. those values of `get_init_inputs()` that are numbers, truth values or tuples of "
-        f"them: {_listed(_init_names(init, call))}.",
+        f"them; `Model` takes {_listed(parameter_names(init)[1:] if init else [])}.",
         "`Model` is in training mode, but dropout is off. Arguments must not be changed: only what "
         "the function returns is judged.",
     ]
@@ -266,10 +205,66 @@ def _layers(init: ast.FunctionDef | None) -> str:
     return f" (of {', '.join(found)})" if found else ""
 
 
-def _init_names(init: ast.FunctionDef | None, call: InitCall | None) -> list[str]:
-    """Names of Model's arguments that are numbers; of all its parameters where it is not known."""
-    names = parameter_names(init)[1:] if init is not None else []
-    if call is None:
-        return names
-    pairs = zip(call.names(names), call.values(), strict=True)
-    return [name for name, value in pairs if is_number(value)]
+_DTYPES = frozenset({"complex32", "complex64", "complex128", "cfloat", "cdouble", "chalf"})
+_MAKERS = frozenset({"complex", "polar", "view_as_complex"})
+_REAL = frozenset({"abs", "absolute", "angle", "imag", "real", "view_as_real"})
+_TRANSFORMS = frozenset({"fft", "fft2", "fftn", "ifft", "ifft2", "ifftn", "rfft", "rfft2", "rfftn"})
+
+
+def complex_errors(tree: ast.Module, forward: ast.FunctionDef, name: str) -> Iterator[DataError]:
+    """Why the file `name` cannot serve, if its text says so; what cannot be told is not refused."""
+    inputs = functions(tree).get("get_inputs")
+    if inputs is not None:
+        nodes = list(ast.walk(inputs))
+        made = next((n for n in nodes if _attribute(n) in _DTYPES | _MAKERS), None)
+        if made is not None and not any(_attribute(node) in _REAL for node in nodes):
+            yield _error(name, "get_inputs() gives", made)
+    for value in _returned(forward):
+        if _is_complex(value):
+            yield _error(name, "Model's forward() returns", value)
+
+
+def _error(name: str, what: str, node: ast.AST) -> DataError:
+    line = getattr(node, "lineno", None)
+    reason = (
+        f"{what} complex numbers, which no kernel has here: give torch.view_as_real() of them,"
+        f" or real and imaginary parts (line {line})"
+    )
+    return DataError(name, reason, line)
+
+
+def _attribute(node: ast.AST) -> str:
+    """The last part of an attribute's name, such as `complex64` of `torch.complex64`."""
+    return node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _is_complex(value: ast.expr) -> bool:
+    """Whether this is the call of a function that gives complex tensors, whatever it takes."""
+    match value:
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="fft"), attr=attr)):
+            return attr in _TRANSFORMS
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=attr)):
+            return attr in _MAKERS
+    return False
+
+
+def _returned(function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """What a function returns, each item of a tuple; a variable that is set once as its value."""
+    nodes = list(ast.walk(function))
+    given: dict[str, list[ast.expr]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    given.setdefault(target.id, []).append(node.value)
+    for node in nodes:
+        if isinstance(node, ast.Return) and node.value is not None:
+            for value in _items(node.value):
+                known = given.get(value.id, []) if isinstance(value, ast.Name) else []
+                yield known[0] if len(known) == 1 else value
+
+
+def _items(value: ast.expr) -> Iterable[ast.expr]:
+    if isinstance(value, ast.Tuple | ast.List):
+        return value.elts
+    return value.values if isinstance(value, ast.Dict) else [value]

@@ -82,19 +82,16 @@ def load_task(path: Path, format: str = "auto") -> Task:
     return read_task(path, format).task
 
 
-def read_task(path: Path, format: str = "auto", *, further: bool = True) -> Reading:
+def read_task(path: Path, format: str = "auto") -> Reading:
     """As `load_task`, with what was adapted.
 
-    A foreign task with the name of a built-in one gets its format in front of its name. Without
-    `further`, a KernelBench file's own shape is its only workload.
+    A foreign task with the name of a built-in one gets its format in front of its name.
     """
     if format not in FORMATS:
         raise DataError("format", f"{format!r} is not one of {', '.join(FORMATS)}")
     if not path.exists():
         raise DataError("path", f"{str(path)!r} does not exist")
     format = _detect(path) if format == "auto" else format
-    if format == "kernelbench" and not further:
-        return _apart(read_kernelbench(path, further=False))
     return _apart(_READERS[format](path))
 
 

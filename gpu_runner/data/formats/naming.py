@@ -15,8 +15,21 @@ def task_name(path: Path) -> str:
     path = path.resolve()
     stem = path.stem if path.is_file() else path.name
     parts = [path.parent.name, stem] if _LEVEL.fullmatch(path.parent.name) else [stem]
-    text = "-".join(re.sub(r"[^a-z0-9.]+", "_", part.lower()).strip("_.") for part in parts)
-    return text[:NAME_LIMIT] or "task"
+    return "-".join(map(_plain, parts))[:NAME_LIMIT] or "task"
+
+
+def naming_folder(path: Path) -> Path:
+    """The folder around a file, or around its level, which is in the task's name already."""
+    return path.parent.parent if _LEVEL.fullmatch(path.parent.name) else path.parent
+
+
+def name_by_folder(name: str, path: Path) -> str:
+    """A task's name with the folder's in front, where several files of an import have one name."""
+    return f"{_plain(naming_folder(path).name)}-{name}"[:NAME_LIMIT]
+
+
+def _plain(part: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "_", part.lower()).strip("_.")
 
 
 def task_title(path: Path) -> str:

@@ -1,6 +1,6 @@
 """Names that a reference.py asks for and nobody gives, where its text alone says so for certain.
 
-The engine looks up every argument by its name (`gpu_runner.engine.native_problem`, `arguments`):
+The engine looks up every argument by its name (`native_problem`, `arguments`):
 among what `make_inputs` returns, then among the workload's parameters, then among defaults.
 """
 

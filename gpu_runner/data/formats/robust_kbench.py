@@ -168,7 +168,7 @@ def _workloads(files: Mapping[str, str], source: RobustSource) -> Iterator[Workl
             )
 
 
-def _configs(text: str, name: str) -> dict[str, Any]:
+def _configs(text: str, name: str) -> dict[str, object]:
     try:
         configs = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -178,16 +178,18 @@ def _configs(text: str, name: str) -> dict[str, Any]:
     return configs
 
 
-def _entries(configs: dict[str, Any], kind: str, part: str, name: str) -> list[dict[str, Any]]:
+def _entries(
+    configs: dict[str, object], kind: str, part: str, name: str
+) -> list[dict[str, object]]:
     field = f"{kind}_{part}_configs"
-    optional: list[dict[str, Any]] = [{}] if kind == "single" else []
+    optional: list[dict[str, object]] = [{}] if kind == "single" else []
     entries = configs.get(field, optional)
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise DataError(f"{name}: {field}", "must be a list of objects")
     return entries
 
 
-def _workload_name(parameters: Mapping[str, Mapping[str, Any]]) -> str:
+def _workload_name(parameters: Mapping[str, Mapping[str, object]]) -> str:
     """`batch_size=64,eps=1e-08`, inputs first; a key that differs between them says which."""
     inputs, init = parameters["inputs"], parameters["init"]
     words = [f"{key}={_word(value)}" for key, value in inputs.items()]
@@ -199,7 +201,7 @@ def _workload_name(parameters: Mapping[str, Mapping[str, Any]]) -> str:
     return ",".join(words)[:_NAME_LIMIT] or "default"
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=("x", ":"))
 
 

@@ -6,7 +6,6 @@ import ast
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from gpu_runner.data.codec import DataError, refuse
 from gpu_runner.data.formats.source import (
@@ -20,7 +19,7 @@ from gpu_runner.data.formats.source import (
 )
 from gpu_runner.data.verdict import Direction
 
-Parameters = dict[str, dict[str, Any]]
+Parameters = dict[str, dict[str, object]]
 """Of one workload: {"init": keyword arguments of Model, "inputs": those of get_inputs}."""
 
 
@@ -65,7 +64,7 @@ class RobustSource:
         """The reference's own account of itself, or nothing."""
         return inspect.cleandoc(ast.get_docstring(self.forward_fn) or "")
 
-    def accepted(self, init: Mapping[str, Any], inputs: Mapping[str, Any]) -> Parameters:
+    def accepted(self, init: Mapping[str, object], inputs: Mapping[str, object]) -> Parameters:
         """A configuration without the keys that its function does not take.
 
         The benchmark's own folders have such keys, left over from earlier versions.
@@ -123,7 +122,7 @@ def _backward_call(models: Mapping[str, ast.ClassDef], name: str) -> tuple[str, 
     raise DataError(name, "AutogradFunction.backward() does not call backward_fn()")
 
 
-def _taken(function: ast.FunctionDef | None, given: Mapping[str, Any]) -> dict[str, Any]:
+def _taken(function: ast.FunctionDef | None, given: Mapping[str, object]) -> dict[str, object]:
     if function is None:
         return {}
     if function.args.kwarg is not None:

@@ -1,102 +1,70 @@
-"""The sizes that a KernelBench file defines as globals, and which of them may be others.
+"""The globals that a KernelBench file gives its sizes, and which of them may be others.
 
-Nothing is executed: the file is followed over its syntax tree (`follow`).
+Nothing is executed: this is what the syntax tree tells.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from gpu_runner.data.formats.follow import Followed, Unfollowed
 from gpu_runner.data.formats.source import functions
 
 Size = int | tuple[int, ...]
-Shape = tuple[int, ...]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """What a problem file says of sizes.
+class Globals:
+    """What a module that defines get_inputs() assigns.
 
-    values: every global that is an integer above 0 or a tuple of such; roots: those that no other
-    of these gives; free: the roots that only get_inputs() reads, itself or through globals that
-    they give. Model reads none of these, but it may expect what they are.
+    names: every global, in order; bound: those that are read by more than get_inputs(), itself or
+    through globals that they give; free: those of the others that no other one gives. Model reads
+    no free one, but it may expect what they are.
     """
 
-    tree: ast.Module
-    values: Mapping[str, Size]
-    roots: frozenset[str]
+    names: tuple[str, ...]
+    bound: frozenset[str]
     free: tuple[str, ...]
 
     @classmethod
-    def read(cls, tree: ast.Module) -> Sizes:
-        """Read a module that defines get_inputs()."""
-        values = _sizes(Followed(tree).names)
-        givers: dict[str, set[str]] = {name: set() for name in values}
+    def read(cls, tree: ast.Module, sizes: Collection[str] | None = None) -> Globals:
+        """Read a module; `sizes` are the names of the globals to look at, all if left out."""
+        pairs = list(_assignments(tree))
+        names = tuple(dict.fromkeys(n for n, _ in pairs if sizes is None or n in sizes))
+        givers: dict[str, set[str]] = {name: set() for name in names}
         here = {id(node) for part in functions(tree)["get_inputs"].body for node in ast.walk(part)}
-        for target, expression in _assignments(tree):
-            if isinstance(target, ast.Name) and target.id in values:
-                givers[target.id] |= {node.id for node in _names(expression)} & values.keys()
+        for name, expression in pairs:
+            if name in givers:
+                givers[name] |= {node.id for node in _names(expression)} & givers.keys()
                 here |= {id(node) for node in ast.walk(expression)}
         bound = {node.id for node in _globals_read(tree, frozenset()) if id(node) not in here}
         bound |= _own_names(functions(tree)["get_inputs"])
-        for name in reversed(list(values)):  # what a bound global is made from is bound
+        for name in reversed(names):  # what a bound global is made from is bound
             if name in bound:
                 bound |= givers[name]
-        roots = frozenset(name for name in values if not givers[name])
-        return cls(tree, values, roots, tuple(n for n in values if n in roots - bound))
-
-    def changed(self, changes: Mapping[str, Size]) -> dict[str, Size]:
-        """Every global that is another one if these roots are: what get_inputs() must see."""
-        values = _sizes(Followed(self.tree, changes).names)
-        return {name: size for name, size in values.items() if size != self.values.get(name)}
-
-    def shapes(self, changes: Mapping[str, Size]) -> list[Shape] | None:
-        """Shapes of the tensors that get_inputs() makes with these globals; None if unreadable."""
-        try:
-            return Followed(self.tree).shapes(changes)
-        except Unfollowed:
-            return None
-
-    def unfit(self, changes: Mapping[str, Size]) -> str:
-        """Why it is not sure that Model takes what get_inputs() makes with these globals, or ""."""
-        try:
-            Followed(self.tree).outputs(changes)
-        except Unfollowed as error:
-            return str(error)
-        return ""
+        free = tuple(name for name in names if not givers[name] and name not in bound)
+        return cls(names, frozenset(bound), free)
 
 
-def _sizes(names: Mapping[str, Any]) -> dict[str, Size]:
-    """Of a module's globals those that are sizes."""
-    found: dict[str, Size] = {}
-    for name, value in names.items():
-        items = value if isinstance(value, tuple | list) else (value,)
-        if items and all(type(item) is int and item > 0 for item in items):
-            found[name] = tuple(items) if isinstance(value, tuple | list) else value
-    return found
-
-
-def _assignments(tree: ast.Module) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Pairs of target and value of the module's plain assignments, in order."""
+def _assignments(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """Names that the module's plain assignments bind, each with what gives it, in order."""
     for node in tree.body:
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 yield from _pairs(target, node.value)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            yield node.target, node.value
+            yield from _pairs(node.target, node.value)
 
 
-def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     match target, value:
         case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
-            yield from zip(targets, values, strict=True)
+            for one, its in zip(targets, values, strict=True):
+                yield from _pairs(one, its)
         case _:
-            yield target, value
+            yield from ((n.id, value) for n in _names(target) if isinstance(n.ctx, ast.Store))
 
 
 def _names(tree: ast.AST) -> Iterator[ast.Name]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator
-from typing import Any
 
 from gpu_runner.data.codec import DataError
 
@@ -86,7 +85,7 @@ def inherited(tree: ast.Module, owner: ast.ClassDef, name: str) -> ast.FunctionD
     return None
 
 
-def literal_defaults(function: ast.FunctionDef) -> dict[str, Any]:
+def literal_defaults(function: ast.FunctionDef) -> dict[str, object]:
     """The defaults of a function's parameters, those left out that are no plain constants."""
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
@@ -96,7 +95,7 @@ def literal_defaults(function: ast.FunctionDef) -> dict[str, Any]:
         )
     )
     pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for argument, default in pairs:
         try:
             found[argument.arg] = ast.literal_eval(default) if default is not None else None

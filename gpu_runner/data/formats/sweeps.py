@@ -1,4 +1,4 @@
-"""Workloads in short: every combination of lists of parameters."""
+"""Workloads in short: every combination of lists of parameters, and unlisted ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from gpu_runner.data.codec import DataError
 
-SWEEPS = "sweeps"
+SWEEPS, UNLISTED = "sweeps", "unlisted"
 WORKLOADS_LIMIT = 2048
 """Workloads of a task."""
 _LARGEST = 256  # workloads of a sweep
@@ -17,32 +17,41 @@ _NAME_LIMIT = 1000  # longer than a workload's name may be
 _OWN = ("prefix", "parameters")
 
 
-def expand(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The specification of a task with its `sweeps` written out, before its other workloads.
+def expand(document: Mapping[str, object]) -> dict[str, object]:
+    """The specification of a task with its `sweeps` and `unlisted` workloads written out.
 
     A sweep is a workload without a name, of which each parameter may be a list of values:
     `parameters = { N = [16, 32], C = [256] }` stands for the workloads `n16_c256` and `n32_c256`,
-    with the sweep's `prefix` before their names. Raises `DataError` naming the field.
+    with the sweep's `prefix` before their names. Sweeps come before the other workloads, and those
+    in the list `unlisted`, each an inline table, behind them. Raises `DataError` naming the field.
     """
-    rest = {name: value for name, value in document.items() if name != SWEEPS}
-    if SWEEPS not in document:
+    rest = {name: value for name, value in document.items() if name not in (SWEEPS, UNLISTED)}
+    if len(rest) == len(document):
         return rest
-    sweeps, workloads = document[SWEEPS], document.get("workloads", [])
+    sweeps, workloads = document.get(SWEEPS, []), document.get("workloads", [])
     if not isinstance(sweeps, list) or not isinstance(workloads, list):
         raise DataError(SWEEPS, "and workloads must be lists of tables: [[sweeps]]")
+    unlisted = _unlisted(document.get(UNLISTED, []))
     found = [workload for workload, _ in itertools.islice(_swept(sweeps), WORKLOADS_LIMIT + 1)]
     if len(found) > WORKLOADS_LIMIT:
         raise DataError(SWEEPS, f"give more than {WORKLOADS_LIMIT} workloads")
-    return {**rest, "workloads": [*found, *workloads]}
+    return {**rest, "workloads": [*found, *workloads, *unlisted]}
 
 
 def origins(document: Mapping[str, Any]) -> list[str]:
     """Where each workload of an expanded document stands in it: `sweeps[0]`, or `workloads[3]`."""
     found = [origin for _, origin in _swept(document.get(SWEEPS, []))]
-    return [*found, *(f"workloads[{i}]" for i in range(len(document.get("workloads", []))))]
+    lists = ("workloads", UNLISTED)
+    return [*found, *(f"{name}[{i}]" for name in lists for i in range(len(document.get(name, []))))]
 
 
-def _swept(sweeps: Iterable[Any]) -> Iterator[tuple[dict[str, Any], str]]:
+def _unlisted(workloads: Any) -> list[dict[str, Any]]:
+    if not isinstance(workloads, list) or not all(isinstance(each, dict) for each in workloads):
+        raise DataError(UNLISTED, "must be a list of workloads, each a table")
+    return [{**workload, "hidden": True, "unlisted": True} for workload in workloads]
+
+
+def _swept(sweeps: Iterable[object]) -> Iterator[tuple[dict[str, object], str]]:
     """The sweeps' workloads, and where each comes from."""
     for index, sweep in enumerate(sweeps):
         origin = f"sweeps[{index}]"
@@ -50,7 +59,7 @@ def _swept(sweeps: Iterable[Any]) -> Iterator[tuple[dict[str, Any], str]]:
             yield workload, origin
 
 
-def _sweep(sweep: Any, field: str) -> Iterator[dict[str, Any]]:
+def _sweep(sweep: object, field: str) -> Iterator[dict[str, object]]:
     if not isinstance(sweep, dict) or not isinstance(sweep.get("parameters"), dict):
         raise DataError(f"{field}.parameters", "must be a table of values, or of lists of values")
     if "name" in sweep:

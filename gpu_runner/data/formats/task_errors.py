@@ -103,7 +103,7 @@ def _in_words(dtype: str) -> str:
     return f"{kind} of {dtype.lstrip('uint')} bits"
 
 
-def refuse_too_many(workloads: Sequence[Any]) -> None:
+def refuse_too_many(workloads: Sequence[object]) -> None:
     """Refuse more workloads than a task may have."""
     if len(workloads) > WORKLOADS_LIMIT:
         raise DataError("workloads", f"are more than {WORKLOADS_LIMIT}")
@@ -139,7 +139,7 @@ def _parameter_errors(field: str, parameters: Any) -> Iterator[DataError]:
         yield DataError(field, f"are longer than {_PARAMETERS_LIMIT_BYTES} bytes as JSON")
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     if isinstance(value, list | tuple):
         return all(_is_plain(item) for item in value)
     if isinstance(value, dict):

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from gpu_runner.data.static.preprocess import Unit
-from gpu_runner.data.static.scopes import Scopes
-from gpu_runner.data.static.tokens import Kind, Token
 from gpu_runner.data.task import Task
-from gpu_runner.data.verdict import Abi, Language
+from gpu_runner.data.verdict import Abi
 
 Read = TypeVar("Read")
+
+_PART = re.compile(
+    r"""
+      (?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))
+    | (?P<string>(?:u8|[uUL])?R"(?P<end>[^()\\\s"]{0,16})\(.*?(?:\)(?P=end)"|\Z)
+        |"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)
+    | [A-Za-z_$][\w$]*
+    | \.?[0-9](?:[eEpP][+-]|'?[\w.])*
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_WORD = re.compile(r"(?<![\w$.])(?<!->)[A-Za-z_$][\w$]*")
+_KEPT = '"cuTensorMap'  # the one string that tells an honest call from another
 
 
 @dataclass(frozen=True)
@@ -26,67 +37,57 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Case:
-    """One source with the task that it is for."""
+class Code:
+    """C++ or CUDA as one pass of the compiler reads it: a text after its macros."""
 
-    unit: Unit
-    language: Language
-    abi: Abi
-    task: Task
-
-    @property
-    def streams(self) -> tuple[Sequence[Token], ...]:
-        """The tokens as written, and again after the macros."""
-        return self.unit.written, *self.unit.passes
+    text: str
 
     @cached_property
-    def words(self) -> frozenset[str]:
-        """Every word of the code, macros put in or not."""
-        return frozenset(t.text for part in self.streams for t in part if t.kind is Kind.WORD)
-
-    def places(self, words: Container[str]) -> Iterator[tuple[Sequence[Token], int]]:
-        """Where any of `words` stands: a stream, and an index into it."""
-        for stream in self.streams:
-            for i, token in enumerate(stream):
-                if token.text in words and token.kind is Kind.WORD:
-                    yield stream, i
+    def plain(self) -> str:
+        """The text with blanks for comments and for what stands in strings."""
+        return _PART.sub(_blanked, self.text)
 
     @cached_property
-    def defined(self) -> dict[str, int]:
-        """Functions that the source defines: name -> line of the name."""
+    def words(self) -> dict[str, int]:
+        """Each word that isn't a member's name, with its first place."""
         found: dict[str, int] = {}
-        for scopes in self._scopes.values():
-            found = {**scopes.defined, **found}
+        for match in _WORD.finditer(self.plain):
+            found.setdefault(match[0], match.start())
         return found
 
-    def calls_its_own(self, stream: Sequence[Token], i: int) -> bool:
-        """Whether the name at `i` is the source's own function, macro, or variable in its block."""
-        name = stream[i].text
-        if name in self.defined or name in self._macros:
-            return True
-        if stream is self.unit.written:  # macros take blocks apart
-            return any(name in scopes.declared for scopes in self._scopes.values())
-        return self._scopes[id(stream)].calls_its_own(i)
+    def strings(self, start: int, end: int) -> list[str]:
+        """The strings between two places, as they are spelled."""
+        parts = _PART.finditer(self.text, start, end)
+        return [match["string"] for match in parts if match["string"]]
 
-    def perhaps_its_own(self, stream: Sequence[Token], i: int) -> bool:
-        """Whether the source may have declared the name at `i` for that place, as whatever."""
-        return self._scopes[id(stream)].perhaps_its_own(i)
+    def finding(self, subject: str, at: int, sentence: str) -> Finding:
+        """A finding at a place of the text."""
+        return Finding(subject, self.text.count("\n", 0, at) + 1, sentence)
 
-    @cached_property
-    def _scopes(self) -> dict[int, Scopes]:
-        return {id(stream): Scopes(stream) for stream in self.unit.passes}
 
-    @cached_property
-    def _macros(self) -> frozenset[str]:
-        directives = self.unit.directives
-        return frozenset(d.rest[0].text for d in directives if d.name == "define" and d.rest)
+def _blanked(match: re.Match[str]) -> str:
+    if match.lastgroup is None or match[0].startswith(_KEPT):
+        return match[0]
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A source as it was written, and its code once for each pass of the compiler."""
+
+    source: str
+    passes: tuple[Code, ...]
+    abi: Abi
+    task: Task
 
 
 @dataclass(frozen=True)
 class Rule(Generic[Read]):
-    """A static rule: its name, what it looks for (a line of the manual), and the search itself.
+    """A static rule: its name, what it looks for, and the search itself.
 
-    `Read` is what it is given: a `Case`, or a `ModuleCase`.
+    Admins read the sentences of its findings. `looks_for` is for whoever reads the code, and
+    docs/static-checks.md has a line of its own for each rule. `Read` is what the search is given: a
+    `Case`, or a `ModuleCase`.
     """
 
     name: str

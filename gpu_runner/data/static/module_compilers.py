@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from gpu_runner.data.python_source import tree_of, unconditional
+
 LEFT_TO_CALLS = "left to the first calls"
 """How preparing begins to say that an import could not end without a GPU."""
 
@@ -14,8 +16,6 @@ _AT_CALLS = re.compile(
 )
 _INLINE = re.compile(r"\b(?:load_inline|cpp_extension)\b")
 _LOAD_INLINE, _EXTENSION = "load_inline", "cpp_extension"
-_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_MAYBE = (ast.If, ast.IfExp, ast.Try, ast.TryStar, ast.Match, ast.BoolOp, ast.For, ast.While)
 
 
 def compiles_at_calls(source: str) -> bool:
@@ -35,27 +35,17 @@ def names_extensions(source: str) -> bool:
 
 def _is_inlined_at_import(source: str) -> bool:
     """Whether `load_inline` is only called, by its name, in what every import runs."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = tree_of(source)
+    if tree is None:
         return False
     called = set()
-    for node in _run_by_each_import(tree):
+    for node in unconditional(tree):
         if isinstance(node, ast.Call) and _last_name(node.func) == _LOAD_INLINE:
             called.add(node.func)
             if isinstance(node.func, ast.Attribute):
                 called.add(node.func.value)
     mentions = (node for node in ast.walk(tree) if _mentions(node))
     return all(node in called for node in mentions)
-
-
-def _run_by_each_import(node: ast.AST) -> list[ast.AST]:
-    found, left = [], [node]
-    while left:
-        found.append(left.pop())
-        children = ast.iter_child_nodes(found[-1])
-        left += [child for child in children if not isinstance(child, _LATER + _MAYBE)]
-    return found
 
 
 def _mentions(node: ast.AST) -> bool:

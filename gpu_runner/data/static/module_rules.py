@@ -5,27 +5,125 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.static.case import Finding, Rule
-from gpu_runner.data.static.module_case import ModuleCase, Unparsed
 from gpu_runner.data.static.rules import by_line, raised_by, source_suspicions
-from gpu_runner.data.static.torch_rules import METHODS, OPERATIONS
 from gpu_runner.data.task import Task
-from gpu_runner.data.verdict import Abi, Language
+from gpu_runner.data.torch_operations import NAMESPACES, computes
+from gpu_runner.data.verdict import Abi
+
+_TEXT_MARKS = ("PYBIND11_MODULE", "__global__", "#include", "torch::Tensor", 'extern "C"')
+
+
+class Unparsed(Exception):
+    """The source is no Python that can be read here."""
+
+
+@dataclass(frozen=True)
+class ModuleCase:
+    """One module with the task that it is for."""
+
+    tree: ast.Module
+    task: Task
+
+    @classmethod
+    def read(cls, source: str, task: Task) -> ModuleCase:
+        """Parse a source; nothing of it is executed. Raises `Unparsed`."""
+        try:
+            return cls(ast.parse(source), task)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise Unparsed from None
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node, outer ones first."""
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
+    def imports(self) -> dict[str, int]:
+        """Full names of what is imported, with the line."""
+        found: dict[str, int] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    found.setdefault(alias.name, node.lineno)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                for alias in node.names:
+                    found.setdefault(f"{node.module}.{alias.name}", node.lineno)
+        return found
+
+    @cached_property
+    def _meanings(self) -> dict[str, str]:
+        """What a name stands for, by the imports."""
+        found: dict[str, str] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    whole = alias.name if alias.asname else alias.name.partition(".")[0]
+                    found[alias.asname or whole] = whole
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                for alias in node.names:
+                    found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        return found
+
+    def dotted(self, node: ast.AST) -> str:
+        """The full name of what an expression names, such as torch.nn.functional.relu; or empty.
+
+        Of an import alone: a variable of the module's own has none.
+        """
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name) or node.id not in self._meanings:
+            return ""
+        return ".".join([self._meanings[node.id], *reversed(parts)])
+
+    def calls(self) -> Iterator[tuple[ast.Call, str]]:
+        """Every call, with the full name of what is called, where it has one."""
+        for node in self.nodes:
+            if isinstance(node, ast.Call):
+                yield node, self.dotted(node.func)
+
+    def uses(self) -> Iterator[tuple[str, int]]:
+        """Every full name that is used, with its line."""
+        for node in self.nodes:
+            if isinstance(node, ast.Attribute | ast.Name) and (name := self.dotted(node)):
+                yield name, node.lineno
+
+    def texts(self) -> Iterator[tuple[str, int]]:
+        """Strings that hold C++ or CUDA, with the line on which they begin."""
+        for node in self.nodes:
+            if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+                continue
+            if any(mark in node.value for mark in _TEXT_MARKS):
+                yield node.value, node.lineno
+
 
 _OWN = re.compile(
     r"triton\.(?:jit|autotune)|numba\.(?:n?jit|vectorize|guvectorize|stencil|cuda\.jit)"
-    r"|(?:.*\.)?load_inline|cutlass\.cute\.(?:kernel|jit)|cuda\.tile\.kernel"
+    r"|(?:.*\.)?load_inline|torch\.utils\.cpp_extension\.load|cupyx?\.(?:Raw\w+|\w+Kernel|jit\.rawkernel)|cutlass\.cute\.(?:kernel|jit)|cuda\.tile\.kernel"
+)
+_TORCHS_OWN = re.compile(
+    rf"torch\.(?:nn\.functional|linalg|fft|special|ops\.{NAMESPACES})\.|torch\.compile"
+)
+_TORCH = re.compile(
+    r"torch\.(?!no_grad|inference_mode|\w+_grad|[sg]et_|is_|device|dtype|tensor|as_|from_|frombuffer)([a-z]\w+)"
 )
 _STATE = re.compile(
-    r"torch\.(?:backends\..*|set_\w+|manual_seed|use_deterministic_algorithms|random\..*"
+    r"torch\.(?:backends\..*(?:allow|benchmark|determin|enable|precision|preferred|flags|set_)\w*"
+    r"|set_(?!grad_enabled)\w+|manual_seed|use_deterministic_algorithms|random\..*"
     r"|cuda\.(?:set_\w+|manual_seed\w*|memory\.(?:change|set)\w+|CUDAPluggableAllocator)"
-    r"|library\..*|_dynamo\.config.*|overrides\..*|utils\._python_dispatch\..*)"
+    r"|_dynamo\.config.*|overrides\..*|utils\._python_dispatch\..*)"
 )
+_TORCHS_NAME = re.compile(rf"{NAMESPACES}(?:::.*)?")
 _RUNNER = re.compile(
-    r"(?:gpu_runner|gc|inspect|ctypes|_ctypes|builtins|importlib|marshal|mmap|__main__|cffi|runpy"
+    r"(?:gpu_runner|builtins|marshal|mmap|__main__|cffi|runpy|gc\.(?:callbacks|[gs]et_\w+)"
+    r"|inspect\.(?:\w*frames?|stack|trace|getclosurevars)"
+    r"|importlib\.(?:import_module|reload|machinery|abc|util\.(?:\w+_from_\w+|LazyLoader))"
     r"|sys\.(?:modules|_getframe|_current_frames|settrace|setprofile|meta_path|path_hooks))(?:\..*)?"
 )
 _INNER = re.compile(
@@ -34,17 +132,19 @@ _INNER = re.compile(
 )
 _BUILTINS = {"eval", "exec", "compile", "__import__", "globals", "locals", "vars", "breakpoint"}
 _PROCESSES = re.compile(
-    r"(?:threading|_thread|multiprocessing|concurrent|subprocess|asyncio|signal|atexit|pty|sched"
+    r"(?:multiprocessing|concurrent\.futures\.Process\w+|subprocess|asyncio|signal|atexit|pty|sched"
     r"|torch\.multiprocessing|weakref\.finalize"
     r"|os\.(?:fork|forkpty|exec\w+|spawn\w+|posix_spawn\w*|system|popen|kill\w*|register_at_fork|nice"
-    r"|sched_\w+|_exit|abort))(?:\..*)?"
+    r"|sched_set\w+|_exit|abort))(?:\..*)?"
 )
 _FILES = re.compile(
-    r"(?:shutil|tempfile|pathlib|pickle|dbm|shelve|sqlite3|fcntl"
-    r"|os\.(?:open|read|write|pread|pwrite|dup\w*|remove|unlink|rename|replace|mkdir|makedirs|listdir"
+    r"(?:shutil|pickle|dbm|shelve|sqlite3|fcntl"
+    r"|os\.(?:open|read|write|pread|pwrite|dup\w*|remove|unlink|rename|replace|listdir"
     r"|scandir|walk|memfd_create|pipe\w*|sendfile|truncate|chmod)|io\.open"
     r"|torch\.(?:save|load|from_file)|numpy\.(?:save\w*|load\w*|memmap|fromfile))(?:\..*)?"
 )
+_WRITTEN = {"'w'", "'x'"}
+_OF_PATHS = {"read_text", "read_bytes", "write_bytes"}
 _NETWORK = re.compile(
     r"(?:socket|socketserver|ssl|http|urllib\d?|ftplib|requests|httpx\d?|aiohttp|xmlrpc|smtplib"
     r"|huggingface_hub|torch\.hub|torch\.distributed|os\.environ\[.*proxy)(?:\..*)?"
@@ -64,36 +164,9 @@ def _library(case: ModuleCase) -> Iterator[Finding]:
 
 
 def _torch_calls(case: ModuleCase) -> Iterator[Finding]:
-    built = set(_built(case))
     for call, name in case.calls():
-        operation = name.rpartition(".")[2]
-        method = ""
-        if isinstance(call.func, ast.Attribute) and not name:
-            method = "" if _last(call.func.value) in built else call.func.attr
-        if name.startswith("torch.") and _computes(name, operation):
+        if _TORCHS_OWN.match(name) or ((m := _TORCH.fullmatch(name)) and computes(m[1])):
             yield _of_torch(name, call.lineno)
-        elif METHODS.fullmatch(method):
-            yield _of_torch(f"Tensor.{method}", call.lineno)
-
-
-def _built(case: ModuleCase) -> Iterator[str]:
-    """Names under which a module keeps extensions that it has compiled."""
-    for node in case.nodes:
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
-            continue
-        if _OWN.fullmatch(case.dotted(node.value.func)):
-            yield from map(_last, node.targets)
-
-
-def _last(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _computes(name: str, operation: str) -> bool:
-    of_library = name.startswith(("torch.nn.functional.", "torch.linalg.", "torch.ops."))
-    return name == "torch.compile" or of_library or OPERATIONS.fullmatch(operation) is not None
 
 
 def _of_torch(name: str, line: int) -> Finding:
@@ -134,18 +207,31 @@ def _interpreter(case: ModuleCase) -> Iterator[Finding]:
 
 
 def _state(case: ModuleCase) -> Iterator[Finding]:
-    yield from _named(case, _STATE, "{!r} changes torch for everybody in the process")
+    sentence = "{!r} changes torch for everybody in the process"
+    yield from _named(case, _STATE, sentence)
+    for call, name in case.calls():
+        words = [a.value for a in call.args if isinstance(a, ast.Constant)]
+        if name.startswith("torch.library.") and any(_TORCHS_NAME.fullmatch(str(w)) for w in words):
+            yield Finding(name, call.lineno, sentence.format(name))
 
 
 def _processes(case: ModuleCase) -> Iterator[Finding]:
-    yield from _named(case, _PROCESSES, "starts threads or programs, or outlives a call, by {!r}")
+    yield from _named(case, _PROCESSES, "starts programs, or outlives a call, by {!r}")
 
 
 def _files(case: ModuleCase) -> Iterator[Finding]:
+    """Files that are found. What a process writes itself, such as sources, only it can read."""
     yield from _named(case, _FILES, "reads or writes files by {!r}")
     for call, _ in case.calls():
-        if isinstance(call.func, ast.Name) and call.func.id == "open":
+        named = isinstance(call.func, ast.Name) and call.func.id == "open"
+        if named and not _WRITTEN & {ast.unparse(mode) for mode in _modes(call)}:
             yield Finding("open", call.lineno, "reads or writes files by 'open'")
+        if isinstance(call.func, ast.Attribute) and (name := call.func.attr) in _OF_PATHS:
+            yield Finding(name, call.lineno, f"reads or writes files by {name!r}")
+
+
+def _modes(call: ast.Call) -> list[ast.expr]:
+    return [*call.args[1:2], *(given.value for given in call.keywords if given.arg == "mode")]
 
 
 def _network(case: ModuleCase) -> Iterator[Finding]:
@@ -173,12 +259,16 @@ MODULE_RULES = (
     Rule("python-patches", "members of other modules that are set or deleted", _patches),
     Rule(
         "python-interpreter",
-        "the runner's modules, sys.modules, frames, code objects, ctypes, eval and exec",
+        "the runner's modules, sys.modules, frames, code objects, eval and exec",
         _interpreter,
     ),
     Rule("python-state", "torch's global settings, generators and dispatcher", _state),
-    Rule("python-processes", "threads, other processes and programs, exit handlers", _processes),
-    Rule("python-files", "files opened, read or written", _files),
+    Rule("python-processes", "other processes and programs, exit handlers", _processes),
+    Rule(
+        "python-files",
+        "files opened to be read, listed, moved or removed, and what is stored in them",
+        _files,
+    ),
     Rule("python-network", "sockets, clients of the web, hubs of models", _network),
     Rule("python-sleeps", "sleeps, on the host or on a GPU", _sleeps),
 )
@@ -205,7 +295,6 @@ def module_suspicions(source: str, task: Task) -> tuple[Suspicion, ...]:
         return (Suspicion(check=Check.SOURCE, reason="macros: it cannot be read as Python"),)
     found = list(raised_by(MODULE_RULES, case))
     for text, line in case.texts():
-        language = Language.CUDA if "__global__" in text else Language.CPP
-        inner = source_suspicions(text, [text], language, Abi.TORCH, task)
+        inner = source_suspicions(text, [text], Abi.TORCH, task)
         found += [replace(s, line=(s.line or 1) + line - 1) for s in inner]
     return by_line(found)

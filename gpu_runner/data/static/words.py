@@ -3,112 +3,76 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpu_runner.data.static import names
 from gpu_runner.data.static.case import Case, Finding, Rule
-from gpu_runner.data.static.mappings import odd_mappings
-from gpu_runner.data.static.scopes import MEMBER
-from gpu_runner.data.static.tokens import Kind, Token, text_at
+from gpu_runner.data.verdict import Abi
 
-_BEHIND_VALUES = {";", ",", ")", "}", "]"}
-_SYSTEM_NAMESPACES = {"std", "cuda"}
+NEVER = r"(?!)"
 
 
 @dataclass(frozen=True)
-class _Words:
-    """Words that no kernel uses by another meaning, and words that count only where called.
+class Words:
+    """Words that no kernel uses with another meaning, and functions that a library must not need.
 
-    named: a match anywhere but behind `.` or `->`. called: a match before `(`, or without it where
-    nothing else can be meant, unless the name is the source's own or another namespace's.
+    named: a word of the source anywhere but behind `.` or `->`, and a symbol. linked: a symbol
+    alone, since a source may use the name for its own function: `read`, `signal`. odd: a word of
+    the source that `unless` does not follow.
     """
 
     sentence: str  # with {} for the word
-    named: str = r"(?!)"
-    called: str = r"(?!)"
+    named: str = NEVER
+    linked: str = NEVER
+    odd: str = NEVER
+    unless: str = NEVER
     only_without_libraries: bool = False
-    beside: Callable[[Case], Iterable[Finding]] | None = None  # of the same rule
+    abi: Abi | None = None  # the only one that it is about
 
     def matches(self, symbol: str) -> bool:
         """Whether a built library that needs this symbol uses one of the words."""
-        return bool(re.fullmatch(f"{self.named}|{self.called}", symbol))
+        return bool(re.fullmatch(f"{self.named}|{self.linked}", symbol))
 
     def __call__(self, case: Case) -> Iterator[Finding]:
         if self.only_without_libraries and case.task.libraries:
             return
-        yield from self.beside(case) if self.beside else ()
-        named = {word for word in case.words if re.fullmatch(self.named, word)}
-        called = {word for word in case.words if re.fullmatch(self.called, word)}
-        for stream, i in case.places(named | called):
-            word = stream[i].text
-            if text_at(stream, i - 1) not in MEMBER and (
-                word in named or _is_call(case, stream, i) or _is_handed_over(case, stream, i)
-            ):
-                yield Finding(word, stream[i].line, self.sentence.format(word))
+        if self.abi not in (None, case.abi):
+            return
+        named = re.compile(self.named)
+        odd = re.compile(rf"{_NO_MEMBER}(?P<word>{self.odd})(?![\w$])(?!{self.unless})")
+        for code in case.passes:
+            found = [(word, at) for word, at in code.words.items() if named.fullmatch(word)]
+            found += [(match["word"], match.start()) for match in odd.finditer(code.plain)]
+            for word, at in found:
+                yield code.finding(word, at, self.sentence.format(word))
 
 
-def _is_call(case: Case, stream: Sequence[Token], i: int) -> bool:
-    if text_at(stream, i + 1) != "(" or names.initialises_member(stream, i):
-        return False
-    return _is_of_the_system(case, stream, i)
+_NO_MEMBER = r"(?<![\w$.])(?<!->)(?:(?<!\w::)|(?<=\breturn::)|(?<=\belse::)|(?<=\bthrow::))"
+_NESTED = r"[(\[][^()\[\];]*+[)\]]"
+for _ in range(2):
+    _NESTED = rf"[(\[](?:[^()\[\];]|{_NESTED})*+[)\]]"
+_ARGUMENT = rf"(?:[^(),\[\];]|{_NESTED})*+"
+_RIGHT = r"(?:0x)?0*[0-3]"
+"""PROT_READ and PROT_WRITE, of what `mmap` may ask; the numbers are Linux's."""
+_FLAG = r"(?:0x0*(?:2|20|22|4000|8000|20000|40000)|(?:21|30)[uU]?\s*<<\s*26)"
+"""MAP_PRIVATE, _ANONYMOUS, _NORESERVE, _POPULATE, _STACK, _HUGETLB, _HUGE_2MB and _HUGE_1GB."""
 
 
-def _is_handed_over(case: Case, stream: Sequence[Token], i: int) -> bool:
-    """Whether a function is used without a call of it here: `auto f = system;`, `run(&system)`."""
-    if text_at(stream, i + 1) not in _BEHIND_VALUES or stream is case.unit.written:
-        return False  # as written, macros take names apart from their arguments
-    qualified = text_at(stream, i - 1) == "::"
-    return (qualified or not case.perhaps_its_own(stream, i)) and _is_of_the_system(case, stream, i)
+def _joined(number: str) -> str:
+    """Numbers joined by `|`, in brackets or not."""
+    return rf"[\s()]*{number}(?:[\s()]*\|[\s()]*{number})*[\s()]*"
 
 
-def _is_of_the_system(case: Case, stream: Sequence[Token], i: int) -> bool:
-    """Whether the name at `i` can be the C library's: neither the source's own nor qualified."""
-    name = stream[i].text
-    if text_at(stream, i - 1) != "::":
-        return not case.calls_its_own(stream, i)
-    before = text_at(stream, i - 2)
-    if not names.is_namespace(before):
-        return name not in case.defined  # of the global namespace, which has no lambdas
-    return before in _SYSTEM_NAMESPACES
-
-
+_PRIVATE_MEMORY = (
+    rf"\s*\({_ARGUMENT},{_ARGUMENT},{_joined(_RIGHT)},{_joined(_FLAG)},{_ARGUMENT},{_ARGUMENT}\)"
+)
+_ARCH_PRCTL = r"\s*\(\s*158\s*,"  # its number on x86-64: it gives a process its AMX tiles
 _VENDORS = r"(?:cublas|cudnn|cusparse|cufft|cusolver|cutensor)(?:Lt|Xt|Dn|Sp|Mg)?[A-Z]\w*"
 _CPU_LIBRARIES = r"cblas_\w+|mkl_\w+|dnnl_\w+|LAPACKE_\w+"
-_CLOCKS = (
-    r"cudaEvent(?:ElapsedTime|Record|Synchronize|Query|Create|Destroy)(?:WithFlags|_v2)?"
-    r"|cudaStream(?:Synchronize|WaitEvent|Query)|cudaDeviceSynchronize|cudaLaunch\w+"
-    r"|cudaMemcpy(?:Async)?|cudaMalloc(?:Async)?|cudaFree(?:Async)?|cudaGetLastError"
-    r"|cu(?:Event|Launch|Stream)[A-Z]\w+|clock_gettime|gettimeofday|pthread_create|__cxa_\w+"
-)
 _HANDED_OVER = (
     r"cudaEvent(?:ElapsedTime|Record|Synchronize)(?:WithFlags|_v2)?|clock_gettime|gettimeofday"
     r"|cudaDeviceSynchronize|cudaStreamSynchronize|cuEvent(?:ElapsedTime|Record)(?:_v2)?"
 )
-
-
-def _interposed(case: Case) -> Iterable[Finding]:
-    """Definitions of what measures or synchronises, and its address taken."""
-    for name, line in case.defined.items():
-        if re.fullmatch(_CLOCKS, name):
-            yield Finding(name, line, f"defines {name!r}, which the clock or the runtime calls")
-    handed_over = {word for word in case.words if re.fullmatch(_HANDED_OVER, word)}
-    for stream, i in case.places(handed_over):
-        if stream is case.unit.written:  # there, macros take names apart from their arguments
-            continue
-        if text_at(stream, i + 1) != "(" and text_at(stream, i - 1) not in MEMBER:
-            word = stream[i].text
-            yield Finding(word, stream[i].line, f"takes {word!r} without calling it")
-
-
-def _entry_points(case: Case) -> Iterable[Finding]:
-    """Driver functions looked up by name; encoders of tensor maps are found in no other way."""
-    pattern = r"cudaGetDriverEntryPoint\w*|cuGetProcAddress\w*"
-    for stream, i in case.places({word for word in case.words if re.fullmatch(pattern, word)}):
-        wanted = [token.text for token in stream[i + 1 : i + 3] if token.kind is Kind.STRING]
-        if not wanted or not wanted[0].startswith("cuTensorMap"):
-            what = f"looks up {wanted[0]!r}" if wanted else "looks up a computed name"
-            yield Finding(stream[i].text, stream[i].line, f"{what} in the driver")
 
 
 def symbol_sentence(symbol: str, *, libraries: bool) -> str:
@@ -120,7 +84,7 @@ def symbol_sentence(symbol: str, *, libraries: bool) -> str:
     plain = re.sub(r"(?:_chk|64_2|_2|64)$", "", plain)
     for rule in WORD_RULES:
         words = rule.find
-        if not isinstance(words, _Words) or (words.only_without_libraries and libraries):
+        if not isinstance(words, Words) or (words.only_without_libraries and libraries):
             continue
         if words.matches(symbol) or words.matches(plain):
             return f"{rule.name}: {words.sentence.format(symbol)}"
@@ -133,19 +97,19 @@ WORD_RULES = (
         "calls of cuBLAS, cuDNN, cuSPARSE, cuFFT, cuSOLVER, cuTENSOR, cuRAND's host side, NCCL, "
         "NPP, CBLAS, MKL, oneDNN, unless the task allows libraries; CUB, Thrust and CUTLASS are "
         "source that is compiled into the kernel, and allowed",
-        _Words(
+        Words(
             "uses {!r} of a vendor's library, which this task does not allow",
             named=rf"{_VENDORS}|{_CPU_LIBRARIES}|CUBLAS_\w+|CUDNN_\w+|CUSPARSE_\w+|CUFFT_\w+"
             r"|curand(?:Create|Generate|Set)[A-Z]?\w*|nccl[A-Z]\w*|npp[is]?[A-Z]\w*"
             r"|getCurrentCUDA(?:Blas|Sparse|Solver)\w*|getCudnnHandle",
-            called=r"[sdcz](?:gemm|gemv|syrk|trsm|axpy|dot)_",
+            linked=r"[sdcz](?:gemm|gemv|syrk|trsm|axpy|dot)_",
             only_without_libraries=True,
         ),
     ),
     Rule(
         "code-at-run-time",
         "NVRTC, nvJitLink, the PTX compiler, modules and libraries loaded from data",
-        _Words(
+        Words(
             "loads or compiles device code at run time by {!r}",
             named=r"nvrtc\w+|nvJitLink\w+|nvPTXCompiler\w+|cuModule(?:Load|GetFunction)\w*"
             r"|cuLibrary(?:Load|Get)\w*|cudaLibrary(?:Load|Get)\w*|cuLink(?:Create|Add)\w*",
@@ -154,7 +118,7 @@ WORD_RULES = (
     Rule(
         "dynamic-loading",
         "dlopen and its kin, walks over loaded objects, the linker's tables",
-        _Words(
+        Words(
             "{!r} finds or loads code behind the linker's back",
             named=r"dlopen|dlmopen|dlsym|dlvsym|dladdr1?|dlinfo|dlfunc|dl_iterate_phdr"
             r"|__libc_dl\w+|__libc_stack_end|_rtld_global\w*|_dl_\w+|link_map|_r_debug|r_debug|_GLOBAL_OFFSET_TABLE_|_DYNAMIC"
@@ -164,61 +128,69 @@ WORD_RULES = (
     Rule(
         "driver-entry-point",
         "driver functions looked up by name, but for encoders of tensor maps (cuTensorMap...)",
-        _entry_points,
+        Words(
+            "looks up another function of the driver than an encoder of tensor maps by {!r}",
+            odd=r"cudaGetDriverEntryPoint\w*|cuGetProcAddress\w*",
+            unless=r'\s*\(\s*"cuTensorMap',
+        ),
     ),
     Rule(
         "processes",
-        "fork, exec, system, ptrace, raw system calls, signals and their handlers",
-        _Words(
+        "fork, exec, system, ptrace, signals and their handlers, raw system calls but for that by "
+        "which Linux is asked for AMX",
+        Words(
             "{!r} acts on processes or enters the kernel by hand",
             named=r"vfork|posix_spawnp?|popen|exec(?:l|lp|le|v|ve|vp|vpe|veat)|fexecve|ptrace"
             r"|process_vm_\w+|process_madvise|pidfd_\w+|prctl|seccomp|setns|unshare|chroot"
             r"|pivot_root|sigaction|sigaltstack|tgkill|prlimit(?:64)?|setrlimit(?:64)?"
-            r"|sched_setscheduler|setpriority|SYS_[a-z]\w*|__NR_\w+|io_uring_\w+|perf_event_open",
-            called=r"fork|clone3?|system|syscall|kill|signal|mount|umount2?|bpf|nice",
+            r"|sched_setscheduler|setpriority|SYS_(?!arch_prctl\b)[a-z]\w*|__NR_(?!arch_prctl\b)\w+|io_uring_\w+|perf_event_open",
+            linked=r"fork|clone3?|system|kill|signal|mount|umount2?|bpf|nice",
+            odd="syscall",
+            unless=_ARCH_PRCTL,
         ),
     ),
     Rule(
         "memory-rights",
         "mprotect, mremap, mappings but for private memory that is read and written, "
         "memory shared with other processes",
-        _Words(
+        Words(
             "{!r} changes what memory may do, or whose it is",
             named=r"mprotect|pkey_(?:mprotect|alloc|set)|mremap|mseal|PROT_EXEC|PROT_GROWS\w+"
             r"|MAP_FIXED\w*|MREMAP_\w+|READ_IMPLIES_EXEC|memfd_create|memfd_secret"
             r"|shm_open|shmget|shmat|userfaultfd|remap_file_pages|process_mrelease"
             r"|arch_prctl|modify_ldt|cudaIpc\w+|cuIpc\w+"
             r"|cuMem(?:ExportTo|ImportFrom)\w+|cudaImportExternal\w+|cuImportExternal\w+",
-            called=r"personality|iopl|ioperm",
-            beside=odd_mappings,
+            linked=r"personality|iopl|ioperm",
+            odd="mmap(?:64)?",
+            unless=_PRIVATE_MEMORY,
         ),
     ),
     Rule(
         "files",
         "files opened, read or written, descriptors used by number",
-        _Words(
+        Words(
             "{!r} reads or writes files or descriptors",
             named=r"fopen(?:64)?|freopen(?:64)?|fdopen|tmpfile|mkstemp|opendir|readlink(?:at)?"
             r"|[io]?fstream|filesystem|openat2?|open64|creat|fstatat|sendfile",
-            called=r"open|read|write|pread(?:64)?|pwrite(?:64)?|readv|writev|fstat|ioctl|fcntl"
+            linked=r"open|read|write|pread(?:64)?|pwrite(?:64)?|readv|writev|fstat|ioctl|fcntl"
             r"|dup[23]?|unlink|rename|mkfifo|fwrite_unlocked",
         ),
     ),
     Rule(
         "network",
         "sockets and name look-ups",
-        _Words(
+        Words(
             "{!r} speaks to a network",
             named=r"sockaddr\w*|socketpair|getaddrinfo|gethostbyname\w*|inet_(?:pton|ntop|addr|aton)"
             r"|AF_(?:INET6?|UNIX|LOCAL|NETLINK|PACKET|VSOCK|ALG)|SOCK_(?:STREAM|DGRAM|RAW|SEQPACKET)"
             r"|recvmsg|sendmsg|recvfrom|sendto",
-            called=r"socket|connect|send|recv",
+            linked=r"socket|connect|send|recv",
         ),
     ),
     Rule(
         "environment",
         "environment variables, the program's name and its stack frames",
-        _Words(
+        Words(
             "{!r} looks at how the program was started",
             named=r"getenv|secure_getenv|setenv|putenv|unsetenv|clearenv|__?environ|environ"
             r"|program_invocation_\w+|__progname\w*|backtrace_symbols\w*|_Unwind_Backtrace"
@@ -228,16 +200,16 @@ WORD_RULES = (
     Rule(
         "sleeps",
         "sleeps in host code, which let a device cool down or a clock rise",
-        _Words(
+        Words(
             "{!r} sleeps",
             named=r"sleep_for|sleep_until|usleep|clock_nanosleep|timer_create|setitimer",
-            called=r"sleep|nanosleep|alarm",
+            linked=r"sleep|nanosleep|alarm",
         ),
     ),
     Rule(
         "host-callbacks",
         "host functions that a stream or a graph calls, maybe after the kernel's call has ended",
-        _Words(
+        Words(
             "{!r} lets the device call the host later",
             named=r"(?:cuda|cu)LaunchHostFunc\w*|(?:cuda|cu)StreamAddCallback"
             r"|(?:cuda|cu)GraphAddHostNode",
@@ -246,7 +218,7 @@ WORD_RULES = (
     Rule(
         "device-state",
         "persisting L2, limits of the context, resets, clocks of the device (NVML), CUPTI",
-        _Words(
+        Words(
             "{!r} changes the state of the device beyond a call",
             named=r"\w*[aA]ccessPolicyWindow\w*|cudaLimit\w+|CU_LIMIT_\w+|cudaAccessProperty\w*"
             r"|CU_ACCESS_PROPERTY_\w+|cudaCtxResetPersistingL2Cache|cuCtxResetPersistingL2Cache"
@@ -257,7 +229,7 @@ WORD_RULES = (
     ),
     Rule(
         "interposition",
-        "own definitions of the runtime's and the clock's functions, and their addresses",
-        _interposed,
+        "addresses of the runtime's and the clock's functions, which are only called",
+        Words("takes {!r} without calling it", odd=_HANDED_OVER, unless=r"\s*\("),
     ),
 )

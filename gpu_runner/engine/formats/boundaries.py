@@ -32,11 +32,11 @@ class Contrary(TorchFunctionMode):
 
     def __torch_function__(
         self,
-        func: Callable[..., Any],
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
+        func: Callable[..., object],
+        types: object,
+        args: tuple[object, ...] = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> object:
         keywords = kwargs or {}
         name = getattr(func, "__name__", "")
         value = args[0] if args else None
@@ -57,7 +57,7 @@ class Contrary(TorchFunctionMode):
 
     def _pool(
         self, func: Callable[..., Any], value: Tensor, args: Any, keywords: dict[str, Any]
-    ) -> Any:
+    ) -> object:
         with torch.no_grad():
             wins = _wins(func, value, args, keywords)
             change = self._part(torch.where(wins > 0, -self._tolerance(value), 0))

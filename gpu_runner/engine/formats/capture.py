@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpu_runner.engine.problem import ProblemError, outputs_of
-from gpu_runner.engine.seeding import reseed
+from gpu_runner.engine.problem.problem import ProblemError, outputs_of
+from gpu_runner.engine.problem.seeding import reseed
 
 _MOST_GRADIENTS = 64  # chosen: many times what a function returns
 
@@ -25,13 +25,13 @@ class _Captured(Exception):
         self.keywords = keywords
 
 
-def _capture(*arguments: Any, **keywords: Any) -> Any:
+def _capture(*arguments: object, **keywords: object) -> object:
     raise _Captured(arguments, keywords)
 
 
 def forward_arguments(
     model: Any, inputs: tuple[Any, ...], forward_fn: Callable[..., Any]
-) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+) -> tuple[tuple[str, ...], tuple[object, ...]]:
     """Names and values of what `model` passes to its function, by position."""
     try:
         model.forward(*inputs, fn=_capture)
@@ -49,24 +49,24 @@ def forward_arguments(
 class _Context:
     """Stands in for autograd's ctx, so that both halves can be called by hand."""
 
-    def __init__(self, arguments: tuple[Any, ...]) -> None:
-        self.saved_tensors: tuple[Any, ...] = ()
+    def __init__(self, arguments: tuple[object, ...]) -> None:
+        self.saved_tensors: tuple[object, ...] = ()
         self.needs_input_grad = tuple(_differentiable(value) for value in arguments)
 
-    def save_for_backward(self, *tensors: Any) -> None:
+    def save_for_backward(self, *tensors: object) -> None:
         self.saved_tensors = tensors
 
-    def mark_dirty(self, *tensors: Any) -> None:
+    def mark_dirty(self, *tensors: object) -> None:
         raise ProblemError("AutogradFunction changes its inputs")
 
-    def mark_non_differentiable(self, *tensors: Any) -> None:
+    def mark_non_differentiable(self, *tensors: object) -> None:
         """Nothing to note: gradients come from the reference itself."""
 
     def set_materialize_grads(self, _: object) -> None:
         """Nothing to note: every output has a gradient here."""
 
 
-def _differentiable(value: Any) -> bool:
+def _differentiable(value: object) -> bool:
     return isinstance(value, Tensor) and value.is_floating_point()
 
 
@@ -78,7 +78,7 @@ class BackwardCall:
     outputs in order, the position of forward's argument whose gradient it is.
     """
 
-    arguments: tuple[Any, ...]
+    arguments: tuple[object, ...]
     output_gradients: tuple[Tensor, ...]
     targets: tuple[int, ...]
 
@@ -126,7 +126,7 @@ def _targets(
     raise ProblemError("AutogradFunction.backward must return backward_fn's results as gradients")
 
 
-def _position(returned: tuple[Any, ...] | list[Any], mark: Tensor) -> int:
+def _position(returned: tuple[object, ...] | list[object], mark: Tensor) -> int:
     for position, value in enumerate(returned):
         if value is mark:
             return position

@@ -9,16 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpu_runner.engine.arguments import leaves
-from gpu_runner.engine.problem import map_tensors, outputs_of
+from gpu_runner.engine.problem.arguments import leaves
+from gpu_runner.engine.problem.problem import map_tensors, outputs_of
 
 Path = tuple[int, ...]
 """Where a value is among arguments: an index, and further ones inside tuples."""
 
 
 def gradients_of(
-    function: Callable[..., Any],
-    arguments: tuple[Any, ...],
+    function: Callable[..., object],
+    arguments: tuple[object, ...],
     output_gradients: tuple[Tensor, ...],
     targets: tuple[int, ...],
 ) -> tuple[Tensor, ...]:
@@ -64,24 +64,24 @@ class Plan:
     depends on them. shapes: those of the kernel's arguments, by which a plan is recognised.
     """
 
-    shapes: Any
+    shapes: object
     sources: tuple[Path | None, ...]
-    stand_ins: tuple[Any, ...]
+    stand_ins: tuple[object, ...]
     output_gradients: tuple[Path | None, ...]
-    gradient_stand_ins: tuple[Any, ...]
+    gradient_stand_ins: tuple[object, ...]
     targets: tuple[int, ...]
 
     def forward(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of forward."""
         return _chosen(arguments, self.sources, self.stand_ins)
 
-    def gradients(self, arguments: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    def gradients(self, arguments: tuple[object, ...]) -> tuple[Tensor, ...]:
         """The gradients of forward's outputs."""
         return _chosen(arguments, self.output_gradients, self.gradient_stand_ins)
 
 
 def _chosen(
-    arguments: tuple[Any, ...], paths: tuple[Path | None, ...], stand_ins: tuple[Any, ...]
+    arguments: tuple[object, ...], paths: tuple[Path | None, ...], stand_ins: tuple[object, ...]
 ) -> tuple[Any, ...]:
     return tuple(
         stand_in if path is None else _at(arguments, path)
@@ -96,8 +96,8 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def make_plan(
-    arguments: tuple[Any, ...],
-    forward: tuple[Any, ...],
+    arguments: tuple[object, ...],
+    forward: tuple[object, ...],
     output_gradients: tuple[Tensor, ...],
     targets: tuple[int, ...],
 ) -> Plan:
@@ -114,7 +114,7 @@ def make_plan(
     )
 
 
-def _missing(values: tuple[Any, ...], paths: tuple[Path | None, ...]) -> tuple[Any, ...]:
+def _missing(values: tuple[object, ...], paths: tuple[Path | None, ...]) -> tuple[object, ...]:
     return tuple(value if path is None else None for value, path in zip(values, paths, strict=True))
 
 
@@ -131,7 +131,7 @@ def _find(arguments: Any, wanted: Any) -> Path | None:
     return None
 
 
-def shapes_of(value: Any) -> Any:
+def shapes_of(value: object) -> object:
     """Shapes of all tensors, plain values as they are, nested like `value`."""
     if isinstance(value, Tensor):
         return tuple(value.shape)
@@ -148,7 +148,7 @@ class Backward:
     """
 
     def __init__(
-        self, function: Callable[..., Any], plan_for: Callable[[tuple[Any, ...]], Plan]
+        self, function: Callable[..., object], plan_for: Callable[[tuple[object, ...]], Plan]
     ) -> None:
         self._function = function
         self._plan_for = plan_for
@@ -161,23 +161,25 @@ class Backward:
             self._compiled = Backward(function, self._plan_for)
         return self._compiled
 
-    def prepare(self, arguments: tuple[Any, ...]) -> Callable[[], tuple[Tensor, ...]]:
+    def prepare(self, arguments: tuple[object, ...]) -> Callable[[], tuple[Tensor, ...]]:
         """Run forward on a backward kernel's arguments; the result runs backward, once."""
         plan = self._plan_for(arguments)
         forward = map_tensors(lambda tensor: tensor.detach(), plan.forward(arguments))
         return recorded(self._function, forward, plan.gradients(arguments), plan.targets)
 
-    def __call__(self, *arguments: Any) -> tuple[Tensor, ...]:
+    def __call__(self, *arguments: object) -> tuple[Tensor, ...]:
         """The gradients, by position; takes `Drawn.arguments`."""
         if torch.compiler.is_compiling():  # someone compiles this object: compile what is inside
             return _call_compiled(self, arguments)
         return outputs_of(self.prepare(arguments)())
 
 
-def _compiled_gradients(backward: Backward, arguments: tuple[Any, ...]) -> tuple[Tensor, ...]:
+def _compiled_gradients(backward: Backward, arguments: tuple[object, ...]) -> tuple[Tensor, ...]:
     return outputs_of(backward.compiled().prepare(arguments)())
 
 
-_call_compiled: Callable[[Backward, tuple[Any, ...]], tuple[Tensor, ...]] = torch.compiler.disable(  # type: ignore[no-untyped-call]
-    _compiled_gradients
+_call_compiled: Callable[[Backward, tuple[object, ...]], tuple[Tensor, ...]] = (
+    torch.compiler.disable(  # type: ignore[no-untyped-call]
+        _compiled_gradients
+    )
 )

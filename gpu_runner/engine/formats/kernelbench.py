@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,15 +12,75 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gpu_runner.data.formats.init_inputs import InitCall, init_calls, is_number
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.formats.measured import MeasuredProblem, copies
 from gpu_runner.engine.formats.module import import_file, member, task_code
 from gpu_runner.engine.formats.precision import in_double
-from gpu_runner.engine.model_weights import as_json, hold_still
-from gpu_runner.engine.problem import Drawn, ProblemError, in_float64, outputs_of
-from gpu_runner.engine.values import varied
+from gpu_runner.engine.problem.problem import Drawn, ProblemError, in_float64, outputs_of
+from gpu_runner.engine.problem.values import varied
+from gpu_runner.engine.runner.model_weights import as_json, hold_still
+
+
+@dataclass(frozen=True)
+class InitCall:
+    """Arguments of Model, by position and by name."""
+
+    arguments: tuple[object, ...]
+    keywords: Mapping[str, object] = field(default_factory=dict)
+
+    def values(self) -> tuple[object, ...]:
+        """All arguments, those by name last."""
+        return (*self.arguments, *self.keywords.values())
+
+    def names(self, parameters: list[str]) -> list[str]:
+        """Names of all arguments, Model taking these parameters; `init0` for one without a name."""
+        count = len(self.arguments)
+        names = parameters + [f"init{index}" for index in range(len(parameters), count)]
+        return [*names[:count], *self.keywords]
+
+    def replaced(self, values: tuple[object, ...]) -> InitCall:
+        """The same with other values, in the order of `values`."""
+        count = len(self.arguments)
+        return InitCall(values[:count], dict(zip(self.keywords, values[count:], strict=True)))
+
+
+def init_calls(given: object, fits: Callable[[InitCall], bool]) -> list[InitCall]:
+    """Ways to make Model of what get_init_inputs() gives that fit its parameters, likeliest first.
+
+    KernelBench's list has one argument an item, KernelBook's is `[[arguments], {by name}]`. A
+    dictionary at the end whose keys are parameters is taken for arguments by name, too. None where
+    nothing fits.
+    """
+    return [call for call in _ways(given) if fits(call)]
+
+
+def _ways(given: Any) -> Iterator[InitCall]:
+    if _is_named(given):
+        yield InitCall((), given)
+    if not isinstance(given, tuple | list):
+        return
+    first: Any = given[0] if given else None
+    last: Any = given[-1] if given else None
+    is_list = isinstance(first, tuple | list)
+    if _is_named(last):
+        if is_list and len(given) == 2:
+            yield InitCall(tuple(first), last)
+        yield InitCall(tuple(given[:-1]), last)
+    yield InitCall(tuple(given))
+    if is_list and len(given) == 1:
+        yield InitCall(tuple(first))
+
+
+def _is_named(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(key, str) for key in value)
+
+
+def is_number(value: object) -> bool:
+    """Whether a kernel gets such an argument of Model, too: a number, a truth, or some of them."""
+    if isinstance(value, tuple | list):
+        return all(map(is_number, value))
+    return isinstance(value, bool | int | float)
 
 
 def make_problem(task: Task, folder: Path) -> KernelBenchProblem:
@@ -49,7 +109,7 @@ class KernelBenchProblem(MeasuredProblem):
 
     def __init__(self, task: Task, module: ModuleType) -> None:
         super().__init__(task)
-        self._module = module
+        self.module = module
         for name in ("Model", "get_inputs", "get_init_inputs"):
             member(module, name)
         self._frame: tuple[nn.Module, Layout, InitCall] | None = None
@@ -63,8 +123,8 @@ class KernelBenchProblem(MeasuredProblem):
     ) -> Drawn:
         """A new Model with random weights, then get_inputs() with the workload's sizes."""
         with task_code("the task's code"):
-            call, model = self._make()
-            inputs = self._inputs(workload)
+            call, model = self.make()
+            inputs = self.inputs(workload)
         model = model.to(device)  # weights that it made from numpy, say
         inputs = tuple(v.to(device) if isinstance(v, Tensor) else v for v in inputs)
         inputs = varied(inputs, self.task, workload, seed)
@@ -82,12 +142,12 @@ class KernelBenchProblem(MeasuredProblem):
             (*inputs, *tensors, *attributes, *(value for _, value in numbers)),
         )
 
-    def function(self, direction: Direction) -> Callable[..., Any]:
+    def function(self, direction: Direction) -> Callable[..., object]:
         """Model's forward with the arguments put in the place of its weights."""
         if self._frame is None:
             with torch.no_grad(), task_code("the task's code"):
-                call, model = self._make()
-                count = len(self._inputs(self.task.workloads[-1]))  # often the smallest
+                call, model = self.make()
+                count = len(self.inputs(self.task.workloads[-1]))  # often the smallest
             self._keep(model, _layout(model, count), call)
         assert self._frame is not None
         return Forward(*self._frame, self._other)
@@ -105,7 +165,7 @@ class KernelBenchProblem(MeasuredProblem):
         with task_code("Model.forward"):
             return outputs_of(self.function(direction)(*copies(drawn.arguments)))
 
-    def model_call(self) -> dict[str, Any]:
+    def model_call(self) -> dict[str, object]:
         """How a submission's own model is made and gets its weights, as JSON values.
 
         With a `reason` where Model takes what no JSON holds.
@@ -119,38 +179,41 @@ class KernelBenchProblem(MeasuredProblem):
         except TypeError as error:
             return {**told, "reason": f"of what the task's get_init_inputs() gives, {error}"}
 
-    def _inputs(self, workload: Workload) -> tuple[Any, ...]:
+    def inputs(self, workload: Workload) -> tuple[object, ...]:
         """get_inputs(), which sees the workload's parameters in the place of the module's sizes."""
         sizes = {
             name: size if isinstance(size, int) else tuple(size)
             for name, size in workload.parameters.items()
         }
-        own = {name: member(self._module, name) for name in sizes}
+        own = {name: member(self.module, name) for name in sizes}
         try:
-            vars(self._module).update(sizes)
-            inputs = self._module.get_inputs()
+            vars(self.module).update(sizes)
+            inputs = self.module.get_inputs()
         finally:
-            vars(self._module).update(own)
+            vars(self.module).update(own)
         if not isinstance(inputs, tuple | list):
             raise ProblemError(f"get_inputs() must return a list, not a {type(inputs).__name__}")
+        if any(isinstance(each, dict) for each in inputs):
+            reason = "which no kernel takes: give its values one by one"
+            raise ProblemError(f"get_inputs() gives a dictionary, {reason}")
         return tuple(inputs)
 
-    def _make(self, call: InitCall | None = None) -> tuple[InitCall, nn.Module]:
+    def make(self, call: InitCall | None = None) -> tuple[InitCall, nn.Module]:
         ways = [call] if call is not None else self._ways()
-        call, model = _first_made(self._module.Model, ways)
+        call, model = _first_made(self.module.Model, ways)
         return call, hold_still(model)
 
     def _ways(self) -> list[InitCall]:
         """The ways to make Model of what get_init_inputs() gives."""
-        given = self._module.get_init_inputs()
-        ways = init_calls(given, lambda call: _fits(self._module.Model, call))
+        given = self.module.get_init_inputs()
+        ways = init_calls(given, lambda call: _fits(self.module.Model, call))
         if not ways:
             raise ProblemError(f"get_init_inputs() gives what Model does not take: {given!r:.200}")
         return ways
 
     def _other(self, call: InitCall) -> nn.Module:
         """The model of these arguments in place of get_init_inputs()'s, without its weights."""
-        _, model = self._make(call)
+        _, model = self.make(call)
         return _bare(model)
 
     def _keep(self, model: nn.Module, layout: Layout, call: InitCall) -> None:
@@ -223,7 +286,7 @@ class Forward:
         state = dict(zip(layout.states, states, strict=True))
         return torch.func.functional_call(model, state, inputs)
 
-    def _model_of(self, numbers: tuple[Any, ...]) -> nn.Module:
+    def _model_of(self, numbers: tuple[object, ...]) -> nn.Module:
         """The model, or where a number is another one, a model that is made with it.
 
         Without numbers, the model as it is: callers may leave them out.
@@ -235,7 +298,7 @@ class Forward:
         others = tuple(next(rest) if is_number(value) else value for value in values)
         return self._other(self._call.replaced(others))
 
-    def _settle(self, model: nn.Module, arguments: tuple[Any, ...]) -> None:
+    def _settle(self, model: nn.Module, arguments: tuple[object, ...]) -> None:
         """Bring the buffers that are no arguments, integers, to the arguments' device."""
         tensor = next((value for value in arguments if isinstance(value, Tensor)), None)
         for part in model.modules():
@@ -277,7 +340,7 @@ def _read(model: nn.Module, name: str) -> Tensor:
     return tensor.detach()
 
 
-def _write(model: nn.Module, name: str, value: Any) -> None:
+def _write(model: nn.Module, name: str, value: object) -> None:
     owner, _, attribute = name.rpartition(".")
     setattr(model.get_submodule(owner), attribute, value)
 
@@ -287,6 +350,6 @@ def _input_names(model: nn.Module, count: int) -> list[str]:
     return (names + [f"input{index}" for index in range(len(names), count)])[:count]
 
 
-def _parameters(function: Callable[..., Any]) -> list[str]:
+def _parameters(function: Callable[..., object]) -> list[str]:
     """Names of a method's parameters, itself left out."""
     return list(inspect.signature(function).parameters)[1:]

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from gpu_runner.engine.arguments import leaves
-from gpu_runner.engine.problem import ProblemError
+from gpu_runner.engine.problem.arguments import leaves
+from gpu_runner.engine.problem.problem import ProblemError
 
 _SHORT = 4096
 """No sane kernel sums more terms than this into one float32 one after the other, products apart."""
@@ -49,11 +49,11 @@ class Lengths(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(
         self,
-        func: Callable[..., Any],
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
+        func: Callable[..., object],
+        types: object,
+        args: tuple[object, ...] = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> object:
         result = func(*args, **(kwargs or {}))
         name = str(getattr(func, "overloadpacket", func)).rpartition(".")[2]
         if name in _RANDOM:
@@ -92,14 +92,14 @@ def _convolution(args: tuple[Any, ...]) -> float:
     return weight.shape[0] / groups * math.prod(weight.shape[2:])
 
 
-def _ratio(args: tuple[Any, ...], result: Any) -> float:
+def _ratio(args: tuple[object, ...], result: object) -> float:
     """Elements of the largest argument for each one of the smallest result (means, say)."""
     largest = max((tensor.numel() for tensor in leaves(args)), default=0)
     smallest = min((t.numel() for t in leaves(result) if t.numel()), default=0)
     return min(largest / smallest, _SHORT) if smallest else 1.0
 
 
-def traced(function: Callable[[], Any]) -> tuple[Any, float]:
+def traced(function: Callable[[], object]) -> tuple[object, float]:
     """The function's result, and the total length of its sums."""
     lengths = Lengths()
     with lengths:

@@ -12,7 +12,7 @@ from torch import Tensor
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.formats.lengths import bound_factor, epsilon, traced
-from gpu_runner.engine.problem import Drawn, Problem, ProblemError, outputs_of
+from gpu_runner.engine.problem.problem import Drawn, Problem, ProblemError, outputs_of
 
 _SLACK = 4.0
 """How many times less accurate than the eager float32 reference a kernel may be, on top."""

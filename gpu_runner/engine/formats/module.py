@@ -3,15 +3,49 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
-from gpu_runner.engine.formats.own_seeds import OwnSeeds, settle
-from gpu_runner.engine.problem import ProblemError
+from gpu_runner.data.formats.source import sets_seed
+from gpu_runner.engine.problem.problem import ProblemError
+from gpu_runner.engine.problem.seeding import drawn_seed, follow
+
+_DRAWN = "_kbench_drawn_seed"
+
+
+def settle(module: ModuleType) -> None:
+    """Give a module that is to be executed what `OwnSeeds` names."""
+    vars(module)[_DRAWN] = drawn_seed
+    follow(module)
+    importlib.import_module("numpy.random")  # numpy loads it late, and it would miss its seed
+
+
+class OwnSeeds(ast.NodeTransformer):
+    """Changes what functions set; what a module sets once stays, as all that it makes does."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        self._depth += 1
+        self.generic_visit(node)
+        self._depth -= 1
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        if self._depth and sets_seed(node):
+            values = [*node.args, *(keyword.value for keyword in node.keywords)]
+            drawn = ast.Call(ast.Name(_DRAWN, ast.Load()), values[:1], [])
+            node.args, node.keywords = [ast.copy_location(drawn, node)], []
+        elif self._depth and isinstance(node.func, ast.Attribute):
+            node.keywords = [each for each in node.keywords if each.arg != "generator"]
+        return node
+
 
 _FUNCTIONAL = "torch.nn.functional"
 _DROPOUTS = "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout"
@@ -34,13 +68,15 @@ def task_code(what: str) -> Iterator[None]:
         raise ProblemError(f"{what}: {type(error).__name__}: {error}") from error
 
 
-def import_file(path: Path, name: str, *, still: bool = True) -> ModuleType:
+def import_file(
+    path: Path, name: str, *, still: bool = True, changes: ast.NodeTransformer | None = None
+) -> ModuleType:
     """Import `path` as the module `name`.
 
     With `still`, functions called by name do no dropout, and calls of batch_norm and instance_norm
     get a momentum of 0: they do the same work, and leave the running statistics that they are given
     as they were, because inputs must not change. Seeds that functions set follow from the draw's
-    (`own_seeds`).
+    (`OwnSeeds`). `changes` are made beside these.
     """
     if not path.is_file():
         raise ProblemError(f"the task has no {path.name}")
@@ -51,7 +87,11 @@ def import_file(path: Path, name: str, *, still: bool = True) -> ModuleType:
         sys.path.insert(0, str(path.parent))
     with task_code(path.name):
         tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-        for each in (OwnSeeds(), *([_Still(tree)] if still else [])):
+        for each in (
+            OwnSeeds(),
+            *([_Still(tree)] if still else []),
+            *([changes] if changes else []),
+        ):
             each.visit(tree)
         settle(module)
         code = compile(ast.fix_missing_locations(tree), str(path), "exec", dont_inherit=True)
@@ -59,7 +99,7 @@ def import_file(path: Path, name: str, *, still: bool = True) -> ModuleType:
     return module
 
 
-def member(module: ModuleType, name: str) -> Any:
+def member(module: ModuleType, name: str) -> object:
     """A module's member; raises `ProblemError` where it is missing."""
     found = getattr(module, name, None)
     if found is None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
-from gpu_runner.engine.problem import exact
+from gpu_runner.engine.problem.problem import exact
 
 
 class Float64Mode(TorchFunctionMode):
@@ -17,18 +16,18 @@ class Float64Mode(TorchFunctionMode):
 
     def __torch_function__(
         self,
-        func: Callable[..., Any],
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
+        func: Callable[..., object],
+        types: object,
+        args: tuple[object, ...] = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> object:
         if func is torch.Tensor.float:
             func = torch.Tensor.double
         wide = {name: _widened(value) for name, value in (kwargs or {}).items()}
         return func(*map(_widened, args), **wide)
 
 
-def _widened(value: Any) -> Any:
+def _widened(value: object) -> object:
     return torch.float64 if value is torch.float32 else value
 
 

@@ -14,7 +14,6 @@ from torch import Tensor
 from gpu_runner.data.formats.robust_source import RobustSource
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Direction
-from gpu_runner.engine.arguments import leaves
 from gpu_runner.engine.formats.boundaries import jumps
 from gpu_runner.engine.formats.capture import backward_call, forward_arguments
 from gpu_runner.engine.formats.gradients import (
@@ -28,8 +27,9 @@ from gpu_runner.engine.formats.lengths import bound_factor, epsilon, traced
 from gpu_runner.engine.formats.measured import MeasuredProblem, copies
 from gpu_runner.engine.formats.module import import_file, member, task_code
 from gpu_runner.engine.formats.precision import in_double
-from gpu_runner.engine.problem import Drawn, ProblemError, in_float64, outputs_of
-from gpu_runner.engine.values import varied
+from gpu_runner.engine.problem.arguments import leaves
+from gpu_runner.engine.problem.problem import Drawn, ProblemError, in_float64, outputs_of
+from gpu_runner.engine.problem.values import varied
 
 _SEED_MASK = 2**63 - 1  # torch takes seeds of 63 bits
 _GRADIENT_SEED = 0x6AD_5EED  # keeps grad_output's stream apart from the inputs'
@@ -89,9 +89,9 @@ class RobustProblem(MeasuredProblem):
         }
         return Drawn(self._backward_names(len(call.arguments)), call.arguments, values)
 
-    def function(self, direction: Direction) -> Callable[..., Any]:
+    def function(self, direction: Direction) -> Callable[..., object]:
         """`forward_fn`, or autograd's gradients of it (see `Backward`)."""
-        forward_fn: Callable[..., Any] = self._modules[direction].forward_fn
+        forward_fn: Callable[..., object] = self._modules[direction].forward_fn
         if direction is Direction.FORWARD:
             return forward_fn
         return Backward(forward_fn, self._plan_for)
@@ -152,7 +152,7 @@ class RobustProblem(MeasuredProblem):
         targets = drawn.values[_TARGETS]
         return gradients_of(forward_fn, convert(drawn.values[_FORWARD]), gradients, targets)
 
-    def _plan_for(self, arguments: tuple[Any, ...]) -> Plan:
+    def _plan_for(self, arguments: tuple[object, ...]) -> Plan:
         """The plan of the workload whose backward arguments have these shapes."""
         wanted = shapes_of(arguments)
         device = next(leaves(arguments)).device.type

@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from gpu_runner.data.archive import Loaded
 from gpu_runner.data.evaluation import BuildReport, EvaluationRequest, WorkloadResult
 from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check, Suspicion
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Verdict
 from gpu_runner.supervisor.audit import cuda as audit_cuda
 from gpu_runner.supervisor.audit.cpu import CpuSanitizers
-from gpu_runner.supervisor.audit.required import required_checks
-from gpu_runner.supervisor.audit.under_tool import Ran, Tool, run_under, suspicious
+from gpu_runner.supervisor.audit.required import CLOCK_CHECK, required_checks
+from gpu_runner.supervisor.audit.under_tool import Ran, Tool, inconclusive, run_under, suspicious
 from gpu_runner.supervisor.build.passes import own_code
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.bench import Bench
+from gpu_runner.supervisor.measure.outside import unconfirmed
 from gpu_runner.supervisor.runner.faults import Fault
+from gpu_runner.supervisor.runner.loaded import compared
 from gpu_runner.supervisor.runner.target import Target
 
 SMALL_BYTES = 64 << 20
@@ -51,15 +54,17 @@ class Auditor:
         self._tell = tell
         self._known_ns: dict[str, float] = {}
 
-    def audit(self, results: Sequence[WorkloadResult]) -> Audit:
-        """Run every check; `results` hold the claimed times.
+    def audit(self, results: Sequence[WorkloadResult], loaded: Sequence[Loaded]) -> Audit:
+        """Run every check; `results` hold the claimed times, `loaded` what has run.
 
         Raises what a broken host raises, never a fault: what the submission does wrong is a check.
         """
         self._known_ns = {
             result.name: result.measurement.time_ns for result in results if result.measurement
         }
-        checks = [*evasion(self._request.solution.source, self._passes()), *self._sanitizers()]
+        checks = [clock_check(results), compared(self._request.loaded, loaded)]
+        checks += evasion(self._request.solution.source, self._passes())
+        checks += self._sanitizers()
         kernels: tuple[str, ...] = ()
         if self._config.kind is DeviceKind.CUDA:
             self._tell("kernels and time")
@@ -91,7 +96,7 @@ class Auditor:
             self._config.kind, self._request.solution.direction, hidden=True
         )
         count = _WORKLOADS[self._config.kind] if self._target.abi is Abi.C else 1
-        chosen = small(every, self._bench.tensor_bytes, count)
+        chosen = small(every, lambda w: self._bench.sizes(w).tensors, count)
         return chosen if self._target.abi is Abi.C else chosen[:1]
 
 
@@ -108,6 +113,13 @@ def small(
     hidden = [w for w in ordered if w.hidden and size(w) <= SMALL_BYTES]
     large = [w for w in hidden if not fitting or size(w) >= size(fitting[0])]
     return fitting[:count] + (large or hidden[::-1])[:count]
+
+
+def clock_check(results: Sequence[WorkloadResult]) -> AuditCheck:
+    """Whether the supervisor's own clock can confirm the time of every public workload."""
+    if reason := unconfirmed(results):
+        return inconclusive(CLOCK_CHECK, f"{reason}: repeat the audit on a quieter host")
+    return AuditCheck(name=CLOCK_CHECK, state=AuditState.PASSED, reason="it confirms the times")
 
 
 def evasion(source: str, passes: Sequence[str]) -> list[AuditCheck]:
@@ -133,6 +145,12 @@ def fault_of(audit: Audit) -> Fault | None:
     if not failed:
         return None
     return Fault(Verdict.VIOLATION, f"audit, {failed[0].name}: {failed[0].reason}")
+
+
+def lists_kernels(audit: Audit) -> bool:
+    """Whether a profiler has told which kernels did the work."""
+    told = (AuditState.PASSED, AuditState.SUSPICIOUS)
+    return any(check.name == "kernels" and check.state in told for check in audit.checks)
 
 
 def suspicions_of(audit: Audit) -> tuple[Suspicion, ...]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from gpu_runner.data.evaluation import BuildReport, EvaluationRequest, WorkloadResult
 from gpu_runner.data.integrity import AuditCheck, AuditState
-from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi
 from gpu_runner.supervisor.audit import sanitizer
 from gpu_runner.supervisor.audit.required import PROFILED_CHECKS
@@ -27,7 +26,9 @@ from gpu_runner.supervisor.audit.under_tool import (
 )
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.tools import kernel_list, ncu, ncu_report
+from gpu_runner.supervisor.tools.kernel_list import Ownership
 from gpu_runner.supervisor.tools.ncu_report import Launch
+from gpu_runner.supervisor.work.attribution import Worked
 
 _CALLS = 2  # each in a process of its own
 
@@ -96,6 +97,8 @@ class _Seen:
     launches: list[list[Launch]] = field(default_factory=list)
     reason: str = ""
     exhausted: str = ""
+    workload: str = ""
+    claimed_ns: float = 0.0
 
 
 def profiled(
@@ -107,29 +110,19 @@ def profiled(
 ) -> Profiled:
     """Compare a call's kernels, as ncu sees them, with the build and with the claimed time."""
     began = time.monotonic()
-    slowest = max(
-        (result for result in results if result.measurement and not result.hidden),
-        key=lambda result: result.measurement.time_ns if result.measurement else 0.0,
-        default=None,
-    )
-    path = ncu.find()
-    if not path or slowest is None or slowest.measurement is None:
-        reason = "no public workload was measured" if path else "ncu is not installed"
-        return Profiled([skipped(name, reason) for name in PROFILED_CHECKS])
-    workload = next(w for w in request.task.workloads if w.name == slowest.name)
-    seen = _look(path, bench, target, workload, slowest.measurement.time_ns)
+    seen = _look(request, bench, target, results, _CALLS)
     if seen.exhausted:
         return Profiled([inconclusive(name, seen.exhausted) for name in PROFILED_CHECKS])
     if seen.reason:
         return Profiled([skipped(name, seen.reason) for name in PROFILED_CHECKS])
-    resources = build.resources if build else ()
-    libraries = request.task.libraries
-    claimed_ns = slowest.measurement.time_ns
     checks = [
         kernel_list.kernels_check(
-            "kernels", seen.launches, resources, libraries=libraries, is_module=target.is_module
+            seen.launches,
+            _ownership(request, target, build),
+            seen.workload,
+            libraries=request.task.libraries,
         ),
-        kernel_list.time_check("time", claimed_ns, seen.launches, workload.name)
+        kernel_list.time_check(seen.claimed_ns, seen.launches, seen.workload)
         if all(seen.launches)
         else skipped("time", "no kernel was seen"),
     ]
@@ -138,14 +131,43 @@ def profiled(
     return Profiled([replace(check, duration_s=spent) for check in checks], tuple(names))
 
 
+def work_on_gpu(
+    request: EvaluationRequest,
+    bench: CallsUnder,
+    target: Target,
+    build: BuildReport | None,
+    results: Sequence[WorkloadResult],
+) -> Worked | None:
+    """Who does the work of a call on the device, by ncu; None where it does not tell."""
+    seen = _look(request, bench, target, results, 1)
+    if not any(seen.launches):
+        return None
+    return _ownership(request, target, build).work(seen.launches[0], seen.workload)
+
+
+def _ownership(request: EvaluationRequest, target: Target, build: BuildReport | None) -> Ownership:
+    resources = build.resources if build else ()
+    return Ownership(resources, request.solution.source, target.is_module)
+
+
 def _look(
-    path: str, bench: CallsUnder, target: Target, workload: Workload, claimed_ns: float
+    request: EvaluationRequest,
+    bench: CallsUnder,
+    target: Target,
+    results: Sequence[WorkloadResult],
+    calls: int,
 ) -> _Seen:
-    """The kernels of one call in each of two processes, or why ncu saw none."""
-    launches, known_ns = [], {workload.name: claimed_ns}
-    for _ in range(_CALLS):
+    """The kernels of one call in each of so many processes, or why ncu saw none."""
+    path = ncu.find()
+    times_ns = {r.name: r.measurement.time_ns for r in results if r.measurement and not r.hidden}
+    if not path or not times_ns:
+        return _Seen(reason="no public workload was measured" if path else "ncu is not installed")
+    name = max(times_ns, key=times_ns.__getitem__)
+    workload = next(w for w in request.task.workloads if w.name == name)
+    launches = []
+    for _ in range(calls):
         tool = functools.partial(ncu.Ncu, path, timed=True)
-        ran = run_under(bench, target, [workload], tool, known_ns)[0]
+        ran = run_under(bench, target, [workload], tool, times_ns)[0]
         found = ncu_report.parse(ran.report)
         fault = ran.fault
         if not found and fault and (exhausted := exhaustion(fault, ran.report)):
@@ -153,7 +175,7 @@ def _look(
         if not found and (reason := _complaint(ran)):
             return _Seen(reason=reason)
         launches.append(found)
-    return _Seen(launches)
+    return _Seen(launches, workload=name, claimed_ns=times_ns[name])
 
 
 def _complaint(ran: Ran) -> str:

@@ -17,11 +17,14 @@ PROFILED_CHECKS = ("kernels", "time")
 
 THREAD_CHECK = "threads"
 
-_ON_CUDA = (*sanitizer.TOOLS, *PROFILED_CHECKS)
+CLOCK_CHECK = "clock"
+"""That the supervisor's own clock was good enough to confirm the times."""
+
+_ON_CUDA = (CLOCK_CHECK, *sanitizer.TOOLS, *PROFILED_CHECKS)
 _REQUIRED = {
-    (DeviceKind.CPU, Abi.C): ("address", "undefined", "leftovers"),
+    (DeviceKind.CPU, Abi.C): (CLOCK_CHECK, "address", "undefined", "leftovers"),
     # Python and torch run under no other sanitizer of C++.
-    (DeviceKind.CPU, Abi.TORCH): ("undefined",),
+    (DeviceKind.CPU, Abi.TORCH): (CLOCK_CHECK, "undefined"),
     (DeviceKind.CUDA, Abi.C): _ON_CUDA,
     (DeviceKind.CUDA, Abi.TORCH): _ON_CUDA,
 }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_runner.data.archive import EXTENSIONS
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.static import (
@@ -18,6 +20,7 @@ from gpu_runner.data.static import (
 )
 from gpu_runner.data.verdict import Abi, Language
 from gpu_runner.supervisor.build import elf
+from gpu_runner.supervisor.build.build import LIBRARY_LIMIT_BYTES
 from gpu_runner.supervisor.build.elf import Library, NotALibrary
 from gpu_runner.supervisor.build.passes import own_code
 from gpu_runner.supervisor.device import toolchain
@@ -30,17 +33,17 @@ _NEEDED_CUDA = re.compile(r"libcudart\.so\.\d+")
 _NEEDED_TORCH = re.compile(r"lib(?:torch|c10)\w*\.so")
 _VENDORS = re.compile(r"lib(?:cublas|cudnn|cusparse|cufft|cusolver|curand|cutensor|nccl)\w*\.so.*")
 
+_NAMED = re.compile(r"'([\w:]+)'")
 _CPP_SYMBOLS = re.compile(
     r"_ZNK?St(?:14basic_[io]fstream|13basic_fstream|13basic_filebuf|10filesystem)\w*"
     r"|_ZNSt6thread6detachEv"
 )
-_SYSTEM_CALL = "syscall"
 _LOST_THREADS = {"pthread_detach", "pthread_attr_setdetachstate", "thrd_detach"}
 _INTERPOSED = re.compile(
     r"cuda[A-Z]\w*|__cuda\w+|cu[A-Z]\w+|cublas\w+|clock\w*|gettimeofday|time|nanosleep|malloc|calloc"
     r"|realloc|free|posix_memalign|aligned_alloc|mem(?:cpy|move|set|cmp)|mmap|munmap|mprotect|open|close"
     r"|read|write|poll|recv\w*|send\w*|ioctl|pthread_\w+|dl\w+|_dl_\w+|_Unwind_\w+|__cxa_\w+|__libc_\w+"
-    r"|GOMP_\w+|omp_\w+|_?exit|abort|kbench_\w+|_Py\w+|Py(?!Init_)\w+|_Zn[aw]m\w*|_Zd[al]Pv\w*"
+    r"|GOMP_\w+|omp_\w+|_?exit|abort|kbench_\w+|_Py\w+|Py(?!Init_)\w+|_Zn[aw]m(?!Pv$)\w*|_Zd[al]Pv(?!S_$)\w*"
 )
 _INITIALISERS = re.compile(
     r"frame_dummy|set_fast_math|__cpu_indicator_init|_GLOBAL__(?:sub_)?I_\w.*|_ZL\d+__sti____cudaRegisterAll.*",
@@ -50,6 +53,7 @@ _STUB_SUFFIX = ".resolver"  # of the function that `target_clones` makes
 IMPORTS_LIMIT = 10_000
 """Symbols of other libraries; a torch extension needs some hundreds."""
 
+_EXTENSION = re.compile(rf"{EXTENSIONS}/.*\.so$")
 _MAGIC = b"\x7fELF"
 _CUDA_MACHINE = 190  # EM_CUDA of elf.h
 
@@ -58,17 +62,20 @@ _CUDA_MACHINE = 190  # EM_CUDA of elf.h
 class _Inspected:
     library: Library
     request: EvaluationRequest
+    is_extension: bool  # that a Python module has built
 
     @property
     def cuda(self) -> bool:
-        return self.request.solution.language is Language.CUDA
+        return self.is_extension or self.request.solution.language is Language.CUDA
 
     @property
     def torch(self) -> bool:
-        return self.request.task.abi is Abi.TORCH
+        return self.is_extension or self.request.task.abi is Abi.TORCH
 
 
-def check_library(path: Path, request: EvaluationRequest) -> tuple[Suspicion, ...]:
+def check_library(
+    content: bytes, request: EvaluationRequest, *, is_extension: bool = False
+) -> tuple[Suspicion, ...]:
     """What a person should look at in a built library, at most `SUSPICIONS_LIMIT` of it.
 
     Each reason begins with the name of what was looked at. It is read in this process: the
@@ -77,14 +84,22 @@ def check_library(path: Path, request: EvaluationRequest) -> tuple[Suspicion, ..
     """
     found: list[Suspicion] = []
     try:
-        inspected = _Inspected(Library(path.read_bytes()), request)
+        inspected = _Inspected(Library(content), request, is_extension)
         for _, look in LIBRARY_RULES:
-            reasons = dict.fromkeys(look(inspected))
-            found += [Suspicion(check=Check.LIBRARY, reason=reason[:500]) for reason in reasons]
+            found += [_suspicion(reason, request) for reason in dict.fromkeys(look(inspected))]
     except NotALibrary as error:
         reason = f"unreadable: the library cannot be read: {error}"
         found.insert(0, Suspicion(check=Check.LIBRARY, reason=reason))
     return tuple(found[:SUSPICIONS_LIMIT])
+
+
+def _suspicion(reason: str, request: EvaluationRequest) -> Suspicion:
+    """With the line of the source that names what the reason names first, if there is one."""
+    named = _NAMED.search(reason)
+    word = named[1].rpartition("::")[2] if named else ""
+    found = re.search(rf"\b{re.escape(word)}\b", request.solution.source) if word else None
+    line = request.solution.source.count("\n", 0, found.start()) + 1 if found else None
+    return Suspicion(check=Check.LIBRARY, reason=reason[:500], line=line)
 
 
 def _needed(inspected: _Inspected) -> Iterator[str]:
@@ -115,11 +130,7 @@ def _imports(inspected: _Inspected) -> Iterator[str]:
     names = [symbol.name for symbol in inspected.library.symbols if not symbol.defined]
     if len(names) > IMPORTS_LIMIT:
         yield f"import: it needs {len(names)} symbols"
-    # Waits of the C++ library call it inline: a latch, a semaphore, std::jthread.
-    inline = {_SYSTEM_CALL} - set(re.findall(_SYSTEM_CALL, inspected.request.solution.source))
     for name in names[:IMPORTS_LIMIT]:
-        if name in inline:
-            continue
         reason = symbol_sentence(name, libraries=libraries)
         if not reason and inspected.torch:
             reason = torch_symbol_sentence(name, libraries=libraries)
@@ -195,7 +206,24 @@ def static_suspicions(request: EvaluationRequest, library: Path) -> list[Suspici
     """What a person should look at in a source and in the library that it became."""
     solution = request.solution
     if solution.language is Language.PYTHON:
-        return list(module_suspicions(solution.source, request.task))
+        return [*module_suspicions(solution.source, request.task), *_extensions(library, request)]
     passes, abi = own_code(library), request.task.abi
-    source = source_suspicions(solution.source, passes, solution.language, abi, request.task)
-    return [*source, *check_library(library, request)]
+    source = source_suspicions(solution.source, passes, abi, request.task)
+    return [*source, *check_library(library.read_bytes(), request)]
+
+
+def _extensions(archive: Path, request: EvaluationRequest) -> list[Suspicion]:
+    """What to look at in the extensions that a Python module has built."""
+    found: dict[str, Suspicion] = {}
+    try:
+        with tarfile.open(archive) as opened:
+            for member in opened:
+                if member.isfile() and _EXTENSION.match(member.name):
+                    file = opened.extractfile(member)
+                    content = file.read(LIBRARY_LIMIT_BYTES) if file else b""
+                    for suspicion in check_library(content, request, is_extension=True):
+                        found.setdefault(suspicion.reason, suspicion)
+    except (OSError, tarfile.TarError, ValueError) as error:
+        reason = f"unreadable: what it compiled cannot be read: {type(error).__name__}"
+        return [Suspicion(check=Check.LIBRARY, reason=reason)]
+    return list(found.values())[:SUSPICIONS_LIMIT]

@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import re
 import shlex
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gpu_runner.data.archive import PROGRAMS, BadArchive, is_built, taken, written
 from gpu_runner.data.codec import decode, encode
 from gpu_runner.data.evaluation import BuildReport, EvaluationRequest
+from gpu_runner.data.extension import Extension
 from gpu_runner.data.signature import Signature
 from gpu_runner.data.verdict import Abi, DeviceKind, Language
 from gpu_runner.supervisor.build import passes
-from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER, declaration, shim_source
-from gpu_runner.supervisor.build.module import module_recipes
+from gpu_runner.supervisor.build.answers import asked_again
+from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER, declaration, shim_source, unmet
+from gpu_runner.supervisor.build.extension import extension_recipes
+from gpu_runner.supervisor.build.importer import Importer, build_limits
+from gpu_runner.supervisor.build.module import ModuleRecipe, handed_over, module_recipe
 from gpu_runner.supervisor.build.ptxas import kernel_resources
-from gpu_runner.supervisor.build.recipe import Recipe
+from gpu_runner.supervisor.build.recipe import Built, Recipe
+from gpu_runner.supervisor.build.workshop import Made, Workshop, entry_name
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.device.device import cuda_architecture
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.host.files import read_json, write_atomically
-from gpu_runner.supervisor.host.jail import Jail, Limits
+from gpu_runner.supervisor.host.files import read_json, unnamed, write_atomically
+from gpu_runner.supervisor.host.jail import Jail
 from gpu_runner.supervisor.host.killed import KilledFromOutside, is_from_outside, name_of, signal_of
 from gpu_runner.supervisor.host.process import ChildProcess
+
+logger = logging.getLogger(__name__)
 
 LIBRARY_LIMIT_BYTES = 64 << 20  # chosen: ten times a large torch extension
 _TOO_LARGE = f"\nerror: the library is larger than {LIBRARY_LIMIT_BYTES >> 20} MiB"
@@ -40,38 +48,10 @@ _KILLED_PART = re.compile(
     r"|nvcc error +: '\S+' died due to signal (?:9|15|2|1|3) )",
     re.MULTILINE,
 )
-"""What a compiler says of a program of its own that somebody ended. A source that has the assembler
-print such a line gets its own error as one of ours."""
+"""What a compiler says of a program of its own that somebody ended. A source can have the assembler
+print such a line."""
 _EXPORTING = ("-Xcompiler=-fvisibility=hidden", "-Xcompiler=-rdynamic")
 """A program's functions that are marked so come before those of a library that it loads."""
-
-
-@dataclass(frozen=True)
-class Built:
-    """A report, and the library that it is about (None unless the report says ok).
-
-    crash: the signal that the compiler died of by itself, in words.
-    """
-
-    report: BuildReport
-    library: Path | None
-    timed_out: bool = False
-    memory_exceeded: bool = False
-    memory_limit: str = ""  # in words
-    crash: str = ""
-    step: str = "the compiler"
-
-    def why_not(self, config: SupervisorConfig) -> str:
-        """Why there is no library, in a sentence."""
-        if self.timed_out:
-            return f"{self.step} took longer than {config.build_timeout_s:g} s"
-        if self.memory_exceeded:
-            return f"{self.step} used more memory than it may (limit {self.memory_limit})"
-        lines = self.report.log.splitlines()
-        marks = ("error", "required symbol", "undefined reference")
-        found = (line for line in lines if any(mark in line for mark in marks))
-        how = f"crashed ({self.crash})" if self.crash else "failed without a message"
-        return next(found, f"{self.step} {how}")[:500]
 
 
 def unchanged(recipe: Recipe) -> Recipe:
@@ -90,7 +70,10 @@ def build_solution(
     of it, was ended by this host.
     """
     built = _first_that_builds([variant(r) for r in solution_recipes(request, config)], config)
-    return replace(built, report=replace(built.report, flags=request.solution.flags))
+    is_declared = built.library is None and request.abi is Abi.C
+    expected = unmet(request.task.c_signature, built.report.log) if is_declared else ""
+    report = replace(built.report, flags=request.solution.flags)
+    return replace(built, report=report, expected=expected)
 
 
 def _first_that_builds(recipes: Sequence[Recipe], config: SupervisorConfig) -> Built:
@@ -194,14 +177,14 @@ def solution_recipes(request: EvaluationRequest, config: SupervisorConfig) -> tu
     """
     task, kind, solution = request.task, config.kind, request.solution
     if solution.language is Language.PYTHON:
-        return module_recipes(solution, config)
+        return (module_recipe(solution, config),)
     source = f"kernel{solution.language.suffix}"
     files = {source: solution.source}
     target = cuda_architecture(config.index) if kind is DeviceKind.CUDA else ""
     headers = toolchain.cutlass_paths() if kind is DeviceKind.CUDA else ()
     if task.abi is Abi.C:
         flags = toolchain.flags(kind, task.abi, target, solution.flags)
-        files[_DECLARATION] = declaration(task.c_signature, kind)
+        files[_DECLARATION] = declaration(task.c_signature, kind, solution.source)
         flags += ["-include", _DECLARATION]
         flags.append(toolchain.required_symbol(kind, task.c_signature.symbol))
         return (Recipe(files, source, kind, tuple(flags), headers, is_read=True),)
@@ -221,10 +204,16 @@ def solution_recipes(request: EvaluationRequest, config: SupervisorConfig) -> tu
 
 
 def build(recipe: Recipe, config: SupervisorConfig) -> Built:
-    """Compile unless the cache already holds the result."""
+    """Compile unless the cache already holds the result; once more where it is in doubt who failed.
+
+    The second time it is the source. Raises `KilledFromOutside` where it was this host.
+    """
     if (known := _known(recipe, config)) is not None:
         return known
     built, content, outputs = _compile(recipe, config)
+    if built.in_doubt:
+        logger.warning("%s is tried again: %s", recipe.step, built.why_not(config))
+        built, content, outputs = _compile(recipe, config)
     if content is None:
         return built
     library, record = _places(recipe, config)
@@ -251,16 +240,8 @@ def _known(recipe: Recipe, config: SupervisorConfig) -> Built | None:
 
 def build_jail(recipe: Recipe, config: SupervisorConfig) -> Jail:
     """Where a recipe's compiler runs, its files beside it."""
-    limits = Limits(
-        cpu_s=int(config.build_timeout_s * 2),
-        memory_bytes=config.memory_bytes,
-        processes=config.processes,
-        file_bytes=512 << 20,
-        temporary_bytes=1 << 30,
-        niceness=config.niceness,
-    )
     return Jail(
-        limits=limits,
+        limits=build_limits(config),
         paths=recipe.paths,
         files=recipe.files,
         environment=recipe.environment,
@@ -273,24 +254,57 @@ def _taken(name: str, descriptor: int, result: str) -> str:
     return taken if name == result else f"{{ {taken} || true; }}"
 
 
-def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | None, list[bytes]]:
-    started = time.monotonic()
+@dataclass(frozen=True)
+class _Ran:
+    """A compiler that has ended, with its status (None if it took too long) and what it left."""
+
+    child: ChildProcess
+    status: int | None
+    content: bytes
+    outputs: list[bytes]
+    in_doubt: bool
+
+
+def _run(recipe: Recipe, config: SupervisorConfig) -> _Ran:
     names = (recipe.result, *recipe.passes())
     with ExitStack() as stack:
         # The results leave the jail as bytes through inherited descriptors: nothing of the
-        # host is writable inside.
-        files = [stack.enter_context(tempfile.TemporaryFile()).fileno() for _ in names]
-        taken = [_taken(*each, recipe.result) for each in zip(names, files, strict=True)]
-        steps = [recipe.script(), *taken]
+        # host is writable inside, and no full disk of it makes a source fail.
+        files = [stack.enter_context(unnamed(name)).fileno() for name in names]
+        given = [_taken(*each, recipe.result) for each in zip(names, files, strict=True)]
         with ChildProcess(
             build_jail(recipe, config),
-            ["/bin/bash", "-c", f"set -o pipefail; {' && '.join(steps)}"],
+            ["/bin/bash", "-c", f"set -o pipefail; {' && '.join([recipe.script(), *given])}"],
             jailed=not config.allow_unjailed,
             descriptors=files,
         ) as child:
             status = child.wait(config.build_timeout_s)
+            in_doubt = _is_in_doubt(status, child, recipe)
         content, *outputs = (os.pread(file, LIBRARY_LIMIT_BYTES + 1, 0) for file in files)
-    _check_killed(status, child)
+    return _Ran(child, status, content, outputs, in_doubt)
+
+
+def _imported(recipe: ModuleRecipe, config: SupervisorConfig, importer: Importer) -> _Ran:
+    child = importer.child
+    with closing(importer), unnamed(recipe.result) as file, workshop(config) as shop:
+        told = handed_over(recipe.form), recipe.direction
+        importer.begin(*told, shop.descriptor, file.fileno())
+        status = child.wait(config.build_timeout_s)
+        in_doubt = _is_in_doubt(status, child, recipe)
+        child.kill()  # before its archive is read
+        content = os.pread(file.fileno(), LIBRARY_LIMIT_BYTES + 1, 0)
+    if status == 0 and len(content) <= LIBRARY_LIMIT_BYTES:
+        content = sealed_archive(content, shop, {}, config)
+    return _Ran(child, status, content, [], in_doubt)
+
+
+def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | None, list[bytes]]:
+    started = time.monotonic()
+    if isinstance(recipe, ModuleRecipe):
+        ran = _imported(recipe, config, recipe.waiting() or Importer(config))
+    else:
+        ran = _run(recipe, config)
+    child, status, content = ran.child, ran.status, ran.content
     ok = status == 0 and 0 < len(content) <= LIBRARY_LIMIT_BYTES
     log = child.output + (_TOO_LARGE if len(content) > LIBRARY_LIMIT_BYTES else "")
     report = BuildReport(
@@ -310,14 +324,62 @@ def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | N
         memory_exceeded=child.memory_exceeded,
         memory_limit=child.memory_limit,
         crash=name_of(number) if (number := signal_of(status)) else "",
+        in_doubt=ran.in_doubt,
         step=recipe.step,
     )
-    return built, content if ok else None, outputs
+    return built, content if ok else None, ran.outputs
 
 
-def _check_killed(status: int | None, child: ChildProcess) -> None:
-    """Raise `KilledFromOutside` unless the compiler ended by itself, or at a limit of its jail."""
-    if status in (0, None) or child.memory_exceeded:
-        return
-    if is_from_outside(status) or _KILLED_PART.search(child.output):
+def workshop(config: SupervisorConfig) -> Workshop:
+    """What compiles extensions for a module's process, no longer than that may take."""
+    deadline = time.monotonic() + config.build_timeout_s
+
+    def make(asked: Extension) -> Made:
+        left_s = max(1.0, deadline - time.monotonic())
+        within = replace(config, build_timeout_s=left_s)
+        built = _first_that_builds(extension_recipes(asked, config), within)
+        if built.library is None:
+            return Made(asked.name, f"error: {built.why_not(within)}\n{built.report.log}", None)
+        content = built.library.read_bytes()
+        return Made(entry_name(content, asked.name), built.report.log, content)
+
+    return Workshop(make)
+
+
+def sealed_archive(
+    content: bytes, shop: Workshop, before: Mapping[str, bytes], config: SupervisorConfig
+) -> bytes:
+    """What a module's process left of compiled files, with the libraries that were made for it.
+
+    before: what the process was given. Empty where it left no archive.
+    """
+    try:
+        files = taken(content)
+    except BadArchive:
+        return b""
+    claimed = files.pop(PROGRAMS, None)
+    files |= {name: library for name, library in before.items() if is_built(name)} | shop.files
+    files[PROGRAMS] = asked_again(claimed, before.get(PROGRAMS), files, config)
+    return written(files)
+
+
+def _is_in_doubt(status: int | None, child: ChildProcess, recipe: Recipe) -> bool:
+    """Whether somebody else may have ended or stopped the compiler, or a part of it.
+
+    Raises `KilledFromOutside` where there is evidence of it: the kernel has killed for want of
+    memory, or the program itself was killed or stopped, and no code of an author runs in it.
+    """
+    is_stopped = status is None and child.stopped
+    is_killed = is_from_outside(status)
+    lost_a_part = status not in (0, None) and _KILLED_PART.search(child.output) is not None
+    if child.memory_exceeded or not (is_stopped or is_killed or lost_a_part):
+        return False
+    if is_stopped and not recipe.runs_source:
+        raise KilledFromOutside("the compiler took too long: somebody has stopped it")
+    if (
+        (is_killed and not recipe.runs_source)
+        or child.killed_from_outside(status)
+        or (lost_a_part and child.killed_for_the_host)
+    ):
         raise KilledFromOutside("the compiler was killed from outside: had the host no memory?")
+    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from gpu_runner.data.signature import CParameter, Role, Signature
@@ -23,16 +24,47 @@ _CUDA_HEADERS = {
 _CPU_HEADERS = {"cuda_bf16.h": "bfloat16.h", "cuda_fp8.h": "fp8.h"}
 """Where there is no CUDA, these of `NATIVE_FOLDER` stand in for its own."""
 
+_PARAMETER = re.compile(r"(?P<const>const\b ?)?(?P<type>\w+)(?P<east> const\b)? ?(?P<pointer>\*)?")
 
-def declaration(signature: Signature, kind: DeviceKind) -> str:
+
+def unmet(signature: Signature, log: str) -> str:
+    """The declaration that a source does not fit, if its compiler or linker says so; else empty."""
+    symbol = re.escape(signature.symbol)
+    other = (
+        rf"conflicting declaration of C function .*\b{symbol}\b"
+        rf"|overloaded function \W*{symbol}\W* has \W*C\W* linkage"
+        rf"|required symbol \W*{symbol}\W* not defined"
+        rf"|function .*\b{symbol}\b.* distinguished by return type"
+    )
+    return f'extern "C" {signature.text}' if re.search(other, log) else ""
+
+
+def declaration(signature: Signature, kind: DeviceKind, source: str = "") -> str:
     """Header included before a submission, so that another signature is a compile error.
 
+    A `const` more or less before a `*` is the same ABI: then the declaration follows the source.
     Where there is no CUDA, its bfloat16 and eight-bit floats come with it (`_CPU_HEADERS`).
     """
     types = {parameter.ctype for parameter in signature.parameters}
     headers = sorted({_CUDA_HEADERS[t] for t in types & _CUDA_HEADERS.keys()})
     includes = "".join(_included(header, kind) for header in headers)
-    return f'#include <stdint.h>\n{includes}extern "C" {signature.text};\n'
+    return f'#include <stdint.h>\n{includes}extern "C" {_as_written(signature, source)};\n'
+
+
+def _as_written(signature: Signature, source: str) -> str:
+    """The signature with the source's `const`, if all else is as the task has it."""
+    wanted = [(p.ctype, p.role is not Role.SCALAR) for p in signature.parameters]
+    for match in re.finditer(rf"\b{signature.symbol}\s*\(([^()]*)\)", source):
+        written = [_PARAMETER.match(" ".join(part.split())) for part in match[1].split(",")]
+        if [(m["type"], m["pointer"] is not None) if m else None for m in written] == wanted:
+            parameters = [
+                f"{'const ' * (m['const'] is not None or m['east'] is not None)}{p.ctype}"
+                f"{'*' * (m['pointer'] is not None)} {p.name}"
+                for m, p in zip(written, signature.parameters, strict=True)
+                if m is not None
+            ]
+            return f"void {signature.symbol}({', '.join(parameters)})"
+    return signature.text
 
 
 def _included(header: str, kind: DeviceKind) -> str:

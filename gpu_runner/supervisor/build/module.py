@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import platform
-import shlex
-import shutil
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from gpu_runner.data.flags import NO_NVTX
+from gpu_runner.data.normal_form import NormalForm, normal_form
 from gpu_runner.data.solution import Solution
-from gpu_runner.data.static import names_extensions
-from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.build.recipe import Recipe
-from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.device.device import cuda_architecture
-from gpu_runner.supervisor.device.python_packages import python_packages
+from gpu_runner.supervisor.device.toolchain import python_packages
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.host.jail import PROGRAMS, python_paths
+from gpu_runner.supervisor.host.jail import PROGRAMS
+
+if TYPE_CHECKING:
+    from gpu_runner.supervisor.build.importer import Importer
 
 _SOURCE = "kernel.py"
 
 
 @dataclass(frozen=True)
 class ModuleRecipe(Recipe):
-    """The import of a Python module, in a jail that has compilers."""
+    """The import of a Python module, in a jail that has compilers.
+
+    `files` holds the text that runs, in `NormalForm`, of which alone the result depends.
+    """
+
+    form: NormalForm = field(default=NormalForm(""), compare=False)
+    direction: Direction = Direction.FORWARD
+    waiting: Callable[[], Importer | None] = field(default=lambda: None, compare=False)
+    """Returns a process that was started ahead, or None."""
 
     @property
     def result(self) -> str:
@@ -38,19 +50,20 @@ class ModuleRecipe(Recipe):
         return "importing the module"
 
     @property
+    def runs_source(self) -> bool:
+        """See `Recipe.runs_source`."""
+        return True
+
+    @property
     def compiler(self) -> str:
         """Python, and the packages that kernels are written with."""
         packages = [f"{name} {version}" for name, version in python_packages().items()]
         return ", ".join([f"Python {platform.python_version()}", *packages])
 
     def command(self) -> list[str]:
-        """See `Recipe.command`; the flags are the program's words."""
-        program = (sys.executable, "-m", "gpu_runner.engine.preparation", self.source)
-        return [*program, *self.flags, self.result]
-
-    def script(self) -> str:
-        """See `Recipe.script`."""
-        return shlex.join(self.command())
+        """See `Recipe.command`. It is only shown: the source to import comes over a socket."""
+        program = (sys.executable, "-m", "gpu_runner.engine.runner.preparation", self.source)
+        return [*program, self.direction.value, self.kind.value]
 
     def key(self) -> str:
         """See `Recipe.key`; our own code that prepares is part of it."""
@@ -58,48 +71,55 @@ class ModuleRecipe(Recipe):
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def module_recipes(solution: Solution, config: SupervisorConfig) -> tuple[ModuleRecipe, ...]:
-    """How a Python submission is prepared: ways to try in order, which differ in nothing but time.
-
-    What compiles by `load_inline` sees `TORCH_HEADERS` first, and torch's own alone where those do
-    not do.
-    """
-    words = (solution.direction.value, config.kind.value)
-    paths = tuple(python_paths())
-    full = {**python_environment(), **module_environment(config)}
-    slim = {**full, "CPATH": str(toolchain.TORCH_HEADERS)}  # searched before -isystem
-    return tuple(
-        ModuleRecipe({_SOURCE: solution.source}, _SOURCE, config.kind, words, paths, environment=e)
-        for e in ((slim, full) if names_extensions(solution.source) else (full,))
+def module_recipe(solution: Solution, config: SupervisorConfig) -> ModuleRecipe:
+    """How a Python submission is prepared."""
+    form = normal_form(solution.source)
+    return ModuleRecipe(
+        {_SOURCE: form.text},
+        _SOURCE,
+        config.kind,
+        (),
+        environment=module_environment(config),
+        form=form,
+        direction=solution.direction,
     )
 
 
-def python_environment() -> dict[str, str]:
-    """What a jailed Python needs to find this package."""
-    return {"PYTHONPATH": str(_PACKAGE.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+def handed_over(form: NormalForm) -> str:
+    """A source as the processes that run it get it."""
+    return json.dumps({"text": form.text, "lines": form.lines})
 
 
 def module_environment(config: SupervisorConfig) -> dict[str, str]:
-    """Where `load_inline` finds ninja, and for which GPU it compiles; the same wherever it asks."""
-    programs = {"PATH": _PROGRAMS}
+    """Where compilers are found, and for which GPU they compile; the same wherever it asks.
+
+    So is what a module makes of `hash()` and sets: flags, and names of macros.
+    """
+    programs = {"PATH": _PROGRAMS, "PYTHONHASHSEED": "0", **_INDUCTOR}
     if config.kind is not DeviceKind.CUDA:
         return programs
     digits = cuda_architecture(config.index).removeprefix("sm_")
     letter = digits[-1] if digits[-1].isalpha() else ""
     number = digits.removesuffix(letter)
-    return {**programs, "TORCH_CUDA_ARCH_LIST": f"{number[:-1]}.{number[-1]}{letter}"}
+    targets = {"TORCH_CUDA_ARCH_LIST": f"{number[:-1]}.{number[-1]}{letter}"}
+    return {**programs, **targets, "NVCC_APPEND_FLAGS": NO_NVTX}
 
 
-def ninja() -> str:
-    """The ninja that Python kernels can start: the system's, or that of Python's environment."""
-    return shutil.which("ninja", path=_PROGRAMS) or ""
+def modules_ahead(config: SupervisorConfig, *, whole: bool) -> str:
+    """What a process for modules imports before it has one; whole: also PyTorch's compiler."""
+    if config.kind is not DeviceKind.CUDA:
+        return ""
+    return "triton,torch._inductor.compile_fx" if whole else "triton"
 
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _PROGRAMS = f"{PROGRAMS}:{sys.prefix}/bin"
+_INDUCTOR = {  # which reads them when it is imported
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no pool of processes that outlives a call
+    "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
+}
 
 
 def _own_code() -> str:
-    names = ("preparation.py", "prepared.py", "programs.py", "module.py")
-    programs = (_PACKAGE / "engine" / name for name in names)
-    return "".join([*(path.read_text() for path in programs), *toolchain.torch_headers().values()])
+    names = ("preparation.py", "prepared.py", "programs.py", "module.py", "extensions.py")
+    return "".join((_PACKAGE / "engine/runner" / name).read_text() for name in names)

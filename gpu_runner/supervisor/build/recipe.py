@@ -1,4 +1,4 @@
-"""How a source is compiled: its files, the command, and the address of what comes of it."""
+"""How a source is compiled: its files, the command, and what comes of it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpu_runner.data.evaluation import BuildReport
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device import toolchain
+from gpu_runner.supervisor.host.config import SupervisorConfig
 
 _REPORT_VERSION = "4"  # of what is kept beside a library; part of the cache's key
 
@@ -35,6 +37,11 @@ class Recipe:
     def step(self) -> str:
         """What is done, in words."""
         return "the compiler"
+
+    @property
+    def runs_source(self) -> bool:
+        """Whether its author's code runs meanwhile, which may end itself as it likes."""
+        return False
 
     @property
     def compiler(self) -> str:
@@ -73,3 +80,36 @@ class Recipe:
         parts = [_REPORT_VERSION, *versions, toolchain.machine(), *self.command()]
         parts += [text for item in sorted(self.files.items()) for text in item]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Built:
+    """A report, and the library that it is about (None unless the report says ok).
+
+    crash: the signal that the compiler died of by itself, in words. in_doubt: whether that, or its
+    being stopped, may have been somebody else's doing. expected: the declaration that the source
+    does not fit, if that is why.
+    """
+
+    report: BuildReport
+    library: Path | None
+    timed_out: bool = False
+    memory_exceeded: bool = False
+    memory_limit: str = ""  # in words
+    crash: str = ""
+    in_doubt: bool = False
+    step: str = "the compiler"
+    expected: str = ""
+
+    def why_not(self, config: SupervisorConfig) -> str:
+        """Why there is no library, in a sentence."""
+        if self.timed_out:
+            return f"{self.step} took longer than {config.build_timeout_s:g} s"
+        if self.memory_exceeded:
+            return f"{self.step} used more memory than it may (limit {self.memory_limit})"
+        lines = self.report.log.splitlines()
+        marks = ("error", "required symbol", "undefined reference")
+        found = (line for line in lines if any(mark in line for mark in marks))
+        how = f"crashed ({self.crash})" if self.crash else "failed without a message"
+        reason = next(found, f"{self.step} {how}")[:500]
+        return f"{reason}; the task expects: {self.expected}" if self.expected else reason

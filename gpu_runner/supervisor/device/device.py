@@ -86,6 +86,7 @@ _EIGHT_BIT = {"int8": (7, 5), "float8_e4m3fn": (8, 9), "float8_e5m2": (8, 9)}
 _FLOAT64_FLOP = {(6, 0): 1.0, (7, 0): 1.0, (8, 0): 2.0, (9, 0): 2.0, (10, 0): 1.0, (10, 3): 1.0}
 """The same in float64, with tensor cores where they have it."""
 _CPU_BYTES_PER_S = 1e12  # chosen: more than any memory moves
+_WITHOUT_GPU = (9, 0)  # chosen: what most GPU hosts have; such a host compiles all the same
 _LITTLE_FLOAT64_FLOP = 1 / 16  # of GPUs that are not made for it: never more than this
 
 
@@ -117,14 +118,16 @@ def higher(one: Peak, other: Peak) -> Peak:
 
 
 def cuda_architecture(index: int) -> str:
-    """Compile target of a GPU, such as sm_90a.
+    """Compile target of a GPU, such as sm_90a; that of an H100 on a host that has no GPU.
 
-    Raises `DeviceError` where there is none, `ToolchainError` where there is no nvcc.
+    Raises `DeviceError` where this one is not there, `ToolchainError` where there is no nvcc.
     """
     try:
         capability = nvml.compute_capability(index)
     except NvmlError as error:
-        raise DeviceError(f"no CUDA device {index}: {error}") from None
+        if cuda_devices():
+            raise DeviceError(f"no CUDA device {index}: {error}") from None
+        capability = _WITHOUT_GPU
     return toolchain.architecture(capability)
 
 

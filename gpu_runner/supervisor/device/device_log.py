@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from gpu_runner.data.environment import Block, DeviceState
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.host import nvml
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -40,7 +40,7 @@ _LONG_ENOUGH = 0.01
 class Reading:
     """One look: what to show, and totals that only ever grow."""
 
-    shown: Mapping[str, Any]
+    shown: DeviceState
     totals: Mapping[str, float]
 
 
@@ -48,7 +48,7 @@ Read = Callable[[SupervisorConfig], Reading]
 
 
 class DeviceLog:
-    """The blocks of one evaluation, as JSON values for its environment.
+    """The blocks of one evaluation, for its environment.
 
     A block has name, seconds, before and after (MHz, W, degrees Celsius, and reasons for lowered
     clocks, as far as they are known), `throttled`: heat, a fault or a power brake lowered the
@@ -60,7 +60,7 @@ class DeviceLog:
         """Nothing is read yet."""
         default = _read_gpu if config.kind is DeviceKind.CUDA else _read_cpu
         self._config, self._read = config, read or default
-        self.blocks: list[dict[str, Any]] = []
+        self.blocks: list[Block] = []
 
     @contextlib.contextmanager
     def block(self, name: str) -> Iterator[None]:
@@ -76,30 +76,29 @@ class DeviceLog:
         try:
             return self._read(self._config)
         except NvmlError as error:
-            return Reading({"unknown": str(error)}, {})
+            return Reading(DeviceState(unknown=str(error)), {})
 
 
-def _block(name: str, seconds: float, before: Reading, after: Reading) -> dict[str, Any]:
+def _block(name: str, seconds: float, before: Reading, after: Reading) -> Block:
     grown = {
         what: after.totals[what] - total
         for what, total in before.totals.items()
         if what in after.totals
     }
-    reasons = {*before.shown.get("throttle_reasons", ()), *after.shown.get("throttle_reasons", ())}
+    reasons = {*before.shown.throttle_reasons, *after.shown.throttle_reasons}
     limit_ns = _LONG_ENOUGH * seconds * 1e9
     lowered = {_LOWERED[what] for what in _LOWERED if grown.get(f"{what}_ns", 0) > limit_ns}
-    block: dict[str, Any] = {
-        "name": name,
-        "seconds": round(seconds, 3),
-        "before": dict(before.shown),
-        "after": dict(after.shown),
-        "throttled": bool(reasons & _THROTTLED or grown.get("throttles", 0) > 0)
+    ticks = grown.get("cpu_time")
+    return Block(
+        name=name,
+        seconds=round(seconds, 3),
+        before=before.shown,
+        after=after.shown,
+        throttled=bool(reasons & _THROTTLED or grown.get("throttles", 0) > 0)
         or "throttled" in lowered,
-        "capped": bool(reasons & _CAPPED) or "capped" in lowered,
-    }
-    if grown.get("cpu_time"):
-        block["steal_share"] = round(grown["steal_time"] / grown["cpu_time"], 4)
-    return block
+        capped=bool(reasons & _CAPPED) or "capped" in lowered,
+        steal_share=round(grown["steal_time"] / ticks, 4) if ticks else None,
+    )
 
 
 def _read_gpu(config: SupervisorConfig) -> Reading:
@@ -109,9 +108,9 @@ def _read_gpu(config: SupervisorConfig) -> Reading:
 
 
 def _read_cpu(config: SupervisorConfig) -> Reading:
-    shown: dict[str, Any] = {"load": round(os.getloadavg()[0], 2)}
-    if (mhz := _cpu_mhz()) is not None:
-        shown["cpu_mhz"] = round(mhz)
+    mhz = _cpu_mhz()
+    load = round(os.getloadavg()[0], 2)
+    shown = DeviceState(load=load, cpu_mhz=None if mhz is None else round(mhz))
     totals = _cpu_times()
     throttles = _numbers("cpu[0-9]*/thermal_throttle/core_throttle_count")
     if throttles:

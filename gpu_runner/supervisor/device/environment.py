@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import platform
 import subprocess
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
+from gpu_runner.data.environment import Cache, Environment, Hardware
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device import toolchain
-from gpu_runner.supervisor.device.device import cuda_architecture, device_name
-from gpu_runner.supervisor.device.sheet import sheet
+from gpu_runner.supervisor.device.cpu import field_of
+from gpu_runner.supervisor.device.device import (
+    PEAKS,
+    DeviceError,
+    cuda_architecture,
+    cuda_devices,
+    device_name,
+    driver_peak,
+)
 from gpu_runner.supervisor.device.statistics import ESTIMATORS
 from gpu_runner.supervisor.host import cgroup, jail, nvml
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -20,31 +31,31 @@ from gpu_runner.supervisor.host.processors import measured_cpus
 from gpu_runner.supervisor.host.seccomp import filter_program
 
 
-def environment(config: SupervisorConfig) -> dict[str, Any]:
-    """Device, driver, compilers, torch, kernel and jail, as JSON values."""
-    found: dict[str, Any] = {
-        "device_name": device_name(config.kind, config.index),
-        "device_kind": config.kind.value,
-        "kernel": platform.release(),
-        "cpus": len(os.sched_getaffinity(0)),
-        "measured_cpus": len(measured_cpus()),
-        "python": platform.python_version(),
-        "torch": toolchain.torch_version(),
-        "compiler": toolchain.compiler(config.kind).version,
-        "host_compiler": toolchain.compiler(DeviceKind.CPU).version,
-        "jail": jail_name(config),
-        "limits": "none" if config.allow_unjailed else cgroup.limits_name(),
-        "system_calls": filter_name(config),
-        "tf32": False,
-        "estimator": str(ESTIMATORS[config.kind]),
-        "hardware": sheet(config),
-    }
-    if config.kind is DeviceKind.CUDA:
-        found["driver"] = nvml.driver_version()
-        found["architecture"] = cuda_architecture(config.index)
-        if cutlass := toolchain.cutlass():
-            found["cutlass"] = cutlass.version
-    return found
+def environment(config: SupervisorConfig) -> Environment:
+    """Device, driver, compilers, torch, kernel and jail."""
+    is_gpu = config.kind is DeviceKind.CUDA
+    is_there = not is_gpu or bool(cuda_devices())  # where it is not, sources are only compiled
+    cutlass = toolchain.cutlass() if is_gpu else None
+    return Environment(
+        device_name=device_name(config.kind, config.index) if is_there else "no GPU",
+        device_kind=config.kind,
+        kernel=platform.release(),
+        cpus=len(os.sched_getaffinity(0)),
+        measured_cpus=len(measured_cpus()),
+        python=platform.python_version(),
+        torch=toolchain.torch_version(),
+        compiler=toolchain.compiler(config.kind).version,
+        host_compiler=toolchain.compiler(DeviceKind.CPU).version,
+        jail=jail_name(config),
+        limits="none" if config.allow_unjailed else cgroup.limits_name(),
+        system_calls=filter_name(config),
+        tf32=False,
+        estimator=str(ESTIMATORS[config.kind]),
+        hardware=sheet(config),
+        driver=nvml.driver_version() if is_gpu and is_there else "",
+        architecture=cuda_architecture(config.index) if is_gpu else "",
+        cutlass=cutlass.version if cutlass else "",
+    )
 
 
 SETTINGS = "no TF32, no sums in 16 bits"
@@ -55,17 +66,7 @@ def stack(config: SupervisorConfig) -> str:
     """What a baseline depends on besides its task: device, software, and our settings of it."""
     found = environment(config)
     names = ("device_name", "driver", "torch", "compiler", "host_compiler", "cpus", "measured_cpus")
-    return "; ".join([*(str(found.get(name, "")) for name in names), SETTINGS])
-
-
-def clocks(config: SupervisorConfig) -> dict[str, Any]:
-    """Clocks, temperature, power and throttle reasons of a GPU now; empty for a CPU."""
-    if config.kind is not DeviceKind.CUDA:
-        return {}
-    try:
-        return nvml.state(config.index)
-    except NvmlError as error:
-        return {"unknown": str(error)}
+    return "; ".join([*(str(getattr(found, name)) for name in names), SETTINGS])
 
 
 def filter_name(config: SupervisorConfig) -> str:
@@ -89,3 +90,123 @@ def _bubblewrap_version() -> str:
         return f"none: {reason}"
     done = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=False)
     return done.stdout.strip()
+
+
+_CPUINFO = Path("/proc/cpuinfo")
+_SYSTEM = Path("/sys/devices/system/cpu")
+_FEATURES = (
+    *("sse4_2", "avx", "avx2", "fma", "f16c", "bmi2", "avx512f", "avx512cd", "avx512bw"),
+    *("avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16", "avx512_fp16", "avx_vnni"),
+    *("amx_tile", "amx_int8", "amx_bf16", "amx_fp16"),
+    *("asimd", "asimdhp", "asimddp", "sve", "sve2", "bf16", "svebf16", "i8mm"),
+)
+"""Names of /proc/cpuinfo by which a kernel chooses its instructions."""
+
+_KIB = 1024  # bytes
+_SM = {
+    (7, 0): (64, 96, 96, 2048),
+    (7, 5): (64, 64, 64, 1024),
+    (8, 0): (64, 164, 163, 2048),
+    (8, 6): (128, 100, 99, 1536),
+    (8, 9): (128, 100, 99, 1536),
+    (9, 0): (128, 228, 227, 2048),
+    (10, 0): (128, 228, 227, 2048),
+    (10, 3): (128, 228, 227, 2048),
+    (12, 0): (128, 100, 99, 1536),
+}
+"""By compute capability: cores, KiB of shared memory, KiB of it for a block, threads; of an SM.
+
+Source: CUDA C++ Programming Guide, technical specifications for each compute capability.
+"""
+
+
+def sheet(config: SupervisorConfig) -> Hardware:
+    """Facts of the device; what nobody says of it is left out."""
+    processors = len(measured_cpus()) if config.kind is DeviceKind.CPU else None
+    found = _sheet(config.kind, config.index)
+    return replace(found, call_timeout_s=config.call_timeout_s, processors=processors)
+
+
+@functools.cache
+def _sheet(kind: DeviceKind, index: int) -> Hardware:
+    if kind is DeviceKind.CPU:
+        return cpu_sheet(_read(_CPUINFO), measured_cpus()[0], _SYSTEM)
+    with contextlib.suppress(NvmlError, DeviceError):
+        return _gpu_sheet(index)
+    return Hardware()
+
+
+def cpu_sheet(cpuinfo: str, cpu: int, system: Path) -> Hardware:
+    """Facts of one processor: identity, features, clock in Hz, and caches with who shares them."""
+    flags = set(field_of(cpuinfo, "flags").split()) | set(field_of(cpuinfo, "Features").split())
+    family, model = field_of(cpuinfo, "cpu family"), field_of(cpuinfo, "model")
+    identity = f"{field_of(cpuinfo, 'vendor_id')} family {family} model {model}"
+    highest = _number(_read(system / f"cpu{cpu}/cpufreq/cpuinfo_max_freq"), 1e3)
+    clock_hz = highest or _number(field_of(cpuinfo, "cpu MHz"), 1e6)
+    return Hardware(
+        features=tuple(name for name in _FEATURES if name in flags),
+        # in a virtual machine the name says less than these
+        identity=identity if family and model else "",
+        clock_hz=clock_hz,
+        clock_is="highest" if highest else "now" if clock_hz else "",
+        caches=tuple(_caches(system / f"cpu{cpu}/cache")),
+    )
+
+
+def _number(text: str, unit: float) -> float | None:
+    with contextlib.suppress(ValueError):
+        return float(text) * unit
+    return None
+
+
+def _caches(folder: Path) -> Iterator[Cache]:
+    for each in sorted(folder.glob("index[0-9]*")):
+        if _read(each / "type") == "Instruction":
+            continue
+        with contextlib.suppress(ValueError):
+            yield Cache(
+                level=int(_read(each / "level")),
+                bytes=int(_read(each / "size").removesuffix("K")) * _KIB,
+                line=int(_read(each / "coherency_line_size")),
+                shared_by=_count(_read(each / "shared_cpu_list")),
+            )
+
+
+def _count(cpus: str) -> int:
+    """How many processors a list such as 0-3,8 names; raises `ValueError` for another text."""
+    ends = (part.split("-") for part in cpus.split(","))
+    return sum(int(end[-1]) - int(end[0]) + 1 for end in ends)
+
+
+def _gpu_sheet(index: int) -> Hardware:
+    capability = nvml.compute_capability(index)
+    known = PEAKS.get(device_name(DeviceKind.CUDA, index))
+    peak = known or driver_peak(index)
+    found = Hardware(
+        compute_capability=f"{capability[0]}.{capability[1]}",
+        clock_hz=nvml.sm_clock_mhz(index) * 1e6,
+        clock_is="highest",
+        memory_bytes=nvml.memory_total(index),
+        bytes_per_s=peak.bytes_per_s,
+        flop_per_s=dict(peak.flops),
+        rates_are="the maker's data sheet" if known else "what the driver says",
+        l2_bytes=known.cache_bytes or None if known else None,
+    )
+    if capability not in _SM:
+        return found
+    cores, shared, of_block, threads = _SM[capability]
+    return replace(
+        found,
+        sms=nvml.cores(index) // cores,
+        shared_bytes_per_sm=shared * _KIB,
+        shared_bytes_per_block=of_block * _KIB,
+        registers_per_sm=65536,
+        threads_per_sm=threads,
+    )
+
+
+def _read(path: Path) -> str:
+    """The text of a file of the kernel's; empty where there is none."""
+    with contextlib.suppress(OSError):
+        return path.read_text().strip()
+    return ""

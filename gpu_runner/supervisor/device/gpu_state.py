@@ -78,17 +78,17 @@ def others_among(pids: Collection[int], before: Collection[int] = ()) -> list[st
 class CoTenants:
     """Who else uses a GPU, beside the processes of one evaluation."""
 
-    def __init__(self, index: int, oracles: Callable[[], Collection[int]]) -> None:
+    def __init__(self, index: int, holders: Callable[[], Collection[int]]) -> None:
         """Note who is there; before a process of the evaluation is.
 
-        oracles: ids of those that live; one that waits for its turn uses nothing.
+        holders: see `living`; one that waits for its turn uses nothing.
         """
-        self._index, self._oracles = index, oracles
+        self._index, self._holders = index, holders
         self._before = frozenset(self._pids())
 
     def now(self) -> list[str]:
         """Processes that are not ours and use it now; empty also where the driver does not say."""
-        pids = living.without(self._pids(), self._oracles())
+        pids = living.without(self._pids(), self._holders())
         return others_among(pids, self._before)
 
     def _pids(self) -> list[int]:

@@ -31,6 +31,17 @@ def device_lock(config: SupervisorConfig) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
 
+@contextmanager
+def lent_lock(config: SupervisorConfig, *, wanted: bool = True) -> Iterator[list[int]]:
+    """Descriptors for a process that is to hold the lock for a while: one, or none."""
+    descriptors = [device_lock(config)] if wanted else []
+    try:
+        yield descriptors
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
 class Turn:
     """A place in the line for a device, held by locks on files: a process that dies leaves it.
 
@@ -41,14 +52,14 @@ class Turn:
     def __init__(self, config: SupervisorConfig, urgency: Urgency) -> None:
         """Nothing is waited for yet."""
         self._config, self._rank = config, list(Urgency).index(urgency)
-        self._name = f"{self._rank}-{time.monotonic_ns():020}-{os.getpid()}-{next(_numbers)}"
+        self._name = self._last_in_line()
         folder = _folder(config)
         self._line = folder / f"{config.kind}-{config.index}.line"
         self._held: int | None = None
 
-    def is_wanted(self) -> bool:
-        """Whether somebody more urgent waits for the device."""
-        return self._rank > 0 and self._is_behind(f"{self._rank}-")
+    def is_wanted(self, *, by_equals: bool = False) -> bool:
+        """Whether somebody more urgent waits for the device; by_equals: or as urgent."""
+        return self._is_behind(f"{self._rank + by_equals}-")
 
     def take(self) -> None:
         """Wait for the device, and for everybody before this turn.
@@ -64,11 +75,20 @@ class Turn:
                     raise DeviceError(f"{device} was not free in {limit_s:g} s")
                 time.sleep(_PAUSE_S)
 
+    def step_aside(self) -> None:
+        """Leave the device to those who are more urgent or as urgent, and wait for it again."""
+        self.give()
+        self._name = self._last_in_line()
+        self.take()
+
     def give(self) -> None:
         """Leave the device to others."""
         if self._held is not None:
             os.close(self._held)
             self._held = None
+
+    def _last_in_line(self) -> str:
+        return f"{self._rank}-{time.monotonic_ns():020}-{os.getpid()}-{next(_numbers)}"
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
@@ -119,7 +139,7 @@ def _is_alive(path: str) -> bool:
 
 
 class Courteous:
-    """The manners of an evaluation: whoever is more urgent gets the device from it."""
+    """The manners of an evaluation: those who are more urgent get the device from it."""
 
     def __init__(
         self,
@@ -130,15 +150,14 @@ class Courteous:
         """`aside` surrounds the wait; `settle` comes after it: the device may be broken by then."""
         self._turn, self._aside, self._settle = turn, aside, settle
 
-    def is_wanted(self) -> bool:
+    def is_wanted(self, *, by_equals: bool = False) -> bool:
         """See `Manners`."""
-        return self._turn.is_wanted()
+        return self._turn.is_wanted(by_equals=by_equals)
 
     def step_aside(self) -> None:
         """See `Manners`."""
         with self._aside():
-            self._turn.give()
-            self._turn.take()
+            self._turn.step_aside()
         self._settle()
 
 

@@ -24,12 +24,13 @@ def read(kind: DeviceKind, index: int) -> dict[str, float]:
 def _gpu(index: int) -> dict[str, float]:
     with contextlib.suppress(nvml.NvmlError):
         state = nvml.state(index)
-        return {
-            "temperature_c": float(state["temperature_c"]),
-            "clock_mhz": float(state["sm_mhz"]),
-            "memory_clock_mhz": float(state["memory_mhz"]),
-            "power_w": float(state["power_w"]),
+        found = {
+            "temperature_c": state.temperature_c,
+            "clock_mhz": state.sm_mhz,
+            "memory_clock_mhz": state.memory_mhz,
+            "power_w": state.power_w,
         }
+        return {name: float(value) for name, value in found.items() if value is not None}
     return {}
 
 

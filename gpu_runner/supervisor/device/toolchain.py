@@ -1,8 +1,10 @@
-"""Finds compilers and torch on this host, and knows the fixed flags of every build."""
+"""Finds compilers, torch and other packages on this host, and knows the fixed flags of builds."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -10,10 +12,12 @@ import re
 import shutil
 import subprocess
 import sysconfig
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_runner.data.flags import build_flags
+from gpu_runner.data.packages import ABSENT, PACKAGES
 from gpu_runner.data.verdict import Abi, DeviceKind
 
 TORCH_HEADERS = Path(__file__).resolve().parents[2] / "torch_headers"
@@ -145,11 +149,14 @@ def architecture(capability: tuple[int, int]) -> str:
 @functools.cache
 def _is_known(target: str) -> bool:
     """Whether nvcc can build for a target: `--list-gpu-code` leaves those with a letter out."""
-    command = [compiler(DeviceKind.CUDA).path, "--dryrun", for_architecture(target)]
-    done = subprocess.run(
-        [*command, "-x", "cu", "/dev/null"], capture_output=True, text=True, check=False
-    )
-    return done.returncode == 0
+    options = ("--dryrun", for_architecture(target), "-x", "cu", "/dev/null")
+    return _told(DeviceKind.CUDA, *options).returncode == 0
+
+
+def _told(kind: DeviceKind, *options: str) -> subprocess.CompletedProcess[str]:
+    """What a compiler answers to these options."""
+    command = [compiler(kind).path, *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def for_architecture(target: str) -> str:
@@ -184,12 +191,7 @@ def shared_cuda_runtime() -> tuple[str, ...]:
 
     With a runtime of its own in each library, the runner would not see a submission's errors.
     """
-    done = subprocess.run(
-        [compiler(DeviceKind.CUDA).path, "--dryrun", "-x", "cu", "/dev/null"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = _told(DeviceKind.CUDA, "--dryrun", "-x", "cu", "/dev/null")
     folders = re.findall(r'"-L([^"]+)"', done.stderr)
     found = [os.path.realpath(folder) for folder in folders if not folder.endswith("stubs")]
     return ("-cudart=shared", *(f"-Xlinker=-rpath={folder}" for folder in dict.fromkeys(found)))
@@ -239,11 +241,25 @@ def required_symbol(kind: DeviceKind, symbol: str) -> str:
 @functools.cache
 def machine() -> str:
     """What `-march=native` stands for, so that a cache is not shared between unlike hosts."""
-    done = subprocess.run(
-        [compiler(DeviceKind.CPU).path, "-march=native", "-Q", "--help=target"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = _told(DeviceKind.CPU, "-march=native", "-Q", "--help=target")
     match = re.search(r"-march=\s+(\S+)", done.stdout)
     return f"{platform.machine()}-{match[1] if match else 'unknown'}"
+
+
+@functools.cache
+def python_packages() -> dict[str, str]:
+    """Versions of those that are installed, by the name that a kernel imports."""
+    found = {name: _version(packages) for name, packages in PACKAGES.items()}
+    return {name: version for name, version in found.items() if version != ABSENT}
+
+
+def told_packages() -> dict[str, str]:
+    """The same as a site is told of them: with those that are absent."""
+    return {**dict.fromkeys(PACKAGES, ABSENT), **python_packages()}
+
+
+def _version(packages: Sequence[str]) -> str:
+    for package in packages:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            return importlib.metadata.version(package)
+    return ABSENT

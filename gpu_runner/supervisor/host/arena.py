@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from gpu_runner.data.poison import HUGE
 
-ALIGNMENT = 256  # bytes; what a CUDA allocator guarantees
+ALIGNMENT = 512  # bytes; as memory of `cudaMalloc` is aligned: textures ask for it
 GUARD_BYTES = 64 * 1024  # chosen: more than a loop's last block of threads writes beyond its end
-SHIFTS = 256  # a region starts at one of so many multiples of ALIGNMENT
+SHIFTS = 128  # a region starts at one of so many multiples of ALIGNMENT
 _POOL_BYTES = 1 << 20  # chosen: noise that seldom repeats
 _HUGE = bytes(byte | HUGE for byte in range(256))
-_F_SEAL_FUTURE_WRITE = 0x0010  # linux/fcntl.h; only mappings made before may still write
+SEAL_FUTURE_WRITE = 0x0010  # linux/fcntl.h; only mappings made before may still write
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,11 @@ class Arena:
         """How a runner is told of it."""
         return str(self.descriptor)
 
+    @property
+    def size(self) -> int:
+        """Bytes that it has now."""
+        return len(self.view)
+
     def resize(self, size: int) -> None:
         """Set the size once, or grow it while nobody else has mapped it."""
         self._unmap()
@@ -86,7 +91,7 @@ class Arena:
 
     def seal(self) -> None:
         """From now on no process can map it writable; mappings that exist go on writing."""
-        self._add_seals(_F_SEAL_FUTURE_WRITE)
+        self._add_seals(SEAL_FUTURE_WRITE)
 
     def seal_size(self) -> None:
         """From now on nobody can shrink it, which would kill the supervisor as it reads."""

@@ -35,19 +35,32 @@ class Group:
             self.path.rmdir()
             raise
 
+    def limit(self, memory_bytes: int) -> None:
+        """Change how much memory it may take."""
+        with contextlib.suppress(OSError):
+            self._write("memory.max", str(memory_bytes))
+
     def command(self, program: list[str]) -> list[str]:
         """The command line that enters the group and becomes `program`."""
         return ["/bin/sh", "-c", _ENTER, str(self.path), *program]
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether the kernel killed something in it for its memory."""
-        with contextlib.suppress(OSError):
-            for line in (self.path / "memory.events").read_text().splitlines():
-                name, _, count = line.partition(" ")
-                if name == "oom_kill" and int(count) > 0:
-                    return True
-        return False
+        """Whether the kernel killed something in it for reaching its own limit."""
+        events = self._events()
+        return events.get("oom_kill", 0) > 0 and events.get("oom", 0) > 0
+
+    @property
+    def killed_for_the_host(self) -> bool:
+        """Whether the kernel killed something in it although it had not reached its limit."""
+        events = self._events()
+        return events.get("oom_kill", 0) > 0 and events.get("oom", 0) == 0
+
+    def _events(self) -> dict[str, int]:
+        with contextlib.suppress(OSError, ValueError):
+            lines = (self.path / "memory.events").read_text().splitlines()
+            return {name: int(count) for name, count in (line.split() for line in lines)}
+        return {}
 
     def kill(self) -> None:
         """Kill everything in it at once; nothing can fork its way out."""

@@ -7,8 +7,8 @@ import json
 import select
 import socket
 import time
-from typing import Any
 
+_LEAST_S = 1.0  # chosen: whoever was stopped in between has not had its time
 ANSWER_LIMIT_BYTES = 4 << 20  # chosen: many times the longest answer
 
 
@@ -52,13 +52,18 @@ class Channel:
         """Set the deadline of all that follows."""
         self._deadline = time.monotonic() + seconds
 
+    @property
+    def left_s(self) -> float:
+        """Seconds until the deadline; 0 once it is over."""
+        return max(self._deadline - time.monotonic(), 0.0)
+
     def is_readable(self, wait_s: float) -> bool:
         """Whether something can be read, or the end be seen, within so many seconds."""
         return bool(self._buffer) or bool(select.select([self._ours], [], [], wait_s)[0])
 
     def send(self, data: bytes) -> None:
         """Send all of `data`."""
-        self._arm()
+        self._ours.settimeout(max(self.left_s, _LEAST_S))
         try:
             self._ours.sendall(data)
         except TimeoutError:
@@ -74,16 +79,16 @@ class Channel:
         del self._buffer[:count]
         return data
 
-    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+    def ask(self, request: dict[str, object]) -> dict[str, object]:
         """Send a JSON line and return the JSON object that comes back as a line."""
         self.post(request)
         return self.answer()
 
-    def post(self, request: dict[str, Any]) -> None:
+    def post(self, request: dict[str, object]) -> None:
         """Send a JSON line; `answer` waits for what comes back."""
         self.send(json.dumps(request).encode() + b"\n")
 
-    def answer(self) -> dict[str, Any]:
+    def answer(self) -> dict[str, object]:
         """The next line, a JSON object."""
         while b"\n" not in self._buffer:
             if len(self._buffer) > ANSWER_LIMIT_BYTES:
@@ -98,19 +103,14 @@ class Channel:
         raise ChannelClosed("the answer is no JSON object")
 
     def _receive(self, count: int) -> None:
-        self._arm()
+        """What has come counts, however late this process, which may be stopped, looks for it."""
+        self._ours.settimeout(self.left_s)
         try:
             data = self._ours.recv(min(count, 1 << 20))
-        except TimeoutError:
+        except (TimeoutError, BlockingIOError):
             raise ChannelTimeout from None
         except OSError as error:
             raise ChannelClosed(str(error)) from None
         if not data:
             raise ChannelClosed("end of file")
         self._buffer += data
-
-    def _arm(self) -> None:
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise ChannelTimeout
-        self._ours.settimeout(left)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,3 +42,7 @@ class SupervisorConfig:
     device_timeout_s: float = 3600.0  # longest wait for the device
     memory_bytes: int = 8 * GIB  # private memory of a jailed runner or builder
     processes: int = 256  # of a jail, threads included
+
+    def cached(self, what: str, of: str) -> Path:
+        """Where the cache keeps `what` for that text, which names all that it depends on."""
+        return self.cache_folder / what / hashlib.sha256(of.encode()).hexdigest()

@@ -6,10 +6,11 @@ import functools
 import os
 import random
 import shutil
+import site
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -65,16 +66,27 @@ class Limits:
     refuses_memory: bool = False
 
 
+def memory_now(most_bytes: int) -> int:
+    """As much of this as the host can spare now. Raises `JailError` if that is too little."""
+    spare = spare_bytes()
+    if spare < LEAST_BYTES:
+        left = spare / 2**30
+        raise JailError(f"this host has too little memory left: {left:.2f} GiB for a process")
+    return min(most_bytes, spare)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Jail:
     """What a jailed process sees: read-only paths, files given as data, devices, environment.
 
+    hidden: files below the paths that nobody in it can read.
     profiled: a profiler or a sanitizer wraps the program, and may trace it, speak to it over the
     jail's own loopback, and open the GPU's node for tools.
     """
 
     limits: Limits
     paths: Sequence[Path] = ()
+    hidden: Sequence[Path] = ()
     files: Mapping[str, str] = field(default_factory=dict)  # name in the working folder -> text
     environment: Mapping[str, str] = field(default_factory=dict)
     cuda_index: int | None = None
@@ -85,11 +97,7 @@ class Jail:
 
         Raises `JailError` where that is next to nothing.
         """
-        spare = spare_bytes()
-        if spare < LEAST_BYTES:
-            left = spare / 2**30
-            raise JailError(f"this host has too little memory left: {left:.2f} GiB for a process")
-        memory_bytes = min(self.limits.memory_bytes, spare)
+        memory_bytes = memory_now(self.limits.memory_bytes)
         return replace(self, limits=replace(self.limits, memory_bytes=memory_bytes))
 
     def filter(self) -> bytes:
@@ -141,6 +149,7 @@ def _bubblewrap(jail: Jail) -> list[str]:
     for folder in ("/dev/shm", WORK_FOLDER):  # noqa: S108
         command += ["--perms", "1777", "--size", size, "--tmpfs", folder]
     command += _read_only_paths([*SYSTEM_PATHS, *map(str, jail.paths)])
+    command += [word for path in jail.hidden for word in ("--ro-bind", os.devnull, str(path))]
     command += ["--chdir", WORK_FOLDER]
     if jail.cuda_index is not None:
         command += _cuda_devices(jail.cuda_index, tools=jail.profiled)
@@ -222,8 +231,37 @@ def python_paths() -> list[Path]:
     """What a jailed Python needs to see: its installation, the environment, this package."""
     package = Path(__file__).resolve().parents[2]
     prefixes = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parents[1]}
-    targets = {prefix.resolve() for prefix in prefixes}  # an environment may be a link to another
-    return sorted({*prefixes, *targets, package})
+    seen = {*prefixes, *_other_packages(prefixes)}
+    targets = {path.resolve() for path in seen}  # an environment may be a link to another
+    return sorted({*seen, *targets, package})
+
+
+def _other_packages(known: Collection[Path]) -> Iterator[Path]:
+    """Folders of packages that `.pth` files name, with the libraries beside them."""
+    for entry in map(Path, sys.path):
+        is_one = entry.name in ("site-packages", "dist-packages") and entry.is_dir()
+        seen = (*known, Path(site.getusersitepackages()))
+        is_new = not any(entry.is_relative_to(folder) for folder in seen)
+        if is_one and is_new:
+            yield entry.parents[1] if entry.parent.name.startswith("python") else entry
+
+
+def python_environment() -> dict[str, str]:
+    """What a jailed Python is told: where this package is, and to import from nowhere else."""
+    package = Path(__file__).resolve().parents[3]
+    return {
+        "PYTHONPATH": str(package),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONSAFEPATH": "1",  # the folder that it starts in holds no modules
+        "PYTHONNOUSERSITE": "1",
+    }
+
+
+def require(*, allow_unjailed: bool) -> None:
+    """Raise `JailError` where this host has no jail, unless strangers' code may run without."""
+    reason = "" if allow_unjailed else probe()
+    if reason:
+        raise JailError(f"no jail on this host, so nothing is run: {reason}")
 
 
 @functools.cache

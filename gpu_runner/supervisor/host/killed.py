@@ -1,10 +1,13 @@
-"""Processes that a signal from outside has ended: the fault of nobody whose code they ran."""
+"""Processes that the host has ended or starved: the fault of nobody whose code they ran."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import math
 import os
 import signal
+import time
 from pathlib import Path
 
 _FROM_OUTSIDE = frozenset(
@@ -13,12 +16,14 @@ _FROM_OUTSIDE = frozenset(
 """Signals of people, service managers and the kernel's OOM killer; a program that crashes dies of
 others."""
 _SHELL = 128  # what a shell, and the jail, add to the signal that ended whom they waited for
-_SIGNAL_BITS = 0x7F  # of a status as waitpid(2) has it
 _DEAD = frozenset("ZXx")  # states of proc(5)
+DYING_S = 10.0
+"""By then a process that was killed, or whose channel has closed, has ended, and its memory is
+given back: 8 GiB in a second."""
 
 
 class KilledFromOutside(Exception):
-    """Somebody or something on this host has ended a process; another attempt may go well."""
+    """Something on this host has ended or stopped a process; another attempt may go well."""
 
 
 def signal_of(status: int | None) -> int:
@@ -53,13 +58,19 @@ def is_dead(pid: int) -> bool:
     return True
 
 
-def was_killed(pid: int) -> bool:
-    """Whether a process that is dead was ended by SIGKILL; true of one that has been reaped.
+def is_stopped(pid: int) -> bool:
+    """Whether somebody has stopped a process (SIGSTOP), and nobody has continued it."""
+    return _state(f"/proc/{pid}") == "T"
 
-    Only what waits for it can reap it, and that dies with it in a jail.
+
+def status_of(pid: int) -> int:
+    """Exit status of a process that is dead, as `subprocess` has it, without reaping it.
+
+    -SIGKILL where it has been reaped: nobody else can know any more, and what has to reap one of
+    ours waits until we are done with it, or dies with it in a jail.
     """
     fields = _fields(f"/proc/{pid}")
-    return not fields or int(fields[-1]) & _SIGNAL_BITS == signal.SIGKILL
+    return os.waitstatus_to_exitcode(int(fields[-1])) if fields else -signal.SIGKILL
 
 
 def oom_kills() -> int:
@@ -70,6 +81,30 @@ def oom_kills() -> int:
             if name == "oom_kill":
                 return int(count)
     return 0
+
+
+class HostKills:
+    """Notices when this host's kernel kills for want of memory, while a process lives.
+
+    The count is the whole host's. So only a kill of the last moments is evidence for a process that
+    has just died: one at any time would be there on each host that is often full.
+    """
+
+    def __init__(self) -> None:
+        """Begin to count."""
+        self._count, self._rose_at = oom_kills(), -math.inf
+
+    def look(self) -> None:
+        """See whether there were more; to be called at least every few seconds."""
+        count = oom_kills()
+        if count > self._count:
+            self._count, self._rose_at = count, time.monotonic()
+
+    @property
+    def lately(self) -> bool:
+        """Whether somebody was killed within the time that a process takes to die."""
+        self.look()
+        return time.monotonic() - self._rose_at < DYING_S
 
 
 def _state(folder: str) -> str:
@@ -84,3 +119,24 @@ def _fields(folder: str) -> list[str]:
         return Path(folder, "stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
         return []
+
+
+_LACKING = {
+    errno.ENOSPC: "disk space",
+    errno.EDQUOT: "disk space (a quota)",
+    errno.ENOMEM: "memory",
+    errno.EAGAIN: "processes",  # fork(2)
+    errno.EMFILE: "open files",
+    errno.ENFILE: "open files",
+}
+
+
+def shortage(error: BaseException) -> str:
+    """A sentence for whoever can make room, where an exception says that there is none; or ""."""
+    if isinstance(error, MemoryError):
+        lacking = "memory"
+    elif isinstance(error, OSError) and error.errno in _LACKING:
+        lacking = _LACKING[error.errno]
+    else:
+        return ""
+    return f"this runner's host has run out of {lacking}: its admin has to make room there"

@@ -1,4 +1,7 @@
-"""Which oracles live: each may hold a GPU while another evaluation has it, and is no leftover."""
+"""Who may hold a GPU while another evaluation has it, and is no leftover.
+
+Every oracle, and a process that stepped aside in the middle of a call.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,22 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.leftovers import Process, process_table
 
 BYTES_EACH = 1 << 30
-"""Of a GPU's memory that an oracle's context may take while it waits for its turn."""
+"""Of a GPU's memory that the context of an oracle may take while it waits for its turn."""
 
 
 def note(config: SupervisorConfig, pid: int) -> None:
-    """An oracle begins: the process of that id, and those below it."""
+    """The process of that id begins to hold it, and those below it."""
     folder = _folder(config)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / str(pid)).touch()
 
 
 def forget(config: SupervisorConfig, pid: int) -> None:
-    """It has ended."""
+    """It no longer does."""
     (_folder(config) / str(pid)).unlink(missing_ok=True)
 
 
-def oracles(config: SupervisorConfig) -> list[int]:
+def holders(config: SupervisorConfig) -> list[int]:
     """Ids of those that live; who noted them may have died, and they with it."""
     folder = _folder(config)
     if not folder.is_dir():

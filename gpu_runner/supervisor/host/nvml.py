@@ -14,6 +14,8 @@ import functools
 import os
 from typing import Any
 
+from gpu_runner.data.environment import DeviceState
+
 _NAME_BYTES = 96  # NVML_DEVICE_NAME_V2_BUFFER_SIZE of nvml.h
 _CLOCK_SM, _CLOCK_MEMORY = 1, 2
 _TEMPERATURE_GPU = 0  # nvml.h
@@ -62,12 +64,12 @@ class _Utilities:
         self("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
         return handle
 
-    def number(self, name: str, device: ctypes.c_void_p, *arguments: Any) -> int:
+    def number(self, name: str, device: ctypes.c_void_p, *arguments: object) -> int:
         value = ctypes.c_ulonglong(0)
         self(name, device, *arguments, ctypes.byref(value))
         return value.value
 
-    def text(self, name: str, *arguments: Any) -> str:
+    def text(self, name: str, *arguments: object) -> str:
         buffer = ctypes.create_string_buffer(_NAME_BYTES)
         self(name, *arguments, buffer, ctypes.c_uint(_NAME_BYTES))
         return buffer.value.decode()
@@ -252,18 +254,17 @@ def lowered_ns(index: int) -> dict[str, int]:
     return found
 
 
-def state(index: int) -> dict[str, Any]:
+def state(index: int) -> DeviceState:
     """Clocks in MHz, temperature in degrees Celsius, power in W, and why clocks are lowered."""
     nvml = _nvml()
     device = nvml.device(index)
     reasons = nvml.number("nvmlDeviceGetCurrentClocksThrottleReasons", device)
     sm, memory = ctypes.c_uint(_CLOCK_SM), ctypes.c_uint(_CLOCK_MEMORY)
-    return {
-        "sm_mhz": nvml.number("nvmlDeviceGetClockInfo", device, sm),
-        "memory_mhz": nvml.number("nvmlDeviceGetClockInfo", device, memory),
-        "temperature_c": nvml.number(
-            "nvmlDeviceGetTemperature", device, ctypes.c_uint(_TEMPERATURE_GPU)
-        ),
-        "power_w": nvml.number("nvmlDeviceGetPowerUsage", device) / 1000,
-        "throttle_reasons": [word for bit, word in _THROTTLE_REASONS.items() if reasons & bit],
-    }
+    of_gpu = ctypes.c_uint(_TEMPERATURE_GPU)
+    return DeviceState(
+        sm_mhz=nvml.number("nvmlDeviceGetClockInfo", device, sm),
+        memory_mhz=nvml.number("nvmlDeviceGetClockInfo", device, memory),
+        temperature_c=nvml.number("nvmlDeviceGetTemperature", device, of_gpu),
+        power_w=nvml.number("nvmlDeviceGetPowerUsage", device) / 1000,
+        throttle_reasons=tuple(word for bit, word in _THROTTLE_REASONS.items() if reasons & bit),
+    )

@@ -14,12 +14,19 @@ import threading
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import IO
 
 from gpu_runner.supervisor.host import cgroup
 from gpu_runner.supervisor.host.cgroup import Group
-from gpu_runner.supervisor.host.jail import Jail
-from gpu_runner.supervisor.host.killed import is_from_outside, oom_kills, signal_of
+from gpu_runner.supervisor.host.files import unnamed
+from gpu_runner.supervisor.host.jail import Jail, memory_now
+from gpu_runner.supervisor.host.killed import (
+    HostKills,
+    is_dead,
+    is_from_outside,
+    is_stopped,
+    signal_of,
+    status_of,
+)
 from gpu_runner.supervisor.host.memory import used_bytes
 
 logger = logging.getLogger(__name__)
@@ -65,13 +72,20 @@ class ChildProcess:
         self._memory_exceeded = self._ended_by_us = False
         self._used_bytes = 0  # when it was last looked at
         self._captured = bytearray()
-        self._jailed, self._oom_kills = jailed, oom_kills()
+        self._jailed, self._host_kills = jailed, HostKills()
         self._group = self._new_group(jail) if jailed else None
         self._folder = None if jailed else tempfile.TemporaryDirectory(prefix="kbench-")
         with contextlib.ExitStack() as stack:
-            files = {name: stack.enter_context(_text(text)) for name, text in jail.files.items()}
+            files = {
+                name: stack.enter_context(unnamed("file", text.encode()))
+                for name, text in jail.files.items()
+            }
             placed = {name: file.fileno() for name, file in files.items()}
-            filters = [stack.enter_context(_file(jail.filter())).fileno()] if jail.filter() else []
+            filters = (
+                [stack.enter_context(unnamed("filter", jail.filter())).fileno()]
+                if jail.filter()
+                else []
+            )
             command = [
                 *(["nice", "-n", str(jail.limits.niceness)] if jail.limits.niceness else []),
                 *(jail.command(program, placed, *filters) if jailed else dying_with_us(program)),
@@ -95,6 +109,17 @@ class ChildProcess:
         """
         self._watcher = threading.Thread(target=self._watch, name="kbench-watch", daemon=True)
         self._watcher.start()
+
+    def adopt(self) -> None:
+        """Watch a process that was started ahead; it may use what the host can spare now.
+
+        Raises `JailError` if that is next to nothing.
+        """
+        self._memory_limit = memory_now(self._allowed_bytes)
+        if self._group is not None:
+            self._group.limit(self._memory_limit)
+        self._host_kills = HostKills()  # earlier ones have nothing to do with this job
+        self.watch()
 
     def measure(self, cpus: Collection[int]) -> None:
         """Have the tree, which stands still, run on these processors alone.
@@ -159,21 +184,24 @@ class ChildProcess:
         """
         if self._group is not None and self._group.out_of_memory:
             self._memory_exceeded = True
-        if 2 * self._used_bytes > self._memory_limit and oom_kills() > self._oom_kills:
+        if 2 * self._used_bytes > self._memory_limit and self.killed_for_the_host:
             self._memory_exceeded = self._memory_exceeded or not self.running
         return self._memory_exceeded
 
     @property
     def running(self) -> bool:
-        """Whether the process has not ended yet."""
-        if os.getpid() == self._parent:
-            return self._process.poll() is None
-        return _runs(self._process.pid)
+        """Whether the process has not ended yet. Whoever asks does not reap it: see `wait`."""
+        return self._process.returncode is None and not is_dead(self._process.pid)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody has stopped a process of the tree, and it stands still."""
+        return any(map(is_stopped, [self._process.pid, *descendants(self._process.pid)]))
 
     def wait(self, timeout_s: float) -> int | None:
         """Exit status, or None if the process still runs after `timeout_s` seconds.
 
-        0 where another process is its parent: then its status is not for us to know.
+        Its parent reaps it. A fork of that reads the status of what is not reaped yet.
         """
         status = self._waited(timeout_s)
         if status is not None and self._watcher is not None:
@@ -187,27 +215,38 @@ class ChildProcess:
             except subprocess.TimeoutExpired:
                 return None
         deadline = time.monotonic() + timeout_s
-        while _runs(self._process.pid):
+        while self.running:
             if time.monotonic() > deadline:
                 return None
             time.sleep(0.01)
-        return 0
+        return status_of(self._process.pid)
 
     @property
     def ended_by_us(self) -> bool:
         """Whether the tree was killed by `kill`, or for its memory."""
         return self._ended_by_us or self.memory_exceeded
 
-    def killed_from_outside(self, status: int | None) -> bool:
-        """Whether a process that may signal itself has surely ended through no doing of its own.
+    @property
+    def killed_for_the_host(self) -> bool:
+        """Whether the kernel says that it has killed for this host's want of memory, not its own.
 
-        It cannot reach the jail around it; and the kernel counts whom it kills for want of memory.
+        A control group counts those of this process alone.
+        """
+        if self._group is not None:
+            return self._group.killed_for_the_host
+        return self._host_kills.lately
+
+    def killed_from_outside(self, status: int | None) -> bool:
+        """Whether there is evidence that somebody else has ended a process with this status.
+
+        A program in a jail cannot reach the jail around it; and the kernel counts whom it kills for
+        want of memory. Nothing else tells who has sent a SIGKILL.
         """
         if self.ended_by_us:
             return False
         if self._jailed and status is not None and status < 0:
             return is_from_outside(status)
-        return signal_of(status) == signal.SIGKILL and oom_kills() > self._oom_kills
+        return signal_of(status) == signal.SIGKILL and self.killed_for_the_host
 
     def kill(self) -> None:
         """End the whole tree: the jail's init dies, and with it everything in its namespace."""
@@ -253,6 +292,7 @@ class ChildProcess:
                 return
 
     def _check_memory(self) -> None:
+        self._host_kills.look()
         try:
             self._used_bytes = used_bytes(descendants(self._process.pid), self.arenas)
         except Exception:  # who cannot be watched does not run
@@ -279,26 +319,6 @@ def dying_with_us(program: Sequence[str], parent: int | None = None) -> list[str
     unless_late = '[ "$PPID" = "$0" ] && exec "$@"'  # the parent may have died before
     bound = ["setpriv", "--pdeathsig", "KILL", "--", "/bin/sh", "-c", unless_late]
     return [*bound, str(parent or os.getpid()), *program]
-
-
-def _runs(pid: int) -> bool:
-    """Whether a process is there and has not ended, reaped or not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return False
-    return state not in "ZX"
-
-
-def _text(text: str) -> IO[bytes]:
-    return _file(text.encode())
-
-
-def _file(content: bytes) -> IO[bytes]:
-    file = os.fdopen(os.memfd_create("kbench-file"), "w+b")
-    file.write(content)
-    file.seek(0)
-    return file
 
 
 def descendants(pid: int) -> list[int]:

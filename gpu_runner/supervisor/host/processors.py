@@ -59,11 +59,11 @@ def team_size(team: int = 0) -> int:
 
 
 def team_environment(team: int = 0) -> dict[str, str]:
-    """What tells OpenMP of its team's size; see `team_size`.
+    """What tells OpenMP and numba of a team's size; see `team_size`.
 
-    It would count processors before its process is moved to those.
+    They would count processors before their process is moved to those.
     """
-    return {"OMP_NUM_THREADS": str(team_size(team))}
+    return dict.fromkeys(("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), str(team_size(team)))
 
 
 @contextmanager

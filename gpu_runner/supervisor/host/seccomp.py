@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 # linux/bpf_common.h
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 # struct seccomp_data of linux/seccomp.h: number, machine, address, six arguments of 64 bits
-_NUMBER_AT, _MACHINE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
+_NUMBER_AT, _MACHINE_AT = 0, 4
+_FIRST_ARGUMENT_AT, _SECOND_ARGUMENT_AT, _THIRD_ARGUMENT_AT = 16, 24, 32
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _X32_BIT = 0x40000000
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
@@ -84,6 +85,8 @@ DENIED = {  # name: (number on x86-64, number on aarch64); None where the machin
     "shmget": (29, 194),
     "msgget": (68, 186),
     "semget": (64, 190),
+    "mq_open": (240, 180),
+    "mq_notify": (244, 184),
 }
 
 _FOR_PROFILERS = {"ptrace", "process_vm_readv", "process_vm_writev", "perf_event_open", "shmget"}
@@ -94,6 +97,13 @@ _QUERY_PERSONALITY = 0xFFFFFFFF  # personality(2)
 _CLONE, _CLONE3 = (56, 220), (435, 435)
 _SOCKET, _SOCKETPAIR = (41, 198), (53, 199)
 _SCHED_SETAFFINITY = (203, 122)  # as above
+_FCNTL, _IOCTL = (72, 25), (16, 29)  # as above
+_TIMER_CREATE = (222, 107)  # as above
+_SIGNALLING = (8, 10, 15, 1024, 1026)
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE and F_NOTIFY of linux/fcntl.h."""
+_F_SETFL, _O_ASYNC = 4, 0o20000  # of asm-generic/fcntl.h
+_SIGNALLING_DEVICES = (0x5452, 0x8901, 0x8902)
+"""FIOASYNC, FIOSETOWN and SIOCSPGRP of linux/sockios.h and asm-generic/ioctls.h."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +134,12 @@ def filter_program(*, profiled: bool = False, machine: str = "") -> bytes:
     # glibc takes `clone` where it is told that there is no clone3, whose flags no filter can read.
     assembler.deny(_CLONE3, errno.ENOSYS)
     assembler.deny_bits(_CLONE, _NEW_NAMESPACE)
+    # What somebody else does to a file would send a signal to a process that stands still.
+    assembler.deny_flags(_FCNTL, _F_SETFL, _O_ASYNC)
+    assembler.deny_second(_FCNTL, _SIGNALLING)
+    assembler.deny_second(_IOCTL, _SIGNALLING_DEVICES)
+    if not profiled:
+        assembler.deny(_TIMER_CREATE)
     families = (_AF_UNIX, _AF_INET, _AF_INET6) if profiled else (_AF_UNIX,)
     for call in (_SOCKET, _SOCKETPAIR):
         assembler.allow_values(call, families, errno.EAFNOSUPPORT)
@@ -157,6 +173,26 @@ class _Assembler:
         if number is not None:
             self._add(_EQUAL, number, if_false=1)
             self._return(error)
+
+    def deny_second(self, numbers: tuple[int, int], values: tuple[int, ...]) -> None:
+        """Refuse a call whose second argument, as an int, is one of `values`."""
+        count = len(values)
+        self._add(_EQUAL, numbers[self.machine.column], if_false=count + 3)
+        self._add(_LOAD, _SECOND_ARGUMENT_AT)
+        for position, value in enumerate(values):
+            self._add(_EQUAL, value, if_true=count - position)
+        self._add(_RETURN, _ALLOW)
+        self._return(errno.EPERM)
+
+    def deny_flags(self, numbers: tuple[int, int], command: int, mask: int) -> None:
+        """Refuse a call whose second argument is `command`, and whose third has a bit of `mask`."""
+        self._add(_EQUAL, numbers[self.machine.column], if_false=6)
+        self._add(_LOAD, _SECOND_ARGUMENT_AT)
+        self._add(_EQUAL, command, if_false=3)
+        self._add(_LOAD, _THIRD_ARGUMENT_AT)
+        self._add(_ANY_BIT, mask, if_false=1)
+        self._return(errno.EPERM)
+        self._add(_LOAD, _NUMBER_AT)  # another rule may refuse it
 
     def deny_bits(self, numbers: tuple[int, int], mask: int) -> None:
         """Refuse a call whose first argument has any bit of `mask`."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from gpu_runner.data.integrity import Burst
 from gpu_runner.data.plan import Plan
@@ -26,25 +26,26 @@ from gpu_runner.supervisor.device.statistics import ESTIMATORS
 from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure import burst_sizes
+from gpu_runner.supervisor.measure.aside import Aside
 from gpu_runner.supervisor.measure.collected import Collected, Measured, Verified, counted_time
 from gpu_runner.supervisor.measure.conformance import check_returned
-from gpu_runner.supervisor.measure.layout import Layout, arena_sizes, tensor_bytes
+from gpu_runner.supervisor.measure.layout import Layout, Sizes, arena_sizes
 from gpu_runner.supervisor.measure.outside import EmptyKernelTime, counted, mean_ns
 from gpu_runner.supervisor.measure.sampled_outputs import Sample, SampledOutputs
 from gpu_runner.supervisor.measure.staging import Batch, Memory, draw_id, draw_seed
-from gpu_runner.supervisor.measure.turns import stays_in_place, whose_turn
+from gpu_runner.supervisor.measure.turns import Progress, stays_in_place, whose_turn
 from gpu_runner.supervisor.measure.verification import verify
+from gpu_runner.supervisor.measure.watch import Watch
 from gpu_runner.supervisor.oracle.client import Description, Oracle
 from gpu_runner.supervisor.oracle.distributions import InputDistributions
-from gpu_runner.supervisor.runner.faults import Fault, FaultError
-from gpu_runner.supervisor.runner.preemption import Interrupted, Manners, Undisturbed, patient
-from gpu_runner.supervisor.runner.runner_process import TorchProcesses
-from gpu_runner.supervisor.runner.session import Answer, Conditions, Session, keeping_output
+from gpu_runner.supervisor.runner import preemption
+from gpu_runner.supervisor.runner.ahead import TorchProcesses
+from gpu_runner.supervisor.runner.answer import Answer, Returned
+from gpu_runner.supervisor.runner.conditions import Conditions
+from gpu_runner.supervisor.runner.faults import Fault, FaultError, keeping_output
+from gpu_runner.supervisor.runner.session import Session, Stage
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper
-
-Progress = Callable[[int, int, int], None]
-"""Told how many workloads are done, of how many, and how many calls were made."""
 
 
 class Bench:
@@ -57,21 +58,23 @@ class Bench:
         samples: Arena,
         config: SupervisorConfig,
         rng: random.Random,
-        manners: Manners | None = None,
+        manners: preemption.Manners | None = None,
     ) -> None:
         """`samples` is the arena that the oracle has inherited; `rng` one that nobody can guess.
 
-        manners: whoever is more urgent gets the device between two calls; the process is ended
-        then, and measured anew.
+        manners: whoever is more urgent gets the device between two calls of a process, which ends.
         """
         self._torch: TorchProcesses | None = None
-        self.manners: Manners = manners or Undisturbed()
+        self.manners: preemption.Manners = manners or preemption.Undisturbed()
+        self._obliging = preemption.Obliging(self.manners)
+        self.doubt = ""  # see `Mannered`
         self._oracle, self._memory, self._config, self._rng = oracle, memory, config, rng
         self._keeps_extremes = ESTIMATORS[config.kind].fastest
         self._samples = SampledOutputs(samples, rng, extremes=self._keeps_extremes)
         self._empty: Mapping[str, EmptyKernelTime] = {}
         self._left_s = config.measure_timeout_s
         self.must_beat_ns: Mapping[str, float] = {}
+        self.watch: Watch | None = None  # over the first process that is timed
         self._described: dict[str, Description] = {}
         self._most: dict[str, int] = {}
         self._distributions = InputDistributions({}, rng)
@@ -104,21 +107,20 @@ class Bench:
         """What the supervisor's clock adds, by workload: from now on it looks at these, too."""
         self._empty = {**self._empty, **times}
 
-    @patient
+    @preemption.patient
     def run(
         self,
         target: Target,
         workloads: Sequence[Workload],
         plan: Plan,
         progress: Progress,
-        setup: Mapping[str, Any] | None = None,
+        setup: Mapping[str, object] | None = None,
     ) -> Measured:
         """Measure workloads in one fresh process, call by call in random order.
 
         Raises `FaultError` for whatever the process does wrong.
         """
-        described = {workload.name: self._described[workload.name] for workload in workloads}
-        self._samples.prepare(described, plan)
+        self._samples.prepare({w.name: self._described[w.name] for w in workloads}, plan)
         collected = {w.name: self._nothing_yet(w, plan, target) for w in workloads}
         pending = list(workloads)
         idle_ns = max((empty.idle_ns for empty in self._empty.values()), default=0.0)
@@ -126,7 +128,7 @@ class Bench:
         with self._opened(target, workloads, setup or {}, conditions) as session:
             while pending:
                 if self.manners.is_wanted():
-                    raise Interrupted
+                    raise preemption.Interrupted
                 workload = whose_turn(pending, collected, self._rng)
                 state = collected[workload.name]
                 began = time.monotonic()
@@ -138,10 +140,12 @@ class Bench:
                     pending.remove(workload)
                 calls = sum(c.calls for c in collected.values())
                 progress(len(workloads) - len(pending), len(workloads), calls)
+            if self.watch is not None and target.library is not None and not plan.team:
+                self.watch.over(self, session, workloads, collected)
             session.end()
             return Measured(collected, session.output)
 
-    @patient
+    @preemption.patient
     def run_empty(
         self,
         target: Target,
@@ -157,7 +161,7 @@ class Bench:
         with self._opened(target, workloads, {}, self._conditions(idle_ns)) as session:
             for index, workload in enumerate(workloads):
                 if self.manners.is_wanted():
-                    raise Interrupted
+                    raise preemption.Interrupted
                 state = found[workload.name] = Collected(most=self._most[workload.name])
                 for _ in range(EMPTY_CALLS[self._config.kind]):
                     self._empty_call(session, workload, index, state)
@@ -170,7 +174,7 @@ class Bench:
             session.end()
         return found
 
-    @patient
+    @preemption.patient
     def run_profiled(self, target: Target, workload: Workload, ncu: Wrapper) -> str:
         """Two calls under the profiler, which looks at the second; returns what was printed.
 
@@ -179,32 +183,28 @@ class Bench:
         os.ftruncate(ncu.descriptor, 0)  # of a process that was interrupted
         os.lseek(ncu.descriptor, 0, os.SEEK_SET)
         timeout_s = self._config.profile_timeout_s
-        conditions = replace(self._conditions(team=LEAST_TEAM), completion=nullcontext)
+        conditions = replace(self._untimed(), is_wanted=self._obliging.is_wanted)
         with self._opened(target, [workload], {}, conditions, (timeout_s, ncu)) as session:
             return self._unjudged(session, [workload, workload])
 
-    @patient
+    @preemption.patient
     def run_rehearsal(self, target: Target, workloads: Sequence[Workload]) -> str:
-        """As `run_profiled`, a call of each workload, in a process that may compile."""
-        conditions, timeout_s = self._conditions(team=LEAST_TEAM), self._config.build_timeout_s
-        with self._opened(target, workloads, {}, conditions, (timeout_s, None)) as session:
+        """As `run_profiled`, a call each, in a process that may compile; see `Aside`."""
+        limit = self._config.build_timeout_s, None
+        with self._opened(target, workloads, {}, self._untimed(), limit) as session:
+            session.onlooker = Aside(self.manners, self._memory, self._config)
             return self._unjudged(session, workloads)
 
     def _unjudged(self, session: Session, workloads: Sequence[Workload]) -> str:
         for workload in workloads:
             batch = self._batch(workload, 1, workloads.index(workload))
-            self._memory.stage(batch)
-            session.call(batch.calls[0])
+            session.call(batch.calls[0], self._stage(session, batch))
         session.end()
         return session.output
 
-    def tensor_bytes(self, workload: Workload) -> int:
-        """Bytes of a call's inputs and outputs."""
-        return tensor_bytes(self._described[workload.name])
-
-    def output_bytes(self, workload: Workload) -> float:
-        """Bytes of a call's outputs."""
-        return float(sum(output.nbytes for output in self._described[workload.name].outputs))
+    def sizes(self, workload: Workload) -> Sizes:
+        """Bytes of a call's tensors."""
+        return Sizes.of(self._described[workload.name])
 
     def verify(self, workload: Workload, collected: Collected) -> Verified:
         """Compare the sampled outputs of a process, which has exited, with the reference."""
@@ -232,14 +232,14 @@ class Bench:
     ) -> None:
         """A single call, or a burst where one is left, or other values; as the draw falls."""
         single = not state.is_timed(plan)
-        if not single and not state.sizes and self._is_cut(state):
+        if not single and not state.sizes and state.is_cut:
             state.sizes += burst_sizes.draw_sizes(state.most, 1, self._rng)
         varied = plan.varied > 0 and self._distributions.has(workload)
         if varied and (self._rng.random() < VARIED_SHARE or not (single or state.sizes)):
             self._other_values(session, self._distributions.draw(workload), setup, state)
             return
-        early = len(state.seeds) < CALLS_BEFORE_BURSTS
-        if single and (early or not state.sizes or self._rng.random() > BURST_SHARE):
+        early = len(state.seeds) < CALLS_BEFORE_BURSTS or not state.sizes
+        if single and (early or self._rng.random() > BURST_SHARE):
             began = time.monotonic()
             self._single(session, workload, setup, state)
             if len(state.seeds) > 1:  # the first call may load and allocate what later ones use
@@ -252,21 +252,18 @@ class Bench:
 
     def _is_done(self, workload: Workload, plan: Plan, state: Collected) -> bool:
         enough = not self._distributions.has(workload) or len(state.varied) >= plan.varied
-        return state.is_timed(plan) and not state.sizes and enough and not self._is_cut(state)
+        return state.is_timed(plan) and not state.sizes and enough and not state.is_cut
 
-    def _is_cut(self, state: Collected) -> bool:
-        return burst_sizes.cut_short(state.bursts, state.most, state.counted_ns)
-
-    def _one_call(
+    def one_call(
         self, session: Session, workload: Workload, setup: int, state: Collected
     ) -> tuple[Batch, Answer]:
+        """A call with new content; what it does wrong is raised."""
         layouts = state.layouts if stays_in_place(state.calls, self._rng) else ()
         batch = self._batch(workload, 1, setup, layouts)
         if workload.values is Values.NEAR:
             batch = replace(batch, seeds=state.seeds[-1:])
         state.layouts = batch.layouts
-        self._memory.stage(batch)
-        answer = session.call(batch.calls[0])
+        answer = session.call(batch.calls[0], self._stage(session, batch))
         if session.target.python:
             check_returned(answer.done, batch.layouts[0].description)
         self._memory.check(batch)
@@ -276,15 +273,15 @@ class Bench:
         self, session: Session, varied: Workload, setup: int, state: Collected
     ) -> None:
         """A call like any other, with values that the workload is not drawn with."""
-        batch, _ = self._one_call(session, varied, setup, state)
+        batch, answer = self.one_call(session, varied, setup, state)
         index = len(state.varied)
-        state.varied.append((varied.values, batch.seeds[0]))
+        state.add_varied(varied.values, batch.seeds[0], answer.done.time_ns)
         slot = self._samples.draw_slot(varied.name, index, Sample.VARIED)
         if slot is not None:
-            self._retain(session, state, batch, 0, (Sample.VARIED, slot, index))
+            self._retain(state, batch, 0, (Sample.VARIED, slot, index), answer.returned)
 
     def _single(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
-        batch, answer = self._one_call(session, workload, setup, state)
+        batch, answer = self.one_call(session, workload, setup, state)
         margin = MARGINS[self._config.kind, session.target.abi]
         counted_ns = counted_time(answer, self._empty.get(workload.name), margin)
         extremes = state.new_extremes(answer, counted_ns) if self._keeps_extremes else []
@@ -295,14 +292,14 @@ class Bench:
         drawn = self._samples.draw_slot(workload.name, index, Sample.SINGLE)
         slots = dict.fromkeys(extremes, 0) | ({} if drawn is None else {Sample.SINGLE: drawn})
         for sample, slot in slots.items():
-            self._retain(session, state, batch, 0, (sample, slot, index))
+            self._retain(state, batch, 0, (sample, slot, index), answer.returned)
 
     def _burst(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
         drawn = state.sizes.pop()
         size = burst_sizes.affordable(drawn, state.counted_ns)
         batch = self._batch(workload, size, setup)
-        self._memory.stage(batch)
-        held_ns = session.burst(draw_id(self._rng), batch.calls).held_ns
+        stage = partial(self._memory.stage, batch)
+        held_ns = session.burst(draw_id(self._rng), batch.calls, stage).held_ns
         self._memory.check(batch)
         burst = Burst(calls=size, held_ns=held_ns, large=2 * drawn >= state.most)
         state.bursts.append(burst)
@@ -318,38 +315,40 @@ class Bench:
             index = len(state.burst_seeds) - 1
             slot = self._samples.draw_slot(workload.name, index, Sample.BURST)
             if slot is not None:
-                self._retain(session, state, batch, place, (Sample.BURST, slot, index))
+                self._retain(state, batch, place, (Sample.BURST, slot, index))
             if least and turn < self._samples.slots(workload.name, Sample.LEAST_BURST):
-                self._retain(session, state, batch, place, (Sample.LEAST_BURST, turn, index))
+                self._retain(state, batch, place, (Sample.LEAST_BURST, turn, index))
 
     def _retain(
         self,
-        session: Session,
         state: Collected,
         batch: Batch,
         place: int,
         where: tuple[Sample, int, int],
+        returned: Returned | None = None,
     ) -> None:
         """Take the outputs of the call at a place of its batch: reason, slot, and its index."""
         sample, slot, index = where
         offsets = self._samples.offsets(batch.workload.name, slot, sample)
-        self._memory.sample(batch.layouts[place], offsets)
+        self._memory.sample(batch.layouts[place], offsets, returned)
         state.sampled.setdefault(sample, {})[slot] = index
 
     def _empty_call(
         self, session: Session, workload: Workload, setup: int, state: Collected
     ) -> None:
         batch = self._batch(workload, 1, setup)
-        self._memory.stage(batch)
-        answer = session.call(batch.calls[0])
+        answer = session.call(batch.calls[0], self._stage(session, batch))
         state.add(answer, answer.done.time_ns)
         state.others_ns += session.others_ns
 
     def _empty_burst(self, session: Session, workload: Workload, setup: int, size: int) -> Burst:
         batch = self._batch(workload, size, setup)
-        self._memory.stage(batch, drawn=False)
-        held_ns = session.burst(draw_id(self._rng), batch.calls).held_ns
-        return Burst(calls=size, held_ns=held_ns)
+        stage = partial(self._memory.stage, batch, drawn=False)
+        answer = session.burst(draw_id(self._rng), batch.calls, stage)
+        return Burst(calls=size, held_ns=answer.held_ns)
+
+    def _stage(self, session: Session, batch: Batch) -> Stage:
+        return partial(self._memory.stage, batch, handed=session.target.python)
 
     def _batch(
         self, workload: Workload, count: int, setup: int, layouts: Sequence[Layout] = ()
@@ -357,16 +356,12 @@ class Bench:
         layouts = layouts or Layout.draw(self._described[workload.name], self._rng, count)
         return Batch.of(workload, self._direction, layouts, setup, self._rng)
 
-    def _setup(self, workload: Workload, extra: Mapping[str, Any]) -> dict[str, Any]:
-        told = self._described[workload.name].as_setup(workload.name, self._direction)
-        return {**told, **extra}
-
     @contextmanager
     def _opened(
         self,
         target: Target,
         workloads: Sequence[Workload],
-        setup: Mapping[str, Any],
+        setup: Mapping[str, object],
         conditions: Conditions,
         untimed: tuple[float, Wrapper | None] | None = None,
     ) -> Iterator[Session]:
@@ -385,14 +380,19 @@ class Bench:
         ):
             session.ready()
             for workload in workloads if target.python else ():
-                session.setup(self._setup(workload, setup))
+                told = self._described[workload.name].as_setup(workload.name, self._direction)
+                session.setup({**told, **setup})
             yield session
+
+    def _untimed(self) -> Conditions:
+        return replace(self._conditions(team=LEAST_TEAM), completion=nullcontext)
 
     def _conditions(self, idle_ns: float = 0.0, team: int = 0) -> Conditions:
         return Conditions(
             completion=self._memory.completion,
             idle_ns=idle_ns,
             is_wanted=self.manners.is_wanted,
+            withdraw=self._memory.withdraw,
             torch=self._torch,
             team=team,
         )

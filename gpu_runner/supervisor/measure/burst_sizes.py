@@ -12,7 +12,7 @@ from gpu_runner.supervisor.device.device import DeviceError
 from gpu_runner.supervisor.host import nvml
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.nvml import NvmlError
-from gpu_runner.supervisor.measure.layout import tensor_bytes
+from gpu_runner.supervisor.measure.layout import Sizes
 from gpu_runner.supervisor.oracle.client import Description
 
 MOST_ARGUMENTS = 1024
@@ -36,7 +36,7 @@ def room_bytes(config: SupervisorConfig) -> int:
 
 def most_calls(description: Description, kind: DeviceKind, room: int) -> int:
     """Calls of the largest burst: all of their tensors must exist at once, in `room` bytes."""
-    in_memory = room // max(tensor_bytes(description), 1)
+    in_memory = room // max(Sizes.of(description).in_arenas, 1)
     in_socket = MOST_ARGUMENTS // max(description.count(), 1)
     return max(1, min(MOST_BURST_CALLS[kind], in_memory, in_socket))
 

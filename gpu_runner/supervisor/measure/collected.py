@@ -14,12 +14,45 @@ from gpu_runner.data.plan import Plan
 from gpu_runner.data.protocol import LEAST_CALLS, Margin
 from gpu_runner.data.task import Values
 from gpu_runner.data.verdict import Verdict
+from gpu_runner.supervisor.device.statistics import median_precision
+from gpu_runner.supervisor.measure.burst_sizes import cut_short
 from gpu_runner.supervisor.measure.layout import Layout
 from gpu_runner.supervisor.measure.outside import EmptyKernelTime, least_of_call
-from gpu_runner.supervisor.measure.plan import is_done
 from gpu_runner.supervisor.measure.sampled_outputs import Sample
+from gpu_runner.supervisor.runner.answer import Answer
 from gpu_runner.supervisor.runner.faults import Fault, FaultError
-from gpu_runner.supervisor.runner.session import Answer
+
+_SCATTERED = 2.0  # chosen: the slowest call over the fastest, which tells of a busy host
+_BUSY_BUDGET_S = 1.0  # chosen: beside 14 busy processes, 19 us looked like 4 ms in three calls
+
+
+def is_done(
+    plan: Plan,
+    times: Sequence[float],
+    spent_s: float,
+    enough_ns: float = 0.0,
+    claims: Sequence[float] = (),
+) -> bool:
+    """Whether a workload needs no further call in this process, after these calls' times.
+
+    enough_ns: half-width of their median's interval that is enough, whatever part of it that is.
+    claims: what the process says of the same calls.
+    """
+    if len(times) >= plan.max_calls:
+        return True
+    if spent_s >= _budget_s(plan, [*times, *claims]):
+        return len(times) >= min(plan.min_calls, LEAST_CALLS)
+    if len(times) < plan.min_calls:
+        return False
+    precision = max(plan.precision, enough_ns / statistics.median(times))
+    return median_precision(times) <= precision
+
+
+def _budget_s(plan: Plan, times: Sequence[float]) -> float:
+    """The plan's seconds, or more where calls, or claims and clock, differ by times."""
+    is_scattered = bool(times) and max(times) > _SCATTERED * min(times)
+    return max(plan.budget_s, _BUSY_BUDGET_S) if is_scattered else plan.budget_s
+
 
 SINGLES = (Sample.SINGLE, Sample.FASTEST, Sample.LEAST_CPU, Sample.LEAST_GATED)
 BURSTS = (Sample.BURST, Sample.LEAST_BURST)
@@ -38,6 +71,7 @@ class Collected:
     held_ns: list[float] = field(default_factory=list)
     gate_ns: list[float] = field(default_factory=list)
     late_ns: list[int] = field(default_factory=list)
+    kept_ns: list[int] = field(default_factory=list)
     threads: int = 0
     others_ns: list[int] = field(default_factory=list)  # of the empty kernel's other threads
     seeds: list[int] = field(default_factory=list)
@@ -46,12 +80,18 @@ class Collected:
     bursts: list[Burst] = field(default_factory=list)
     burst_seeds: list[int] = field(default_factory=list)
     varied: list[tuple[Values, int]] = field(default_factory=list)  # with the seed of each call
+    hard_ns: list[float] = field(default_factory=list)  # what it claims of those with hard values
     least_mean_ns: float = math.inf  # of a burst that counts so far
     least_calls: int = 1  # of that burst
     most: int = 1  # calls of the largest burst
     sizes: list[int] = field(default_factory=list)  # of the bursts that are still to be made
     spent_s: float = 0.0
     enough_ns: float = 0.0  # of `Plan`; 0 where fastest calls count: the next may be faster
+
+    @property
+    def is_cut(self) -> bool:
+        """See `burst_sizes.cut_short`."""
+        return cut_short(self.bursts, self.most, self.counted_ns)
 
     def new_extremes(self, answer: Answer, counted_ns: float) -> list[Sample]:
         """In what a single call that comes now is the least so far."""
@@ -73,13 +113,20 @@ class Collected:
         self.host_ns.append(answer.done.host_ns)
         self.held_ns.append(answer.held_ns)
         self.late_ns.append(answer.late_ns)
+        self.kept_ns.append(answer.kept_ns)
         self.threads = max(self.threads, answer.threads)
         if answer.gate_ns is not None:
             self.gate_ns.append(answer.gate_ns)
 
+    def add_varied(self, values: Values, seed: int, time_ns: float) -> None:
+        """Note a call with other values, whose time does not count."""
+        self.varied.append((values, seed))
+        if values is Values.HARD:
+            self.hard_ns.append(time_ns)
+
     def is_timed(self, plan: Plan) -> bool:
         """Whether a process needs no further single call."""
-        return is_done(plan, self.counted_ns, self.spent_s, self.enough_ns)
+        return is_done(plan, self.counted_ns, self.spent_s, self.enough_ns, self.times_ns)
 
     def see_that_it_can_win(self, name: str, must_beat_ns: Mapping[str, float]) -> None:
         """Raise `FaultError` if even the fastest of a few calls is above this workload's limit."""
@@ -105,9 +152,11 @@ class Collected:
             burst_seeds=tuple(self.burst_seeds),
             burst_verified=self.verified(*BURSTS),
             host_ns=statistics.median(self.host_ns) if self.host_ns else 0.0,
+            hard_ns=tuple(self.hard_ns),
             held_ns=tuple(self.held_ns),
             gate_ns=tuple(self.gate_ns),
             late_ns=tuple(self.late_ns),
+            kept_ns=tuple(self.kept_ns),
             threads=self.threads,
             varied=len(self.verified(Sample.VARIED)),
         )

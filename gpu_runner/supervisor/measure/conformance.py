@@ -28,6 +28,9 @@ def _check_tensor(actual: OutputRecord, expected: OutputSpec) -> None:
     if actual.shape != expected.shape:
         reason = f"{name} has shape {_shape(actual.shape)}, not {_shape(expected.shape)}"
         raise FaultError(Fault(Verdict.WRONG_SHAPE, reason))
+    if actual.nbytes != expected.nbytes:
+        reason = f"{name} has {actual.nbytes} bytes, not {expected.nbytes}"
+        raise FaultError(Fault(Verdict.WRONG_SHAPE, reason))
     strides = zip(actual.shape, actual.strides, expected.strides, strict=True)
     if any(size > 1 and have != want for size, have, want in strides):
         reason = f"{name} has strides {_shape(actual.strides)}, not {_shape(expected.strides)}"

@@ -11,16 +11,19 @@ from collections.abc import Iterator, Sequence
 from gpu_runner.data.protocol import DEVICE_BUSY_NS
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.data.wire import ArgumentKind
+from gpu_runner.supervisor.build.build import build_support
 from gpu_runner.supervisor.device.gpu_state import CoTenants
-from gpu_runner.supervisor.host import living
+from gpu_runner.supervisor.host import living, nvml
 from gpu_runner.supervisor.host.arena import GUARD_BYTES
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.conformance import on_workload
 from gpu_runner.supervisor.measure.layout import Layout
 from gpu_runner.supervisor.measure.staging import Batch
 from gpu_runner.supervisor.oracle.client import Completion, Oracle, OracleError
+from gpu_runner.supervisor.runner.answer import Returned
+from gpu_runner.supervisor.runner.conditions import Arenas
 from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit
-from gpu_runner.supervisor.runner.session import Arenas
+from gpu_runner.supervisor.runner.gate import NOTHING, Gate, Handed
 
 PAUSE_S = 0.1  # chosen: far below `GONE_S`
 GONE_S = 5.0
@@ -28,6 +31,8 @@ GONE_S = 5.0
 
 LOOKS = 10
 """So often the device must then be found idle before work on it was that process's own."""
+
+MOST_KEPT = 0.5  # chosen: part of the device's memory that leaves enough for a measurement
 
 PROBES = 3  # in a group, one after each step of staging; the first may wait for the step itself
 
@@ -40,11 +45,13 @@ class DeviceMemory:
     """Asks the oracle to draw, poison, make cold, check and take; see `staging.Memory`."""
 
     def __init__(self, oracle: Oracle, rng: random.Random, config: SupervisorConfig) -> None:
-        """Nothing of ours may be on the GPU but oracles that wait. `begin` makes arenas."""
+        """Nothing of ours may be on the GPU but what waits (`living`). `begin` makes arenas."""
         self._oracle, self._rng = oracle, rng
-        self._co_tenants = CoTenants(config.index, lambda: living.oracles(config))
+        self._index = config.index
+        self._co_tenants = CoTenants(config.index, lambda: living.holders(config))
         self._arenas: Arenas | None = None
         self._first: Batch | None = None
+        self._gate = Gate(build_support(config))  # lets torch runners begin
 
     @property
     def arenas(self) -> Arenas:
@@ -55,7 +62,7 @@ class DeviceMemory:
 
     def begin(self, inputs: int, outputs: int, first: Batch) -> None:
         """See `Memory.begin`."""
-        self._arenas = Arenas(*self._oracle.share(inputs, outputs))
+        self._arenas = Arenas(*self._oracle.share(inputs, outputs), self._gate)
         self._first = first
         if self._staged(first, drawn=True) > DEVICE_BUSY_NS:
             raise _shared("something else is at work on the device", self._co_tenants.now())
@@ -64,6 +71,7 @@ class DeviceMemory:
     def watched(self) -> Iterator[None]:
         """See `Memory.watched`."""
         self._oracle.forget_calls()
+        self._gate.forget()
         try:
             yield
         except LeftWork:
@@ -89,18 +97,23 @@ class DeviceMemory:
             raise RuntimeError("the device's memory has not been made")
         return self._staged(self._first, drawn=False) > DEVICE_BUSY_NS
 
-    def stage(self, batch: Batch, *, drawn: bool = True) -> None:
+    def stage(self, batch: Batch, *, drawn: bool = True, handed: bool = False) -> Handed:
         """See `Memory.stage`; also refuses a runner that has left the device at work.
 
         Raises `RunnerUnfit` where others use it.
         """
         with self._room():
             busy_ns = self._staged(batch, drawn=drawn)
-        if busy_ns > DEVICE_BUSY_NS:
-            if others := self._co_tenants.now():
-                raise _shared("the device was at work between calls, and others use it", others)
-            reason = "left work running on the device after its call"
-            raise LeftWork(Fault(Verdict.VIOLATION, reason))
+        self._refuse_work(busy_ns)
+        return NOTHING
+
+    def _refuse_work(self, busy_ns: int) -> None:
+        if busy_ns <= DEVICE_BUSY_NS:
+            return
+        if others := self._co_tenants.now():
+            raise _shared("the device was at work between calls, and others use it", others)
+        reason = "left work running on the device after its call"
+        raise LeftWork(Fault(Verdict.VIOLATION, reason))
 
     def _staged(self, batch: Batch, *, drawn: bool) -> int:
         """Stage, and return how long a trifle took at least after one of the steps."""
@@ -121,6 +134,16 @@ class DeviceMemory:
         """See `Memory.completion`."""
         return self._oracle.completion()
 
+    def withdraw(self) -> None:
+        """See `Memory.withdraw`."""
+        with self._room():
+            self._oracle.withdraw()
+
+    def is_quiet(self) -> bool:
+        """See `Memory.is_quiet`; enough of the device's memory must be free, too."""
+        used = nvml.memory_used(self._index) / nvml.memory_total(self._index)
+        return used <= MOST_KEPT and not self._busy()
+
     def check(self, batch: Batch) -> None:
         """See `Memory.check`."""
         with self._room():
@@ -133,9 +156,12 @@ class DeviceMemory:
             what = f"changed its input {name!r} {on_workload(batch.workload)}"
             reason = f"{what}: inputs must not be changed"
             raise FaultError(Fault(Verdict.VIOLATION, reason))
+        self._refuse_work(min(int(value) for value in answer["probes_ns"]))
 
-    def sample(self, layout: Layout, offsets: Sequence[int]) -> None:
-        """See `Memory.sample`."""
+    def sample(
+        self, layout: Layout, offsets: Sequence[int], returned: Returned | None = None
+    ) -> None:
+        """See `Memory.sample`; a device's outputs are always in its arena."""
         pairs = zip(layout.outputs, offsets, strict=True)
         with self._room():
             self._oracle.sample([(region.offset, at, region.nbytes) for region, at in pairs])
@@ -161,6 +187,7 @@ class DeviceMemory:
 
     def close(self) -> None:
         """See `Memory.close`."""
+        self._gate.close()
         if self._arenas is not None:
             for arena in (self._arenas.inputs, self._arenas.outputs):
                 with contextlib.suppress(OSError):

@@ -82,8 +82,8 @@ _EMPTY = Signature.parse("void kbench_empty(float* out)")
 class EmptyKernelCalibration:
     """What an empty kernel takes on this host, by workload; measured where that is not known.
 
-    Those of a C++ runner are the host's, whatever the task; a torch runner hands out outputs, and
-    so each workload has its own.
+    Those of a C++ runner are the host's, whatever the task; a torch runner takes inputs or hands
+    out outputs, and so each workload has its own.
     """
 
     def __init__(
@@ -92,11 +92,10 @@ class EmptyKernelCalibration:
         """`target` is what will be measured: the empty kernel is run the same way."""
         self._config, self._target = config, target
         self._habit = habit(config.kind, target)
-        of = f"{task.digest()} {direction}" if target.abi is Abi.TORCH else "c"
-        digest = hashlib.sha256(
-            f"empty {of} {config.index} {self._habit} {stack(config)}".encode()
-        ).hexdigest()
-        self._folder = config.cache_folder / "empty_kernel" / digest
+        self._is_shared = target.abi is Abi.C
+        of = "c" if self._is_shared else f"{task.digest()} {direction}"
+        of = f"empty at the gate {of} {config.index} {self._habit} {stack(config)}"
+        self._folder = config.cached("empty_kernel", of)
 
     def known(self, workloads: Sequence[Workload]) -> dict[str, EmptyKernelTime]:
         """Those of these workloads that are remembered, however old."""
@@ -128,7 +127,7 @@ class EmptyKernelCalibration:
 
     def _measure(self, bench: Bench, workloads: Sequence[Workload]) -> dict[Path, EmptyKernelTime]:
         bursts = EMPTY_BURSTS if self._config.kind is DeviceKind.CUDA else 0
-        if self._target.abi is Abi.TORCH:
+        if not self._is_shared:
             found = bench.run_empty(self._empty(), workloads, bursts)
             return {self._path(w): _of(found[w.name]) for w in workloads}
         some = workloads[:CALIBRATED_WORKLOADS]
@@ -176,7 +175,7 @@ class EmptyKernelCalibration:
         return decode(EmptyKernelTime, read_json(self._path(workload)))
 
     def _path(self, workload: Workload) -> Path:
-        of = workload.name if self._target.abi is Abi.TORCH else "c"
+        of = "c" if self._is_shared else workload.name
         return self._folder / f"{hashlib.sha256(of.encode()).hexdigest()}.json"
 
 

@@ -69,9 +69,39 @@ def output_bytes(description: Description) -> int:
     return sum(aligned(output.nbytes) for output in description.outputs)
 
 
-def tensor_bytes(description: Description) -> int:
-    """Bytes of one call's inputs and outputs."""
-    return sum(_input_sizes(description)) + sum(o.nbytes for o in description.outputs)
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes of one call: of what it reads, of what it only writes, and of what it does both to."""
+
+    read: int
+    written: int
+    both: int
+
+    @classmethod
+    def of(cls, description: Description) -> Sizes:
+        """An in-out argument belongs to `read` as well."""
+        outputs = sum(output.nbytes for output in description.outputs)
+        both = sum(int(a["nbytes"]) for a in description.arguments if a["kind"] == "inout")
+        return cls(sum(_input_sizes(description)), outputs - both, both)
+
+    @property
+    def tensors(self) -> int:
+        """Of all tensors, each once."""
+        return self.read + self.written
+
+    @property
+    def in_arenas(self) -> int:
+        """Of the places that tensors have in both arenas."""
+        return self.read + self.written + self.both
+
+    def outputs(self, moved: float | None) -> float:
+        """What it must write, if it moves so many bytes in all.
+
+        An in-out argument that comes back as it was is not written.
+        """
+        if moved is None:
+            return float(self.written + self.both)
+        return self.written + min(self.both, max(moved - self.read - self.written, 0.0))
 
 
 def aligned(size: int) -> int:
@@ -107,7 +137,7 @@ class _Arguments:
         ]
         return drawn + returned
 
-    def _parameter(self, argument: Mapping[str, Any]) -> wire.Argument:
+    def _parameter(self, argument: Mapping[str, object]) -> wire.Argument:
         kind = argument["kind"]
         if kind == "value":
             return wire.Argument(ArgumentKind.VALUE, value=_bits(argument))

@@ -8,7 +8,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gpu_runner.data.evaluation import Measurement
+from gpu_runner.data.durations import duration
+from gpu_runner.data.evaluation import Measurement, WorkloadResult
 from gpu_runner.data.integrity import Burst, OutsideTime
 from gpu_runner.data.protocol import (
     BLIND_FROM_NS,
@@ -17,6 +18,8 @@ from gpu_runner.data.protocol import (
     CALL_SPREADS,
     GATE_SHARE,
     HOST_COUNTS_NS,
+    VAGUE_FROM_NS,
+    VAGUE_SHARE,
     WIDEST_INTERVAL,
     Margin,
 )
@@ -34,8 +37,9 @@ class EmptyKernelTime:
     On a GPU, the line `intercept_ns + slope_ns * calls` of its bursts, the median deviation from
     it, and host_ns: how long the host takes to queue a single call. Of single calls, single_ns:
     how long one holds the runner (the median; on a CPU the lower quartile); spread_ns: from the
-    lowest tenth of that to the median; gate_ns: how long it takes to pass the gate; idle_ns: what
-    a call costs a thread that only waits.
+    lowest tenth of that to the median; gate_ns: the longest time in which the fastest tenth
+    pass the gate; gate_spread_ns: from there to the median; idle_ns: what a call costs a thread
+    that only waits.
     """
 
     intercept_ns: float
@@ -46,6 +50,7 @@ class EmptyKernelTime:
     spread_ns: float = 0.0
     gate_ns: float = 0.0
     idle_ns: float = 0.0
+    gate_spread_ns: float = 0.0
 
     def at(self, calls: int) -> float:
         """The time of a burst of so many calls."""
@@ -80,7 +85,7 @@ def empty_kernel_time(
     slope = max(0.0, typical_slope(bursts))
     rest = sorted(b.held_ns - slope * b.calls for b in bursts) or [0.0]
     intercept = rest[len(rest) // 4]
-    ordered = sorted(single_ns)
+    ordered, gated = sorted(single_ns), sorted(gate_ns)
     return EmptyKernelTime(
         intercept_ns=intercept,
         slope_ns=slope,
@@ -88,7 +93,8 @@ def empty_kernel_time(
         host_ns=statistics.median(host_ns),
         single_ns=ordered[len(ordered) // (2 if bursts else 4)],
         spread_ns=ordered[len(ordered) // 2] - ordered[len(ordered) // 10],
-        gate_ns=sorted(gate_ns)[len(gate_ns) // 4],
+        gate_ns=gated[len(gated) // 10],
+        gate_spread_ns=gated[len(gated) // 2] - gated[len(gated) // 10],
     )
 
 
@@ -183,7 +189,8 @@ def _of_calls(seen: Seen, empty: EmptyKernelTime, margin: Margin) -> OutsideTime
 def _gate_bound(gate_ns: float, empty: EmptyKernelTime, margin: Margin) -> tuple[float, float]:
     """What a call took at least by its time at the gate, and the error of that."""
     bound = max(gate_ns - empty.gate_ns, 0.0)
-    return bound, margin.gate_ns + margin.gate_relative * bound + GATE_SHARE * empty.gate_ns
+    of_empty = max(GATE_SHARE * empty.gate_ns, empty.gate_spread_ns)
+    return bound, margin.gate_ns + margin.gate_relative * bound + of_empty
 
 
 def least_of_call(gate_ns: float, empty: EmptyKernelTime, margin: Margin) -> float:
@@ -218,6 +225,29 @@ def is_blind(outside: OutsideTime, margin: Margin) -> bool:
     relative = margin.gate_relative if at_the_gate else margin.relative
     error_ns = outside.error_ns - relative * outside.bound_ns
     return outside.bound_ns >= BLIND_FROM_NS and error_ns > BLIND_SHARE * outside.bound_ns
+
+
+def is_vague(result: WorkloadResult) -> bool:
+    """Whether the clock may be off by so much that it confirms no time of this workload."""
+    if result.measurement is None:
+        return False
+    error_ns = math.inf if result.outside is None else result.outside.error_ns
+    return error_ns > max(VAGUE_SHARE * result.measurement.time_ns, VAGUE_FROM_NS)
+
+
+def unconfirmed(results: Sequence[WorkloadResult]) -> str:
+    """Which times of public workloads the clock is too imprecise to confirm; empty if none."""
+    vague = [
+        f"{duration(result.measurement.time_ns)} on {result.name} (off by up to {_error(result)})"
+        for result in results
+        if result.measurement and not result.hidden and is_vague(result)
+    ]
+    start = "the supervisor's clock was too imprecise to confirm"
+    return f"{start} {', '.join(vague)}" if vague else ""
+
+
+def _error(result: WorkloadResult) -> str:
+    return duration(result.outside.error_ns) if result.outside else "anything"
 
 
 def at_least(measurement: Measurement, outside: OutsideTime, host_ns: float = 0.0) -> Measurement:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from gpu_runner.data.protocol import SAME_PLACE_SHARE
 from gpu_runner.data.task import Workload
 from gpu_runner.supervisor.measure.collected import Collected
+
+Progress = Callable[[int, int, int], None]
+"""Told how many workloads are done, of how many, and how many calls were made."""
 
 
 def whose_turn(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_runner.data.codec import decode, encode
+from gpu_runner.data.environment import OracleFacts
 from gpu_runner.data.evaluation import Mismatch, OutputError
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
@@ -21,8 +22,8 @@ from gpu_runner.supervisor.host import living, nvml
 from gpu_runner.supervisor.host.arena import Arena, DeviceArena
 from gpu_runner.supervisor.host.channel import Channel, ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.host.jail import Jail, Limits, python_paths
-from gpu_runner.supervisor.host.killed import KilledFromOutside, is_from_outside
+from gpu_runner.supervisor.host.jail import Jail, Limits, python_environment, python_paths
+from gpu_runner.supervisor.host.killed import DYING_S, KilledFromOutside, is_from_outside
 from gpu_runner.supervisor.host.process import ChildProcess
 
 _NAME = "the oracle, which runs the task's code,"
@@ -59,10 +60,10 @@ class Description:
 
     arguments: tuple[Mapping[str, Any], ...]
     outputs: tuple[OutputSpec, ...]
-    model: Mapping[str, Any] | None = None
+    model: Mapping[str, object] | None = None
     """How a submission's own model is made, where the task has one (`engine.model_weights`)."""
 
-    def as_setup(self, workload: str, direction: Direction) -> dict[str, Any]:
+    def as_setup(self, workload: str, direction: Direction) -> dict[str, object]:
         """What a torch runner is told of a workload before it is called."""
         return {
             "workload": workload,
@@ -121,7 +122,7 @@ class Oracle:
         program = [
             sys.executable,
             "-m",
-            "gpu_runner.engine.oracle_main",
+            "gpu_runner.engine.oracle.oracle_main",
             *map(str, descriptors),
             *words,
         ]
@@ -146,7 +147,7 @@ class Oracle:
 
     def adopt(self) -> None:
         """Answer for the process from now on, in this process: maybe a fork of its parent."""
-        self._child.watch()
+        self._child.adopt()
 
     @property
     def pid(self) -> int:
@@ -173,15 +174,16 @@ class Oracle:
         self._child.kill()
         living.forget(self._config, self._child.pid)
 
-    def load(self, task: Task, inputs: Arena, samples: Arena) -> Mapping[str, Any]:
+    def load(self, task: Task, inputs: Arena, samples: Arena) -> OracleFacts:
         """Hand over the task, and where to draw inputs and find the sampled outputs.
 
-        Returns the oracle's environment (torch, device_name). Whatever was loaded is forgotten.
+        Whatever was loaded is forgotten.
         """
         self._child.arenas = (inputs.descriptor, samples.descriptor)
         with self._answering("load"):
             socket.send_fds(self._handles, [b"arenas"], self._child.arenas)
-        return self._ask(op="load", task=encode(task), device=self._config.kind.value)
+        answer = self._ask(op="load", task=encode(task), device=self._config.kind.value)
+        return decode(OracleFacts, answer, "oracle")
 
     def describe(self, workload: Workload, direction: Direction, seed: int) -> Description:
         """Arguments and outputs of a workload, found with a throw-away seed."""
@@ -245,6 +247,10 @@ class Oracle:
             if not told:
                 completed_ns(lambda: None)
 
+    def withdraw(self) -> None:
+        """Note whether the inputs that were staged last have changed, and overwrite them."""
+        self._ask(op="withdraw")
+
     def check(self) -> Mapping[str, Any]:
         """What the calls that were staged last did to guard bands and inputs."""
         return self._ask(op="check")
@@ -299,9 +305,11 @@ class Oracle:
         except (ChannelTimeout, TimeoutError):
             limit_s = self._config.oracle_timeout_s
             reason = f"did not answer {operation!r} within {limit_s:g} s"
+            if self._child.stopped:
+                raise KilledFromOutside(f"{_NAME} {reason}: somebody has stopped it") from None
             raise OracleError(f"{_NAME} {reason}") from None
         except (ChannelClosed, OSError) as error:
-            status = self._child.wait(2)
+            status = self._child.wait(DYING_S)
             if is_from_outside(status) and not self._child.ended_by_us:
                 raise KilledFromOutside(f"{_NAME} was killed from outside") from None
             words = self._child.output[-4000:].strip()
@@ -328,7 +336,7 @@ class Oracle:
         return answer
 
 
-def of_call(workload: Workload, direction: Direction, seed: int) -> dict[str, Any]:
+def of_call(workload: Workload, direction: Direction, seed: int) -> dict[str, object]:
     """What a request says of the call that it is about."""
     return {
         "workload": workload.name,
@@ -345,11 +353,9 @@ def python_jail(
     environment: Mapping[str, str] | None = None,
 ) -> Jail:
     """The jail of a Python process with torch: the oracle, and the torch ABI's runner."""
-    package = Path(__file__).resolve().parents[3]
     limits = Limits(cpu_s=3600, memory_bytes=4 * config.memory_bytes, processes=4096)
     common = {
-        "PYTHONPATH": str(package),
-        "PYTHONDONTWRITEBYTECODE": "1",
+        **python_environment(),
         "TORCHINDUCTOR_CACHE_DIR": "/tmp/inductor",  # noqa: S108
         "TRITON_CACHE_DIR": "/tmp/triton",  # noqa: S108
     }

@@ -7,7 +7,6 @@ family that the task's workloads have; nobody can tell which call, and it is not
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -30,8 +29,7 @@ class SupportedDistributions:
         """Nothing is asked yet."""
         self._task, self._direction, self._config = task, direction, config
         of = f"{task.digest()} {stack(config)} {','.join(Values)}"
-        digest = hashlib.sha256(of.encode()).hexdigest()
-        self._path = config.cache_folder / "values" / digest / f"{direction}.json"
+        self._path = config.cached("values", of) / f"{direction}.json"
 
     def of(
         self, oracle: Oracle, workloads: Iterable[Workload], rng: random.Random

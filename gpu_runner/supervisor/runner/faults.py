@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
+from gpu_runner.data import wire
 from gpu_runner.data.verdict import Verdict
 
 
@@ -24,5 +28,52 @@ class FaultError(Exception):
         self.output = ""
 
 
+class Prints(Protocol):
+    """What runs a process."""
+
+    @property
+    def output(self) -> str:
+        """What the process printed."""
+        ...
+
+
+@contextmanager
+def keeping_output(process: Prints) -> Iterator[None]:
+    """Give a fault what a process had printed, before the process is gone."""
+    try:
+        yield
+    except FaultError as error:
+        error.output = process.output
+        raise
+
+
+class InDoubt(FaultError):
+    """A fault of the submission or of this host: who else would do this to a process in a call?
+
+    Another process that does the same tells: see `preemption.patient`.
+    """
+
+
 class RunnerUnfit(Exception):
     """The runner itself cannot work on this host; never the author's fault."""
+
+
+def told(failed: wire.Failed, when: str, *, is_module: bool) -> Fault:
+    """The fault that a runner itself reports."""
+    text = failed.text.strip() or failed.code.name.lower()
+    match failed.code:
+        case wire.ErrorCode.MEMORY:
+            return Fault(Verdict.MEMORY_LIMIT, f"out of memory {when}: {text}")
+        case wire.ErrorCode.SYMBOL:
+            what = "module" if is_module else "library"
+            return Fault(Verdict.COMPILE_ERROR, f"the {what} cannot be used: {text}")
+        case wire.ErrorCode.INPUT_WRITE:
+            return Fault(Verdict.VIOLATION, f"{text}: inputs must not be changed")
+        case wire.ErrorCode.INPUT_RETURNED:
+            return Fault(Verdict.VIOLATION, text)
+        case wire.ErrorCode.SHAPE:
+            return Fault(Verdict.WRONG_SHAPE, text)
+        case wire.ErrorCode.SIGNAL:
+            hint = " (a null pointer)" if "(nil)" in text else ""
+            return Fault(Verdict.RUNTIME_ERROR, f"{text}{hint} {when}")
+    return Fault(Verdict.RUNTIME_ERROR, f"{text} ({when})")

@@ -6,10 +6,12 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpu_runner.supervisor.host.killed import KilledFromOutside, is_dead, was_killed
+from gpu_runner.supervisor.host.channel import Channel
+from gpu_runner.supervisor.host.killed import KilledFromOutside, is_dead, status_of
 from gpu_runner.supervisor.host.process import descendants
 
 _STILL = frozenset("TtZXx")  # states of proc(5): stopped, traced, dead
@@ -62,11 +64,17 @@ class Freezer:
         self._late = 0
         self._stopped: list[int] = []
         self._living: list[int] = []  # of those
+        self._first: frozenset[int] = frozenset()  # the jail's first process and the runner
         self._before: dict[str, Schedule] = {}
         self._after: dict[str, Schedule] = {}
         self._now: dict[str, Schedule] = {}
         self._clocks: dict[int, int] = {}
         self._clocks_before: dict[int, int] = {}
+
+    @property
+    def pid(self) -> int:
+        """Of the process that everything it stops is below."""
+        return self._pid
 
     def halt(self) -> None:
         """Tell those that were stopped last time to stop, and wait for nothing."""
@@ -80,16 +88,18 @@ class Freezer:
         self._before, self._after = self._now, _schedules(self._stopped)
         deadline = time.monotonic() + _LONGEST_S
         while True:
+            is_late = time.monotonic() > deadline  # before: whoever looks may have been stopped
             tree = self.tree()
             moving = [pid for pid in tree if not _still(pid)]
             for pid in moving:
                 _signal(pid, signal.SIGSTOP)
             if not moving:
                 break
-            if time.monotonic() > deadline:
+            if is_late:
                 raise NotStopped(f"a process of it could not be stopped for {_LONGEST_S:g} s")
         self._stopped = tree
         self._living = [pid for pid in tree if not is_dead(pid)]
+        self._first = self._first or frozenset(self._living)
         self._now = _settled(tree)
         self._clocks_before, self._clocks = self._clocks, {pid: _clock_ns(pid) for pid in tree}
 
@@ -126,7 +136,7 @@ class Freezer:
             if dead or still or time.monotonic() >= deadline:
                 break
             time.sleep(_DYING_LOOK_S)
-        if dead and all(map(was_killed, dead)):
+        if dead and all(status_of(pid) == -signal.SIGKILL for pid in dead):
             raise KilledFromOutside("the process was killed from outside while it stood still")
         if dead:
             raise NotStopped("ran while it was stopped")
@@ -162,6 +172,21 @@ class Freezer:
         )
         worked = (ran - self._idled_ns(pid) for pid, ran in self._spent().items())
         return max(busiest, max(worked, default=0) / self._processors)
+
+    def held_ns(self, wall_ns: int, *, on_cpu: bool) -> float:
+        """Least time for which a call has had its processors, or a device: `wall_ns` saw all of it.
+
+        Of that, others may have kept the tree from running for a while.
+        """
+        return self.ran_ns() if on_cpu else max(self.ran_ns(), wall_ns - self.delayed_ns())
+
+    @property
+    def holds(self) -> bool:
+        """Whether the runner still lived when it was stopped last: since then it has done nothing.
+
+        Who dies between its acknowledgement and the stop may have done that itself.
+        """
+        return bool(self._first) and self._first.issubset(self._living)
 
     @property
     def threads(self) -> int:
@@ -226,6 +251,10 @@ class Freezer:
     def tree(self) -> list[int]:
         """Ids of all processes that it stops."""
         return [self._pid, *descendants(self._pid)] if self._bare else descendants(self._pid)
+
+
+Onlooker = Callable[[Freezer, Channel], None]
+"""Sees to a tree that runs, until it answers on a channel: `work.onlooker`, `measure.aside`."""
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from gpu_runner.supervisor.runner.faults import FaultError, InDoubt
+
+logger = logging.getLogger(__name__)
+
+_MOST_TIMES = 3  # chosen: few of those who wait at the same time still wait then
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -12,25 +20,25 @@ M = TypeVar("M", bound="Mannered")
 
 
 class Interrupted(Exception):
-    """Somebody more urgent wants the device: a process was ended, and nothing came of it."""
+    """Somebody else wants the device: a process was ended, and nothing came of it."""
 
 
 class Manners(Protocol):
     """Knows who else waits for the device."""
 
-    def is_wanted(self) -> bool:
-        """Whether somebody more urgent waits for it."""
+    def is_wanted(self, *, by_equals: bool = False) -> bool:
+        """Whether somebody more urgent waits for it; by_equals: or somebody as urgent."""
         ...
 
     def step_aside(self) -> None:
-        """Let them have it, and come back when they are done."""
+        """Let those have it who wait and are as urgent or more; come back when they are done."""
         ...
 
 
 class Undisturbed:
     """Nobody else waits."""
 
-    def is_wanted(self) -> bool:
+    def is_wanted(self, *, by_equals: bool = False) -> bool:
         """See `Manners`."""
         return False
 
@@ -38,14 +46,39 @@ class Undisturbed:
         """See `Manners`."""
 
 
+class Obliging:
+    """Lets those interrupt who are as urgent, too, but not for ever: what is ended begins anew."""
+
+    def __init__(self, manners: Manners, times: int = _MOST_TIMES) -> None:
+        """times: how often, for all processes together."""
+        self._manners, self._left = manners, times
+
+    def is_wanted(self) -> bool:
+        """Whether the process is to be ended for somebody who waits."""
+        wanted = self._manners.is_wanted(by_equals=self._left > 0)
+        self._left -= wanted
+        return wanted
+
+
 class Mannered(Protocol):
-    """What has manners."""
+    """What has manners.
+
+    doubt: why a process of it was measured again; empty if none was. It happens once at most.
+    """
 
     manners: Manners
+    doubt: str
 
 
 def patient(method: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, P], T]:
-    """The method, done again from its start whenever somebody more urgent interrupts it."""
+    """The method, done again from its start whenever somebody interrupts it.
+
+    Also when it is in doubt who has ended its process, once for all methods of an object: if that
+    happens again, it is the submission's fault. A kernel that ends itself where it dislikes its
+    times gains nothing worth that: all that its process has measured is forgotten, the next one has
+    new seeds, layouts and addresses and cannot know that it is the second, and there is no third.
+    To submit again draws more luck.
+    """
 
     @functools.wraps(method)
     def again(self: M, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -54,5 +87,13 @@ def patient(method: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, P
                 return method(self, *args, **kwargs)
             except Interrupted:
                 self.manners.step_aside()
+            except InDoubt as error:
+                if self.doubt:
+                    reason = f"{error.fault.reason}, for the second time"
+                    blamed = FaultError(replace(error.fault, reason=reason))
+                    blamed.output = error.output
+                    raise blamed from None
+                self.doubt = error.fault.reason
+                logger.warning("measured again: %s", self.doubt)
 
     return again

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpu_runner.data.verdict import Abi, Direction
+from gpu_runner.supervisor.runner.mapped import Witness
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,20 @@ class Target:
     shim: Path | None = None  # c ABI
     runner: Path | None = None  # c ABI
     baseline: str = ""  # "eager", "compiled", or "empty", which does nothing
-    is_module: bool = False  # the library is what was prepared of a Python module
-    keeping: int | None = None  # of a rehearsal: the file that takes what its calls compile
+    source: str = ""  # of a Python module, as its processes get it; the library is its archive
+    witness: Witness = field(default_factory=Witness, compare=False)
+    rehearsing: tuple[int, int] | None = None
+    """Of a rehearsal: the file that takes what its calls compile, and the workshop's socket."""
+
+    @property
+    def is_module(self) -> bool:
+        """Whether a Python module is run."""
+        return bool(self.source)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether it counts what a process of it maps: not of ours, nor while it compiles."""
+        return self.library is not None and self.rehearsing is None
 
     @property
     def python(self) -> bool:

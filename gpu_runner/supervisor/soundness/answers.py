@@ -45,7 +45,7 @@ class FactsAnswer:
     eager_ns: float
 
     @classmethod
-    def read(cls, answer: Mapping[str, Any]) -> FactsAnswer:
+    def read(cls, answer: Mapping[str, object]) -> FactsAnswer:
         """Check an answer; raises `DataError`, or one of Python's own errors."""
         found = decode(cls, {spec.name: answer[spec.name] for spec in fields(cls)})
         for number in (found.bytes, found.flops, found.eager_ns):
@@ -77,7 +77,7 @@ class Tried:
         return cls(honest, mutants, int(answer["output_bytes"]))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{type(value).__name__} instead of a text")
     return value

@@ -53,14 +53,14 @@ def brief(report: Mapping[str, Any]) -> dict[str, Any]:
     return {**report, **lists, "unlisted": counts}
 
 
-def one_entry_a_line(report: Mapping[str, Any]) -> str:
+def one_entry_a_line(report: Mapping[str, object]) -> str:
     """The report as JSON in few lines, so that a change of one entry is a change of one line."""
     return (
         "{\n" + ",\n".join(f' "{key}": {_lines(value)}' for key, value in report.items()) + "\n}\n"
     )
 
 
-def _lines(value: Any) -> str:
+def _lines(value: object) -> str:
     if isinstance(value, list) and value:
         return "[\n" + ",\n".join(f"  {json.dumps(entry)}" for entry in value) + "\n ]"
     return json.dumps(value)

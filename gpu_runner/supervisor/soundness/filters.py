@@ -41,7 +41,7 @@ def find(
     workloads: Sequence[Workload],
     facts: Facts,
     config: SupervisorConfig,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """All findings of a direction, as JSON values.
 
     `workloads` are those of the device, the smallest first. Outputs, work and baseline are looked

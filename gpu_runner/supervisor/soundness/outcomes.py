@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
 
 from gpu_runner.data.protocol import MOST_OWN_ERROR, PLANS
 from gpu_runner.data.soundness import MUTANT_LUCK
@@ -67,7 +66,7 @@ class Outcome:
 
     def document(
         self, name: str, direction: Direction, everywhere: Collection[str]
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """The mutant's entry in a report: the workload on which it failed most surely.
 
         Of a change that fits the shapes of some workloads alone, such as a transposition left out
@@ -109,12 +108,12 @@ class Survey:
     honest: dict[str, Honest] = field(default_factory=dict)
     workloads: set[str] = field(default_factory=set)
 
-    def add(self, workload: str, answer: Tried) -> None:
-        self.workloads.add(workload)
-        self._add_honest(workload, answer)
-        verified = _verified_calls(answer.output_bytes)
+    def add(self, workload: Workload, answer: Tried) -> None:
+        self.workloads.add(workload.name)
+        self._add_honest(workload.name, answer)
+        verified = _verified_calls(workload, answer.output_bytes)
         for name, state, scaled in answer.mutants:
-            self.outcomes.setdefault(name, Outcome()).add(workload, verified, state, scaled)
+            self.outcomes.setdefault(name, Outcome()).add(workload.name, verified, state, scaled)
 
     def add_other(self, workload: Workload, answer: Tried) -> None:
         """The same of a call with other values: a ranked evaluation makes one of each at least."""
@@ -144,7 +143,7 @@ class Survey:
         ]
 
 
-def _verified_calls(output_bytes: int) -> int:
+def _verified_calls(workload: Workload, output_bytes: int) -> int:
     """How many calls of a workload a ranked evaluation verifies at least."""
-    plan = PLANS[Mode.RANKED]
+    plan = PLANS[Mode.RANKED].on(workload)
     return plan.processes * min(plan.min_calls, plan.sampled_calls(output_bytes))

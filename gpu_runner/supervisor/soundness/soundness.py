@@ -5,21 +5,28 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from typing import Any
 
+from gpu_runner.data import codec
+from gpu_runner.data.check import CheckRequest
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.soundness import MOST_MUTANT_SEEDS, MUTANT_SEEDS
 from gpu_runner.data.task import Task, Workload
-from gpu_runner.data.verdict import Direction
+from gpu_runner.data.verdict import Direction, Verdict
+from gpu_runner.supervisor.device.lock import Courteous, exclusive
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.oracle.client import Oracle, OracleError, of_call
+from gpu_runner.supervisor.oracle.varied import vary
+from gpu_runner.supervisor.runner.faults import RunnerUnfit
 from gpu_runner.supervisor.soundness import filters
 from gpu_runner.supervisor.soundness.answers import FactsAnswer, Tried, sense
 from gpu_runner.supervisor.soundness.filters import describe_filters
 from gpu_runner.supervisor.soundness.outcomes import EQUIVALENT, SURVIVED, UNTRIED, Survey
+from gpu_runner.supervisor.tools import health
 
 MOST_NAMES = 4096
 """Of mutants, honest kernels, arguments and outputs together that an oracle may speak of."""
@@ -46,7 +53,7 @@ class SoundnessOracle(Oracle):
 
     def facts(
         self, workload: Workload, direction: Direction, seeds: Sequence[int]
-    ) -> Mapping[str, Any]:
+    ) -> Mapping[str, object]:
         """Numbers of a workload from calls of these seeds; see `engine.filters`."""
         call = of_call(workload, direction, seeds[0])
         with _on(workload, direction):
@@ -91,7 +98,7 @@ def survey(
     seeds: int = MUTANT_SEEDS,
     most_seeds: int = MOST_MUTANT_SEEDS,
     progress: Progress = lambda text: None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Try all mutants of a task on the device, and its filters; the report, ready for JSON.
 
     {"task", "digest", "device", "passed", "survivors", "mutants": [{"name", "direction", "state",
@@ -99,11 +106,9 @@ def survey(
     "filters": [see `filters.Finding`]}. A right honest kernel has no reason. Raises `OracleError`
     where the task's code fails, `JailError` where there is no jail.
     """
-    reason = "" if config.allow_unjailed else jail.probe()
-    if reason:
-        raise jail.JailError(f"no jail on this host, so nothing is run: {reason}")
+    jail.require(allow_unjailed=config.allow_unjailed)
     surveys: dict[Direction, Survey] = {}
-    findings: list[dict[str, Any]] = []
+    findings: list[dict[str, object]] = []
     with (
         closing(Arena("inputs")) as inputs,
         closing(Arena("samples")) as samples,
@@ -131,7 +136,7 @@ class _Calls:
     def draw(self, workload: Workload, settled: Sequence[str]) -> None:
         """One with the workload's own values."""
         seed = self._own.getrandbits(62)
-        self.found.add(workload.name, self._try(workload, seed, settled))
+        self.found.add(workload, self._try(workload, seed, settled))
 
     def vary(self, chosen: Iterable[Sequence[Workload]]) -> None:
         """One of each of these workloads, whose values are not their own."""
@@ -207,8 +212,8 @@ def _report(
     task: Task,
     config: SupervisorConfig,
     surveys: Mapping[Direction, Survey],
-    findings: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
+    findings: Sequence[Mapping[str, object]],
+) -> dict[str, object]:
     mutants = [
         outcome.document(name, direction, found.workloads)
         for direction, found in surveys.items()
@@ -267,3 +272,42 @@ def _rows(entries: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
         name = f"{entry['direction']}: {entry['name']}"
         rows.append((name, shown.upper() if shown == SURVIVED else shown, where))
     return rows
+
+
+def check_task(
+    request: CheckRequest, config: SupervisorConfig, progress: Progress
+) -> dict[str, Any]:
+    """The report of `soundness.survey`, made while nothing else uses the device.
+
+    Whoever is more urgent gets it between two steps. A task that is to be varied is varied first;
+    the report is then about the task with the `workloads` that it names.
+
+    Raises `OracleError` where the task's code fails; `DeviceError`, `JailError` and `RunnerUnfit`
+    where the host does.
+    """
+    progress(f"waits for {config.device}")
+
+    def settle() -> None:
+        if reason := health.settle(config):
+            raise RunnerUnfit(reason)
+
+    with exclusive(config, Urgency.RUNS) as turn:
+        settle()
+        manners = Courteous(turn, nullcontext, settle)
+
+        def tell(text: str) -> None:
+            if manners.is_wanted():
+                progress("stepped aside for somebody more urgent")
+                manners.step_aside()
+            progress(text)
+
+        try:
+            if not request.vary:
+                return survey(request.task, config, progress=tell)
+            tell("runs the file with other sizes")
+            task = vary(request.task, config).task
+            report = survey(task, config, progress=tell)
+            return {**report, "workloads": codec.encode(task.workloads)}
+        except Exception:  # before somebody else gets the device
+            health.suspect(config, Verdict.RUNTIME_ERROR)
+            raise

@@ -13,8 +13,9 @@ from gpu_runner.data.wire import ArgumentKind
 from gpu_runner.supervisor.build.build import build_anchor, build_runner, build_shim
 from gpu_runner.supervisor.host.arena import Arena, Poison, extent, place, span_bytes
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.runner.faults import FaultError, RunnerUnfit
-from gpu_runner.supervisor.runner.session import Arenas, Session, keeping_output
+from gpu_runner.supervisor.runner.conditions import Arenas
+from gpu_runner.supervisor.runner.faults import FaultError, RunnerUnfit, keeping_output
+from gpu_runner.supervisor.runner.session import Session
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.tools import ncu, ncu_report
 from gpu_runner.supervisor.tools.ncu import Ncu

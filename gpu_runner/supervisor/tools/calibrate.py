@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import math
 from collections.abc import Mapping
@@ -143,8 +142,7 @@ def _source(config: SupervisorConfig) -> str:
 def _path(config: SupervisorConfig) -> Path:
     text = (NATIVE_FOLDER / _source(config)).read_text()
     key = f"{stack(config)} {config.index} {toolchain.machine()} {text}"
-    digest = hashlib.sha256(key.encode()).hexdigest()
-    return config.cache_folder / "peaks" / f"{digest}.json"
+    return config.cached("peaks", key).with_suffix(".json")
 
 
 def _run(config: SupervisorConfig) -> str:

@@ -143,6 +143,9 @@ def _fault(config: SupervisorConfig, instruments: Instruments) -> str:
 def _glance(config: SupervisorConfig, instruments: Instruments) -> str:
     """What shows while another evaluation may have the device: not who is on it, nor how fast."""
     if left := instruments.orphans():
+        instruments.sleep(PAUSES_S[0])  # of whoever uses a GPU, the end takes time
+        left = sorted({*left} & {*instruments.orphans()})
+    if left:
         return f"left behind: {', '.join(left[:3])}"
     if config.kind is not DeviceKind.CUDA:
         return ""
@@ -164,15 +167,15 @@ def _damage(gpu: Gpu, known: dict[str, Any]) -> str:
 
 def _gpu_fault(config: SupervisorConfig, instruments: Instruments) -> str:
     gpu, known = instruments.gpu(config.index), _remembered(config)
-    oracles = living.oracles(config)
-    apart = living.without(gpu.pids, oracles)
+    holders = living.holders(config)
+    apart = living.without(gpu.pids, holders)
     if pids := instruments.ours(tuple(apart)):
         return f"processes {', '.join(map(str, pids))} still hold the GPU"
     if damage := _damage(gpu, known):
         return damage
     used_before = known.get("memory_used", gpu.memory_used)
-    of_oracles = sum(size for pid, size in gpu.memory_by_pid.items() if pid not in apart)
-    slack = MEMORY_SLACK_BYTES + max(of_oracles, len(oracles) * living.BYTES_EACH)
+    theirs = sum(size for pid, size in gpu.memory_by_pid.items() if pid not in apart)
+    slack = MEMORY_SLACK_BYTES + max(theirs, len(holders) * living.BYTES_EACH)
     if gpu.memory_used > used_before + slack:
         used, before = gpu.memory_used >> 20, used_before >> 20
         others = " and ".join(instruments.others(gpu.pids)[:3]) or "nobody that is seen here"
@@ -198,7 +201,7 @@ def _remember(config: SupervisorConfig, gpu: Gpu, time_ns: float, memory_used: i
     write_atomically(_path(config, "healthy"), kept)
 
 
-def _mark(config: SupervisorConfig) -> dict[str, Any]:
+def _mark(config: SupervisorConfig) -> dict[str, object]:
     return _read(_path(config, "mark"))
 
 

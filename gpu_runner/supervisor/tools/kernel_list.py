@@ -12,14 +12,29 @@ from gpu_runner.data.profile import KernelResources
 from gpu_runner.data.protocol import PROFILED_SHARE, PROFILED_SLACK_NS
 from gpu_runner.supervisor.build.ptxas import KERNELS_LIMIT
 from gpu_runner.supervisor.tools.ncu_report import Launch
+from gpu_runner.supervisor.work.attribution import Worked
+from gpu_runner.supervisor.work.told import work_suspicions
 
 _REGISTERS = "launch__registers_per_thread"
 _REGISTERS_SLACK = 8  # ncu may count what is allocated: a multiple of eight
 _REGISTERS_LEAST = 16  # chosen: allowed, however few a kernel has
-_HARMLESS = re.compile(r"FillFunctor|copy_kernel|CopyKernel|CatArrayBatchedCopy")
-_LIBRARY = re.compile(
-    r"gemm|gemv|xmma|cutlass|cudnn|cublas|cufft|cusparse|cusolver|nccl|\bat::|splitK", re.IGNORECASE
+_COPIES = re.compile(
+    r"FillFunctor|copy_kernel|CopyKernel|CatArrayBatchedCopy|distribution_elementwise|BitwiseOr"
 )
+"""Of torch: they only prepare memory, or make the noise around a call."""
+_LIBRARY = re.compile(
+    r"xmma|nvjet|cudnn|cublas|cufft|cusparse|cusolver|nccl|\bat::|at_cuda_detail|cutlass(?:_+\d|3x)|Kernel2?<cutlass"
+    r"|\b(?:ampere|volta|turing|maxwell|sm\d\d\d?)_\w*(?:gemm|conv|cudnn)"
+    r"|\btriton_(?:poi|per|red|tem|for)_fused",  # the last are torch.compile's
+    re.IGNORECASE,
+)
+_OF_CUTE = "kernel_cutlass_"  # how CuTe DSL calls what an author writes in it
+_PERHAPS_LIBRARY = re.compile(
+    r"gemm|gemv|splitK|cutlass|\btriton_(?:poi|per|red|tem|for|mm|bmm)_", re.IGNORECASE
+)
+"""Authors call kernels so, too: of a library unless the source defines one of that name."""
+_BOUNDS = r"__(?:launch_bounds|cluster_dims|maxnreg)__\s*\((?:[^()]|\([^()]*\))*\)\s*"
+_ABI_TAG = re.compile(r"\[abi:.*", re.DOTALL)  # by which numba tells a kernel's versions apart
 _BRACKETS = {"<": ">", "(": ")"}
 _UNNAMED = ("(anonymous namespace)::", "<unnamed>::")
 
@@ -61,66 +76,80 @@ def is_own(launch: Launch, resources: Sequence[KernelResources]) -> bool:
 
 
 @dataclass(frozen=True)
-class Listed:
-    """The kernels of one call, parted into the build's own and others."""
+class Ownership:
+    """Tells whose a kernel is.
 
-    own: tuple[str, ...]
-    others: tuple[str, ...]
+    resources: of the build's kernels; of a Python module none is known, and what is named like a
+    library's kernel is one, and all else its own. source: its text.
+    """
 
+    resources: Sequence[KernelResources]
+    source: str = ""
+    is_module: bool = False
 
-def listed(launches: Iterable[Launch], resources: Sequence[KernelResources]) -> Listed:
-    """Names of what ran, each once, in order."""
-    own: dict[str, None] = {}
-    others: dict[str, None] = {}
-    for launch in launches:
-        (own if is_own(launch, resources) else others)[launch.name] = None
-    return Listed(tuple(own), tuple(others))
+    def is_own(self, launch: Launch) -> bool:
+        """Whether a kernel is the submission's."""
+        if is_own(launch, self.resources):
+            return True
+        is_listed = len(self.resources) < KERNELS_LIMIT and not self.is_module
+        return not is_listed and not self._is_library(launch.name)
+
+    def _is_library(self, name: str) -> bool:
+        if _LIBRARY.search(name):
+            return True
+        if name.startswith(_OF_CUTE) or not _PERHAPS_LIBRARY.search(name):
+            return False
+        own = re.escape(_ABI_TAG.sub("", plain(name)))
+        defined = rf"\b(?:def|void|kernel)\s+(?:{_BOUNDS})*{own}\s*[(<]"
+        return re.search(defined, self.source) is None
+
+    def work(self, launches: Iterable[Launch], workload: str) -> Worked:
+        """Who did the work of a call, in ns of the device."""
+        found = Worked(workload=workload, is_sampled=False)
+        for launch in launches:
+            if self.is_own(launch):
+                found.own += round(launch.duration_ns)
+            elif not _COPIES.search(launch.name):
+                found.libraries[launch.name[:80]] += round(launch.duration_ns)
+        return found
 
 
 def kernels_check(
-    name: str,
     calls: Sequence[Sequence[Launch]],
-    resources: Sequence[KernelResources],
+    ownership: Ownership,
+    workload: str,
     *,
     libraries: bool,
-    is_module: bool = False,
 ) -> AuditCheck:
-    """Whether the same kernels ran in every call, and whether they are the submission's own.
-
-    No build lists the kernels of a Python module: there, those named like a library's are not.
-    """
-    seen = [listed(launches, resources) for launches in calls]
-    complete = len(resources) < KERNELS_LIMIT and not is_module
-    suspicion = _suspicion(seen, complete=complete, libraries=libraries)
-    if not suspicion and resources and not seen[0].own:
-        suspicion = f"none of its own kernels ran, but {_names(seen[0].others)}"
+    """Whether the same kernels ran in every call, and whether they are the submission's own."""
+    first = calls[0]
+    own = list(dict.fromkeys(launch.name for launch in first if ownership.is_own(launch)))
+    others = list(dict.fromkeys(launch.name for launch in first if launch.name not in own))
+    suspicion = _suspicion(calls)
+    if not suspicion and not libraries:
+        found = (work_suspicions(ownership.work(call, workload)) for call in calls)
+        suspicion = next((each.reason for one in found for each in one), "")
+    if not suspicion and ownership.resources and not own:
+        suspicion = f"none of its own kernels ran, but {_names(others)}"
     if suspicion:
-        return AuditCheck(name=name, state=AuditState.SUSPICIOUS, reason=suspicion)
-    others = f", and {_names(seen[0].others)}" if seen[0].others else ""
-    reason = f"its own: {_names(seen[0].own) or 'none'}{others}"
-    return AuditCheck(name=name, state=AuditState.PASSED, reason=reason)
+        return AuditCheck(name="kernels", state=AuditState.SUSPICIOUS, reason=suspicion)
+    more = f", and {_names(others)}" if others else ""
+    return AuditCheck(
+        name="kernels", state=AuditState.PASSED, reason=f"its own: {_names(own) or 'none'}{more}"
+    )
 
 
-def _suspicion(seen: Sequence[Listed], *, complete: bool, libraries: bool) -> str:
-    if any(not one.own and not one.others for one in seen):
+def _suspicion(calls: Sequence[Sequence[Launch]]) -> str:
+    if not all(calls):
         return "no kernel ran in a profiled call"
-    names = [{*map(plain, one.own), *map(plain, one.others)} for one in seen]
+    names = [{plain(launch.name) for launch in call} for call in calls]
     if any(other != names[0] for other in names):
         differ = sorted({name for one in names for name in one ^ names[0]})
         return f"not the same kernels ran in two calls: {_names(differ)}"
-    strange = [
-        name
-        for name in seen[0].others
-        if not _HARMLESS.search(name) and (complete or _LIBRARY.search(name))
-    ]
-    if strange and not libraries:
-        return f"kernels ran that are not its own: {_names(strange)}"
     return ""
 
 
-def time_check(
-    name: str, claimed_ns: float, calls: Sequence[Sequence[Launch]], workload: str
-) -> AuditCheck:
+def time_check(claimed_ns: float, calls: Sequence[Sequence[Launch]], workload: str) -> AuditCheck:
     """Whether the claimed time of a call is as long as its kernels', by the profiler's clock."""
     seen_ns = min(busy_ns(launches) for launches in calls)
     words = (
@@ -128,7 +157,7 @@ def time_check(
     )
     short = claimed_ns < PROFILED_SHARE * seen_ns - PROFILED_SLACK_NS
     state = AuditState.SUSPICIOUS if short else AuditState.PASSED
-    return AuditCheck(name=name, state=state, reason=words)
+    return AuditCheck(name="time", state=state, reason=words)
 
 
 def busy_ns(launches: Iterable[Launch]) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from gpu_runner.data.environment import Peaks, Rates
 from gpu_runner.data.evaluation import WorkloadResult
 from gpu_runner.data.floor import CPU_HEADROOM, CPU_LEAST_BYTES_PER_S
 from gpu_runner.data.verdict import DeviceKind
@@ -95,34 +95,26 @@ def ceiling(config: SupervisorConfig) -> KnownPeak | None:
     return KnownPeak(peak, source + words)
 
 
-def facts(
-    config: SupervisorConfig, dtype: str, workloads: Sequence[WorkloadResult]
-) -> dict[str, Any]:
-    """What a result says of its limits, as JSON values, for its environment.
-
-    `theoretical` and `measured` are there where they are known: bytes_per_s, flop_per_s in the
-    task's dtype, source, and fraction, the geometric mean over the public workloads of the time
-    at that peak over the time measured. `note`: why there is no limit, where there is none.
-    """
-    found: dict[str, Any] = {}
-    limit, measured = theoretical(config), calibrated(config)
-    if limit is not None:
-        found["theoretical"] = _described(limit, dtype, workloads)
-    if measured is not None:
-        known = KnownPeak(measured.peak(), "measured on this host by doctor --calibrate")
-        found["measured"] = _described(known, dtype, workloads)
+def facts(config: SupervisorConfig, dtype: str, workloads: Sequence[WorkloadResult]) -> Peaks:
+    """What a result says of its limits; `note`: why there is none, where there is none."""
+    limit, found = theoretical(config), calibrated(config)
+    words = "measured on this host by doctor --calibrate"
+    measured = KnownPeak(found.peak(), words) if found else None
+    note = "" if limit else "no theoretical limit of this device is known"
     if all(workload.bytes is None for workload in workloads):
-        found["note"] = "the task has no work formula, so no physical limit is known"
-    elif limit is None:
-        found["note"] = "no theoretical limit of this device is known"
-    return found
+        note = "the task has no work formula, so no physical limit is known"
+    return Peaks(
+        theoretical=_described(limit, dtype, workloads) if limit else None,
+        measured=_described(measured, dtype, workloads) if measured else None,
+        note=note,
+    )
 
 
-def _described(known: KnownPeak, dtype: str, workloads: Sequence[WorkloadResult]) -> dict[str, Any]:
+def _described(known: KnownPeak, dtype: str, workloads: Sequence[WorkloadResult]) -> Rates:
     peak = known.peak
-    return {
-        "bytes_per_s": peak.bytes_per_s,
-        "flop_per_s": peak.flops.get(dtype),
-        "source": known.source,
-        "fraction": fraction(workloads, peak, dtype),
-    }
+    return Rates(
+        bytes_per_s=peak.bytes_per_s,
+        flop_per_s=peak.flops.get(dtype),
+        source=known.source,
+        fraction=fraction(workloads, peak, dtype),
+    )

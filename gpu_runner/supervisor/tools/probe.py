@@ -38,12 +38,6 @@ def probe(config: SupervisorConfig) -> Probe:
     return Probe(facts["time_ns"], int(facts["wrong"]))
 
 
-def scrub(config: SupervisorConfig) -> None:
-    """Clear the memory of a GPU that nobody else holds. Raises `ProbeFailed` if it cannot."""
-    if config.kind is DeviceKind.CUDA:
-        run(config, "scrub")
-
-
 def run(config: SupervisorConfig, *arguments: str) -> dict[str, float]:
     """Run the program, jailed, and return the figures that it prints, by name."""
     cuda = config.index if config.kind is DeviceKind.CUDA else None

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from gpu_runner.data.evaluation import BuildReport, EvaluationRequest, WorkloadResult
 from gpu_runner.data.profile import THROUGHPUTS, KernelMetrics, Profile
 from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import DeviceKind, Language, Verdict
+from gpu_runner.data.verdict import Abi, DeviceKind, Language, Verdict
 from gpu_runner.supervisor.build import vectorization
 from gpu_runner.supervisor.build.build import solution_recipes
 from gpu_runner.supervisor.device import occupancy
 from gpu_runner.supervisor.device.device import cuda_architecture
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.processors import measured_cpus
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.runner.faults import FaultError
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.tools import ncu, ncu_report, roofline
+from gpu_runner.supervisor.tools.experiments import Laboratory, thread_cause
 from gpu_runner.supervisor.tools.ncu_report import Launch
 from gpu_runner.supervisor.tools.peaks import device_peak
 from gpu_runner.supervisor.tools.roofline import Timed
@@ -65,7 +67,9 @@ class Profiler:
         if self._config.kind is DeviceKind.CPU:
             metrics.update(self._vectorized(notes))
             reason = "ncu is for CUDA devices"
-            return _portable(reason, chosen, metrics, (), notes)
+            found = _portable(reason, chosen, metrics, (), notes)
+            causes = tuple(self._causes(workloads[chosen.name], chosen.latency_ns, results))
+            return replace(found, causes=causes)
         counted = self._count(workloads[chosen.name])
         if counted.launches:
             return _with_ncu(chosen, metrics, counted.launches, notes)
@@ -75,9 +79,18 @@ class Profiler:
             notes.append(occupancy.NOTE)
         return _portable(counted.reason, chosen, metrics, kernels, notes)
 
+    def _causes(
+        self, workload: Workload, latency_ns: float, results: Sequence[WorkloadResult]
+    ) -> Iterator[str]:
+        is_bare = self._request.abi is Abi.C and not self._config.allow_unjailed
+        if is_bare and (words := thread_cause(results, len(measured_cpus()))):
+            yield words
+        laboratory = Laboratory(self._request, self._config, self._bench, self._target)
+        yield from laboratory.causes(workload, latency_ns)
+
     def _timed(self, workload: Workload, result: WorkloadResult) -> Timed:
         assert result.measurement is not None
-        moved = result.bytes or float(self._bench.tensor_bytes(workload))
+        moved = result.bytes or float(self._bench.sizes(workload).tensors)
         return Timed(result.name, result.measurement.time_ns, moved, result.flops or 0.0)
 
     def _count(self, workload: Workload) -> _Counted:

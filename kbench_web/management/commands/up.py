@@ -7,10 +7,12 @@ import fcntl
 import http.client
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +23,31 @@ from kbench_web import env
 from kbench_web.processes import installation, ports, redis_server
 from kbench_web.processes.console import Console
 from kbench_web.processes.supervision import Supervisor
+from runs_app.core import features
 
 _FIRST_REDIS_PORT = 6379
 _ANSWER_TIMEOUT_S = 90.0
 _PATIENCE_S = installation.RUNNER_DRAIN_S + 10.0
+
+
+@dataclass(frozen=True)
+class _Store:
+    """A Redis of the installation, started here unless the variable names another."""
+
+    name: str
+    variable: str
+    folder: str
+    what: str
+    limits: Sequence[str] = ()
+
+
+_STORES = (
+    _Store("redis", "REDIS_URL", "redis", "the site's own Redis"),
+    _Store(
+        *("mailbox", "KBENCH_RUNNERS_REDIS_URL", "redis-runners", "the runners' Redis"),
+        redis_server.OF_RUNNERS,
+    ),
+)
 
 
 class Command(BaseCommand):
@@ -34,11 +57,16 @@ class Command(BaseCommand):
     requires_system_checks = ()
     _console: Console
     _supervisor: Supervisor
+    _scheme = "http"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare --host, --port, --no-demo and --no-runners."""
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
         parser.add_argument("--port", type=int, default=8000, help="or the next free one")
+        parser.add_argument(
+            "--certificate", type=Path, metavar="FILE", help="serve HTTPS with it; needs --key"
+        )
+        parser.add_argument("--key", type=Path, metavar="FILE", help="of the certificate")
         parser.add_argument(
             "--no-demo", action="store_true", help="submit no kernels, and show no shipped results"
         )
@@ -55,17 +83,24 @@ class Command(BaseCommand):
         with _only_one(folder), _signals() as stops:
             port = self._port(host, options["port"])
             measures = not options["no_runners"]
-            programs = installation.programs(host, port, call_workers=settings.CALL_WORKERS)
-            if measures:
-                programs += installation.runners()
+            tls = _tls(options)
+            programs = installation.programs(
+                host, port, call_workers=settings.CALL_WORKERS, tls=tls
+            )
             os.environ.setdefault("KBENCH_CACHE", str(folder / "cache"))
-            self._console = Console(sys.stdout, ["up", "redis", *(p.name for p in programs)])
+            devices = ["cpu", *(f"cuda-{index}" for index in installation.cuda_devices())]
+            names = ["up", *(each.name for each in _STORES), *(p.name for p in programs), *devices]
+            self._console = Console(sys.stdout, names)
             self._supervisor = Supervisor(self._console.line)
             try:
-                self._start_redis(folder, stops)
+                for store in _STORES:
+                    self._start_redis(store, folder)
                 self._prepare(demo=not options["no_demo"], measures=measures)
+                if measures:
+                    programs += installation.runners(self._login())
                 for program in programs:
                     self._supervisor.add(program)
+                self._scheme = "https" if tls else "http"
                 self._welcome(host, port, stops, demo=measures and not options["no_demo"])
                 while not stops:
                     self._supervisor.tick()
@@ -83,24 +118,33 @@ class Command(BaseCommand):
             self.stdout.write(f"port {wanted} is taken by another program: using {port}")
         return port
 
-    def _start_redis(self, folder: Path, stops: list[int]) -> None:
-        url = os.environ.get("REDIS_URL", "")
+    def _start_redis(self, store: _Store, folder: Path) -> None:
+        url = os.environ.get(store.variable, "")
         if url:
             if fault := redis_server.answers(url):
                 raise CommandError(
-                    f"REDIS_URL is {url}, but nothing answers there: {fault}."
-                    " Start that server, or unset REDIS_URL to have one started here."
+                    f"{store.variable} is set, but nothing answers there: {fault}."
+                    " Start that server, or unset the variable to have one started here."
                 )
-            self._say("uses the Redis at REDIS_URL")
+            self._say(f"uses the Redis at {store.variable}")
             return
         port = ports.next_free("127.0.0.1", _FIRST_REDIS_PORT)
-        url = os.environ["REDIS_URL"] = f"redis://127.0.0.1:{port}/0"
-        self._supervisor.add(redis_server.program(folder / "redis", port))
+        data = folder / store.folder
+        url = os.environ[store.variable] = redis_server.prepare(data, port)
+        self._supervisor.add(redis_server.program(store.name, data, port, store.limits))
         self._supervisor.tick()
         if fault := redis_server.wait(url):
-            log = folder / "redis" / redis_server.LOG
+            log = data / redis_server.LOG
             raise CommandError(f"the Redis started here does not answer: {fault}; see {log}")
-        self._say(f"REDIS_URL={url} ({redis_server.binary()})")
+        self._say(f"{store.what}: port {port} ({redis_server.binary()})")
+
+    def _login(self) -> str:
+        """The address with which this machine's runners reach their Redis."""
+        command = installation.manage("runner_login", "--local")
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise CommandError(f"the runners here get no login: {done.stderr.strip()}")
+        return done.stdout.strip()
 
     def _prepare(self, *, demo: bool, measures: bool) -> None:
         for sentence in installation.missing_programs() if measures else ():
@@ -110,7 +154,9 @@ class Command(BaseCommand):
         self._collect_files()
         self._run("load_tasks", "--brief")
         if demo:
-            self._run("import_results", "--shipped")
+            for module in features.modules("start"):
+                for command in module.DEMO:
+                    self._run(*command)
 
     def _collect_files(self) -> None:
         """Compress styles and scripts for the site's processes, unless the environment says no."""
@@ -132,7 +178,7 @@ class Command(BaseCommand):
     def _welcome(self, host: str, port: int, stops: list[int], *, demo: bool) -> None:
         """Wait for the site to answer, submit the demo, and print the address."""
         deadline = time.monotonic() + _ANSWER_TIMEOUT_S
-        while (status := _status_of_home(host, port)) is None:
+        while (status := self._status_of_home(host, port)) is None:
             if stops:
                 return
             if time.monotonic() > deadline:
@@ -145,13 +191,39 @@ class Command(BaseCommand):
             # In the background, behind whatever people submit.
             self._run("submit_shipped_kernels", "--tuned")
         shown = "localhost" if host in ("127.0.0.1", "::1", "0.0.0.0") else host  # noqa: S104
-        self._say(f"kbench is ready at http://{shown}:{port}/  (Ctrl-C stops it)")
+        self._say(f"kbench is ready at {self._scheme}://{shown}:{port}/  (Ctrl-C stops it)")
+
+    def _status_of_home(self, host: str, port: int) -> int | None:
+        """HTTP status of the home page, or None while nobody answers."""
+        address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+        connection = http.client.HTTPConnection(address, port, timeout=10)
+        if self._scheme == "https":
+            context = ssl._create_unverified_context()  # noqa: S323 (our own process)
+            connection = http.client.HTTPSConnection(address, port, timeout=10, context=context)
+        try:
+            connection.request("GET", "/", headers={"Host": "localhost"})
+            return connection.getresponse().status
+        except OSError:
+            return None
+        finally:
+            connection.close()
+
+
+def _tls(options: dict[str, Any]) -> installation.Tls | None:
+    """The files to serve HTTPS with, if they are named; raises `CommandError`."""
+    files = {name: options[name] for name in ("certificate", "key")}
+    if not any(files.values()):
+        return None
+    for name, path in files.items():
+        if path is None or not path.is_file():
+            raise CommandError(f"--{name} must name a file in PEM; --certificate needs --key")
+    return installation.Tls(**{name: path.resolve() for name, path in files.items()})
 
 
 @contextlib.contextmanager
 def _only_one(folder: Path) -> Iterator[None]:
     """Hold the installation's lock: two at once would share one Redis folder."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (folder / "up.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -174,16 +246,3 @@ def _signals() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _status_of_home(host: str, port: int) -> int | None:
-    """HTTP status of the home page, or None while nobody answers."""
-    address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
-    connection = http.client.HTTPConnection(address, port, timeout=10)
-    try:
-        connection.request("GET", "/", headers={"Host": "localhost"})
-        return connection.getresponse().status
-    except OSError:
-        return None
-    finally:
-        connection.close()

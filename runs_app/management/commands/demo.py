@@ -7,11 +7,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from runs_app.errors import SubmissionError
-from runs_app.messaging import queues
-from runs_app.optimisation.services.start import start_demo_run
-from runs_app.queue.find_device import resolve_device
-from runs_app.submissions.shipped import submit_demo
+from runs_app.core.errors import SubmissionError
+from runs_app.core.messaging import orders
+from runs_app.core.queue.devices import resolve_device
+from runs_app.optimiser.services.start import start_demo_run
+from runs_app.submitting.shipped import submit_demo
 
 
 class Command(BaseCommand):
@@ -32,7 +32,7 @@ class Command(BaseCommand):
             device = resolve_device(options["device"])
         except SubmissionError as error:
             raise CommandError(str(error)) from None
-        if failure := queues.failure():
+        if failure := orders.failure():
             raise CommandError(failure)
         now = timezone.now()
         evaluation = submit_demo(device=device, now=now)

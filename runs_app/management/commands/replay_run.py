@@ -8,7 +8,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from runs_app.models import Run
-from runs_app.optimisation.services.replay import replay_run
+from runs_app.optimiser.services.replay import replay_run
 
 
 class Command(BaseCommand):

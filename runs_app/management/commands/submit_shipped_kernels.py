@@ -10,11 +10,10 @@ from django.utils import timezone
 
 from gpu_runner.data.formats.mskernelbench import FORMAT
 from gpu_runner.data.verdict import Mode
-from runs_app.errors import SubmissionError
-from runs_app.messaging import queues
-from runs_app.queue.devices import devices
-from runs_app.queue.find_device import resolve_device
-from runs_app.submissions.shipped import (
+from runs_app.core.errors import SubmissionError
+from runs_app.core.messaging import orders
+from runs_app.core.queue.devices import devices, resolve_device
+from runs_app.submitting.shipped import (
     submit_first_kernels,
     submit_offers,
     submit_shipped_kernels,
@@ -45,7 +44,7 @@ class Command(BaseCommand):
             chosen = [resolve_device(options["device"])] if options["device"] else None
         except SubmissionError as error:
             raise CommandError(str(error)) from None
-        if failure := queues.failure():
+        if failure := orders.failure():
             raise CommandError(failure)
         path: Path | None = options["origin"]
         offers = import_path(path, FORMAT).offers if path is not None else []

@@ -8,10 +8,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from runs_app.errors import SubmissionError
-from runs_app.evolve.judging import VERIFIERS
+from runs_app.core.errors import SubmissionError
 from runs_app.models import Tuning
-from runs_app.verifiers.tuning import TuningRequest, tune, use_prompt
+from runs_app.optimiser.evolve.judging import VERIFIERS
+from runs_app.optimiser.verifiers.tuning import TuningRequest, tune, use_prompt
 
 
 class Command(BaseCommand):

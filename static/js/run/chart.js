@@ -1,12 +1,12 @@
 // The best time so far, as a step line over one dot for each candidate; failures lie in a strip below.
 import { loadPlotly, whenSeen } from "../charts.js";
-import { candidate, kindOf } from "./state.js";
+import { candidate, kindOf, seedOf } from "./state.js";
 import { duration, ratio, outcome } from "./format.js";
 
 const MOST_DOTS = 600; // of the correct ones
 const MOST_FAILURES = 150; // of each kind
-const SYMBOLS = { compile: "square-open", wrong: "x-thin-open", crash: "triangle-up-open", violation: "diamond-open", unstable: "circle-open", system: "cross-thin-open", dropped: "line-ew-open" };
-const WORDS = { compile: "compile error", wrong: "wrong result", crash: "crash or limit", violation: "violation", unstable: "unstable", system: "system error", dropped: "dropped" };
+const SYMBOLS = { compile: "square-open", wrong: "x-thin-open", crash: "triangle-up-open", violation: "diamond-open", slow: "triangle-right-open", unstable: "circle-open", system: "cross-thin-open", dropped: "line-ew-open" };
+const WORDS = { compile: "compile error", wrong: "wrong result", crash: "crash or limit", violation: "violation", slow: "too slow", unstable: "unstable", system: "system error", dropped: "dropped" };
 const even = (parts) => Array.from({ length: 9 * parts }, (_, each) => 1 + each / parts);
 const STEPS = [[1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9], [1, 1.2, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9], ...[10, 20, 50, 100].map(even)]; // coarse to fine
 const FEWEST_TICKS = 4;
@@ -19,8 +19,8 @@ function thin(rows, most) {
   const size = Math.ceil((rows.length * 2) / most);
   for (let from = 0; from < rows.length; from += size) {
     const bucket = rows.slice(from, from + size);
-    const low = bucket.reduce((a, b) => ((b.latency || 0) < (a.latency || 0) ? b : a));
-    const high = bucket.reduce((a, b) => ((b.latency || 0) > (a.latency || 0) ? b : a));
+    const low = bucket.reduce((a, b) => ((b.latency_ns || 0) < (a.latency_ns || 0) ? b : a));
+    const high = bucket.reduce((a, b) => ((b.latency_ns || 0) > (a.latency_ns || 0) ? b : a));
     kept.push(...(low === high ? [low] : low.number < high.number ? [low, high] : [high, low]));
   }
   return kept;
@@ -29,11 +29,11 @@ function thin(rows, most) {
 // Horizontal lines: [name, nanoseconds]. What the start did not know follows from any measured candidate.
 export function lines(state, known) {
   const found = { ...known };
-  if (state.seed !== null) found["seed kernel"] = candidate(state, state.seed)?.latency;
-  const sample = state.candidates.find((row) => row?.latency && (row.speedup || row.floor));
+  found["seed kernel"] = seedOf(state)?.latency_ns;
+  const sample = state.candidates.find((row) => row?.latency_ns && (row.speedup || row.floor_fraction));
   if (sample) {
-    if (!found.eager && !found.compiled && !found["best baseline"] && sample.speedup) found["best baseline"] = sample.latency * sample.speedup;
-    if (!found["physical limit"] && sample.floor) found["physical limit"] = sample.latency * sample.floor;
+    if (!found.eager && !found.compiled && !found["best baseline"] && sample.speedup) found["best baseline"] = sample.latency_ns * sample.speedup;
+    if (!found["physical limit"] && sample.floor_fraction) found["physical limit"] = sample.latency_ns * sample.floor_fraction;
   }
   return Object.entries(found).filter(([, value]) => value > 0);
 }
@@ -48,7 +48,7 @@ function ticks(low, high, steps) {
 
 // Position of the axis: the candidate's number, or seconds since the start.
 function along(state, axis) {
-  return axis === "time" ? (row) => ((row.measuredAt || row.at) - state.startedAt) / 1000 : (row) => row.number;
+  return axis === "time" ? (row) => ((row.measured_at || row.at) - state.startedAt) / 1000 : (row) => row.number;
 }
 
 function dots(state, x, colours) {
@@ -66,9 +66,9 @@ function dots(state, x, colours) {
     const rows = thin(all, good ? MOST_DOTS : MOST_FAILURES);
     made.push({
       type: "scatter", mode: "markers", name: good ? "correct" : WORDS[kind], showlegend: false,
-      x: rows.map(x), y: good ? rows.map((row) => row.latency) : rows.map(() => 0), yaxis: good ? "y" : "y2",
+      x: rows.map(x), y: good ? rows.map((row) => row.latency_ns) : rows.map(() => 0), yaxis: good ? "y" : "y2",
       customdata: rows.map((row) => row.number), hoverinfo: "text",
-      text: rows.map((row) => `#${row.number} ${outcome(row)[2]}${row.latency ? ` · ${duration(row.latency)}` : ""}${row.title ? `<br>${row.title.replaceAll("<", "&lt;")}` : ""}`),
+      text: rows.map((row) => `#${row.number} ${outcome(row)[2]}${row.latency_ns ? ` · ${duration(row.latency_ns)}` : ""}${row.title ? `<br>${row.title.replaceAll("<", "&lt;")}` : ""}`),
       marker: good ? { size: 6, color: colours.accent, opacity: 0.55 } : { size: 7, symbol: SYMBOLS[kind], color: kind === "dropped" ? colours.ink3 : colours.bad, line: { width: 1.4, color: kind === "dropped" ? colours.ink3 : colours.bad } },
     });
   }
@@ -76,9 +76,10 @@ function dots(state, x, colours) {
 }
 
 function stepLine(state, x, axis, colours) {
-  const rows = state.steps.map((step) => candidate(state, step.number)).filter((row) => row?.latency && !row.isNoisy); // none that was refused, or found too noisy, later
+  const steps = state.candidates.filter((row) => row?.best && row.latency_ns && !row.noisy); // without those that were refused or found too noisy later
+  const rows = steps.sort((a, b) => b.latency_ns - a.latency_ns);
   const xs = rows.map(x);
-  const ys = rows.map((row) => row.latency);
+  const ys = rows.map((row) => row.latency_ns);
   if (rows.length) {
     xs.push(axis === "time" ? (state.at - state.startedAt) / 1000 : state.candidates.length);
     ys.push(ys.at(-1));
@@ -104,7 +105,7 @@ function tickValues(range, best) {
 }
 
 function axisOfTimes(state, horizontals) {
-  const values = [...state.candidates.filter((row) => row?.latency).map((row) => row.latency), ...horizontals.map(([, value]) => value)];
+  const values = [...state.candidates.filter((row) => row?.latency_ns).map((row) => row.latency_ns), ...horizontals.map(([, value]) => value)];
   if (!values.length) return { range: [3, 6], tickvals: [1e3, 1e4, 1e5, 1e6] };
   let low = Infinity;
   let high = 0;
@@ -114,7 +115,7 @@ function axisOfTimes(state, horizontals) {
   }
   const room = Math.max(0.03, Math.log10(high / low) * 0.08);
   const range = [Math.log10(low) - room, Math.log10(high) + room];
-  return { range, tickvals: tickValues(range, state.best === null ? 0 : candidate(state, state.best).latency) };
+  return { range, tickvals: tickValues(range, state.best === null ? 0 : candidate(state, state.best).latency_ns) };
 }
 
 // Where the names of the lines stand: neighbours that lie close together stand apart.
@@ -200,8 +201,8 @@ export class BestChart {
 
 export function bestWords(state) {
   const best = state.best === null ? null : candidate(state, state.best);
-  const seed = state.seed === null ? null : candidate(state, state.seed);
+  const seed = seedOf(state);
   if (!best) return "no correct candidate yet";
-  const over = seed?.latency ? `, ${ratio(seed.latency / best.latency)} as fast as the seed kernel` : "";
-  return `best: candidate ${best.number} with ${duration(best.latency)}${over}`;
+  const over = seed?.latency_ns ? `, ${ratio(seed.latency_ns / best.latency_ns)} as fast as the seed kernel` : "";
+  return `best: candidate ${best.number} with ${duration(best.latency_ns)}${over}`;
 }

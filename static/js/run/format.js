@@ -32,14 +32,14 @@ export const VERDICTS = {
   CORRECT: ["good", "✓", "Correct"], WRONG_SHAPE: ["bad", "✗", "Wrong shape"], WRONG_DTYPE: ["bad", "✗", "Wrong dtype"],
   WRONG_RESULT: ["bad", "✗", "Wrong result"], COMPILE_ERROR: ["bad", "✗", "Compile error"], RUNTIME_ERROR: ["bad", "✗", "Runtime error"],
   TIME_LIMIT: ["bad", "✗", "Time limit"], MEMORY_LIMIT: ["bad", "✗", "Memory limit"], VIOLATION: ["bad", "✗", "Violation"],
-  UNSTABLE: ["warn", "!", "Unstable"], SYSTEM_ERROR: ["warn", "!", "System error"], DROPPED: ["", "–", "Dropped"],
+  TOO_SLOW: ["bad", "✗", "Too slow"], UNSTABLE: ["warn", "!", "Unstable"], SYSTEM_ERROR: ["warn", "!", "System error"], DROPPED: ["", "–", "Dropped"],
   REPLACED: ["", "–", "Replaced by a repaired version"],
 };
 const STATES = { drafted: ["", "○", "Waiting"], measuring: ["accent", "●", "Measuring"], dropped: VERDICTS.DROPPED };
 
 // [class, sign, words] of a candidate's outcome; `over`: the run has ended, so nothing waits.
 export function outcome(row, over = false) {
-  if (over && (row.state === "drafted" || row.state === "measuring")) return ["", "○", row.cancelled ? "Cancelled" : "Not measured"];
+  if (over && (row.state === "drafted" || row.state === "measuring")) return ["", "○", row.begun ? "Cancelled" : "Not measured"];
   if (row.replaced) return ["", "–", "Replaced"];
   return row.state === "measured" ? VERDICTS[row.verdict] || ["", "?", row.verdict] : STATES[row.state];
 }

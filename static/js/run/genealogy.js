@@ -14,6 +14,7 @@ const SHAPES = {
   wrong: (pen, x, y, r) => cross(pen, x, y, r - 1),
   crash: (pen, x, y, r) => polygon(pen, [[x, y - r], [x + r, y + r - 1], [x - r, y + r - 1]]),
   violation: (pen, x, y, r) => polygon(pen, [[x, y - r], [x + r, y], [x, y + r], [x - r, y]]),
+  slow: (pen, x, y, r) => polygon(pen, [[x - r + 1, y - r], [x + r, y], [x - r + 1, y + r]]),
   unstable: (pen, x, y, r) => pen.arc(x, y, r - 1, 0, 7),
   system: (pen, x, y, r) => { pen.moveTo(x - r, y); pen.lineTo(x + r, y); pen.moveTo(x, y - r); pen.lineTo(x, y + r); },
   dropped: (pen, x, y, r) => { pen.moveTo(x - r + 1, y); pen.lineTo(x + r - 1, y); },
@@ -154,7 +155,7 @@ export class Genealogy {
   }
 
   speedup(row) {
-    return this.reference === "baseline" ? row.speedup : this.reference / row.latency;
+    return this.reference === "baseline" ? row.speedup : this.reference / row.latency_ns;
   }
 
   choose(number) {
@@ -162,7 +163,7 @@ export class Genealogy {
     const row = number && candidate(this.state, number);
     if (!row) return;
     const parents = row.parents.length ? ` from ${row.parents.map((each) => `#${each}`).join(" and ")}` : "";
-    const time = row.latency ? ` · ${duration(row.latency)} · ${ratio(this.speedup(row))}` : "";
+    const time = row.latency_ns ? ` · ${duration(row.latency_ns)} · ${ratio(this.speedup(row))}` : "";
     this.words.textContent = `#${number}${parents} · ${outcome(row, isOver(this.state))[2].toLowerCase()}${time}${row.title ? ` · ${row.title}` : ""}`;
     const node = this.layout.nodes[number];
     if (node.x < this.frame.scrollLeft + 20 || node.x > this.frame.scrollLeft + this.frame.clientWidth - 20) this.frame.scrollLeft = node.x - this.frame.clientWidth / 2;

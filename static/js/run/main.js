@@ -1,5 +1,5 @@
 // The live page of a run: joins the feed to the views, and draws no more often than four times a second.
-import { apply, candidate, emptyState, isOver } from "./state.js";
+import { candidate, emptyState, isOver, put, seedOf, spent, verifiersOf } from "./state.js";
 import { BestChart, bestWords } from "./chart.js";
 import { Drawer } from "./drawer.js";
 import { Feed } from "./feed.js";
@@ -11,11 +11,9 @@ import { palette } from "./colours.js";
 
 const DRAW_MS = 250;
 const HEAD_MS = 15000;
-const LIFE = new Set(["started", "paused", "resumed", "stopped", "finished", "extended", "entered", "note", "briefed", "searched", "chosen"]);
 
 const config = JSON.parse(document.getElementById("run-config").textContent);
 const byId = (id) => document.getElementById(id);
-const events = [];
 const state = emptyState(config);
 const progress = new Map();
 let colours = palette();
@@ -33,15 +31,15 @@ const open = (number) => {
 const stream = new Stream(byId("stream"), open);
 const genealogy = new Genealogy(byId("genealogy-frame"), byId("genealogy-words"), open);
 const chart = new BestChart(byId("best-chart"), config.lines, open, () => soon());
-const replay = new Replay(byId("replay"), config, events, () => soon());
+const replay = new Replay(byId("replay"), config, state, () => soon());
 
 const shown = () => replay.state || state;
 
 // What speedups are over: the seed kernel's time, or the best baseline where there is no seed.
 function reference(view) {
-  const seed = view.seed === null ? null : candidate(view, view.seed);
-  const overSeed = seed?.latency && byId("over").value !== "baseline";
-  return overSeed ? seed.latency : "baseline";
+  const seed = seedOf(view);
+  const overSeed = seed?.latency_ns && byId("over").value !== "baseline";
+  return overSeed ? seed.latency_ns : "baseline";
 }
 
 // Without a time of the seed kernel speedups are over the baseline; until there are any, it may come.
@@ -138,28 +136,23 @@ function headSoon() {
 }
 
 let caughtUp = false;
-function take(event) {
-  events.push(event);
-  apply(state, event);
+function take(change) {
+  const best = state.best;
+  put(state, change, Date.now());
   if (caughtUp) {
-    const { payload } = event;
-    if (LIFE.has(event.kind) || (event.kind === "measured" && (payload.best || payload.mode === "ranked" || payload.mode === "audit"))) headSoon();
-    if (payload.candidate || payload.number) drawer.refresh(payload.candidate || payload.number);
+    if (change.lines.length || state.best !== best || state.status !== byId("run-head").dataset.status) headSoon();
+    for (const row of change.candidates) drawer.refresh(row.number);
   }
   replay.grow();
   soon();
 }
 
 const feed = new Feed(config, {
-  event: take,
-  run: (run) => {
-    if (run.status !== byId("run-head").dataset.status) headSoon();
-  },
+  change: take,
   progress: (payload) => {
     progress.set(payload.call || payload.number, payload);
     soon();
   },
-  page: (done, total) => { byId("loading").textContent = done < total ? `${done} of ${total} events read` : ""; },
   state: (name, words) => {
     const sign = byId("feed-state");
     sign.dataset.state = name;
@@ -206,11 +199,13 @@ setInterval(() => {
 
 const wanted = Number(/^#candidate-(\d+)$/.exec(location.hash)?.[1] || 0);
 if (wanted) drawer.open(wanted);
+byId("loading").textContent = "loading what has happened so far";
 feed.start().catch(() => feed.startPolling()).finally(() => {
   caughtUp = true;
+  byId("loading").textContent = "";
   if (!feed.socket) feed.connect();
   if (wanted) stream.choose(wanted);
 });
 replay.grow();
 soon();
-window.kbenchRun = { state, replay, genealogy, drawCost: () => cost }; // for tests and the curious
+window.kbenchRun = { state, replay, genealogy, spent: () => spent(state), verifiers: () => Object.fromEntries(verifiersOf(state)), drawCost: () => cost }; // for tests and the curious

@@ -1,9 +1,9 @@
 // The panels beside the charts: meters, outcomes, language models, verifiers, islands, calls, log.
-import { activeMs, candidate, held, isOver, kindOf, resultsOfModels } from "./state.js";
+import { activeMs, candidate, held, isOver, kindOf, modelsOf, outcomesOf, seedOf, spent, verifiersOf, waiting } from "./state.js";
 import { VERDICTS, clock, duration, element, percent, period, ratio, usd, whole } from "./format.js";
 import { step } from "./colours.js";
 
-const ORDER = ["CORRECT", "UNSTABLE", "COMPILE_ERROR", "WRONG_RESULT", "WRONG_SHAPE", "WRONG_DTYPE", "RUNTIME_ERROR", "TIME_LIMIT", "MEMORY_LIMIT", "VIOLATION", "SYSTEM_ERROR", "DROPPED", "REPLACED"];
+const ORDER = ["CORRECT", "UNSTABLE", "COMPILE_ERROR", "WRONG_RESULT", "WRONG_SHAPE", "WRONG_DTYPE", "RUNTIME_ERROR", "TIME_LIMIT", "MEMORY_LIMIT", "VIOLATION", "TOO_SLOW", "SYSTEM_ERROR", "DROPPED", "REPLACED"];
 const UNMEASURED = ["DROPPED", "REPLACED", "SYSTEM_ERROR"];
 const SHOWN_LOG = 60;
 
@@ -30,11 +30,12 @@ function fill(id, rows) {
 export function meters(state, now) {
   const seconds = activeMs(state, now) / 1000;
   const flying = held(state);
-  const spent = {
-    usd: [state.usd, flying.usd, usd], tokens: [state.tokens, flying.tokens, whole],
+  const paid = spent(state);
+  const used = {
+    usd: [paid.usd, flying.usd, usd], tokens: [paid.tokens, flying.tokens, whole],
     evaluations: [state.evaluations, 0, whole], wall_time_s: [seconds, 0, period],
   };
-  for (const [name, [value, more, words]] of Object.entries(spent)) {
+  for (const [name, [value, more, words]] of Object.entries(used)) {
     const box = document.querySelector(`[data-meter="${name}"]`);
     if (!box) continue;
     const cap = state.budget[name];
@@ -53,9 +54,9 @@ export function meters(state, now) {
 
 // Why there is no speedup over the seed kernel, or the time that it is over.
 function seedWords(state, hasSeed) {
-  const seed = state.seed === null ? null : candidate(state, state.seed);
+  const seed = seedOf(state);
   if (!seed && !hasSeed) return "the run has no seed kernel";
-  if (seed?.latency) return `seed kernel: ${duration(seed.latency)}`;
+  if (seed?.latency_ns) return `seed kernel: ${duration(seed.latency_ns)}`;
   if (seed?.state === "measured") return `the seed kernel ended as “${VERDICTS[seed.verdict]?.[2] || seed.verdict}”, so it has no time`;
   if (seed?.state === "dropped") return "the seed kernel was dropped, so it has no time";
   return isOver(state) ? "the seed kernel was not measured" : "the seed kernel is not measured yet";
@@ -63,35 +64,36 @@ function seedWords(state, hasSeed) {
 
 export function figures(state, config) {
   const best = state.best === null ? null : candidate(state, state.best);
-  const count = (name) => state.outcomes.get(name) || 0;
-  const measured = [...state.outcomes].reduce((sum, [name, each]) => sum + (UNMEASURED.includes(name) ? 0 : each), 0);
+  const ends = outcomesOf(state);
+  const measured = [...ends].reduce((sum, [name, each]) => sum + (UNMEASURED.includes(name) ? 0 : each), 0);
   const say = (name, text) => { document.querySelector(`[data-figure="${name}"]`).textContent = text; };
-  say("best", best ? duration(best.latency) : "–");
+  say("best", best ? duration(best.latency_ns) : "–");
   say("best-sub", best ? `candidate ${best.number}` : "no correct candidate yet");
-  const seed = state.seed === null ? null : candidate(state, state.seed);
-  say("seed", best && seed?.latency ? ratio(seed.latency / best.latency) : "–");
+  const seed = seedOf(state);
+  say("seed", best && seed?.latency_ns ? ratio(seed.latency_ns / best.latency_ns) : "–");
   say("seed-sub", seedWords(state, config.hasSeed));
   say("baseline", best?.speedup ? ratio(best.speedup) : "–");
   say("baseline-sub", best && !best.speedup ? "no baseline of this device is known yet" : "");
-  say("floor", best?.floor ? percent(best.floor) : "–");
-  say("floor-sub", best && !best.floor ? "no physical limit of this device is known" : "");
+  say("floor", best?.floor_fraction ? percent(best.floor_fraction) : "–");
+  say("floor-sub", best && !best.floor_fraction ? "no physical limit of this device is known" : "");
   say("candidates", whole(state.candidates.length));
-  say("candidates-sub", `written; ${whole(measured)} measured, ${whole(count("CORRECT"))} correct`);
+  say("candidates-sub", `written; ${whole(measured)} measured, ${whole(ends.get("CORRECT") || 0)} correct`);
 }
 
 export function outcomes(state) {
-  const total = [...state.outcomes.values()].reduce((sum, each) => sum + each, 0);
+  const ends = outcomesOf(state);
+  const total = [...ends.values()].reduce((sum, each) => sum + each, 0);
   const bar = document.getElementById("outcome-bar");
-  const known = ORDER.filter((name) => state.outcomes.get(name));
+  const known = ORDER.filter((name) => ends.get(name));
   bar.replaceChildren(...known.map((name) => {
-    const count = state.outcomes.get(name);
+    const count = ends.get(name);
     const part = element("span", `part part-${name.toLowerCase().replaceAll("_", "-")}`, count / total > 0.12 ? VERDICTS[name][2] : "");
     part.style.flexGrow = count;
     part.title = `${VERDICTS[name][2]}: ${count}`;
     return part;
   }));
   fill("outcomes", known.map((name) => {
-    const count = state.outcomes.get(name);
+    const count = ends.get(name);
     const [kind, sign, words] = VERDICTS[name];
     const row = rowOf("", [cell(whole(count), true), cell(percent(count / total), true)]);
     const badge = element("span", `badge ${kind}`);
@@ -102,24 +104,23 @@ export function outcomes(state) {
 }
 
 export function models(state) {
-  const all = [...state.models.entries()].sort((a, b) => b[1].asks - a[1].asks);
-  const asks = all.reduce((sum, [, model]) => sum + model.asks, 0);
-  const results = resultsOfModels(state);
+  const all = [...modelsOf(state).entries()].sort((a, b) => b[1].calls - a[1].calls);
+  const total = all.reduce((sum, [, model]) => sum + model.calls, 0);
   fill("models", all.map(([name, model]) => rowOf(name, [
-    cell(`${whole(model.asks)} (${percent(model.asks / (asks || 1))})`, true), cell(whole(model.failed), true), cell(whole(model.candidates), true),
-    cell(whole(results.get(name)?.correct || 0), true), cell(duration(results.get(name)?.best), true), cell(whole(model.tokens), true), cell(usd(model.usd), true),
+    cell(`${whole(model.calls)} (${percent(model.calls / (total || 1))})`, true), cell(whole(model.failed), true), cell(whole(model.candidates), true),
+    cell(whole(model.correct), true), cell(duration(model.correct && model.best), true), cell(whole(model.tokens), true), cell(usd(model.usd), true),
   ])));
 }
 
 export function verifiers(state) {
-  fill("verifiers", [...state.verifiers.entries()].map(([name, each]) => rowOf(name, [
+  fill("verifiers", [...verifiersOf(state).entries()].map(([name, each]) => rowOf(name, [
     cell(whole(each.votes), true), cell(whole(each.passes), true), cell(whole(each.votes - each.passes), true),
     cell(`${whole(each.passedRight)} passed, ${whole(each.passedWrong)} failed`, true), cell(`${whole(each.refusedWrong)} failed, ${whole(each.refusedRight)} passed`, true),
   ])));
 }
 
 function bestOf(rows) {
-  return rows.reduce((best, row) => (row.latency && (!best || row.latency < best.latency) ? row : best), null);
+  return rows.reduce((best, row) => (row.latency_ns && (!best || row.latency_ns < best.latency_ns) ? row : best), null);
 }
 
 // The technique by which the archive files a candidate: the most telling one.
@@ -128,7 +129,7 @@ const technique = (row) => row.techniques[0] || "plain";
 export function islands(state, strategy, reference, open) {
   const rows = state.candidates.filter(Boolean);
   const names = [...new Set(rows.map((row) => row.island))].sort((a, b) => a - b);
-  const techniques = [...new Set(rows.filter((row) => row.latency).map(technique))].sort();
+  const techniques = [...new Set(rows.filter((row) => row.latency_ns).map(technique))].sort();
   const shown = strategy === "islands" || names.length > 1;
   document.getElementById("islands").hidden = !shown;
   if (!shown) return;
@@ -142,8 +143,8 @@ export function islands(state, strategy, reference, open) {
   document.querySelector("#islands .island-rows").replaceChildren(...names.map((name) => {
     const own = rows.filter((row) => row.island === name);
     const best = bestOf(own);
-    const speedup = best && (reference === "baseline" ? best.speedup : reference / best.latency);
-    return rowOf(`Island ${name}`, [cell(whole(own.length), true), cell(whole(own.filter((row) => row.latency).length), true), cell(duration(best?.latency), true), cell(ratio(speedup), true)]);
+    const speedup = best && (reference === "baseline" ? best.speedup : reference / best.latency_ns);
+    return rowOf(`Island ${name}`, [cell(whole(own.length), true), cell(whole(own.filter((row) => row.latency_ns).length), true), cell(duration(best?.latency_ns), true), cell(ratio(speedup), true)]);
   }));
   grid(rows.filter((row) => chosen.value === "all" || String(row.island) === chosen.value), techniques, reference, open);
 }
@@ -161,7 +162,7 @@ function grid(rows, techniques, reference, open) {
     const best = bestOf(correct.filter((row) => technique(row) === name && (row.bottleneck || "unknown") === bottleneck));
     const made = cell("", true);
     if (!best) return made;
-    const speedup = reference === "baseline" ? best.speedup : reference / best.latency;
+    const speedup = reference === "baseline" ? best.speedup : reference / best.latency_ns;
     const button = element("button", `grid-cell scale-${step(speedup, best.spread)}`, `${ratio(speedup)} #${best.number}`);
     button.type = "button";
     button.addEventListener("click", () => open(best.number));
@@ -171,26 +172,27 @@ function grid(rows, techniques, reference, open) {
 }
 
 export function calls(state, progress, now) {
-  const waiting = [...state.waiting].map((number) => state.asks.get(number));
+  const flying = waiting(state);
+  const measuring = state.candidates.filter((row) => row?.measuring);
   const section = document.getElementById("calls");
-  const busy = waiting.length || state.measuring.size;
+  const busy = flying.length || measuring.length;
   section.querySelector(".calls-none").hidden = Boolean(busy);
   section.querySelector("ul").replaceChildren(
-    ...waiting.map((ask) => {
-      const heard = progress.get(ask.number);
+    ...flying.map((call) => {
+      const heard = progress.get(call.number);
       const since = state.status === "PAUSED" && !heard
         ? "if it was not sent before the pause, it waits until the run is resumed"
-        : `for ${period(Math.max(0, now - ask.at) / 1000)}`;
-      const line = element("li", "", `Call ${ask.number}: ${ask.verifier || ask.role} by ${ask.model}${ask.about ? `, about #${ask.about}` : ""}, ${since}`);
+        : `for ${period(Math.max(0, now - call.at) / 1000)}`;
+      const line = element("li", "", `Call ${call.number}: ${call.verifier || call.role} by ${call.model}${call.about ? `, about #${call.about}` : ""}, ${since}`);
       if (heard) line.append(element("span", "faint num", ` ${whole(heard.characters || 0)} characters`));
       return line;
     }),
-    ...[...state.measuring].slice(0, 12).map((number) => element("li", "", `Candidate ${number}: evaluation queued or running`)),
+    ...measuring.slice(0, 12).map((row) => element("li", "", `Candidate ${row.number}: evaluation queued or running`)),
   );
 }
 
 export function log(state) {
-  const lines = state.log.slice(-SHOWN_LOG).reverse();
+  const lines = state.lines.slice(-SHOWN_LOG).reverse();
   const list = document.getElementById("log-lines");
   list.replaceChildren(...lines.map((line) => {
     const item = element("li", line.bad ? "bad" : "");

@@ -1,15 +1,17 @@
-// The slider: shows the run as it was after any of its events, from the same events.
-import { apply, emptyState } from "./state.js";
+// The slider: shows the run as it was after any of its events. The site says what each event changed.
+import { emptyState, put } from "./state.js";
 import { clock } from "./format.js";
 
 const TICK_MS = 125;
 const WHOLE_S = 20; // a replay of the whole run takes this long
 
 export class Replay {
-  constructor(root, config, events, changed) {
+  // `live`: the page's own state, which knows how many events there are.
+  constructor(root, config, live, changed) {
     this.config = config;
-    this.events = events;
+    this.now = live;
     this.changed = changed;
+    this.changes = [];
     this.slider = root.querySelector("input[type=range]");
     this.play = root.querySelector(".replay-play");
     this.live = root.querySelector(".replay-live");
@@ -21,38 +23,61 @@ export class Replay {
     this.live.addEventListener("click", () => this.end());
   }
 
-  // The newest event came; the slider grows, and follows unless the past is shown.
+  // Called when the newest event came: the slider grows, and follows it unless the past is shown.
   grow() {
-    this.slider.max = this.events.length;
-    this.slider.disabled = this.play.disabled = this.events.length === 0;
+    this.slider.max = this.now.seq;
+    this.slider.disabled = this.play.disabled = this.now.seq === 0;
     if (!this.state) {
-      this.slider.value = this.events.length;
+      this.slider.value = this.now.seq;
       this.say();
     }
   }
 
-  seek(position) {
+  // Load what the events up to `position` changed; false if the site doesn't answer.
+  async read(position) {
+    while (this.reading) await this.reading;
+    if (this.changes.length >= position) return true;
+    this.words.textContent = "loading the events";
+    this.reading = fetch(`${this.config.urls.replay}?since=${this.changes.length}`, { headers: { "X-Requested-With": "fetch" } });
+    try {
+      const answer = await this.reading;
+      if (!answer.ok) throw new Error(`status ${answer.status}`);
+      this.reading = answer.json();
+      this.changes.push(...(await this.reading).changes);
+    } catch {
+      this.words.textContent = "The site doesn't answer, so the replay can't be loaded. Try again in a moment.";
+    } finally {
+      this.reading = null;
+    }
+    return this.changes.length >= position;
+  }
+
+  async seek(position) {
+    this.wanted = position;
+    if (this.changes.length < position && !(await this.read(position))) return;
+    if (this.wanted === position) this.show(position);
+  }
+
+  show(position) {
     if (!this.state || position < this.position) {
       this.state = emptyState(this.config);
       this.position = 0;
     }
-    while (this.position < position) {
-      apply(this.state, this.events[this.position]);
-      this.position += 1;
-    }
+    for (; this.position < position; this.position += 1) put(this.state, this.changes[this.position], this.changes[this.position].at);
     this.slider.value = position;
     this.say();
     this.changed();
   }
 
-  run() {
-    if (!this.events.length) return;
-    if (!this.state || this.position >= this.events.length) this.seek(0);
+  async run() {
+    const total = this.now.seq;
+    if (!total || !(await this.read(total))) return;
+    if (!this.state || this.position >= total) this.show(0);
     this.play.textContent = "Stop the replay";
-    const stride = Math.max(1, Math.round((this.events.length * TICK_MS) / 1000 / WHOLE_S));
+    const stride = Math.max(1, Math.round((total * TICK_MS) / 1000 / WHOLE_S));
     this.timer = setInterval(() => {
-      this.seek(Math.min(this.events.length, this.position + stride));
-      if (this.position >= this.events.length) this.stop();
+      this.show(Math.min(total, this.position + stride));
+      if (this.position >= total) this.stop();
     }, TICK_MS);
   }
 
@@ -64,6 +89,7 @@ export class Replay {
 
   end() {
     this.stop();
+    this.wanted = null;
     this.state = null;
     this.grow();
     this.changed();
@@ -73,7 +99,7 @@ export class Replay {
     const past = Boolean(this.state);
     this.live.hidden = !past;
     document.body.classList.toggle("in-replay", past);
-    const total = this.events.length;
+    const total = this.now.seq;
     if (!total) this.words.textContent = "nothing has happened yet";
     else if (!past) this.words.textContent = `${total.toLocaleString("en-US")} events, the newest shown`;
     else this.words.textContent = `after event ${this.position.toLocaleString("en-US")} of ${total.toLocaleString("en-US")}${this.state.at ? `, ${clock(this.state.at)} UTC` : ""}`;

@@ -9,7 +9,7 @@ const FILTERS = {
   all: () => true,
   best: (row) => row.best,
   correct: (row) => kindOf(row) === "correct",
-  failed: (row) => row.state === "measured" && !row.latency,
+  failed: (row) => row.state === "measured" && !row.latency_ns,
   pending: (row) => kindOf(row) === "pending",
   dropped: (row) => row.state === "dropped",
 };
@@ -103,7 +103,7 @@ export class Stream {
     mark.setAttribute("aria-hidden", "true");
     badge.append(mark, words);
     made.append(element("span", "stream-number num", `#${row.number}`), badge);
-    made.append(element("span", "stream-time num", row.latency ? duration(row.latency) : ""));
+    made.append(element("span", "stream-time num", row.latency_ns ? duration(row.latency_ns) : ""));
     made.append(element("span", "stream-speedup num", this.speedup(row)));
     made.append(element("span", "stream-what", this.what(row)));
     if (row.number === this.state.best) made.append(element("span", "tag stream-best", "best"));
@@ -111,14 +111,14 @@ export class Stream {
   }
 
   speedup(row) {
-    if (!row.latency) return "";
-    return ratio(this.reference === "baseline" ? row.speedup : this.reference / row.latency);
+    if (!row.latency_ns) return "";
+    return ratio(this.reference === "baseline" ? row.speedup : this.reference / row.latency_ns);
   }
 
   what(row) {
     const parents = row.parents.length ? ` of ${row.parents.map((each) => `#${each}`).join(", ")}` : "";
     const knobs = row.knobs ? Object.entries(row.knobs).map(([name, value]) => `${name}=${value}`).join(" ") : "";
-    const why = row.latency ? "" : row.reason;
+    const why = row.latency_ns ? "" : row.reason;
     return [row.title || knobs, `${row.edit}${parents}`, row.model, why].filter(Boolean).join(" · ");
   }
 

@@ -15,11 +15,14 @@ VARIED = ("key", "value")
 UNDERFLOW = 2.0**-92
 """exp(-80) over the epsilon of float32: kernels keep exponents above that, or flush to zero."""
 
+HARD = 1 / 8
+"""Share of the queries that are hard, at random: the others look like those that are timed."""
+
 SPREAD = 2.0
 """Standard deviation of the scores: a few keys count for each query, and the others a little."""
 
 PEAK = 120.0
-"""Score of the first key, or of the query's own, for two of every sixteen queries.
+"""Score of the first key, or of the query's own, for the hard queries.
 
 exp overflows there in float32 unless the maximum over all visible keys is subtracted first.
 """
@@ -32,11 +35,20 @@ def make_inputs(
     query = torch.randn(batch_size, num_heads, num_tokens, head_dim) * SPREAD
     key = torch.randn(batch_size, num_kv_heads, num_tokens, head_dim)
     value = torch.randn(batch_size, num_kv_heads, num_tokens, head_dim) + 0.2
+    return {"query": query, "key": key, "value": value}
+
+
+def make_hard_inputs(
+    batch_size: int, num_heads: int, num_kv_heads: int, num_tokens: int, head_dim: int
+) -> dict[str, Tensor]:
+    """The same, but `HARD` of the queries have a `PEAK`."""
+    inputs = make_inputs(batch_size, num_heads, num_kv_heads, num_tokens, head_dim)
+    query, key = inputs["query"], inputs["key"]
     peaks = key * (PEAK * math.sqrt(head_dim) / key.square().sum(-1, keepdim=True))
     peaks = peaks.repeat_interleave(num_heads // num_kv_heads, dim=1)
-    query[:, :, 5::16] = peaks[:, :, :1]
-    query[:, :, 6::16] = peaks[:, :, 6::16]
-    return {"query": query, "key": key, "value": value}
+    chance = torch.rand(batch_size, num_heads, num_tokens, 1)
+    hard = torch.where(chance < HARD / 2, peaks[:, :, :1], peaks)
+    return inputs | {"query": torch.where(chance < HARD, hard, query)}
 
 
 def forward_fn(query: Tensor, key: Tensor, value: Tensor) -> Tensor:

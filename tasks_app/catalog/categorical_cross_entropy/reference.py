@@ -7,23 +7,32 @@ from torch import Tensor
 from torch.nn import functional
 
 SHIFT = 120.0
-"""What is added to some rows, and taken off others: exp(120) overflows float32, exp(-120) is 0."""
+"""What is added to hard rows, or taken off them: exp(120) overflows float32, exp(-120) is 0."""
+HARD = 2 / 5
+"""Share of the rows that are hard, at random places: the others look like those that are timed."""
 
 VARIED = ("logits",)
 
 
 def make_inputs(N: int, C: int) -> dict[str, Tensor]:
-    """Logits (N, C), normally distributed, some rows far from zero; labels (N), int32.
+    """Logits (N, C), normally distributed; labels (N), int32.
 
     The first and the last sample have the last and the first class.
     """
     logits = torch.randn(N, C)
-    logits[1::5] += SHIFT
-    logits[3::5] -= SHIFT
     labels = torch.randint(0, C, (N,), dtype=torch.int32)
     labels[-1] = 0
     labels[0] = C - 1
     return {"logits": logits, "true_labels": labels}
+
+
+def make_hard_inputs(N: int, C: int) -> dict[str, Tensor]:
+    """The same, but `HARD` of the rows, and one at least, are far from zero."""
+    inputs = make_inputs(N, C)
+    hard = torch.randperm(N) < max(1, N * HARD)
+    shift = torch.where(torch.rand(N) < 1 / 2, SHIFT, -SHIFT)
+    inputs["logits"] += torch.where(hard, shift, 0.0)[:, None]
+    return inputs
 
 
 def forward_fn(logits: Tensor, true_labels: Tensor) -> Tensor:

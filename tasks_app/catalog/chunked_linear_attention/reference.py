@@ -14,7 +14,7 @@ SLOWEST = 1e-3
 """Mean decay of the slowest heads, as a part of that of the quickest, which is 1."""
 
 RESET_EVERY, RESET = 37, -60.0
-"""In every other head one token in so many begins anew: exp(RESET) is left of what was before.
+"""In hard inputs, one token in so many of every other head begins anew: exp(RESET) is left.
 
 Which ones, is drawn for each head: were it known, no kernel would need a state.
 """
@@ -27,14 +27,22 @@ def make_inputs(
     pace = SLOWEST ** torch.rand(batch, 1, num_heads)
     log_decay = -pace * (torch.rand(batch, num_tokens, num_heads) + 0.5)
     log_decay = log_decay.to(torch.bfloat16).to(pace.dtype)  # the baseline gets them so narrow
-    resets = torch.rand(batch, num_tokens, num_heads) * RESET_EVERY < 1
-    resets &= torch.rand(batch, 1, num_heads) < 1 / 2
     return {
         "query": torch.randn(batch, num_tokens, num_heads, key_dim) / key_dim**0.5,
         "key": torch.randn(batch, num_tokens, num_heads, key_dim),
         "value": torch.randn(batch, num_tokens, num_heads, value_dim) + 0.2,
-        "log_decay": torch.where(resets, RESET, log_decay),
+        "log_decay": log_decay,
     }
+
+
+def make_hard_inputs(
+    batch: int, num_tokens: int, num_heads: int, key_dim: int, value_dim: int
+) -> dict[str, Tensor]:
+    """The same, but in every other head some tokens begin anew."""
+    inputs = make_inputs(batch, num_tokens, num_heads, key_dim, value_dim)
+    resets = torch.rand(batch, num_tokens, num_heads) * RESET_EVERY < 1
+    resets &= torch.rand(batch, 1, num_heads) < 1 / 2
+    return inputs | {"log_decay": torch.where(resets, RESET, inputs["log_decay"])}
 
 
 def forward_fn(query: Tensor, key: Tensor, value: Tensor, log_decay: Tensor) -> Tensor:

@@ -7,27 +7,47 @@ import torch.nn.functional as F
 from torch import Tensor
 
 SHIFTS = (120.0, 200.0)
-"""Least and largest shift of a row's logits, up or down: exp overflows or vanishes in float32."""
+"""Least and largest shift of a hard row, up or down: exp overflows or vanishes in float32."""
+HARD = 1 / 4
+"""Share of the rows that are hard, at random places: the others look like those that are timed."""
 
 PEAK = 140.0
-"""By how much a row's last or first logit exceeds the others, in two of every eight rows.
+"""By how much a row's last or first logit exceeds the others, or any other one, in hard rows.
 
 A maximum that leaves out the end of a row overflows there.
 """
 
 
 def make_inputs(batch_size: int, num_classes: int) -> dict[str, Tensor]:
-    """Logits (batch_size, num_classes), each row shifted by `SHIFTS`, `PEAK`s; int64 targets."""
-    low, high = SHIFTS
-    size = torch.rand(batch_size, 1) * (high - low) + low
-    shift = torch.where(torch.rand(batch_size, 1) < 0.5, -size, size)
-    logits = torch.randn(batch_size, num_classes) * 4 + shift
-    logits[5::8, -1] += PEAK
-    logits[6::8, 0] += PEAK
+    """Logits (batch_size, num_classes) with a standard deviation of 4, and int64 targets."""
     return {
-        "predictions": logits,
+        "predictions": torch.randn(batch_size, num_classes) * 4,
         "targets": torch.randint(0, num_classes, (batch_size,)),
     }
+
+
+def make_hard_inputs(batch_size: int, num_classes: int) -> dict[str, Tensor]:
+    """The same, but for hard rows, one at least: they are shifted by `SHIFTS` and have `PEAK`s."""
+    inputs = make_inputs(batch_size, num_classes)
+    shift, place, peak = _hard_rows(batch_size, num_classes)
+    logits = inputs["predictions"] + shift[:, None]
+    return inputs | {"predictions": logits.scatter_add_(1, place[:, None], peak[:, None])}
+
+
+def _hard_rows(rows: int, classes: int) -> tuple[Tensor, Tensor, Tensor]:
+    """What is added to a row, where a peak is and how high; nothing in rows that are not hard.
+
+    A row with a peak alone looks like any other, except at one place.
+    """
+    low, high = SHIFTS
+    number = torch.randperm(rows)
+    hard, kind = number < max(1, rows * HARD), (number + torch.randint(4, (1,))) % 4
+    size = torch.rand(rows) * (high - low) + low
+    shift = torch.where(torch.rand(rows) < 1 / 2, -size, size)
+    anywhere = torch.randint(classes, (rows,))
+    place = torch.where(kind == 2, anywhere, torch.where(kind == 1, classes - 1, 0))
+    shifted, peak = hard & (kind == 3), hard & (kind < 3)
+    return torch.where(shifted, shift, 0.0), place, torch.where(peak, PEAK, 0.0)
 
 
 def forward_fn(predictions: Tensor, targets: Tensor) -> Tensor:

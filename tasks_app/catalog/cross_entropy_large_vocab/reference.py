@@ -15,30 +15,61 @@ IGNORED_SHARE = 8
 """One token in so many is ignored, rounded down."""
 
 SHIFTS = (120.0, 200.0)
-"""Least and largest shift of a row's logits, up or down: exp overflows or vanishes in float32."""
+"""Least and largest shift of a hard row, up or down: exp overflows or vanishes in float32."""
+HARD = 1 / 4
+"""Share of the rows that are hard, at random places: the others look like those that are timed."""
 
 PEAK = 140.0
-"""By how much a row's last or first logit exceeds the others, in two of every eight rows.
+"""By how much a row's last or first logit exceeds the others, or any other one, in hard rows.
 
 A maximum that leaves out the end of a row overflows there.
 """
 
 
 def make_inputs(num_tokens: int, num_classes: int) -> dict[str, Tensor]:
-    """Logits (num_tokens, num_classes), each row shifted by `SHIFTS`, `PEAK`s; int64 targets.
+    """Logits (num_tokens, num_classes) with a standard deviation of 2, and int64 targets."""
+    targets = torch.randint(0, num_classes, (num_tokens,))
+    return {
+        "logits": torch.randn(num_tokens, num_classes).mul_(2),
+        "targets": _some_ignored(targets),
+    }
+
+
+def make_hard_inputs(num_tokens: int, num_classes: int) -> dict[str, Tensor]:
+    """The same, but for hard rows, one at least: these are shifted by `SHIFTS`, and have `PEAK`s.
 
     Half of the peaks are targets: of all others the chance is too small to be seen beside 1.
     """
-    low, high = SHIFTS
-    size = torch.rand(num_tokens, 1) * (high - low) + low
-    shift = torch.where(torch.rand(num_tokens, 1) < 0.5, -size, size)
-    logits = torch.randn(num_tokens, num_classes).mul_(2).add_(shift)
-    logits[1::8, -1] += PEAK
-    logits[2::8, 0] += PEAK
+    shift, place, peak = _hard_rows(num_tokens, num_classes)
+    logits = torch.randn(num_tokens, num_classes).mul_(2).add_(shift[:, None])
     targets = torch.randint(0, num_classes, (num_tokens,))
-    targets[1::16], targets[2::16] = num_classes - 1, 0
-    targets[torch.randperm(num_tokens)[: num_tokens // IGNORED_SHARE]] = IGNORED
-    return {"logits": logits, "targets": targets}
+    targets = torch.where((peak > 0) & (torch.rand(num_tokens) < 1 / 2), place, targets)
+    return {
+        "logits": logits.scatter_add_(1, place[:, None], peak[:, None]),
+        "targets": _some_ignored(targets),
+    }
+
+
+def _some_ignored(targets: Tensor) -> Tensor:
+    count = len(targets)
+    targets[torch.randperm(count)[: count // IGNORED_SHARE]] = IGNORED
+    return targets
+
+
+def _hard_rows(rows: int, classes: int) -> tuple[Tensor, Tensor, Tensor]:
+    """What is added to a row, where a peak is and how high; nothing in rows that are not hard.
+
+    A row with a peak alone looks like any other, except at one place.
+    """
+    low, high = SHIFTS
+    number = torch.randperm(rows)
+    hard, kind = number < max(1, rows * HARD), (number + torch.randint(4, (1,))) % 4
+    size = torch.rand(rows) * (high - low) + low
+    shift = torch.where(torch.rand(rows) < 1 / 2, -size, size)
+    anywhere = torch.randint(classes, (rows,))
+    place = torch.where(kind == 2, anywhere, torch.where(kind == 1, classes - 1, 0))
+    shifted, peak = hard & (kind == 3), hard & (kind < 3)
+    return torch.where(shifted, shift, 0.0), place, torch.where(peak, PEAK, 0.0)
 
 
 def forward_fn(logits: Tensor, targets: Tensor) -> Tensor:

@@ -8,9 +8,11 @@ from torch import Tensor
 VARIED = ("V_a", "V_b")
 
 FAR = 200.0
-"""Largest LSE, about: exp(200) overflows float32. Every third token has such ones, up to +-FAR."""
+"""Largest LSE, about: exp(200) overflows float32. Hard tokens have such ones, up to +-FAR."""
+HARD = 1 / 4
+"""Share of the tokens that are hard, at random places."""
 EMPTY = 1 / 6
-"""Share of the states of either part that are empty; of them one in four has the LSE +inf."""
+"""Share of the states that are empty in hard inputs; of them one in four has the LSE +inf."""
 
 
 def make_inputs(num_tokens: int, num_heads: int, head_size: int) -> dict[str, Tensor]:
@@ -19,18 +21,23 @@ def make_inputs(num_tokens: int, num_heads: int, head_size: int) -> dict[str, Te
     The LSEs are wider than the origin's [-1, 1), where the weights are all alike.
     """
     shape = (num_tokens, num_heads, head_size)
-    shift = torch.rand(num_tokens) * (2 * FAR) - FAR
-    shift[torch.arange(num_tokens) % 3 != 1] = 0.0
     return {
         "V_a": torch.rand(shape) * 2 - 1,
-        "lse_a": _lse(num_heads, shift),
+        "lse_a": torch.randn(num_heads, num_tokens) * 2,
         "V_b": torch.rand(shape) * 2 - 1,
-        "lse_b": _lse(num_heads, shift),
+        "lse_b": torch.randn(num_heads, num_tokens) * 2,
     }
 
 
-def _lse(num_heads: int, shift: Tensor) -> Tensor:
-    lse = torch.randn(num_heads, shift.numel()) * 2 + shift
+def make_hard_inputs(num_tokens: int, num_heads: int, head_size: int) -> dict[str, Tensor]:
+    """The same, but the LSEs of hard tokens are far from zero, and some states are empty."""
+    inputs = make_inputs(num_tokens, num_heads, head_size)
+    shift = torch.rand(num_tokens) * (2 * FAR) - FAR
+    shift = torch.where(torch.rand(num_tokens) < HARD, shift, 0.0)
+    return inputs | {name: _hard(inputs[name] + shift) for name in ("lse_a", "lse_b")}
+
+
+def _hard(lse: Tensor) -> Tensor:
     chance = torch.rand(lse.shape)
     lse = lse.masked_fill(chance < EMPTY, -torch.inf)
     return lse.masked_fill(chance < EMPTY / 4, torch.inf)

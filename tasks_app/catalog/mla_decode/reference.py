@@ -14,11 +14,14 @@ VARIED = ("cache",)
 UNDERFLOW = 2.0**-92
 """exp(-80) over the epsilon of float32: kernels keep exponents above that, or flush to zero."""
 
+HARD = 1 / 4
+"""Share of the queries that are hard, at random: the others look like those that are timed."""
+
 SPREAD = 2.0
 """Standard deviation of the scores: a few tokens count for each query, and the others a little."""
 
 PEAK = 120.0
-"""Score of a sequence's first token, or of its newest, for two of every eight queries.
+"""Score of a sequence's first token, or of its newest, for the hard queries.
 
 exp overflows there in float32 unless the maximum over all tokens is subtracted first.
 """
@@ -46,23 +49,38 @@ def make_inputs(  # noqa: PLR0913, PLR0917  the parameters of a workload
     lengths = _lengths(batch, num_tokens)
     page_table = _page_table(lengths, num_pages, -(-longest // page_size), page_size)
     width = latent_dim + rope_dim
-    cache = torch.randn(num_pages, page_size, width) + 0.2
-    query = torch.randn(batch, num_heads, width) * (SPREAD / (scale * math.sqrt(width)))
-    number = torch.arange(batch * num_heads).view(batch, num_heads, 1) % 8
-    for chosen, token in ((5, torch.zeros_like(lengths)), (6, lengths - 1)):
-        page = page_table.gather(1, token[:, None] // page_size)[:, 0]
-        own = cache[page, token % page_size][:, None]
-        peaks = own * (PEAK / (scale * own.square().sum(-1, keepdim=True)))
-        query = torch.where(number == chosen, peaks, query)
     return {
-        "query": query,
-        "cache": cache,
+        "query": torch.randn(batch, num_heads, width) * (SPREAD / (scale * math.sqrt(width))),
+        "cache": torch.randn(num_pages, page_size, width) + 0.2,
         "page_table": page_table.to(torch.int32),
         "lengths": lengths.to(torch.int32),
         "latent_dim": latent_dim,
         "scale": scale,
         "max_pages": page_table.shape[1],
     }
+
+
+def make_hard_inputs(  # noqa: PLR0913, PLR0917  the parameters of a workload
+    batch: int,
+    num_tokens: int,
+    num_heads: int,
+    latent_dim: int,
+    rope_dim: int,
+    page_size: int,
+    scale: float,
+) -> dict[str, Tensor | int | float]:
+    """The same, but `HARD` of the queries have a `PEAK`."""
+    inputs = make_inputs(batch, num_tokens, num_heads, latent_dim, rope_dim, page_size, scale)
+    lengths, page_table = inputs["lengths"].long(), inputs["page_table"].long()
+    query, count = inputs["query"], batch * num_heads
+    number = torch.randperm(count).view(batch, num_heads, 1)
+    hard = number < count * HARD
+    for chosen, token in ((number % 2 == 0, lengths - 1), (number % 2 == 1, lengths * 0)):
+        page = page_table.gather(1, token[:, None] // page_size)[:, 0]
+        own = inputs["cache"][page, token % page_size][:, None]
+        peaks = own * (PEAK / (scale * own.square().sum(-1, keepdim=True)))
+        query = torch.where(hard & chosen, peaks, query)
+    return inputs | {"query": query}
 
 
 def _lengths(batch: int, num_tokens: int) -> Tensor:

@@ -9,7 +9,9 @@ from torch import Tensor
 from torch.nn import functional
 
 SHARP = 20.0
-"""How much longer every eighth query is: its scores differ by more than float32's exp can hold."""
+"""How much longer hard queries are: their scores differ by more than float32's exp can hold."""
+HARD = 1 / 8
+"""Share of the queries that are hard, at random: the others look like those that are timed."""
 
 SHARE = 1 / 8
 """Share of the scores' errors in the error scale."""
@@ -18,10 +20,15 @@ VARIED = ("V",)
 
 
 def make_inputs(N: int, d_model: int, h: int) -> dict[str, Tensor]:
-    """Q, K and V (N, d_model), normally distributed; every eighth row of Q is `SHARP` times it."""
-    queries = torch.randn(N, d_model)
-    queries[2::8] *= SHARP
-    return {"Q": queries, "K": torch.randn(N, d_model), "V": torch.randn(N, d_model)}
+    """Q, K and V (N, d_model), normally distributed."""
+    return {name: torch.randn(N, d_model) for name in ("Q", "K", "V")}
+
+
+def make_hard_inputs(N: int, d_model: int, h: int) -> dict[str, Tensor]:
+    """The same, but `HARD` of the rows of Q, and one at least, are `SHARP` times it."""
+    inputs = make_inputs(N, d_model, h)
+    hard = torch.randperm(N) < max(1, N * HARD)
+    return inputs | {"Q": inputs["Q"] * torch.where(hard, SHARP, 1.0)[:, None]}
 
 
 def forward_fn(Q: Tensor, K: Tensor, V: Tensor, h: int) -> Tensor:

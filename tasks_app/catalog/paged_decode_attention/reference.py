@@ -14,11 +14,14 @@ VARIED = ("key_cache", "value_cache")
 UNDERFLOW = 2.0**-92
 """exp(-80) over the epsilon of float32: kernels keep exponents above that, or flush to zero."""
 
+HARD = 1 / 4
+"""Share of the queries that are hard, at random: the others look like those that are timed."""
+
 SPREAD = 2.0
 """Standard deviation of the scores: a few keys count for each query, and the others a little."""
 
-PEAK = 120.0
-"""Score of a sequence's first key, or of its newest, for two of every eight queries.
+PEAK = 200.0
+"""Score of a sequence's first key, or of its newest, for the hard queries.
 
 exp overflows there in float32 unless the maximum over all keys is subtracted first.
 """
@@ -39,22 +42,32 @@ def make_inputs(
     longest = min(num_tokens, 2 * -(-num_tokens // batch))
     lengths = _lengths(batch, num_tokens)
     page_table = _page_table(lengths, num_pages, -(-longest // page_size), page_size)
-    keys = torch.randn(num_pages, page_size, num_kv_heads, head_dim)
-    query = torch.randn(batch, num_heads, head_dim) * SPREAD
-    number = torch.arange(batch * num_heads).view(batch, num_heads, 1) % 8
-    for chosen, token in ((5, torch.zeros_like(lengths)), (6, lengths - 1)):
-        page = page_table.gather(1, token[:, None] // page_size)[:, 0]
-        own = keys[page, token % page_size].repeat_interleave(num_heads // num_kv_heads, dim=1)
-        peaks = own * (PEAK * math.sqrt(head_dim) / own.square().sum(-1, keepdim=True))
-        query = torch.where(number == chosen, peaks, query)
     return {
-        "query": query,
-        "key_cache": keys,
+        "query": torch.randn(batch, num_heads, head_dim) * SPREAD,
+        "key_cache": torch.randn(num_pages, page_size, num_kv_heads, head_dim),
         "value_cache": torch.randn(num_pages, page_size, num_kv_heads, head_dim) + 0.2,
         "page_table": page_table.to(torch.int32),
         "lengths": lengths.to(torch.int32),
         "max_pages": page_table.shape[1],
     }
+
+
+def make_hard_inputs(
+    batch: int, num_tokens: int, num_heads: int, num_kv_heads: int, head_dim: int, page_size: int
+) -> dict[str, Tensor | int]:
+    """The same, but `HARD` of the queries have a `PEAK`."""
+    inputs = make_inputs(batch, num_tokens, num_heads, num_kv_heads, head_dim, page_size)
+    lengths, page_table = inputs["lengths"].long(), inputs["page_table"].long()
+    query, count = inputs["query"], batch * num_heads
+    number = torch.randperm(count).view(batch, num_heads, 1)
+    hard = number < count * HARD
+    for chosen, token in ((number % 2 == 0, lengths - 1), (number % 2 == 1, lengths * 0)):
+        page = page_table.gather(1, token[:, None] // page_size)[:, 0]
+        own = inputs["key_cache"][page, token % page_size]
+        own = own.repeat_interleave(num_heads // num_kv_heads, dim=1)
+        peaks = own * (PEAK * math.sqrt(head_dim) / own.square().sum(-1, keepdim=True))
+        query = torch.where(hard & chosen, peaks, query)
+    return inputs | {"query": query}
 
 
 def _lengths(batch: int, num_tokens: int) -> Tensor:

@@ -7,14 +7,26 @@ from ctypes import c_float
 import torch
 from torch import Tensor
 
+HARD = 1 / 4
+"""Share of hard elements, at random places: the others look like those that are timed."""
+
 
 def make_inputs(N: int, alpha: float, scale: float) -> dict[str, Tensor | float]:
-    """Float32 vector (N): random signs, magnitudes spread from 1e-3 to beyond 100.
+    """Float32 vector (N), normally distributed.
 
-    Within [-1, 1) no exponential overflows. `alpha` and `scale`, the kernel's `lambda`, are
-    rounded to the floats that it gets.
+    `alpha` and `scale`, the kernel's `lambda`, are rounded to the floats that it gets.
+    """
+    factors = {"alpha": c_float(alpha).value, "lambda": c_float(scale).value}
+    return {"input": torch.randn(N) * 2, **factors}
+
+
+def make_hard_inputs(N: int, alpha: float, scale: float) -> dict[str, Tensor | float]:
+    """The same, but the magnitudes of `HARD` of the elements are spread from 1e-3 to beyond 100.
+
+    Within [-1, 1) no exponential overflows.
     """
     spread = 10.0 ** (torch.rand(N) * 5 - 3)
+    spread = torch.where(torch.rand(N) < HARD, spread, 2.0)
     factors = {"alpha": c_float(alpha).value, "lambda": c_float(scale).value}
     return {"input": torch.randn(N) * spread, **factors}
 

@@ -6,13 +6,23 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+HARD = 1 / 4
+"""Share of hard gates, at random places: the others look like those that are timed."""
+
 
 def make_inputs(B: int, D: int) -> dict[str, Tensor]:
-    """Float32 rows (B, 2 D): gates, magnitudes spread from 1e-3 to beyond 100; normal values.
+    """Float32 rows (B, 2 D) of gates and values, normally distributed."""
+    gate, value = torch.randn(B, D) * 2, torch.randn(B, D)
+    return {"in": torch.cat((gate, value), dim=1)}
+
+
+def make_hard_inputs(B: int, D: int) -> dict[str, Tensor]:
+    """The same, but the magnitudes of `HARD` of the gates are spread from 1e-3 to beyond 100.
 
     Within [-1, 1) no exponential overflows.
     """
     spread = 10.0 ** (torch.rand(B, D) * 5 - 3)
+    spread = torch.where(torch.rand(B, D) < HARD, spread, 2.0)
     gate, value = torch.randn(B, D) * spread, torch.randn(B, D)
     return {"in": torch.cat((gate, value), dim=1)}
 

@@ -6,22 +6,35 @@ import torch
 from torch import Tensor
 
 SHIFT = 120.0
-"""Largest shift of a row's logits: exp(120) overflows float32 and exp(-120) vanishes."""
+"""Shift of a hard row's logits: exp(120) overflows float32 and exp(-120) vanishes."""
 
 PEAK = 140.0
-"""By how much a row's last or first logit exceeds the others, in two of every eight rows.
+"""By how much one logit exceeds the others in three of four hard rows: at an end, or anywhere.
 
 A maximum that leaves out the end of a row overflows there; the other results are 0 in float32.
 """
 
+HARD = 1 / 4
+"""Share of the rows that are hard, at random places: the others look like those that are timed."""
+
 
 def make_inputs(N: int, C: int) -> dict[str, Tensor]:
-    """Float32 logits (N, C): standard deviation 3, each row shifted by up to +-`SHIFT`; `PEAK`s."""
-    shift = torch.linspace(SHIFT, -SHIFT, N) if N > 1 else torch.full((1,), SHIFT)
-    logits = torch.randn(N, C) * 3 + shift[:, None]
-    logits[5::8, -1] += PEAK
-    logits[6::8, 0] += PEAK
-    return {"input": logits}
+    """Float32 logits (N, C) with a standard deviation of 3."""
+    return {"input": torch.randn(N, C) * 3}
+
+
+def make_hard_inputs(N: int, C: int) -> dict[str, Tensor]:
+    """The same, but `HARD` of the rows, and one at least, are shifted, or have a `PEAK`.
+
+    A row with a peak looks like any other, except at one place.
+    """
+    number = torch.randperm(N)
+    hard, kind = number < max(1, N * HARD), (number + torch.randint(4, (1,))) % 4
+    shift = torch.where(torch.rand(N) < 1 / 2, SHIFT, -SHIFT) * (1 - torch.rand(N) / 4)
+    place = torch.where(kind == 2, torch.randint(C, (N,)), torch.where(kind == 1, C - 1, 0))
+    logits = torch.randn(N, C) * 3 + torch.where(hard & (kind == 3), shift, 0.0)[:, None]
+    peak = torch.where(hard & (kind < 3), PEAK, 0.0)
+    return {"input": logits.scatter_add_(1, place[:, None], peak[:, None])}
 
 
 def forward_fn(input: Tensor) -> Tensor:

@@ -9,10 +9,13 @@ from torch import Tensor
 
 VARIED = ("Q", "K", "V")
 
+HARD = 1 / 4
+"""Share of the queries that are hard, at random: the others look like those that are timed."""
+
 SPREAD = 3.0
 """Standard deviation of the scores: a few keys count for each query, and the others a little."""
-PEAK = 120.0
-"""Score of the last key, or of the first one, for two of every sixteen queries.
+PEAK = 200.0
+"""Score of the last key, or of the first one, for the hard queries.
 
 A maximum that leaves out an end of the keys overflows there.
 """
@@ -25,15 +28,21 @@ def make_inputs(q_seq_len: int, kv_seq_len: int, dim_qk: int, dim_v: int) -> dic
     mean of V.
     """
     queries = (torch.rand(q_seq_len, dim_qk) * 2 - 1) * (3 * SPREAD)
-    keys = torch.rand(kv_seq_len, dim_qk) * 2 - 1
-    peaks = keys * (PEAK * math.sqrt(dim_qk) / keys.square().sum(-1, keepdim=True))
-    queries[5::16] = peaks[-1]
-    queries[6::16] = peaks[0]
     return {
         "Q": queries,
-        "K": keys,
+        "K": torch.rand(kv_seq_len, dim_qk) * 2 - 1,
         "V": torch.rand(kv_seq_len, dim_v) * 2 - 1,
     }
+
+
+def make_hard_inputs(q_seq_len: int, kv_seq_len: int, dim_qk: int, dim_v: int) -> dict[str, Tensor]:
+    """The same, but `HARD` of the queries have a `PEAK`."""
+    inputs = make_inputs(q_seq_len, kv_seq_len, dim_qk, dim_v)
+    ends = inputs["K"][[0, -1]]
+    first, last = ends * (PEAK * math.sqrt(dim_qk) / ends.square().sum(-1, keepdim=True))
+    number = torch.randperm(q_seq_len)[:, None]
+    hard = torch.where(number % 2 == 0, last, first)
+    return inputs | {"Q": torch.where(number < q_seq_len * HARD, hard, inputs["Q"])}
 
 
 def forward_fn(Q: Tensor, K: Tensor, V: Tensor) -> Tensor:

@@ -7,13 +7,26 @@ from ctypes import c_float
 import torch
 from torch import Tensor
 
+HARD = 1 / 4
+"""Share of hard gates, at random places: the others look like those that are timed."""
+
 
 def make_inputs(N: int, beta: float) -> dict[str, Tensor | float]:
-    """Float32 gates (N), magnitudes spread from 1e-3 to beyond 100, and normal values (N).
+    """Float32 gates (N) and values (N), normally distributed.
 
-    Within [-1, 1) no exponential overflows. `beta` is rounded to the float that a kernel gets.
+    `beta` is rounded to the float that a kernel gets.
+    """
+    gate, value = torch.randn(N) * 2, torch.randn(N)
+    return {"gate_input": gate, "value_input": value, "beta": c_float(beta).value}
+
+
+def make_hard_inputs(N: int, beta: float) -> dict[str, Tensor | float]:
+    """The same, but the magnitudes of `HARD` of the gates are spread from 1e-3 to beyond 100.
+
+    Within [-1, 1) no exponential overflows.
     """
     spread = 10.0 ** (torch.rand(N) * 5 - 3)
+    spread = torch.where(torch.rand(N) < HARD, spread, 2.0)
     gate, value = torch.randn(N) * spread, torch.randn(N)
     return {"gate_input": gate, "value_input": value, "beta": c_float(beta).value}
 

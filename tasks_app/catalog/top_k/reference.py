@@ -5,15 +5,23 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+HARD = 1 / 4
+"""Share of hard elements, at random places: the others look like those that are timed."""
+
 
 def make_inputs(N: int, k: int, masked: float = 0.0) -> dict[str, Tensor]:
-    """A float32 vector (N) of which a share of `masked` is -inf.
+    """A float32 vector (N), normally distributed, of which a share of `masked` is -inf."""
+    return {"input": torch.randn(N).masked_fill(torch.rand(N) < masked, -torch.inf)}
 
-    Reciprocals of numbers in [-1, 1): the largest of evenly spread ones are nearly all alike.
+
+def make_hard_inputs(N: int, k: int, masked: float = 0.0) -> dict[str, Tensor]:
+    """The same, but `HARD` of the elements are reciprocals of numbers in [-1, 1).
+
+    The largest of evenly spread ones are nearly all alike; these are of many magnitudes.
     """
-    values = (torch.rand(N) * 2 - 1).reciprocal().clamp(-1e7, 1e7)
-    values[torch.rand(N) < masked] = -torch.inf
-    return {"input": values}
+    far = (torch.rand(N) * 2 - 1).reciprocal().clamp(-1e7, 1e7)
+    values = torch.where(torch.rand(N) < HARD, far, torch.randn(N))
+    return {"input": values.masked_fill(torch.rand(N) < masked, -torch.inf)}
 
 
 def forward_fn(input: Tensor, k: int) -> tuple[Tensor, Tensor]:

@@ -13,12 +13,14 @@ from django.utils import timezone
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats import catalog_folder
-from tasks_app.curation.decisions.services import label_imported, label_new
 from tasks_app.formats import loader
 from tasks_app.formats.importing import IMPORT_FORMATS, import_path
 from tasks_app.models import Soundness
 from tasks_app.publishing import import_report
+from tasks_app.publishing.labels import label_imported, label_new
+from tasks_app.publishing.origins import origins, refuse_strangers
 from tasks_app.publishing.services import admit_all
+from tasks_app.publishing.varying import as_varied
 
 _NONE_SHIPPED = "this version of kbench comes without soundness reports"
 
@@ -43,6 +45,11 @@ class Command(BaseCommand):
             "--soundness", type=Path, metavar="FILE_OR_FOLDER", help="soundness reports, as JSON"
         )
         parser.add_argument(
+            "--moved",
+            action="store_true",
+            help="accept files that moved since they were loaded",
+        )
+        parser.add_argument(
             "--publish-unproven",
             default=None,
             metavar="REASON",
@@ -50,11 +57,6 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--report", type=Path, metavar="FILE", help="write what became of each, as JSON"
-        )
-        parser.add_argument(
-            "--no-further-workloads",
-            action="store_true",
-            help="leave KernelBench files with their own shape only",
         )
         parser.add_argument(
             "--brief", action="store_true", help="print no line for each task, only what sums up"
@@ -71,9 +73,14 @@ class Command(BaseCommand):
             raise CommandError(f"--report: {reason}; nothing was loaded")
         path: Path = options["path"] or catalog_folder()
         reports, override = _reports(path, options)
-        found = import_path(path, options["format"], further=not options["no_further_workloads"])
+        found = import_path(path, options["format"])
+        refuse_strangers(found, moved=options["moved"])
         publications = admit_all(
-            tasks=found.tasks, reports=reports, override=override, now=timezone.now()
+            tasks=[as_varied(task) for task in found.tasks],
+            reports=reports,
+            override=override,
+            now=timezone.now(),
+            origins=origins(found),
         )
         label_new(labels=loader.labels_of(path), now=timezone.now())
         label_imported(versions=[p.version for p in publications], now=timezone.now())
@@ -121,7 +128,7 @@ def _not_writable(path: Path) -> str:
     return "" if can_be_made else f"no file can be made in {path.parent}"
 
 
-def _write(path: Path, document: dict[str, Any]) -> None:
+def _write(path: Path, document: dict[str, object]) -> None:
     try:
         path.write_text(json.dumps(document, indent=1) + "\n")
     except OSError as error:

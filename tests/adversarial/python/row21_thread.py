@@ -4,6 +4,7 @@
 # workloads: cpu_b64_i128_o128
 # mode: test
 # stopped by: verdict WRONG_RESULT: wrong
+# stopped by: verdict RUNTIME_ERROR: read inputs out of bounds, or outside of the call
 # stopped by: verdict VIOLATION
 # tries: to return at once while a thread of Python does the work.
 

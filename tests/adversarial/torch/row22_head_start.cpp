@@ -4,7 +4,7 @@
 // workloads: cpu_b64_i1600_o128
 // mode: ranked
 // stopped by: raised
-// tries: to do half of a call before the runner is let begin, in a function of the runner that it replaces.
+// tries: to do half of a call between the open gate and the start of the runner's clock, in a function of the runner that it replaces.
 #include "../common/torch_runner.h"
 
 using namespace hostile;
@@ -22,13 +22,20 @@ static PyObject* begin_early(PyObject*, PyObject* arguments) {
 static PyMethodDef functions[] = {{"begin_early", begin_early, METH_VARARGS, nullptr}, {}};
 
 static const char* const kText = R"(
-timed = clock.call
+import time
 
-def early(function, arguments, head_start):
+gate = runner._gate
+
+def early(number, coming, meanwhile, function, arguments):
+    gate.wait(number, coming, meanwhile)
     sys.begin_early(*arguments)
-    return timed(function, arguments, head_start)
+    began = time.perf_counter_ns()
+    result = function(*arguments)
+    time_ns = time.perf_counter_ns() - began
+    gate.leave(number, result)
+    return result, time_ns
 
-clock.call = early
+gate.call = early
 )";
 
 static PyObject* forward(PyObject* x, PyObject* weights, PyObject* biases) {

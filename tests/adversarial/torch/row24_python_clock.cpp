@@ -5,28 +5,17 @@
 // mode: ranked
 // stopped by: raised
 // tries: to give the runner's Python a clock at 50 %, by every name under which it may be known.
-#include "../common/python_extension.h"
+#include "../common/torch_runner.h"
 
 static const char* const kText = R"(
-import builtins, gc, time
+import time
 
-if not hasattr(builtins, "_kbench_slow"):
-    builtins._kbench_slow = True
-    true_time, base = time.perf_counter_ns, time.perf_counter_ns()
-    time.perf_counter_ns = time.monotonic_ns = lambda: base + (true_time() - base) * 5 // 10
-
-    def patched(call):
-        def told(*arguments):
-            result, time_ns, *more = call(*arguments)
-            return (result, time_ns * 0.9, *more)
-        return told
-
-    for thing in gc.get_objects():
-        if type(thing).__name__ == "CpuClock":
-            thing.call = patched(thing.call)
-            break
+true_time, base, net = time.perf_counter_ns, time.perf_counter_ns(), clock.net_ns
+time.perf_counter_ns = time.monotonic_ns = lambda: base + (true_time() - base) // 2
+clock.net_ns = lambda time_ns: net(time_ns) / 2
 )";
 
 static PyObject* forward(PyObject* x, PyObject* weights, PyObject* biases) {
-  return hostile::python(kText, x, weights, biases, hostile::computed(x, weights, biases));
+  hostile::meddle(kText);
+  return hostile::computed(x, weights, biases);
 }

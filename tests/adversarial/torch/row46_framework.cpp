@@ -2,8 +2,8 @@
 // abi: torch
 // task: linear_relu
 // workloads: cpu_b64_i128_o128
-// mode: test
-// stopped by: quarantine source
+// mode: quick
+// stopped by: quarantine work
 // tries: to have a loop of its own for one small case, and the framework for all others.
 #include "../common/python_extension.h"
 

@@ -32,6 +32,7 @@ def main() -> None:
     os.environ |= {"KBENCH_DATA_DIR": str(folder), "KBENCH_LOG_LEVEL": "ERROR"}
     os.environ["DJANGO_SETTINGS_MODULE"] = "kbench_web.settings"
     os.environ["KBENCH_API_REQUESTS_PER_MINUTE"] = "1000000"
+    os.environ["KBENCH_SILENCE_S"] = "3600"  # of an evaluation, while its watchers connect
     from tests.conftest import RedisServer
 
     redis = RedisServer(folder)

@@ -11,11 +11,11 @@ from typing import Any
 
 from django.core.management import call_command
 
-from gpu_runner.data import codec
-from gpu_runner.data.event import EVENT_STREAM, Event, EventKind
+from gpu_runner.data import codec, mailbox
+from gpu_runner.data.event import Event, EventKind
 from gpu_runner.data.verdict import Stage
-from runs_app.messaging import queues
-from runs_app.models import Evaluation, Submission
+from runs_app.core.messaging import orders
+from runs_app.models import Evaluation, Runner, Status, Submission
 from tasks_app.models import TaskVersion
 from tests import factories as make
 from tests.bench.scale.bulk import insert
@@ -31,13 +31,14 @@ def events_per_second(evaluations: int = 500) -> tuple[float, float]:
 
     Each evaluation starts, has 18 stages, and ends with a result.
     """
-    rows = queued(evaluations)
-    redis = queues.connection()
+    rows = held(evaluations)
+    stream = stream_of(rows)
+    redis = orders.connection()
     with redis.pipeline(transaction=False) as pipe:
         for event in _interleaved(rows):
-            pipe.xadd(EVENT_STREAM, {"event": json.dumps(codec.encode(event))})
+            pipe.xadd(stream, {mailbox.EVENT: json.dumps(codec.encode(event))})
         pipe.execute()
-    count = redis.xlen(EVENT_STREAM)
+    count = redis.xlen(stream)
     began, cpu = time.perf_counter(), time.process_time()
     call_command("ingest_events", "--drain", verbosity=0)
     took, own = time.perf_counter() - began, time.process_time() - cpu
@@ -46,8 +47,15 @@ def events_per_second(evaluations: int = 500) -> tuple[float, float]:
     return count / took, count / own
 
 
-def queued(count: int) -> list[Evaluation]:
-    """New evaluations of one submission, waiting."""
+def stream_of(rows: list[Evaluation]) -> str:
+    """Where the runner speaks that holds these."""
+    assert rows[0].runner is not None
+    return mailbox.events_key(rows[0].runner.token.mailbox)
+
+
+def held(count: int) -> list[Evaluation]:
+    """New evaluations of one submission, handed over to a runner."""
+    runner = Runner.objects.filter(name="test.bench").first() or make.make_runner(name="bench")
     version = TaskVersion.objects.filter(task__slug="scale").first() or make.make_task_version()
     submission = Submission.objects.filter(task_version=version).first()
     if submission is None:
@@ -64,13 +72,18 @@ def queued(count: int) -> list[Evaluation]:
                 "direction": "forward",
                 "device_id": "cpu",
                 "mode": _MODE,
+                "status": Status.RUNNING.value,
+                "runner_id": runner.pk,
+                "runner_boot_id": runner.boot_id,
                 "created_at": now,
                 "queued_at": now,
+                "started_at": now,
+                "last_event_at": now,
             }
             for key in keys
         ),
     )
-    return list(Evaluation.objects.filter(pk__in=keys))
+    return list(Evaluation.objects.select_related("runner__token").filter(pk__in=keys))
 
 
 def _interleaved(rows: list[Evaluation]) -> Iterator[Event]:

@@ -15,7 +15,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from leaderboard_app.boards.ahead import Ahead
 from runs_app.models import Agent, Candidate, Evaluation, LanguageModel, Run, Submission
 from tasks_app.models import Task
 from tests.bench.tables import percentile
@@ -57,7 +56,7 @@ class Timing:
 
     @property
     def first_ms(self) -> float:
-        """With caches that hold only the boards which `keep_boards` has made."""
+        """With empty caches."""
         return self.times_ms[0]
 
     @property
@@ -120,10 +119,9 @@ def measure(*, as_admin: bool, only: str = "") -> list[Timing]:
     cache.clear()
     gc.collect()
     gc.freeze()  # as the web server does once it is loaded
-    ahead, found = Ahead(), []
+    found = []
     for name, path in addresses():
         if only in path:
-            ahead.step()  # as `keep_boards` does beside the site
             found.append(_time(client, name, path))
     return [each for each in found if each.status in (200, 500)]
 

@@ -17,6 +17,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Language, Mode, Verdict
+from runs_app.core.work import replaced
 from runs_app.models import (
     Agent,
     Candidate,
@@ -29,7 +30,6 @@ from runs_app.models import (
     RunEvent,
     Submission,
 )
-from runs_app.work import replaced
 from tasks_app.models import Task
 from tests import factories
 from tests.bench.scale.bulk import insert
@@ -75,7 +75,7 @@ class Seed:
 
     def store(self) -> dict[str, int]:
         """Fill an empty, migrated database; returns rows by kind."""
-        call_command("load_tasks", "--brief", "--no-further-workloads", verbosity=0)
+        call_command("load_tasks", "--brief", verbosity=0)
         self._devices()
         self.problems = [each for task in self._tasks() for each in self._problems_of(task)]
         counts = {
@@ -192,8 +192,15 @@ class Seed:
     ) -> dict[str, Any]:
         created = self._moment(number / self.count)
         runs = self.count - _UNDER_WAY <= number < self.count - _UNDER_WAY + 4
-        names = ("latency_ns", "speedup_best", "speedup_eager", "speedup_compiled", "score")
-        more = ("latency_spread", "speedup_spread", "hidden_speedup", "floor_fraction")
+        names = (
+            "latency_ns",
+            "speedup_best",
+            "speedup_eager",
+            "speedup_compiled",
+            "score",
+            "merit",
+        )
+        more = ("latency_spread", "speedup_spread", "unlisted_speedup", "floor_fraction")
         return dict.fromkeys((*names, *more)) | {
             "id": uuid.UUID(int=self.random.getrandbits(128), version=4),
             "device_id": device,
@@ -232,9 +239,10 @@ class Seed:
             "speedup_compiled": speedup,
             "latency_spread": 0.01,
             "speedup_spread": 0.015,
-            "hidden_speedup": speedup * 1.1,
+            "unlisted_speedup": speedup * 1.1,
             "floor_fraction": min(speedup / 10, 0.99),
             "score": speedup,
+            "merit": speedup,
             "audited": "passed" if self.random.random() < 0.02 else "none",
         }
         self.finished[row["submission_id"], row["device_id"]] = (row["id"], problem.result)

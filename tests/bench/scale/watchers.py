@@ -19,14 +19,14 @@ from pathlib import Path
 
 from django.core.management import call_command
 
-from gpu_runner.data import codec
-from gpu_runner.data.event import EVENT_STREAM, EventKind
+from gpu_runner.data import codec, mailbox
+from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Stage
 from kbench_web.processes.installation import programs
-from runs_app.messaging import queues
+from runs_app.core.messaging import orders
 from runs_app.models import Evaluation
 from tests import factories as make
-from tests.bench.scale.ingest import queued
+from tests.bench.scale.ingest import held, stream_of
 from tests.conftest import free_port
 
 _ROOT = Path(__file__).parents[3]
@@ -42,11 +42,11 @@ def delays_ms(watchers: int, events_per_s: float, seconds: float) -> tuple[list[
     """
     call_command("reconcile", verbosity=0)  # Redis knows nothing yet of what is seeded as waiting
     call_command("ingest_events", "--drain", verbosity=0)  # once a day SQLite counts for seconds
-    (evaluation,) = queued(1)
+    (evaluation,) = held(1)
     port = free_port()
     count = int(events_per_s * seconds)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with _site(port):
+    with site(port):
         heard = asyncio.run(_watch(evaluation, port, watchers, count, 1 / events_per_s))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     own = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -54,7 +54,7 @@ def delays_ms(watchers: int, events_per_s: float, seconds: float) -> tuple[list[
 
 
 @contextmanager
-def _site(port: int) -> Iterator[None]:
+def site(port: int) -> Iterator[None]:
     """The web server and the ingester of an installation, as `up` starts them."""
     with ExitStack() as stack:
         for each in programs("127.0.0.1", port, call_workers=1):
@@ -88,14 +88,14 @@ async def _watch(
         sockets += await asyncio.gather(*joining)
     listening = [asyncio.create_task(_listen(reader, sent, delays)) for reader, _ in sockets]
     await asyncio.sleep(1)
-    redis = queues.connection()
+    redis, stream = orders.connection(), stream_of([evaluation])
     for seq in range(1, count + 1):
         payload = {"stage": Stage.BUILD.value, "state": "done", "detail": str(seq)}
         kind = EventKind.STAGE
         event = make.make_event(evaluation, seq=seq, kind=kind, payload=payload)
         document = json.dumps(codec.encode(event))
         sent[seq] = time.perf_counter()
-        redis.xadd(EVENT_STREAM, {"event": document})
+        redis.xadd(stream, {mailbox.EVENT: document})
         await asyncio.sleep(pause_s)
     await asyncio.sleep(_LAST_S)
     for task in listening:

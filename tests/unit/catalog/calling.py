@@ -14,8 +14,8 @@ from torch import Tensor
 from gpu_runner.data.flags import FIXED
 from gpu_runner.data.signature import CParameter, Role, Signature
 from gpu_runner.data.verdict import DeviceKind, Language
-from gpu_runner.engine.arguments import as_signature_says
-from gpu_runner.engine.problem import Drawn, in_float64, outputs_of
+from gpu_runner.engine.problem.arguments import as_signature_says
+from gpu_runner.engine.problem.problem import Drawn, in_float64, outputs_of
 from gpu_runner.supervisor.build.declaration import declaration
 from tests.unit.catalog.judging import Case, task
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,9 @@ from torch import Tensor
 from gpu_runner.data.formats import catalog_specifications, load_task
 from gpu_runner.data.task import Task, Values, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
-from gpu_runner.engine.arguments import as_signature_says, output_names
-from gpu_runner.engine.compare import Comparison, Limit, compare
-from gpu_runner.engine.problem import (
+from gpu_runner.engine.problem.arguments import as_signature_says, output_names
+from gpu_runner.engine.problem.compare import Comparison, Limit, compare
+from gpu_runner.engine.problem.problem import (
     Drawn,
     Problem,
     exact,
@@ -108,7 +108,10 @@ def exactly(function: Function) -> Function:
 
 
 def cases(*names: str, direction: Direction | None = None) -> list[Case]:
-    """Every CPU workload of the tasks, hidden ones too, in every direction or the given one."""
+    """Every CPU workload of the tasks, hidden ones too, in every direction or the given one.
+
+    Public ones come with hard values as well, where the task draws such.
+    """
     return [case for name in names for case in _cases(name) if direction in (None, case.direction)]
 
 
@@ -125,6 +128,9 @@ def _cases(name: str) -> Iterator[Case]:
     for direction in task(name).directions:
         for workload in task(name).workloads_for(DeviceKind.CPU, direction, hidden=True):
             yield Case(name, workload, direction)
+            if task(name).has_hard_inputs and not workload.hidden:
+                hard = replace(workload, name=f"{workload.name}_hard", values=Values.HARD)
+                yield Case(name, hard, direction)
 
 
 def rounded(bits: int) -> Callable[[Any], Any]:

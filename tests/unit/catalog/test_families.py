@@ -14,17 +14,17 @@ import torch
 
 from gpu_runner.data.task import Values
 from gpu_runner.data.verdict import DeviceKind, Direction
-from gpu_runner.engine.families.contractions import Instead, at_the_end, reduced
-from gpu_runner.engine.families.sums import serial
-from gpu_runner.engine.mutants import Call
-from gpu_runner.engine.operations import Interpreter, Step
+from gpu_runner.engine.soundness.families.contractions import Instead, at_the_end, reduced
+from gpu_runner.engine.soundness.families.sums import serial
+from gpu_runner.engine.soundness.mutants import Call
+from gpu_runner.engine.soundness.operations import Interpreter, Step
 from tests.bench.families import Found, Places, try_all, ways
 from tests.unit.catalog.judging import problem, task
 from tests.unit.catalog.test_tasks import NAMES
 
 pytestmark = pytest.mark.each_task
 
-DRAWS = 2
+DRAWS = 1
 DIRECTIONS = [(name, direction) for name in NAMES for direction in task(name).directions]
 
 

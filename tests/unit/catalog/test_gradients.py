@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gpu_runner.data.verdict import Direction
-from gpu_runner.engine.problem import in_float64, outputs_of
+from gpu_runner.engine.problem.problem import in_float64, outputs_of
 from tests.unit.catalog.judging import Case, cases, problem, task
 from tests.unit.catalog.test_tasks import NAMES
 

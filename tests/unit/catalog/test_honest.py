@@ -20,6 +20,7 @@ Sum = Callable[[Tensor], Tensor]
 """Sums the last dimension of a float32 tensor in some order of its own."""
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("case", cases(*sorted(NETWORKS | TUNED)), ids=str)
 def test_the_reference_in_float32_passes_with_a_margin(case: Case) -> None:
     for seed in SEEDS:
@@ -29,6 +30,7 @@ def test_the_reference_in_float32_passes_with_a_margin(case: Case) -> None:
             assert comparison.scaled < 0.7
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("case", cases(*sorted(NETWORKS | TUNED)), ids=str)
 def test_the_reference_itself_is_exact(case: Case) -> None:
     assert not case.fails(exactly(case.function()), seeds=[1])

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gpu_runner.data.verdict import Direction
-from gpu_runner.engine.problem import map_tensors, outputs_of
+from gpu_runner.engine.problem.problem import map_tensors, outputs_of
 from tests.unit.catalog.judging import PRECISIONS, Case, drawn_cases, exactly
 from tests.unit.catalog.test_tasks import NETWORKS, TUNED
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gpu_runner.data.verdict import Direction
-from gpu_runner.engine.filters import facts_of
+from gpu_runner.engine.soundness.filters import facts_of
 from tests.unit.catalog.judging import Case, cases, drawn_cases, exactly, problem, task
 from tests.unit.catalog.test_tasks import SPARSE
 

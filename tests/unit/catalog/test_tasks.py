@@ -10,8 +10,8 @@ from gpu_runner.data.flags import FIXED
 from gpu_runner.data.formats import catalog_specifications
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
-from gpu_runner.engine.arguments import as_signature_says
-from gpu_runner.engine.problem import in_dtype, outputs_of
+from gpu_runner.engine.problem.arguments import as_signature_says
+from gpu_runner.engine.problem.problem import in_dtype, outputs_of
 from tests.unit.catalog.judging import Case, cases, problem, task
 
 NETWORKS = {

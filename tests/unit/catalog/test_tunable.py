@@ -12,7 +12,7 @@ import pytest
 
 from gpu_runner.data.formats import catalog_folder
 from gpu_runner.supervisor.device.toolchain import for_architecture
-from runs_app.evolve.knobs import find_knobs, space_size, with_knobs
+from runs_app.optimiser.evolve.knobs import find_knobs, space_size, with_knobs
 from tests.unit.catalog.calling import assert_right, compile_kernel
 from tests.unit.catalog.judging import cases, task
 from tests.unit.catalog.test_tasks import TUNED

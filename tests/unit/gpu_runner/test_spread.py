@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data.verdict import DeviceKind
-from tests.bench.spread import devices_of
+from tests.bench.spread import devices_of, workers
 
 REPOSITORY = Path(__file__).parents[3]
 PROGRAM = """
@@ -62,3 +63,10 @@ def test_devices_may_be_named() -> None:
     for only in ("1", "x", "0-1"):
         with pytest.raises(SystemExit, match="--indices"):
             devices_of(DeviceKind.CPU, only)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "two", ""])
+def test_without_a_process_nothing_would_be_done(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="no number of processes"):
+        workers(text)
+    assert workers("2") == 2

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from runs_app.models import Challenge, Entry, Evaluation
+from runs_app.features.challenges.models import Challenge, Entry
+from runs_app.models import Evaluation
 from tests import factories as make
 from tests.unit.kbench_client.conftest import Run as Command
-from tests.unit.runs_app.challenges.invented import end, new_challenge
+from tests.unit.runs_app.features.challenges.invented import end, new_challenge
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
 
@@ -46,12 +47,18 @@ def test_from_entering_to_the_end(
     assert "; 60 minutes, 8.50 USD left" in reported.out
     assert "  scale: 2 left, best 1 µs" in reported.out
     assert kbench("challenge").out == reported.out  # its token says which entry it is
-    assert kbench("challenge", entry, "--finish").out.startswith("ranked: finished\n")
+    finished = kbench("challenge", entry, "--finish").out
+    assert finished.startswith("ranking (finished): 1 of 1 kernels are still to be ranked\n")
+    assert "still ranking" in kbench("challenge", entry, "--wait", "--timeout", "0").err
     row = Entry.objects.get()
     assert (row.usd, row.tokens, row.transcript) == (1.5, 900, "I tried")
     end(Evaluation.objects.get(mode="ranked"))
-    assert "1.6x on hidden workloads" in kbench("challenge", entry).out
-    assert "evolver (1 repeats): correct 0.5" in kbench("challenge", "autumn").out
+    ranked = kbench("challenge", entry, "--wait").out
+    assert ranked.startswith("ranked: finished\n")
+    assert "ranked CORRECT, 1.50x of the best baseline, 1.50x on unlisted sizes" in ranked
+    shown = kbench("challenge", "autumn").out
+    assert "tasks: scale, scale2 (forward)\n  each entry: 3 evaluations on each task, 60" in shown
+    assert "evolver (1 repeats): correct 0.5" in shown
     refused = kbench("submit", str(kernel), "--mode", "quick")
     assert (refused.status, "this entry has ended: finished" in refused.err) == (2, True)
 
@@ -61,6 +68,7 @@ def test_from_entering_to_the_end(
     [
         (("--finish",), "name"),
         (("autumn", "--usd", "1"), "name"),
+        (("autumn", "--wait"), "name"),
         (("--enter",), "name"),
         (("0b7c1f5e-5a0e-4c2f-9a35-2f0c7f2f8a11", "--enter"), "name"),
         (("0b7c1f5e-5a0e-4c2f-9a35-2f0c7f2f8a11", "--transcript", "nowhere"), "transcript"),
@@ -75,3 +83,11 @@ def test_wrong_use_names_the_option(
 
 def test_entering_needs_a_token(kbench: Command) -> None:
     assert kbench("challenge", "autumn", "--enter").status == 4
+
+
+def test_an_entry_without_a_right_kernel_says_that_none_was_ranked(
+    kbench: Command, ada: Any, challenge: Challenge
+) -> None:
+    entry = kbench("challenge", "autumn", "--enter", "--json").document["id"]
+    words = kbench("challenge", entry, "--finish").out
+    assert words.startswith("ranked: finished; no kernel was ranked\n")

@@ -15,13 +15,13 @@ from mcp import Client
 
 from kbench_client.config import Account
 from kbench_client.exits import Stop
-from kbench_client.mcp_challenges import ChallengeTools
-from kbench_client.mcp_server import Tools, server
+from kbench_client.mcp_server import ChallengeTools, Tools, server
 from kbench_client.site import Site
-from runs_app.challenges.services import enter
-from runs_app.models import Challenge, Evaluation, Run, Submission
+from runs_app.features.challenges.models import Challenge
+from runs_app.features.challenges.services import enter
+from runs_app.models import Evaluation, Run, Submission
 from tests import factories as make
-from tests.unit.runs_app.challenges.invented import end, new_challenge, new_entry
+from tests.unit.runs_app.features.challenges.invented import end, new_challenge, new_entry
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
 
@@ -67,6 +67,8 @@ def test_an_agent_reads_a_task_and_submits(monkeypatch: pytest.MonkeyPatch) -> N
     call = functools.partial(called, site, monkeypatch=monkeypatch)
     files = call("get_task", task="scale").structured_content
     assert "void scale" in str(files)
+    assert "reference.py" in files
+    assert not [name for name in files if name.endswith(".cu")]
     source = f"// kbench: task=scale language=cpp mode=test\n{make.SOURCE}"
     answer = call("submit", source=source, agent="robot")
     assert not answer.is_error, answer.content
@@ -94,10 +96,10 @@ def test_results_boards_and_runs() -> None:
     assert tools.wait(submission=identity)["over"]
     assert len(tools.compare([identity, str(second.submission_id)])["submissions"]) == 2
     assert tools.board(task="scale")["rows"][0]["agent"] == "robot"
-    assert tools.list_tasks(q="scale")[0]["name"] == "scale"
+    assert tools.list_tasks(q="scale") == ["scale: c float32 forward"]
     with pytest.raises(Stop, match="mode profile"):
         tools.profile(identity)
-    with pytest.raises(Stop, match="a submission or a run"):
+    with pytest.raises(Stop, match="a submission, a run or an entry"):
         tools.wait()
     with pytest.raises(Stop, match="strategy"):
         tools.start_run("scale", "magic")
@@ -134,9 +136,10 @@ def test_a_challenge_from_entering_to_the_end(
         (3, None),
     ]
     ended = mine.finish_entry()
-    assert (ended["state"], ended["left_s"]) == ("ranked", 0)
+    assert (ended["state"], ended["left_s"]) == ("ranking", 0)
+    assert tools.wait(entry=entered["id"], timeout_s=0)["over"] is False
     tools.submit(make.SOURCE, task="scale2", language="cpp")  # with one's own token again
-    assert Submission.objects.filter(entry=None).count() == 1
+    assert Submission.objects.filter(attempt=None).count() == 1
     assert mine.get_challenge("autumn")["entered"] == 1
     assert mine.list_entries("autumn")[0]["id"] == mine.entry()["id"]
 
@@ -154,7 +157,7 @@ def test_an_entrys_token_knows_its_entry_and_no_other_one(challenge: Challenge) 
         (lambda: tools.finish_entry(str(other.pk)), "this is an entry's token"),
         (lambda: tools.report_entry(usd=-1), "usd"),
         (tools.report_entry, "give usd, tokens or transcript"),
-        (lambda: tools.entry("5"), "no id of an entry"),
+        (lambda: tools.entry("5"), "no entry '5'"),
         (lambda: ChallengeTools(connected()).entry(), "you are in no challenge here"),
     ):
         with pytest.raises(Stop, match=reason):

@@ -14,6 +14,8 @@ from kbench_client.config import Account, address
 from kbench_client.exits import Exit, Stop
 from kbench_client.site import Site, differ
 
+RUNNING = {"status": "RUNNING", "over": False}
+
 
 def site(answer: Callable[[httpx2.Request], httpx2.Response]) -> Site:
     def told(request: httpx2.Request) -> httpx2.Response:
@@ -92,6 +94,35 @@ def test_what_cannot_be_sent_is_refused(value: Any, words: str) -> None:
 def test_filters_that_are_no_text_are_refused() -> None:
     with pytest.raises(Stop, match="no text"):
         site(lambda request: httpx2.Response(200, json=[])).tasks(q="\udcff")
+
+
+def test_a_watch_asks_when_the_site_says_and_tells_only_news(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    paused: list[float] = []
+    monkeypatch.setattr("kbench_client.site.time.sleep", paused.append)
+    asked: list[str] = []
+    answers = iter([
+        httpx2.Response(200, json=RUNNING, headers={"ETag": '"1"', "Retry-After": "2"}),
+        httpx2.Response(304, headers={"Retry-After": "3"}),
+        httpx2.Response(429, json={"field": "", "reason": ""}, headers={"Retry-After": "40"}),
+        httpx2.Response(200, json={**RUNNING, "over": True}, headers={"ETag": '"2"'}),
+    ])  # fmt: skip
+
+    def told(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request.headers.get("If-None-Match", ""))
+        return next(answers)
+
+    states = list(site(told).watch_submission("1", 100))
+    assert [state["over"] for state in states] == [False, True]
+    assert paused == [2, 3, 40]
+    assert asked == ["", '"1"', '"1"', '"1"']
+
+
+def test_a_watch_that_hears_nothing_is_refused() -> None:
+    refusal = {"field": "", "reason": "more than 600 requests a minute"}
+    with pytest.raises(Stop, match="600 requests"):
+        list(site(lambda request: httpx2.Response(429, json=refusal)).watch_run("1", 0))
 
 
 def test_all_pages_are_read() -> None:

@@ -11,21 +11,21 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from kbench_web.models import ApiToken
-from runs_app.integrity.quarantine import decide
+from runs_app.core.integrity.quarantine import decide
+from runs_app.features.advice.models import TaskJudgement
+from runs_app.features.transfer.models import ResultImport
 from runs_app.models import (
     BaselineMeasurement,
     LanguageModel,
     LanguageModelCall,
-    ResultImport,
     TaskCheck,
-    TaskJudgement,
     VerifierPrompt,
 )
 from tasks_app.models import AuditEntry, TaskVersion
 from tasks_app.publishing.audit_log import add_entry
 from tests import factories as make
-from tests.unit.runs_app.challenges.invented import new_challenge, new_entry
-from tests.unit.runs_app.integrity.suspicious import held
+from tests.unit.runs_app.core.integrity.suspicious import held
+from tests.unit.runs_app.features.challenges.invented import new_challenge, new_entry
 
 pytestmark = pytest.mark.django_db
 

@@ -12,16 +12,16 @@ import schemathesis
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from kbench_web.api import api
+from runs_app.features.challenges.services import enter
 from tests import factories as make
-from tests.unit.runs_app.challenges.invented import new_challenge, new_entry
+from tests.unit.runs_app.features.challenges.invented import new_challenge
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
-_EXAMPLES = 12
-"""Random requests of each operation, beside those that try each field's edges."""
 contract = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", get_wsgi_application())
 
 
@@ -38,11 +38,21 @@ OPEN |= {"usd", "tokens", "evaluations", "wall_time_s"}  # a run may have used t
 """Fields with values that depend on the site's rows, or on another field: those may be refused."""
 
 
+BEARERS = ("none", "read", "submit", "entry")
+"""With which token somebody asks."""
+USUAL = {
+    "derandomize": True,
+    "deadline": None,
+    "database": None,
+    "suppress_health_check": list(HealthCheck),
+}
+
+
 @dataclass(frozen=True)
 class Site:
-    """What a request may name, and the token that it shows."""
+    """What a request may name, and the tokens that it may show."""
 
-    token: str
+    tokens: dict[str, str]
     names: dict[str, Any]
     """Parameter of a path -> a value that exists."""
 
@@ -64,10 +74,20 @@ def site(jobs: Any, settings: Any) -> Iterator[Site]:
     now = datetime.now(UTC)
     day = {"starts_at": now, "ends_at": now + timedelta(days=1), "now": now}
     challenge = new_challenge(name="scale", tasks=("scale",), **day)
-    entry = new_entry(challenge, user, now=now)
-    ids = {"submission_id": str(evaluation.submission_id), "run_id": str(run.pk)}
-    ids["entry_id"] = str(entry.pk)
-    yield Site(make.make_token(user), {**ids, "slug": "scale", "number": 1})
+    entry, of_entry = enter(challenge=challenge, user=user, agent="evolver", now=now)
+    names = {
+        "submission_id": str(evaluation.submission_id),
+        "run_id": str(run.pk),
+        "entry_id": str(entry.pk),
+        "slug": "scale",
+        "number": 1,
+    }
+    tokens = {
+        "read": make.make_token(user, scopes=["read"]),
+        "submit": make.make_token(user),
+        "entry": of_entry,
+    }
+    yield Site(tokens, names)
     for signal in (request_started, request_finished):
         signal.connect(close_old_connections)
 
@@ -80,20 +100,53 @@ def refused_for_the_sites_rows(_: Any, response: Any, case: Any) -> None:
         assert problem["reason"]
 
 
-@contract.parametrize()
-@settings(
-    max_examples=_EXAMPLES,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
-def test_no_request_breaks_the_document(case: Any, site: Site) -> None:
+def check(case: Any, site: Site, bearer: str) -> None:
+    """Send the request, and compare its answer with the document."""
     if case.meta.generation.mode.is_positive:
         known = {name: site.names[name] for name in case.path_parameters or ()}
         case.path_parameters = known
+    headers = {"Accept-Encoding": "identity"}
+    if bearer in site.tokens:
+        headers["Authorization"] = f"Bearer {site.tokens[bearer]}"
     case.call_and_validate(
-        headers={"Authorization": f"Bearer {site.token}", "Accept-Encoding": "identity"},
+        headers=headers,
         additional_checks=[refused_for_the_sites_rows],
         excluded_checks=[positive_data_acceptance],
     )
+
+
+@contract.parametrize()
+@settings(max_examples=6, **USUAL)
+def test_no_request_breaks_the_document(case: Any, site: Site) -> None:
+    """The edges of each field, and a few requests at random, of somebody who may do it."""
+    check(case, site, "submit")
+
+
+@pytest.mark.parametrize("bearer", ["none", "entry"])
+@contract.parametrize()
+@settings(max_examples=2, phases=[Phase.generate], **USUAL)
+def test_no_request_with_another_token_breaks_it(case: Any, site: Site, bearer: str) -> None:
+    check(case, site, bearer)
+
+
+@pytest.mark.thorough(reason="more of the same requests, which take some minutes")
+@pytest.mark.parametrize("bearer", BEARERS)
+@contract.parametrize()
+@settings(max_examples=50, **USUAL)
+def test_none_of_many_requests_breaks_it(case: Any, site: Site, bearer: str) -> None:
+    check(case, site, bearer)
+
+
+def test_a_body_without_required_fields_may_be_left_out() -> None:
+    document = api.get_openapi_schema()
+    schemas = document["components"]["schemas"]
+    optional = {}
+    for path, methods in document["paths"].items():
+        body = methods.get("post", {}).get("requestBody")
+        if body is None:
+            continue
+        schema = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        if not schemas[schema].get("required"):
+            optional[path.rpartition("/")[2]] = body["required"]
+    assert {"cancel", "audit", "again", "extend", "entries", "report"} <= set(optional)
+    assert not any(optional.values()), f"give these a default body: {optional}"

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
 from kbench_web.models import IdempotencyKey
+from runs_app.features.challenges.services import enter
 from runs_app.models import Submission
 from tests import factories as make
+from tests.unit.runs_app.features.challenges.invented import new_challenge
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
@@ -52,6 +56,22 @@ def test_a_key_is_for_one_request_and_one_user(token: str) -> None:
     assert Submission.objects.count() == 2
 
 
+def test_a_key_is_for_one_token(token: str) -> None:
+    """An agent in a challenge gets no answer that was its owner's."""
+    user = User.objects.get(username="ada")
+    now = timezone.now()
+    dates = {"starts_at": now, "ends_at": now + timedelta(days=1), "now": now}
+    challenge = new_challenge(name="scale", tasks=("scale",), **dates)
+    entry, of_entry = enter(challenge=challenge, user=user, agent="rival", now=now)
+    own = post(token, "a", private=True).json()["id"]
+    made = post(of_entry, "a", private=True)
+    assert made.status_code == 201
+    assert "Idempotent-Replay" not in made
+    assert Submission.objects.get(attempt__entry=entry).pk != UUID(own)
+    assert post(of_entry, "a", private=True)["Idempotent-Replay"] == "true"
+    assert post(make.make_token(user), "a").status_code == 201
+
+
 def test_what_was_refused_may_be_tried_again(token: str) -> None:
     assert post(token, "a", mode="turbo").status_code == 422
     assert not IdempotencyKey.objects.exists()
@@ -85,7 +105,7 @@ def test_what_fails_in_the_middle_leaves_neither(
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("killed")
 
-    monkeypatch.setattr("runs_app.submissions.api.quota_of", fail)
+    monkeypatch.setattr("runs_app.submitting.api.quota_of", fail)
     with pytest.raises(RuntimeError):
         post(token, "a")
     assert not Submission.objects.exists()

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver
 
 from tests import factories as make
+from tests.unit.kbench_web.world import routes
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
@@ -16,24 +16,19 @@ OURS = ("tasks_app.", "runs_app.", "leaderboard_app.", "kbench_web.")
 OF_ALLAUTH = "kbench_web.accounts."
 
 
-def addresses(within: URLResolver, start: str = "/") -> Iterator[str]:
+def addresses() -> Iterator[str]:
     """Of the site's own pages, those whose address needs no argument."""
-    for entry in within.url_patterns:
-        address = start + str(entry.pattern)
-        if isinstance(entry, URLResolver):
-            yield from addresses(entry, address)
-        elif isinstance(entry, URLPattern) and not set(address) & set("<^"):
-            module = entry.callback.__module__
-            if module.startswith(OURS) and not module.startswith(OF_ALLAUTH):
-                yield address
+    for route in routes():
+        module = route.callback.__module__
+        is_ours = module.startswith(OURS) and not module.startswith(OF_ALLAUTH)
+        if is_ours and not route.parameters:
+            yield route.path
 
 
 def test_every_page_refuses_what_it_does_not_know() -> None:
     client = Client()
     client.force_login(make.make_admin())
-    statuses = {
-        address: client.get(address, {"devise": "cpu"}) for address in addresses(get_resolver())
-    }
+    statuses = {address: client.get(address, {"devise": "cpu"}) for address in addresses()}
     assert len(statuses) > 30
     assert {address: answer.status_code for address, answer in statuses.items()} == dict.fromkeys(
         statuses, 400

@@ -18,11 +18,11 @@ SHOW = "from kbench_web import settings as s; print(s.SECRET_KEY, s.DATABASES['d
 PRODUCTION = {"KBENCH_PRODUCTION": "1", "KBENCH_ALLOWED_HOSTS": "bench.example"}
 
 
-def load(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def load(folder: Path, code: str = SHOW, **variables: str) -> subprocess.CompletedProcess[str]:
     """Import the settings in a process with these variables only."""
     kept = {"PATH": os.environ["PATH"], "KBENCH_DATA_DIR": str(folder)}
     return subprocess.run(
-        [sys.executable, "-c", SHOW],
+        [sys.executable, "-c", code],
         cwd=ROOT,
         env={**kept, **variables},
         capture_output=True,
@@ -63,6 +63,19 @@ def test_each_installation_has_a_secret_of_its_own(tmp_path: Path) -> None:
     assert len(first) >= 50
     assert first == again != other
     assert (tmp_path / "a" / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_sites_commands_find_the_redis_that_it_started(tmp_path: Path) -> None:
+    shown = "from kbench_web import settings as s; print(s.REDIS_URL, s.RUNNERS_REDIS_URL)"
+    alone = "redis://127.0.0.1:6379/0"
+    assert load(tmp_path, shown).stdout.split() == [alone, alone]
+    for folder in ("redis", "redis-runners"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "url").write_text(f"redis://site:pw@{folder}:1/0\n")
+    found = ["redis://site:pw@redis:1/0", "redis://site:pw@redis-runners:1/0"]
+    assert load(tmp_path, shown).stdout.split() == found
+    named = {"REDIS_URL": "redis://a/0", "KBENCH_RUNNERS_REDIS_URL": "redis://b/0"}
+    assert load(tmp_path, shown, **named).stdout.split() == list(named.values())
 
 
 def test_lists_and_flags_are_read(monkeypatch: pytest.MonkeyPatch) -> None:

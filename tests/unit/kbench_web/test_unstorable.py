@@ -85,6 +85,13 @@ def test_an_upload_over_the_limit_stays_a_413() -> None:
 @pytest.mark.parametrize(
     ("name", "changes", "field"),
     [
+        ("submissions", {"private": 0}, "private"),
+        ("runs", {"private": 1}, "private"),
+        ("runs", {"seed": "7"}, "seed"),
+        ("runs", {"seed": True}, "seed"),
+        ("runs", {"budget": {"usd": "2"}}, "budget.usd"),
+        ("runs", {"budget": {"evaluations": True}}, "budget.evaluations"),
+        ("runs", {"temperatures": ["0.5"]}, "temperatures.0"),
         ("submissions", {"task": "scale\0"}, "task"),
         ("submissions", {"device": "\0"}, "device"),
         ("submissions", {"source": "\0"}, "source"),
@@ -97,7 +104,9 @@ def test_an_upload_over_the_limit_stays_a_413() -> None:
         ("runs", {"name": "\0"}, "name"),
     ],
 )
-def test_a_body_with_nul_names_the_field(name: str, changes: dict[str, Any], field: str) -> None:
+def test_a_body_with_nul_or_of_another_type_names_the_field(
+    name: str, changes: dict[str, Any], field: str
+) -> None:
     make.make_task_version()
     whole = {
         "submissions": {"task": "scale", "source": make.SOURCE, "language": "cpp"},
@@ -111,38 +120,9 @@ def test_a_body_with_nul_names_the_field(name: str, changes: dict[str, Any], fie
     )
     assert answer.status_code == 422, answer.content
     assert answer.json()["field"] == field
-    assert "NUL" in answer.json()["reason"]
+    assert ("NUL" in answer.json()["reason"]) is ("\\u" in json.dumps(changes))
     assert not Submission.objects.exists()
     assert not Run.objects.exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "changes", "field"),
-    [
-        ("submissions", {"private": 0}, "private"),
-        ("submissions", {"private": "yes"}, "private"),
-        ("runs", {"private": 1}, "private"),
-        ("runs", {"seed": "7"}, "seed"),
-        ("runs", {"seed": True}, "seed"),
-        ("runs", {"budget": {"usd": "2"}}, "budget.usd"),
-        ("runs", {"budget": {"evaluations": True}}, "budget.evaluations"),
-        ("runs", {"temperatures": ["0.5"]}, "temperatures.0"),
-    ],
-)
-def test_a_body_of_another_type_names_the_field(
-    name: str, changes: dict[str, Any], field: str
-) -> None:
-    test_body = {"task": "scale", "source": make.SOURCE, "strategy": "autotune", "language": "cpp"}
-    kept = ("task", "source", "language") if name == "submissions" else ("task", "strategy")
-    make.make_task_version()
-    answer = Client().post(
-        f"/api/v1/{name}",
-        json.dumps({key: test_body[key] for key in kept} | changes),
-        content_type="application/json",
-        headers={"Authorization": f"Bearer {make.make_token(make.make_user())}"},
-    )
-    assert (answer.status_code, answer.json()["field"]) == (422, field)
-    assert not Submission.objects.exists()
 
 
 def test_an_unknown_id_with_nul_is_refused_too() -> None:

@@ -67,9 +67,3 @@ def test_each_kernel_opens_in_the_workbench_on_a_device_that_takes_it(client: Cl
     for link, device in zip(sorted(links), ("cpu", "nvidia-h200"), strict=True):
         page = client.get(link.replace("&amp;", "&")).content.decode()
         assert re.search(rf'<option value="{device}"[^>]* selected>', page)
-
-
-def test_a_tie_is_explained_where_ranks_stand(client: Client) -> None:
-    version = factories.make_task_version()
-    factories.make_finished_evaluation(task_version=version, mode="ranked")
-    assert "= is a tie" in client.get("/tasks/scale/").content.decode()

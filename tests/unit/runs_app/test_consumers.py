@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
-from django.conf import settings
-from django.test import Client
 
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Verdict
 from kbench_web.asgi import application
 from runs_app import consumers
 from runs_app.consumers import NOT_FOUND
-from runs_app.runners.events import record_event
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("jobs")]
@@ -25,14 +23,9 @@ HUGE = "9" * 400
 BUILD = {"stage": "build", "state": "running", "elapsed_s": 0.1, "detail": ""}
 
 
-def socket(path: str, user: Any = None, origin: str = "http://localhost") -> WebsocketCommunicator:
-    """A browser's socket, signed in as `user`."""
-    headers = [(b"host", b"localhost"), (b"origin", origin.encode())]
-    if user is not None:
-        client = Client()
-        client.force_login(user)
-        cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
-        headers.append((b"cookie", f"{settings.SESSION_COOKIE_NAME}={cookie}".encode()))
+def socket(path: str) -> WebsocketCommunicator:
+    """A visitor's socket."""
+    headers = [(b"host", b"localhost"), (b"origin", b"http://localhost")]
     return WebsocketCommunicator(application, path, headers=headers)
 
 
@@ -112,35 +105,64 @@ async def test_what_a_client_says_is_ignored() -> None:
     await communicator.disconnect()
 
 
-async def test_private_evaluations_exist_for_their_authors_only() -> None:
-    evaluation = await sync_to_async(make.make_evaluation)(private=True)
-    author = await sync_to_async(lambda: evaluation.submission.author)()
-    stranger = await sync_to_async(make.make_user)()
-    path = f"/ws/evaluations/{evaluation.pk}/"
-    for user in (None, stranger):
-        communicator = await sync_to_async(socket)(path, user)
-        await communicator.connect()
-        assert await communicator.receive_output() == {
-            "type": "websocket.close",
-            "code": NOT_FOUND,
-        }
-    communicator = await sync_to_async(socket)(path, author)
-    assert (await communicator.connect())[0]
-    await heard(communicator, 1)
-    await communicator.disconnect()
-
-
 async def test_what_does_not_exist_is_closed() -> None:
     communicator = socket(f"/ws/evaluations/{uuid4()}/")
     await communicator.connect()
     assert (await communicator.receive_output())["code"] == NOT_FOUND
 
 
-@pytest.mark.parametrize("path", ["/ws/queue/", f"/ws/evaluations/{UUID(int=1)}/"])
-async def test_foreign_origins_are_refused(path: str) -> None:
-    communicator = socket(path, origin="http://evil.example")
-    accepted, _ = await communicator.connect()
-    assert not accepted
+PLAIN = {"host": "localhost:8000"}
+SECURE = {"host": "bench.example", "x-forwarded-proto": "https"}
+
+
+@pytest.mark.parametrize(
+    ("origin", "headers", "opens"),
+    [
+        ("http://localhost:8000", PLAIN, True),
+        ("http://localhost:9999", PLAIN, False),
+        ("http://localhost", PLAIN, False),
+        ("https://localhost:8000", PLAIN, False),
+        ("http://localhost.:8000", PLAIN, False),
+        ("null", PLAIN, False),
+        ("", PLAIN, False),
+        (None, PLAIN, False),
+        ("http://[", PLAIN, False),
+        ("http://evil.example", PLAIN, False),
+        ("http://evil.example", {"host": "evil.example"}, False),
+        ("https://bench.example", SECURE, True),
+        ("http://bench.example", SECURE, False),
+        ("https://bench.example", {"host": "bench.example"}, False),
+        ("https://other.example", SECURE, True),
+        ("https://a.wide.example", SECURE, True),
+        ("http://a.wide.example", SECURE, False),
+    ],
+)
+async def test_a_browser_opens_sockets_from_where_it_may_send_forms(
+    origin: str | None, headers: dict[str, str], opens: bool, settings: Any
+) -> None:
+    """Scheme, host and port of the origin count; a trusted proxy says which scheme it was."""
+    settings.ALLOWED_HOSTS = ["localhost", "bench.example"]
+    settings.CSRF_TRUSTED_ORIGINS = ["https://other.example", "https://*.wide.example"]
+    settings.TRUSTED_PROXIES = [ip_network("10.0.0.1")]
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    sent = headers | ({} if origin is None else {"origin": origin})
+    communicator = WebsocketCommunicator(
+        application, "/ws/queue/", headers=[(k.encode(), v.encode()) for k, v in sent.items()]
+    )
+    communicator.scope["client"] = ["10.0.0.1", 1]
+    assert (await communicator.connect())[0] is opens
+    await communicator.disconnect()
+
+
+async def test_a_stranger_cannot_say_that_the_connection_is_secure(settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["bench.example"]
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    headers = SECURE | {"origin": "https://bench.example"}
+    communicator = WebsocketCommunicator(
+        application, "/ws/queue/", headers=[(k.encode(), v.encode()) for k, v in headers.items()]
+    )
+    communicator.scope["client"] = ["9.9.9.9", 1]
+    assert not (await communicator.connect())[0]
 
 
 async def test_a_run_socket_leaves_a_gap_rather_than_send_all(
@@ -166,13 +188,13 @@ async def test_the_queue_socket_tells_of_work_and_runners() -> None:
     assert (await communicator.connect())[0]
     evaluation = await sync_to_async(make.make_evaluation)()
     secret = await sync_to_async(make.make_evaluation)(private=True)
-    await sync_to_async(record_event)(event=make.make_heartbeat(), now=make.NOW)
+    await sync_to_async(make.beat)()
     public, private, runner = await heard(communicator, 3)
     assert (public["kind"], public["device"]) == ("queued", "cpu")
     assert public["evaluation"] == str(evaluation.pk)
     assert (private["evaluation"], private["submission"]) == (None, None)
     assert str(secret.pk) not in str(private)
-    assert (runner["kind"], runner["runner"], runner["seq"]) == ("runner", "host-1", 0)
+    assert (runner["kind"], runner["runner"], runner["seq"]) == ("runner", "test.host-1", 0)
     await communicator.disconnect()
 
     again = socket(f"/ws/queue/?since={public['seq']}")

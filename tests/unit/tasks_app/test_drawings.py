@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.template import Context, Template
@@ -16,24 +17,21 @@ def rendered(tag: str, **context: object) -> str:
     return Template("{% load drawing %}" + tag).render(Context(context))
 
 
-def test_a_trend_begins_left_and_rises_with_its_values() -> None:
-    drawn = drawings.trend([1.0, 2.0, 3.0], width=100, height=20)
+@pytest.mark.parametrize(
+    ("values", "options", "path"),
+    [
+        ([1.0, 2.0, 3.0], {}, "M3.0 17.0L50.0 10.0L97.0 3.0"),
+        ([1.0, 2.0, 4.0], {"log": True}, "M3.0 17.0L50.0 10.0L97.0 3.0"),
+        ([1.0, 3.0], {"steps": True}, "M3.0 17.0H97.0V3.0"),
+    ],
+)
+def test_a_trend_begins_left_and_rises_with_its_values(
+    values: list[float], options: dict[str, Any], path: str
+) -> None:
+    drawn = drawings.trend(values, width=100, height=20, **options)
     assert drawn is not None
-    assert drawn.path == "M3.0 17.0L50.0 10.0L97.0 3.0"
-    assert (drawn.x, drawn.y) == (97.0, 3.0)
+    assert (drawn.path, drawn.x, drawn.y) == (path, 97.0, 3.0)
     assert drawn.area.endswith("V20.0H3.0Z")
-
-
-def test_a_trend_by_ratio_spaces_doublings_evenly() -> None:
-    drawn = drawings.trend([1.0, 2.0, 4.0], log=True, width=100, height=20)
-    assert drawn is not None
-    assert "L50.0 10.0" in drawn.path
-
-
-def test_a_record_holds_until_the_next_one() -> None:
-    drawn = drawings.trend([1.0, 3.0], steps=True, width=100, height=20)
-    assert drawn is not None
-    assert drawn.path == "M3.0 17.0H97.0V3.0"
 
 
 @pytest.mark.parametrize("values", [[], [None], [math.nan, math.inf], [0.0, -1.0]])
@@ -60,19 +58,10 @@ def test_an_axis_holds_its_ratios_and_one() -> None:
     assert [words for _, words in shared.ticks()] == ["1/4×", "1/2×", "1×", "2×", "4×", "8×"]
     assert shared.ticks()[0][0] == 0.0
     assert shared.ticks()[-1][0] == 100.0
-
-
-def test_a_narrow_axis_has_fewer_words() -> None:
-    shared = drawings.axis([0.3, 3.0])
-    assert [words for _, words in shared.ticks(4)] == ["1/4×", "1×", "4×"]
-
-
-def test_an_axis_of_nothing_is_two_octaves_around_one() -> None:
-    assert (drawings.axis([]).low, drawings.axis([]).high) == (-1, 1)
-
-
-def test_a_wide_axis_has_few_ticks() -> None:
-    assert 2 <= len(drawings.axis([1e-6, 1e6]).ticks()) <= 6
+    narrow, wide, empty = map(drawings.axis, ([0.3, 3.0], [1e-6, 1e6], []))
+    assert [words for _, words in narrow.ticks(4)] == ["1/4×", "1×", "4×"]
+    assert 2 <= len(wide.ticks()) <= 6
+    assert (empty.low, empty.high) == (-1, 1)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +84,7 @@ def test_an_interval_that_holds_one_says_nothing(
 def test_an_interval_is_read_aloud() -> None:
     estimate = SimpleNamespace(value=2.0, low=1.5, high=2.5)
     svg = rendered("{% interval each axis %}", each=estimate, axis=drawings.axis([4.0]))
-    assert 'aria-label="2.00×, between 1.50× and 2.50×"' in svg
+    assert 'aria-label="2.00×, 95\u00a0%: 1.50 to 2.50"' in svg
     assert 'class="interval faster"' in svg
     for tag in ("{% interval each axis %}", "{% interval nobody.speedup axis %}"):
         assert rendered(tag, each=None, axis=drawings.axis([])).strip() == ""

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import faulthandler
 import json
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import redis
 from rq import Queue
 from rq.serializers import JSONSerializer
 
 from gpu_runner.daemon.config import DaemonConfig
-from gpu_runner.daemon.jobs import Evaluate, Report
+from gpu_runner.daemon.jobs import JOBS, Evaluate, EvaluationJob
 from gpu_runner.daemon.work import work
-from gpu_runner.data import codec
+from gpu_runner.data import codec, mailbox
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
-from gpu_runner.data.event import EVENT_STREAM, Event, EventKind
+from gpu_runner.data.event import Event, EventKind
+from gpu_runner.data.order import Ask, Order, Word
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode, Stage, Verdict
@@ -69,18 +73,21 @@ def make_result(request: EvaluationRequest, verdict: Verdict) -> EvaluationResul
 
 
 def supervise(
-    request: EvaluationRequest, config: SupervisorConfig, report: Report, oracles: object = None
+    request: EvaluationRequest, config: SupervisorConfig, report: Any, oracles: object = None
 ) -> EvaluationResult:
     """Stand-in for the supervisor: the source says how it behaves.
 
-    "sleep S": work for S seconds; "leak FILE": leave a process that appends to FILE every 50 ms,
-    then wait; "raise": fail.
+    "sleep S": work for S seconds; "until FILE": work until there is that file; "leak FILE": leave a
+    process that appends to FILE every 50 ms, then wait; "raise": fail.
     """
     del config, oracles
     word, _, rest = request.solution.source.partition(" ")
     report(Stage.BUILD, "running", word)
     if word == "sleep":
         time.sleep(float(rest))
+    elif word == "until":
+        while not Path(rest).exists():
+            time.sleep(0.02)
     elif word == "leak":
         if os.fork() == 0:
             os.setsid()
@@ -95,15 +102,101 @@ def supervise(
     return make_result(request, Verdict.COMPILE_ERROR)
 
 
+MAILBOX = "runner-1"
+EVENTS = mailbox.events_key(MAILBOX)
+
+
+def login(redis_url: str) -> str:
+    """The address of a runner's login, made for the test."""
+    with redis.Redis.from_url(redis_url) as client:
+        client.execute_command("ACL", "SETUSER", MAILBOX, "on", ">pw", "~*", "&*", "+@all")
+    return redis_url.replace("redis://", f"redis://{MAILBOX}:pw@")
+
+
+def make_order(request: EvaluationRequest, timeout_s: int = 60) -> Order:
+    """What a site hands over for an evaluation."""
+    return Order(
+        kind=EvaluationRequest.KIND,
+        job_id=request.evaluation_id,
+        attempt=request.attempt,
+        timeout_s=timeout_s,
+        request=codec.encode(request),
+    )
+
+
+class StandInSite:
+    """Answers the asks of a runner with the orders that a test has queued."""
+
+    def __init__(self, redis_url: str, *, answers: bool = True) -> None:
+        """Answer until it is closed, unless it is not to."""
+        self.connection = redis.Redis.from_url(redis_url)
+        self.answers = answers
+        self.orders: dict[str, Order] = {}
+        self.asks: list[Ask] = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._answer, daemon=True)
+        self._thread.start()
+
+    def put(self, order: Order, device: str = "cpu") -> None:
+        """Queue an order."""
+        name = str(order.name)
+        self.orders[name] = order
+        queue = Queue(f"device-{device}", connection=self.connection, serializer=JSONSerializer)
+        queue.push_job_id(mailbox.rq_id(device, name))
+
+    def say(self, runner: str, word: Word) -> None:
+        """Have the runner read this."""
+        document = json.dumps(codec.encode(word))
+        self.connection.set(mailbox.word_key(MAILBOX, runner), document)
+
+    def _answer(self) -> None:
+        last = b"0"
+        while not self._ended.wait(0.01):
+            try:
+                entries = self.connection.xrange(EVENTS, min=b"(" + last)
+            except redis.RedisError:
+                continue  # a test has stopped it
+            for identity, fields in entries:
+                last = identity
+                if b"ask" in fields:
+                    ask = codec.decode(Ask, json.loads(fields[b"ask"]))
+                    self.asks.append(ask)
+                    if self.answers:
+                        self.answer(ask)
+
+    def answer(self, ask: Ask) -> None:
+        """Hand the job over."""
+        order: Any = self.orders.get(ask.job)
+        answer = order if isinstance(order, str) else json.dumps(codec.encode(order))
+        self.connection.rpush(mailbox.answer_key(MAILBOX, ask.ticket), answer)
+
+    def close(self) -> None:
+        """Answer nothing more."""
+        self._ended.set()
+        self._thread.join()
+        self.connection.close()
+
+
 class RunningDaemon:
     """A daemon in a child process, and the two doors between it and the test."""
 
     def __init__(
-        self, config: DaemonConfig, evaluate: Evaluate, fault: str = "", device: str = "cpu"
+        self,
+        config: DaemonConfig,
+        evaluate: Evaluate,
+        fault: str = "",
+        device: str = "cpu",
+        login_url: str = "",
     ) -> None:
-        """Start it; `device` is the slug of its device."""
-        self.config = config
+        """Start it on `config.redis_url`; `device` is the slug of its device.
+
+        login_url: of a runner of a real site, which then answers it; else a `StandInSite` does.
+        """
         self.connection = redis.Redis.from_url(config.redis_url)
+        self.site = StandInSite(config.redis_url, answers=not login_url)
+        self.device, self.url = device, config.redis_url
+        self.config = dataclasses.replace(config, redis_url=login_url or login(config.redis_url))
+        self.stream = mailbox.events_key(urlsplit(self.config.redis_url).username or "")
         self.process = self._started(evaluate, fault)
         self.queue = Queue(
             f"device-{device}", connection=self.connection, serializer=JSONSerializer
@@ -121,7 +214,7 @@ class RunningDaemon:
             process.start()
             deadline = time.monotonic() + patience_s
             while time.monotonic() < deadline and process.is_alive():
-                if self.connection.exists(EVENT_STREAM):
+                if self.connection.exists(self.stream):
                     return process
                 time.sleep(0.02)
             if not process.is_alive():
@@ -133,15 +226,13 @@ class RunningDaemon:
             process.join()
         raise AssertionError(f"none of {FORKS} daemons said anything in {patience_s:g} s")
 
-    def enqueue(self, request: EvaluationRequest) -> Any:
-        """Enqueue as the site does."""
-        return self.queue.enqueue(
-            "gpu_runner.daemon.jobs.evaluate", codec.encode(request), job_timeout=60
-        )
+    def enqueue(self, request: EvaluationRequest) -> None:
+        """Queue it as the site does."""
+        self.site.put(make_order(request), self.device)
 
     def events(self, job_id: str = "e1") -> list[Event]:
         """All events so far of one job, or of the runner for ""."""
-        return read_events(self.connection, job_id)
+        return read_events(self.connection, job_id, self.stream)
 
     def wait_for(self, kind: EventKind, job_id: str = "e1", timeout_s: float = 60.0) -> Event:
         """The first event of a kind."""
@@ -177,6 +268,7 @@ class RunningDaemon:
         self.process.join()
         while any(map(alive, family)):
             time.sleep(0.01)
+        self.site.close()
         self.connection.close()
 
 
@@ -200,15 +292,17 @@ def alive(pid: int) -> bool:
         return False
 
 
-def read_events(connection: redis.Redis, job_id: str) -> list[Event]:
+def read_events(connection: redis.Redis, job_id: str, stream: str = EVENTS) -> list[Event]:
     """All events of one job, in the order of the stream."""
     found = [
         codec.decode(Event, json.loads(fields[b"event"]))
-        for _, fields in connection.xrange(EVENT_STREAM)
+        for _, fields in connection.xrange(stream)
+        if b"event" in fields
     ]
     return [event for event in found if event.job_id == job_id]
 
 
 def _serve(config: DaemonConfig, evaluate: Evaluate, fault: str) -> None:
     faulthandler.register(signal.SIGUSR1)
-    os._exit(work(config, evaluate=evaluate, probe_jail=lambda: fault))
+    JOBS[EvaluationRequest.KIND] = EvaluationJob(evaluate)
+    os._exit(work(config, probe_jail=lambda: fault))

@@ -1,59 +1,32 @@
-"""Jobs that a worker must refuse, enqueued as somebody with access to Redis could."""
+"""Jobs that a runner must not do, as somebody with access to its queues could put there."""
 
 from __future__ import annotations
 
-import json
-import time
-import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rq import Callback, Queue
-from rq.job import Job
-from rq.serializers import JSONSerializer
 
-from gpu_runner.data import codec
+from gpu_runner.data import codec, mailbox
 from gpu_runner.data.event import EventKind
 from tests.unit.gpu_runner.daemon.conftest import StartDaemon
-from tests.unit.gpu_runner.daemon.running import RunningDaemon, make_request
-
-EVALUATE = "gpu_runner.daemon.jobs.evaluate"
+from tests.unit.gpu_runner.daemon.running import make_order, make_request
 
 
-def wait_until_failed(daemon: RunningDaemon, job: Job) -> str:
-    deadline = time.monotonic() + 60
-    while not job.is_failed:
-        assert time.monotonic() < deadline, job.get_status()
-        time.sleep(0.05)
-    result = job.latest_result()
-    assert result is not None
-    return str(result.exc_string)
-
-
-@pytest.mark.parametrize("function", ["os.system", "pathlib.Path.touch", "no.such.function"])
-def test_any_other_function_is_refused_and_not_run(
-    start_daemon: StartDaemon, tmp_path: Path, function: str
-) -> None:
+def test_a_name_that_the_site_does_not_hand_over_is_no_job(start_daemon: StartDaemon) -> None:
     daemon = start_daemon()
-    target = tmp_path / "touched"
-    argument = f"touch {target}" if function == "os.system" else str(target)
-    job = daemon.queue.enqueue(function, argument)
-    assert "is not a function that this worker runs" in wait_until_failed(daemon, job)
-    assert not target.exists()
+    daemon.queue.push_job_id(mailbox.rq_id("cpu", "evaluation-e9-1"))
+    daemon.queue.push_job_id("nonsense")
     daemon.enqueue(make_request())
     daemon.wait_for(EventKind.FINISHED)
+    assert daemon.events("e9") == []
+    assert [ask.job for ask in daemon.site.asks][-1] == "evaluation-e1-1"
 
 
-def test_callbacks_are_refused(start_daemon: StartDaemon, tmp_path: Path) -> None:
-    daemon = start_daemon()
-    request = codec.encode(make_request())
-    job = daemon.queue.enqueue(EVALUATE, request, on_success=Callback("os.getcwd"))
-    assert "callbacks" in wait_until_failed(daemon, job)
-    assert daemon.events() == []
-
-
-def test_a_pickled_job_is_never_unpickled(start_daemon: StartDaemon, tmp_path: Path) -> None:
+def test_jobs_of_rq_with_functions_callbacks_and_pickles_are_not_even_read(
+    start_daemon: StartDaemon, tmp_path: Path
+) -> None:
     daemon = start_daemon()
     target = tmp_path / "touched"
 
@@ -61,32 +34,26 @@ def test_a_pickled_job_is_never_unpickled(start_daemon: StartDaemon, tmp_path: P
         def __reduce__(self) -> tuple[Any, ...]:
             return Path.touch, (target,)
 
-    pickled = Queue("device-cpu", connection=daemon.connection)
-    pickled.enqueue(EVALUATE, Bomb())
+    daemon.queue.enqueue("os.system", f"touch {target}")
+    daemon.queue.enqueue("os.getcwd", on_success=Callback("os.getcwd"))
+    Queue("device-cpu", connection=daemon.connection).enqueue("os.getcwd", Bomb())
     daemon.enqueue(make_request())
     daemon.wait_for(EventKind.FINISHED)
     assert not target.exists()
 
 
-@pytest.mark.parametrize(
-    "request_", ["text", None, {}, {"evaluation_id": 7}, {"evaluation_id": "x", "attempt": 0}]
-)
-def test_a_request_without_identity_is_refused(start_daemon: StartDaemon, request_: object) -> None:
-    daemon = start_daemon()
-    job = daemon.queue.enqueue(EVALUATE, request_)
-    assert "refused" in wait_until_failed(daemon, job)
-
-
 def test_a_request_that_cannot_be_read_is_lost_with_the_field(start_daemon: StartDaemon) -> None:
     daemon = start_daemon()
-    request = {**codec.encode(make_request()), "colour": "blue"}
-    daemon.queue.enqueue(EVALUATE, request)
+    order = make_order(make_request())
+    request = {**order.request, "colour": "blue"}
+    daemon.site.put(codec.decode(type(order), {**codec.encode(order), "request": request}))
     assert "colour" in daemon.wait_for(EventKind.LOST).payload["reason"]
 
 
-def test_jobs_travel_as_json(start_daemon: StartDaemon) -> None:
-    daemon = start_daemon(fault="no jail, so that the job stays where it is")
-    job = daemon.enqueue(make_request())
-    stored = zlib.decompress(daemon.connection.hget(job.key, "data"))
-    assert json.loads(stored)[0] == EVALUATE
-    assert daemon.queue.serializer is JSONSerializer
+@pytest.mark.parametrize("answer", ["{", "[]", '{"kind": "evaluation"}', '"x"'])
+def test_an_answer_that_cannot_be_read_ends_no_slot(start_daemon: StartDaemon, answer: str) -> None:
+    daemon = start_daemon()
+    daemon.site.orders["evaluation-bad-1"] = answer  # type: ignore[assignment]
+    daemon.queue.push_job_id(mailbox.rq_id("cpu", "evaluation-bad-1"))
+    daemon.enqueue(make_request())
+    daemon.wait_for(EventKind.FINISHED)

@@ -19,7 +19,8 @@ def parse(*arguments: str, **environment: str) -> DaemonConfig:
 
 
 def test_defaults_and_environment() -> None:
-    assert parse().redis_url == "redis://127.0.0.1:6379/0"
+    assert parse(KBENCH_RUNNER_TOKEN="kbr_1").token == "kbr_1"
+    assert "kbr_1" not in repr(parse(KBENCH_RUNNER_TOKEN="kbr_1"))
     assert parse(REDIS_URL="redis://other/1").redis_url == "redis://other/1"
     assert parse("--redis-url", "redis://x/2", REDIS_URL="redis://y/1").redis_url == "redis://x/2"
     assert (parse().kind, parse().slot_count) == (DeviceKind.CPU, 1)
@@ -57,3 +58,40 @@ def test_nonsense_is_refused() -> None:
         DaemonConfig(slots=-1, cache_folder=Path())
     with pytest.raises(DataError, match="drain_timeout_s"):
         DaemonConfig(drain_timeout_s=-1, cache_folder=Path())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "names no login of a runner"),
+        (["--redis-url", "redis://:secret@host/0"], "names no login of a runner"),
+        (["--site", "http://kbench.example", "--token", "t"], "must begin with https://"),
+        (["--site", "kbench.example", "--token", "t"], "is no address such as"),
+        (["--site", "https://kbench.example"], "set KBENCH_RUNNER_TOKEN or use --token"),
+    ],
+)
+def test_a_source_of_jobs_that_cannot_be_is_refused_with_what_to_do(
+    options: list[str], words: str
+) -> None:
+    with pytest.raises(DataError, match=words):
+        parse(*options).connect("cpu")
+
+
+def test_a_name_that_no_runner_can_have_is_refused() -> None:
+    with pytest.raises(DataError, match="name: must be 1 to 100 letters"):
+        parse("--name", "a b")
+
+
+def test_events_wait_for_the_site_that_knows_their_jobs() -> None:
+    """Else a daemon of another site would send them there, and they would be lost."""
+    ways = [
+        ("--site", "https://one.example", "--token", "kbr_1"),
+        ("--site", "https://two.example", "--token", "kbr_1"),
+        ("--site", "https://one.example", "--token", "kbr_2"),
+        ("--redis-url", "redis://runner-1:a@host/0"),
+        ("--redis-url", "redis://runner-2:a@host/0"),
+        ("--spool", "folder"),
+    ]
+    assert len({parse(*way).outbox("cpu") for way in ways}) == len(ways)
+    renewed = parse("--redis-url", "redis://runner-1:b@host:6380/0")
+    assert renewed.outbox("cpu") == parse(*ways[3]).outbox("cpu")

@@ -13,19 +13,22 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.daemon.config import DaemonConfig
-from gpu_runner.daemon.offline import SOME_LEFT, work_spool
+from gpu_runner.daemon.jobs import JOBS, EvaluationJob
+from gpu_runner.daemon.slot import SOME_LEFT
+from gpu_runner.daemon.work import work as work_on
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.event import JobKind
-from gpu_runner.data.spool import Manifest, SpooledJob, SpoolFolder
+from gpu_runner.data.evaluation import EvaluationRequest
+from gpu_runner.data.order import Order
+from gpu_runner.data.spool import Manifest, SpoolFolder
 from tests.unit.gpu_runner.daemon.running import FORK, make_request, supervise
 
 MANIFEST = Manifest(name="s1", device="cpu", device_kind="cpu")
 
 
-def job(job_id: str, source: str = "void f() {}", timeout_s: int = 60) -> SpooledJob:
-    return SpooledJob(
-        kind=JobKind.EVALUATION,
+def job(job_id: str, source: str = "void f() {}", timeout_s: int = 60) -> Order:
+    return Order(
+        kind=EvaluationRequest.KIND,
         job_id=job_id,
         attempt=1,
         timeout_s=timeout_s,
@@ -42,12 +45,15 @@ def spool(tmp_path: Path) -> SpoolFolder:
 
 def begin(spool: SpoolFolder, cache: Path, slots: int = 1) -> ForkProcess:
     """A worker in a process of its own: it answers signals, and sweeps its children up."""
-    config = DaemonConfig(cache_folder=cache, ready=False, slots=slots)
+    config = DaemonConfig(
+        spool=spool.folder, cache_folder=cache, ready=False, slots=slots, drain_timeout_s=60
+    )
 
     def serve() -> None:
         logging.disable(logging.NOTSET)  # an earlier test's command has no use for it
         logging.getLogger().handlers.clear()  # an earlier test's, with its standard error
-        os._exit(work_spool(spool.folder, config, evaluate=supervise, probe_jail=lambda: ""))
+        JOBS[EvaluationRequest.KIND] = EvaluationJob(supervise)
+        os._exit(work_on(config, probe_jail=lambda: ""))
 
     process = FORK.Process(target=serve)
     process.start()
@@ -60,7 +66,7 @@ def work(spool: SpoolFolder, cache: Path, timeout_s: float = 90) -> int | None:
     return process.exitcode
 
 
-def kinds(spool: SpoolFolder, wanted: SpooledJob) -> list[str]:
+def kinds(spool: SpoolFolder, wanted: Order) -> list[str]:
     return [event.kind.value for event in spool.events(wanted.name)]
 
 
@@ -81,8 +87,9 @@ def test_every_job_is_done_once_and_told_as_through_a_queue(
     assert kinds(spool, first) == ["started", "stage", "stage", "finished"]
     assert [event.seq for event in spool.events(first.name)] == [1, 2, 3, 4]
     assert spool.events(fails.name)[-1].payload["result"]["verdict"] == "SYSTEM_ERROR"
-    assert kinds(spool, dies)[-1] == "lost"
-    assert "longer than the job may" in spool.events(dies.name)[-1].payload["reason"]
+    late = spool.events(dies.name)[-1].payload["result"]
+    assert late["verdict"] == "SYSTEM_ERROR"
+    assert "longer than the job may" in late["reason"]
     before = spool.events_file(first.name).stat().st_mtime_ns
     assert work(spool, tmp_path / "cache") == 0
     assert spool.events_file(first.name).stat().st_mtime_ns == before
@@ -98,12 +105,12 @@ def test_slots_work_side_by_side_and_one_that_dies_disturbs_no_other(
     worker = begin(spool, tmp_path / "cache", slots=3)
     worker.join(60)
     assert worker.exitcode == 0
-    assert kinds(spool, dies)[-1] == "lost"
+    assert kinds(spool, dies)[-1] == "finished"
     began = [spool.events(each.name)[0].payload["at"] for each in (dies, *long)]
     assert max(began) - min(began) < 1.5, "none waited for another's end"
     whole = ["started", "stage", "stage", "finished"]
     assert [kinds(spool, each) for each in long] == [whole, whole]
-    assert not list((tmp_path / "cache" / "spool").iterdir())
+    assert not list((tmp_path / "cache" / "outbox").iterdir())
 
 
 def test_a_worker_that_is_killed_leaves_a_job_that_the_next_begins_again(
@@ -158,17 +165,17 @@ def test_two_hosts_share_a_folder(spool: SpoolFolder, tmp_path: Path) -> None:
 
 
 def test_what_is_no_spool_or_of_another_device_is_refused(tmp_path: Path) -> None:
-    config = DaemonConfig(cache_folder=tmp_path / "cache", ready=False)
+    config = DaemonConfig(spool=tmp_path, cache_folder=tmp_path / "cache", ready=False)
     with pytest.raises(DataError, match=r"holds no spool\.json"):
-        work_spool(tmp_path, config)
+        work_on(config)
     SpoolFolder(tmp_path).begin(replace(MANIFEST, device="nvidia-h100"))
     with pytest.raises(DataError, match="its jobs are for nvidia-h100; this host has cpu"):
-        work_spool(tmp_path, config)
+        work_on(config)
     (tmp_path / "spool.json").write_text(
         '{"format": 2, "name": "a", "device": "cpu", "device_kind": "cpu"}'
     )
     with pytest.raises(DataError, match="must be 1, not 2"):
-        work_spool(tmp_path, config)
+        work_on(config)
 
 
 def test_what_cannot_be_read_is_named_and_all_others_are_done(

@@ -5,45 +5,58 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import redis
-
-from gpu_runner.daemon.sensors import Sensors
-from gpu_runner.daemon.steering import Steering
-from gpu_runner.data.event import STEERING
+from gpu_runner.daemon.child import Sensors
+from gpu_runner.daemon.sources.contract import Away
+from gpu_runner.daemon.work import Wishes
+from gpu_runner.data.order import Word
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device import sensors
 from gpu_runner.supervisor.host.config import SupervisorConfig
 
 
-class FakeRedis:
-    """A hash, or no Redis at all."""
+class FakeSource:
+    """Says something, or nothing at all."""
 
     def __init__(self) -> None:
-        self.said: bytes | None = None
+        self.said = Word()
         self.away = False
 
-    def hget(self, key: str, name: str) -> bytes | None:
-        assert (key, name) == (STEERING, "host-1")
+    def word(self, runner: str) -> Word:
+        assert runner == "host-1"
         if self.away:
-            raise redis.ConnectionError("gone")
+            raise Away("gone")
         return self.said
 
 
-def test_the_wish_is_read_once_a_period_and_kept_while_redis_is_away() -> None:
-    now, connection = [0.0], FakeRedis()
-    steering = Steering(connection, "host-1", 5.0, clock=lambda: now[0])  # type: ignore[arg-type]
-    assert steering.reason() == ""
-    connection.said = b"told by an admin to drain: fan"
-    now[0] = 4.0
-    assert steering.reason() == ""
+class FakeSlots:
+    """Remembers what was dropped."""
+
+    def __init__(self) -> None:
+        self.dropped: list[str] = []
+
+    def drop(self, names: tuple[str, ...]) -> None:
+        self.dropped += names
+
+
+def test_the_site_is_asked_once_a_second_and_what_it_said_holds_while_it_is_away() -> None:
+    now, source, slots = [0.0], FakeSource(), FakeSlots()
+    wishes = Wishes(source, "host-1", clock=lambda: now[0])  # type: ignore[arg-type]
+
+    def hold() -> str:
+        return wishes.hold(slots)  # type: ignore[arg-type]
+
+    assert hold() == ""
+    source.said = Word(hold="told by an admin to drain: fan", dropped=("check-a-1",))
+    now[0] = 0.5
+    assert (hold(), slots.dropped) == ("", [])
+    now[0] = 1.0
+    assert (hold(), slots.dropped) == ("told by an admin to drain: fan", ["check-a-1"])
+    source.away = True
+    now[0] = 3.0
+    assert hold() == "told by an admin to drain: fan"
+    source.away, source.said = False, Word()
     now[0] = 5.0
-    assert steering.reason() == "told by an admin to drain: fan"
-    connection.away = True
-    now[0] = 11.0
-    assert steering.reason() == "told by an admin to drain: fan"
-    connection.away, connection.said = False, None
-    now[0] = 17.0
-    assert steering.reason() == ""
+    assert hold() == ""
 
 
 def write(path: Path, text: str) -> None:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rq.timeouts import JobTimeoutException
 
 from gpu_runner.daemon import jobs
-from gpu_runner.daemon.events import Spool
-from gpu_runner.daemon.jobs import JobContext
+from gpu_runner.daemon.events import Outbox
+from gpu_runner.daemon.jobs import JOBS, CheckJob, JobContext, JobTimeout
 from gpu_runner.daemon.slot_state import SlotState
-from gpu_runner.daemon.slots import FILTER_TASK
 from gpu_runner.data import codec
 from gpu_runner.data.check import CheckRequest
-from gpu_runner.data.codec import DataError
 from gpu_runner.data.event import Event, EventKind
-from gpu_runner.data.formats import find_task
+from gpu_runner.data.formats import find_task, load_task
+from gpu_runner.data.formats.kernelbench import with_workloads
+from gpu_runner.data.order import Order
 from gpu_runner.data.task import Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, Verdict
 from gpu_runner.supervisor.device.lock import exclusive
@@ -52,12 +52,20 @@ def request_for(task: Task) -> dict[str, Any]:
     return encoded
 
 
+def order(request: dict[str, Any], timeout_s: int = 120) -> Order:
+    return Order(
+        kind=CheckRequest.KIND, job_id="c1", attempt=1, timeout_s=timeout_s, request=request
+    )
+
+
 def enqueue(daemon: RunningDaemon, task: Task, timeout_s: int = 120) -> None:
-    daemon.queue.enqueue(FILTER_TASK, request_for(task), job_timeout=timeout_s)
+    daemon.site.put(order(request_for(task), timeout_s))
 
 
 class Sent:
-    """Stands in for the event stream."""
+    """Stands in for the way to the site."""
+
+    is_endless, unread, is_brief = True, 0, True
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -67,7 +75,7 @@ class Sent:
 
 
 def run(
-    tmp_path: Path, check_task: jobs.CheckTask, request: dict[str, Any] | None = None
+    tmp_path: Path, check_task: jobs.Make, request: dict[str, Any] | None = None
 ) -> tuple[list[Event], list[Verdict]]:
     """Events of the job, and with which verdicts the device was looked at afterwards."""
     sent, looks = Sent(), list[Verdict]()
@@ -80,14 +88,14 @@ def run(
         runner="host-1",
         supervisor=SupervisorConfig(cache_folder=tmp_path),
         state=SlotState(),
-        stream=sent,  # type: ignore[arg-type]
-        spool=Spool(tmp_path / "spool"),
-        evaluate=lambda *_: pytest.fail("this is no evaluation"),
-        check_task=check_task,
+        source=sent,  # type: ignore[arg-type]
+        outbox=Outbox(tmp_path / "outbox"),
         after=after,
         alive_s=0.05,
     )
-    jobs.filter_task(request or request_for(broken_task()), context=context)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(JOBS, CheckRequest.KIND, CheckJob(check_task))
+        jobs.do(order(request or request_for(broken_task())), context)
     return sent.events, looks
 
 
@@ -102,7 +110,7 @@ def test_a_built_in_task_is_checked_under_the_lock_of_the_device(
         enqueue(daemon, task)
         assert daemon.wait_for(EventKind.STAGE, "c1").payload["detail"] == "waits for cpu"
         time.sleep(1.0)  # some heartbeats
-        assert daemon.wait_for_state("ready")["current"] == ["c1"]
+        assert daemon.wait_for_state("ready")["current"] == ["check-c1-1"]
         assert len(daemon.events("c1")) == 2
     report = daemon.wait_for(EventKind.FINISHED, "c1", timeout_s=120).payload["report"]
     assert (report["task"], report["digest"]) == ("vector_add", task.digest())
@@ -145,9 +153,8 @@ def test_a_check_that_takes_longer_than_its_job_may_says_where_it_was(
     ("error", "words"),
     [
         (OracleError("it ran out of memory:\nkilled"), "ran out of memory:\nkilled"),
-        (JailError("no jail on this host"), "the runner failed: no jail on this host"),
         (KeyError(), "the runner failed: KeyError"),
-        (JobTimeoutException("3600 s"), "the most that it may take, at: forward n8"),
+        (JobTimeout("3600 s"), "the most that it may take, at: forward n8"),
     ],
 )
 def test_what_fails_ends_with_a_reason(tmp_path: Path, error: Exception, words: str) -> None:
@@ -161,13 +168,23 @@ def test_what_fails_ends_with_a_reason(tmp_path: Path, error: Exception, words: 
     assert looks == [Verdict.RUNTIME_ERROR]
 
 
-def test_what_this_host_has_ended_is_lost_and_not_failed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (KilledFromOutside("the oracle was killed"), "the oracle was killed"),
+        (JailError("no jail on this host"), "no jail on this host"),
+        (OSError(errno.ENOSPC, "full"), "out of disk space"),
+    ],
+)
+def test_what_this_host_is_the_cause_of_is_lost_and_not_failed(
+    tmp_path: Path, error: Exception, words: str
+) -> None:
     def fail(*_: Any) -> dict[str, Any]:
-        raise KilledFromOutside("the oracle was killed")
+        raise error
 
     events, looks = run(tmp_path, fail)
     assert [event.kind.value for event in events] == ["started", "lost"]
-    assert events[-1].payload == {"runner": "host-1", "reason": "the oracle was killed"}
+    assert words in events[-1].payload["reason"]
     assert looks == [Verdict.RUNTIME_ERROR]
 
 
@@ -190,5 +207,27 @@ def test_a_report_that_no_site_would_read_is_not_sent(tmp_path: Path) -> None:
 
 def test_a_request_of_a_newer_site_is_lost_with_the_field(tmp_path: Path) -> None:
     request = {**request_for(broken_task()), "colour": "blue"}
-    with pytest.raises(DataError, match="colour"):
-        run(tmp_path, lambda *_: {}, request)
+    events, looks = run(tmp_path, lambda *_: {}, request)
+    assert events[-1].kind is EventKind.LOST
+    assert "colour" in events[-1].payload["reason"]
+    assert looks == []
+
+
+@needs_jail
+def test_an_imported_file_is_varied_first(tmp_path: Path) -> None:
+    path = tmp_path / "1_relu.py"
+    path.write_text(
+        "import torch\nrows = 64\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return torch.relu(x)\ndef get_inputs():\n    return [torch.randn(rows, 8)]\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    request = codec.encode(
+        CheckRequest(check_id="c1", task=load_task(path), device="cpu", vary=True)
+    )
+    events, _ = run(tmp_path, jobs.check_task, request)
+    report = events[-1].payload["report"]
+    workloads = tuple(codec.decode(Workload, each) for each in report["workloads"])
+    rows = [w.parameters.get("rows") for w in workloads]
+    assert rows == [None, 32, 48, 53, 40, 37]
+    assert report["digest"] == with_workloads(load_task(path), workloads).digest()
+    assert report["passed"]

@@ -10,7 +10,7 @@ from gpu_runner.data.static import own_lines, source_suspicions
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, Language
 
-_HEADERS = ("sys/mman.h", "sys/cdefs.h")
+_HEADERS = ("sys/mman.h", "sys/cdefs.h", "sys/syscall.h")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*(?:include|include_next|embed|import)\b.*$", re.MULTILINE)
 _OF_CUDA = (
     "-D__host__=__attribute__((host))",
@@ -36,4 +36,4 @@ def passes(source: str, language: Language = Language.CPP) -> list[str]:
 
 def checked(source: str, language: Language, abi: Abi, task: Task) -> tuple[Suspicion, ...]:
     """`source_suspicions` with the source's passes."""
-    return source_suspicions(source, passes(source, language), language, abi, task)
+    return source_suspicions(source, passes(source, language), abi, task)

@@ -8,7 +8,7 @@ import pytest
 
 from gpu_runner.data import formulas
 from gpu_runner.data.codec import DataErrors
-from gpu_runner.data.expression import evaluate
+from gpu_runner.data.formulas import evaluate
 from tests.unit.gpu_runner.data.test_formats_kbench import SPECIFICATION, refused, write
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.expression import evaluate
+from gpu_runner.data.formulas import evaluate
 
 
 @pytest.mark.parametrize(

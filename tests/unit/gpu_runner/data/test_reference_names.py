@@ -11,8 +11,8 @@ from gpu_runner.data.formats import Fault, built_in_tasks, read_folder
 from gpu_runner.data.formats.reference_names import name_errors
 from gpu_runner.data.formats.source import parse_module
 from gpu_runner.data.verdict import Abi
-from gpu_runner.engine.arguments import c_arguments
-from gpu_runner.engine.problem import ProblemError, load_problem
+from gpu_runner.engine.problem.arguments import c_arguments
+from gpu_runner.engine.problem.problem import ProblemError, load_problem
 
 REFERENCE = """\
 import torch

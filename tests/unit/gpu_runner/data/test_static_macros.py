@@ -13,30 +13,24 @@ HEADER = "#include <sys/cdefs.h>\n"
 SPELLED: list[tuple[str, str]] = [
     # The rule that has to trip, and the source behind a header that joins and quotes.
     ("assembly", '__CONCAT(as, m) volatile("sys" "call" : "=a"(r));'),
-    ("assembly", '#define P(a, b) __CONCAT(a, b)\nP(as, m)("nop");'),
+    ("assembly", '#define P(a, b) __CONCAT(a, b)\nP(as, m)(".byte 1");'),
     ("assembly", 'asm volatile("" __STRING(syscall) : : : "rcx");'),
-    ("assembly", "__REDIRECT(mine, (const char*, int), open);"),
-    ("assembly", '#define J(a, b) volatile a##b\nJ(, asm)("nop");'),
-    ("assembly", '#define J(a, b) a##b\n#ifdef NEVER\n#undef J\n#endif\nJ(as, m)("nop");'),
+    ("assembly", '#define J(a, b) volatile a##b\nJ(, asm)(".byte 1");'),
+    ("assembly", '#define J(a, b) a##b\n#ifdef NEVER\n#undef J\n#endif\nJ(as, m)(".byte 1");'),
     (
         "assembly",
-        '#ifdef NEVER\n#define J(a, b)\n#else\n#define J(a, b) a##b\n#endif\nJ(as, m)("1");',
+        '#ifdef NEVER\n#define J(a, b)\n#else\n#define J(a, b) a##b\n#endif\nJ(as, m)(".byte 1");',
     ),
-    ("assembly", '#undef __CONCAT\n#define __CONCAT(a, b) b##a\n__CONCAT(m, as)("nop");'),
-    ("assembly", '#define J(a, ...) a##__VA_OPT__(m)\nJ(as, 1)("nop");'),
-    ("attributes", "__CONCAT(__attri, bute__)((constructor)) void early();"),
-    ("attributes", "#define C (1), constructor\nvoid early() __attribute_alloc_size__(C);"),
-    ("directives", "__glibc_macro_warning1(redefine_extname mine clock_gettime)"),
-    ("directives", '#define J(a, b) a##b\n#pragma push_macro("J")\n#define J(a, b) 0'),
-    ("directives", '_Pragma("pop_macro(\\"J\\")")'),
-    ("directives", '#define J(a, b) a##b\n#if J(__has_, include)("/etc/shadow")\n#endif'),
-    ("directives", "#if __CONCAT(__SANITIZE, _ADDRESS__)\n#endif"),
-    ("directives", "#if 0\n#elif __CONCAT(_, _SANITIZE_ADDRESS__)\n#endif"),
+    ("assembly", '#undef __CONCAT\n#define __CONCAT(a, b) b##a\n__CONCAT(m, as)(".byte 1");'),
+    ("assembly", '#define J(a, ...) a##__VA_OPT__(m)\nJ(as, 1)(".byte 1");'),
     ("directives", 'auto text = R"(\n# 1 "header.h" 1\n)"; auto f = &dlopen;'),
     ("directives", '# 1 "header.h" 1\nauto f = &dlopen;'),
+    ("directives", '/* a\n*/ # /* b */ 1 "header.h" 1\nauto f = &dlopen;'),
+    ("directives", '%:\\\n 1 "header.h" 1\nauto f = &dlopen;'),
+    ("directives", "#include __FILE__\nauto f = &dlopen;"),
     ("dynamic-loading", "auto f = &__CONCAT(dlo, pen);"),
-    ("processes", '__CONCAT(sys, tem)("true");'),
-    ("files", "__CONCAT(wri, te)(3, &frame, 8);"),
+    ("processes", '__CONCAT(pop, en)("true");'),
+    ("files", "__CONCAT(fop, en)(name, mode);"),
 ]
 
 HONEST = [
@@ -66,17 +60,15 @@ def test_honest_macros_trip_nothing(source: str) -> None:
     assert tripped(source) == set()
 
 
-@pytest.mark.parametrize("text", ["x" * 4_000_001, "x " * 200_001])
-def test_code_without_end_is_not_read(text: str) -> None:
+def test_code_without_end_is_not_read() -> None:
     """A person looks at it, and at the source as it is written."""
-    found = source_suspicions(
-        "auto f = &dlopen;", [text], Language.CPP, Abi.C, find_task("vector_add")
-    )
+    text = "x" * 4_000_001
+    found = source_suspicions("auto f = &dlopen;", [text], Abi.C, find_task("vector_add"))
     assert [each.reason.split(":")[0] for each in found] == ["macros", "dynamic-loading"]
 
 
 def test_a_source_without_what_the_compiler_saw_is_suspicious() -> None:
-    found = source_suspicions("int x;", [], Language.CPP, Abi.C, find_task("vector_add"))
+    found = source_suspicions("int x;", [], Abi.C, find_task("vector_add"))
     assert [each.reason.split(":")[0] for each in found] == ["macros"]
 
 
@@ -98,11 +90,9 @@ def test_own_lines_keep_their_places() -> None:
         f"auto x = {'A' * 250_000}$(a, b);",
         "asm(" * 60_000,
         f'{"asm(" * 4_000} "{"nop;" * 50_000}"',
+        f"{'mmap(((' * 30_000}",
+        f"{'#/*' * 60_000}",
     ],
 )
 def test_no_source_takes_minutes_to_read(source: str) -> None:
     tripped(source)
-
-
-def test_assembly_beyond_what_is_read_is_noticed() -> None:
-    assert "assembly" in tripped(f'{"asm(" * 4_000} "{"nop;" * 50_000}"')

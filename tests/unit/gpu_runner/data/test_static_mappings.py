@@ -32,7 +32,6 @@ ODD = [
     'extern "C" T mmap;',
     "mremap(p, n, n, 3, q);",
     "__CONCAT(mre, map)(p, n, n, 3, q);",
-    "personality(0x0400000);",
     "pkey_set(key, 0);",
 ]
 

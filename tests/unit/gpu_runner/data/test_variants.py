@@ -8,7 +8,7 @@ import pytest
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats import catalog_specifications, find_task, load_task
-from gpu_runner.data.formats.sweeps import expand
+from gpu_runner.data.formats.sweeps import expand, origins
 from tests.unit.gpu_runner.data.test_formats_kbench import refused, write
 
 VARIANT = """title = "Row sums in BF16"
@@ -85,3 +85,16 @@ def test_a_sweep_is_every_combination() -> None:
 def test_a_wrong_sweep_is_refused(sweep: object) -> None:
     with pytest.raises(DataError, match=r"^sweeps\[0\]\."):
         expand({"sweeps": [sweep]})
+
+
+def test_unlisted_workloads_come_last() -> None:
+    own, other = {"name": "n4", "parameters": {"N": 4}}, {"name": "n5", "parameters": {"N": 5}}
+    document = expand({"workloads": [own], "unlisted": [other]})
+    assert document == {"workloads": [own, {**other, "hidden": True, "unlisted": True}]}
+    assert origins({"workloads": [own], "unlisted": [other]}) == ["workloads[0]", "unlisted[0]"]
+
+
+@pytest.mark.parametrize("unlisted", [True, {}, [3]])
+def test_wrong_unlisted_workloads_are_refused(unlisted: object) -> None:
+    with pytest.raises(DataError, match="must be a list of workloads"):
+        expand({"unlisted": unlisted})

@@ -19,6 +19,9 @@ from gpu_runner.data import codec, wire
 from gpu_runner.data.task import Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.data.wire import Argument, ArgumentKind, Call, Done, Failed
+from gpu_runner.supervisor.host.arena import Region
+from gpu_runner.supervisor.host.foreign_memory import ForeignMemory
+from gpu_runner.supervisor.measure.handed import Flusher, HandedInputs
 
 GUARD = 4096
 REPOSITORY = Path(__file__).parents[4]
@@ -78,6 +81,9 @@ def scaled_task(size: int = 100) -> Task:
     return make_task(SCALED_REFERENCE, {"N": size}, abi=Abi.C, signature=signature)
 
 
+_OPEN = 64  # offset of the word in `KbGate` that lets a call begin
+
+
 class Shared:
     """A memfd and a mapping of it."""
 
@@ -123,7 +129,7 @@ class OracleProcess(Child):
         self.inputs, self.samples = Shared(size), Shared(size)
         self.handles, theirs = socket.socketpair()
         with theirs:
-            super().__init__("gpu_runner.engine.oracle_main", (), (), theirs.fileno())
+            super().__init__("gpu_runner.engine.oracle.oracle_main", (), (), theirs.fileno())
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
         self.control.sendall((json.dumps({"op": op, **fields}) + "\n").encode())
@@ -145,15 +151,23 @@ class RunnerProcess(Child):
     def __init__(self, arenas: Sequence[Shared], words: Sequence[str], device: str = "cpu") -> None:
         kind, *rest, support = words
         path, role = (rest[0], rest[1:]) if kind == "extension" else ("", rest)
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
-            program = "gpu_runner.engine.torch_runner"
-            super().__init__(program, (), (support, "-", device), theirs.fileno())
-            library = [os.open(path, os.O_RDONLY)] if path and os.path.exists(path) else []
-            told = json.dumps({"role": [kind, *role], "sizes": []}).encode()
-            socket.send_fds(ours, [told], [*(arena.fd for arena in arenas), *library])
-            for descriptor in library:
-                os.close(descriptor)
+        self.handles, theirs = socket.socketpair()
+        self.inputs, self.outputs = arenas
+        with theirs:
+            program = "gpu_runner.engine.runner.torch_runner"
+            super().__init__(program, (), (support, "-", device, ""), theirs.fileno())
+        self.gate = Shared(mmap.PAGESIZE)
+        self.support = Path(support)
+        self.handed = HandedInputs(Flusher(self.support))
+        named = {"gate": self.gate.fd, "pocket": self.handed.pocket.descriptor}
+        if path and os.path.exists(path):
+            named["library"] = os.open(path, os.O_RDONLY)
+        sizes = {"inputs": len(self.inputs.map), "outputs": len(self.outputs.map)}
+        told = {"role": [kind, *role], "sizes": sizes, "descriptors": list(named)}
+        socket.send_fds(self.handles, [json.dumps(told).encode()], list(named.values()))
+        if "library" in named:
+            os.close(named["library"])
+        self.memory = ForeignMemory(self.support)
 
     def read(self) -> float | Done | Failed:
         def exactly(count: int) -> bytes:
@@ -169,8 +183,27 @@ class RunnerProcess(Child):
         return self.read()
 
     def call(self, call: Call) -> float | Done | Failed:
+        """Make a call whose gate is open, and take its outputs as the supervisor does."""
+        read = (ArgumentKind.INPUT, ArgumentKind.INOUT)
+        regions = [Region(a.input_offset, a.nbytes) for a in call.arguments if a.kind in read]
+        with memoryview(self.inputs.map) as view:
+            given = self.handed.pack(view, call, regions)
+        for region in given.regions:
+            given.place[region.offset : region.end] = given.source[region.offset : region.end]
+        if given.descriptor >= 0:
+            socket.send_fds(self.handles, [b"."], [given.descriptor])
+        self.gate.map[_OPEN : _OPEN + 8] = call.call_id.to_bytes(8, "little")
         self.control.sendall(wire.frame(wire.Command.CALL, wire.pack_call(call)))
-        return self.read()
+        reply = self.read()
+        places = [a for a in call.arguments if a.kind is ArgumentKind.OUTPUT]
+        records = reply.outputs if isinstance(reply, Done) else ()
+        for record, place in zip(records, places, strict=False):
+            if record.nbytes == place.nbytes:
+                at = place.output_offset
+                with memoryview(self.outputs.map)[at : at + place.nbytes] as into:
+                    where = record.address, record.shape, record.strides
+                    self.memory.read(self.process.pid, *where, into)
+        return reply
 
     def end(self) -> int:
         self.control.sendall(wire.frame(wire.Command.END))

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from gpu_runner.engine.arithmetic import count_flops
+from gpu_runner.engine.soundness.arithmetic import count_flops
 
 X, Y = torch.rand(8, 16), torch.rand(16, 4)
 COMPLEX, ROW = X.to(torch.complex64), torch.tensor([3])

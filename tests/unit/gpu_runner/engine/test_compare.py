@@ -8,8 +8,8 @@ import time
 import pytest
 import torch
 
-from gpu_runner.engine import compare as module
-from gpu_runner.engine.compare import Limit, ScaleError, compare
+from gpu_runner.engine.problem import compare as module
+from gpu_runner.engine.problem.compare import Limit, ScaleError, compare
 
 LIMIT = Limit.of(16.0, 4.0, 1.0)  # factor 20
 INF, NAN = math.inf, math.nan

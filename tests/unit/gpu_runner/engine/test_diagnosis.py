@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from gpu_runner.data.symptom import GENERAL, Symptom
-from gpu_runner.engine.compare import wrong_elements
 from gpu_runner.engine.diagnosis import Case, diagnose
+from gpu_runner.engine.problem.compare import wrong_elements
 from tests.unit.gpu_runner.engine.wrong_outputs import (
     FLOATS,
     LIMIT,

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from gpu_runner.engine.compare import Limit
+from gpu_runner.engine.problem.compare import Limit
 from tests.unit.gpu_runner.engine.wrong_outputs import (
     S,
     drawn,

@@ -9,10 +9,9 @@ import pytest
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.symptom import Symptom
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.engine.files import write_files
-from gpu_runner.engine.mutants import Call, mutants_of
-from gpu_runner.engine.oracle import explain
-from gpu_runner.engine.problem import load_problem
+from gpu_runner.engine.oracle.oracle import explain
+from gpu_runner.engine.problem.problem import load_problem, write_files
+from gpu_runner.engine.soundness.mutants import Call, mutants_of
 
 LOOKS = {
     "zeros": {Symptom.ZEROS},

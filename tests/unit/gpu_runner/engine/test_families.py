@@ -11,11 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gpu_runner.data.verdict import Direction
-from gpu_runner.engine.families import functions, sums
-from gpu_runner.engine.families.contractions import by_rows
-from gpu_runner.engine.honest import honest_kernels
-from gpu_runner.engine.mutants import Call
-from gpu_runner.engine.soundness import honest_result
+from gpu_runner.engine.soundness.families import functions, sums
+from gpu_runner.engine.soundness.families.contractions import by_rows
+from gpu_runner.engine.soundness.mutants import Call
+from gpu_runner.engine.soundness.soundness import honest_kernels, honest_result
 from tests.unit.catalog.judging import problem
 from tests.unit.gpu_runner.engine.test_mutants import first_call
 from tests.unit.gpu_runner.engine.test_mutants import problem as small_problem

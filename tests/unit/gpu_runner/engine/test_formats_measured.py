@@ -13,7 +13,7 @@ from torch import Tensor
 from gpu_runner.engine.formats.boundaries import Contrary, jumps
 from gpu_runner.engine.formats.lengths import traced
 from gpu_runner.engine.formats.module import import_file, member
-from gpu_runner.engine.problem import ProblemError
+from gpu_runner.engine.problem.problem import ProblemError
 
 X = torch.ones(6, 32)
 

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from gpu_runner.data.formats import load_task
 from gpu_runner.data.verdict import Direction
-from gpu_runner.engine.compare import Limit, compare
-from gpu_runner.engine.problem import Problem, ProblemError, load_problem, outputs_of
+from gpu_runner.engine.problem.compare import Limit, compare
+from gpu_runner.engine.problem.problem import Problem, ProblemError, load_problem, outputs_of
 
 FORWARD = """
 import torch

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from gpu_runner.data.codec import DataError, encode
 from gpu_runner.data.formats import load_task, read_task
 from gpu_runner.data.verdict import Direction
-from gpu_runner.engine.problem import ProblemError, load_problem, outputs_of
+from gpu_runner.engine.problem.problem import ProblemError, load_problem, outputs_of
 
 FILE = """
 import torch
@@ -92,10 +90,7 @@ def test_arguments_by_name_are_arguments_of_a_kernel(tmp_path: Path) -> None:
         tmp_path, "n, twice=False, mode='x'", PAIR, "return [[3], {'mode': 'y', 'twice': True}]"
     )
     reading = read_task(path)
-    assert (
-        reading.adaptations[0] == "get_init_inputs() is read as [[arguments], {arguments by name}]"
-    )
-    assert "of them: `n`, `twice`." in reading.task.description
+    assert "of them; `Model` takes `n`, `twice`, `mode`." in reading.task.description
     problem = load_problem(reading.task, tmp_path)
     drawn = problem.draw(reading.task.workloads[0], Direction.FORWARD, 1, "cpu")
     assert drawn.names == ("x", "n", "twice")
@@ -111,44 +106,33 @@ def test_arguments_by_name_are_arguments_of_a_kernel(tmp_path: Path) -> None:
         ("n, m", "return [3]", "gives what Model does not take: [3]"),
         ("n", "return [3, 4]", "gives what Model does not take: [3, 4]"),
         ("n", "return {'m': 3}", "gives what Model does not take"),
-        ("n", "return 3", "get_init_inputs() must return a list, not a int"),
-        ("n=1", "pass", "get_init_inputs() must return a list, not nothing"),
-        ("n", "return torch.ones(3)", "get_init_inputs() must return a list, not one tensor"),
+        ("n", "return 3", "gives what Model does not take: 3"),
+        ("n=1", "pass", "gives what Model does not take: None"),
     ],
 )
-def test_what_model_does_not_take_is_refused_when_it_is_loaded(
+def test_what_model_does_not_take_is_told(
     tmp_path: Path, parameters: str, given: str, reason: str
 ) -> None:
-    path = write(tmp_path, parameters, "self.by = 1", given)
-    with pytest.raises(DataError) as caught:
-        load_task(path)
-    assert caught.value.field == "1_Problem.py"
-    assert reason in caught.value.reason
+    task = load_task(write(tmp_path, parameters, "self.by = 1", given))
+    with pytest.raises(ProblemError, match=re.escape(reason)):
+        load_problem(task, tmp_path).draw(task.workloads[0], Direction.FORWARD, 1, "cpu")
 
 
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ("torch.ones(4, width)", "must return a list, not one tensor"),
-        ("{'x': torch.ones(4, width)}", "must return a list, not a dictionary"),
-        ("None", "must return a list, not nothing"),
+        ("torch.ones(4, width)", "must return a list, not a Tensor"),
+        ("{'x': torch.ones(4, width)}", "must return a list, not a dict"),
+        ("[{'x': torch.ones(4, width)}]", "gives a dictionary, which no kernel takes"),
+        ("None", "must return a list, not a NoneType"),
     ],
 )
 def test_inputs_that_are_no_list_are_refused(tmp_path: Path, given: str, reason: str) -> None:
     path = write(tmp_path, "n=1", "self.by = n", "return []")
     path.write_text(path.read_text().replace("[torch.ones(4, width)]", given))
-    with pytest.raises(DataError, match=reason):
-        load_task(path)
-
-
-def test_a_task_as_json_is_looked_at_in_the_same_way(tmp_path: Path) -> None:
-    task = load_task(write(tmp_path, "n, m=1", "self.by = n", "return [3]"))
-    document: dict[str, Any] = encode(task)
-    document["files"] = {n: t.replace("[3]", "[3, 4, 5]") for n, t in task.files.items()}
-    path = tmp_path / "task.json"
-    path.write_text(json.dumps(document))
-    with pytest.raises(DataError, match="gives what Model does not take"):
-        load_task(path)
+    task = load_task(path)
+    with pytest.raises(ProblemError, match=reason):
+        load_problem(task, tmp_path).draw(task.workloads[0], Direction.FORWARD, 1, "cpu")
 
 
 @pytest.mark.parametrize(

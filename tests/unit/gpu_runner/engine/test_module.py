@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import json
+import py_compile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,15 +14,15 @@ import pytest
 import torch
 
 from gpu_runner.data.formats import find_task, load_task
+from gpu_runner.data.normal_form import NormalForm, normal_form
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Direction
 from gpu_runner.data.wire import ErrorCode
-from gpu_runner.engine import arguments
-from gpu_runner.engine.files import write_files
-from gpu_runner.engine.model_weights import as_json, plain_of
-from gpu_runner.engine.module import Module, load_module, what_failed
-from gpu_runner.engine.problem import load_problem, outputs_of
-from gpu_runner.engine.returned import CallError
+from gpu_runner.engine.problem import arguments
+from gpu_runner.engine.problem.problem import load_problem, outputs_of, write_files
+from gpu_runner.engine.runner.model_weights import as_json, plain_of
+from gpu_runner.engine.runner.module import Module, load_module, what_failed
+from gpu_runner.engine.runner.returned import CallError
 
 FORWARD = Direction.FORWARD
 MODEL = """
@@ -76,6 +78,10 @@ def module(tmp_path: Path) -> Make:
     return write
 
 
+def form_of(path: Path) -> NormalForm:
+    return normal_form(path.read_text())
+
+
 def _setup(task: Task) -> tuple[dict[str, Any], list[torch.Tensor], tuple[torch.Tensor, ...]]:
     """What a runner is told of the smallest workload, its inputs, and what is expected."""
     workload = task.workloads[-1]
@@ -99,7 +105,7 @@ def _close(task: Task, path: Path) -> bool:
         tensor.requires_grad_(False)
     before = [tensor.clone() for tensor in tensors]
     with torch.no_grad():
-        prepared = Module(path, FORWARD).prepare(told, "cpu")
+        prepared = Module(path, form_of(path), FORWARD).prepare(told, "cpu")
         results = outputs_of(prepared.function(*prepared.arrange(tensors)))
     assert all(map(torch.equal, before, tensors))
     pairs = zip(results, expected, strict=True)
@@ -145,7 +151,7 @@ def test_parameters_without_a_place_are_named(module: Make, kernelbench: Task) -
     path = module(f"{source}        super().__init__()\n        self.first = nn.Linear(8, 6)\n")
     told, _, _ = _setup(kernelbench)
     with pytest.raises(CallError, match=r"no place for .*'norm.weight' \[6\]") as raised:
-        Module(path, FORWARD).prepare(told, "cpu")
+        Module(path, form_of(path), FORWARD).prepare(told, "cpu")
     assert raised.value.code is ErrorCode.SYMBOL
 
 
@@ -173,23 +179,33 @@ def test_a_model_that_needs_more_than_plain_values_says_so(module: Make, kernelb
     ],
 )
 def test_what_is_wrong_with_a_module_is_said(module: Make, source: str, words: str) -> None:
+    path = module(source)
     with pytest.raises(CallError, match=words) as raised:
-        Module(module(source), FORWARD)
+        Module(path, form_of(path), FORWARD)
     assert raised.value.code is ErrorCode.SYMBOL
 
 
 def test_a_backward_is_no_model(module: Make) -> None:
     path = module("class ModelNew: pass\ndef backward(x): return x\n")
-    loaded = load_module(path)
+    loaded = load_module(path, form_of(path))
     assert loaded.backward(1) == 1
-    Module(path, Direction.BACKWARD)
+    Module(path, form_of(path), Direction.BACKWARD)
 
 
 def test_an_error_deep_inside_names_the_source_line(module: Make) -> None:
-    path = module("import json\njson.loads('{')\n")
-    with pytest.raises(CallError, match="line 2: JSONDecodeError"):
-        load_module(path)
-    assert what_failed(RuntimeError(), path) == "RuntimeError"
+    path = module("import json  # of the library\n\n# what fails\njson.loads('{')\n")
+    with pytest.raises(CallError, match="line 4: JSONDecodeError"):
+        load_module(path, form_of(path))
+    assert what_failed(RuntimeError(), path, form_of(path)) == "RuntimeError"
+
+
+def test_the_given_text_runs_whatever_the_file_and_its_bytecode_say(module: Make) -> None:
+    path = module("def forward(): return 'file'\n")
+    cached = Path(importlib.util.cache_from_source(str(path)))
+    py_compile.compile(
+        str(path), str(cached), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
+    )
+    assert load_module(path, NormalForm("def forward(): return 'given'\n")).forward() == "given"
 
 
 def test_tuples_stay_tuples() -> None:

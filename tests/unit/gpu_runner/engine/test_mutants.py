@@ -11,12 +11,11 @@ from torch import Tensor
 
 from gpu_runner.data.task import Task, TaskFormat, Tolerance, Workload
 from gpu_runner.data.verdict import Abi, Direction
-from gpu_runner.engine.honest import honest_kernels
-from gpu_runner.engine.mutants import Call, mutants_of, tried
-from gpu_runner.engine.operations import Edit, Interpreter
-from gpu_runner.engine.problem import load_problem
-from gpu_runner.engine.soundness import Soundness
-from gpu_runner.engine.wild_indices import refuse_wild_indices
+from gpu_runner.engine.problem.problem import load_problem
+from gpu_runner.engine.soundness.mutants import Call, mutants_of, tried
+from gpu_runner.engine.soundness.operations import Edit, Interpreter
+from gpu_runner.engine.soundness.soundness import Soundness, honest_kernels
+from gpu_runner.engine.soundness.wild_indices import refuse_wild_indices
 
 REFERENCE = """
 import torch

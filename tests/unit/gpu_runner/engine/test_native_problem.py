@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from gpu_runner.data.verdict import Abi, Direction
-from gpu_runner.engine.arguments import c_arguments
-from gpu_runner.engine.filters import facts_of
-from gpu_runner.engine.native_problem import NativeProblem, inner_eps
-from gpu_runner.engine.problem import ProblemError, load_problem
+from gpu_runner.engine.formats.native_problem import NativeProblem, inner_eps
+from gpu_runner.engine.problem.arguments import c_arguments
+from gpu_runner.engine.problem.problem import ProblemError, load_problem
+from gpu_runner.engine.soundness.filters import facts_of
 from tests.unit.gpu_runner.engine.stub import make_task
 
 REFERENCE = """

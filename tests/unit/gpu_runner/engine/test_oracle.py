@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from gpu_runner.data.task import Tolerance
-from gpu_runner.engine import oracle as engine_oracle
-from gpu_runner.engine.compare import Limit
+from gpu_runner.engine.oracle import oracle as engine_oracle
+from gpu_runner.engine.problem.compare import Limit
 from tests.unit.gpu_runner.engine.conftest import Start
 from tests.unit.gpu_runner.engine.stub import (
     Evaluation,

@@ -15,19 +15,19 @@ from gpu_runner.data.poison import HUGE
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.data.wire import Argument, ArgumentKind, Call, ErrorCode, pack_call, unpack_call
-from gpu_runner.engine.arena import Arena
-from gpu_runner.engine.arguments import describe_tensor, leaves, rebuild
-from gpu_runner.engine.clock import CpuClock, HeadStart, make_clock
-from gpu_runner.engine.failure import failure_of, lacks
-from gpu_runner.engine.fingerprint import fingerprint
-from gpu_runner.engine.heap import Poison
-from gpu_runner.engine.native_problem import make_problem
-from gpu_runner.engine.placement import Placement
-from gpu_runner.engine.problem import ProblemError
-from gpu_runner.engine.returned import CallError, returned_tensors
+from gpu_runner.engine.device.heap import Poison
+from gpu_runner.engine.formats.native_problem import make_problem
+from gpu_runner.engine.oracle.arena import Arena
+from gpu_runner.engine.oracle.fingerprint import fingerprint
+from gpu_runner.engine.problem.arguments import describe_tensor, leaves, rebuild
+from gpu_runner.engine.problem.problem import ProblemError
+from gpu_runner.engine.runner.clock import CpuClock, HeadStart, make_clock
+from gpu_runner.engine.runner.failure import failure_of, lacks
+from gpu_runner.engine.runner.placement import Placement
+from gpu_runner.engine.runner.returned import CallError, returned_tensors
 from tests.unit.gpu_runner.engine.stub import REPOSITORY, Shared, make_task
 
-MODULES = ["data.wire", "engine.oracle_main", "engine.torch_runner"]
+MODULES = ["data.wire", "engine.oracle.oracle_main", "engine.runner.torch_runner"]
 
 
 def test_fingerprint_sees_every_bit_and_every_order() -> None:
@@ -90,7 +90,7 @@ def test_arena_refuses_what_lies_outside() -> None:
 
 def test_a_read_only_arena_cannot_be_written() -> None:
     code = (
-        "import os, torch; from gpu_runner.engine.arena import Arena\n"
+        "import os, torch; from gpu_runner.engine.oracle.arena import Arena\n"
         "fd = os.memfd_create('x'); os.ftruncate(fd, 4096)\n"
         "Arena(fd, writable=False).bytes(0, 10).fill_(1)"
     )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_runner.engine.preparation import _as_compilers_say
+from gpu_runner.engine.runner.preparation import _as_compilers_say
 
 BUILD = """line 7: RuntimeError: Error building extension 'own': [1/2] c++ -c main.cpp
 FAILED: main.o
 main.cpp:3:5: error: 'x' was not declared in this scope
 ninja: build stopped: subcommand failed."""
 SILENT = "line 7: RuntimeError: Error building extension 'own'"
-NO_NINJA = "line 7: RuntimeError: Ninja is required to load C++ extensions (pip install ninja)"
 
 
 @pytest.mark.parametrize(
@@ -21,7 +20,6 @@ NO_NINJA = "line 7: RuntimeError: Ninja is required to load C++ extensions (pip 
         ("no forward", "error: no forward"),
         (BUILD, "main.cpp:3:5: error: 'x' was not declared in this scope"),
         (SILENT, f"kernel.py:7: error: {SILENT[8:]}"),
-        (NO_NINJA, "error: this runner has no ninja, which load_inline needs"),
     ],
 )
 def test_a_reason_has_the_place_and_the_compilers_own_words(text: str, said: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -14,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from gpu_runner.engine import prepared
-from gpu_runner.engine.prepared import Folder, TooLarge
-from gpu_runner.engine.programs import NotPrepared, Programs
-from gpu_runner.supervisor.build.module import ninja
+from gpu_runner.data import archive
+from gpu_runner.data.normal_form import NormalForm
+from gpu_runner.engine.runner import prepared
+from gpu_runner.engine.runner.prepared import Folder, TooLarge
+from gpu_runner.engine.runner.programs import NotPrepared, Programs
 
 HELLO = [sys.executable, "-c", "print('hello')"]
 FAILING = [sys.executable, "-c", "raise SystemExit(3)"]
@@ -46,6 +46,16 @@ def test_answers_are_the_same_without_the_programs(programs: Path, tmp_path: Pat
         subprocess.check_output(FAILING)
 
 
+def test_answers_depend_on_the_environment(programs: Path) -> None:
+    Programs(programs).remember()
+    command = [sys.executable, "-c", "import os; print(os.environ['OWN'])"]
+    subprocess.check_output(command, env={**os.environ, "OWN": "1"})
+    Programs(programs).recall()
+    assert subprocess.check_output(command, env={**os.environ, "OWN": "1"}) == b"1\n"
+    with pytest.raises(NotPrepared):
+        subprocess.check_output(command, env={**os.environ, "OWN": "2"})
+
+
 def test_what_nobody_started_before_is_refused(programs: Path, tmp_path: Path) -> None:
     Programs(programs).remember()
     subprocess.check_output(HELLO)
@@ -62,53 +72,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     return Folder()
 
 
-def test_an_archive_holds_files_and_their_times(folder: Folder, tmp_path: Path) -> None:
-    folder.place("x = 1\n")
-    made = folder.root / "torch_extensions" / "own" / "own.so"
-    made.parent.mkdir(parents=True)
-    made.write_bytes(b"\x7fELF")
-    (made.parent / "lock").touch()
-    (made.parent / "away").symlink_to("/etc/passwd")
-    os.utime(made, (1_700_000_000.25, 1_700_000_000.25))
+def test_an_archive_holds_what_compilers_keep_and_nothing_else(
+    folder: Folder, tmp_path: Path
+) -> None:
+    folder.place(NormalForm("x = 1\n"))
+    for name in ("triton/ab/own.cubin", "programs.json", "texts/own/main.cpp", "extensions/k/o.so"):
+        (folder.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder.root / name).write_bytes(b"made")
+    (folder.root / "triton/away").symlink_to("/etc/passwd")
     with (tmp_path / "archive").open("w+b") as file:
         folder.pack(file.fileno())
-        other = Folder.__new__(Folder)
-        other.root = tmp_path / "other"
-        other.root.mkdir()
-        other.unpack(file.fileno())
-    found = {path.relative_to(other.root).as_posix() for path in other.root.rglob("*.*")}
-    assert found == {"source/kbench_kernel.py", "torch_extensions/own/own.so"}
-    assert (other.root / "torch_extensions/own/own.so").stat().st_mtime == 1_700_000_000
-
-
-NINJA = """\
-rule compile
-  command = g++ -MMD -MF $out.d -c $in -o $out
-  depfile = $out.d
-  deps = gcc
-build own.o: compile own.cpp
-"""
-
-
-@pytest.mark.skipif("CI" not in os.environ and not ninja(), reason="this host has no ninja")
-def test_ninja_finds_its_work_done_in_another_process(folder: Folder, tmp_path: Path) -> None:
-    made = folder.root / "torch_extensions" / "own"
-    made.mkdir(parents=True)
-    (made / "own.cpp").write_text("int own() { return 1; }\n")
-    (made / "build.ninja").write_text(NINJA)
-    subprocess.run([ninja()], cwd=made, check=True, capture_output=True)
-    with (tmp_path / "archive").open("w+b") as file:
-        folder.pack(file.fileno())
-        shutil.rmtree(folder.root)
-        folder.root.mkdir()
-        folder.unpack(file.fileno())
-    again = subprocess.run([ninja()], cwd=made, check=True, capture_output=True, text=True)
-    assert "no work to do" in again.stdout
+        file.seek(0)
+        found = archive.taken(file.read())
+    assert found == {"triton/ab/own.cubin": b"made", "programs.json": b"made"}
 
 
 def test_too_much_is_refused(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prepared, "ARCHIVE_LIMIT_BYTES", 4096)
-    folder.place("x" * 4096)
+    (folder.root / "cuda").mkdir()
+    (folder.root / "cuda/large").write_text("x" * 4096)
     with pytest.raises(TooLarge, match="the limit is"):
         folder.pack(os.open(os.devnull, os.O_WRONLY))
 

@@ -8,8 +8,8 @@ import torch
 
 from gpu_runner.data.task import Task, Tolerance, Workload
 from gpu_runner.data.verdict import Abi, Direction
-from gpu_runner.engine.problem import in_dtype, in_float64, load_problem
-from gpu_runner.engine.soundness import Soundness
+from gpu_runner.engine.problem.problem import in_dtype, in_float64, load_problem
+from gpu_runner.engine.soundness.soundness import Soundness
 from tests.unit.gpu_runner.engine.conftest import Start
 from tests.unit.gpu_runner.engine.stub import make_task
 

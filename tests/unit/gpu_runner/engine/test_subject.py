@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from gpu_runner.engine.subject import OnTheHost
+from gpu_runner.engine.runner.subject import OnTheHost
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,7 @@ def test_no_such_extension(start: Start, support: Path, tmp_path: Path) -> None:
     path.write_bytes(b"no library")
     runner = start(rows_task()).runner("extension", str(path), "nothing", str(support))
     ready(runner)  # the clock was measured before the extension was loaded
-    failed = runner.read()
+    failed = runner.set_up({})  # it is loaded for the first request
     assert isinstance(failed, Failed)
     assert failed.code is ErrorCode.SYMBOL
     assert runner.close() == 1

@@ -11,8 +11,8 @@ from torch import Tensor
 from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.task import Task, Tolerance, Values, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
-from gpu_runner.engine.problem import load_problem
-from gpu_runner.engine.values import integer_range, integers, varied
+from gpu_runner.engine.problem.problem import load_problem
+from gpu_runner.engine.problem.values import integer_range, integers, varied
 
 
 def task(name: str = "matrix_mul") -> Task:
@@ -137,7 +137,8 @@ def test_floats_of_eight_bits_stay_in_their_range(dtype: torch.dtype) -> None:
         assert changed.dtype is dtype
         assert torch.isfinite(changed.float()).all()
         same = torch.equal(changed.view(torch.uint8), drawn.view(torch.uint8))
-        assert same is (values in (Values.DRAWN, Values.SMALL, Values.LARGE))
+        kept = (Values.DRAWN, Values.HARD, Values.SMALL, Values.LARGE)
+        assert same is (values in kept)
 
 
 def test_integers_of_a_task_with_small_types_fit_its_output() -> None:

@@ -13,11 +13,11 @@ from torch import Tensor
 
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Abi, Direction
-from gpu_runner.engine import verifier
-from gpu_runner.engine.filters import facts_of
-from gpu_runner.engine.problem import load_problem
-from gpu_runner.engine.soundness import Soundness
-from gpu_runner.engine.verifier import VerifierError, residuals
+from gpu_runner.engine.formats import verifier
+from gpu_runner.engine.formats.verifier import VerifierError, residuals
+from gpu_runner.engine.problem.problem import load_problem
+from gpu_runner.engine.soundness.filters import facts_of
+from gpu_runner.engine.soundness.soundness import Soundness
 from tests.unit.gpu_runner.engine.conftest import Start
 from tests.unit.gpu_runner.engine.stub import make_task
 

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from gpu_runner.data.poison import HUGE
 from gpu_runner.data.symptom import Finding, Symptom
-from gpu_runner.engine.compare import Limit, compare, wrong_elements
 from gpu_runner.engine.diagnosis import Case, diagnose
+from gpu_runner.engine.problem.compare import Limit, compare, wrong_elements
 
 LIMIT = Limit.of(16.0, 4.0, 1.0)
 S = Symptom

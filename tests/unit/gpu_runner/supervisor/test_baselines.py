@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from gpu_runner.data.evaluation import Measurement
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.protocol import BASELINE_PROCESSES
-from gpu_runner.data.verdict import DeviceKind, Direction
+from gpu_runner.data.verdict import DeviceKind, Direction, Verdict
 from gpu_runner.supervisor.baselines import Baseline, Baselines
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.killed import KilledFromOutside
+from gpu_runner.supervisor.measure.bench import Bench
+from gpu_runner.supervisor.measure.collected import Measured
+from gpu_runner.supervisor.runner.faults import Fault, FaultError
 
 THEN = Measurement(time_ns=1000.0, low_ns=990.0, high_ns=1010.0, calls=30)
 
@@ -42,3 +47,44 @@ def test_processes_are_expected_for_what_is_not_remembered(tmp_path: Path) -> No
         assert baselines.expected_processes(workloads) == expected
         baselines._remember(workload, "eager", Baseline(measurement=THEN))
     assert baselines.expected_processes(workloads) == 0
+
+
+class Killed:
+    """A bench whose processes somebody kills."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self._errors = list(errors)
+
+    def run(self, *_: object) -> Measured:
+        raise self._errors.pop(0)
+
+
+def test_a_baseline_that_is_killed_is_measured_once_more(tmp_path: Path) -> None:
+    """One that the host always kills, because it takes too much, must not end evaluations."""
+    task = find_task("vector_add")
+    workload, *_ = task.workloads_for(DeviceKind.CPU, Direction.FORWARD, hidden=False)
+    for last in (FaultError(Fault(Verdict.TIME_LIMIT, "slow")), KilledFromOutside("again")):
+        baselines = Baselines(task, Direction.FORWARD, SupervisorConfig(cache_folder=tmp_path))
+        bench = cast(Bench, Killed(KilledFromOutside("killed"), last, AssertionError()))
+        baselines.measure_missing(bench, [workload], lambda *_: None)
+        assert baselines.known(workload)["eager"].error == str(last)
+        assert baselines.pending([workload]) == ("eager", "compiled"), "it may work another time"
+        assert baselines.report([workload]).pending == ("eager", "compiled")
+        baselines._remember(workload, "eager", Baseline(measurement=None, error="wrong"))
+        assert baselines.pending([workload]) == ("compiled",)
+        (tmp_path / "other").mkdir()
+        tmp_path = tmp_path / "other"
+
+
+def test_an_audit_measures_anew_and_forgets_what_was_too_slow(tmp_path: Path) -> None:
+    task, config = find_task("vector_add"), SupervisorConfig(cache_folder=tmp_path)
+    workload, *_ = task.workloads_for(DeviceKind.CPU, Direction.FORWARD, hidden=False)
+    usual = Baselines(task, Direction.FORWARD, config)
+    usual._remember(workload, "eager", Baseline(measurement=THEN))
+    for time_ns, kept in ((900.0, True), (1500.0, True), (800.0, False)):
+        audit = Baselines(task, Direction.FORWARD, config, anew=True)
+        assert audit.expected_processes([workload]) == BASELINE_PROCESSES[DeviceKind.CPU]
+        found = Measurement(time_ns=time_ns, low_ns=time_ns, high_ns=time_ns, calls=30)
+        audit._remember(workload, "eager", Baseline(measurement=found))
+        assert audit.known(workload)["eager"].measurement == found
+        assert (usual.known(workload).get("eager") == Baseline(measurement=THEN)) is kept

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from gpu_runner.__main__ import main
+from gpu_runner.supervisor import doctor
 from gpu_runner.supervisor.device.device import cuda_devices
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -36,6 +38,16 @@ def test_a_cpu_is_measured_below_its_limits_and_remembered(
     assert dict(found.bytes_per_s) == measured["bytes_per_s"]
     main(["doctor", "--cache", str(tmp_path)])
     assert "measured of: cpu" in capsys.readouterr().out
+
+
+@needs_jail
+def test_torch_that_no_jail_finds_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not doctor.doctor()[2]["torch"].startswith("missing")
+    monkeypatch.setattr(jail, "python_paths", lambda: [Path(sys.executable).resolve().parents[1]])
+    text, is_fit, facts = doctor.doctor()
+    assert "where no jail looks" in facts["torch"]
+    assert "where no jail looks" in text
+    assert not is_fit
 
 
 @pytest.mark.skipif(bool(cuda_devices()), reason="this machine has a CUDA device")

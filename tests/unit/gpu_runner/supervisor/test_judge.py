@@ -21,6 +21,7 @@ from gpu_runner.supervisor.judge import (
     Facts,
     clock_suspicions,
     luck_suspicions,
+    noise_of_unlisted,
     noisiest,
     workload_result,
 )
@@ -29,7 +30,8 @@ from gpu_runner.supervisor.measure.outside import EmptyKernelTime, is_contradict
 PEAK = Peak(bytes_per_s=1e9, flops={"float32": 1e9})
 SMALL = Workload(name="small", parameters={"N": 1000})
 LARGE = Workload(name="large", parameters={"N": 3000})
-SECRET = Workload(name="secret", parameters={"N": 7}, hidden=True)
+SECRET = Workload(name="secret", parameters={"N": 7}, unlisted=True)
+CHECK = Workload(name="check", parameters={"N": 1}, hidden=True)
 TASK = Task(
     name="t",
     title="T",
@@ -61,17 +63,19 @@ def test_speedup_is_against_each_baseline_and_against_the_best_of_them() -> None
     assert result.floor_ns == pytest.approx(8000.0)
 
 
-def test_headline_takes_public_workloads_and_weighs_the_score_by_work() -> None:
+def test_headline_takes_public_workloads_and_weighs_p_by_work() -> None:
     results = [
         workload_result(TASK, SMALL, Direction.FORWARD, facts(100.0, eager=100.0), PEAK),
         workload_result(TASK, LARGE, Direction.FORWARD, facts(100.0, eager=400.0), PEAK),
         workload_result(TASK, SECRET, Direction.FORWARD, facts(1.0, eager=9.0), PEAK),
+        workload_result(TASK, CHECK, Direction.FORWARD, facts(1.0, eager=999.0), PEAK),
     ]
+    assert [each.measurement is None for each in results] == [False, False, False, True]
     found = summary(results)
     assert found["latency_ns"] == pytest.approx(100.0)
     assert found["speedups"]["best"] == pytest.approx(2.0)
-    assert found["hidden_speedups"]["eager"] == pytest.approx(9.0)
-    assert found["score"] == pytest.approx((1000 * 1 + 3000 * 4) / 4000)
+    assert found["unlisted_speedups"]["eager"] == pytest.approx(9.0)
+    assert found["p_score"] == pytest.approx((1000 * 1 + 3000 * 4) / 4000)
 
 
 def test_baseline_that_one_workload_lacks_has_no_mean() -> None:
@@ -81,7 +85,7 @@ def test_baseline_that_one_workload_lacks_has_no_mean() -> None:
     ]
     found = summary(results)
     assert found["speedups"] == {}
-    assert found["score"] is None
+    assert found["p_score"] is None
 
 
 @pytest.mark.parametrize(
@@ -120,6 +124,9 @@ def test_noise_below_the_clocks_resolution_is_none() -> None:
     loose = Measurement(time_ns=5000.0, low_ns=4000.0, high_ns=6000.0, calls=9)
     assert noisiest([dataclasses.replace(result, measurement=tight)], 100.0) == ("small", 0.0)
     assert noisiest([dataclasses.replace(result, measurement=loose)], 100.0) == ("small", 0.2)
+    hidden = [dataclasses.replace(result, measurement=each, hidden=True) for each in (loose, tight)]
+    assert noise_of_unlisted(hidden, 100.0) == pytest.approx(0.1), "of the mean over both"
+    assert noise_of_unlisted([result], 100.0) == 0.0
 
 
 def test_processes_of_different_speed_do_not_contradict_themselves() -> None:
@@ -201,6 +208,6 @@ def test_baselines_that_join_later_change_all_that_follows_from_them() -> None:
         result, {name: {"compiled": exactly(200.0)} for name in ("small", "large")}
     )
     assert found.speedups == pytest.approx({"eager": 4.0, "compiled": 2.0, "best": 2.0})
-    assert found.score == pytest.approx(2.0)
+    assert found.p_score == pytest.approx(2.0)
     assert found.latency_ns == result.latency_ns
     assert found.pending_baselines == ()

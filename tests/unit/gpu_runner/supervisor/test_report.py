@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gpu_runner.data.codec import decode
+from gpu_runner.data.environment import Environment
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check, Suspicion
 from gpu_runner.data.verdict import Mode, Verdict
@@ -25,7 +27,7 @@ def printed(
         latency_ns=1000.0 if verdict is Verdict.CORRECT else None,
         audit=audit,
         suspicions=suspicions,
-        environment=environment,
+        environment=decode(Environment, environment),
     )
     return [" ".join(line.split()) for line in describe(result).splitlines()]
 

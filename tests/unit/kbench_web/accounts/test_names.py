@@ -9,10 +9,10 @@ from django.utils import timezone
 
 from kbench_web.accounts.deletion import delete_account
 from kbench_web.models import ApiToken
-from runs_app.errors import NotAllowed, SubmissionError
-from runs_app.messaging import queues
+from runs_app.core.errors import NotAllowed, SubmissionError
+from runs_app.core.messaging import orders, queues
 from runs_app.models import Agent, Evaluation, Run, Submission
-from runs_app.submissions.services import cancel
+from runs_app.submitting.services import cancel
 from tasks_app.models import Draft, TaskVersion
 from tests import factories as make
 
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("enqueue", "drop", "enqueue_advance"):
-        monkeypatch.setattr(queues, name, lambda *arguments: True)
+    for module, name in ((orders, "enqueue"), (orders, "drop"), (queues, "enqueue_advance")):
+        monkeypatch.setattr(module, name, lambda *arguments: True)
 
 
 def result_of(user: User) -> Evaluation:

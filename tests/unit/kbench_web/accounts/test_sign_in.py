@@ -153,6 +153,38 @@ class TestSignIn:
         AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=10, seconds=1))
         assert client.post("/sign-in/", right).status_code == 302
 
+    @pytest.mark.parametrize(
+        ("addresses", "elsewhere"),
+        [
+            (["192.0.2.7"] * 2, "192.0.2.8"),
+            (["2001:db8::1", "2001:db8::2:1"], "2001:db8:0:1::1"),
+            (["::ffff:192.0.2.7", "192.0.2.7"], "::ffff:192.0.2.8"),
+        ],
+    )
+    def test_one_password_for_each_of_many_names_locks_the_address_out(
+        self, client: Client, addresses: list[str], elsewhere: str
+    ) -> None:
+        User.objects.create_user("ada", password=PASSWORD)
+        right = {"login": "ada", "password": PASSWORD}
+        statuses = []
+        for number in range(40):
+            wrong = {"login": f"name{number}", "password": "guess"}
+            answer = client.post("/sign-in/", wrong, REMOTE_ADDR=addresses[number % 2])
+            statuses.append(answer.status_code)
+            if number == 20:  # an account of one's own frees nothing
+                assert client.post("/sign-in/", right, REMOTE_ADDR=addresses[0]).status_code == 302
+                client.logout()
+        assert statuses == [200] * 29 + [429] * 11
+        refused = client.post("/sign-in/", right, REMOTE_ADDR=addresses[0])
+        assert refused.status_code == 429
+        text = " ".join(refused.content.decode().split())
+        assert "wrong passwords came from your address, for this name and others" in text
+        assert "again 10 minutes after the last" in text
+        assert client.post("/sign-in/", right, REMOTE_ADDR=elsewhere).status_code == 302
+        client.logout()
+        AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=10, seconds=1))
+        assert client.post("/sign-in/", right, REMOTE_ADDR=addresses[0]).status_code == 302
+
     def test_a_right_password_forgets_the_wrong_ones(self, client: Client) -> None:
         User.objects.create_user("ada", password=PASSWORD)
         right = {"login": "ada", "password": PASSWORD}

@@ -89,6 +89,15 @@ def test_the_guide_is_text_with_this_sites_addresses() -> None:
     assert len(block.strip().splitlines()) == 10
 
 
+def test_the_guide_names_flags_processors_and_the_page_on_kernels() -> None:
+    environment = {"device_kind": "cpu", "measured_cpus": 1}
+    make.make_finished_evaluation(result={"environment": environment})
+    text = Client().get("/agents.md", headers={"Host": "localhost"}).content.decode()
+    assert "-march=native -fopenmp" in text
+    assert "http://localhost/docs/kernels/ explains" in text
+    assert "- `cpu`: the kernel gets ONE processor" in text
+
+
 def test_every_command_of_the_guide_and_of_the_page_exists(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from django.template import Context, Template
 from django.test import Client
 
+from kbench_web.help.page import SHELVES
 from tasks_app.documents import document_names, documents, find_document, terms
 
 ROOT = Path(__file__).parents[4]
@@ -53,6 +54,11 @@ def test_the_list_has_every_document(client: Client) -> None:
     text = client.get("/docs/").content.decode()
     missing = [page.name for page in documents() if f'href="{page.address}"' not in text]
     assert [name for name in missing if not name.endswith("README")] == []
+
+
+def test_every_document_has_a_place_and_a_summary() -> None:
+    listed = [name for pages in SHELVES.values() for name in pages]
+    assert sorted(listed) == [name for name in document_names() if "/" not in name]
 
 
 def test_a_word_is_explained_where_it_stands() -> None:

@@ -11,7 +11,7 @@ from django.test import Client
 from kbench_web.accounts.invitations import sign_up_mode
 from kbench_web.models import Invitation, SignUpPolicy
 from kbench_web.people import services
-from runs_app.errors import NotAllowed
+from runs_app.core.errors import NotAllowed
 from runs_app.models import PersonalQuota
 from tasks_app.models import AuditEntry
 from tests import factories as make

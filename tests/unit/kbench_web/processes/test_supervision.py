@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from kbench_web.processes import ports, redis_server
+from kbench_web.processes import ports
 from kbench_web.processes.console import Console
 from kbench_web.processes.program import Program, ProgramProcess, descendants
 from kbench_web.processes.supervision import Supervisor
-from tests.conftest import free_port
 
 SLEEPER = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
 FAMILY = (
@@ -155,21 +154,3 @@ def test_lines_carry_time_and_name() -> None:
     clock = lambda: datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)  # noqa: E731
     Console(out, ["web", "runner"], clock).line("web", "hello")
     assert out.getvalue() == "03:04:05 web    | hello\n"
-
-
-def test_redis_keeps_its_data_over_a_restart(tmp_path: Path, log: Log) -> None:
-    import redis
-
-    port = free_port()
-    url = f"redis://127.0.0.1:{port}/0"
-    assert redis_server.answers(url)
-    for expected in (None, b"1"):
-        process = ProgramProcess(redis_server.program(tmp_path, port), log.say)
-        assert redis_server.wait(url) == ""
-        with redis.Redis.from_url(url) as client:
-            assert client.get("key") == expected
-            client.set("key", 1)
-        process.terminate()
-        while process.status is None:
-            time.sleep(0.05)
-    assert redis_server.answers("redis://nowhere.invalid:1/0")

@@ -10,16 +10,16 @@ from django.test import Client
 
 from gpu_runner.data.verdict import Verdict
 from leaderboard_app.boards import selectors
-from leaderboard_app.boards.board import Section
 from leaderboard_app.boards.board import board as board_of
 from leaderboard_app.boards.charts import cost_figure
-from leaderboard_app.boards.groups import Group, Over, in_common
+from leaderboard_app.boards.groups import Group, Over, Section, in_common
 from leaderboard_app.boards.query import By, Query
 from leaderboard_app.boards.ranking import Estimate, Problem
 from runs_app.models import Agent, Run
 from tasks_app.models import TaskVersion
 from tests import factories
 from tests.unit.leaderboard_app.boards.test_board import ranked
+from tests.unit.leaderboard_app.boards.test_ranking import entry
 
 pytestmark = pytest.mark.django_db
 
@@ -135,21 +135,10 @@ def test_money_and_tokens_are_those_of_public_runs(
 
 
 def group(name: str, usd: float, speedup: float) -> Group:
-    from leaderboard_app.boards.ranking import Author, Entry
-
-    entry = Entry(
-        evaluation_id=name,
-        submission_id=name,
-        author=Author(name, name, ""),
-        problem=Problem("a", "forward"),
-        device="cpu",
-        finished_at=factories.NOW,
-        latency=Estimate.exact(1.0),
-        speedups={"best": Estimate.exact(speedup)},
-    )
+    speedups = {"best": Estimate.exact(speedup)}
     return Group(
-        owner=name, entries=(entry,), attempted=1, problems=1, judged=1, accepted=1,
-        fast=Estimate.exact(1.0), usd=usd,
+        owner=name, entries=(entry(name, speedups=speedups),), attempted=1, problems=1, judged=1,
+        accepted=1, fast=Estimate.exact(1.0), usd=usd,
     )  # fmt: skip
 
 

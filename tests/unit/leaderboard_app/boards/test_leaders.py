@@ -7,11 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
 from gpu_runner.data.verdict import Verdict
+from kbench_web.api import api
 from leaderboard_app.boards import matrix as matrix_module
 from leaderboard_app.boards import selectors
 from leaderboard_app.boards.board import board as board_of
@@ -19,15 +19,15 @@ from leaderboard_app.boards.history import Day, Leader, progress
 from leaderboard_app.boards.matrix import Cell
 from leaderboard_app.boards.query import By, Query
 from leaderboard_app.boards.ranking import Author, Entry, Estimate, Problem, Sort
+from leaderboard_app.boards.tables import TABLES
 from runs_app.models import Evaluation
-from runs_app.transfer import parquet
+from tasks_app import parquet
 from tasks_app.models import TaskVersion
 from tests import factories
 from tests.unit.leaderboard_app.boards.test_board import ranked
+from tests.unit.leaderboard_app.boards.test_ranking import entry as any_entry
 
 pytestmark = pytest.mark.django_db
-
-SOMEBODY = Author("a", "a", "")
 
 
 def of_days_ago(version: TaskVersion, days: float, **fields: Any) -> Evaluation:
@@ -40,7 +40,6 @@ def of_days_ago(version: TaskVersion, days: float, **fields: Any) -> Evaluation:
 
 def found(**fields: Any) -> dict[str, Leader]:
     """Leaders by task."""
-    cache.clear()
     query = Query(device="cpu", by=By.LEADERS, **fields)
     return {
         leader.problem.task: leader for leader in board_of(query, selectors.board_tasks()).leaders
@@ -83,6 +82,10 @@ def test_a_week_tells_who_took_it_from_whom(version: TaskVersion, client: Client
     assert (leader.movement, leader.gain) == ("taken", pytest.approx(2.0))
     assert leader.before is not None
     assert leader.before.evaluation_id == str(old.pk)
+    assert leader.days == (), "no audit has ended"
+    assert "not sure yet" in client.get("/leaderboard/?device=cpu").content.decode()
+    factories.pass_audits()
+    leader = found()["first"]
     assert [day.latency_ns for day in leader.days] == [1500.0, 1000.0, 750.0]
     assert leader.trend == sorted(leader.trend)
     page = client.get("/leaderboard/?device=cpu").content.decode()
@@ -126,19 +129,8 @@ def test_progress_counts_what_is_solved_and_what_is_faster() -> None:
     assert progress([]) == []
 
 
-def entry(
-    value: float = 1.0, spread: float = 0.0, *, task: str = "a", author: Author = SOMEBODY
-) -> Entry:
-    return Entry(
-        evaluation_id="1",
-        submission_id="1",
-        author=author,
-        problem=Problem(task, "forward"),
-        device="cpu",
-        finished_at=factories.NOW,
-        latency=Estimate.exact(1.0),
-        speedups={"best": Estimate.around(value, spread)},
-    )
+def entry(value: float = 1.0, spread: float = 0.0, **fields: Any) -> Entry:
+    return any_entry("1", speedups={"best": Estimate.around(value, spread)}, **fields)
 
 
 def cell(value: float, spread: float = 0.0) -> Cell:
@@ -164,6 +156,7 @@ def test_the_matrix_shows_what_was_solved_and_what_was_attempted(
 ) -> None:
     good = ranked(version, speedup=2.5, agent="robot")
     ranked(version, verdict=Verdict.WRONG_RESULT, agent="loser")
+    factories.pass_audits()
     matrix = board_of(Query(device="cpu", by=By.MATRIX), selectors.board_tasks()).matrix
     assert [column.name for column in matrix.columns] == ["robot", "loser"]
     [(problem, cells)] = matrix.rows
@@ -179,10 +172,12 @@ def test_the_matrix_shows_what_was_solved_and_what_was_attempted(
 def test_kinds_that_are_nearly_empty_stand_last() -> None:
     names = [f"t{n}" for n in range(11)]
     naive, robot = Author("", "naive", "", "shipped"), Author("", "robot", "", "agent")
-    shipped = [entry(task=name, author=naive) for name in names]
-    few = matrix_module.matrix([*shipped, entry(task="t0", author=robot)], {})
+    shipped = [entry(problem=Problem(name, "forward"), author=naive) for name in names]
+    few = matrix_module.matrix(
+        [*shipped, entry(problem=Problem("t0", "forward"), author=robot)], {}
+    )
     assert [column.name for column in few.columns] == ["naive", "robot"]
-    robots = [entry(task=name, author=robot) for name in names[:2]]
+    robots = [entry(problem=Problem(name, "forward"), author=robot) for name in names[:2]]
     more = matrix_module.matrix([*shipped, *robots], {})
     assert [column.name for column in more.columns] == ["robot", "naive"]
 
@@ -197,9 +192,25 @@ def test_every_board_can_be_taken_home(by: str, version: TaskVersion, client: Cl
     answer = client.get(f"{address}&format=parquet")
     assert answer["Content-Type"] == "application/vnd.apache.parquet"
     assert f"kbench-{by}-cpu.parquet" in answer["Content-Disposition"]
-    table = pyarrow.parquet.read_table(io.BytesIO(answer.content)).to_pylist()
-    assert [row["speedup_best"] for row in table] == [row["speedup_best"] for row in rows] == [2.0]
-    assert client.get(f"{address}&format=csv").content.count(b"\n") == 2
+    table = pyarrow.parquet.read_table(io.BytesIO(answer.content))
+    assert table.to_pylist() == rows
+    [row] = rows
+    assert row["speedup_best"] == 2.0
+    header, _, end = client.get(f"{address}&format=csv").content.decode().split("\n")
+    assert (header.split(","), end) == (list(row), "")
+    assert header.split(",") == table.schema.names == list(TABLES[By(by)].fields)
+
+
+def test_the_api_s_schema_has_the_type_of_every_column() -> None:
+    schemas = api.get_openapi_schema()["components"]["schemas"]
+    kinds = schemas["BoardOut"]["properties"]["rows"]["anyOf"]
+    rows = [schemas[kind["items"]["$ref"].rpartition("/")[2]] for kind in kinds]
+    assert [list(row["properties"]) for row in rows] == [
+        list(TABLES[by].fields) for by in By if by is not By.MODEL
+    ]
+    for row in rows:
+        assert all("type" in each or "anyOf" in each for each in row["properties"].values())
+        assert set(row["required"]) == set(row["properties"])
 
 
 def test_without_pyarrow_the_api_says_what_to_install(
@@ -231,7 +242,8 @@ def test_the_matrix_has_the_agents_that_solved_most(
 def test_a_day_has_its_fastest_and_only_days_of_records_are_there(version: TaskVersion) -> None:
     for days, speedup in ((9, 1.0), (8, 0.5), (7, 1.5), (7 - 1e-6, 2.0), (6, 1.9)):
         of_days_ago(version, days, speedup=speedup, agent=f"robot{days}")
+    factories.pass_audits()
     days = found()["first"].days
-    assert [day.speedup for day in days] == [pytest.approx(1.0), pytest.approx(2.0)]
+    assert [day.score for day in days] == [pytest.approx(1.0), pytest.approx(2.0)]
     assert (days[1].day - days[0].day).days == 2
     assert days[0].latency_ns == pytest.approx(2 * days[1].latency_ns)

@@ -47,15 +47,15 @@ def test_days_names_and_kinds_live_in_the_address() -> None:
     assert parse(**dict(part.split("=") for part in address.split("&"))) == query
 
 
-def test_one_task_goes_by_time_as_its_leader_and_audits_do() -> None:
-    assert parse(task="softmax").sort is Sort.LATENCY
-    assert parse(agent="ann").sort is Sort.SPEEDUP
+def test_entries_go_by_score_as_leaders_and_audits_do() -> None:
+    assert parse(task="softmax").sort is Sort.SCORE
+    assert parse(agent="ann").sort is Sort.SCORE
     assert parse(task="softmax", sort="speedup").sort is Sort.SPEEDUP
 
 
 def test_a_board_of_agents_ranks_by_fast_p_unless_it_is_about_one_task() -> None:
     assert parse(by="agent").sort is Sort.FAST
-    assert parse(by="agent", task="softmax").sort is Sort.SPEEDUP
+    assert parse(by="agent", task="softmax").sort is Sort.SCORE
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_of_many_names_those_like_it_are_said() -> None:
 
 
 def test_the_address_leaves_defaults_out_and_leads_back() -> None:
-    query = parse(by="agent", device="nvidia-h200", p="0.5", task="softmax", sort="score")
+    query = parse(by="agent", device="nvidia-h200", p="0.5", task="softmax", sort="p")
     address = query.address()
-    assert address == "by=agent&device=nvidia-h200&task=softmax&p=0.5&sort=score"
+    assert address == "by=agent&device=nvidia-h200&task=softmax&p=0.5&sort=p"
     assert parse(**dict(part.split("=") for part in address.split("&"))) == query
 
 

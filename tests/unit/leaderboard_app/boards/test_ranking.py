@@ -21,6 +21,7 @@ from leaderboard_app.boards.ranking import (
     geometric_mean,
     rank,
 )
+from leaderboard_app.boards.tables import GROUP_VALUES
 
 SOFTMAX = Problem("softmax", "forward")
 RMS_NORM = Problem("rms_norm", "forward")
@@ -121,10 +122,10 @@ def test_groups_state_coverage_and_keep_the_unsuccessful() -> None:
     assert (x.attempted, x.problems, x.judged, x.accepted) == (2, 4, 3, 2)
     assert x.correct_share == 0.25
     assert x.fast.value == 0.25
-    mean = x.speedup()
+    mean = x.speedup
     assert mean is not None
     assert mean.value == 4.0
-    assert groups["y"].speedup() is None
+    assert groups["y"].speedup is None
 
 
 def test_groups_rank_by_the_share_of_problems_before_the_size_of_one_success() -> None:
@@ -136,13 +137,21 @@ def test_groups_rank_by_the_share_of_problems_before_the_size_of_one_success() -
     ]
     tallies = [tally("narrow", 1, 1), tally("broad", 1, 1), tally("broad", 1, 1, RMS_NORM)]
     groups = group_entries(rows, tallies, lambda who: who.agent, problems={SOFTMAX, RMS_NORM}, p=1)
-    assert [r.row.owner for r in rank_groups(groups, Sort.FAST)] == ["broad", "narrow"]
-    assert [r.row.owner for r in rank_groups(groups, Sort.SPEEDUP)] == ["narrow", "broad"]
+    assert [r.row.owner for r in rank_groups(groups, GROUP_VALUES[Sort.FAST])] == [
+        "broad",
+        "narrow",
+    ]
+    assert [r.row.owner for r in rank_groups(groups, GROUP_VALUES[Sort.SPEEDUP])] == [
+        "narrow",
+        "broad",
+    ]
 
 
-def test_hidden_ratio_compares_public_with_hidden() -> None:
-    """4x in public and 2x hidden against the same baseline is a ratio of 2."""
+@pytest.mark.parametrize(("unlisted", "ratio"), [(1.5, 2.0), (2.5, 1.2), (2.6, 1.15), (None, None)])
+def test_who_does_better_on_listed_sizes_is_called_tuned(
+    unlisted: float | None, ratio: float | None
+) -> None:
     speedups = {"best": Estimate.exact(3.0), "eager": Estimate.exact(4.0)}
-    assert entry("a", speedups=speedups, hidden_speedup=2.0).hidden_ratio == 2.0
-    assert entry("a", speedups=speedups).hidden_ratio is None
-    assert entry("a", 3.0, hidden_speedup=2.0).hidden_ratio is None  # eager is not known
+    row = entry("a", speedups=speedups, unlisted_speedup=unlisted)
+    assert row.listed_ratio == ratio
+    assert row.is_tuned == (ratio is not None and ratio >= 1.2)

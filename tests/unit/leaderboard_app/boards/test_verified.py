@@ -10,9 +10,9 @@ from gpu_runner.data.integrity import AuditCheck, AuditState
 from leaderboard_app.boards import selectors
 from leaderboard_app.boards.board import board as board_of
 from leaderboard_app.boards.query import By, Query
-from runs_app.integrity.eligibility import leader
+from runs_app.core.integrity.eligibility import leader
 from runs_app.models import Evaluation
-from tests.unit.runs_app.integrity.suspicious import MEMCHECK, end_audit, held, ranked
+from tests.unit.runs_app.core.integrity.suspicious import MEMCHECK, end_audit, held, ranked
 
 pytestmark = pytest.mark.django_db
 
@@ -38,10 +38,8 @@ def test_boards_say_what_is_verified(pair: tuple[Evaluation, Evaluation], client
     ]  # fmt: skip
     for address in ("/leaderboard/?by=submission&device=cpu", "/tasks/scale/", "/"):
         text = client.get(address).content.decode()
-        assert ">verified</a>" in text, address
-        if address != "/":  # which shows leaders alone
-            assert ">unverified</button>" in text, address  # what it means is shown on a touch
-            assert "popover>not audited: only the leader" in " ".join(text.split()), address
+        assert ">Verified</button>" in text, address  # what it means is shown on a touch
+        assert ">Ranked</button>" in text, address
 
 
 def test_verified_only(pair: tuple[Evaluation, Evaluation], client: Client) -> None:
@@ -56,12 +54,6 @@ def test_verified_only(pair: tuple[Evaluation, Evaluation], client: Client) -> N
     assert "slow" not in text
     board = board_of(Query(device="cpu", by=By.AGENT, verified=True), selectors.board_tasks())
     assert {row.row.owner: row.row.solved for row in board.groups} == {"swift": 1, "slow": 0}
-
-
-def test_an_empty_board_of_verified_results_says_why(client: Client) -> None:
-    ranked()
-    text = client.get("/leaderboard/?device=cpu&verified=1").content.decode()
-    assert "has passed an audit yet" in text
 
 
 def test_what_a_person_must_decide_or_an_audit_refused_counts_nowhere(client: Client) -> None:
@@ -85,3 +77,23 @@ def test_the_leader_is_found_by_an_index(pair: tuple[Evaluation, Evaluation]) ->
         assert "evaluation_record" in rows.explain()
         verified = rows.filter(audited="passed")
         assert "USING INDEX evaluation_" in verified.explain()
+
+
+def test_what_a_guest_measured_is_called_so_and_can_be_left_out(
+    pair: tuple[Evaluation, Evaluation], client: Client
+) -> None:
+    Evaluation.objects.filter(pk=pair[0].pk).update(guest=True)
+    answer = client.get("/api/v1/leaderboard?by=submission&device=cpu").json()
+    assert [(row["agent"], row["guest"]) for row in answer["rows"]] == [
+        ("swift", True), ("slow", False),
+    ]  # fmt: skip
+    submission = pair[0].submission.get_absolute_url()
+    for address in ("/leaderboard/?by=submission&device=cpu", "/tasks/scale/", "/", submission):
+        assert "guest runner" in client.get(address).content.decode(), address
+    for by in By:
+        trusted = f"by={by.value}&device=cpu&trusted=1"
+        assert client.get(f"/api/v1/leaderboard?{trusted}").json()["trusted"] is True
+        for address in (f"/leaderboard/?{trusted}", f"/api/v1/leaderboard?{trusted}&format=csv"):
+            assert str(pair[0].pk) not in client.get(address).content.decode(), address
+    rows = client.get("/api/v1/leaderboard?by=submission&device=cpu&trusted=1").json()["rows"]
+    assert [row["evaluation_id"] for row in rows] == [str(pair[1].pk)]

@@ -10,15 +10,17 @@ from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from gpu_runner.data.verdict import Verdict
-from leaderboard_app.boards.recent import leaders, record
-from leaderboard_app.home.page import live
-from runs_app.integrity.eligibility import leader
-from runs_app.models import Evaluation
+from leaderboard_app.boards.recent import leaders, leading
+from leaderboard_app.boards.records import record_of_the_day
+from leaderboard_app.home.page import boards, live
+from runs_app.core.integrity.eligibility import leader
+from runs_app.models import Device, Evaluation
 from tests import factories
-from tests.unit.runs_app.integrity.suspicious import held
+from tests.unit.runs_app.core.integrity.suspicious import held
 
 pytestmark = pytest.mark.django_db
 
@@ -41,7 +43,9 @@ def test_the_record_is_the_new_leader_furthest_ahead() -> None:
     ranked("slow", 2.0, timedelta(hours=5), task_version=version)
     best = ranked("fast", 4.0, timedelta(hours=1), task_version=version)
     ranked("other", 3.0, task_version=factories.make_task_version(name="other"))
-    found = record(timezone.now())
+    assert record_of_the_day(timezone.now(), leading()) is None, "no audit has ended yet"
+    factories.pass_audits()
+    found = record_of_the_day(timezone.now(), leading())
     assert found is not None
     assert found.evaluation == best
     assert found.of_today
@@ -52,7 +56,8 @@ def test_who_does_not_lead_has_no_record() -> None:
     version = factories.make_task_version()
     old = ranked("old", 8.0, timedelta(days=3), task_version=version)
     ranked("new", 4.0, task_version=version)
-    found = record(timezone.now())
+    factories.pass_audits()
+    found = record_of_the_day(timezone.now(), leading())
     assert found is not None
     assert found.evaluation == old
     assert not found.of_today
@@ -60,16 +65,18 @@ def test_who_does_not_lead_has_no_record() -> None:
 
 
 def test_who_is_audited_as_a_boards_leader_is_shown_as_it() -> None:
-    """Baselines of two days may differ: the shorter time leads, not the larger speedup."""
+    """The better score leads, whatever the time on listed sizes."""
     version = factories.make_task_version()
-    result = {"latency_ns": 500.0, "speedups": {"best": 2.0}}
     fields = {"mode": "ranked", "task_version": version}
-    quick = factories.make_finished_evaluation(result=result, agent="quick", **fields)
-    factories.make_finished_evaluation(
-        result={"latency_ns": 600.0, "speedups": {"best": 3.0}}, agent="lucky", **fields
+    halves = {"speedups": {"best": 4.0}, "unlisted_speedups": {"best": 0.5}}
+    result = {"latency_ns": 500.0, **halves}
+    factories.make_finished_evaluation(result=result, agent="tuned", **fields)
+    quick = factories.make_finished_evaluation(
+        result={"latency_ns": 600.0, "speedups": {"best": 3.0}}, agent="general", **fields
     )
     far = ranked("far", 9.0, task_version=factories.make_task_version(name="other"))
-    ((_, shown),) = leaders()
+    factories.pass_audits()
+    ((_, shown),) = leaders(leading())
     assert [entry.evaluation_id for entry in shown] == [str(far.pk), str(quick.pk)]
     assert leader(version, "forward", "cpu") == quick
 
@@ -78,16 +85,37 @@ def test_imported_results_are_no_record_and_fall_nowhere() -> None:
     made = ranked("far", 9.0)
     made.device.imported_from = "elsewhere"
     made.device.save()
-    assert record(timezone.now()) is None
-    assert live(made.submission.author, timezone.now()).verdicts == []
+    assert record_of_the_day(timezone.now(), leading()) is None
+    assert live(made.submission.author, timezone.now(), []).verdicts == []
 
 
-def test_without_results_the_page_says_how_to_begin(client: Client) -> None:
+def test_an_empty_site_shows_the_loop_and_how_to_begin(client: Client) -> None:
     text = client.get("/").content.decode()
-    assert "No kernel measured on this site leads a board yet" in text
-    assert "Nothing has been evaluated yet" in text
-    assert "No run has looked for a faster kernel yet" in text
-    assert "Begin in three steps" in text
+    assert "submit_shipped_kernels" in text
+    assert reverse("run-start") in text
+    assert text.count('class="loop-figure"') == 4
+    assert "instrument-record" not in text
+
+
+def test_without_a_record_the_leader_furthest_ahead_is_shown(client: Client) -> None:
+    far = ranked("far", 9.0)
+    ranked("near", 2.0, task_version=factories.make_task_version(name="other"))
+    text = client.get("/").content.decode()
+    record = text.split('class="instrument-record"')[1].split("</section>")[0]
+    assert str(far.submission_id) in record
+    assert "Provisional" in record
+    assert "far leads 1 of 2 tasks" in text
+
+
+def test_own_results_are_shown_before_those_measured_elsewhere() -> None:
+    there = ranked("there", 9.0)
+    Device.objects.filter(pk=there.device_id).update(imported_from="elsewhere")
+    Device.objects.create(slug="other", kind="cpu", name="O", created_at=timezone.now())
+    here = ranked("here", 2.0, device="other")
+    board, others = boards(leading())
+    assert board is not None
+    assert (board.device, board.first, board.leads, board.of) == (here.device, "here", 1, 1)
+    assert others == [there.device]
 
 
 def test_it_shows_verdicts_work_queues_run_and_record(client: Client) -> None:
@@ -100,7 +128,7 @@ def test_it_shows_verdicts_work_queues_run_and_record(client: Client) -> None:
     for latency_ns in (1000.0, 400.0, 600.0, 200.0):
         factories.make_candidate(run, verdict="CORRECT", state="measured", latency_ns=latency_ns)
     text = client.get("/").content.decode()
-    assert "Record of the day" in text
+    assert "instrument-record" in text
     assert str(done.submission_id) in text
     assert str(working.submission_id) in text
     assert str(waiting.submission_id) not in text
@@ -144,9 +172,9 @@ def test_private_work_shows_to_its_author_alone(client: Client) -> None:
 def test_a_script_gets_what_changes_alone(client: Client) -> None:
     ranked("swift", 4.0)
     text = client.get("/", headers={"HX-Request": "true"}).content.decode()
-    assert "Verdicts as they fall" in text
+    assert "instrument-feed" in text
     assert "<html" not in text
-    assert "Begin in three steps" not in text
+    assert 'class="steps' not in text
 
 
 def test_queries_do_not_grow_with_rows(client: Client) -> None:

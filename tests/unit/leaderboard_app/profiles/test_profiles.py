@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -12,14 +11,15 @@ from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from gpu_runner.data.verdict import Verdict
 from leaderboard_app.profiles.page import NoSuchDeviceError, profile, work
 from leaderboard_app.profiles.selectors import Owner, runs_of
-from runs_app.integrity.quarantine import decide
 from runs_app.models import Agent, Evaluation, LanguageModel
 from tests import factories
-from tests.unit.runs_app.integrity.suspicious import held
+from tests.unit.runs_app.core.integrity.suspicious import held
+from tests.unit.runs_app.features.challenges.invented import new_challenge, new_entry
 
 pytestmark = pytest.mark.django_db
 
@@ -49,6 +49,7 @@ def robot() -> Agent:
     factories.make_task_version(name="never", scenario="sparse")
     first.finished_at -= timedelta(days=3)
     first.save()
+    factories.pass_audits()
     return Agent.objects.get(name="robot")
 
 
@@ -75,6 +76,21 @@ def test_who_is_faster_elsewhere_takes_the_lead_but_not_the_place(robot: Agent) 
     assert found is not None
     assert found.leads == 1
     assert found.whole.solved == 2
+
+
+def test_what_is_provisional_is_no_record_and_has_no_color(robot: Agent, client: Client) -> None:
+    ranked("fourth", 32.0, user=robot.owner)
+    found = profile(Owner(robot))
+    assert found is not None
+    assert (found.leads, found.whole.is_sure) == (2, False), "its audit has not ended"
+    assert found.trend is not None
+    assert found.trend.solved[-1] == 2
+    page = client.get(robot.get_absolute_url()).content.decode()
+    assert "best baseline, provisional" in " ".join(page.split())
+    factories.pass_audits()
+    found = profile(Owner(robot))
+    assert found is not None
+    assert (found.leads, found.whole.is_sure) == (3, True)
 
 
 def test_a_language_model_has_the_same(robot: Agent) -> None:
@@ -112,6 +128,7 @@ def test_nobody_sees_private_work_there(client: Client) -> None:
     private = ranked("first", 2.0, user=user, private=True)
     agent = Agent.objects.get(name="robot")
     assert profile(Owner(agent)) is None
+    factories.make_run(agent=agent)  # without one nobody may know the agent's name
     text = client.get(agent.get_absolute_url()).content.decode()
     assert "Nothing entered yet that you may see" in text
     assert str(private.submission_id) not in text
@@ -139,7 +156,7 @@ def test_a_person_shows_agents_that_have_entered_something(client: Client) -> No
     factories.make_evaluation(user=user, agent="quiet", private=True)
     factories.make_evaluation(user=user)
     text = client.get(Agent.objects.get(user=user).get_absolute_url()).content.decode()
-    assert "Agents of theirs" in text
+    assert "Their agents" in text
     assert "mine" in text
     assert "quiet" not in text
 
@@ -176,29 +193,6 @@ def test_what_waits_for_a_person_is_not_called_wrong(client: Client, robot: Agen
     assert (newcomer.whole.solved, newcomer.whole.attempted, newcomer.held) == (0, 1, 1)
 
 
-def test_a_long_profile_is_kept_until_something_is_withdrawn(
-    robot: Agent,
-    monkeypatch: pytest.MonkeyPatch,
-    django_capture_on_commit_callbacks: Callable[..., object],
-) -> None:
-    monkeypatch.setattr("leaderboard_app.profiles.page._LONG", 1)
-    cache.clear()
-    first = profile(Owner(robot))
-    with CaptureQueriesContext(connection) as queries:
-        assert profile(Owner(robot)) == first
-    assert len(queries) == 0
-    admin = factories.make_admin()
-    evaluation = held(task_version=Evaluation.objects.all()[0].task_version, agent="robot")
-    with django_capture_on_commit_callbacks(execute=True):
-        case = evaluation.quarantine_case
-        assert case is not None
-        decide(case=case, user=admin, state="rejected", reason="no", now=factories.NOW)
-    assert profile(Owner(robot)) is not first
-    with CaptureQueriesContext(connection) as queries:
-        profile(Owner(robot), "cpu")
-    assert len(queries) > 0, "each device has its own"
-
-
 def test_a_page_takes_as_many_queries_with_more_results(robot: Agent, client: Client) -> None:
     def asked(path: str) -> int:
         cache.clear()
@@ -220,3 +214,49 @@ def test_the_share_of_correct_ones_says_that_it_is_of_ranked_ones(
 ) -> None:
     text = client.get(robot.get_absolute_url()).content.decode()
     assert "<dt>Correct ranked evaluations</dt>" in text
+
+
+@pytest.mark.parametrize("name", ["shy-robot", "shy-model"])
+def test_a_name_that_was_used_in_private_alone_is_nobody_elses_business(name: str) -> None:
+    """Wherever one may ask for a name, or sees those that there are."""
+    author = factories.make_user()
+    names = {"agent": "shy-robot", "language_model": "shy-model"}
+    evaluation = ranked("first", 2.0, user=author, private=True, **names)
+    submission = evaluation.submission
+    agent, model = submission.agent, submission.language_model
+    assert model is not None
+    paths = [agent.get_absolute_url(), f"/compare/agents/?agent={agent.name}"]
+    if name == "shy-model":
+        paths = [model.get_absolute_url(), f"/compare/language-models/?model={model.name}"]
+    lists = [f"/search/?q={name[:5]}", f"/search/suggestions/?q={name[:5]}", "/language-models/"]
+
+    def statuses(user: Any) -> list[int]:
+        client = Client()
+        if user:
+            client.force_login(user)
+        shown = "".join(client.get(path).content.decode() for path in lists)
+        return [*(client.get(path).status_code for path in paths), name in shown]
+
+    for stranger in (None, factories.make_user()):
+        assert statuses(stranger) == [404, 400, False]
+    for owner in (author, factories.make_admin()):
+        assert statuses(owner) == [200, 200, True]
+    submission.private = False
+    submission.save()
+    assert statuses(None) == [200, 200, True]
+
+
+def test_what_tells_of_a_name_beside_submissions() -> None:
+    """A public run, an entry to a challenge, or calls of a language model."""
+    run = factories.make_run(private=True)
+    model = LanguageModel.objects.create(name="local", created_at=factories.NOW)
+    now = timezone.now()
+    dates = {"starts_at": now, "ends_at": now + timedelta(days=1), "now": now}
+    entered = {"language_model": "local", "agent": "rival"}
+    pages = [run.agent.get_absolute_url(), model.get_absolute_url()]
+    assert [Client().get(page).status_code for page in pages] == [404, 404]
+    run.private = False
+    run.save()
+    entry = new_entry(new_challenge(tasks=("scale",), **dates), run.user, now=now, **entered)
+    pages.append(entry.agent.get_absolute_url())
+    assert [Client().get(page).status_code for page in pages] == [200, 200, 200]

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from django.core.management import CommandError, call_command
 
 from gpu_runner.data.formats import catalog_folder
 from gpu_runner.data.formats.load import CATALOG_VARIABLE
-from tasks_app.curation.decisions.services import label
-from tasks_app.curation.drafts.services import create_draft, publish_draft, send_to_review
-from tasks_app.curation.drafts.uploads import Upload, read_upload
+from runs_app.features.curation.decisions.services import label
+from runs_app.features.curation.drafts.services import create_draft, publish_draft, send_to_review
+from runs_app.features.curation.drafts.uploads import Upload, read_upload
 from tasks_app.formats.importing import import_path
 from tasks_app.models import Task, TaskVersion
+from tasks_app.publishing.varying import take_varied
 from tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -100,9 +102,9 @@ def test_every_file_of_nested_folders_is_told_of(tmp_path: Path) -> None:
     write(root, "_old/3_Past.py", KERNELBENCH)
     report = tmp_path / "report.json"
     lines, error = load(root, "--report", report)
-    half, odd = "adds half (cuda+cpu): batch_size=32", "adds odd (hidden, cuda+cpu): batch_"
-    assert lines[0].startswith("adapted  level1-2_first v1   in review  " + half + "; " + odd)
-    assert lines[1].startswith("adapted  level1-10_later v1  in review  " + half + "; " + odd)
+    note = "it has only its own sizes; checking it on a runner adds workloads of other sizes"
+    assert lines[0] == "loaded   level1-2_first v1   in review  " + note
+    assert lines[1] == "loaded   level1-10_later v1  in review  " + note
     assert lines[2:4] == [
         "refused  level4/1_Huge.py    -          1_Huge.py: imports transformers, which no runner "
         "has (line 1)",
@@ -111,21 +113,17 @@ def test_every_file_of_nested_folders_is_told_of(tmp_path: Path) -> None:
     assert lines[4].startswith("2 in review, not public: nobody has shown that wrong kernels")
     assert lines[5:] == [
         "2 ignored, no tasks by their names: README.md, _old",
-        "4 read: 0 loaded, 2 adapted, 2 refused",
+        "4 read: 2 loaded, 0 adapted, 2 refused",
     ]
     assert error == "2 refused, for the reasons above"
     document = json.loads(report.read_text())
-    assert document["counts"] == {"loaded": 0, "adapted": 2, "refused": 2}
+    assert document["counts"] == {"loaded": 2, "adapted": 0, "refused": 2}
     assert document["ignored"] == ["README.md", "_old"]
     first = document["rows"][0]
     assert (first["task"], first["version"], first["state"]) == ("level1-2_first", 1, "in review")
-    assert [w["parameters"] for w in first["workloads"]] == [
-        {},
-        {"batch_size": 32},
-        {"batch_size": 61},
-    ]
+    assert [w["parameters"] for w in first["workloads"]] == [{}]
     stored = TaskVersion.objects.get(task__slug="level1-2_first").data
-    assert [w.name for w in stored.workloads] == ["default", "half", "odd"]
+    assert [w.name for w in stored.workloads] == ["default"]
 
 
 def test_reasons_are_in_the_error_where_no_rows_are_printed(tmp_path: Path) -> None:
@@ -191,11 +189,18 @@ def test_a_file_whose_name_only_begins_like_a_specification_hides_nothing(tmp_pa
     assert [path.name for path in found.ignored] == ["tasks.toml"]
 
 
-def test_further_workloads_can_be_left_out(tmp_path: Path) -> None:
+def test_a_file_is_not_loaded_again_over_the_workloads_found_for_it(tmp_path: Path) -> None:
     write(tmp_path, "2_First.py", KERNELBENCH)
-    lines, _ = load(tmp_path / "2_First.py", "--no-further-workloads", "--format", "kernelbench")
-    assert lines[0] == "loaded  2_first v1  in review"
-    assert [w.name for w in TaskVersion.objects.get().data.workloads] == ["default"]
+    load(tmp_path)
+    own = TaskVersion.objects.get()
+    half = replace(own.data.workloads[0], name="half", parameters={"batch_size": 32})
+    data = replace(own.data, workloads=(*own.data.workloads, half))
+    varied = take_varied(version=own, data=data, user=make.make_admin(), now=make.NOW)
+    lines, _ = load(tmp_path)
+    assert lines[0].startswith("loaded  2_first v2  in review")
+    assert Task.objects.get().current_version == varied
+    write(tmp_path, "2_First.py", KERNELBENCH + "# changed\n")
+    assert load(tmp_path)[0][0].startswith("loaded  2_first v3  in review")
 
 
 def test_a_left_out_key_and_a_taken_name_are_adaptations(tmp_path: Path) -> None:
@@ -211,13 +216,44 @@ def test_a_left_out_key_and_a_taken_name_are_adaptations(tmp_path: Path) -> None
         f"the built-in task {built_in} is another one",
         "adapted level_1-task_1 v1 in review config_forward.json: leaves out init's width, which "
         "its function does not take",
-        f"refused other/level_1/task_1 - name: level_1-task_1 is that of {tmp_path}/level_1/task_1",
+        "adapted other-level_1-task_1 v1 in review config_forward.json: leaves out init's width, "
+        "which its function does not take; is named other-level_1-task_1, because other folders "
+        "have a task_1, too",
         "refused unread - config_forward.json: is missing in the task's folder",
     ]
     assert set(Task.objects.values_list("slug", flat=True)) == {
         f"robust-kbench-{built_in}",
         "level_1-task_1",
+        "other-level_1-task_1",
     }
+
+
+def test_files_of_one_name_are_named_by_their_folders(tmp_path: Path) -> None:
+    write(tmp_path, "mine/add/problem.py", KERNELBENCH)
+    write(tmp_path, "mine/scale/problem.py", KERNELBENCH.replace("return x", "return x * 3"))
+    load(tmp_path / "mine")
+    assert set(Task.objects.values_list("slug", flat=True)) == {"add-problem", "scale-problem"}
+    write(tmp_path, "mine/add/problem.py", KERNELBENCH + "# changed\n")
+    assert load(tmp_path / "mine")[0][0].split()[:3] == ["adapted", "add-problem", "v2"]
+
+
+def test_a_stranger_with_the_same_name_is_no_new_version(tmp_path: Path) -> None:
+    for folder in ("mine", "theirs"):
+        write(tmp_path, f"{folder}/problem.py", f"{KERNELBENCH}# {folder}\n")
+    load(tmp_path / "mine/problem.py")
+    lines, _ = load(tmp_path / "theirs/problem.py")
+    assert f"problem is already the name of {tmp_path}/mine/problem.py: rename" in lines[0]
+    assert TaskVersion.objects.count() == 1
+    write(tmp_path, "elsewhere/problem.py", f"{KERNELBENCH}# mine\n")  # the same text
+    assert load(tmp_path / "elsewhere/problem.py")[1] == ""
+    load(tmp_path / "theirs/problem.py", "--moved")
+    assert Task.objects.get().current_version == TaskVersion.objects.get(number=2)
+
+
+def test_a_task_that_was_written_here_gets_no_version_from_a_file(tmp_path: Path) -> None:
+    make.make_task_version(name="problem")
+    write(tmp_path, "problem.py", KERNELBENCH)
+    assert "problem is already the name of a task that was written here" in load(tmp_path)[0][0]
 
 
 def test_origin_kernels_are_matched_and_change_no_task(

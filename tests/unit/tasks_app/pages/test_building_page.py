@@ -12,7 +12,6 @@ from gpu_runner.data.flags import ALLOWED, EXAMPLE, FIXED, source_flags
 from gpu_runner.data.task import Abi, Workload
 from gpu_runner.data.verdict import DeviceKind, Language
 from gpu_runner.supervisor.device import toolchain
-from runs_app.runners.events import record_event
 from tasks_app.pages.building_page import buildings, command_text
 from tests import factories
 
@@ -23,14 +22,13 @@ def test_the_page_names_compilers_devices_and_flags(client: Client) -> None:
     factories.make_task_version()
     text = client.get("/tasks/scale/").content.decode()
     assert "None is here now" in text
-    heartbeat = factories.make_heartbeat(
+    factories.beat(
         device="nvidia-h100",
         device_kind="cuda",
         device_name="NVIDIA H100 80GB HBM3",
         compiler="nvcc 13.0 with g++ 12.2.0",
         architecture="sm_90a",
     )
-    record_event(event=heartbeat, now=factories.NOW)
     text = client.get("/tasks/scale/").content.decode()
     for words in ("NVIDIA H100 80GB HBM3", "nvcc 13.0 with g++ 12.2.0", "sm_90a", "C++20"):
         assert escape(words) in text
@@ -55,6 +53,7 @@ def test_the_command_that_is_shown_is_the_one_that_is_used(
     kind: DeviceKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(toolchain, "shared_cuda_runtime", lambda: ("-cudart=shared",))
+    monkeypatch.setattr(toolchain, "cutlass", lambda: None)
     used = toolchain.flags(kind, Abi.C, "sm_90a")
     shown = command_text(kind).replace("arch=<the device's own>", "OWN").split()[1:]
     assert [re.sub("arch=compute_90a,code=sm_90a", "OWN", flag) for flag in used] == shown

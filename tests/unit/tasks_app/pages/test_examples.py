@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data.formats import load_task
-from runs_app.submissions.api import SubmissionIn
+from runs_app.submitting.api import SubmissionIn
 
 _ROOT = Path(__file__).resolve().parents[4]
 _SIGNATURE = load_task(_ROOT / "tasks_app/catalog/vector_add").signature

@@ -10,7 +10,6 @@ from django.template import Context, Template
 from django.test import Client
 from django.utils import timezone
 
-from gpu_runner.data.codec import encode
 from gpu_runner.data.task import Abi
 from gpu_runner.data.verdict import Direction
 from tasks_app.pages import task_page
@@ -134,7 +133,7 @@ def test_highlighting_keeps_every_line() -> None:
 
 
 def test_templates_can_use_what_a_result_holds() -> None:
-    measurement = encode(factories.make_measurement(2000.0, spread=0.05))
+    measurement = factories.make_measurement(2000.0, spread=0.05)
     template = Template("{% load display %}{{ m|half_width }} {{ m.time_ns|duration_text }}")
     assert template.render(Context({"m": measurement})) == "±5.0 % 2.00 µs"
 

@@ -131,7 +131,7 @@ def test_without_filters_or_without_a_report_the_page_says_what_to_do(client: Cl
     assert "gpu_runner filter --device cpu --task PATH/TO/scale --json scale.json" in text
     store(version, filters=[])
     text = client.get(PAGE).content.decode()
-    assert "made before there were filters" in text
+    assert "has no filters" in text
     assert "nothing of filters" in text
 
 

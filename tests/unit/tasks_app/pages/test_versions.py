@@ -12,8 +12,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from gpu_runner.data.task import Tolerance, Workload
+from runs_app.features.curation.decisions.services import make_public, restore, retire
 from tasks_app import selectors
-from tasks_app.curation.decisions.services import make_public, restore, retire
 from tasks_app.models import Draft, Task, TaskVersion
 from tasks_app.pages import version_page
 from tasks_app.pages.text_diff import Budget, Line, diff

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from gpu_runner.data.formats import catalog_specifications
 from tasks_app import disclosure, selectors
 from tasks_app.models import Task, TaskVersion
 from tasks_app.publishing.services import publish
@@ -36,7 +35,7 @@ def write_task(folder: Path, toml: str = TASK_TOML, reference: str = REFERENCE) 
     return folder
 
 
-def test_an_unchanged_task_gets_no_new_version() -> None:
+def test_a_changed_task_alone_gets_the_next_version_and_can_go_back() -> None:
     first = publish(data=make.make_task(), now=make.NOW)
     again = publish(data=make.make_task(), now=make.later(1))
     assert (first.is_new, again.is_new) == (True, False)
@@ -44,9 +43,6 @@ def test_an_unchanged_task_gets_no_new_version() -> None:
     assert first.version.data == make.make_task()
     assert first.version.data.digest() == first.version.digest
 
-
-def test_a_changed_task_gets_the_next_version_and_can_go_back() -> None:
-    publish(data=make.make_task(), now=make.NOW)
     second = publish(data=make.make_task(title="Better"), now=make.NOW).version
     task = Task.objects.get()
     assert (second.number, task.title, task.current_version) == (2, "Better", second)
@@ -117,15 +113,6 @@ def test_loading_executes_nothing(tmp_path: Path) -> None:
     )
     call_command("load_tasks", str(tmp_path / "tasks"), stdout=io.StringIO())
     assert not mark.exists()
-
-
-@pytest.mark.thorough(reason="a site of the browser tests loads them all as well")
-def test_the_built_in_tasks_load() -> None:
-    out = io.StringIO()
-    call_command("load_tasks", stdout=out)
-    names = set(catalog_specifications())
-    assert {task.slug for task in selectors.published_tasks()} == names
-    assert names
 
 
 def test_a_task_without_hidden_workloads_is_shown_whole() -> None:

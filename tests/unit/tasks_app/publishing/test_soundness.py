@@ -13,15 +13,15 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 from django.test import Client
 
-from gpu_runner.data.formats import catalog_folder, catalog_specifications, load_task
-from runs_app.errors import SubmissionError
+from gpu_runner.data.formats import catalog_folder, load_task
+from runs_app.core.errors import SubmissionError
+from runs_app.features.curation.decisions.services import make_public
 from tasks_app import selectors
-from tasks_app.curation.decisions.services import make_public
 from tasks_app.formats import loader
 from tasks_app.models import AuditEntry, Override, Soundness, Task, TaskVersion
 from tasks_app.publishing.services import admit, admit_all, publish, record_report
 from tests import factories as make
-from tests.unit.tasks_app.publishing.test_publish import TASK_TOML, write_task
+from tests.unit.tasks_app.publishing.test_publish import write_task
 
 pytestmark = pytest.mark.django_db
 
@@ -146,19 +146,6 @@ def test_reports_between_tasks_are_ignored_and_named(task: Path, digest: str) ->
     (task.parent / "odd.json").write_text('{"digest": ""}')
     with pytest.raises(CommandError, match="1 refused"):
         load(task.parent)
-
-
-def test_the_brief_form_groups_what_is_in_review(task: Path, digest: str) -> None:
-    for name in [f"more{i}" for i in range(6)]:
-        write_task(task.parent / name, toml=TASK_TOML.replace('"double"', f'"{name}"'))
-    folder = report(task.parents[1] / "reports", digest, passed=False, survivors=["forward: zeros"])
-    said = load(task.parent, "--brief", "--soundness", folder).splitlines()
-    assert said[0].startswith("6 in review, not public: nobody has shown that wrong kernels fail")
-    assert said[0].endswith("(more0, more1, more2, more3, more4, ...)")
-    assert said[1:] == [
-        "1 in review, not public: 1 of 1 wrong kernels pass it: forward: zeros (double)",
-        "7 read: 7 loaded, 0 adapted, 0 refused",
-    ]
 
 
 def test_an_empty_reason_is_an_error_and_verbosity_0_is_silent(task: Path) -> None:
@@ -354,26 +341,6 @@ def test_a_version_without_a_proof_is_made_public_with_a_reason_alone(client: Cl
     assert (override.reason, override.decided_by.username) == ("two people read it", "judge")
     text = client.get("/tasks/scale/").content.decode()
     assert "published anyway by judge: two people read it" in text
-
-
-def test_the_policy_on_libraries_is_said(client: Client) -> None:
-    make.make_task_version()
-    make.make_task_version(name="free", libraries=True)
-    assert "kernels may not call vendor libraries" in client.get("/tasks/scale/").content.decode()
-    assert "kernels may call vendor" in client.get("/tasks/free/").content.decode()
-
-
-def test_every_built_in_task_has_a_passing_report() -> None:
-    reports, errors = loader.read_reports(loader.BUILT_IN_REPORTS)
-    assert errors == []
-    by_digest = {report.digest: report for report in reports}
-    tasks, faults = loader.load_tasks(catalog_folder())
-    assert (len(tasks), faults) == (len(catalog_specifications()), [])
-    for task in tasks:
-        found = by_digest.get(task.digest())
-        assert found is not None, f"{task.name} has changed: write its soundness report again"
-        assert found.filters, f"{task.name}: its report says nothing of filters: write it again"
-        assert found.passed, f"{task.name}: {', '.join(found.survivors + found.flagged)}"
 
 
 def test_an_override_does_not_answer_a_later_report(client: Client, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check
-from gpu_runner.data.profile import KernelResources
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Verdict
 from gpu_runner.supervisor import doctor
@@ -27,10 +26,7 @@ from gpu_runner.supervisor.audit.under_tool import Ran, check_of, run_under
 from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper
-from gpu_runner.supervisor.tools import kernel_list, ncu_report
-from gpu_runner.supervisor.tools.ncu_report import Launch
 
-ANCHOR = (Path(__file__).parents[1] / "captured" / "ncu_anchor.csv").read_text()
 CLEAN = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"
 MEMCHECK = """========= COMPUTE-SANITIZER
 ========= Invalid __global__ read of size 4 bytes
@@ -227,84 +223,6 @@ def test_workloads_for_which_no_time_was_left_make_a_check_inconclusive(
     assert "after 1 of 2 workloads" in check.reason
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("anchor_kernel(float *, const float *, int)", "anchor_kernel"),
-        ("void (anonymous namespace)::reduce<float>(float*, float const*, int)", "reduce"),
-        ("void <unnamed>::reduce<float, (int)4>(T1 *)", "reduce"),
-        ("void at::native::k<4, at::F<float>, std::array<char *, 3>>(int, T2)", "k"),
-        ("plain", "plain"),
-        ("std::enable_if<(1 > 0), void>::type ns::k(int)", "k"),
-    ],
-)
-def test_demanglers_agree_on_plain_names(name: str, expected: str) -> None:
-    assert kernel_list.plain(name) == expected
-
-
-def own(
-    name: str = "anchor_kernel(float*, float const*, int)", registers: int = 10
-) -> list[KernelResources]:
-    return [KernelResources(name=name, registers=registers)]
-
-
-def ran(name: str, duration_ns: float = 100.0, **raw: float) -> Launch:
-    return Launch(name, duration_ns, raw)
-
-
-def test_captured_kernel_is_the_builds_own_if_its_registers_fit() -> None:
-    launches = ncu_report.parse(ANCHOR)
-    assert all(kernel_list.is_own(launch, own()) for launch in launches)
-    assert not any(kernel_list.is_own(launch, own(registers=40)) for launch in launches)
-    assert not any(kernel_list.is_own(launch, own("other(int)")) for launch in launches)
-
-
-MINE, GEMM = ran("mine(float *)"), ran("void cutlass::Kernel2<gemm>(T1)")
-FILL = ran("void at::native::vectorized_elementwise_kernel<4, at::FillFunctor<float>>(int)")
-COPY = ran("other_copy(int)")
-
-
-@pytest.mark.parametrize(
-    ("calls", "libraries", "words"),
-    [
-        ([[MINE], [MINE]], False, ""),
-        ([[MINE, FILL], [MINE, FILL]], False, ""),
-        ([[MINE, GEMM], [MINE, GEMM]], True, ""),
-        ([[MINE, GEMM], [MINE, GEMM]], False, "not its own: void cutlass"),
-        ([[GEMM], [GEMM]], True, "none of its own kernels ran"),
-        ([[MINE], [MINE, FILL]], False, "not the same kernels"),
-        ([[], []], False, "no kernel ran"),
-    ],
-)
-def test_kernels_that_ran_are_compared_with_the_build(
-    calls: list[list[Launch]], libraries: bool, words: str
-) -> None:
-    check = kernel_list.kernels_check("kernels", calls, own("mine(float*)"), libraries=libraries)
-    assert check.state is (AuditState.SUSPICIOUS if words else AuditState.PASSED)
-    assert words in check.reason
-
-
-def test_a_list_that_was_cut_accuses_only_libraries() -> None:
-    many = own("mine(float*)") * 64
-    for strange, state in ((COPY, AuditState.PASSED), (GEMM, AuditState.SUSPICIOUS)):
-        calls = [[MINE, strange]] * 2
-        check = kernel_list.kernels_check("kernels", calls, many, libraries=False)
-        assert check.state is state
-
-
-@pytest.mark.parametrize(
-    ("claimed_ns", "state"),
-    [(60_000.0, AuditState.PASSED), (50_000.0, AuditState.SUSPICIOUS)],
-)
-def test_claim_far_below_the_profilers_clock_is_suspicious(
-    claimed_ns: float, state: AuditState
-) -> None:
-    aside = [ran("mine()", 90_000.0, Context=1.0, Stream=13.0)]  # beside the others
-    call = [ran("mine()", 50_000.0, Context=1.0, Stream=7.0)] * 2
-    check = kernel_list.time_check("time", claimed_ns, [call + aside, call], "n4")
-    assert check.state is state
-
-
 def test_small_workloads_are_chosen_of_both_sorts() -> None:
     sizes = {"one": 1, "tiny": 8, "mid": 64, "odd": 9, "large": 1 << 40}
     workloads = [
@@ -360,12 +278,12 @@ def test_each_device_and_abi_has_its_required_checks(tmp_path: Path) -> None:
     torn = tmp_path / "torn.so"
     torn.write_bytes(plain.read_bytes()[:200])
     assert [starts_threads(path) for path in (plain, threaded, torn)] == [False, True, True]
-    memory = ("address", "undefined", "leftovers")
+    memory = ("clock", "address", "undefined", "leftovers")
     assert required_checks(DeviceKind.CPU, Abi.C, plain) == memory
     assert required_checks(DeviceKind.CPU, Abi.C, threaded) == (*memory, "threads")
-    assert required_checks(DeviceKind.CPU, Abi.TORCH, threaded) == ("undefined",)
+    assert required_checks(DeviceKind.CPU, Abi.TORCH, threaded) == ("clock", "undefined")
     for abi in Abi:
-        tools = ("memcheck", "racecheck", "initcheck", "synccheck", "kernels", "time")
+        tools = ("clock", "memcheck", "racecheck", "initcheck", "synccheck", "kernels", "time")
         assert required_checks(DeviceKind.CUDA, abi, plain) == tools
 
 

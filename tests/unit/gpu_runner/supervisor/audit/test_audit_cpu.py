@@ -24,7 +24,8 @@ from gpu_runner.supervisor.build.build import build_shim, build_solution
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.arena import Arena, extent, place, span_bytes
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.runner.session import Arenas, Conditions, Session
+from gpu_runner.supervisor.runner.conditions import Arenas, Conditions
+from gpu_runner.supervisor.runner.session import Session
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper
 

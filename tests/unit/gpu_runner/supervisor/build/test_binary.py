@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from gpu_runner.data.integrity import Check
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode
 from gpu_runner.supervisor.build import elf
-from gpu_runner.supervisor.build.binary import LIBRARY_RULES, check_library
+from gpu_runner.supervisor.build.binary import LIBRARY_RULES, check_library, static_suspicions
 from gpu_runner.supervisor.device import toolchain
 
 KERNEL = 'extern "C" void vector_add(const float*, const float*, float* C, int) { C[0] = 1; }\n'
@@ -27,6 +28,15 @@ HOSTILE: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("import", "dlsym", LABEL.format("dlsym"), ()),
     ("import", "fork", "#include <unistd.h>\nint p = fork();", ()),
     ("import", "mprotect", LABEL.format("mprotect"), ()),
+    ("import", "system", '#include <cstdlib>\nint s = std::system("true");', ()),
+    ("import", "socket", LABEL.format("socket"), ()),
+    ("import", "personality", LABEL.format("personality"), ()),
+    (
+        "export",
+        "cudaEventElapsedTime",
+        'extern "C" int cudaEventElapsedTime(float* t, void*, void*) { *t = 0; return 0; }',
+        (),
+    ),
     ("import", "write", "#include <unistd.h>\nauto n = write(3, KERNEL, 4);", ()),
     ("import", "__read_chk", LABEL.format("__read_chk"), ()),
     ("import", "fopen64", LABEL.format("fopen64"), ()),
@@ -68,6 +78,7 @@ HOSTILE: list[tuple[str, str, str, tuple[str, ...]]] = [
 
 HONEST = {
     "plain": "",
+    "placement": "#include <new>\nvoid* p(void* x) { return new (x) int(1); }",
     "initialisers": "#include <iostream>\n#include <string>\nstatic std::string s(40, 'x');"
     'static int n = std::string(std::cout ? s : "").size(); int& m() { return n; }',
     "OpenMP": "#include <omp.h>\nvoid p(float* x) {\n#pragma omp parallel for\n"
@@ -109,19 +120,37 @@ def compiled(folder: Path, source: str, flags: tuple[str, ...] = ()) -> Path:
 
 
 def reasons(library: Path, of: EvaluationRequest | None = None) -> list[str]:
-    found = check_library(library, of or request())
+    found = check_library(library.read_bytes(), of or request())
     assert all(suspicion.check is Check.LIBRARY for suspicion in found)
     return [suspicion.reason for suspicion in found]
 
 
-def test_a_system_call_that_the_source_does_not_name_is_a_wait_of_the_library(
-    tmp_path: Path,
-) -> None:
+def test_waits_of_the_library_are_nobodys_system_calls(tmp_path: Path) -> None:
     waits = "#include <latch>\nvoid p() { std::latch l(1); l.count_down(); l.wait(); }"
-    library = compiled(tmp_path, waits)
-    assert reasons(library) == []
-    named = reasons(library, request(source="long n = syscall(39);"))
-    assert any("'syscall'" in reason for reason in named)
+    assert reasons(compiled(tmp_path, waits)) == []
+
+
+def test_a_reason_names_the_line_that_has_the_function(tmp_path: Path) -> None:
+    library = compiled(tmp_path, "#include <unistd.h>\nint p = fork();")
+    found = check_library(library.read_bytes(), request(source="x\n\nint p = fork();"))
+    assert [each.line for each in found] == [3]
+
+
+def test_what_a_module_has_built_is_read_as_well(tmp_path: Path) -> None:
+    hostile = compiled(tmp_path, "#include <unistd.h>\nint p = fork();")
+    archive = tmp_path / "prepared.tar"
+    with tarfile.open(archive, "w") as opened:
+        opened.add(hostile, "extensions/0123abcd/own.so")
+        opened.add(hostile, "triton/launcher.so")
+    of = request(
+        "softmax", source="from torch.utils.cpp_extension import load_inline as own\nown()"
+    )
+    module = dataclasses.replace(of.solution, language=Language.PYTHON)
+    found = static_suspicions(dataclasses.replace(of, solution=module), archive)
+    assert [each.reason.split(":")[:2] for each in found] == [["import", " processes"]]
+    archive.write_bytes(b"no archive")
+    [only] = static_suspicions(dataclasses.replace(of, solution=module), archive)
+    assert only.reason.startswith("unreadable: ")
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +244,7 @@ def test_no_bytes_make_the_reader_fail(good: Path, tmp_path: Path) -> None:
                 (0, 1, 0x7F, 0xFF, draw.randrange(256))
             )
         path.write_bytes(broken)
-        check_library(path, request())
+        check_library(path.read_bytes(), request())
 
 
 @pytest.mark.timeout(100)

@@ -33,6 +33,27 @@ def test_declaration_includes_what_its_types_need(kind: DeviceKind) -> None:
     assert 'extern "C" void scale(float* out' in declaration(SCALE, kind)
 
 
+@pytest.mark.parametrize(
+    ("written", "declared"),
+    [
+        ("const float* const out, float const * in,\n  float by, int32_t n, int64_t m", "const*"),
+        ("float* out, float* __restrict__ in, const float by, const int32_t n, int64_t m", "*"),
+        ("float* out, const float* in, float by, int n, int64_t m", ""),  # another type
+        ("float* out, const float* in, float* by, int32_t n, int64_t m", ""),
+        ("float* out, const float* in, float by, int32_t n", ""),
+    ],
+)
+def test_const_before_a_pointer_is_the_authors_choice(written: str, declared: str) -> None:
+    source = f'void helper(int);\nextern "C" void scale({written}) {{ scale(out, in, by, n, m); }}'
+    text = declaration(SCALE, DeviceKind.CPU, source)
+    expected = {
+        "const*": "void scale(const float* out, const float* in, float by, int32_t n, int64_t m);",
+        "*": "void scale(float* out, float* in, const float by, const int32_t n, int64_t m);",
+        "": f"{SCALE.text};",
+    }
+    assert expected[declared] in text
+
+
 @needs_jail
 def test_bfloat16_on_a_cpu_rounds_as_torch_does(tmp_path: Path) -> None:
     body = "{ for (int i = 0; i < N; ++i) out[i] = __float2bfloat16(__bfloat162float(in[i]) / 3); }"

@@ -65,7 +65,7 @@ import ctypes, sys
 interposed, runtime, library, name = sys.argv[1:]
 ctypes.CDLL(interposed, mode=ctypes.RTLD_GLOBAL)
 ctypes.CDLL(runtime, mode=ctypes.RTLD_GLOBAL)  # as PyTorch loads it
-from gpu_runner.engine import cuda_runtime
+from gpu_runner.engine.device import cuda_runtime
 cuda_runtime.check_launches()
 status = getattr(ctypes.CDLL(library), name)()
 try:

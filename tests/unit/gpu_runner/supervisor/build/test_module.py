@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
+from gpu_runner.data import archive
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Language
 from gpu_runner.supervisor.build.build import build
-from gpu_runner.supervisor.build.module import ModuleRecipe, module_recipes, ninja
-from gpu_runner.supervisor.device.toolchain import TORCH_HEADERS
+from gpu_runner.supervisor.build.module import ModuleRecipe, module_recipe
 from gpu_runner.supervisor.host.config import SupervisorConfig
 
 PLAIN = "import torch\n\ndef forward(x):\n    return torch.relu(x)\n"
@@ -26,23 +25,25 @@ def forward(x):
 """
 
 
-def recipes(source: str, config: SupervisorConfig) -> tuple[ModuleRecipe, ...]:
-    return module_recipes(Solution(source=source, language=Language.PYTHON), config)
+def recipe(source: str, config: SupervisorConfig) -> ModuleRecipe:
+    return module_recipe(Solution(source=source, language=Language.PYTHON), config)
 
 
-def test_only_what_compiles_extensions_has_two_ways(tmp_path: Path) -> None:
+def test_comments_and_layout_are_no_part_of_what_is_compiled(tmp_path: Path) -> None:
     config = SupervisorConfig(cache_folder=tmp_path)
-    (plain,) = recipes(PLAIN, config)
-    slim, full = recipes(INLINE, config)
-    assert "CPATH" not in plain.environment
-    assert "CPATH" not in full.environment
-    assert slim.environment["CPATH"] == str(TORCH_HEADERS)
-    assert slim.key() != full.key()
+    plain, other = recipe(PLAIN, config), recipe(PLAIN.replace("relu", "exp"), config)
+    commented = recipe(f"# A comment\n\n{PLAIN}# another\n", config)
+    assert plain.key() == commented.key() != other.key()
+    assert plain.form != commented.form  # which lines of the source its lines are
 
 
-@pytest.mark.slow
-@pytest.mark.skipif("CI" not in os.environ and not ninja(), reason="this host has no ninja")
-def test_few_headers_do_for_load_inline(tmp_path: Path) -> None:
+@pytest.mark.thorough(reason="test_python_kernels.py compiles an extension, too")
+def test_an_extension_is_compiled_once_and_outside_of_the_module(tmp_path: Path) -> None:
     config = SupervisorConfig(cache_folder=tmp_path)
-    built = build(recipes(INLINE, config)[0], config)
-    assert built.report.ok, built.report.log
+    names = ("own", "other")
+    built = [build(recipe(INLINE.replace('"own"', f'"{name}"'), config), config) for name in names]
+    assert all(each.report.ok for each in built), built[0].report.log
+    first, second = (archive.read(each.library.read_bytes()) for each in built if each.library)
+    (library,) = (name for name in first if archive.is_built(name))
+    assert library in second  # compiled for the first name, and loaded under it
+    assert library.endswith("/own.so")

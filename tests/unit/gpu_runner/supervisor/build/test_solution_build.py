@@ -12,8 +12,9 @@ from gpu_runner.data.flags import FIXED
 from gpu_runner.data.formats import catalog_folder, find_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode
-from gpu_runner.supervisor.build.build import Built, build_solution, solution_recipes
+from gpu_runner.supervisor.build.build import build_solution, solution_recipes
 from gpu_runner.supervisor.build.passes import own_code
+from gpu_runner.supervisor.build.recipe import Built
 from gpu_runner.supervisor.device import device, toolchain
 from gpu_runner.supervisor.host import jail, nvml
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -29,6 +30,11 @@ __global__ void add(const float* A, const float* B, float* C, int N) {
 }
 extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
   add<<<(N + 255) / 256, 256>>>(A, B, C, N);
+}
+"""
+PLAIN = """
+extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
+  for (int i = 0; i < N; ++i) C[i] = A[i] + B[i];
 }
 """
 WGMMA = """
@@ -221,3 +227,24 @@ def test_every_kind_of_device_has_fixed_flags() -> None:
         flags = toolchain.flags(kind, Abi.C, "sm_90a")
         assert "-std=c++20" in flags
         assert "-shared" in flags
+
+
+@needs_jail
+@pytest.mark.parametrize(
+    "change", [("int N", "long N"), ("void vector", "int vector"), ("_add", "")]
+)
+def test_another_signature_is_told_the_expected_one(
+    change: tuple[str, str], tmp_path: Path
+) -> None:
+    source = PLAIN.replace(*change)
+    config = SupervisorConfig(kind=DeviceKind.CPU, cache_folder=tmp_path)
+    reason = built(tmp_path, source, Language.CPP).why_not(config)
+    expected = 'extern "C" void vector_add(const float* A, const float* B, float* C, int N)'
+    assert reason.endswith(f"; the task expects: {expected}")
+
+
+@needs_jail
+def test_other_errors_say_nothing_of_a_signature(tmp_path: Path) -> None:
+    config = SupervisorConfig(kind=DeviceKind.CPU, cache_folder=tmp_path)
+    source = PLAIN.replace("C[i]", "D[i]")
+    assert "the task expects" not in built(tmp_path, source, Language.CPP).why_not(config)

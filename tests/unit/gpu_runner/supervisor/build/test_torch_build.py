@@ -16,7 +16,8 @@ from gpu_runner.data.formats import find_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Language, Mode
 from gpu_runner.supervisor.build import build
-from gpu_runner.supervisor.build.build import Built, Recipe, solution_recipes
+from gpu_runner.supervisor.build.build import Recipe, solution_recipes
+from gpu_runner.supervisor.build.recipe import Built
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
+from gpu_runner.data.environment import DeviceState
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device.device_log import DeviceLog, Reading
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -34,27 +33,27 @@ def logged(*readings: Reading) -> DeviceLog:
     ],
 )
 def test_reasons_are_told_apart(reasons: tuple[str, ...], throttled: bool, capped: bool) -> None:
-    before = Reading({"sm_mhz": 1980, "throttle_reasons": []}, {})
-    after = Reading({"sm_mhz": 1200, "throttle_reasons": list(reasons)}, {})
+    before = Reading(DeviceState(sm_mhz=1980), {})
+    after = Reading(DeviceState(sm_mhz=1200, throttle_reasons=reasons), {})
     [block] = logged(before, after).blocks
-    assert (block["throttled"], block["capped"]) == (throttled, capped)
-    assert (block["before"]["sm_mhz"], block["after"]["sm_mhz"]) == (1980, 1200)
+    assert (block.throttled, block.capped) == (throttled, capped)
+    assert (block.before.sm_mhz, block.after.sm_mhz) == (1980, 1200)
 
 
 def test_lowered_clocks_in_between_are_noticed() -> None:
     [block] = logged(
-        Reading({}, {"thermal_ns": 5e9, "power_ns": 1e9}),
-        Reading({}, {"thermal_ns": 6e9, "power_ns": 1e9}),
+        Reading(DeviceState(), {"thermal_ns": 5e9, "power_ns": 1e9}),
+        Reading(DeviceState(), {"thermal_ns": 6e9, "power_ns": 1e9}),
     ).blocks
-    assert (block["name"], block["throttled"], block["capped"]) == ("process 1", True, False)
+    assert (block.name, block.throttled, block.capped) == ("process 1", True, False)
 
 
 def test_steal_time_is_a_share_of_all_time() -> None:
     log = logged(
-        Reading({}, {"cpu_time": 100.0, "steal_time": 10.0}),
-        Reading({}, {"cpu_time": 300.0, "steal_time": 20.0}),
+        Reading(DeviceState(), {"cpu_time": 100.0, "steal_time": 10.0}),
+        Reading(DeviceState(), {"cpu_time": 300.0, "steal_time": 20.0}),
     )
-    assert log.blocks[0]["steal_share"] == 0.05
+    assert log.blocks[0].steal_share == 0.05
 
 
 def test_a_gpu_that_cannot_be_read_and_a_block_that_fails_are_logged() -> None:
@@ -64,13 +63,14 @@ def test_a_gpu_that_cannot_be_read_and_a_block_that_fails_are_logged() -> None:
     log = DeviceLog(CUDA, fail)
     with pytest.raises(RuntimeError), log.block("process 1"):
         raise RuntimeError
-    assert log.blocks[0]["after"] == {"unknown": "no NVIDIA driver on this host"}
+    assert log.blocks[0].after == DeviceState(unknown="no NVIDIA driver on this host")
 
 
 def test_this_hosts_cpu_is_read() -> None:
     log = DeviceLog(SupervisorConfig())
     with log.block("process 1"):
         sum(range(200_000))
-    [block] = json.loads(json.dumps(log.blocks))
-    assert block["throttled"] is False
-    assert "load" in block["before"]
+    [block] = log.blocks
+    assert block.throttled is False
+    assert block.before is not None
+    assert block.before.load is not None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gpu_runner.data.environment import Hardware
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.device.environment import environment
-from gpu_runner.supervisor.device.sheet import cpu_sheet
+from gpu_runner.supervisor.device.environment import cpu_sheet, environment
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.processors import measured_cpus
 
@@ -36,9 +36,9 @@ def test_features_clock_and_caches(tmp_path: Path) -> None:
         (3, "Unified", "32768K", "0-1,8"),
     )
     found = cpu_sheet(CPUINFO, 1, tmp_path)
-    assert found["features"] == ["sse4_2", "avx", "avx2", "fma", "avx512f"]
-    assert (found["clock_hz"], found["clock_is"]) == (2445.4e6, "now")
-    assert [(c["level"], c["bytes"], c["shared_by"]) for c in found["caches"]] == [
+    assert found.features == ("sse4_2", "avx", "avx2", "fma", "avx512f")
+    assert (found.clock_hz, found.clock_is) == (2445.4e6, "now")
+    assert [(c.level, c.bytes, c.shared_by) for c in found.caches] == [
         (1, 32 * 1024, 1),
         (3, 32 * 2**20, 3),
     ]
@@ -49,15 +49,16 @@ def test_the_highest_clock_where_the_driver_says_it(tmp_path: Path) -> None:
     frequency.mkdir(parents=True)
     (frequency / "cpuinfo_max_freq").write_text("3700000\n")
     found = cpu_sheet(CPUINFO, 1, tmp_path)
-    assert (found["clock_hz"], found["clock_is"]) == (3.7e9, "highest")
+    assert (found.clock_hz, found.clock_is) == (3.7e9, "highest")
 
 
 def test_a_host_that_says_nothing_has_an_empty_sheet(tmp_path: Path) -> None:
-    assert cpu_sheet("", 0, tmp_path) == {"features": [], "caches": []}
+    assert cpu_sheet("", 0, tmp_path) == Hardware()
 
 
 def test_a_result_tells_the_sheet_and_its_limit() -> None:
     config = SupervisorConfig(kind=DeviceKind.CPU, device="cpu", call_timeout_s=7.0)
-    found = environment(config)["hardware"]
-    assert found["call_timeout_s"] == 7.0
-    assert found["processors"] == len(measured_cpus())
+    found = environment(config).hardware
+    assert found is not None
+    assert found.call_timeout_s == 7.0
+    assert found.processors == len(measured_cpus())

@@ -19,11 +19,6 @@ from gpu_runner.supervisor.device.statistics import (
 MEDIANS, FASTEST = ESTIMATORS[DeviceKind.CUDA], ESTIMATORS[DeviceKind.CPU]
 
 
-def test_estimators_say_what_they_are() -> None:
-    assert str(MEDIANS) == "median of the processes' medians"
-    assert str(FASTEST) == "quantile 0.25 of the processes' fastest calls"
-
-
 def test_interval_holds_the_median_and_shrinks_with_more_calls() -> None:
     rng = random.Random(1)
     few = [[rng.gauss(1000, 50) for _ in range(10)]]

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from gpu_runner.engine.runner.placement import Placement
+from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER
 from gpu_runner.supervisor.host.arena import (
     ALIGNMENT,
     GUARD_BYTES,
@@ -18,6 +20,8 @@ from gpu_runner.supervisor.host.arena import (
     place,
     span_bytes,
 )
+
+_TEXTURE = 512  # cudaDeviceProp.textureAlignment of all GPUs that PyTorch knows
 
 
 @pytest.fixture
@@ -39,6 +43,17 @@ def test_regions_are_aligned_shifted_apart_and_inside() -> None:
         assert all(region.offset % ALIGNMENT == 0 for region in regions)
         assert all(gap >= GUARD_BYTES for gap in gaps)
     assert len(starts) > 30
+
+
+def test_tensors_begin_where_cuda_lets_a_texture_begin() -> None:
+    """For all of them alike: in arenas, in a torch baseline's range, and under a sanitizer."""
+    assert ALIGNMENT % _TEXTURE == 0
+    tensors = [torch.ones(3), torch.ones(5, dtype=torch.int8), torch.ones(7)]
+    shapes = [{"dtype": str(t.dtype)[6:], "shape": t.shape, "strides": t.stride()} for t in tensors]
+    for tensor in Placement.of(tensors, "cpu").load(shapes):
+        assert tensor.data_ptr() % _TEXTURE == 0
+    sanitized = (NATIVE_FOLDER / "device_sanitized.h").read_text()
+    assert f"kAlignment = {ALIGNMENT};" in sanitized
 
 
 def test_poison_is_the_same_when_asked_again_and_another_after_renewal(arena: Arena) -> None:

@@ -52,7 +52,9 @@ def test_limits_are_written_and_a_kill_for_memory_is_noticed(tree: Path) -> None
     assert group.command(["a", "b"])[-3:] == [str(group.path), "a", "b"]
     assert not group.out_of_memory
     (group.path / "memory.events").write_text("oom 1\noom_kill 1\n")
-    assert group.out_of_memory
+    assert (group.out_of_memory, group.killed_for_the_host) == (True, False)
+    (group.path / "memory.events").write_text("oom 0\noom_kill 1\n")
+    assert (group.out_of_memory, group.killed_for_the_host) == (False, True)
     group.close()
     assert (group.path / "cgroup.kill").read_text() == "1"
 

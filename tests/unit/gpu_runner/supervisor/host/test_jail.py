@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
+import venv
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from gpu_runner.supervisor.host import jail, nvml
 from gpu_runner.supervisor.host.jail import Jail, Limits
 from gpu_runner.supervisor.host.process import OUTPUT_LIMIT_BYTES, ChildProcess
 from gpu_runner.supervisor.oracle.client import cuda_environment
+from gpu_runner.supervisor.runner.runner_process import vendor_libraries
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 LIMITS = Limits(cpu_s=20, memory_bytes=256 << 20, processes=32, temporary_bytes=1 << 20)
@@ -41,6 +44,42 @@ def test_python_runs_from_an_environment_that_is_a_link(
     monkeypatch.setattr(sys, "prefix", str(link))
     status, output = shell(f"{link}/bin/python -c 'print(1 + 1)'", paths=tuple(jail.python_paths()))
     assert (status, output.strip()) == (0, "2")
+
+
+def test_python_finds_packages_that_its_environment_names_by_a_file(tmp_path: Path) -> None:
+    """As on images that bring torch with them."""
+    python = tmp_path / "venv/bin/python"
+    other = tmp_path / "image/lib/python3/site-packages"
+    (other / "brought").mkdir(parents=True)
+    (other / "brought/__init__.py").touch()
+    venv.create(tmp_path / "venv", symlinks=True)
+    [own] = (tmp_path / "venv").glob("lib/python*/site-packages")
+    (own / "image.pth").write_text(f"{other}\n")
+    said = "from gpu_runner.supervisor.host import jail; print(*jail.python_paths())"
+    root = Path(jail.__file__).parents[3]
+    told = subprocess.run([python, "-c", said], cwd=root, check=True, capture_output=True)
+    paths = tuple(map(Path, told.stdout.decode().split()))
+    assert tmp_path / "image/lib" in paths
+    assert root not in paths
+    status, output = shell(f"{python} -c 'import brought; print(1 + 1)'", paths=paths)
+    assert (status, output.strip()) == (0, "2"), output
+
+
+def test_libraries_of_vendors_cannot_be_loaded(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)  # a jail is nobody
+    real = tmp_path / "local/cuda-13.0/targets/x86_64-linux/lib/libcublas.so.13.1"
+    for path in (real, tmp_path / "lib/x86_64-linux-gnu/libcudart.so.13"):
+        path.parent.mkdir(parents=True)
+        path.write_text("code")
+    real.with_name("libcublas.so").symlink_to(real)
+    (tmp_path / "local/cuda").symlink_to(tmp_path / "local/cuda-13.0")
+    found = vendor_libraries(tmp_path)
+    assert found == (real,)
+    look = f"for f in {tmp_path}/lib/*/*.so* {tmp_path}/local/*/targets/*/lib/*; do cat $f; done"
+    _, output = shell(look, paths=(tmp_path,))
+    assert output.count("code") == 5
+    _, output = shell(look, paths=(tmp_path,), hidden=found)
+    assert output.count("code") == 1
 
 
 def test_sees_no_home_no_secrets_no_processes_and_no_network() -> None:

@@ -16,11 +16,8 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data import wire
-from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.formats import find_task
-from gpu_runner.data.solution import Solution
-from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language, Mode, Verdict
-from gpu_runner.supervisor import evaluate as protocol
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Verdict
 from gpu_runner.supervisor.build.build import (
     _KILLED_PART,
     build,
@@ -29,18 +26,18 @@ from gpu_runner.supervisor.build.build import (
     build_shim,
 )
 from gpu_runner.supervisor.build.recipe import Recipe
-from gpu_runner.supervisor.device.toolchain import ToolchainError
 from gpu_runner.supervisor.host import jail, killed, process
 from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.jail import Jail, Limits
 from gpu_runner.supervisor.host.killed import KilledFromOutside
 from gpu_runner.supervisor.host.process import ChildProcess, descendants
-from gpu_runner.supervisor.oracle.client import Oracle, OracleError
+from gpu_runner.supervisor.oracle.client import Oracle
 from gpu_runner.supervisor.runner import freeze
-from gpu_runner.supervisor.runner.faults import FaultError, RunnerUnfit
+from gpu_runner.supervisor.runner.conditions import Arenas
+from gpu_runner.supervisor.runner.faults import FaultError, InDoubt
 from gpu_runner.supervisor.runner.freeze import Freezer, NotStopped
-from gpu_runner.supervisor.runner.session import Arenas, Session
+from gpu_runner.supervisor.runner.session import Session
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.tools import anchor
 
@@ -105,9 +102,8 @@ def killing(name: str, *, last: bool = False, number: int = signal.SIGKILL) -> I
 @pytest.mark.parametrize(
     ("name", "last", "number"),
     [
-        ("cc1plus", False, signal.SIGKILL),  # as an OOM killer chooses
-        ("cc1plus", False, signal.SIGTERM),
         ("g++", False, signal.SIGKILL),
+        ("g++", False, signal.SIGTERM),
         ("bash", False, signal.SIGKILL),
         ("bwrap", False, signal.SIGKILL),
         ("bwrap", True, signal.SIGKILL),
@@ -120,6 +116,37 @@ def test_a_compiler_that_somebody_kills_blames_nobody(
     with killing(name, last=last, number=number):  # noqa: SIM117 - the killer outlives the error
         with pytest.raises(KilledFromOutside, match="the compiler was killed from outside"):
             build(recipe(ENDLESS), config)
+
+
+@needs_jail
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_part_of_a_compiler_that_somebody_kills_is_started_again(
+    tmp_path: Path, number: int
+) -> None:
+    """Only the compiler's own words tell of it, and a source can have those printed."""
+    with killing("cc1plus", number=number):
+        built = build(recipe(LARGE), SupervisorConfig(cache_folder=tmp_path))
+    assert built.library is not None
+
+
+@needs_jail
+def test_the_kernels_count_is_evidence_for_a_part_of_a_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(killed, "oom_kills", iter(range(1 << 30)).__next__)
+    with killing("cc1plus"):  # noqa: SIM117 - the killer outlives the error
+        with pytest.raises(KilledFromOutside, match="had the host no memory"):
+            build(recipe(ENDLESS), SupervisorConfig(cache_folder=tmp_path))
+
+
+def test_an_old_kill_for_memory_is_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    kills = killed.HostKills()
+    assert not kills.lately
+    count = killed.oom_kills()
+    monkeypatch.setattr(killed, "oom_kills", lambda: count + 1)
+    assert kills.lately
+    monkeypatch.setattr(killed, "DYING_S", 0.0)
+    assert not kills.lately
 
 
 @needs_jail
@@ -351,48 +378,15 @@ def test_a_death_in_a_call_is_the_kernels_unless_it_can_be_told(
     with a_session(config) as (session, _):
         session._thaw()
         os.kill(descendants(session._child.pid)[-1], signal.SIGKILL)
-        fault = session._death("in a call")
-        assert (fault.verdict, "by itself or by somebody" in fault.reason) == (
-            Verdict.RUNTIME_ERROR,
-            True,
-        )
-        monkeypatch.setattr(process, "oom_kills", lambda: killed.oom_kills() + 1)
+        death = session._death("in a call")
+        assert isinstance(death, InDoubt)  # so it is measured again
+        assert death.fault.verdict is Verdict.RUNTIME_ERROR
+        assert "by itself or by somebody" in death.fault.reason
+        count = killed.oom_kills()
+        monkeypatch.setattr(killed, "oom_kills", lambda: count + 1)
         with pytest.raises(KilledFromOutside):
             session._death("in a call")
     with a_session(config) as (session, _):
         os.kill(session._child.pid, signal.SIGKILL)
         with pytest.raises(KilledFromOutside):
             session._death("in a call")
-
-
-@pytest.mark.parametrize(
-    ("error", "is_retryable"),
-    [
-        (KilledFromOutside("the compiler was killed"), True),
-        (RunnerUnfit("the device was reset"), True),
-        (ToolchainError("cannot build support.cpp: g++ failed"), True),
-        (OracleError("the task's code failed"), False),
-        (ValueError("a defect"), False),
-    ],
-)
-def test_a_result_says_whether_another_attempt_may_go_well(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, is_retryable: bool
-) -> None:
-    def fail(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(protocol, "build_solution", fail)
-    solution = Solution(source="int x;", language=Language.CPP)
-    request = EvaluationRequest(
-        evaluation_id="e1",
-        task=find_task("vector_add"),
-        solution=solution,
-        mode=Mode.COMPILE,
-        device="cpu",
-    )
-    config = SupervisorConfig(cache_folder=tmp_path, allow_unjailed=True)
-    result = protocol.evaluate(request, config)
-    assert result.verdict is Verdict.SYSTEM_ERROR
-    assert result.retryable is is_retryable
-    lost = isinstance(error, ToolchainError)  # nobody comes next before somebody has looked
-    assert (tmp_path / "health" / "cpu-0-mark.json").exists() is lost

@@ -25,14 +25,25 @@ CALLS = {  # name: number on x86-64, number on aarch64
     "socketpair": (53, 199),
     "sched_setaffinity": (203, 122),
     "personality": (135, 92),
+    "fcntl": (72, 25),
+    "timer_create": (222, 107),
 }
 
 
 def answer(
-    program: bytes, machine: str, number: int, argument: int = 0, audit: int | None = None
+    program: bytes,
+    machine: str,
+    number: int,
+    argument: int = 0,
+    second: int = 0,
+    *,
+    third: int = 0,
+    audit: int | None = None,
 ) -> str | int:
     """The errno that the kernel would answer with, or ALLOWED."""
-    data = struct.pack("=IIQ6Q", number, audit or AUDIT[machine], 0, argument, 0, 0, 0, 0, 0)
+    data = struct.pack(
+        "=IIQ6Q", number, audit or AUDIT[machine], 0, argument, second, third, 0, 0, 0
+    )
     at = accumulator = 0
     while True:
         code, if_true, if_false, value = struct.unpack_from("=HBBI", program, at * 8)
@@ -85,6 +96,7 @@ def test_what_a_kernel_needs_is_open_and_the_rest_is_denied(machine: str) -> Non
         ("personality", 0xFFFFFFFF, ALLOWED, ALLOWED),
         ("personality", 0x0040000, errno.EPERM, ALLOWED),  # no random addresses: what TSan asks
         ("sched_setaffinity", 0, 0, ALLOWED),
+        ("timer_create", 1, errno.EPERM, ALLOWED),
     ],
 )
 def test_calls_that_depend_on_their_argument(
@@ -96,6 +108,30 @@ def test_calls_that_depend_on_their_argument(
         for lax in (False, True)
     ]
     assert found == [strict, profiled]
+
+
+@pytest.mark.parametrize("machine", AUDIT)
+@pytest.mark.parametrize(
+    ("name", "command", "third", "expected"),
+    [
+        *(("fcntl", command, 9, errno.EPERM) for command in (8, 10, 15, 1024, 1026)),
+        ("fcntl", 4, 0o20000 | 0o4000, errno.EPERM),  # F_SETFL, O_ASYNC | O_NONBLOCK
+        ("fcntl", 4, 0o4000, ALLOWED),
+        ("fcntl", 1030, 0o20000, ALLOWED),  # F_DUPFD_CLOEXEC
+        ("fcntl", 6, 0o20000, ALLOWED),  # F_SETLK
+        *(("ioctl", command, 1, errno.EPERM) for command in (0x5452, 0x8901, 0x8902)),
+        ("ioctl", 0x5401, 0o20000, ALLOWED),  # TCGETS
+        ("ioctl", 0xC0104600, 0o20000, ALLOWED),  # of a GPU
+    ],
+)
+def test_no_signal_may_be_arranged_that_somebody_else_would_send(
+    machine: str, name: str, command: int, third: int, expected: str | int
+) -> None:
+    """A kernel could have itself killed while it stands still, which only this host does else."""
+    number = CALLS[name][list(AUDIT).index(machine)]
+    for lax in (False, True):
+        program = filter_program(machine=machine, profiled=lax)
+        assert answer(program, machine, number, 3, command, third=third) == expected
 
 
 def test_calls_by_another_machines_numbers_are_denied() -> None:

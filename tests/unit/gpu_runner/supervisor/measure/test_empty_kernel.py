@@ -42,7 +42,7 @@ class Host:
         self.calibrations = 0
 
     def run_empty(
-        self, target: Target, workloads: list[Workload], bursts: int
+        self, target: Target, workloads: list[Workload], bursts: int, idle_ns: float = 0.0
     ) -> dict[str, Collected]:
         late_ns = self.late_ns[min(self.calibrations, len(self.late_ns) - 1)]
         self.calibrations += 1
@@ -106,7 +106,7 @@ class Disturbed(Host):
     """Single calls of the empty kernel that take now this long and now that."""
 
     def run_empty(
-        self, target: Target, workloads: list[Workload], bursts: int
+        self, target: Target, workloads: list[Workload], bursts: int, idle_ns: float = 0.0
     ) -> dict[str, Collected]:
         found = super().run_empty(target, workloads, bursts)
         for collected in found.values():

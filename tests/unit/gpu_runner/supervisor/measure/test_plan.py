@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gpu_runner.data.plan import Plan
 from gpu_runner.data.protocol import FIRST_CALLS, PLANS
 from gpu_runner.data.verdict import Mode
-from gpu_runner.supervisor.measure.plan import is_done
+from gpu_runner.supervisor.measure.collected import is_done
 
 PLAN = Plan(processes=1, min_calls=8, max_calls=20, precision=0.01, budget_s=1.0)
 
@@ -25,6 +27,14 @@ def test_noisy_times_go_on_until_calls_or_seconds_run_out() -> None:
 def test_slow_calls_are_given_up_after_three() -> None:
     assert not is_done(PLAN, [100.0] * 2, spent_s=9.0)
     assert is_done(PLAN, [100.0] * 3, spent_s=9.0)
+
+
+def test_calls_that_differ_by_times_get_more_time() -> None:
+    short = replace(PLAN, budget_s=0.1)
+    assert is_done(short, [100.0, 150.0, 190.0], spent_s=0.2)
+    assert not is_done(short, [100.0, 150.0, 210.0], spent_s=0.2)
+    assert is_done(short, [100.0, 150.0, 210.0], spent_s=1.0)
+    assert not is_done(short, [210.0] * 3, spent_s=0.2, claims=[100.0] * 3)
 
 
 def test_outputs_too_large_to_keep_are_sampled_but_never_less_than_two() -> None:
@@ -49,7 +59,8 @@ def test_quick_answers_soon_and_ranked_checks_before_it_times() -> None:
 def test_noise_is_looked_at_seldom_and_never_beyond_the_most_processes() -> None:
     assert PLAN.looks() == (1,)
     assert PLANS[Mode.RANKED].looks() == (3, 6)
-    assert PLANS[Mode.RANKED].for_hidden().processes == 1
+    plan = PLANS[Mode.RANKED]
+    assert (plan.for_unlisted().processes, plan.for_checks().processes) == (3, 1)
 
 
 def test_an_interval_within_the_clocks_resolution_is_enough() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -25,7 +25,8 @@ from gpu_runner.supervisor.measure.outside import EmptyKernelTime
 from gpu_runner.supervisor.measure.sampled_outputs import Sample, SampledOutputs
 from gpu_runner.supervisor.measure.staging import Memory
 from gpu_runner.supervisor.oracle.client import Description, Oracle, OutputSpec
-from gpu_runner.supervisor.runner.session import Answer, Session
+from gpu_runner.supervisor.runner.answer import Answer
+from gpu_runner.supervisor.runner.session import Session
 
 WORKLOAD = Workload(name="only", parameters={})
 OUTPUT = OutputSpec(name="out", dtype="float32", shape=(4,), strides=(1,), nbytes=16)
@@ -39,13 +40,13 @@ class NoMemory:
     def __init__(self) -> None:
         self.places: list[Sequence[int]] = []
 
-    def stage(self, batch: object) -> None:
+    def stage(self, batch: object, *, handed: bool = False) -> None:
         """Nothing to draw."""
 
     def check(self, batch: object) -> None:
         """Nothing can have been overwritten."""
 
-    def sample(self, layout: object, offsets: Sequence[int]) -> None:
+    def sample(self, layout: object, offsets: Sequence[int], returned: object) -> None:
         self.places.append(offsets)
 
 
@@ -57,12 +58,14 @@ class Scripted:
     bursts: list[float] = field(default_factory=list)
     target: Any = field(default_factory=lambda: SimpleNamespace(python=False, abi=Abi.C))
 
-    def call(self, call: wire.Call) -> Any:
+    def call(self, call: wire.Call, stage: Callable[[], None]) -> Any:
+        stage()
         claimed, held, gate = self.singles.pop(0)
         done = wire.Done(call.call_id, claimed, host_ns=0, outputs=())
         return Answer(done, 0, held, gate_ns=gate)
 
-    def burst(self, burst_id: int, calls: Sequence[wire.Call]) -> Any:
+    def burst(self, burst_id: int, calls: Sequence[wire.Call], stage: Callable[[], None]) -> Any:
+        stage()
         return SimpleNamespace(held_ns=self.bursts.pop(0) * len(calls))
 
 

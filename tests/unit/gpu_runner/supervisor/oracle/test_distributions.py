@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +27,8 @@ from gpu_runner.supervisor.measure.sampled_outputs import Sample
 from gpu_runner.supervisor.measure.staging import Memory
 from gpu_runner.supervisor.oracle.client import Description, Oracle, OutputSpec, Verification
 from gpu_runner.supervisor.oracle.distributions import InputDistributions, SupportedDistributions
-from gpu_runner.supervisor.runner.session import Answer, Session
+from gpu_runner.supervisor.runner.answer import Answer
+from gpu_runner.supervisor.runner.session import Session
 
 WORKLOAD = Workload(name="only", parameters={})
 FAMILIES = (Values.LARGE, Values.HEAVY, Values.SHIFTED)
@@ -60,24 +62,26 @@ def test_what_the_reference_does_not_bear_is_left_out_and_that_is_remembered(
     workloads = softmax().workloads_for(DeviceKind.CPU, Direction.FORWARD, hidden=True)
     found = values.of(cast(Oracle, oracle), workloads, random.Random(1))
     assert set(found) == {w.name for w in workloads if not w.hidden}
-    assert set(found.values()) == {(Values.HEAVY, Values.STRUCTURED, Values.NEAR)}
-    assert len(oracle.calls) == 4 * len(found)
+    left = (Values.HEAVY, Values.STRUCTURED, Values.HARD, Values.NEAR)
+    assert set(found.values()) == {left}
+    assert len(oracle.calls) == 5 * len(found)
     again = SupportedDistributions(softmax(), Direction.FORWARD, config)
     assert again.of(cast(Oracle, oracle), workloads, random.Random(1)) == found
-    assert len(oracle.calls) == 4 * len(found)
+    assert len(oracle.calls) == 5 * len(found)
 
 
 def test_families_are_those_of_hidden_workloads_of_the_same_device() -> None:
     task = softmax()
     [public] = (w for w in task.workloads if w.name == "cpu_n16_c256")
     found = task.other_values(public, DeviceKind.CPU, Direction.FORWARD)
-    assert found == (Values.LARGE, Values.HEAVY, Values.STRUCTURED)  # integers are left out
+    own = (Values.LARGE, Values.HEAVY, Values.STRUCTURED)  # integers are left out
+    assert found == (*own, Values.HARD)
     on_cuda = task.other_values(public, DeviceKind.CUDA, Direction.FORWARD)
     assert Values.SHIFTED in on_cuda
     large = replace(public, values=Values.LARGE)
     assert task.other_values(large, DeviceKind.CPU, Direction.FORWARD)[0] is Values.DRAWN
     bare = replace(task, workloads=(public,))
-    assert bare.other_values(public, DeviceKind.CPU, Direction.FORWARD) == ()
+    assert bare.other_values(public, DeviceKind.CPU, Direction.FORWARD) == (Values.HARD,)
 
 
 def test_each_family_comes_once_before_any_comes_again() -> None:
@@ -107,14 +111,14 @@ class Staged:
         self.values: list[Values] = []
         self.staged: list[tuple[int, object]] = []
 
-    def stage(self, batch: Any) -> None:
+    def stage(self, batch: Any, *, handed: bool) -> None:
         self.values.append(batch.workload.values)
         self.staged.append((batch.seeds[0], batch.layouts))
 
     def check(self, batch: object) -> None:
         """Nothing can have been overwritten."""
 
-    def sample(self, layout: object, offsets: object) -> None:
+    def sample(self, layout: object, offsets: object, returned: object) -> None:
         """Nothing is looked at."""
 
 
@@ -123,7 +127,8 @@ class Timed:
 
     target = SimpleNamespace(python=False, abi=Abi.C)
 
-    def call(self, call: object) -> Any:
+    def call(self, call: object, stage: Callable[[], None]) -> Any:
+        stage()
         done = wire.Done(1, 1000.0, outputs=())
         return Answer(done=done, wall_ns=2000, held_ns=2000.0)
 
@@ -194,5 +199,5 @@ def test_without_other_values_nothing_changes() -> None:
         bench._described = {WORKLOAD.name: DESCRIPTION}
         assert one_process(bench, PLAN, 3).varied == []
         bench._distributions = InputDistributions({WORKLOAD.name: FAMILIES}, rng)
-        assert one_process(bench, PLAN.for_hidden(), 3).varied == []
+        assert one_process(bench, PLAN.for_checks(), 3).varied == []
     assert set(memory.values) == {Values.DRAWN}

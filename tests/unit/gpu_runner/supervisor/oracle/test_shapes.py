@@ -11,12 +11,11 @@ import pytest
 
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.protocol import PLANS, SHAPES_DRAWN
-from gpu_runner.data.shapes import other_shapes
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction, Mode
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.oracle.client import Oracle, OracleError
-from gpu_runner.supervisor.oracle.shapes import DrawnShapes
+from gpu_runner.supervisor.oracle.shapes import DrawnShapes, other_shapes
 
 CPU, FORWARD = DeviceKind.CPU, Direction.FORWARD
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import mmap
+import os
+import select
 import socket
 import threading
 import time
@@ -12,13 +15,17 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import torch
 
 from gpu_runner.data import wire
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.data.wire import ArgumentKind
+from gpu_runner.engine.runner.passage import HandedInputs as RunnersInputs
+from gpu_runner.engine.runner.passage import Passage as RunnersPassage
 from gpu_runner.supervisor.build.build import build_support
-from gpu_runner.supervisor.host.arena import Arena
+from gpu_runner.supervisor.host.arena import Arena, Region
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.measure.handed import Flusher, HandedInputs
 from gpu_runner.supervisor.runner.gate import LOOKS, LOOKS_EACH, Gate
 
 NUMBER, SIZE = 2**62 + 5, 512
@@ -31,6 +38,7 @@ CALL = wire.Call(
     1024 + SIZE,
 )
 WORK_S, SPUN_S = 0.004, 0.02
+SLEEP_SHARE = 1 / 64  # several times `kKbSleepShare`: others may run, too
 
 Work = Callable[[], None]
 
@@ -57,7 +65,7 @@ class Passage:
     def write(self) -> None:
         self.outputs.view[1024 : 1024 + SIZE] = bytes(SIZE)
 
-    def passed(self, before: Work, work: Work, after: Work = lambda: None) -> Gate:
+    def passed(self, before: Work, work: Work, after: Work = lambda: None, pid: int = 0) -> Gate:
         """The gate after a call that does this before, in and after it."""
         library = ctypes.CDLL(str(self.support))
         page = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(self.gate.page.view)))
@@ -71,7 +79,7 @@ class Passage:
             watched.wait()
             after()
 
-        self.gate.prepare(CALL)
+        self.gate.prepare(CALL, pid)
         runner = threading.Thread(target=run)
         runner.start()
         self.gate.watch(self.ours.fileno(), 5)
@@ -96,7 +104,8 @@ def test_what_a_call_takes_is_seen_and_no_more(passage: Passage, seconds: float)
 
     began_ns = time.monotonic_ns()
     gate = passage.passed(lambda: time.sleep(seconds), work)
-    assert seconds * 1e9 <= gate.time_ns <= time.monotonic_ns() - began_ns - seconds * 1e9
+    seen_from = seconds * 1e9 * (1 - SLEEP_SHARE)  # it sleeps a little while it waits for long
+    assert seen_from <= gate.time_ns <= time.monotonic_ns() - began_ns - seconds * 1e9
     assert gate.is_final()
 
 
@@ -113,6 +122,28 @@ def test_every_output_is_looked_at_and_a_large_one_most(passage: Passage) -> Non
 
 def test_what_is_written_after_the_end_is_seen(passage: Passage) -> None:
     assert not passage.passed(lambda: None, lambda: None, passage.write).is_final()
+
+
+@pytest.mark.parametrize(
+    ("flags", "value", "is_shared"),
+    [(mmap.MAP_SHARED, 1, True), (mmap.MAP_SHARED, 0, False), (mmap.MAP_PRIVATE, 1, False)],
+)
+def test_outputs_in_shared_memory_are_seen(
+    passage: Passage, flags: int, value: int, is_shared: bool
+) -> None:
+    """An input is there, and may be gone once the process has stopped.
+
+    A huge page of zeros that nobody has written to looks like shared memory, too.
+    """
+    output = torch.frombuffer(mmap.mmap(-1, SIZE, flags), dtype=torch.uint8)
+
+    def work() -> None:
+        output.fill_(value)
+        passage.gate.page.view[256:264] = output.data_ptr().to_bytes(8, "little")
+
+    gate = passage.passed(lambda: None, work, pid=os.getpid())
+    assert gate.is_final()
+    assert gate.is_shared == is_shared
 
 
 def test_an_end_that_was_said_ahead_is_no_end(passage: Passage) -> None:
@@ -140,3 +171,67 @@ def test_nobody_is_waited_for_without_end(passage: Passage) -> None:
     passage.gate.prepare(CALL)
     passage.gate.watch(passage.ours.fileno(), 2 * SPUN_S)
     assert not passage.gate.is_passed
+
+
+INPUT_AT = 4096 + 256  # a call's input in the arena
+
+
+def looks_and_copies(
+    passage: Passage,
+    memory: tuple[socket.socket, int],
+    call: wire.Call,
+    output: torch.Tensor,
+    early: list[bool],
+) -> None:
+    """What a torch runner does at the gate; `early`: at each look, whether something has come."""
+    here = RunnersPassage(passage.support, passage.gate.page.descriptor)
+    handles, pocket = memory
+    inputs = RunnersInputs(passage.support, handles.fileno(), call.inputs_high, pocket)
+    tensor = inputs.of(call)[INPUT_AT - call.inputs_low :][:8]
+
+    def look() -> None:
+        sent = bool(select.select([handles], [], [], 0)[0])
+        early.append(sent or (call.is_pocketed and bool(tensor.any())))
+
+    def copy(source: torch.Tensor) -> dict[str, object]:
+        output[:8] = source
+        return {"nothing": None, "one": [(output,)]}
+
+    here.call(NUMBER, inputs.coming(call), look, copy, (tensor,))
+
+
+@pytest.mark.parametrize("size", [8, 1 << 20])
+def test_a_python_call_is_handed_its_inputs_with_the_opening(passage: Passage, size: int) -> None:
+    """It stands at the gate and looks; what it says of its outputs is what it left there."""
+    ours, theirs = socket.socketpair()
+    handed = HandedInputs(Flusher(passage.support))
+    told = wire.Argument(ArgumentKind.INPUT, size, input_offset=INPUT_AT)
+    call = dataclasses.replace(
+        CALL,
+        arguments=(*CALL.arguments, told),
+        inputs_low=4096,
+        inputs_high=-(-(INPUT_AT + size) // 4096) * 4096,
+    )
+    output = torch.zeros(SIZE, dtype=torch.uint8)
+    early: list[bool] = []
+
+    memory = theirs, handed.pocket.descriptor
+    runner = threading.Thread(target=looks_and_copies, args=(passage, memory, call, output, early))
+    runner.start()
+    assert passage.gate.is_reached(NUMBER, passage.ours.fileno(), 5)
+    arena = memoryview(bytearray(bytes(range(1, 251)) * 5000))
+    given = handed.pack(arena, call, [Region(INPUT_AT, size)])
+    passage.gate.prepare(call, os.getpid())
+    passage.gate.watch(passage.ours.fileno(), 5, 7, given, ours.fileno())
+    runner.join()
+    assert passage.gate.is_passed
+    assert passage.gate.is_final()
+    assert passage.gate.told(1) == [output.data_ptr()]
+    assert output[:8].tolist() == arena[INPUT_AT : INPUT_AT + 8].tolist()
+    assert len(early) >= 7
+    assert not any(early[:7])
+    output.fill_(3)
+    assert not passage.gate.is_final()
+    handed.close()
+    ours.close()
+    theirs.close()

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -14,9 +15,10 @@ from gpu_runner.data import wire
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.host.channel import Channel
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.runner.conditions import Conditions
 from gpu_runner.supervisor.runner.faults import FaultError
 from gpu_runner.supervisor.runner.freeze import Freezer
-from gpu_runner.supervisor.runner.session import Conditions, Session
+from gpu_runner.supervisor.runner.session import Session
 
 LATE_NS = 3_000_000
 
@@ -30,6 +32,11 @@ class Tree:
     @property
     def threads(self) -> int:
         return 1
+
+    def held_ns(self, wall_ns: int, *, on_cpu: bool) -> float:
+        assert not on_cpu
+        self.told.append("held")
+        return float(wall_ns)
 
     def __getattr__(self, name: str) -> Callable[[], float]:
         def note() -> float:
@@ -47,8 +54,11 @@ class Answering(Session):
         self._freezer = cast(Freezer, self.tree)
         self._config = SupervisorConfig(kind=DeviceKind.CUDA, device="test")
         self._conditions = Conditions(completion=completion)
-        self._gate, self._ncu, self._has_own_cpu = None, None, True
-        self._reply = reply
+        self._gate, self._page, self._ncu, self._has_own_cpu = None, None, None, True
+        self._target = cast(Any, SimpleNamespace(python=False))
+        self._process = cast(Any, SimpleNamespace(handles=-1))
+        self._allowed_s, self._reply = 1.0, reply
+        self._channel = cast(Any, SimpleNamespace(allow=lambda seconds: None))
 
     def _send(self, data: bytes) -> None:
         self.tree.told.append("sent")
@@ -98,14 +108,25 @@ def late() -> Iterator[Callable[[Callable[[], None]], int]]:
 
 def test_work_that_goes_on_after_the_answer_counts() -> None:
     session = Answering(wire.Done(7, 1000.0, ()), late)
-    answer = session._ask(b"call", 7)
+    answer = session._ask(b"call", 7, lambda: -1)
     assert answer.wall_ns >= LATE_NS
     assert answer.held_ns >= LATE_NS
 
 
+def test_work_that_is_put_off_until_outputs_are_copied_counts_and_finds_no_inputs() -> None:
+    session = Answering(wire.Done(7, 1000.0, ()), late)
+    told = session.tree.told
+    session._target = cast(Any, SimpleNamespace(python=True))
+    session._conditions = Conditions(completion=late, withdraw=lambda: told.append("withdrawn"))
+    answer = session._ask(b"call", 7, lambda: -1)
+    assert answer.held_ns >= 2 * LATE_NS
+    first, second = (n for n, word in enumerate(told) if word == "answered")
+    assert first < told.index("freeze") < told.index("withdrawn") < second
+
+
 def test_the_tree_is_told_to_stop_while_the_device_is_looked_at() -> None:
     session = Answering(wire.Done(7, 1000.0, ()), late)
-    session._ask(b"call", 7)
+    session._ask(b"call", 7, lambda: -1)
     told = session.tree.told
     assert told.index("thaw") < told.index("answered") < told.index("halt") < told.index("freeze")
 
@@ -113,7 +134,7 @@ def test_the_tree_is_told_to_stop_while_the_device_is_looked_at() -> None:
 def test_an_answer_with_another_number_is_none() -> None:
     session = Answering(wire.Done(8, 1000.0, ()), late)
     with pytest.raises(FaultError) as caught:
-        session._ask(b"call", 7)
+        session._ask(b"call", 7, lambda: -1)
     assert caught.value.fault.verdict is Verdict.VIOLATION
 
 

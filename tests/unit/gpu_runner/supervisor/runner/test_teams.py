@@ -19,8 +19,9 @@ from gpu_runner.supervisor.build.build import build_runner, build_shim, build_so
 from gpu_runner.supervisor.host import jail, processors
 from gpu_runner.supervisor.host.arena import Arena, extent, place, span_bytes
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.host.processors import measured_cpus, team_size
-from gpu_runner.supervisor.runner.session import Arenas, Conditions, Session
+from gpu_runner.supervisor.host.processors import measured_cpus, team_environment, team_size
+from gpu_runner.supervisor.runner.conditions import Arenas, Conditions
+from gpu_runner.supervisor.runner.session import Session
 from gpu_runner.supervisor.runner.target import Target
 
 TASK = find_task("vector_add")
@@ -127,3 +128,5 @@ def test_a_timed_team_has_a_thread_for_each_measured_processor(
     for count, team in (1, 1), (2, 1), (16, 15):
         monkeypatch.setattr(processors.os, "sched_getaffinity", lambda _, n=count: set(range(n)))
         assert team_size() == team
+        known = {"OMP_NUM_THREADS": str(team), "NUMBA_NUM_THREADS": str(team)}
+        assert team_environment() == known  # or numba would count all processors

@@ -164,7 +164,7 @@ def forward_fn(x):
 """
 
 
-@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("large", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_what_drawn_values_never_need_is_found_by_other_values(folder: Path, large: bool) -> None:
     rows = [("n8", 8, ""), ("n9", 9, "")]
     if large:  # a hidden workload without a second row, on which everything is right
@@ -232,7 +232,7 @@ def survey_answered(folder: Path, answer: str) -> None:
     flood = f"""
 import importlib, itertools
 n = itertools.count()
-engine = importlib.import_module("gpu_runner.engine.soundness")
+engine = importlib.import_module("gpu_runner.engine.soundness.soundness")
 engine.Soundness.step = lambda *_, **__: {answer}
 """
     (folder / "reference.py").write_text(flood + REFERENCE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,15 @@ def test_a_look_after_an_evaluation_does_not_ask_who_has_the_device_by_now(
     busy = Scripted(gpus=[Gpu(memory_used=9000 * MIB, memory_by_pid={8: 0})], ours=[8])
     assert health.after(known, Verdict.CORRECT, busy.instruments) == ""
     assert busy.waited_s == 0
+
+
+def test_whoever_is_still_dying_is_no_leftover(known: SupervisorConfig) -> None:
+    seen = [["process 9 (runner)"], ["process 11 (runner)"]]  # another evaluation has ended since
+    dying = Scripted()
+    instruments = replace(dying.instruments, orphans=lambda: seen.pop(0))
+    assert health.after(known, Verdict.CORRECT, instruments) == ""
+    assert dying.waited_s < 1
+    assert seen == []
 
 
 def test_an_unfit_device_stays_so_until_it_is_seen_to_work(known: SupervisorConfig) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu_runner.data.environment import Peaks
 from gpu_runner.data.evaluation import Measurement, WorkloadResult
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device import cpu, device
@@ -146,17 +147,18 @@ def test_a_result_says_its_limits_and_why_it_has_none(config: SupervisorConfig) 
     row = WorkloadResult(
         name="w", parameters={}, hidden=False, measurement=measured, bytes=1e6, flops=1e3
     )
-    assert peaks.facts(config, "float32", [row]) == {
-        "note": "no theoretical limit of this device is known"
-    }
+    unknown = Peaks(note="no theoretical limit of this device is known")
+    assert peaks.facts(config, "float32", [row]) == unknown
     calibrate.store(config, MEASURED)
-    found = peaks.facts(config, "float32", [row])["measured"]
-    assert (found["bytes_per_s"], found["flop_per_s"]) == (2e10, 1e11)
-    assert found["fraction"] == pytest.approx(0.5)
+    found = peaks.facts(config, "float32", [row]).measured
+    assert found is not None
+    assert (found.bytes_per_s, found.flop_per_s) == (2e10, 1e11)
+    assert found.fraction == pytest.approx(0.5)
     free = WorkloadResult(name="w", parameters={}, hidden=False, measurement=measured)
-    found = peaks.facts(config, "float32", [free])
-    assert "no work formula" in found["note"]
-    assert found["measured"]["fraction"] is None
+    limits = peaks.facts(config, "float32", [free])
+    assert "no work formula" in limits.note
+    assert limits.measured is not None
+    assert limits.measured.fraction is None
 
 
 def test_a_gpus_ceiling_is_the_higher_of_data_sheet_and_driver(

@@ -1,0 +1,126 @@
+"""Rules about directives, assembly, streams, and characters that a reader can't see."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpu_runner.data.static.case import Case, Code, Finding, Rule
+
+_JOINED = re.compile(r"^(?:[^\n]*\\[ \t\f\v]*\r?\n)+[^\n]*", re.MULTILINE)
+_SPLICE = re.compile(r"\\[ \t\f\v]*\r?\n")  # GCC joins lines also over blanks behind the backslash
+_HEADER = (
+    r"[\"<](?![^>\"\n]*(?:\.\.|//|\.(?:so|py|toml|json|txt|c|C|cc|cpp|cxx|cu|i|ii|s|S)\b))"
+    r"\w[\w+./-]*[>\"]"
+)
+_DIRECTIVE = re.compile(
+    r"^(?:.*\*/)?[^\S\n]*(?:\#|%:)[^\S\n]*"
+    r"(?P<said>/\*|\d+(?![\w.):,])|(?:line|include_next|embed)\b"
+    rf"|(?:include|import)\b(?![^\S\n]*{_HEADER}).*)",
+    re.MULTILINE,
+)
+_ASSEMBLY = re.compile(
+    r"(?<![\w$])(?:asm|__asm|__asm__)\b"
+    r"(?:\s*(?:volatile|__volatile__|__volatile|inline|__inline__|goto)\b)*\s*\(([^:;{]*)"
+)
+_ASM_DIRECTIVE = re.compile(
+    r"(?:^|[;\n{}])[ \t\r\f\v]*(?:\w{1,200}:[ \t\r\f\v]*)?\.(incbin|include|macro|irpc?|rept"
+    r"|pushsection|previous|subsection|symver|weakref|init_array|popsection|section\s*\.(?!debug)\w+|set\s|equ\s|type\s"
+    r"|(?:byte|[248]byte|short|hword|value|word|long|int|quad|octa|ascii|asciz|string|inst|fill)\s)"
+)
+_SYSTEM_CALL = re.compile(r"\b(syscall|sysenter|int\s+\$?0x80|svc\s+\#?0)\b")
+_RAW = re.compile(r'.*?R"([^(]*)\((.*)\)\1"', re.DOTALL)
+_MAKES_STREAM = re.compile(
+    r"\b(?:cudaStreamCreateWith\w+|cuStreamCreate\w*|getStreamFromPool)\s*\(\s*&?\s*(\w*)"
+)
+_WAITS = re.compile(
+    r"\b(?:cuda(?:Stream|Device|Event)Synchronize|cu(?:Stream|Ctx|Event)Synchronize"
+    r"|device_synchronize|cudaGraphLaunch|cudaStreamEndCapture)\b"
+    r"|(?:\.|->|::)\s*(?:synchronize|block)\s*\("  # of torch's streams and events
+)
+_WAITS_FOR_EVENT = re.compile(r"\b(?:cuda|cu)StreamWaitEvent\s*\(\s*(\w+)")
+_INVISIBLE = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def _directives(case: Case) -> Iterator[Finding]:
+    """Lines by which a source passes its own code off as a header's, or reads an odd file."""
+    joined = Code(_JOINED.sub(_one_line, case.source))
+    for match in _DIRECTIVE.finditer(joined.text):
+        said = f"#{match['said']}"
+        yield joined.finding(said, match.start("said"), f"has the directive {said[:80]!r}")
+
+
+def _one_line(match: re.Match[str]) -> str:
+    """Spliced lines as one, with the others left in their places."""
+    return _SPLICE.sub("", match[0]) + "\n" * match[0].count("\n")
+
+
+def _assembly(case: Case) -> Iterator[Finding]:
+    for code in case.passes:
+        for match in _ASSEMBLY.finditer(code.plain):
+            template = "".join(map(_meaning, code.strings(*match.span(1))))
+            if sentence := _about(template):
+                yield code.finding(sentence, match.start(), f"its assembly {sentence}")
+
+
+def _about(template: str) -> str:
+    if names := [match[1] for match in _ASM_DIRECTIVE.finditer(template)]:
+        return f"holds the directives .{', .'.join(names)}"
+    if _SYSTEM_CALL.search(template):
+        return "enters the operating system"
+    return "is spelled by escapes" if "\\" in template else ""
+
+
+def _meaning(literal: str) -> str:
+    """What a string says; escapes that no assembly needs stay."""
+    if raw := _RAW.fullmatch(literal):
+        return raw[2].replace("\\", " ")
+    plain = literal.partition('"')[2].removesuffix('"')
+    return re.sub(r"\\([nrt\"'])", lambda m: "\n" if m[1] in "nr" else " ", plain)
+
+
+def _streams(case: Case) -> Iterator[Finding]:
+    """A stream that nobody ever waits for hides work from the clock.
+
+    The default stream waits for those of `cudaStreamCreate` by itself.
+    """
+    for code in case.passes:
+        made = list(_MAKES_STREAM.finditer(code.plain))
+        own = {match[1] for match in made}
+        joined = (match[1] not in own for match in _WAITS_FOR_EVENT.finditer(code.plain))
+        if made and not _WAITS.search(code.plain) and not any(joined):
+            sentence = "makes a stream, and nothing ever waits for one"
+            yield code.finding("stream", made[0].start(), sentence)
+
+
+def _invisible(case: Case) -> Iterator[Finding]:
+    if match := _INVISIBLE.search(case.source):
+        name = f"U+{ord(match[0]):04X}"
+        yield Code(case.source).finding(
+            name, match.start(), f"holds the invisible character {name}"
+        )
+
+
+TEXT_RULES = (
+    Rule(
+        "directives",
+        "includes of absolute, upward or computed paths and of sources, #include_next, #embed, "
+        "#line",
+        _directives,
+    ),
+    Rule(
+        "assembly",
+        "directives such as .incbin in assembly, and system calls; instructions are fine",
+        _assembly,
+    ),
+    Rule(
+        "streams",
+        "non-blocking streams made where the source waits for no stream, event or graph",
+        _streams,
+    ),
+    Rule(
+        "invisible-text",
+        "characters that turn text around or cannot be seen, so that a person reads other code",
+        _invisible,
+    ),
+)

@@ -1,0 +1,1 @@
+"""What a jailed process with torch needs from its host: memory, settings, CUDA, and quiet."""

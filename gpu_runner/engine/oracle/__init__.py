@@ -1,0 +1,1 @@
+"""Holds a task's reference: draws inputs, and later judges outputs."""

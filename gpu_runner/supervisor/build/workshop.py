@@ -1,0 +1,134 @@
+"""Compiles what a module's process asks for while it is prepared, in jails that never run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from gpu_runner.data import codec
+from gpu_runner.data.archive import EXTENSIONS
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.extension import EXTENSION_LIMIT_BYTES, Extension
+from gpu_runner.supervisor.build.elf import Library, NotALibrary
+from gpu_runner.supervisor.host.files import sealed
+
+EXTENSIONS_LIMIT = 32
+"""Of a module; each may take as long as a build."""
+
+_ENTRY = "PyInit_"  # by which Python finds a library's module
+_LOG_CHARACTERS = 32 * 1024  # chosen: as of a build; an answer is one message
+
+
+@dataclass(frozen=True)
+class Made:
+    """A library with the name that it was compiled for, or the log that says why there is none."""
+
+    name: str
+    log: str
+    library: bytes | None
+
+
+Make = Callable[[Extension], Made]
+
+
+@dataclass
+class Workshop:
+    """Serves one process after another over a socket. Use as a context manager.
+
+    On leaving, whatever went wrong on our side while something was compiled is raised.
+    """
+
+    make: Make
+    files: dict[str, bytes] = field(default_factory=dict)  # libraries, by name in the archive
+    _error: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        """Serve from now on."""
+        self._ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._thread = threading.Thread(target=self._serve, name="kbench-workshop", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Finish what is being compiled."""
+        self._ours.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._ours.close()
+        self._theirs.close()
+        if self._error is not None:
+            raise self._error
+
+    @property
+    def descriptor(self) -> int:
+        """The end that a process inherits."""
+        return self._theirs.fileno()
+
+    def _serve(self) -> None:
+        try:
+            while asked := self._asked():
+                self._answer(*asked)
+        except OSError:  # the socket was shut while an answer was under way
+            return
+        except BaseException as error:  # raised where somebody can see it
+            self._error = error
+            self._ours.shutdown(socket.SHUT_RDWR)
+
+    def _asked(self) -> tuple[Extension | None, str] | None:
+        """The next request, or why it is none; None at the end."""
+        told, descriptors, _, _ = socket.recv_fds(self._ours, 1, 1)
+        if not told:
+            return None
+        try:
+            return codec.decode(Extension, _document(descriptors)), ""
+        except (DataError, ValueError, RecursionError) as error:
+            return None, f"error: it cannot be compiled: {error}"
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def _answer(self, asked: Extension | None, reason: str) -> None:
+        if asked is None or len(self.files) >= EXTENSIONS_LIMIT:
+            many = f"error: more than {EXTENSIONS_LIMIT} extensions"
+            self._send({"key": "", "name": "", "log": reason or many}, None)
+            return
+        made, key = self.make(asked), asked.key()
+        told = {"key": key, "name": made.name, "log": made.log[-_LOG_CHARACTERS:]}
+        if made.library is not None:
+            self.files[f"{EXTENSIONS}/{key}/{made.name}.so"] = made.library
+        self._send(told, made.library)
+
+    def _send(self, told: Mapping[str, str], library: bytes | None) -> None:
+        if library is None:
+            self._ours.send(json.dumps(told).encode())
+            return
+        with sealed("extension", library) as file:
+            socket.send_fds(self._ours, [json.dumps(told).encode()], [file.fileno()])
+
+
+def entry_name(library: bytes, name: str) -> str:
+    """The name under which Python can import a library that may have been built for another."""
+    try:
+        symbols = Library(library).symbols
+    except NotALibrary:
+        return name
+    entries = [s.name.removeprefix(_ENTRY) for s in symbols if s.defined and _is_entry(s.name)]
+    return name if name in entries or not entries else entries[0]
+
+
+def _is_entry(symbol: str) -> bool:
+    return symbol.startswith(_ENTRY) and symbol.removeprefix(_ENTRY).isidentifier()
+
+
+def _document(descriptors: list[int]) -> object:
+    if not descriptors or not stat.S_ISREG(os.fstat(descriptors[0]).st_mode):
+        raise ValueError("no file came with it")
+    content = os.pread(descriptors[0], EXTENSION_LIMIT_BYTES + 1, 0)
+    if len(content) > EXTENSION_LIMIT_BYTES:
+        raise ValueError(f"its texts take more than {EXTENSION_LIMIT_BYTES >> 20} MiB")
+    return json.loads(content)

@@ -1,0 +1,93 @@
+"""Watches some calls of a process at work, once all that are timed are over."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from gpu_runner.data.protocol import LEAST_WATCHED, LOOKING_S
+from gpu_runner.data.task import Workload
+from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.measure.collected import Collected
+from gpu_runner.supervisor.runner.session import Session
+from gpu_runner.supervisor.work.attribution import Attribution, Worked
+from gpu_runner.supervisor.work.mapped import CodeMap
+from gpu_runner.supervisor.work.onlooker import Onlooker
+from gpu_runner.supervisor.work.told import is_told
+
+if TYPE_CHECKING:
+    from gpu_runner.supervisor.measure.bench import Bench
+
+_LONG_NS = 1e8  # chosen: of calls that take so long, three are watched
+_UNSEEN_SHARE = 0.3  # chosen: some of the first calls already
+_LEAST_OWN = 3  # chosen: a host that met less of a kernel's own work has met too little of any
+_LEAST_UNSEEN = 3  # chosen: the quickest of fewer calls may have met others of the host
+
+
+class Watch:
+    """Watches processes of an evaluation, one after another, until it is told who does the work.
+
+    Some calls among them are not looked at. They have to be as quick as those that were timed:
+    a kernel that works otherwise while it is watched shows in that.
+    """
+
+    def __init__(self, ours: Collection[str], kind: DeviceKind) -> None:
+        """`ours` are files of ours that the process has loaded."""
+        self.worked: Worked | None = None
+        self._ours, self._kind = ours, kind
+        self._rng = random.SystemRandom()
+
+    def over(
+        self,
+        bench: Bench,
+        session: Session,
+        workloads: Sequence[Workload],
+        collected: Mapping[str, Collected],
+    ) -> None:
+        """Watch calls of a public one of these workloads, of which so much was collected."""
+        public = [workload for workload in workloads if not workload.hidden]
+        if not public or is_told(self.worked):
+            return
+        held_ns = {w.name: min(collected[w.name].held_ns) for w in public}
+        workload = min(public, key=lambda w: _suits(held_ns[w.name]))
+        place, spare = workloads.index(workload), Collected()
+        onlooker = Onlooker(call_s=min(collected[workload.name].counted_ns) / 1e9)
+        unseen_ns: list[float] = []
+        began = time.monotonic()
+        worked = Worked()
+        for round_s in self._rounds():
+            while time.monotonic() - began < round_s and not onlooker.has_seen_enough:
+                session.onlooker = None if self._rng.random() < _UNSEEN_SHARE else onlooker
+                _, answer = bench.one_call(session, workload, place, spare)
+                if session.onlooker is None:
+                    onlooker.answered_s = min(onlooker.answered_s, answer.wall_ns / 1e9)
+                    unseen_ns.append(answer.held_ns)
+            worked = self._attributed(onlooker, workload)
+            is_slow = len(unseen_ns) < LEAST_WATCHED * _UNSEEN_SHARE
+            is_own = worked.own >= _LEAST_OWN and not worked.libraries
+            is_late = round_s >= LOOKING_S[-2] and is_own and not is_slow
+            if is_told(worked) or onlooker.has_seen_enough or is_late:
+                break
+        session.onlooker = None
+        if len(unseen_ns) >= _LEAST_UNSEEN:
+            worked.slower = min(unseen_ns) / max(held_ns[workload.name], 1.0)
+        self.worked = worked if self.worked is None else self.worked.with_more(worked)
+
+    def _rounds(self) -> Sequence[float]:
+        """A GPU's host is soon seen calling a library; how much that did, a profiler tells."""
+        if self.worked is not None:
+            return LOOKING_S[:1]
+        return LOOKING_S if self._kind is DeviceKind.CPU else LOOKING_S[:2]
+
+    def _attributed(self, onlooker: Onlooker, workload: Workload) -> Worked:
+        codes = {place.pid: CodeMap.of(place.pid) for look in onlooker.looks for place in look}
+        worked = Attribution(codes, self._ours).of(onlooker.looks)
+        worked.workload = workload.name
+        return worked
+
+
+def _suits(took_ns: float) -> tuple[bool, float]:
+    """The longest calls tell most, but for those that are too long."""
+    return took_ns > _LONG_NS, took_ns if took_ns > _LONG_NS else -took_ns

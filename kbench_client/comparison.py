@@ -1,0 +1,106 @@
+"""Several submissions side by side, and which of their differences are more than noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from kbench_client.exits import Exit, Stop
+from kbench_client.results import duration, factor, newest, rated, table, workloads
+
+Document = dict[str, Any]
+
+
+def comparison(submissions: Sequence[Document]) -> Document:
+    """Times of several submissions by workload, and how much faster each is than the first.
+
+    Submissions must be of one task and one device; raises `Stop`. A ratio is the first one's time
+    over the other's. `differs` says whether it is more than the noise: their own intervals, and how
+    far another evaluation of the same source may be off (`noise`, relative).
+    """
+    shown = [newest(each) for each in submissions]
+    facts = [
+        (s["task"], s["direction"], e["device"]) for s, e in zip(submissions, shown, strict=True)
+    ]
+    for name, values in zip(("task", "direction", "device"), zip(*facts, strict=True), strict=True):
+        if len(set(values)) > 1:
+            raise Stop(Exit.MISUSE, f"these differ in it: {', '.join(sorted(set(values)))}", name)
+    timed = [workloads(each) for each in shown]
+    common = [name for name in timed[0] if all(name in each for each in timed)]
+    noise = [float(each.get("noise") or 0.0) for each in shown]
+    between = [math.hypot(noise[0], each) for each in noise]
+    means = [_mean(each, timed[0], common) for each in timed]
+    return {
+        "task": facts[0][0],
+        "device": facts[0][2],
+        "submissions": [
+            {name: s[name] for name in ("id", "agent")}
+            | {name: e[name] for name in ("verdict", "state", "score", "speedup")}
+            for s, e in zip(submissions, shown, strict=True)
+        ],
+        "noise": max(between),
+        "workloads": [
+            {
+                "name": name,
+                "times": [
+                    _against(each[name], timed[0][name], apart)
+                    for each, apart in zip(timed, between, strict=True)
+                ],
+            }
+            for name in common
+        ],
+        "faster": means,
+        "differs": [
+            mean is not None and abs(math.log(mean)) > apart
+            for mean, apart in zip(means, between, strict=True)
+        ],
+    }
+
+
+def _against(workload: Document, first: Document, noise: float) -> Document:
+    """A time against the first one's; `noise` is what two evaluations may differ by."""
+    ours, theirs = workload["measurement"], first["measurement"]
+    ratio = theirs["time_ns"] / ours["time_ns"]
+    is_faster = ratio > 1  # then our upper end and its lower end are the near ones
+    near = "high_ns", "low_ns"
+    own, other = near if is_faster else near[::-1]
+    least = math.hypot(
+        math.log(ours[own] / ours["time_ns"]), math.log(theirs[other] / theirs["time_ns"]), noise
+    )
+    return {"time_ns": ours["time_ns"], "ratio": ratio, "differs": abs(math.log(ratio)) > least}
+
+
+def _mean(timed: dict[str, Document], first: dict[str, Document], names: list[str]) -> float | None:
+    """Geometric mean of the ratios; None where nothing is common."""
+    if not names:
+        return None
+    ratios = [
+        first[name]["measurement"]["time_ns"] / timed[name]["measurement"]["time_ns"]
+        for name in names
+    ]
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def _mark(differs: object, place: int) -> str:
+    return "" if differs or not place else " ="
+
+
+def _cell(time: Document, place: int) -> str:
+    return f"{duration(time['time_ns'])} ({factor(time['ratio'])}{_mark(time['differs'], place)})"
+
+
+def comparison_table(found: Document) -> str:
+    """A comparison in lines."""
+    labels = [f"{each['id'][:8]} {each['agent']}" for each in found["submissions"]]
+    rows: list[Sequence[object]] = [("workload", *labels)]
+    for each in found["workloads"]:
+        cells = [_cell(time, place) for place, time in enumerate(each["times"])]
+        rows.append((each["name"], *cells))
+    means = zip(found["faster"], found["differs"], strict=True)
+    marked = [factor(mean) + _mark(differs, place) for place, (mean, differs) in enumerate(means)]
+    rows.append(("geometric mean", *marked))
+    rows.append(("score", *map(rated, found["submissions"])))
+    rows.append(("verdict", *(each["verdict"] or "-" for each in found["submissions"])))
+    noise = f" (two evaluations of one source differ by up to {100 * found['noise']:.2g} %)"
+    return f"{table(rows)}\n= : no more than noise{noise if found['noise'] else ''}"

@@ -1,0 +1,198 @@
+"""What an author needs beside a result's times: compiler messages, mismatches, and the profile.
+
+Each part is short, so that an agent can read all of it: the site keeps the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kbench_client.results import standing_line, verdict_line, workload_table
+
+Document = dict[str, Any]
+
+LOG_CHARACTERS = 2_500  # chosen: some thirty lines; the first errors explain the rest
+_NOTES, _KERNELS, _FINDINGS = 16, 5, 5  # chosen, so that a profile stays below 4 KB
+_LINE = 300  # characters of a line or a sentence
+_FEW = (
+    *("id", "device", "mode", "status", "verdict", "latency_ns", "score", "speedup"),
+    *("eligibility", "quarantine", "created_at"),
+)
+"""What is told of evaluations other than the one that is shown."""
+_EVIDENCE = frozenset(
+    (
+        *("stages", "environment", "task_digest", "solution_digest", "schema_version"),
+        *("errors", "flops", "bytes", "tensor_bytes", "weight"),
+    )
+)
+"""What of a result, and of its workloads, is left to `--raw`: it helps nobody to write a kernel."""
+_MARK = re.compile(r"\berror\b|undefined reference|required symbol|^the task ", re.IGNORECASE)
+
+
+def details(evaluation: Document) -> Document:
+    """The parts that a result has, each short: log, mismatch, suspicions, profile and so on."""
+    result = evaluation.get("result") or {}
+    build = result.get("build") or {}
+    found = {
+        "log": trimmed(build.get("log") or ""),
+        "mismatch": _mismatch(result.get("mismatch") or {}),
+        "suspicions": [
+            {name: each[name] for name in ("check", "reason", "line") if each.get(name)}
+            for each in result.get("suspicions", ())[:_FINDINGS]
+        ],
+        "output": "" if evaluation.get("verdict") == "CORRECT" else _cut(result.get("output")),
+        "bottleneck": evaluation.get("bottleneck", ""),
+        "profile": _profile(result.get("profile") or {}),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def summary(evaluation: Document) -> str:
+    """A result for people and agents: verdict, workloads, whether it counts, and the details."""
+    parts = (
+        *(verdict_line(evaluation), workload_table(evaluation), standing_line(evaluation)),
+        detail_lines(details(evaluation), evaluation["reason"]),
+    )
+    return "\n".join(filter(None, parts))
+
+
+def brief(submission: Document, shown: Document) -> Document:
+    """A submission without its source, and with the result of one of its evaluations alone."""
+    result = shown.get("result")
+    if result:
+        short = details(shown)
+        build = {**(result.get("build") or {}), "log": short.get("log", "")}
+        result = _told({**result, "build": build, "profile": short.get("profile")})
+        result = {name: value for name, value in result.items() if name not in _EVIDENCE}
+        result["workloads"] = [
+            {name: value for name, value in each.items() if name not in _EVIDENCE}
+            for each in result.get("workloads", ())
+        ]
+    others = [
+        {name: each[name] for name in _FEW if name in each}
+        for each in submission["evaluations"]
+        if each["id"] != shown["id"]
+    ]
+    kept = {name: value for name, value in submission.items() if name != "source"}
+    return kept | {"evaluations": [{**shown, "result": result}, *others]}
+
+
+def _told(value: Any) -> Any:
+    """The same without what says nothing: null, and empty texts and lists."""
+    if isinstance(value, dict):
+        kept = {name: _told(each) for name, each in value.items()}
+        return {name: each for name, each in kept.items() if each not in (None, "", [], {})}
+    return [_told(each) for each in value] if isinstance(value, list) else value
+
+
+def detail_lines(found: Document, reason: str = "") -> str:
+    """The same for people, without what the reason says already."""
+    parts = [
+        *([f"compiler:\n{_indented(found['log'])}"] if "log" in found else ()),
+        *([_mismatch_lines(found["mismatch"], reason)] if "mismatch" in found else ()),
+        *([f"printed:\n{_indented(found['output'])}"] if "output" in found else ()),
+        *([_profile_lines(found)] if "profile" in found else ()),
+    ]
+    return "\n".join(filter(None, parts))
+
+
+def trimmed(log: str) -> str:
+    """A compiler's log from its first error on, and no more than a screen of it."""
+    lines = [line[:_LINE] for line in log.strip().splitlines()]
+    first = next((place for place, line in enumerate(lines) if _MARK.search(line)), 0)
+    start = max(first - 1, 0)  # the line before says in which function it is
+    kept: list[str] = []
+    for line in lines[start:]:
+        if sum(len(each) + 1 for each in kept) + len(line) > LOG_CHARACTERS:
+            break
+        kept.append(line)
+    left = len(lines) - start - len(kept)
+    more = f"\n... {left} more lines: kbench show ID --json --raw" if left > 0 else ""
+    return "\n".join(kept) + more
+
+
+def _cut(text: str | None) -> str:
+    return (text or "").strip()[-_LINE * 4 :]
+
+
+def _mismatch(mismatch: Document) -> Document:
+    """The first wrong element, and what the whole output looks like."""
+    kept = {
+        name: mismatch[name]
+        for name in ("workload", "output", "index", "expected", "actual", "bound")
+        if mismatch.get(name) not in (None, [], "")
+    }
+    counts = {name: mismatch[name] for name in ("wrong_elements", "elements") if mismatch.get(name)}
+    said = [each["text"][:_LINE] for each in mismatch.get("findings", ())[:_FINDINGS]]
+    return kept | counts | ({"findings": said} if said else {})
+
+
+def _mismatch_lines(mismatch: Document, reason: str) -> str:
+    place = f"{mismatch.get('output', 'output')}{list(mismatch.get('index', ()))}"
+    lines = []
+    if "expected" in mismatch:
+        bound = f", off by more than {mismatch['bound']:.3g}" if "bound" in mismatch else ""
+        lines.append(
+            f"first wrong: {place} of {mismatch.get('workload', 'a workload')}: expected"
+            f" {mismatch['expected']:.7g}, got {mismatch.get('actual', float('nan')):.7g}{bound}"
+        )
+    if "wrong_elements" in mismatch and "elements" in mismatch:
+        lines.append(f"wrong elements: {mismatch['wrong_elements']} of {mismatch['elements']}")
+    findings = (text for text in mismatch.get("findings", ()) if text not in reason)
+    lines += [f"it looks like: {text}" for text in findings]
+    return "\n".join(lines)
+
+
+def _profile(profile: Document) -> Document:
+    if not profile:
+        return {}
+    kernels = [
+        {"name": each["name"][:_LINE], "duration_ns": each.get("duration_ns")}
+        | {"metrics": _rounded(each.get("metrics") or {})}
+        for each in profile.get("kernels", ())[:_KERNELS]
+    ]
+    return {
+        "workload": profile["workload"],
+        "tool": profile["tool"],
+        "reason": profile["reason"],
+        "causes": list(profile.get("causes", ())),
+        "notes": [note[:_LINE] for note in profile["notes"][:_NOTES]],
+        "metrics": _rounded(profile["metrics"]),
+        "kernels": kernels,
+    }
+
+
+def _profile_lines(found: Document) -> str:
+    profile = found["profile"]
+    heading = f"profile of {profile['workload']}"
+    if found.get("bottleneck"):
+        heading += f": {found['bottleneck']}"
+    lines = [heading, *(f"  cause: {cause}" for cause in profile["causes"])]
+    lines += [f"  {text}" for text in _shares(profile["metrics"])]
+    lines += [f"  {note}" for note in profile["notes"]]
+    for each in profile["kernels"]:
+        lines.append(f"  kernel {each['name']}: {', '.join(_shares(each['metrics']))}")
+    return "\n".join(lines)
+
+
+def _shares(metrics: Mapping[str, float]) -> Iterator[str]:
+    """The throughputs in a line, if there are any."""
+    names = ("compute", "dram", "memory")
+    known = [
+        f"{name} {metrics[key]:.3g} %"
+        for name in names
+        if (key := f"{name}_throughput_pct") in metrics
+    ]
+    if known:
+        yield f"of the device's peak: {', '.join(known)}"
+
+
+def _rounded(metrics: Mapping[str, float]) -> dict[str, float]:
+    """Three digits, as pages show."""
+    return {name: float(f"{value:.3g}") for name, value in metrics.items()}
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())

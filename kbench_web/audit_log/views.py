@@ -1,0 +1,44 @@
+"""The page of the audit log."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from tasks_app.disclosure import admin_of
+from tasks_app.pages import audit_page
+from tasks_app.pages.audit_words import audit_lines
+from tasks_app.parameters import query_of, read_filters, takes
+from tasks_app.people import AuthenticatedRequest
+from tasks_app.spreadsheet import as_csv
+
+_ENTRIES = 100
+
+
+@login_required
+@never_cache
+@require_safe
+@takes(*audit_page.FILTERS, "format", "page")
+def audit_log(request: AuthenticatedRequest) -> HttpResponse:
+    """All entries, the newest first; with `format=csv` as a file."""
+    admin_of(request, "only admins read the audit log")
+    filters = read_filters(request.GET, audit_page.FILTERS)
+    entries = audit_page.audit_entries(filters)
+    if request.GET.get("format") == "csv":
+        text = as_csv(audit_page.records(entries), audit_page.RECORD_FIELDS)
+        response = HttpResponse(text, content_type="text/csv; charset=utf-8")
+        response["Content-Disposition"] = 'attachment; filename="kbench-audit-log.csv"'
+        return response
+    page = Paginator(entries, _ENTRIES).get_page(request.GET.get("page"))
+    context = {
+        "page": page,
+        "entries": audit_lines(page, with_files=True, grouped=False),
+        "filters": filters,
+        "address": query_of(filters),
+        "choices": audit_page.choices(filters),
+    }
+    return render(request, "kbench_web/audit_log/audit_log.html", context)

@@ -1,0 +1,45 @@
+"""Back up the site into one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from kbench_web.backup import services
+from kbench_web.backup.archive import SECRET_KEY
+from kbench_web.backup.content import BackupError
+
+
+class Command(BaseCommand):
+    """`manage.py backup FILE`."""
+
+    help = (
+        "Write the database and the site's secret key into FILE, as they are at one moment. The"
+        " site may be running. `manage.py restore FILE` puts them back."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare FILE."""
+        parser.add_argument("file", metavar="FILE", type=Path, help="such as kbench.tar.gz")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Write it, and say what is in it."""
+        path: Path = options["file"].absolute()
+        try:
+            made = services.backup(path, now=timezone.now())
+        except BackupError as error:
+            raise CommandError(f"no backup was made: {error}") from None
+        key = (
+            "and the secret key"
+            if SECRET_KEY in made.files
+            else ("but not the secret key: keep the value of KBENCH_SECRET_KEY yourself")
+        )
+        self.stdout.write(
+            f"{path} ({path.stat().st_size:,} bytes) has {sum(made.rows.values()):,} rows in"
+            f" {len(made.rows)} tables, {key}.\n"
+            "Keep it where only you can read it. Redis isn't in it: whatever is waiting gets queued"
+            " again from the database."
+        )

@@ -1,0 +1,41 @@
+"""Restore a backup of the site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from kbench_web.backup import services
+from kbench_web.backup.content import BackupError
+
+
+class Command(BaseCommand):
+    """`manage.py restore FILE [--replace]`."""
+
+    help = (
+        "Put a backup that `manage.py backup` wrote into the database that DATABASE_URL names."
+        " Stop the site first."
+    )
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare FILE and --replace."""
+        parser.add_argument("file", metavar="FILE", type=Path, help="a backup")
+        parser.add_argument(
+            "--replace", action="store_true", help="lose what is in the database now"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Restore it, and say what there is now."""
+        try:
+            made = services.restore(options["file"], replace=options["replace"])
+        except BackupError as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(
+            f"Restored the backup of {made.made_at}: each of its {len(made.rows)} tables has as"
+            f" many rows as it says, {sum(made.rows.values()):,} in all.\n"
+            "Start the site now. It queues again whatever was waiting, a few seconds after the"
+            " start."
+        )

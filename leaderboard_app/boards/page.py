@@ -1,0 +1,143 @@
+"""Collects what the leaderboard's page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+
+from leaderboard_app.boards.board import Board
+from leaderboard_app.boards.charts import cost_figure, fast_p_figure, progress_figure
+from leaderboard_app.boards.history import climbs, in_words
+from leaderboard_app.boards.matrix import SHADES
+from leaderboard_app.boards.query import By, Choices, Query, QueryError, default_sort
+from leaderboard_app.boards.ranking import THRESHOLDS, Problem, Sort, fast_p
+from leaderboard_app.boards.tables import TABLES
+from runs_app.models import Device
+from tasks_app import drawings
+from tasks_app.columns import Table
+
+PAGE_ROWS = 100
+_TABS = {
+    By.LEADERS: "Leaders",
+    By.MATRIX: "Matrix",
+    By.SUBMISSION: "Submissions",
+    By.AGENT: "Agents",
+    By.MODEL: "Language models",
+}
+_SORTS = {
+    Sort.SCORE: "score",
+    Sort.SPEEDUP: "speedup on listed sizes",
+    Sort.FAST: "fast_p",
+    Sort.LATENCY: "time",
+    Sort.CORRECT: "correct",
+    Sort.P: "P score",
+    Sort.FLOOR: "share of the limit",
+    Sort.NEWEST: "newest record",
+    Sort.TASK: "task",
+}
+_FOLDED = (
+    "scenario", "dtype", "direction", "agent", "model", "since", "until", "verified", "trusted",
+    "contaminated",
+)  # fmt: skip
+"""Filters that are folded away below the row; the page shows how many of them are set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardPage:
+    """A page of a board, its filters, and the charts of its kind; templates get the fields."""
+
+    board: Board
+    query: Query
+    by: str
+    columns: Table
+    page: Page[object]
+    problems: int
+    contaminated: Mapping[str, str]  # the reason, by task
+    with_contaminated: str
+    without_contaminated: str
+    device: Device | None
+    devices: Iterable[Device]
+    choices: Choices
+    tabs: Sequence[tuple[str, str, str]]
+    sorts: Sequence[tuple[str, str]]
+    sort_words: str
+    export: str
+    folded: int
+    has_costs: bool
+    error: QueryError | None
+    fragment: bool
+    thresholds: Sequence[float] = THRESHOLDS
+    shades: Sequence[tuple[str, str]] = SHADES
+    axis: drawings.Axis | None = None
+    progress: Mapping[str, object] | None = None
+    records: Sequence[tuple[Problem, Sequence[float], str]] = ()
+    figure: Mapping[str, object] | None = None
+    cost: Mapping[str, object] | None = None
+    curve: Sequence[tuple[str, Sequence[float]]] = ()
+
+
+def board_page(
+    board: Board,
+    choices: Choices,
+    number: str | None,
+    *,
+    error: QueryError | None = None,
+    fragment: bool = False,
+) -> BoardPage:
+    """The board's page with this number; `error` says what is wrong with the address."""
+    query = board.query
+    device = Device.objects.filter(slug=query.device).first()
+    page = Paginator(board.rows, PAGE_ROWS).get_page(number)
+    return BoardPage(
+        board=board,
+        query=query,
+        by=query.by.value,
+        columns=TABLES[query.by],
+        page=page,
+        problems=len(board.problems),
+        contaminated={task.slug: task.contaminated for task in board.contaminated},
+        with_contaminated=query.address(contaminated=True),
+        without_contaminated=query.address(contaminated=False),
+        device=device,
+        devices=Device.objects.all(),
+        choices=choices,
+        tabs=[(tab.value, label, _tab(query, tab)) for tab, label in _TABS.items()],
+        sorts=[(sort.value, _SORTS[sort]) for sort in query.by.sorts],
+        sort_words=_SORTS[query.sort],
+        export=query.address(),
+        folded=sum(bool(getattr(query, name)) for name in _FOLDED),
+        has_costs=any(ranked.row.tokens is not None for ranked in board.groups),
+        error=error,
+        fragment=fragment,
+        **_charts(board, list(page.object_list)),
+    )
+
+
+def _charts(board: Board, shown: Sequence[Any]) -> dict[str, Any]:
+    if board.query.by is By.LEADERS:
+        rated = [leader.entry.rated for leader in shown if leader.entry.rated]
+        return {
+            "axis": drawings.axis(each.value for each in rated),
+            "progress": progress_figure(leader.days for leader in board.leaders if leader.days),
+        }
+    if board.query.by is By.SUBMISSION:
+        fell = [(problem, days) for problem, days in board.days.items() if len(days) > 1]
+        return {"records": [(problem, climbs(days), in_words(days)) for problem, days in fell]}
+    leading = [ranked.row for ranked in board.groups]
+    return {
+        "figure": fast_p_figure(leading, board.query.p) if leading else None,
+        "cost": cost_figure(leading),
+        "curve": [
+            (group.owner, [fast_p(group.rated, group.problems, p).value for p in THRESHOLDS])
+            for group in leading[:PAGE_ROWS]
+        ],
+    }
+
+
+def _tab(query: Query, by: By) -> str:
+    """The same selection on another board; only boards of entries keep a single name."""
+    names = {} if by in (By.SUBMISSION, By.LEADERS) else {"agent": "", "model": ""}
+    return query.address(by=by, sort=default_sort(by, query.task), **names)

@@ -1,0 +1,191 @@
+"""See to it that a task's baselines are known on a device, and join them to the results.
+
+Those that are compiled for every workload are slow to make: a ranked result does not wait for them.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+
+from gpu_runner.data import codec
+from gpu_runner.data.baselines import BaselineReport, carried
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.evaluation import EvaluationResult, Measurement
+from gpu_runner.data.scores import with_baselines
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.core.baselines.selectors import baselines
+from runs_app.core.work import journal, lifecycle, noise, outcome
+from runs_app.core.work.noise import noise_between, with_noise
+from runs_app.core.work.plausible import check_report
+from runs_app.models import (
+    UNDER_WAY,
+    BaselineMeasurement,
+    Device,
+    Evaluation,
+    Result,
+    Status,
+)
+from tasks_app.models import TaskVersion
+
+log = logging.getLogger(__name__)
+
+_STANDS = timedelta(days=1)  # for so long, a measurement that brought no time is not repeated
+_MOST_TRIES = 3  # within that time, of baselines that may have failed by chance
+
+
+def ensure_baselines(
+    *, version: TaskVersion, device: Device, direction: str, now: datetime
+) -> BaselineMeasurement | None:
+    """Have them measured unless they are known, after the audits; None if they are known."""
+    if baselines(version, device, direction).times_ns:
+        return None
+    return _measure(version, device, direction, now)
+
+
+def joined(evaluation: Evaluation, result: EvaluationResult, now: datetime) -> EvaluationResult:
+    """The result with the baselines that it waits for, or as it is: then they will be measured.
+
+    Another host of the device may have measured them. Call it in a transaction.
+    """
+    if not result.pending_baselines or result.verdict is not Verdict.CORRECT:
+        return result
+    version, device, direction = evaluation.task_version, evaluation.device, evaluation.direction
+    known = _all_of(version, device, direction).filter(
+        status=Status.FINISHED, finished_at__gt=now - _STANDS
+    )
+    newest = known.order_by("-finished_at").first()
+    if newest is None:
+        _measure(version, device, direction, now)
+        return result
+    if newest.report is None:  # the result's page gives the reason
+        return result
+    is_tried_again = _all_of(version, device, direction).filter(status__in=UNDER_WAY).exists()
+    try:
+        report = codec.decode_stored(BaselineReport, newest.report)
+        return _with(report, result, report.pending if is_tried_again else ())
+    except DataError as error:  # which is no fault of this result
+        log.warning("baselines do not join the result of %s: %s", evaluation.pk, error)
+        return result
+
+
+@lifecycle.by_report
+def finish(measurement: BaselineMeasurement, document: object, now: datetime) -> None:
+    """End it with its runner's report, and give the baselines to all results that wait for them.
+
+    Those that may have failed by chance are tried again. Raises `DataError` for the report of
+    something else, and `Implausible`.
+    """
+    report = codec.decode(BaselineReport, document, "report")
+    expected = measurement.version.data.digest()
+    if report.task_digest != expected:
+        raise DataError("report.task_digest", f"is {report.task_digest!r}, expected {expected!r}")
+    check_report(measurement, report)
+    measurement.report, measurement.reason = document, ""
+    lifecycle.end(measurement, Status.FINISHED, {}, now=now)
+    version, device, direction = measurement.version, measurement.device, measurement.direction
+    tries = _all_of(version, device, direction).filter(finished_at__gt=now - _STANDS).count()
+    pending = report.pending if tries < _MOST_TRIES else ()
+    if pending:
+        _measure(version, device, direction, now)
+    for evaluation in _waiting(measurement):
+        try:
+            _join(evaluation, report, pending, now)
+        except DataError as error:  # of another version of ours; it keeps what it has
+            log.warning("baselines do not join the result of %s: %s", evaluation.pk, error)
+
+
+def mend(evaluation: Evaluation, audit: EvaluationResult, now: datetime) -> list[str]:
+    """Give a locked ranked evaluation the baselines that its audit found faster, beyond noise.
+
+    A runner whose baselines are slow flatters every kernel that it measures. Returns their names.
+    """
+    stored = Result.objects.select_for_update(of=("self",)).get(evaluation=evaluation)
+    result, device = stored.data, evaluation.device
+    noise = noise_between(device.slug, device.kind, Mode.RANKED.value)
+    anchors = [each.environment.anchor_ns for each in (audit, result)]
+    then_ns, now_ns = (anchor.mean if anchor else None for anchor in anchors)
+    timed = {
+        (workload.name, name): carried(measurement, then_ns, now_ns)
+        for workload in audit.workloads
+        for name, measurement in workload.baselines.items()
+    }
+    faster = {
+        workload.name: {
+            name: timed[workload.name, name]
+            for name, known in workload.baselines.items()
+            if _is_faster(timed.get((workload.name, name), known), known, noise)
+        }
+        for workload in result.workloads
+    }
+    if names := sorted({name for found in faster.values() for name in found}):
+        mended = with_baselines(result, faster, pending=result.pending_baselines)
+        _change(evaluation, stored, mended, now)
+    return names
+
+
+def _is_faster(one: Measurement, other: Measurement, noise: float) -> bool:
+    spreads = (with_noise(each.relative_half_width, noise) for each in (one, other))
+    return math.log(other.time_ns / one.time_ns) > math.hypot(*spreads)
+
+
+def _measure(
+    version: TaskVersion, device: Device, direction: str, now: datetime
+) -> BaselineMeasurement:
+    TaskVersion.objects.select_for_update(no_key=True).get(pk=version.pk)  # two requests take turns
+    for under_way in _all_of(version, device, direction).filter(status__in=UNDER_WAY):
+        return under_way
+    measurement = BaselineMeasurement.objects.create(
+        version=version, device=device, direction=direction, created_at=now, queued_at=now
+    )
+    lifecycle.queue(measurement, now=now)
+    return measurement
+
+
+def _all_of(version: TaskVersion, device: Device, direction: str) -> QuerySet[BaselineMeasurement]:
+    return BaselineMeasurement.objects.filter(version=version, device=device, direction=direction)
+
+
+def _waiting(measurement: BaselineMeasurement) -> Iterable[Evaluation]:
+    """The locked evaluations whose results wait for baselines."""
+    rows = Evaluation.objects.select_for_update(of=("self",)).filter(
+        task_version=measurement.version_id,
+        device=measurement.device_id,
+        direction=measurement.direction,
+        mode=Mode.RANKED.value,
+        verdict=Verdict.CORRECT.value,
+        awaits_baselines=True,
+    )
+    return rows.select_related("task_version", "submission")
+
+
+def _join(
+    evaluation: Evaluation, report: BaselineReport, pending: Collection[str], now: datetime
+) -> None:
+    stored = Result.objects.get(evaluation=evaluation)
+    if not stored.document.get("pending_baselines"):
+        return
+    result = _with(report, codec.decode_stored(EvaluationResult, stored.document), pending)
+    _change(evaluation, stored, result, now)
+
+
+def _change(
+    evaluation: Evaluation, stored: Result, result: EvaluationResult, now: datetime
+) -> None:
+    stored.document = codec.encode(result)
+    stored.save(update_fields=["document"])
+    outcome.apply(evaluation, result)
+    evaluation.save()
+    noise.pool(evaluation)
+    journal.write(evaluation, "baselines", {"speedup": evaluation.speedup_best}, now=now)
+
+
+def _with(
+    report: BaselineReport, result: EvaluationResult, pending: Collection[str]
+) -> EvaluationResult:
+    anchor = result.environment.anchor_ns
+    return with_baselines(result, report.at(anchor.mean if anchor else None), pending=pending)

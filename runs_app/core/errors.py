@@ -1,0 +1,33 @@
+"""Why a request was refused; each names the field and says what to do."""
+
+from __future__ import annotations
+
+from tasks_app.errors import FieldError
+
+
+class SubmissionError(FieldError):
+    """The input is wrong; nothing was stored."""
+
+
+class QuotaExceeded(SubmissionError):
+    """The user has too much in the queue, or has entered too much today."""
+
+
+class NotAllowed(SubmissionError):
+    """The user may see the object, but not do this to it."""
+
+
+class WrongState(NotAllowed):
+    """The object is in a state in which this cannot be done to it."""
+
+
+class Stopped(SubmissionError):
+    """An admin has stopped this for everybody; `reason` is what the admin says."""
+
+
+class EventError(ValueError):
+    """An event cannot be true: it names nothing known, or contradicts what is known."""
+
+
+class Implausible(EventError):
+    """An event that no honest runner sends; whoever sent it is in doubt."""

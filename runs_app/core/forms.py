@@ -1,0 +1,61 @@
+"""What forms have in common whose values a service takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest
+
+from tasks_app.errors import FieldError
+
+
+@dataclass(frozen=True)
+class Refusals:
+    """A block in which a service may refuse something: `tell` shows it, and the block ends."""
+
+    tell: Callable[[FieldError], object]
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: object, error: object, trace: object) -> bool:
+        """Whether it was refused."""
+        if isinstance(error, FieldError):
+            self.tell(error)
+        return isinstance(error, FieldError)
+
+
+def refusals(request: HttpRequest, what: str) -> Refusals:
+    """Tells on the next page `what` did not happen, and why."""
+    return Refusals(lambda error: messages.error(request, f"{what}: {error.reason}."))
+
+
+class ServiceForm(forms.Form):
+    """A form of one service: it offers what there is, and shows what the service refuses."""
+
+    FIELDS: ClassVar[Mapping[str, str]] = {}
+    """The form's field by the service's name of it, where they differ."""
+
+    def field_of(self, name: str) -> str:
+        """The form's field for what the service calls so."""
+        return self.FIELDS.get(name, name)
+
+    def add_refusal(self, field: str, reason: str) -> None:
+        """Show a service's refusal beside the field that it names, else above all fields."""
+        name = self.field_of(field)
+        text = f"{reason[:1].upper()}{reason[1:].removesuffix('.')}."
+        self.add_error(name if name in self.fields else None, text)
+
+    def refusals(self) -> Refusals:
+        """Shows on the form what is refused: it is not valid then."""
+        return Refusals(lambda error: self.add_refusal(error.field, error.reason))
+
+    def offer(self, name: str, choices: list[tuple[str, str]]) -> None:
+        """Let a field have one of these values, each with its words."""
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField), "only choice fields are filled here"
+        field.choices = choices

@@ -1,0 +1,273 @@
+"""Ask for audits of records, and say what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+
+from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.integrity import Audit, AuditState
+from gpu_runner.data.scores import geometric_mean
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.core.baselines import services as baselines
+from runs_app.core.errors import NotAllowed, WrongState
+from runs_app.core.integrity.eligibility import leader
+from runs_app.core.work import audit_state, lifecycle
+from runs_app.core.work.flags import flag
+from runs_app.models import (
+    Audited,
+    BoardAudit,
+    Device,
+    Evaluation,
+    Quarantine,
+    QuarantineCase,
+    Status,
+    Submission,
+)
+from tasks_app.disclosure import public_text
+
+_NO_CHECKS = Audit(checks=())
+SLOWER = 1.5
+"""An audit that measures so many times what its place rests on does not speak for that time."""
+
+_SAYS_NOTHING = (Verdict.SYSTEM_ERROR, Verdict.UNSTABLE)  # of the place that was audited
+
+
+def consider(evaluation: Evaluation, *, now: datetime) -> Evaluation | None:
+    """Queue an audit of whoever leads the evaluation's board now, unless there was one."""
+    version, direction = evaluation.task_version, evaluation.direction
+    best = leader(version, direction, evaluation.device_id)
+    if best is None:
+        return None
+    moments = {"created_at": now, "changed_at": now}
+    audit, is_new = BoardAudit.objects.get_or_create(
+        submission=best.submission, device=best.device, defaults=moments
+    )
+    return _begin(audit, now) if is_new else None
+
+
+def recheck(evaluation: Evaluation, *, now: datetime) -> Evaluation | None:
+    """Queue another audit of a place whose new time is far below what its audit has measured."""
+    if evaluation.mode != Mode.RANKED or evaluation.verdict != Verdict.CORRECT:
+        return None
+    pair = BoardAudit.objects.filter(submission=evaluation.submission, device=evaluation.device)
+    audit = pair.select_for_update(of=("self",)).filter(state=Audited.PASSED).first()
+    holds = _latest_that_says_something(audit) if audit else None
+    if audit is None or holds is None or not _is_slower(holds, evaluation):
+        return None
+    if audit.evaluation is not None and not audit.evaluation.is_over:
+        audit_state.change(audit, Audited.WAITING, "", now=now)
+        return None
+    audit.state = Audited.WAITING
+    return _begin(audit, now)
+
+
+@transaction.atomic
+def request_audit(
+    *, submission: Submission, device: Device, user: User, now: datetime
+) -> Evaluation:
+    """Queue an audit of a submission on a device, because an admin asks for it.
+
+    What earlier audits said holds until this one has a result. Raises `NotAllowed` for others,
+    and `WrongState` while one is under way or where there is nothing to audit.
+    """
+    if not user.is_staff:
+        raise NotAllowed("", "only admins ask for audits; records get one without being asked")
+    if submission.origin == Submission.Origin.RUN:
+        raise WrongState("", "this is a candidate of a run, which is on no board")
+    ranked = submission.evaluations.filter(device=device, mode=Mode.RANKED.value)
+    if not ranked.filter(verdict=Verdict.CORRECT.value).exists():
+        raise WrongState("device", f"it has no correct ranked result on {device.slug} to audit")
+    moments = {"created_at": now, "changed_at": now}
+    audit, _ = BoardAudit.objects.get_or_create(
+        submission=submission, device=device, defaults=moments
+    )
+    audit = BoardAudit.objects.select_for_update(of=("self",)).get(pk=audit.pk)
+    if audit.evaluation is not None and not audit.evaluation.is_over:
+        raise WrongState("", "an audit of it is under way")
+    audit.asked_by = user
+    return _begin(audit, now)
+
+
+def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -> None:
+    """Say what an audit that has ended means for the board; its row has been saved."""
+    audit = audit_state.of(evaluation)
+    if audit is None:
+        return
+    state, reason = _outcome(evaluation, result)
+    if evaluation.verdict == Verdict.CORRECT and (slow := _compare(evaluation, result, now=now)):
+        reason = f"{reason}; it found {' and '.join(slow)} faster, so the score rests on its times"
+    if state is Audited.PASSED and _is_slower(evaluation, _rests_on(evaluation)):
+        state = Audited.INCONCLUSIVE
+        reason = f"it measured more than {SLOWER:g} times the time that it was to verify"
+    if state is Audited.INCONCLUSIVE:
+        audit_state.inconclusive(evaluation, reason, now=now)
+    else:
+        audit_state.change(audit, state, reason, now=now)
+
+
+def _compare(audit: Evaluation, result: EvaluationResult, *, now: datetime) -> list[str]:
+    """Mend the baselines that a place rests on, and doubt the runner that measured it.
+
+    Another runner of the same device must confirm its times. Returns the baselines that were slow.
+    """
+    rests_on = _rests_on(audit)
+    if rests_on is None:
+        return []
+    ranked = lifecycle.lock(Evaluation, rests_on.pk)
+    slow = baselines.mend(ranked, result, now)
+    if ranked.runner is None or audit.runner is None:
+        return slow
+    theirs, ours = ranked.runner.token, audit.runner.token
+    if theirs.pk == ours.pk or ranked.latency_ns is None or audit.latency_ns is None:
+        return slow
+    noise = 1 + (ranked.latency_spread or 0.0) + (audit.latency_spread or 0.0)
+    found = {
+        "the same kernel": audit.latency_ns / ranked.latency_ns,
+        "the same kernel on unlisted sizes": _ratio(_unlisted_ns(audit), _unlisted_ns(ranked)),
+    }
+    for what, ratio in found.items():
+        if ratio is not None and ratio > noise * SLOWER:
+            reason = (
+                f"runner {ours} measured {ratio:.2f}× the time that {theirs} reported for {what}"
+                f" on {audit.device_id}"
+            )
+            flag(theirs, reason, now=now, evaluation=ranked)
+    if slow:
+        reason = f"runner {ours} measured faster baselines than {theirs} on {audit.device_id}"
+        flag(theirs, reason, now=now, evaluation=ranked)
+    return slow
+
+
+def _ratio(over: Mapping[str, float], under: Mapping[str, float]) -> float | None:
+    """The mean ratio on the workloads that both have."""
+    return geometric_mean(over[name] / under[name] for name in over.keys() & under.keys())
+
+
+def settle_decision(case: QuarantineCase, reason: str, *, now: datetime) -> None:
+    """Say what a person's decision means for the boards whose audits had to wait for it.
+
+    An audit may have been repeated since; if the repetition says nothing, the older one holds.
+    """
+    audits = Evaluation.objects.filter(
+        quarantine_case=case,
+        mode=Mode.AUDIT.value,
+        submission=OuterRef("submission"),
+        device=OuterRef("device"),
+    )
+    rows = BoardAudit.objects.select_for_update(of=("self",)).filter(Exists(audits))
+    for row in rows.select_related("evaluation").order_by("pk"):
+        holds = _latest_that_says_something(row)
+        if holds is None or holds.quarantine_case_id != case.pk:
+            continue
+        state, words = _outcome(holds, holds.result.data, reason)
+        if state is Audited.INCONCLUSIVE and row.evaluation and not row.evaluation.is_over:
+            state, words = Audited.WAITING, ""
+        audit_state.change(row, state, words, now=now)
+
+
+def _begin(audit: BoardAudit, now: datetime) -> Evaluation:
+    audit.evaluation = lifecycle.evaluate(
+        submission=audit.submission, device=audit.device, mode=Mode.AUDIT, now=now, background=True
+    )
+    known = audit.state not in (Audited.WAITING, Audited.INCONCLUSIVE)
+    state = Audited(audit.state) if known else Audited.WAITING
+    audit_state.change(audit, state, audit.reason if known else "", now=now)
+    return audit.evaluation
+
+
+def _latest_that_says_something(audit: BoardAudit) -> Evaluation | None:
+    """The place's newest audit that passed, failed, or raised a suspicion."""
+    ended = Evaluation.objects.filter(
+        submission=audit.submission_id,
+        device=audit.device_id,
+        mode=Mode.AUDIT.value,
+        status=Status.FINISHED,
+    )
+    for evaluation in ended.select_related("result", "task_version").order_by("-created_at", "-pk"):
+        if evaluation.verdict in _SAYS_NOTHING:
+            continue
+        is_a_case = evaluation.quarantine_case_id is not None
+        if is_a_case or _outcome(evaluation, evaluation.result.data)[0] is not Audited.INCONCLUSIVE:
+            return evaluation
+    return None
+
+
+def _outcome(
+    evaluation: Evaluation, result: EvaluationResult, decision: str = "it raised a suspicion"
+) -> tuple[Audited, str]:
+    """State and reason for everybody; `decision` is the reason where a case decides."""
+    if evaluation.verdict in _SAYS_NOTHING:
+        return Audited.INCONCLUSIVE, f"{evaluation.verdict}: {evaluation.reason}"
+    if evaluation.verdict != Verdict.CORRECT:
+        return Audited.FAILED, f"{evaluation.verdict}: {evaluation.reason}"
+    audit = result.audit or _NO_CHECKS
+    failed = next((check for check in audit.checks if check.state is AuditState.FAILED), None)
+    if failed is not None:
+        return Audited.FAILED, _public(f"{failed.name}: {failed.reason}", evaluation)
+    if evaluation.quarantine_case is not None:
+        case = Quarantine(evaluation.quarantine)
+        return _by_case(case, evaluation, result, decision)
+    if not audit.passed:
+        return Audited.INCONCLUSIVE, _lacking(audit, evaluation)
+    passed = sum(check.state is AuditState.PASSED for check in audit.checks)
+    others = len(audit.checks) - passed
+    left_out = f", {others} did not fit here" if others else ""
+    return Audited.PASSED, f"{passed} check{'s' if passed > 1 else ''} passed{left_out}"
+
+
+def _rests_on(audit: Evaluation) -> Evaluation | None:
+    """The ranked evaluation on which the place of an audit rests."""
+    ranked = Evaluation.objects.filter(
+        submission=audit.submission_id,
+        device=audit.device_id,
+        mode=Mode.RANKED.value,
+        verdict=Verdict.CORRECT.value,
+    )
+    return ranked.order_by("-created_at", "-pk").first()
+
+
+def _is_slower(audit: Evaluation, ranked: Evaluation | None) -> bool:
+    """Whether an audit took so much longer, on listed sizes or on unlisted ones."""
+    if ranked is None or ranked.latency_ns is None or audit.latency_ns is None:
+        return False
+    if audit.latency_ns > SLOWER * ranked.latency_ns:
+        return True
+    ratio = _ratio(_unlisted_ns(audit), _unlisted_ns(ranked))
+    return ratio is not None and ratio > SLOWER
+
+
+def _unlisted_ns(evaluation: Evaluation) -> dict[str, float]:
+    timed = [w for w in evaluation.result.data.workloads if w.hidden]
+    return {w.name: w.measurement.time_ns for w in timed if w.measurement}
+
+
+def _by_case(
+    case: Quarantine, evaluation: Evaluation, result: EvaluationResult, reason: str
+) -> tuple[Audited, str]:
+    """What an audit means whose suspicions a person decides on; `reason` is for that decision.
+
+    Whoever clears them has not made the checks that could not be made.
+    """
+    if case is Quarantine.OPEN:
+        return Audited.SUSPICIOUS, reason
+    if case is Quarantine.REJECTED:
+        return Audited.FAILED, reason
+    audit = result.audit or _NO_CHECKS
+    if audit.lacking(cleared=True):
+        return Audited.INCONCLUSIVE, f"{reason}; but {_lacking(audit, evaluation, cleared=True)}"
+    return Audited.PASSED, reason
+
+
+def _lacking(audit: Audit, evaluation: Evaluation, *, cleared: bool = False) -> str:
+    """Why an audit that found nothing verifies nothing."""
+    words = "; ".join(audit.lacking(cleared=cleared)) or "a check raised a suspicion"
+    return _public(f"not every check that it needs has passed: {words}", evaluation)
+
+
+def _public(words: str, evaluation: Evaluation) -> str:
+    return public_text(words, evaluation.task_version.hidden_names)

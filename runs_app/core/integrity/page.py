@@ -1,0 +1,252 @@
+"""What pages show of suspicions, audits and the supervisor's own clock, ready to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gpu_runner.data.evaluation import EvaluationResult, WorkloadResult
+from gpu_runner.data.integrity import Audit, AuditCheck, Suspicion
+from runs_app.core.integrity.eligibility import Why, eligibility
+from runs_app.core.integrity.selectors import public_suspicions
+from runs_app.core.work.access import find_submission
+from runs_app.core.work.audit_state import board_audit
+from runs_app.models import BoardAudit, Evaluation, QuarantineDecision
+from tasks_app.people import Viewer
+
+_CONTEXT_LINES = 3
+_LONGEST_LINE = 300
+
+_CHECKS = {
+    "source": "Source",
+    "library": "Built library",
+    "floor": "Physical limit",
+    "luck": "Few fast calls",
+    "clock": "Claimed times",
+    "device": "State of the device",
+    "loaded": "Code that ran",
+    "work": "Who did the work",
+    "audit": "Audit",
+}
+_OF_CODE = (
+    "A re-run does not lift what the source raises. Change what is named below, and submit anew."
+)
+_OF_TIMES = (
+    "A busy host can raise one about times."
+    " Run it again at a quieter time: the new result takes this one's place."
+)
+_ADVICE = {
+    **dict.fromkeys(("source", "library", "loaded", "work"), _OF_CODE),
+    **dict.fromkeys(("luck", "clock"), _OF_TIMES),
+}
+_STATES = {
+    "passed": ("good", "✓", "Passed"),
+    "failed": ("bad", "✗", "Failed"),
+    "suspicious": ("warn", "!", "Suspicious"),
+    "skipped": ("", "–", "Skipped"),
+    "inconclusive": ("", "?", "Inconclusive"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceLine:
+    """A line of an excerpt; `tripped` if it is the one that a check names."""
+
+    number: int
+    text: str
+    tripped: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuspicionView:
+    """One suspicion, with the lines around the one that tripped the check.
+
+    `lines` is empty where the next suspicion is about the same line, and shows it. `advice`: what
+    its author can do; empty where that is to wait.
+    """
+
+    check: str
+    reason: str
+    advice: str
+    line: int | None
+    lines: tuple[SourceLine, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRow:
+    """One check of an audit; `kind` is the class of its badge, `report` the tool's own words.
+
+    Without a `required` one that passed, the audit verifies nothing.
+    """
+
+    name: str
+    kind: str
+    sign: str
+    words: str
+    reason: str
+    duration_s: float
+    report: str
+    required: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditView:
+    """The report of an audit; `kernels` are the device functions that really ran."""
+
+    checks: tuple[CheckRow, ...]
+    kernels: tuple[str, ...]
+    summary: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutsideRow:
+    """The supervisor's clock beside the claimed time of one workload, in ns.
+
+    `claimed_ns` is None where nothing was claimed. `gate_ns` and `cpu_ns`: of calls on a CPU, None
+    elsewhere. `bursts`: how many were timed on a GPU; `empty_ns`: what one adds beside its calls.
+    """
+
+    name: str
+    hidden: bool
+    claimed_ns: float | None
+    bound_ns: float
+    error_ns: float
+    bursts: int
+    gate_ns: float | None = None
+    cpu_ns: float | None = None
+    empty_ns: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claimed time is not below what the supervisor saw at least."""
+        return self.claimed_ns is None or self.claimed_ns >= self.bound_ns - self.error_ns
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntegrityView:
+    """What the page of an evaluation shows of its suspicions, its audit and the outside clock."""
+
+    suspicions: tuple[SuspicionView, ...]
+    hints: tuple[SuspicionView, ...]
+    decisions: list[QuarantineDecision]
+    eligibility: Why
+    board_audit: BoardAudit | None
+    audit_of_another: bool
+    may_see_audit: bool
+    audit_under_way: bool
+    audit_report: AuditView | None
+    outside: list[OutsideRow]
+    waits: bool
+
+
+def integrity_view(
+    evaluation: Evaluation, result: EvaluationResult | None, user: Viewer
+) -> IntegrityView:
+    """Of an evaluation with its result as the viewer, `user`, may see it."""
+    source = evaluation.submission.source
+    case = evaluation.quarantine_case
+    audit = None
+    if evaluation.mode in ("ranked", "audit"):
+        audit = board_audit(evaluation.submission, evaluation.device_id)
+    under_way = bool(audit and audit.evaluation and not audit.evaluation.is_over)
+    of_another = audit is not None and audit.submission_id != evaluation.submission_id
+    return IntegrityView(
+        suspicions=suspicion_views(public_suspicions(evaluation, result) if result else (), source),
+        hints=suspicion_views(result.hints if result else (), source),
+        decisions=list(case.decisions.select_related("decided_by")) if case else [],
+        eligibility=eligibility(evaluation),
+        board_audit=audit,
+        audit_of_another=of_another,
+        may_see_audit=audit is not None
+        and (not of_another or find_submission(audit.submission_id, user) is not None),
+        audit_under_way=under_way,
+        audit_report=audit_view(result.audit if result else None),
+        outside=outside_rows(result.workloads if result else ()),
+        waits=evaluation.quarantine == "open" or (evaluation.mode == "ranked" and under_way),
+    )
+
+
+def suspicion_views(suspicions: Iterable[Suspicion], source: str) -> tuple[SuspicionView, ...]:
+    """Suspicions with excerpts of the source that they are about.
+
+    Those about one line stand together, in the place of the first, above a single excerpt.
+    """
+    lines = source.splitlines()
+    ordered = _by_line(suspicions)
+    places = [each.line for each in ordered]
+    return tuple(
+        SuspicionView(
+            check=_CHECKS[each.check],
+            reason=each.reason,
+            advice=_ADVICE.get(each.check, ""),
+            line=line,
+            lines=() if [line] == places[at + 1 : at + 2] else _excerpt(lines, line),
+        )
+        for at, (each, line) in enumerate(zip(ordered, places, strict=True))
+    )
+
+
+def audit_view(audit: Audit | None) -> AuditView | None:
+    """The audit of a result; None if there was none."""
+    if not audit:
+        return None
+    checks = tuple(_check_row(each, each.name in audit.required) for each in audit.checks)
+    counts = [(row.words, sum(r.words == row.words for r in checks)) for row in checks]
+    summary = ", ".join(f"{count} {words.lower()}" for words, count in dict(counts).items())
+    return AuditView(checks=checks, kernels=audit.kernels, summary=summary)
+
+
+def outside_rows(workloads: Iterable[WorkloadResult]) -> list[OutsideRow]:
+    """The workloads that the supervisor timed from outside, in the result's order."""
+    return [
+        OutsideRow(
+            name=workload.name,
+            hidden=workload.hidden,
+            claimed_ns=_claimed_ns(workload),
+            bound_ns=outside.bound_ns,
+            error_ns=outside.error_ns,
+            bursts=len(outside.bursts),
+            gate_ns=outside.gate_ns,
+            cpu_ns=outside.cpu_ns,
+            empty_ns=outside.null_intercept_ns,
+        )
+        for workload in workloads
+        if (outside := workload.outside)
+    ]
+
+
+def _claimed_ns(workload: WorkloadResult) -> float | None:
+    """What the kernel's process claimed: the time itself, unless that was raised."""
+    measured = workload.measurement.time_ns if workload.measurement else None
+    return measured if workload.claimed_ns is None else workload.claimed_ns
+
+
+def _by_line(suspicions: Iterable[Suspicion]) -> list[Suspicion]:
+    groups: dict[object, list[Suspicion]] = {}
+    for place, each in enumerate(suspicions):
+        groups.setdefault(("none", place) if each.line is None else each.line, []).append(each)
+    return [each for group in groups.values() for each in group]
+
+
+def _excerpt(lines: list[str], line: int | None) -> tuple[SourceLine, ...]:
+    if line is None or not 1 <= line <= len(lines):
+        return ()
+    first, last = max(line - _CONTEXT_LINES, 1), min(line + _CONTEXT_LINES, len(lines))
+    return tuple(
+        SourceLine(number=number, text=lines[number - 1][:_LONGEST_LINE], tripped=number == line)
+        for number in range(first, last + 1)
+    )
+
+
+def _check_row(check: AuditCheck, required: bool) -> CheckRow:  # noqa: FBT001
+    kind, sign, words = _STATES[check.state]
+    return CheckRow(
+        name=check.name,
+        kind=kind,
+        sign=sign,
+        words=words,
+        reason=check.reason,
+        duration_s=check.duration_s,
+        report=check.report,
+        required=required,
+    )

@@ -1,0 +1,118 @@
+"""Whether a result counts, in words and signs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django import template
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from gpu_runner.data.verdict import Mode
+from runs_app.core.integrity.page import SuspicionView
+from runs_app.core.integrity.selectors import open_case_count
+from runs_app.core.work.result_state import Place, is_sure, result_state, state_of_place
+from runs_app.models import Evaluation
+from tasks_app.templatetags.display import chip, speedup
+from tasks_app.templatetags.terms import explained, term
+
+register = template.Library()
+
+_QUARANTINE = {
+    "open": ("warn", "In quarantine"),
+    "cleared": ("good", "Cleared by a person"),
+    "rejected": ("bad", "Rejected by a person: counts nowhere"),
+}
+_DECISIONS = {"cleared": "Cleared", "rejected": "Rejected"}
+_AUDITED = {
+    "none": ("", "Unverified", "not audited; only board leaders are audited automatically"),
+    "waiting": ("", "Unverified", "its audit is running"),
+    "passed": (
+        "good",
+        "Verified",
+        "new seeds, sanitizers and a profiler agreed",
+    ),
+    "failed": ("bad", "Audit failed", "it is on no board"),
+    "suspicious": ("warn", "Audit in quarantine", "it is on no board until a person decided"),
+    "inconclusive": (
+        "",
+        "Unverified",
+        "its audit has no result, or could not make every check that it needs; its page says why",
+    ),
+}
+
+
+@register.simple_tag
+def quarantine_badge(state: str) -> SafeString:
+    """A badge with the state of a quarantine; nothing where nothing is suspicious."""
+    if state not in _QUARANTINE:
+        return SafeString("")
+    kind, words = _QUARANTINE[state]
+    return chip(words, kind)
+
+
+@register.filter
+def what_to_do(suspicions: Iterable[SuspicionView]) -> list[str]:
+    """What the author can do about them, each advice once."""
+    return [advice for advice in dict.fromkeys(each.advice for each in suspicions) if advice]
+
+
+@register.filter
+def decision_words(state: str) -> str:
+    """What a person decided, before the person's name."""
+    return _DECISIONS[state]
+
+
+@register.simple_tag
+def audited_badge(state: str) -> SafeString:
+    """A badge that says what audits found about an entry of a board."""
+    kind, words, meaning = _AUDITED[state]
+    return chip(explained(words, meaning), kind)
+
+
+@register.simple_tag
+def state_chip(result: Evaluation | Place) -> SafeString:
+    """The chip with a result's state, and one if a guest measured it.
+
+    Empty if the result can't be on a board.
+    """
+    state = result_state(result) if isinstance(result, Evaluation) else state_of_place(result)
+    if state is None:
+        return SafeString("")
+    shown = format_html(" {}", chip(explained(state.label, state.meaning), state.kind))
+    if getattr(result, "guest", False):  # several results together are nobody's
+        return format_html("{} {}", shown, chip(term("guest runner")))
+    return shown
+
+
+@register.simple_tag
+def rated(result: Evaluation | Place) -> SafeString:
+    """A result's score, colored once nothing about it is provisional.
+
+    Without a score, this is the speedup on listed sizes, marked as such.
+    """
+    if isinstance(result, Evaluation):
+        value, low, high = result.rated, None, None
+        spread, sure = result.rated_spread, is_sure(result)
+    else:
+        estimate, spread, sure = result.rated, None, state_of_place(result).is_sure
+        value, low, high = (
+            (estimate.value, estimate.low, estimate.high) if estimate else 3 * (None,)
+        )
+    shown = speedup(value, low, high, spread=spread, over="best baseline", sure=sure)
+    if result.score or value is None or getattr(result, "mode", Mode.RANKED) != Mode.RANKED:
+        return shown
+    return format_html('{}<span class="sub">listed sizes only</span>', shown)
+
+
+@register.simple_tag
+def quarantine_link(path: str) -> SafeString:
+    """The navigation's link for admins, with the number of cases that wait."""
+    address = reverse("quarantine")
+    count = open_case_count()
+    current = SafeString(' aria-current="page"') if path.startswith(address) else ""
+    return format_html(
+        '<a href="{}"{} aria-label="Quarantine, {} open">Quarantine ({})</a>',
+        address, current, count, count,
+    )  # fmt: skip

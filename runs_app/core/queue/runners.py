@@ -1,0 +1,108 @@
+"""Which runners there are, and how they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from gpu_runner.data.packages import ABSENT, imported_packages
+from runs_app.models import Device, Runner
+
+
+@dataclass(frozen=True)
+class RunnerStatus:
+    """A runner with the age of its last heartbeat in seconds."""
+
+    runner: Runner
+    age_s: float
+    alive: bool
+
+    @property
+    def takes_work(self) -> bool:
+        """Whether it would take the next job."""
+        return self.alive and self.runner.state == Runner.State.READY
+
+    @property
+    def state(self) -> str:
+        """Its state, or "silent", or "disabled" once it heeds an admin who wants that."""
+        if not self.alive:
+            return "stopped" if self.runner.state == Runner.State.STOPPED else "silent"
+        if self.heeds and self.runner.wanted == Runner.Wanted.DISABLE:
+            return "disabled"
+        return self.runner.state
+
+    @property
+    def heeds(self) -> bool:
+        """Whether it does what an admin wants of it."""
+        held = self.runner.state == Runner.State.DRAINING
+        return held == (self.runner.wanted != Runner.Wanted.WORK)
+
+    @property
+    def summary(self) -> str:
+        """One line for people."""
+        if not self.alive:
+            return f"silent for {age(self.age_s)}"
+        if not self.runner.reason:
+            return self.state
+        between = " " if self.runner.reason.startswith("by ") else ": "
+        return f"{self.state}{between}{self.runner.reason}"
+
+
+def runner_list(now: datetime, device_slug: str = "") -> list[RunnerStatus]:
+    """All runners, or those of one device, by device and name."""
+    rows = Runner.objects.select_related("device").order_by("device_id", "name")
+    return statuses(rows.filter(device_id=device_slug) if device_slug else rows, now)
+
+
+def statuses(runners: Iterable[Runner], now: datetime) -> list[RunnerStatus]:
+    """The status of each runner at `now`."""
+    limit = timedelta(seconds=settings.RUNNER_TIMEOUT_S)
+    return [
+        RunnerStatus(
+            runner=runner,
+            age_s=max((now - runner.seen_at).total_seconds(), 0.0),
+            alive=now - runner.seen_at <= limit and runner.state != Runner.State.STOPPED,
+        )
+        for runner in runners
+    ]
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """What a device's runners build kernels with, and for."""
+
+    device: Device
+    compiler: str
+    architecture: str
+    packages: str
+
+
+def toolchains(kinds: Iterable[str]) -> list[Toolchain]:
+    """Of devices of these kinds with a runner that has not stopped; one each, if they are alike."""
+    rows = Runner.objects.exclude(compiler="").exclude(state=Runner.State.STOPPED)
+    found = rows.filter(device__kind__in=list(kinds)).select_related("device")
+    each = (Toolchain(row.device, row.compiler, row.architecture, _packages(row)) for row in found)
+    return sorted(set(each), key=lambda t: (t.device.slug, t.compiler, t.architecture, t.packages))
+
+
+def lacking_packages(device: Device, source: str) -> tuple[str, ...]:
+    """What a Python source imports that each runner of the device has said to lack."""
+    rows = Runner.objects.filter(device=device).exclude(state=Runner.State.STOPPED)
+    told = list(rows.values_list("packages", flat=True))
+    wanted = imported_packages(source) if told else ()
+    return tuple(n for n in wanted if all(packages.get(n) == ABSENT for packages in told))
+
+
+def _packages(runner: Runner) -> str:
+    return ", ".join(f"{name} {version}" for name, version in runner.packages.items() if version)
+
+
+def age(seconds: float) -> str:
+    """A length of time for people: "40 s", "5 min", "3 h", "2 days"."""
+    for limit, size, unit in ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h")):
+        if seconds < limit:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86_400:.0f} days"

@@ -1,0 +1,293 @@
+"""What waits, for how long, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from gpu_runner.data.queue import Urgency
+from gpu_runner.data.verdict import Mode
+from runs_app.core.checks.selectors import CheckEntry, check_entries
+from runs_app.core.queue.devices import devices
+from runs_app.core.queue.runners import RunnerStatus, age, runner_list
+from runs_app.core.work.access import may_see
+from runs_app.core.work.estimate import estimate, in_words, work_s
+from runs_app.models import (
+    UNDER_WAY,
+    BaselineMeasurement,
+    Device,
+    Evaluation,
+    Status,
+    Submission,
+)
+from tasks_app import drawings
+from tasks_app.people import Viewer
+
+_SHOWN = 100  # entries of a queue, where a caller says nothing else
+_SAMPLE = 500  # evaluations behind the percentiles of waiting times
+
+_LISTED = (
+    "attempt", "background", "direction", "mode", "queued_at", "reason", "stage", "started_at",
+    "runner__name", "task_version__task__slug",
+    "submission__agent__name", "submission__author", "submission__origin", "submission__private",
+    "submission__run",
+)  # fmt: skip
+
+PLACE_OF_PEOPLE = Urgency.PEOPLE.place
+_NEEDING = ~Q(mode=Mode.COMPILE.value)  # what needs the device
+
+
+@dataclass(frozen=True)
+class QueueEntry:
+    """A place in a queue; `evaluation` is None where the viewer may not see it.
+
+    `own` is true of the site's own work, which nobody waits for.
+    """
+
+    position: int
+    waiting_s: float
+    evaluation: Evaluation | None
+    own: bool
+
+
+@dataclass(frozen=True)
+class DeviceQueue:
+    """A device with its queue and runners.
+
+    `waiting` holds the first places, `depth` counts them all, and `behind` those among them that
+    wait behind people's; `own_depth` counts the site's own. `wait_p50_s` and
+    `wait_p95_s` are the median and the 95th percentile of the last day's waiting times; None where
+    nothing has run. `checks` of tasks and `measurements` of baselines count into none of these.
+    `reason` says why nothing would be taken now; empty if something would.
+    """
+
+    device: Device
+    depth: int
+    behind: int
+    own_depth: int
+    waiting: list[QueueEntry]
+    running: list[QueueEntry]
+    checks: list[CheckEntry]
+    measurements: list[BaselineMeasurement]
+    runners: list[RunnerStatus]
+    wait_p50_s: float | None
+    wait_p95_s: float | None
+    reason: str
+
+    @property
+    def waiting_own(self) -> list[QueueEntry]:
+        """The entries of `waiting` that are the site's own."""
+        return [entry for entry in self.waiting if entry.own]
+
+    @property
+    def waiting_of_people(self) -> list[QueueEntry]:
+        """The entries of `waiting` that people submitted, or that belong to their runs."""
+        return [entry for entry in self.waiting if not entry.own]
+
+    @property
+    def bar(self) -> Bar:
+        """What runs and waits, drawn."""
+        return load_bar(len(self.running), self.depth - self.behind, self.behind)
+
+    @property
+    def ahead(self) -> int:
+        """How many a new submission would wait for, beside those that run."""
+        return self.depth - self.behind
+
+
+def queue_overview(user: Viewer, now: datetime, most: int = _SHOWN) -> list[DeviceQueue]:
+    """Every device's queue and runners, as `user` may see them, with `most` that wait on each."""
+    return [_device_queue(device, user, now, most) for device in devices()]
+
+
+def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
+    """Why a queued evaluation has not begun, or that it is in a spool; empty for any other.
+
+    Says so if nobody will take it; otherwise gives its place, what its runners do, and when its
+    verdict will come, by what its like took lately.
+    """
+    if evaluation.spool:
+        at = f"in the spool {evaluation.spool}, which another host works at"
+        return f"{at}; its results come with the import"
+    if evaluation.status != Status.QUEUED:
+        return ""
+    runners = runner_list(now, evaluation.device_id)
+    blocked = why_blocked(evaluation.device_id, runners)
+    ahead = _ahead_of(evaluation)
+    place = ahead.count() + 1
+    position = "next in the queue" if place == 1 else f"number {place} in the queue"
+    if blocked:
+        return f"{position}, but {blocked}"
+    ready = [status.runner for status in runners if status.takes_work]
+    busy = [runner.name for runner in ready if runner.current]
+    seconds = verdict_in_s(evaluation, now)
+    when = "" if seconds is None else f"; its verdict will come in about {in_words(seconds)}"
+    if len(busy) == len(ready):
+        those = f"{' and '.join(busy)} {'is' if len(busy) == 1 else 'are'}"
+        return f"{position}; {those} busy with others{when}"
+    return f"{position}; a runner is free and takes it within seconds{when}"
+
+
+def verdict_in_s(evaluation: Evaluation, now: datetime) -> float | None:
+    """Seconds until an evaluation that waits or runs ends, by similar ones; None if unknown."""
+    known = estimate(evaluation.device_id, evaluation.mode)
+    if known is None:
+        return None
+    if evaluation.started_at and evaluation.status == Status.RUNNING:
+        return max(known.median_s - (now - evaluation.started_at).total_seconds(), 1.0)
+    before_s = _before_s(evaluation.device_id, _ahead_of(evaluation), evaluation.urgency)
+    return before_s + known.median_s
+
+
+def wait_of_people(device_slug: str) -> str:
+    """What somebody who submits now waits for, in words; empty where nothing is known of it."""
+    ahead = _waiting(device_slug).filter(place_of_queue__lte=PLACE_OF_PEOPLE)
+    seconds = _before_s(device_slug, ahead, Urgency.PEOPLE)
+    if ahead.exists():
+        return f"about {in_words(seconds)} of work before yours" if seconds else ""
+    running = _running(device_slug, Urgency.PEOPLE).count()
+    if not running:
+        return ""
+    words = f"{'one is' if running == 1 else f'{running} are'} being measured now"
+    return f"{words}, for about {in_words(seconds)} more" if seconds else words
+
+
+def _ahead_of(evaluation: Evaluation) -> Any:
+    earlier = Q(queued_at__lt=evaluation.queued_at)
+    earlier |= Q(queued_at=evaluation.queued_at, pk__lt=evaluation.pk)
+    own_queue = evaluation.urgency.place
+    ahead = Q(place_of_queue__lt=own_queue) | (Q(place_of_queue=own_queue) & earlier)
+    return _waiting(evaluation.device_id).filter(ahead)
+
+
+def _before_s(device_slug: str, ahead: QuerySet[Evaluation], urgency: Urgency) -> float:
+    """Seconds of work that the device does first: what runs counts half, it is under way.
+
+    What is less urgent steps aside, and a build needs no device.
+    """
+    if urgency is Urgency.BUILDS:
+        return 0.0
+    running = _running(device_slug, urgency)
+    return work_s(device_slug, ahead.filter(_NEEDING)) + work_s(device_slug, running) / 2
+
+
+def _running(device_slug: str, urgency: Urgency) -> Any:
+    """What the device measures now, and would not step aside from."""
+    rows = Evaluation.objects.filter(_NEEDING, device_id=device_slug, status=Status.RUNNING)
+    return placed(rows).filter(place_of_queue__lte=urgency.place)
+
+
+def _device_queue(device: Device, user: Viewer, now: datetime, most: int) -> DeviceQueue:
+    runners = runner_list(now, device.slug)
+    waiting = _waiting(device.slug)
+    running = _with_lists(Evaluation.objects.filter(device=device, status=Status.RUNNING))
+    waits = _waits(device, now)
+    return DeviceQueue(
+        device=device,
+        depth=waiting.count(),
+        behind=waiting.filter(place_of_queue__gt=PLACE_OF_PEOPLE).count(),
+        own_depth=waiting.filter(background=True)
+        .exclude(submission__origin=Submission.Origin.RUN)
+        .count(),
+        waiting=_entries(_with_lists(waiting)[:most], user, now),
+        running=_entries(running.order_by("started_at"), user, now),
+        checks=check_entries(device.slug, user, now),
+        measurements=list(_measurements(device)),
+        runners=runners,
+        wait_p50_s=_percentile(waits, 0.50),
+        wait_p95_s=_percentile(waits, 0.95),
+        reason=why_blocked(device.slug, runners),
+    )
+
+
+def _measurements(device: Device) -> QuerySet[BaselineMeasurement]:
+    """Those under way, of tasks that everybody may see."""
+    rows = BaselineMeasurement.objects.filter(device=device, status__in=UNDER_WAY)
+    published = rows.exclude(version__published_at=None)
+    return published.select_related("version__task").order_by("queued_at", "pk")
+
+
+def _waiting(device_slug: str) -> Any:
+    rows = Evaluation.objects.filter(device_id=device_slug, status=Status.QUEUED)
+    return placed(rows).order_by("place_of_queue", "queued_at", "pk")
+
+
+def placed(rows: Any) -> Any:
+    """Jobs of a kind with `place_of_queue`, by which they are sorted: runners take the smallest."""
+    return rows.annotate(place_of_queue=rows.model.queue_place())
+
+
+def _with_lists(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
+    """With what lists show; of hundreds of rows all columns would take most of the page's time."""
+    return rows.select_related("submission__agent", "task_version__task", "runner").only(*_LISTED)
+
+
+def _entries(rows: Iterable[Evaluation], user: Viewer, now: datetime) -> list[QueueEntry]:
+    return [
+        QueueEntry(
+            position=place,
+            waiting_s=max(((row.started_at or now) - row.queued_at).total_seconds(), 0.0),
+            evaluation=row if may_see(user, row.submission) else None,
+            own=row.background and row.submission.origin != Submission.Origin.RUN,
+        )
+        for place, row in enumerate(rows, start=1)
+    ]
+
+
+def why_blocked(device_slug: str, runners: list[RunnerStatus]) -> str:
+    """Why no runner of a device would take work; empty if one would."""
+    if any(status.takes_work for status in runners):
+        return ""
+    if not runners:
+        return f"no runner for {device_slug} has ever reported"
+    alive = [status for status in runners if status.alive]
+    if alive:
+        names = "; ".join(f"{status.runner.name} is {status.summary}" for status in alive)
+        return f"no runner takes work: {names}"
+    latest = min(runners, key=lambda status: status.age_s)
+    name, silence = latest.runner.name, age(latest.age_s)
+    return f"no runner for {device_slug} is alive: {name} was last heard {silence} ago"
+
+
+def _waits(device: Device, now: datetime) -> list[float]:
+    """Waiting times of the last day's evaluations in seconds, in ascending order."""
+    rows = (
+        Evaluation.objects.filter(
+            device=device, started_at__isnull=False, created_at__gte=now - timedelta(days=1)
+        )
+        .order_by("-created_at")
+        .values_list("queued_at", "started_at")[:_SAMPLE]
+    )
+    return sorted(
+        max((started - queued).total_seconds(), 0.0) for queued, started in rows if started
+    )
+
+
+def _percentile(ascending: list[float], share: float) -> float | None:
+    """The smallest value that at least `share` of all values do not exceed."""
+    if not ascending:
+        return None
+    return ascending[min(int(share * len(ascending)), len(ascending) - 1)]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A load as a stacked bar, and in words."""
+
+    parts: list[drawings.Part]
+    words: str
+
+
+def load_bar(running: int, people: int, behind: int, whole: int = 0) -> Bar:
+    """What runs, and what waits of people and behind them, as a bar."""
+    counts = {
+        ("running", f"{running} running"): running,
+        ("people", f"{people} of people waiting"): people,
+        ("behind", f"{behind} behind them"): behind,
+    }
+    said = ", ".join(label for (_, label), count in counts.items() if count)
+    return Bar(drawings.stack(counts, whole=whole), said or "nothing")

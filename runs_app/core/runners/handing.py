@@ -1,0 +1,170 @@
+"""Hand waiting jobs over to runners: one at a time, to whoever may do them, and to nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.order import Ask, JobName, Order
+from gpu_runner.data.queue import Urgency
+from runs_app.core.messaging import orders
+from runs_app.core.queue.selectors import placed
+from runs_app.core.runners.heartbeats import MOST_AT_ONCE, MOST_OF_TOKEN
+from runs_app.core.work import lifecycle
+from runs_app.models import (
+    JOBS,
+    Runner,
+    RunnerJob,
+    RunnerToken,
+    Status,
+)
+
+_TRIES = 5  # others may take the job that was just seen; who comes so late waits a moment
+
+
+def asking(*, token: RunnerToken, ask: Ask) -> Runner | None:
+    """The runner that asks, if it may have a job now."""
+    runner = (
+        Runner.objects.select_related("token", "device")
+        .filter(token=token, token__revoked_at=None, name=f"{token.name}.{ask.runner}")
+        .filter(device=ask.device, boot_id=ask.boot_id)
+        .exclude(state=Runner.State.STOPPED)
+        .first()
+    )
+    return runner if runner is not None and runner.wanted == Runner.Wanted.WORK else None
+
+
+def hand_over(*, token: RunnerToken, ask: Ask, now: datetime) -> Order | None:
+    """The job that a runner gets for its ask; None if there is none for it.
+
+    The same ticket gets the same job again as long as it holds that: its answer may have been
+    lost on its way. Raises `DataError` for an ask that names no job as it should.
+    """
+    wanted = JobName.read(ask.job) if ask.job else None
+    runner = asking(token=token, ask=ask)
+    if runner is None:
+        return None
+    for _ in range(_TRIES):
+        if (held := _held(runner, ask)) is not None:
+            return orders.order_of(held)
+        seen = _named(wanted, runner, now) if wanted else _next(runner, ask.urgencies, now)
+        wanted = None
+        if seen is not None and _is_handed_over(seen, runner, ask, now):
+            return orders.order_of(seen)
+    return None
+
+
+def _held(runner: Runner, ask: Ask) -> RunnerJob | None:
+    """The job that was handed over for this ticket, if the runner holds it still."""
+    for model in JOBS.values():
+        mine = model._default_manager.filter(runner=runner, status=Status.RUNNING)
+        if job := mine.filter(ticket=ask.ticket, runner_boot_id=ask.boot_id).first():
+            return job
+    return None
+
+
+@transaction.atomic
+def _is_handed_over(seen: RunnerJob, runner: Runner, ask: Ask, now: datetime) -> bool:
+    Runner.objects.select_for_update(no_key=True).get(pk=runner.pk)  # its asks take turns
+    if _held(runner, ask) is not None or _has_enough(runner):
+        return False
+    job = lifecycle.lock_in(seen, Status.QUEUED)
+    if job is None or job.attempt != seen.attempt:
+        return False
+    lifecycle.hand_over(job, runner=runner, ticket=ask.ticket, now=now)
+    return True
+
+
+def _has_enough(runner: Runner) -> bool:
+    """Whether it holds as many jobs as a runner may, or all hosts of its token do."""
+    by_token = {"runner__token": runner.token_id}
+    return _held_by(runner=runner) >= MOST_AT_ONCE or _held_by(**by_token) >= MOST_OF_TOKEN
+
+
+def _held_by(**whom: Any) -> int:
+    running = {**whom, "status": Status.RUNNING}
+    return sum(each._default_manager.filter(**running).count() for each in JOBS.values())
+
+
+def _named(name: JobName, runner: Runner, now: datetime) -> RunnerJob | None:
+    """The waiting job of that name; if it is for another runner, it goes to the queue's end."""
+    try:
+        rows = JOBS[name.kind]._default_manager.filter(
+            device=runner.device_id, status=Status.QUEUED, attempt=name.attempt
+        )
+        seen = rows.filter(pk=name.job_id).first()
+    except (KeyError, ValidationError):
+        raise DataError("job", f"{name} is no job of this site") from None
+    if seen is not None and not _for(runner, rows.filter(pk=seen.pk), now).exists():
+        orders.enqueue(seen)
+        return None
+    return seen
+
+
+def _next(runner: Runner, urgencies: Iterable[Urgency], now: datetime) -> RunnerJob | None:
+    """The most urgent job that waits for the runner, the oldest of these."""
+    places = [urgency.place for urgency in urgencies]
+    found = []
+    for model in JOBS.values():
+        waiting = model._default_manager.filter(device=runner.device_id, status=Status.QUEUED)
+        rows = placed(_for(runner, waiting, now)).filter(place_of_queue__in=places)
+        found += rows.order_by("place_of_queue", "queued_at")[:1]
+    return min(found, key=lambda row: (row.place_of_queue, row.queued_at), default=None)
+
+
+def _for(runner: Runner, rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
+    """Those of these rows, of one kind, that the runner may have.
+
+    A runner can only lie about what it measures itself. So a guest decides about no task, and
+    about nobody else's results or baselines where a trusted runner can. An audit waits for a
+    trusted runner of another token than that which it checks, as long as one is at work; and for
+    its first ten minutes at least for another host.
+    """
+    others = _trusted(runner.device_id).exclude(pk=runner.pk)
+    rows = _but_lost(rows, runner, now)
+    if not runner.token.trusted:
+        if rows.model.NEEDS_TRUST:
+            return rows.none()
+        return rows.exclude(rows.model.PREFERS_TRUST) if others.exists() else rows
+    others = others.filter(_at_work(now))
+    if others.exclude(token=runner.token_id).exists():
+        return rows.exclude(rows.model.checks(runner__token=runner.token_id))
+    if others.exists():
+        return rows.exclude(rows.model.checks(runner=runner.pk), created_at__gt=now - _PATIENCE)
+    return rows
+
+
+_PATIENCE = timedelta(minutes=10)  # so long a job waits for another runner than its own
+
+
+def _at_work(now: datetime) -> Q:
+    """Runners that would take a job."""
+    heard = Q(seen_at__gt=now - timedelta(seconds=settings.RUNNER_TIMEOUT_S))
+    return heard & Q(state=Runner.State.READY, wanted=Runner.Wanted.WORK)
+
+
+def _but_lost(rows: QuerySet[Any], runner: Runner, now: datetime) -> QuerySet[Any]:
+    """Those of the rows that this token has not lost, if somebody else may have these.
+
+    Otherwise a runner could end any job as lost too often.
+    """
+    able = Runner.objects.filter(_at_work(now), device=runner.device_id, token__revoked_at=None)
+    if rows.model.NEEDS_TRUST:
+        able = able.filter(token__trusted=True)
+    if not able.exclude(token=runner.token_id).exists():
+        return rows
+    return rows.exclude(lost_by=runner.token_id, queued_at__gt=now - _PATIENCE)
+
+
+def _trusted(device_slug: str) -> QuerySet[Runner]:
+    """Runners of the device whose hosts the admins control."""
+    return Runner.objects.filter(
+        device=device_slug, token__trusted=True, token__revoked_at__isnull=True
+    )

@@ -1,0 +1,92 @@
+"""End an evaluation with the result that its runner sends, and see to what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+
+from gpu_runner.data import codec
+from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.core.baselines import services as baselines
+from runs_app.core.hooks import evaluation_ended, place_changed
+from runs_app.core.integrity import audits, quarantine
+from runs_app.core.integrity.eligibility import leader
+from runs_app.core.messaging import queues
+from runs_app.core.work import audit_state, lifecycle, noise, outcome, replaced
+from runs_app.core.work.plausible import check_plausible
+from runs_app.models import BaselineMeasurement, Evaluation, Result, Status
+from runs_app.models.runner_job import LONGEST_TEXT
+from tasks_app.disclosure import public_reason
+
+
+def finish(evaluation: Evaluation, payload: Mapping[str, object], now: datetime, seq: int) -> None:
+    """Store the result and what follows from it, or try again if its host was the cause.
+
+    Raises `DataError`, or `Implausible`.
+    """
+    result = codec.decode(EvaluationResult, payload.get("result"), "result")
+    check_plausible(evaluation, result, now)
+    if result.retryable and evaluation.attempt < settings.MAX_ATTEMPTS:
+        reason = public_reason(result, evaluation.task_version.hidden_names)[:LONGEST_TEXT]
+        lifecycle.try_again(evaluation, reason=reason, log=result.log, now=now, seq=seq)
+        return
+    before = _leader(evaluation)
+    result = baselines.joined(evaluation, result, now)
+    outcome.apply(evaluation, result)
+    quarantine.hold(evaluation, result, now=now)
+    Result.objects.create(evaluation=evaluation, document=codec.encode(result))
+    summary = {
+        "verdict": evaluation.verdict,
+        "reason": evaluation.reason,
+        "latency_ns": evaluation.latency_ns,
+        "speedup": evaluation.speedup_best,
+        "quarantine": evaluation.quarantine,
+    }
+    lifecycle.end(evaluation, Status.FINISHED, summary, now=now, seq=seq)
+    if evaluation.mode == Mode.AUDIT:
+        audits.settle(evaluation, result, now=now)
+    noise.pool(evaluation)
+    if evaluation.mode in (Mode.AUDIT, Mode.RANKED):
+        audits.recheck(evaluation, now=now)
+        audits.consider(evaluation, now=now)
+    if evaluation.mode == Mode.RANKED:
+        after = _leader(evaluation)
+        place_changed.send(sender=Evaluation, before=before, after=after, now=now)
+
+
+def finish_baselines(
+    measurement: BaselineMeasurement, payload: Mapping[str, object], now: datetime, seq: int
+) -> None:
+    """Store the baselines, and see to who leads the board that they change."""
+    board = (measurement.version, measurement.direction, measurement.device_id)
+    before = leader(*board)
+    baselines.finish(measurement, payload, now, seq)
+    after = leader(*board)
+    if after is not None:
+        audits.consider(after, now=now)
+        place_changed.send(sender=Evaluation, before=before, after=after, now=now)
+
+
+def _leader(evaluation: Evaluation) -> Evaluation | None:
+    """Who leads the evaluation's board."""
+    if evaluation.mode != Mode.RANKED:
+        return None
+    return leader(evaluation.task_version, evaluation.direction, evaluation.device_id)
+
+
+def ended(evaluation: Evaluation, now: datetime) -> None:
+    """See to what follows from any end of an evaluation: on its board, and for who waits for it."""
+    if evaluation.mode == Mode.RANKED:
+        audit_state.inherit(evaluation)
+        replaced.settle([evaluation.submission_id])
+    if evaluation.mode == Mode.AUDIT and evaluation.verdict in ("", Verdict.SYSTEM_ERROR):
+        reason = evaluation.reason or "it was cancelled"
+        audit_state.inconclusive(evaluation, reason, now=now)
+    run_id = evaluation.submission.run_id
+    if run_id is not None:
+        transaction.on_commit(lambda: queues.enqueue_advance(run_id))
+    evaluation_ended.send(sender=Evaluation, evaluation=evaluation)

@@ -1,0 +1,72 @@
+"""From a runner's result to the columns that lists and boards sort by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
+from gpu_runner.data.rounding import all_three_digits, three_digits
+from gpu_runner.data.verdict import Mode
+from runs_app.core.work.noise import noise_between, with_noise
+from runs_app.models import Evaluation
+from runs_app.models.runner_job import LONGEST_TEXT
+from tasks_app.disclosure import public_reason
+
+
+def apply(evaluation: Evaluation, result: EvaluationResult) -> None:
+    """Put verdict, reason and numbers on the row; the caller saves it.
+
+    The reason is the public one; the stored result has the full one for admins. `merit` is the
+    score or, without one, the negated time, so that such results rank below all others.
+    """
+    evaluation.verdict = result.verdict.value
+    hidden = evaluation.task_version.hidden_names
+    evaluation.reason = public_reason(result, hidden)[:LONGEST_TEXT]
+    evaluation.latency_ns = result.latency_ns
+    evaluation.speedup_best = result.speedups.get("best")
+    evaluation.speedup_eager = result.speedups.get("eager")
+    evaluation.speedup_compiled = result.speedups.get("compiled")
+    evaluation.unlisted_speedup = all_three_digits(result.unlisted_speedups).get("best")
+    evaluation.score = evaluation.own_score
+    evaluation.floor_fraction = result.floor_fraction
+    evaluation.p_score = result.p_score
+    evaluation.awaits_baselines = bool(result.pending_baselines)
+    if result.latency_ns is not None:
+        evaluation.merit = evaluation.score or -result.latency_ns
+        public = [w for w in result.workloads if not w.hidden and w.measurement is not None]
+        evaluation.latency_spread = _spread([_kernel(w)] for w in public)
+        if evaluation.speedup_best is not None:
+            evaluation.speedup_spread = _spread([_kernel(w), _best(w)] for w in public)
+        if evaluation.score is not None:
+            unlisted = [w for w in result.workloads if w.hidden and w.measurement is not None]
+            halves = [_spread([_kernel(w), _best(w)] for w in half) for half in (public, unlisted)]
+            device = evaluation.device
+            noise = noise_between(device.slug, device.kind, Mode.RANKED.value)
+            spread = math.hypot(*(half or 0 for half in halves)) / 2
+            evaluation.score_spread = three_digits(with_noise(spread, noise))
+        for name in ("eager", "compiled"):
+            if name in result.speedups:
+                width = _spread([_kernel(w), w.baselines.get(name)] for w in public)
+                setattr(evaluation, f"{name}_spread", width)
+
+
+def _spread(workloads: Iterable[list[Measurement | None]]) -> float | None:
+    """Relative half width of the interval of a geometric mean over independent workloads.
+
+    Each workload contributes a ratio of measurements; relative errors of ratios add in squares,
+    and a mean over n logarithms divides their sum's root by n.
+    """
+    parts = [
+        sum(m.relative_half_width**2 for m in measurements if m is not None)
+        for measurements in workloads
+    ]
+    return math.sqrt(sum(parts)) / len(parts) if parts else None
+
+
+def _kernel(workload: WorkloadResult) -> Measurement | None:
+    return workload.measurement
+
+
+def _best(workload: WorkloadResult) -> Measurement | None:
+    return min(workload.baselines.values(), key=lambda m: m.time_ns, default=None)

@@ -1,0 +1,128 @@
+"""The state of a result, in one word. Pages, cards, feeds and the API all take it from here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from django.db.models import Q
+
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.models import Audited, Evaluation, Quarantine, Submission
+
+
+@dataclass(frozen=True)
+class ResultState:
+    """A state: its name for programs, its label for people, its color, and its meaning.
+
+    is_sure: whether the figure may be a record, have a color, or lead a headline.
+    """
+
+    name: str
+    label: str
+    kind: str
+    meaning: str
+    is_sure: bool = True
+
+
+PROVISIONAL = ResultState(
+    "provisional",
+    "Provisional",
+    "",
+    "We are still waiting for its baselines or an audit.",
+    is_sure=False,
+)
+RANKED = ResultState(
+    "ranked", "Ranked", "", "Measured in ranked mode, but no audit has confirmed it yet."
+)
+VERIFIED = ResultState("verified", "Verified", "good", "It passed an audit with new seeds.")
+TUNED = ResultState(
+    "tuned", "Tuned to the listed sizes", "warn",
+    "It is at least 1.2 times better on the listed sizes than on unlisted ones.",
+)  # fmt: skip
+QUARANTINED = ResultState(
+    "quarantined", "In quarantine", "warn", "It doesn't count anywhere until a person decides.",
+    is_sure=False,
+)  # fmt: skip
+REJECTED = ResultState(
+    "rejected", "Rejected", "bad", "A person or an audit rejected it.", is_sure=False
+)
+STATES = (PROVISIONAL, RANKED, VERIFIED, TUNED, QUARANTINED, REJECTED)
+
+
+class Bounds(Protocol):
+    """A value with its interval."""
+
+    @property
+    def value(self) -> float:
+        """The value itself, in the middle of the interval."""
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval."""
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval."""
+
+
+class Judged(Protocol):
+    """Anything that has a state: an evaluation, or an entry of a board."""
+
+    @property
+    def audited(self) -> str:
+        """What audits say, one of `Audited`."""
+
+    @property
+    def awaits_baselines(self) -> bool:
+        """Whether a baseline is still being measured."""
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether it is so much better on listed sizes that it counts as tuned to them."""
+
+
+class Place(Judged, Protocol):
+    """An entry of a board."""
+
+    @property
+    def score(self) -> Bounds | None:
+        """The value that boards rank by."""
+
+    @property
+    def rated(self) -> Bounds | None:
+        """The score or, without one, the speedup on listed sizes."""
+
+
+def state_of_place(place: Judged) -> ResultState:
+    """The state of a correct ranked result that nobody has put in quarantine or rejected."""
+    if place.audited == Audited.FAILED:
+        return REJECTED
+    if place.audited == Audited.SUSPICIOUS:
+        return QUARANTINED
+    if place.awaits_baselines or place.audited == Audited.WAITING:
+        return PROVISIONAL
+    if place.is_tuned:
+        return TUNED
+    return VERIFIED if place.audited == Audited.PASSED else RANKED
+
+
+def result_state(evaluation: Evaluation) -> ResultState | None:
+    """The state of an evaluation; None if it can't be on a board and nobody doubts it."""
+    if evaluation.quarantine == Quarantine.REJECTED:
+        return REJECTED
+    if evaluation.quarantine == Quarantine.OPEN:
+        return QUARANTINED
+    is_ranked = evaluation.mode == Mode.RANKED and evaluation.verdict == Verdict.CORRECT
+    is_for_a_board = is_ranked and evaluation.submission.origin != Submission.Origin.RUN
+    return state_of_place(evaluation) if is_for_a_board else None
+
+
+def is_sure(evaluation: Evaluation) -> bool:
+    """Whether its figures may have a color: nothing about them is provisional or in doubt."""
+    state = result_state(evaluation)
+    return state is None or state.is_sure
+
+
+SURE = Q(awaits_baselines=False) & ~Q(audited=Audited.WAITING)
+"""Ranked results that aren't waiting for baselines or an audit."""

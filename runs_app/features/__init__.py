@@ -1,0 +1,1 @@
+"""Features: Django apps of their own. A site runs without any of them."""

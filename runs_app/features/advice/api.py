@@ -1,0 +1,76 @@
+"""The API's view of what language models say of tasks."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import Field, Query, Router, Schema
+
+from runs_app.features.advice.models import TaskJudgement
+from tasks_app.api_pages import MOST_LISTED, link_next
+from tasks_app.selectors import find_task
+
+router = Router(tags=["tasks"])
+
+
+class VerdictOut(Schema):
+    """What a language model says of a task by one criterion."""
+
+    criterion: str = Field(examples=["redundancy"])
+    flagged: bool
+    reason: str
+
+
+class JudgementOut(Schema):
+    """One language model's advice on a task. It gates nothing."""
+
+    model: str
+    served_by: str = Field(description="The language model's name, as its endpoint said.")
+    verdicts: list[VerdictOut] = Field(description="Empty while under way, or with a problem.")
+    problem: str = Field(description="Why there is no verdict.")
+    cost_usd: float
+    tokens_in: int
+    tokens_out: int
+    created_at: datetime
+
+
+@router.get(
+    "/tasks/{slug}/judgements",
+    response=list[JudgementOut],
+    summary="What language models say of a task",
+)
+def list_judgements(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    limit: int = Query(100, ge=1, le=MOST_LISTED),  # type: ignore[type-arg]
+    after: int | None = Query(  # type: ignore[type-arg]
+        None, ge=1, lt=2**31, description="Id of the last one that you have; see the header Link."
+    ),
+) -> list[dict[str, object]]:
+    """Answer with the judgements of the task's current version, the newest first."""
+    task = find_task(slug, request.user)
+    if task is None:
+        raise Http404(f"there is no task {slug!r}; see /api/v1/tasks")
+    rows = TaskJudgement.objects.filter(version=task.current_version)
+    if after is not None:
+        rows = rows.filter(pk__lt=after)
+    found = list(rows.select_related("call__language_model").order_by("-pk")[: limit + 1])
+    if len(found) > limit:
+        link_next(request, response, found[limit - 1].pk)
+    return [_judgement(row) for row in found[:limit]]
+
+
+def _judgement(row: TaskJudgement) -> dict[str, object]:
+    call = row.call
+    return {
+        "model": call.language_model.name,
+        "served_by": call.served_by,
+        "verdicts": row.verdicts,
+        "problem": row.problem,
+        "cost_usd": call.cost_usd,
+        "tokens_in": call.tokens_in,
+        "tokens_out": call.tokens_out,
+        "created_at": row.created_at,
+    }

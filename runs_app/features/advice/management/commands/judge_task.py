@@ -1,0 +1,59 @@
+"""`manage.py judge_task NAME --model MODEL`: a language model's advice on a task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from runs_app.core.errors import SubmissionError
+from runs_app.features.advice.models import TaskJudgement
+from runs_app.features.advice.services import JudgeRequest, judge_task, version_of
+
+
+class Command(BaseCommand):
+    """Ask, print the verdicts, and store them."""
+
+    help = (
+        "Asks a language model whether a part of a task is redundant, or its reference needlessly"
+        " slow, and stores the answer with its reasons and its cost. It is shown on the task's page"
+        " as advice; whether the task is published does not depend on it. Exit status 1 if no"
+        " verdict could be had; the failure is stored as well."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Which task, which language model, and the most that it may cost."""
+        default = JudgeRequest(model="")
+        parser.add_argument("task", metavar="NAME", help="name of a task of this site")
+        parser.add_argument("--number", type=int, help="of the version; left out: the current one")
+        parser.add_argument("--model", required=True, help="name of a language model of this site")
+        parser.add_argument(
+            "--max-usd",
+            type=float,
+            default=default.max_usd,
+            help=f"cap on the call's cost, {default.max_usd:g} without a word",
+        )
+
+    def handle(self, **options: Any) -> None:
+        """Ask once."""
+        request = JudgeRequest(model=options["model"], max_usd=options["max_usd"])
+        try:
+            version = version_of(options["task"], options["number"])
+            judgement = judge_task(version=version, request=request, clock=timezone.now)
+        except SubmissionError as error:
+            raise CommandError(str(error)) from error
+        self._say(judgement)
+
+    def _say(self, judgement: TaskJudgement) -> None:
+        call = judgement.call
+        call.refresh_from_db()
+        cost = f"It cost ${call.cost_usd:.4f}."
+        if judgement.problem:
+            raise CommandError(f"no verdict: {judgement.problem}. {cost}")
+        if not judgement.verdicts:
+            raise CommandError("no verdict: somebody else took the call, and it has not ended")
+        for verdict in judgement.verdicts:
+            state = "FLAGGED" if verdict["flagged"] else "not flagged"
+            self.stdout.write(f"{verdict['criterion']}: {state}. {verdict['reason']}")
+        self.stdout.write(f"{cost} Page: /tasks/{judgement.version.task.slug}/soundness/")

@@ -1,0 +1,102 @@
+"""The part of a task's or a draft's page with what language models say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from runs_app.core.errors import SubmissionError
+from runs_app.features.advice.page import judgements_context, rows_context
+from runs_app.features.advice.services import JudgeRequest, request_judgement
+from tasks_app import selectors
+from tasks_app.errors import CurationError
+from tasks_app.models import Draft, TaskVersion
+from tasks_app.people import AuthenticatedRequest, signed_in
+from tasks_app.publishing.snapshots import snapshot
+
+Ask = Callable[[JudgeRequest, User, datetime], object]
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def version_judgements(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """What was said of a version; a POST of an admin asks a language model about it."""
+    version = selectors.find_version(slug, number, request.user)
+    if version is None:
+        raise Http404(f"There is no version {number} of a task {slug!r}.")
+    if request.method != "POST":
+        return render(request, "advice/parts/judgement_rows.html", rows_context(version))
+
+    def ask(wanted: JudgeRequest, user: User, now: datetime) -> object:
+        return request_judgement(version=version, request=wanted, user=user, now=now)
+
+    return _asked(request, version, ask)
+
+
+@signed_in("judgements", "judgement-rows")
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def draft_judgements(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
+    """What was said of a draft; a POST of an admin asks about its files as they are now."""
+    draft = _open_draft(request, draft_id)
+    if request.method != "POST":
+        return render(request, "advice/parts/judgement_rows.html", rows_context(draft))
+
+    def ask(wanted: JudgeRequest, user: User, now: datetime) -> object:
+        if not draft.may_be_tried_by(user):
+            state = draft.get_state_display().lower()
+            raise CurationError("", f"this draft is {state}, so nobody is asked about it")
+        version = snapshot(draft=draft, now=now)
+        return request_judgement(version=version, request=wanted, user=user, now=now, draft=draft)
+
+    return _asked(request, draft, ask)
+
+
+def _asked(request: HttpRequest, about: TaskVersion | Draft, ask: Ask) -> HttpResponse:
+    """Ask, storing nothing if it is refused; the part for htmx, and a way back for all others."""
+    refusal: CurationError | SubmissionError | None = None
+    try:
+        if not isinstance(request.user, User):
+            raise CurationError("", "sign in as an admin to ask a language model")
+        with transaction.atomic():
+            ask(_wanted(request), request.user, timezone.now())
+    except (CurationError, SubmissionError) as error:
+        refusal = error
+    if request.headers.get("HX-Request") == "true":
+        fresh = _open_draft(request, about.pk) if isinstance(about, Draft) else about
+        context = judgements_context(fresh, request.user, request.POST.dict())
+        context |= {"refusal": refusal}
+        status = 422 if refusal else 200
+        return render(request, "advice/parts/judgements.html", context, status=status)
+    if refusal:
+        messages.error(request, f"Not asked: {refusal}.")
+    if isinstance(about, Draft):
+        return redirect(f"{about.get_absolute_url()}#judgements")
+    if selectors.shown_version(about.task.slug, request.user) != about:
+        return redirect("task-version", about.task.slug, about.number)
+    return redirect(f"{about.task.get_absolute_url()}soundness/#judgements")
+
+
+def _open_draft(request: HttpRequest, draft_id: UUID) -> Draft:
+    draft = selectors.open_draft(draft_id, request.user)
+    if draft is None:
+        raise Http404("There is no such draft, or it is somebody else's.")
+    return draft
+
+
+def _wanted(request: HttpRequest) -> JudgeRequest:
+    try:
+        max_usd = float(request.POST.get("max_usd", ""))
+    except ValueError:
+        raise SubmissionError("max_usd", "must be a number of US dollars") from None
+    return JudgeRequest(model=request.POST.get("model", ""), max_usd=max_usd)

@@ -1,0 +1,93 @@
+"""What the token of an entry may do: submit, cancel, report and finish; and what it sees."""
+
+from __future__ import annotations
+
+import copy
+import re
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import QuerySet
+
+from runs_app.core.hooks import Bearer, finds_bearer
+from runs_app.features.challenges.attempts import submit_for_entry
+from runs_app.features.challenges.models import Entry, digest_of
+from runs_app.models import Submission
+from runs_app.submitting.identity import beginning_with
+from tasks_app.people import Viewer
+
+_SUBMISSIONS = re.compile(r"/api/v1/submissions")
+_READ = re.compile(r"/api/v1/submissions/([0-9a-fA-F-]{8,36})(?:/status)?")
+_CANCEL = re.compile(r"/api/v1/submissions/([0-9a-fA-F-]{8,36})/cancel")
+_ENTRY = re.compile(r"/api/v1/entries/([0-9a-fA-F-]{32,36})(?:/\w+)?")
+
+
+class EntryBearer(Bearer):
+    """An entry, by its token: what is the entry's own it does as its owner, never as an admin.
+
+    All else it reads as a visitor does: the owner's other entries and private kernels are none of
+    this agent's business.
+    """
+
+    reach = (
+        "this is an entry's token: it submits and cancels for its entry, reports and finishes it,"
+        " no more"
+    )
+
+    def __init__(self, entry: Entry) -> None:
+        """Act for `entry`."""
+        super().__init__(f"entry {entry.pk}", entry.pk, entry.user, entry.scopes)
+        self.entry = entry
+
+    def refusal(self, scope: str, now: datetime) -> str:
+        """What the entry says."""
+        return self.entry.refusal(scope, now)
+
+    def viewer(self, path: str, *, reading: bool) -> Viewer | None:
+        """The owner for what is the entry's own; else a visitor, who only reads."""
+        own = (m := _ENTRY.fullmatch(path)) is not None and _uuid(m[1]) == self.entry.pk
+        own = own or _SUBMISSIONS.fullmatch(path) is not None  # a list holds this entry's alone
+        submission = (_READ if reading else _CANCEL).fullmatch(path)
+        own = own or (submission is not None and _is_own(self.entry, submission[1]))
+        if own:
+            return _plain(self.entry)
+        return AnonymousUser() if reading else None
+
+    def submit(self, *, task: str, **fields: Any) -> Submission:
+        """Enter a kernel for the entry, within its budget."""
+        return submit_for_entry(entry=self.entry, task=task, **fields)
+
+    def own(self, submissions: QuerySet[Submission]) -> QuerySet[Submission]:
+        """Those of the entry."""
+        return submissions.filter(attempt__entry=self.entry)
+
+
+@finds_bearer
+def find_bearer(text: str) -> EntryBearer | None:
+    """The entry whose token this is."""
+    rows = Entry.objects.select_related("user", "challenge").defer("transcript")
+    entry = rows.filter(digest=digest_of(text)).first()
+    return EntryBearer(entry) if entry is not None else None
+
+
+def _is_own(entry: Entry, text: str) -> bool:
+    """Whether an id, or its beginning, is that of a submission of the entry."""
+    own = Submission.objects.filter(attempt__entry=entry)
+    found = beginning_with(text, own) or []
+    return own.filter(pk__in=found).exists()
+
+
+def _plain(entry: Entry) -> Viewer:
+    """The owner without an admin's rights, which would show hidden workloads; never saved."""
+    user = copy.copy(entry.user)
+    user.is_staff = user.is_superuser = False
+    return user
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

@@ -1,0 +1,223 @@
+"""What pages of challenges and entries show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.core.paginator import Page
+from django.db.models import QuerySet
+from django.forms import Form
+
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.features.challenges.figures import MEASURES, Contender, EntryResult, Measure, Spread
+from runs_app.features.challenges.models import Challenge, Entry
+from runs_app.features.challenges.winner import Winner
+from runs_app.models import Evaluation, Quarantine
+from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot
+from tasks_app.models import TaskVersion
+from tasks_app.numbers import percent, times, usd
+
+_FINE = (Quarantine.NONE, Quarantine.CLEARED)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure as text, and its range over repeats; `value` is a dash if it isn't known."""
+
+    value: str
+    range: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One measure of all contenders, in their order."""
+
+    name: str
+    note: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """The best time so far on one task: `values` are the first time over it, by evaluation.
+
+    As in the choice of kernels, the rough times of test mode count only if there are no others,
+    and quarantined ones never do.
+    """
+
+    task: str
+    values: tuple[float | None, ...]
+    first_ns: float | None
+    best_ns: float | None
+    best_at: int
+    budget: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChallengePage:
+    """A challenge with its contenders side by side; `page` holds its entries."""
+
+    challenge: Challenge
+    versions: QuerySet[TaskVersion]
+    is_open: bool
+    now: datetime
+    may_end: bool
+    contenders: list[Contender]
+    winner: Winner | None
+    lines: list[Line]
+    picture: Plot | None
+    page: Page[EntryResult]
+    host: str
+    form: Form
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryPage:
+    """An entry: its remaining budget, its submissions, and their results.
+
+    `evaluations` are the newest ones with their numbers. `token` is only shown right after it was
+    created. `ranking` says how far the ranking is, in words.
+    """
+
+    entry: Entry
+    challenge: Challenge
+    result: EntryResult
+    figures: list[tuple[str, str, str]]
+    spent: list[tuple[str, str]]
+    ranking: str
+    budget: int
+    curves: list[Curve]
+    evaluations: list[tuple[int, Evaluation]]
+    all_evaluations: int
+    sees_sources: bool
+    sees_transcript: bool
+    has_transcript: bool
+    is_mine: bool
+    may_finish: bool
+    may_report: bool
+    form: Form
+    token: str
+    host: str
+    now: datetime
+
+
+def lines(contenders: Sequence[Contender]) -> list[Line]:
+    """All measures side by side: medians, with ranges if there are repeats."""
+    return [
+        Line(
+            *measure.words,
+            tuple(_cell(measure, contender.spread(measure.name)) for contender in contenders),
+        )
+        for measure in MEASURES
+    ]
+
+
+def picture(contenders: Sequence[Contender]) -> Plot | None:
+    """Listed and unlisted speedup of each contender, with the range over repeats."""
+    found = [(each, each.spread("speedup"), each.spread("unlisted_speedup")) for each in contenders]
+    spreads = [spread for _, *both in found for spread in both if spread]
+    values = [end for spread in spreads for end in (spread.median, spread.low, spread.high)]
+    if not values:
+        return None
+    axis = axis_of(values)
+    rows = [
+        PlotRow(
+            label=each.name,
+            note=_repeats(len(each.results)),
+            value=" → ".join(times(spread.median) if spread else "–" for spread in both),
+            marks=tuple(
+                axis.mark(f"author-{place}", spread.median, spread.low, spread.high)
+                for place, spread in enumerate(both)
+                if spread
+            ),
+        )
+        for each, *both in found
+        if any(both)
+    ]
+    kinds = [("author-0", "listed sizes"), ("author-1", "unlisted sizes")]
+    words = (
+        "Geometric mean of the speedups over the best baseline. Marks show the median and the range"
+        " of the repeats."
+    )
+    return plot(axis, rows, words, kinds)
+
+
+def figures(result: EntryResult) -> list[tuple[str, str, str]]:
+    """Name, note and value of each measure; those of hidden workloads once the entry has ended."""
+    found = []
+    for measure in MEASURES:
+        if measure.hidden and not result.is_final:
+            continue
+        value = measure.read(result)
+        found.append((*measure.words, "–" if value is None else _shown(measure, value)))
+    return found
+
+
+def curves(result: EntryResult, evaluations: Sequence[Evaluation]) -> list[Curve]:
+    """One curve for each task that has evaluations, without those that cost nothing."""
+    budget = result.entry.challenge.evaluations
+    costly = [
+        row
+        for row in evaluations
+        if row.verdict != Verdict.SYSTEM_ERROR and row.mode != Mode.COMPILE
+    ]
+    found = []
+    for task in result.tasks:
+        own = [row for row in costly if row.task_version_id == task.version.pk]
+        if own:
+            found.append(_curve(task.version.task.slug, own, budget))
+    return found
+
+
+def spent(entry: Entry) -> list[tuple[str, str]]:
+    """The spending that an entry reports, in words."""
+    words = []
+    if entry.usd is not None:
+        limit = entry.challenge.usd
+        words.append(("Cost", usd(entry.usd) + (f" of {usd(limit)}" if limit else "")))
+    if entry.tokens is not None:
+        words.append(("Tokens", f"{entry.tokens:,}"))
+    return words
+
+
+def _curve(task: str, evaluations: Sequence[Evaluation], budget: int) -> Curve:
+    known = [
+        (place, row.latency_ns, row.mode == Mode.TEST)
+        for place, row in enumerate(evaluations)
+        if row.latency_ns and row.quarantine in _FINE
+    ]
+    timed = [each for each in known if not each[2]] or known
+    values: list[float | None] = [None] * len(evaluations)
+    best_ns, best_at = math.inf, 0
+    for place, time_ns, _ in timed:
+        if time_ns < best_ns:
+            best_ns, best_at = time_ns, place + 1
+            values[place] = values[-1] = timed[0][1] / time_ns
+    return Curve(
+        task=task,
+        values=tuple(values),
+        first_ns=timed[0][1] if timed else None,
+        best_ns=best_ns if timed else None,
+        best_at=best_at,
+        budget=budget,
+    )
+
+
+def _cell(measure: Measure, spread: Spread | None) -> Cell:
+    if spread is None:
+        return Cell("–")
+    if spread.count == 1:
+        return Cell(_shown(measure, spread.median))
+    ends = f"{_shown(measure, spread.low)} to {_shown(measure, spread.high)}"
+    return Cell(_shown(measure, spread.median), ends)
+
+
+def _shown(measure: Measure, value: float) -> str:
+    return percent(value) if measure.form == "percent" else times(value)
+
+
+def _repeats(count: int) -> str:
+    return f"{count} repeat{'' if count == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""Submissions, agents, language models, runs or settings side by side."""

@@ -1,0 +1,175 @@
+"""Agents or language models side by side: where they stand on the problems of one device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from leaderboard_app.boards.best import best_of
+from leaderboard_app.boards.ranking import Entry, Estimate, Problem, geometric_mean
+from runs_app.core.integrity.eligibility import eligible_evaluations
+from runs_app.models import Agent, Evaluation, LanguageModel
+from runs_app.optimiser.selectors.authors import visible_agents, visible_language_models
+from runs_app.submitting.pictures.plot import Mark, Plot, PlotRow, axis_of, plot
+from tasks_app.numbers import times
+from tasks_app.people import Viewer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """What is compared: where evaluations name it, and what it is called."""
+
+    name: str
+    column: str
+    one: str
+    many: str
+
+
+AGENTS = Kind(name="agent", column="submission__agent", one="agent", many="agents")
+MODELS = Kind(
+    name="model",
+    column="submission__language_model",
+    one="language model",
+    many="language models",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """One author's best results, by problem; figures are over problems that all have solved."""
+
+    name: str
+    address: str
+    entries: Mapping[Problem, Entry]
+    common: Estimate | None
+    is_sure: bool  # whether no result in that mean is provisional
+    faster: int
+    first: int
+
+    @property
+    def solved(self) -> int:
+        """Problems with a correct result on the device."""
+        return len(self.entries)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemRow:
+    """One problem with the score of each, and whether somebody is clearly first."""
+
+    problem: Problem
+    entries: tuple[Entry | None, ...]
+    first: int | None
+
+
+def authors(kind: Kind, names: Sequence[str], user: Viewer) -> dict[str, Agent | LanguageModel]:
+    """Those of these names that there are, as far as `user` may know."""
+    rows: QuerySet[Agent] | QuerySet[LanguageModel]
+    rows = visible_agents(user) if kind is AGENTS else visible_language_models(user)
+    return {row.name: row for row in rows.filter(name__in=names)}
+
+
+def offered(kind: Kind, device: str) -> list[str]:
+    """Names that have a result on the device."""
+    model = Agent if kind is AGENTS else LanguageModel
+    having = model.objects.filter(Exists(_rows(device).filter(**{kind.column: OuterRef("pk")})))
+    return list(having.order_by("name").values_list("name", flat=True)[:200])
+
+
+def standings(
+    kind: Kind, found: Mapping[str, Agent | LanguageModel], device: str
+) -> tuple[list[Standing], list[ProblemRow]]:
+    """Each author's standing, and all problems that two or more of them have solved."""
+    rows = _rows(device).filter(**{f"{kind.column}__in": list(found.values())})
+    by_name: dict[str, dict[Problem, Entry]] = {name: {} for name in found}
+    for entry in best_of(rows, (kind.column,)):
+        name = entry.author.agent if kind is AGENTS else entry.author.language_model
+        by_name[name][entry.problem] = entry
+    problems = _problems(list(by_name.values()))
+    shared = [p for p in problems if all(p.problem in held for held in by_name.values())]
+    return [
+        _standing(name, found[name], by_name[name], place, shared)
+        for place, name in enumerate(found)
+    ], problems
+
+
+def picture(names: Sequence[str], rows: Sequence[ProblemRow]) -> Plot | None:
+    """The score of each on each problem; without a score, the speedup on listed sizes."""
+    shown = [row for row in rows if any(entry and entry.rated for entry in row.entries)]
+    values = [e.rated for row in shown for e in row.entries if e and e.rated]
+    if not values:
+        return None
+    axis = axis_of(end for each in values for end in (each.value, each.low, each.high))
+    lines = []
+    for row in shown:
+        marks: list[Mark] = []
+        for place, entry in enumerate(row.entries):
+            if entry and (each := entry.rated):
+                marks.append(axis.mark(f"author-{place}", each.value, each.low, each.high))
+        first = "alike" if row.first is None else names[row.first]
+        lines.append(PlotRow(label=_label(row.problem), value=first, marks=tuple(marks)))
+    kinds = [(f"author-{place}", name) for place, name in enumerate(names)]
+    return plot(axis, lines, "Scores with 95 % intervals.", kinds)
+
+
+def shown_ratio(standing: Standing, pinned: Standing) -> str:
+    """How fast one is on the shared problems, the pinned one being 1."""
+    if standing.common is None or pinned.common is None:
+        return "–"
+    return times(standing.common.value / pinned.common.value)
+
+
+def _rows(device: str) -> QuerySet[Evaluation]:
+    """What counts on the device; what was measured elsewhere stands on a device of its own."""
+    return eligible_evaluations().filter(device=device, task_version__task__contaminated="")
+
+
+def _label(problem: Problem) -> str:
+    return problem.task if problem.direction == "forward" else f"{problem.task}, backward"
+
+
+def _problems(held: Sequence[Mapping[Problem, Entry]]) -> list[ProblemRow]:
+    every = sorted({problem for each in held for problem in each})
+    rows = []
+    for problem in every:
+        entries = tuple(each.get(problem) for each in held)
+        if sum(entry is not None for entry in entries) > 1 or len(held) == 1:
+            rows.append(ProblemRow(problem=problem, entries=entries, first=_first(entries)))
+    return rows
+
+
+def _first(entries: Sequence[Entry | None]) -> int | None:
+    """Whose result is surely the best: its interval lies apart from all others."""
+    known = [(place, entry) for place, entry in enumerate(entries) if entry]
+    place, best = max(known, key=lambda pair: pair[1].merit)
+    others = [entry for other, entry in known if other != place]
+    is_first = best.is_sure and all(_is_better(best, other) for other in others)
+    return place if others and is_first else None
+
+
+def _is_better(one: Entry, other: Entry) -> bool:
+    """Whether the score says so; without any, the time does."""
+    if one.score and other.score:
+        return one.score.low > other.score.high
+    return bool(one.score) or one.latency.high < other.latency.low
+
+
+def _standing(
+    name: str,
+    author: Agent | LanguageModel,
+    entries: Mapping[Problem, Entry],
+    place: int,
+    shared: Sequence[ProblemRow],
+) -> Standing:
+    own = [entry for row in shared if (entry := row.entries[place]) is not None]
+    values = [entry.rated for entry in own if entry.rated is not None]
+    return Standing(
+        name=name,
+        address=author.get_absolute_url(),
+        entries=entries,
+        common=geometric_mean(values),
+        is_sure=all(entry.is_sure for entry in own),
+        faster=sum(entry.is_sure and entry.rated.low > 1 for entry in own if entry.rated),
+        first=sum(row.first == place for row in shared),
+    )

@@ -1,0 +1,194 @@
+"""What runs cost and came to, side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Case, CharField, Count, F, QuerySet, Value, When
+
+from gpu_runner.data.verdict import Verdict
+from runs_app.features.compare.ablation import AblationRun
+from runs_app.features.compare.curve import Point, curve
+from runs_app.features.compare.settings import SEED, settings_of
+from runs_app.models import Candidate, LanguageModelCall, Run
+from runs_app.optimiser.evolve.commands import Edit
+from runs_app.optimiser.evolve.strategies.cudamaster import REPLACED
+from runs_app.optimiser.selectors.language_models import CODE_ROLES
+from runs_app.optimiser.selectors.runs import active_s, visible_runs
+from tasks_app.people import Viewer
+
+MOST_RUNS = 500
+"""Runs that one ablation looks at, the newest first."""
+
+_CALLS = LanguageModelCall.Status
+_FIXED = "replaced"
+_UNMEASURED: Mapping[str, str] = {
+    Candidate.State.DROPPED: "dropped before hardware",
+    _FIXED: "replaced by a repaired version",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSummary:
+    """One column of a comparison.
+
+    measured: candidates of which hardware has spoken; a lost evaluation says nothing.
+    speedup_seed: the seed's time over the best one's. failures: candidates that hardware refused
+    by verdict, dropped and replaced ones, answers without a kernel, failed calls.
+    """
+
+    run: Run
+    settings: Mapping[str, str]
+    active_s: float
+    speedup_seed: float | None
+    speedup_baseline: float | None
+    measured: int
+    correct: int
+    proposals: int
+    valid: int
+    failures: Mapping[str, int]
+    points: tuple[Point, ...] = ()
+
+    @property
+    def correct_share(self) -> float | None:
+        """Correct candidates over measured ones."""
+        return self.correct / self.measured if self.measured else None
+
+    @property
+    def valid_share(self) -> float | None:
+        """Correct candidates over proposals of language models."""
+        return self.valid / self.proposals if self.proposals else None
+
+    @property
+    def improved(self) -> bool:
+        """Whether it found a kernel faster than its seed; without a seed, any correct one."""
+        best = self.run.best
+        if best is None or best.edit == Edit.SEED:
+            return False
+        return self.run.seed_latency_ns is None or (self.speedup_seed or 0.0) > 1.0
+
+
+def summaries(runs: QuerySet[Run], now: datetime, *, points: bool = False) -> list[RunSummary]:
+    """A summary of each run, in the order of `runs`; with `points`, its curve too."""
+    rows = list(runs.defer(None).defer("task_version__document", "best__source", "best__feedback"))
+    candidates = _candidate_counts(rows)
+    calls = _call_counts(rows)
+    return [
+        _summary(
+            run, settings, candidates.get(run.pk, []), calls.get(run.pk, []), now, points=points
+        )
+        for run, settings in zip(rows, settings_of(rows), strict=True)
+    ]
+
+
+def _candidate_counts(runs: Iterable[Run]) -> dict[object, list[tuple[str, str, int, int]]]:
+    """For each run: fate, verdict, how many there are, how many a language model wrote."""
+    replaced = When(state=Candidate.State.DROPPED, reason__startswith=REPLACED, then=Value(_FIXED))
+    fate = Case(replaced, default=F("state"), output_field=CharField())
+    rows = Candidate.objects.filter(run__in=runs).order_by().annotate(fate=fate)
+    found: dict[object, list[tuple[str, str, int, int]]] = {}
+    counted = rows.values_list("run_id", "fate", "verdict")
+    written = Count("call")  # those with one
+    for run_id, fate_of, verdict, count, by_model in counted.annotate(Count("pk"), written):
+        found.setdefault(run_id, []).append((fate_of, verdict, count, by_model))
+    return found
+
+
+def _call_counts(runs: Iterable[Run]) -> dict[object, list[tuple[str, bool, int]]]:
+    """For each run, of calls that write kernels: status, whether the answer was usable, count."""
+    rows = LanguageModelCall.objects.filter(run__in=runs, role__in=CODE_ROLES).order_by()
+    found: dict[object, list[tuple[str, bool, int]]] = {}
+    for usable in (True, False):
+        part = rows.filter(problem="") if usable else rows.exclude(problem="")
+        counted = part.values_list("run_id", "status").annotate(count=Count("pk"))
+        for run_id, status, count in counted:
+            found.setdefault(run_id, []).append((status, usable, count))
+    return found
+
+
+def _summary(
+    run: Run,
+    settings: Mapping[str, str],
+    candidates: list[tuple[str, str, int, int]],
+    calls: list[tuple[str, bool, int]],
+    now: datetime,
+    *,
+    points: bool,
+) -> RunSummary:
+    failures: Counter[str] = Counter()
+    measured = correct = valid = 0
+    for fate, verdict, count, written in candidates:
+        if fate in _UNMEASURED:
+            failures[_UNMEASURED[fate]] += count
+        elif verdict:
+            measured += count if verdict != Verdict.SYSTEM_ERROR else 0
+            if verdict == Verdict.CORRECT:
+                correct += count
+                valid += written
+            else:
+                failures[verdict] += count
+    for status, usable, count in calls:
+        if status in (_CALLS.FAILED, _CALLS.INTERRUPTED):
+            failures["call failed"] += count
+        elif status == _CALLS.ANSWERED and not usable:
+            failures["no kernel in the answer"] += count
+    ended = (_CALLS.ANSWERED, _CALLS.FAILED, _CALLS.INTERRUPTED)
+    return RunSummary(
+        run=run,
+        settings=settings,
+        active_s=active_s(run, now),
+        speedup_seed=_quotient(run.seed_latency_ns, run.best_latency_ns),
+        speedup_baseline=run.best.speedup if run.best else None,
+        measured=measured,
+        correct=correct,
+        proposals=sum(count for status, _, count in calls if status in ended),
+        valid=valid,
+        failures=failures,
+        points=tuple(curve(run)) if points else (),
+    )
+
+
+def problems_with_runs(user: Viewer) -> list[tuple[str, str, str, int]]:
+    """Task, device and direction of finished runs that `user` may see, with their number."""
+    rows = visible_runs(user).filter(status=Run.Status.FINISHED).order_by()
+    counted = rows.values_list("task_version__task__slug", "device_id", "direction")
+    return sorted(counted.annotate(count=Count("pk")), key=lambda row: (-row[3], row[:3]))
+
+
+def ablation_runs(user: Viewer, task: str, device: str, direction: str) -> QuerySet[Run]:
+    """Runs of one problem that `user` may see, whatever their status."""
+    return visible_runs(user).filter(
+        task_version__task__slug=task, device_id=device, direction=direction
+    )
+
+
+def runs_of(
+    user: Viewer, problem: tuple[str, str, str], metric: str, now: datetime
+) -> list[AblationRun]:
+    """The newest `MOST_RUNS` finished runs of (task, device, direction), as statistics see them.
+
+    metric: "seed" or "baseline", what the speedup is over.
+    """
+    runs = ablation_runs(user, *problem).filter(status=Run.Status.FINISHED)
+    return [_ablation_run(summary, metric) for summary in summaries(runs.all()[:MOST_RUNS], now)]
+
+
+def _ablation_run(summary: RunSummary, metric: str) -> AblationRun:
+    speedup = summary.speedup_seed if metric == "seed" else summary.speedup_baseline
+    return AblationRun(
+        run=str(summary.run.pk),
+        setting={name: value for name, value in summary.settings.items() if name != SEED},
+        speedup=speedup,
+        improved=summary.improved,
+        usd=summary.run.usd,
+        tokens=summary.run.tokens,
+        measured=summary.measured,
+        correct=summary.correct,
+    )
+
+
+def _quotient(above: float | None, below: float | None) -> float | None:
+    return above / below if above and below else None

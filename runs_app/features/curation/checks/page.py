@@ -1,0 +1,102 @@
+"""The part of a draft's page that has it checked and its kernels tried, and shows what came."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from zlib import crc32
+
+from django.contrib.auth.models import User
+
+from gpu_runner.data.verdict import Mode
+from runs_app.core.checks.selectors import check_time
+from runs_app.core.queue.selectors import DeviceQueue, queue_overview
+from runs_app.features.curation.checks.dry_run import DRY_MODES
+from runs_app.features.curation.checks.selectors import CheckView, Findings, draft_findings
+from runs_app.models import Status, TaskCheck
+from runs_app.submitting.quota import quota
+from tasks_app.disclosure import sees_hidden
+from tasks_app.models import Draft
+from tasks_app.pages.soundness_page import whole
+from tasks_app.people import Viewer
+
+_MODES = {
+    Mode.TEST: "Test: a few calls; is it correct?",
+    Mode.QUICK: "Quick: is it right, and how fast, about? public workloads",
+    Mode.RANKED: "Ranked: three processes or more, hidden workloads; on no board all the same",
+}
+
+
+def findings_context(
+    draft: Draft, user: User, now: datetime, asked: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """All of that part; `asked` is what a form held that was refused, or is repeated."""
+    results = results_context(draft, user, now)
+    queues = queue_overview(user, now, most=0)
+    fields = asked or {}
+    return results | {
+        "queues": queues,
+        "device": fields.get("device") or _usual_device(queues, results["findings"]),
+        "mode": fields.get("mode") or DRY_MODES[0].value,
+        "modes": [(mode.value, _MODES[mode]) for mode in DRY_MODES],
+        "may_ask": draft.may_be_tried_by(user),
+        "quota": None if sees_hidden(user) else quota(user, now),
+        "time": None if sees_hidden(user) else check_time(user, now),
+    }
+
+
+def results_context(draft: Draft, user: Viewer, now: datetime) -> dict[str, Any]:
+    """The part of it that changes while something is under way."""
+    findings = draft_findings(draft, user, now)
+    status = _status(findings)
+    return {
+        "draft": draft,
+        "findings": findings,
+        "status": status,
+        "status_key": f"{crc32(status.encode()):08x}",
+        "reports": [whole(soundness) for soundness in findings.reports],
+        "directed": bool(findings.reports) and len(findings.reports[0].version.directions) > 1,
+    }
+
+
+def _usual_device(queues: list[DeviceQueue], findings: Findings) -> str:
+    """Where it was checked last, or the first device that takes work."""
+    if findings.checks:
+        return findings.checks[0].check.device_id
+    ready = next((queue for queue in queues if not queue.reason), None)
+    first = ready or next(iter(queues), None)
+    return first.device.slug if first else ""
+
+
+def _status(findings: Findings) -> str:
+    """One sentence that changes seldom, for those who hear the page."""
+    parts = [
+        f"the check on {view.check.device} {_doing(view.check)}"
+        for view in findings.checks_under_way
+    ]
+    if trying := len(findings.dry_runs_under_way):
+        kernels = "kernel is" if trying == 1 else "kernels are"
+        parts.append(f"{trying} {kernels} being tried")
+    if parts:
+        words = "; ".join(parts)
+        return f"{words[0].upper()}{words[1:]}."
+    if findings.checks:
+        return f"Nothing is under way. {_ended(findings.checks[0])}"
+    return "Nothing is under way."
+
+
+def _doing(check: TaskCheck) -> str:
+    return "waits" if check.status == Status.QUEUED else "runs"
+
+
+def _ended(view: CheckView) -> str:
+    check = view.check
+    if check.status == Status.CANCELLED:
+        words = "was cancelled"
+    elif check.passed is None:
+        words = "ended without a report"
+    else:
+        words = "found it sound" if check.passed else "speaks against it"
+    files = "" if view.is_present else " of earlier files"
+    return f"The last check{files}, on {check.device}, {words}."

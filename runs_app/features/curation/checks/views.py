@@ -1,0 +1,140 @@
+"""The part of a draft's page that has it checked and its kernels tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from uuid import UUID
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from runs_app.core.checks.selectors import find_check
+from runs_app.core.checks.services import cancel_check, request_check
+from runs_app.core.errors import SubmissionError
+from runs_app.core.queue.devices import resolve_device
+from runs_app.features.curation.checks.dry_run import dry_run
+from runs_app.features.curation.checks.page import findings_context, results_context
+from runs_app.models import Device
+from tasks_app import selectors
+from tasks_app.errors import CurationError
+from tasks_app.models import Draft, TaskVersion
+from tasks_app.parameters import takes
+from tasks_app.people import STOP_ASKING, AuthenticatedRequest, signed_in
+from tasks_app.publishing.snapshots import snapshot
+
+RESULTS = "findings-results"
+"""Id of the element that asks for itself while something is under way."""
+
+Ask = Callable[[TaskVersion, Device, datetime], object]
+
+
+@signed_in("findings", RESULTS)
+@never_cache
+@require_safe
+@takes("said")
+def draft_findings(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
+    """That part alone, or only its results where these ask for themselves."""
+    results_only = request.headers.get("HX-Target") == RESULTS
+    known = Draft.objects.select_related("version").filter(pk=draft_id).first()
+    if known and known.seen_by(request.user) and not known.open_to(request.user):
+        context = {"part": RESULTS if results_only else "findings", "draft": known}
+        return render(
+            request, "curation/checks/parts/findings_taken.html", context, status=STOP_ASKING
+        )
+    draft, now = _open(request, draft_id), timezone.now()
+    if results_only:
+        context = results_context(draft, request.user, now)
+        news = {"say": context["status_key"] != request.GET.get("said", "")}
+        return render(request, "curation/checks/parts/finding_results.html", context | news)
+    context = findings_context(draft, request.user, now)
+    return render(request, "curation/checks/parts/findings.html", context)
+
+
+@signed_in("findings", RESULTS)
+@require_POST
+def draft_check(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
+    """Have a draft's files checked on a device, as they are now."""
+    user = request.user
+
+    def ask(version: TaskVersion, device: Device, now: datetime) -> object:
+        return request_check(version=version, device=device, user=user, now=now)
+
+    return _asked(request, draft_id, ask, "Not checked")
+
+
+@signed_in("findings", RESULTS)
+@require_POST
+def draft_try(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
+    """Try the kernels that come with a draft, as its files are now."""
+    user, mode = request.user, request.POST.get("mode", "")
+
+    def ask(version: TaskVersion, device: Device, now: datetime) -> object:
+        return dry_run(version=version, device=device, user=user, mode=mode, now=now)
+
+    return _asked(request, draft_id, ask, "Not tried")
+
+
+@signed_in("findings", RESULTS)
+@require_POST
+def check_cancel(request: AuthenticatedRequest, check_id: UUID) -> HttpResponse:
+    """Take a check back; the form says on which draft's page it stands."""
+    try:
+        draft = _open(request, UUID(request.POST.get("draft", "")))
+    except ValueError:
+        raise Http404("There is no such draft.") from None
+    check = find_check(check_id, request.user)
+    if check is None:
+        raise Http404("There is no such check, or it is somebody else's.")
+    refusal = None
+    try:
+        cancel_check(check=check, user=request.user, now=timezone.now())
+    except CurationError as error:
+        refusal = error
+    return _answer(request, draft, refusal, "Not cancelled")
+
+
+def _asked(request: AuthenticatedRequest, draft_id: UUID, ask: Ask, words: str) -> HttpResponse:
+    """Ask for something about the version of a draft's files; stores nothing if it is refused."""
+    draft, now = _open(request, draft_id), timezone.now()
+    refusal: CurationError | SubmissionError | None = None
+    try:
+        if not draft.may_be_tried_by(request.user):
+            state = draft.get_state_display().lower()
+            raise CurationError("", f"this draft is {state}, so nothing of it is checked or tried")
+        with transaction.atomic():
+            device = resolve_device(request.POST.get("device", ""))
+            ask(snapshot(draft=draft, now=now), device, now)
+    except (CurationError, SubmissionError) as error:
+        refusal = error
+    return _answer(request, draft, refusal, words)
+
+
+def _answer(
+    request: AuthenticatedRequest,
+    draft: Draft,
+    refusal: CurationError | SubmissionError | None,
+    words: str,
+) -> HttpResponse:
+    """The part of the page for htmx, and the way back to the page for everybody else."""
+    if request.headers.get("HX-Request") == "true":
+        fresh = _open(request, draft.pk)
+        context = findings_context(fresh, request.user, timezone.now(), request.POST.dict())
+        context |= {"refusal": refusal, "refused": words}
+        status = 422 if refusal else 200
+        return render(request, "curation/checks/parts/findings.html", context, status=status)
+    if refusal:
+        messages.error(request, f"{words}: {refusal}.")
+    return redirect(f"{draft.get_absolute_url()}#findings")
+
+
+def _open(request: HttpRequest, draft_id: UUID) -> Draft:
+    draft = selectors.open_draft(draft_id, request.user)
+    if draft is None:
+        raise Http404("There is no such draft, or it is somebody else's.")
+    return draft

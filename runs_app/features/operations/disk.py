@@ -1,0 +1,57 @@
+"""How much room the disk of the data folder has left, and when that is too little."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.template.defaultfilters import filesizeformat
+
+log = logging.getLogger(__name__)
+
+# A busy site writes some hundred MB a day, so an admin has days; a small disk is not always low.
+_ENOUGH_SHARE, _ENOUGH_BYTES = 0.05, 2 << 30
+_EVERY_S = 3600
+
+
+@dataclass(frozen=True)
+class LowDisk:
+    """A disk with so many bytes left for us, which is too little."""
+
+    folder: Path
+    free: int
+    total: int
+
+    def __str__(self) -> str:
+        """One sentence for admins."""
+        return (
+            f"the disk of {self.folder} has {filesizeformat(self.free)} of"
+            f" {filesizeformat(self.total)} left; when it is full, nothing more is stored"
+        )
+
+
+def low_disk() -> LowDisk | None:
+    """The disk of the data folder if less is free than 2 GiB and than 5 % of it, else None."""
+    folder = Path(settings.DATA_DIR)
+    try:
+        usage = shutil.disk_usage(folder)
+    except OSError:  # a site on PostgreSQL may need no such folder
+        return None
+    is_low = usage.free < min(usage.total * _ENOUGH_SHARE, _ENOUGH_BYTES)
+    return LowDisk(folder, usage.free, usage.total) if is_low else None
+
+
+def warn() -> None:
+    """Log a warning while the disk is low, once an hour."""
+    if low_disk() is not None:
+        _warn(int(time.time()) // _EVERY_S)
+
+
+@functools.lru_cache(maxsize=1)
+def _warn(_hour: int) -> None:
+    log.warning("%s", low_disk())

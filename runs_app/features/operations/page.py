@@ -1,0 +1,138 @@
+"""What the pages of operations show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Max, Prefetch, Q
+from django.forms import Form
+
+from runs_app.core.queue.runners import RunnerStatus, runner_list
+from runs_app.core.work.stops import in_force
+from runs_app.features.operations.emptying import Waiting
+from runs_app.features.operations.models import Emptying, RunnerReading
+from runs_app.features.operations.readings import Curve, curves
+from runs_app.models import (
+    Announcement,
+    Device,
+    Evaluation,
+    Runner,
+    RunnerFlag,
+    RunnerToken,
+    Status,
+)
+
+_MOST_READINGS = 10_080  # of a week
+
+
+@dataclass(frozen=True)
+class DeviceRow:
+    """A device with what waits and runs on it, its runners, and whether its queue is emptied."""
+
+    device: Device
+    waiting: int
+    running: int
+    runners: list[RunnerStatus]
+    emptying: Emptying | None
+
+
+@dataclass(frozen=True)
+class TokenRow:
+    """A runner's token with what is known of its hosts, and the open doubts about it."""
+
+    token: RunnerToken
+    devices: list[str]
+    hosts: int
+    seen_at: datetime | None
+    flags: list[RunnerFlag]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The whole site as an admin steers it."""
+
+    announcements: list[Announcement]
+    devices: list[DeviceRow]
+    tokens: list[TokenRow]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmptyingPage:
+    """What could be emptied of a device's queue, and how far the latest emptying is."""
+
+    device: Device
+    parts: list[Waiting]
+    form: Form
+    latest: Emptying | None
+
+
+def overview(now: datetime) -> Overview:
+    """What is in force, and all devices."""
+    counts: dict[str, Any] = {
+        row["device"]: row
+        for row in Evaluation.objects.filter(status__in=(Status.QUEUED, Status.RUNNING))
+        .order_by()
+        .values("device")
+        .annotate(
+            waiting=Count("pk", filter=Q(status=Status.QUEUED)),
+            running=Count("pk", filter=Q(status=Status.RUNNING)),
+        )
+    }
+    runners = runner_list(now)
+    emptyings = {each.device_id: each for each in Emptying.objects.filter(finished_at=None)}
+    rows = [
+        DeviceRow(
+            device=device,
+            waiting=counts.get(device.slug, {}).get("waiting", 0),
+            running=counts.get(device.slug, {}).get("running", 0),
+            runners=[each for each in runners if each.runner.device_id == device.slug],
+            emptying=emptyings.get(device.slug),
+        )
+        for device in Device.objects.order_by("slug")
+    ]
+    announcements = list(in_force(now).select_related("made_by"))
+    shown = [row for row in rows if row.runners or row.waiting]
+    return Overview(announcements, shown, _token_rows())
+
+
+def _token_rows() -> list[TokenRow]:
+    """The tokens that let somebody in."""
+    opened = Prefetch(
+        "flags", RunnerFlag.objects.filter(cleared_at=None).select_related("evaluation"), "opened"
+    )
+    tokens = RunnerToken.objects.filter(revoked_at=None).prefetch_related("devices", opened)
+    return [
+        TokenRow(
+            token=token,
+            devices=[device.name for device in token.devices.all()],
+            hosts=token.hosts,
+            seen_at=token.seen_at,
+            flags=token.opened,
+        )
+        for token in tokens.annotate(hosts=Count("runners"), seen_at=Max("runners__seen_at"))
+    ]
+
+
+@dataclass(frozen=True)
+class SensorPage:
+    """What a runner's sensors said in the last hours."""
+
+    runner: Runner
+    hours: int
+    curves: list[Curve]
+    unknown: list[str]
+    since: datetime
+    until: datetime
+
+
+def sensor_page(runner: Runner, hours: int, now: datetime) -> SensorPage:
+    """The curves of the last `hours`, and which sensors said nothing in them."""
+    since = now - timedelta(hours=hours)
+    rows = list(RunnerReading.objects.filter(runner=runner, at__gt=since)[:_MOST_READINGS])
+    found = curves(rows, since, now)
+    names = {"Temperature", "Clock", "Clock of the memory", "Power"} - {c.label for c in found}
+    if runner.device.kind == "cpu":
+        names -= {"Clock of the memory", "Power"}
+    return SensorPage(runner, hours, found, sorted(names), since, now)

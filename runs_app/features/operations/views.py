@@ -1,0 +1,116 @@
+"""Pages on which admins steer the site."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from runs_app.core.errors import SubmissionError
+from runs_app.core.forms import refusals
+from runs_app.features.operations import page
+from runs_app.features.operations.emptying import Part, empty_queue, waiting_parts
+from runs_app.features.operations.forms import AnnouncementForm, EmptyingForm, SteeringForm
+from runs_app.features.operations.services import announce, end_announcement, steer
+from runs_app.models import Announcement, Device, Runner
+from tasks_app.parameters import takes
+from tasks_app.people import AuthenticatedRequest, admins_only
+
+_HOURS = (6, 24, 168)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@admins_only
+def operate(request: AuthenticatedRequest) -> HttpResponse:
+    """Everything that an admin can steer; a new announcement or stop is made here."""
+    form = AnnouncementForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        values = form.cleaned_data
+        with form.refusals():
+            made = announce(
+                kind=Announcement.Kind(values["kind"]),
+                text=values["text"],
+                until=values["until"],
+                user=request.user,
+                now=timezone.now(),
+            )
+            messages.success(request, f"{made.get_kind_display()}: everybody reads it now.")
+            return redirect("operate")
+    context = {"form": form, "site": page.overview(timezone.now())}
+    status = 422 if form.is_bound else 200
+    return render(request, "operations/operate.html", context, status=status)
+
+
+@require_POST
+@admins_only
+def announcement_end(request: AuthenticatedRequest, announcement_id: int) -> HttpResponse:
+    """Take an announcement back, or open again what it stopped."""
+    announcement = get_object_or_404(Announcement, pk=announcement_id)
+    with refusals(request, "Nothing changed"):
+        end_announcement(announcement=announcement, user=request.user, now=timezone.now())
+        messages.success(request, "It has ended.")
+    return redirect("operate")
+
+
+@require_POST
+@admins_only
+def runner_steer(request: AuthenticatedRequest, runner_id: int) -> HttpResponse:
+    """Have a runner work, drain, or give its work back."""
+    runner = get_object_or_404(Runner, pk=runner_id)
+    form = SteeringForm(request.POST)
+    try:
+        if not form.is_valid():
+            field, errors = next(iter(form.errors.items()))
+            raise SubmissionError(str(field), str(errors[0]))
+        wanted = Runner.Wanted(form.cleaned_data["wanted"])
+        reason = form.cleaned_data["reason"]
+        steer(runner=runner, wanted=wanted, reason=reason, user=request.user, now=timezone.now())
+    except SubmissionError as error:
+        messages.error(request, f"{runner.name}: {error}.")
+    else:
+        words = f"{runner.name} is told to {wanted.label.lower()}; it heeds within seconds."
+        messages.success(request, words)
+    return redirect("operate")
+
+
+@never_cache
+@require_safe
+@admins_only
+@takes("hours")
+def runner_sensors(request: AuthenticatedRequest, runner_id: int) -> HttpResponse:
+    """Temperatures and clocks of a runner's device over time."""
+    runner = get_object_or_404(Runner.objects.select_related("device"), pk=runner_id)
+    text = request.GET.get("hours", "")
+    hours = int(text) if text in map(str, _HOURS) else _HOURS[1]
+    context = {"view": page.sensor_page(runner, hours, timezone.now()), "choices": _HOURS}
+    return render(request, "operations/sensors.html", context)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@admins_only
+def queue_empty(request: AuthenticatedRequest, device_slug: str) -> HttpResponse:
+    """Say what emptying does, have it done, and show how far it is."""
+    device = get_object_or_404(Device, pk=device_slug)
+    form = EmptyingForm(request.POST or None)
+    now = timezone.now()
+    if request.method == "POST" and form.is_valid():
+        parts = [Part(value) for value in form.cleaned_data["parts"]]
+        reason = form.cleaned_data["reason"]
+        with form.refusals():
+            empty_queue(device=device, parts=parts, reason=reason, user=request.user, now=now)
+            return redirect("queue-empty", device.slug)
+    fragment = request.headers.get("HX-Request") == "true"
+    shown = page.EmptyingPage(
+        device=device,
+        parts=waiting_parts(device, now),
+        form=form,
+        latest=device.emptyings.select_related("made_by").first(),
+    )
+    name = "parts/emptying.html" if fragment else "empty.html"
+    status = 422 if form.is_bound else 200
+    return render(request, f"operations/{name}", vars(shown), status=status)

@@ -1,0 +1,42 @@
+"""What admins have measured again."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from runs_app.models import Evaluation
+from tasks_app.models import TaskVersion
+
+BEST_OF_AGENTS = "the best of each agent"
+
+
+class Reevaluation(models.Model):
+    """Submissions of one version of a task that were measured again, on the same or another one.
+
+    `chosen` says in words which submissions were taken, and `devices`
+    holds the slugs of the devices on which.
+    """
+
+    source = models.ForeignKey(TaskVersion, on_delete=models.PROTECT, related_name="+")
+    target = models.ForeignKey(TaskVersion, on_delete=models.PROTECT, related_name="reevaluations")
+    devices = models.JSONField()
+    evaluations = models.ManyToManyField(Evaluation, related_name="reevaluations")
+    chosen = models.CharField(max_length=100, default=BEST_OF_AGENTS)
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    created_at = models.DateTimeField()
+
+    class Meta:
+        """The newest comes first."""
+
+        ordering = ("-created_at", "-pk")
+
+    def __str__(self) -> str:
+        """What was measured, and where, in a sentence without its end."""
+        where = ", ".join(self.devices)
+        if self.source_id == self.target_id:
+            return f"{self.chosen} of version {self.target.number}, measured again on {where}"
+        route = f"of version {self.source.number} on version {self.target.number}"
+        return f"{self.chosen} {route}, on {where}"

@@ -1,0 +1,95 @@
+"""The pages on which admins have kernels measured again on a task's current version."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from runs_app.core.errors import SubmissionError
+from runs_app.core.forms import refusals
+from runs_app.features.reevaluation.estimate import estimates_of
+from runs_app.features.reevaluation.forms import ReevaluationForm
+from runs_app.features.reevaluation.page import ProgressPage, ReevaluationPage
+from runs_app.features.reevaluation.plan import plan_of
+from runs_app.features.reevaluation.progress import progress_of
+from runs_app.features.reevaluation.selectors import reevaluations_of
+from runs_app.features.reevaluation.services import cancel_reevaluation, reevaluate
+from tasks_app.disclosure import admin_of
+from tasks_app.models import Task
+from tasks_app.parameters import takes
+from tasks_app.people import AuthenticatedRequest
+
+_REFUSAL = "only admins have submissions evaluated again"
+_SHOWN = 20  # earlier ones on the page
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@takes("version", "device", "all")
+def task_reevaluate(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    """Show what the choice in the address comes to; a POST starts it if it still does."""
+    user = admin_of(request, _REFUSAL)
+    task = get_object_or_404(Task.objects.select_related("current_version"), slug=slug)
+    if request.method != "POST":
+        return _preview(request, task)
+    form = ReevaluationForm(request.POST, task=task)
+    if not form.is_valid():
+        return _preview(request, task)
+    seen = request.POST.get("seen", "")
+    try:
+        row = reevaluate(choice=form.choice(), seen=seen, user=user, now=timezone.now())
+    except SubmissionError as error:
+        task.refresh_from_db()
+        return _preview(request, task, error.reason)
+    return redirect("reevaluation", slug, row.pk)
+
+
+@login_required
+@never_cache
+@require_safe
+def task_reevaluation(request: AuthenticatedRequest, slug: str, number: int) -> HttpResponse:
+    """How far one is; its part that changes is asked for again and again."""
+    admin_of(request, _REFUSAL)
+    task = get_object_or_404(Task, slug=slug)
+    row = get_object_or_404(reevaluations_of(task), pk=number)
+    fragment = request.headers.get("HX-Request") == "true"
+    name = "parts/reevaluation_progress.html" if fragment else "reevaluation_progress.html"
+    page = ProgressPage(task=task, row=row, progress=progress_of(row), fragment=fragment)
+    return render(request, f"reevaluation/{name}", vars(page))
+
+
+@login_required
+@require_POST
+def task_reevaluate_cancel(request: AuthenticatedRequest, slug: str, number: int) -> HttpResponse:
+    """Take what still waits of a re-evaluation out of the queue."""
+    user = admin_of(request, _REFUSAL)
+    row = get_object_or_404(reevaluations_of(get_object_or_404(Task, slug=slug)), pk=number)
+    with refusals(request, "Not cancelled"):
+        count = cancel_reevaluation(reevaluation=row, user=user, now=timezone.now())
+        words = f"{count} evaluation{'' if count == 1 else 's'} taken out of the queue."
+        messages.success(request, words)
+    return redirect("reevaluation", slug, number)
+
+
+def _preview(request: HttpRequest, task: Task, refusal: str = "") -> HttpResponse:
+    """The form with what its choice comes to, which is not there while the choice is wrong."""
+    form = ReevaluationForm(request.POST if request.method == "POST" else request.GET, task=task)
+    wrong = form.offers_something and not form.is_valid()
+    plan = plan_of(form.choice()) if form.offers_something and not wrong else None
+    page = ReevaluationPage(
+        task=task,
+        form=form,
+        earlier=reevaluations_of(task)[:_SHOWN],
+        refusal=refusal,
+        public=task.state == Task.State.PUBLISHED,
+        plan=plan,
+        estimates=estimates_of(plan, timezone.now()) if plan else [],
+    )
+    status = 422 if wrong or refusal else 200
+    return render(request, "reevaluation/reevaluation.html", vars(page), status=status)

@@ -1,0 +1,245 @@
+"""What is wrong with a file of results, before anything of it is stored."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from gpu_runner.data import codec
+from gpu_runner.data.codec import DataError, encode, refuse
+from gpu_runner.data.evaluation import Measurement
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.features.transfer.record import (
+    FORMAT,
+    VERSION,
+    ResultFile,
+    ResultRecord,
+    WorkloadRecord,
+)
+from runs_app.models import Agent
+from tasks_app.models import TaskVersion
+
+SITE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:-]{0,39}", re.ASCII)
+"""How a site may be called: it stands in names of agents and devices."""
+_NAME = re.compile(r"[A-Za-z0-9_@.+-][\w .:/@+()-]{0,99}", re.ASCII)
+_MODEL = re.compile(r"[A-Za-z0-9][\w .:/@+()-]{0,99}", re.ASCII)
+_DEVICE = re.compile(r"[a-z0-9][a-z0-9-]{0,39}", re.ASCII)
+_LONGEST = {"note": 500, "device_name": 90, "reason": 4000, "task": 100}
+_ENVIRONMENT_BYTES = 20_000
+_MOST_RESULTS = 20_000
+_CLOSE = 1e-6
+"""How far a number may be from what follows from the workloads, relatively."""
+_EARLY = timedelta(days=1)  # clocks of sites may differ, by no more than this
+_KINDS = tuple(kind.value for kind in Agent.Kind)
+
+
+def decode(document: Any) -> ResultFile:
+    """The file that a document is; raises `DataError` naming the field."""
+    found = document.get("format") if isinstance(document, dict) else None
+    if found != FORMAT:
+        raise DataError("format", f"must be {FORMAT!r}, not {str(found)[:40]!r}")
+    if document.get("version") != VERSION:
+        said = str(document.get("version"))[:40]
+        raise DataError("version", f"is {said}; this version of kbench reads {VERSION}")
+    file = codec.decode(ResultFile, document)
+    if len(file.results) > _MOST_RESULTS:
+        raise DataError("results", f"has {len(file.results)} entries; the limit is {_MOST_RESULTS}")
+    return file
+
+
+def refuse_wrong(file: ResultFile, now: datetime) -> None:
+    """Refuse what no site could have written; raises `DataErrors` with the first of the faults."""
+    refuse(_faults(file, now))
+
+
+def misfits(record: ResultRecord, version: TaskVersion, field: str) -> Iterator[DataError]:
+    """What of a record does not fit the task version that it is about."""
+    if record.direction.value not in version.directions:
+        have = ", ".join(version.directions)
+        yield DataError(f"{field}.direction", f"task {record.task} has only: {have}")
+        return
+    kind = record.device_kind
+    workloads = version.data.workloads_for(kind, record.direction, hidden=False)
+    names, found = {w.name for w in workloads}, [w.name for w in record.workloads]
+    unknown = [name for name in found if name not in names]
+    if unknown:
+        reason = f"{unknown[0][:60]!r} is no public workload of {record.task} on {kind.value}"
+        yield DataError(f"{field}.workloads", reason)
+    elif len(set(found)) < len(found):
+        yield DataError(f"{field}.workloads", "names a workload twice")
+    elif record.verdict is Verdict.CORRECT and (lacking := sorted(names - set(found))):
+        yield DataError(f"{field}.workloads", f"lacks {lacking[0]!r}")
+
+
+def moment(text: str, field: str) -> datetime:
+    """A moment with an offset; raises `DataError`."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise DataError(field, f"{text[:40]!r} is no moment in ISO 8601") from None
+    if found.tzinfo is None:
+        raise DataError(field, "has no offset from UTC")
+    return found
+
+
+def _faults(file: ResultFile, now: datetime) -> Iterator[DataError]:
+    if not SITE.fullmatch(file.site):
+        reason = "must hold 1 to 40 letters, digits, blanks and . _ : -, a letter or digit first"
+        yield DataError("site", reason)
+    yield from _texts({"note": file.note}, "")
+    yield from _moments({"exported_at": file.exported_at}, "", now)
+    known: set[str] = set()
+    for number, record in enumerate(file.results):
+        field = f"results[{number}]"
+        if record.evaluation in known:
+            yield DataError(f"{field}.evaluation", "is in this file twice")
+        known.add(record.evaluation)
+        yield from _record(record, field, now)
+
+
+def _record(record: ResultRecord, field: str, now: datetime) -> Iterator[DataError]:
+    yield from _ids(record, field)
+    yield from _names(record, field)
+    texts = {name: getattr(record, name) for name in ("device_name", "reason", "task")}
+    yield from _texts(texts, f"{field}.")
+    moments = {"entered_at": record.entered_at, "measured_at": record.measured_at}
+    yield from _moments(moments, f"{field}.", now)
+    yield from _kernel(record, field)
+    yield from _environment(encode(record.environment), f"{field}.environment")
+    if record.mode is not Mode.RANKED:
+        yield DataError(f"{field}.mode", "only ranked results stand on boards")
+    if record.verdict in (Verdict.SYSTEM_ERROR, Verdict.COMPILED):
+        yield DataError(f"{field}.verdict", f"{record.verdict.value} says nothing of a kernel")
+    for number, workload in enumerate(record.workloads):
+        yield from _workload(workload, f"{field}.workloads[{number}]")
+    for name, value in record.unlisted_speedups.items():
+        yield from _positive(f"{field}.unlisted_speedups.{name}", value)
+    yield from _headline(record, field)
+
+
+def _ids(record: ResultRecord, field: str) -> Iterator[DataError]:
+    for name in ("evaluation", "submission"):
+        text = getattr(record, name)
+        try:
+            is_one = str(UUID(text)) == text
+        except ValueError:
+            is_one = False
+        if not is_one:
+            yield DataError(f"{field}.{name}", f"{text[:60]!r} is no UUID in its usual form")
+
+
+def _names(record: ResultRecord, field: str) -> Iterator[DataError]:
+    for name in ("agent", "submitter", "language_model"):
+        text = getattr(record, name)
+        pattern = _MODEL if name == "language_model" else _NAME
+        if not pattern.fullmatch(text) and (text or name == "agent"):
+            yield DataError(f"{field}.{name}", f"{text[:60]!r} is no name that a site can give")
+    if not _DEVICE.fullmatch(record.device):
+        yield DataError(f"{field}.device", f"{record.device[:60]!r} is no short name of a device")
+    if not record.device_name.strip():
+        yield DataError(f"{field}.device_name", "is empty")
+    if record.agent_kind not in _KINDS:
+        reason = f"{record.agent_kind[:60]!r} is not one of {', '.join(_KINDS)}"
+        yield DataError(f"{field}.agent_kind", reason)
+
+
+def _kernel(record: ResultRecord, field: str) -> Iterator[DataError]:
+    if record.device_kind not in record.language.device_kinds:
+        kind, language = record.device_kind.value, record.language.value
+        yield DataError(f"{field}.language", f"a {kind} runs no {language}")
+    try:
+        found = Solution(
+            source=record.source, language=record.language, direction=record.direction
+        ).digest()
+    except DataError as error:
+        yield DataError(f"{field}.{error.field}", error.reason)
+    except UnicodeEncodeError:
+        yield DataError(f"{field}.source", "holds characters that UTF-8 cannot encode")
+    else:
+        if found != record.source_digest:
+            yield DataError(f"{field}.source_digest", f"is not that of the source, {found}")
+
+
+def _workload(workload: WorkloadRecord, field: str) -> Iterator[DataError]:
+    yield from _environment(workload.parameters, f"{field}.parameters")
+    yield from _positive(f"{field}.weight", workload.weight)
+    for name in ("flops", "bytes", "floor_ns", "claimed_ns"):
+        value = getattr(workload, name)
+        if value is not None and not (math.isfinite(value) and value >= 0):
+            yield DataError(f"{field}.{name}", "must be a finite number, not below 0")
+    for name in workload.baselines:
+        if not re.fullmatch(r"[a-z][a-z0-9_]{0,29}", name):
+            yield DataError(f"{field}.baselines", f"{name[:60]!r} is no name of a baseline")
+    for number, error in enumerate(workload.errors):
+        yield from _texts({"output": error.output}, f"{field}.errors[{number}].")
+    for measured in (workload.measurement, *workload.baselines.values()):
+        yield from _calls(measured, field)
+
+
+def _calls(measured: Measurement | None, field: str) -> Iterator[DataError]:
+    if measured is not None and not 0 <= measured.calls < 1 << 31:
+        yield DataError(f"{field}.calls", "must be from 0 to 2147483647")
+
+
+def _headline(record: ResultRecord, field: str) -> Iterator[DataError]:
+    """Whether times and speedups follow from the workloads, and are there iff CORRECT."""
+    if record.verdict is not Verdict.CORRECT:
+        for name in ("latency_ns", "speedup_best"):
+            if getattr(record, name) is not None:
+                yield DataError(f"{field}.{name}", "must be null unless the verdict is CORRECT")
+        return
+    if not record.workloads or any(w.measurement is None for w in record.workloads):
+        yield DataError(f"{field}.workloads", "a correct result has a time for each of them")
+        return
+    found = record.headline
+    expected = {"latency_ns": found["latency_ns"], "speedup_best": found["speedups"].get("best")}
+    for name, value in expected.items():
+        said = getattr(record, name)
+        if (said is None) is not (value is None) or (
+            value is not None and not math.isclose(said, value, rel_tol=_CLOSE)
+        ):
+            yield DataError(f"{field}.{name}", f"is {said}, but {value} follows from the workloads")
+
+
+def _moments(values: Mapping[str, str], prefix: str, now: datetime) -> Iterator[DataError]:
+    for name, text in values.items():
+        try:
+            found = moment(text, prefix + name)
+        except DataError as error:
+            yield error
+            continue
+        if found > now + _EARLY:
+            yield DataError(prefix + name, f"{text[:40]} is in the future")
+
+
+def _texts(values: Mapping[str, str], prefix: str) -> Iterator[DataError]:
+    for name, text in values.items():
+        limit = _LONGEST.get(name, 200)
+        if len(text) > limit:
+            yield DataError(prefix + name, f"has {len(text)} characters; the limit is {limit}")
+        elif not _is_storable(text):
+            yield DataError(prefix + name, "holds a NUL character, or half of one")
+
+
+def _environment(values: Mapping[str, object], field: str) -> Iterator[DataError]:
+    text = json.dumps(values, ensure_ascii=False)
+    if len(text) > _ENVIRONMENT_BYTES:
+        yield DataError(field, f"has {len(text)} characters; the limit is {_ENVIRONMENT_BYTES}")
+    elif not _is_storable(text) or "\\u0000" in text:
+        yield DataError(field, "holds a NUL character, or half of one")
+
+
+def _is_storable(text: str) -> bool:
+    """Whether a database can store it: PostgreSQL refuses NUL, and all refuse half characters."""
+    return not any(ord(c) == 0 or 0xD800 <= ord(c) <= 0xDFFF for c in text)
+
+
+def _positive(field: str, value: float) -> Iterator[DataError]:
+    if not (math.isfinite(value) and value > 0):
+        yield DataError(field, "must be a finite number above 0")

@@ -1,0 +1,52 @@
+"""What says on pages that results were imported, and what goes with a file of them."""
+
+from __future__ import annotations
+
+from django.db.models import Exists, OuterRef
+from django.db.models.signals import pre_delete
+from django.dispatch import receiver
+from django.template.context import Context
+
+from runs_app.core.hooks import Filling, Slot, fills
+from runs_app.features.transfer.models import ImportedSubmission, ResultImport
+from runs_app.models import Device, Evaluation, Submission
+
+
+@fills(Slot.BOARD)
+def _files(context: Context, device: Device, slug: str) -> Filling | None:
+    """Which files brought the board."""
+    imports = imports_of(device)
+    values = {"device": device, "imports": imports}
+    return Filling("transfer/parts/imports.html", values) if imports else None
+
+
+@fills(Slot.SUBMISSION)
+def _when(context: Context, submission: Submission) -> Filling | None:
+    """That another site measured a submission."""
+    if submission.origin != Submission.Origin.IMPORTED:
+        return None
+    row = ImportedSubmission.objects.select_related("result_import").get(submission=submission)
+    file = row.result_import
+    meaning = (
+        f"Measured on {file.site} and imported on {file.imported_at:%-d %b %Y}."
+        " This site has not measured it."
+    )
+    return Filling("transfer/parts/imported.html", {"meaning": meaning})
+
+
+@receiver(pre_delete, sender=ResultImport)
+def _take_back(sender: object, instance: ResultImport, **_: object) -> None:
+    """Delete what the file brought."""
+    Submission.objects.filter(imported__result_import=instance).delete()
+
+
+def imports_of(device: Device) -> list[ResultImport]:
+    """The files that brought a device's results from another site; none of our own.
+
+    Another file of that site may hold another device's alone.
+    """
+    if not device.imported_from:
+        return []
+    own = OuterRef("pk")
+    here = Evaluation.objects.filter(device=device, submission__imported__result_import=own)
+    return list(ResultImport.objects.filter(Exists(here), site=device.imported_from)[:5])

@@ -1,0 +1,70 @@
+"""Write the results of this site's boards into a file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from gpu_runner.data.codec import DataError
+from runs_app.features.transfer import faults, files
+from runs_app.features.transfer.export import exported
+from runs_app.models import Device
+from tasks_app.selectors import published_tasks
+
+_LOCAL = re.compile(r"localhost|127\.|\[|\*|\.")
+
+
+class Command(BaseCommand):
+    """`manage.py export_results FILE [--site NAME] [--device SLUG] [--task SLUG] [--note TEXT]`."""
+
+    help = (
+        "Write the ranked results of public submissions for the tasks' current versions into FILE:"
+        " .json, .json.gz or .parquet. Nothing private and no hidden workload is in it. Another"
+        " site shows them with `manage.py import_results FILE`."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare FILE and the options."""
+        parser.add_argument("path", type=Path, metavar="FILE")
+        parser.add_argument("--site", default="", help="what other sites shall call this one")
+        parser.add_argument("--device", default="", help="results of this device alone")
+        parser.add_argument("--task", default="", help="results of this task alone")
+        parser.add_argument("--note", default="", help="a line about them, for people")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Write the file, or say why not and leave what was there."""
+        path: Path = options["path"]
+        site = options["site"].strip() or _own_name()
+        device, task = options["device"], options["task"]
+        if device and not Device.objects.filter(slug=device, imported_from="").exists():
+            raise CommandError(f"--device: this site measures on no device {device!r}")
+        if task and not published_tasks().filter(slug=task).exists():
+            raise CommandError(f"--task: there is no published task {task!r}")
+        now = timezone.now()
+        try:
+            files.check_name(path)
+            file, left_out = exported(
+                site=site, note=options["note"].strip(), now=now, device=device, task=task
+            )
+            faults.refuse_wrong(file, now)
+            files.write(file, path)
+        except (files.FileError, DataError) as error:
+            raise CommandError(f"nothing was written: {error}") from None
+        for line in left_out:
+            self.stderr.write(f"left out: {line}")
+        count = len(file.results)
+        boards = len({(record.device, record.task, record.direction) for record in file.results})
+        self.stdout.write(f"{path}: {count} result(s) of {boards} board(s)")
+
+
+def _own_name() -> str:
+    """The host under which the site is known; raises `CommandError` where it has no such name."""
+    host = settings.ALLOWED_HOSTS[0] if settings.ALLOWED_HOSTS else ""
+    if not host or _LOCAL.match(host):
+        raise CommandError("--site: say what other sites shall call this one")
+    return str(host)

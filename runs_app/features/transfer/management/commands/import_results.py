@@ -1,0 +1,63 @@
+"""Show results that another site has measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from gpu_runner.data.codec import DataError
+from runs_app.features.transfer import files, shipped
+from runs_app.features.transfer.services import Imported, import_results
+
+
+class Command(BaseCommand):
+    """`manage.py import_results FILE` or `manage.py import_results --shipped`."""
+
+    help = (
+        "Store the results of FILE, which `manage.py export_results` wrote, on boards of their own"
+        " that say where they were measured. What is here already is left alone; of a file with"
+        " anything wrong nothing is stored."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare FILE and --shipped."""
+        parser.add_argument("path", nargs="?", type=Path, default=None, metavar="FILE")
+        parser.add_argument(
+            "--shipped", action="store_true", help="the files that come with kbench, if any"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Import, and say what became of the results."""
+        path: Path | None = options["path"]
+        if (path is None) is not options["shipped"]:
+            raise CommandError("name a FILE, or --shipped")
+        for each in [path] if path is not None else shipped.shipped_files():
+            document = _read(each, only_unseen=options["shipped"])
+            if document is None:
+                continue
+            try:
+                done = import_results(document=document, now=timezone.now())
+            except DataError as error:
+                raise CommandError(f"nothing of {each} was stored:\n{error}") from None
+            for line in _lines(each, done):
+                self.stdout.write(line)
+
+
+def _read(path: Path, *, only_unseen: bool) -> files.Document | None:
+    try:
+        return shipped.unseen(path) if only_unseen else files.read(path)
+    except files.FileError as error:
+        raise CommandError(f"nothing was stored: {error}") from None
+    except DataError as error:
+        raise CommandError(f"nothing of {path} was stored:\n{error}") from None
+
+
+def _lines(path: Path, done: Imported) -> list[str]:
+    lines = [f"{path.name}: {done.new} new result(s), {done.known} known before"]
+    if done.unknown_tasks:
+        count, names = sum(done.unknown_tasks.values()), ", ".join(sorted(done.unknown_tasks))
+        lines.append(f"left out: {count} of tasks or versions that this site lacks: {names}")
+    return lines

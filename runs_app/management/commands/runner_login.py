@@ -1,0 +1,46 @@
+"""Make the login with which a runner on one of the site's own hosts reaches its Redis."""
+
+from __future__ import annotations
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+from redis.exceptions import RedisError
+
+from runs_app.core.errors import SubmissionError
+from runs_app.core.runners.tokens import grant_login, local_runner
+from runs_app.models import RunnerToken
+
+
+class Command(BaseCommand):
+    """`manage.py runner_login NAME`, or `--local` for the runners of `make up`."""
+
+    help = (
+        "Print the REDIS_URL of a runner that was added on the page Operate. Each call makes a new"
+        " password, and the earlier one ends. It is for hosts that you control; all others work"
+        " with --site and --token."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the name and --local."""
+        parser.add_argument("name", nargs="?", default="", help="of the runner")
+        parser.add_argument(
+            "--local", action="store_true", help="for the runners beside the site; made if missing"
+        )
+
+    def handle(self, *args: object, **options: object) -> None:
+        """Make it, and print its address."""
+        try:
+            self.stdout.write(grant_login(self._token(options)))
+        except (RedisError, SubmissionError) as error:
+            raise CommandError(str(error)) from None
+
+    def _token(self, options: dict[str, object]) -> RunnerToken:
+        if options["local"]:
+            return local_runner(now=timezone.now())
+        tokens = RunnerToken.objects.filter(revoked_at=None)
+        found = tokens.filter(name=options["name"]).first()
+        if found is None:
+            known = ", ".join(tokens.values_list("name", flat=True)) or "none"
+            words = f"there is no runner {options['name']!r}; add it on the page Operate."
+            raise CommandError(f"{words} Known: {known}")
+        return found

@@ -1,5 +1,0 @@
-"""What calls people back: notices on the site, Atom feeds, signed webhooks, and e-mail.
-
-`happenings` turns what happens into notices, `services` stores them, `delivery` sends them, and
-`addresses` keeps webhooks from addresses that are not public.
-"""

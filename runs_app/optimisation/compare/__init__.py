@@ -1,1 +1,0 @@
-"""Runs and settings side by side: curves, tables, and ablations."""

@@ -1,0 +1,252 @@
+"""The API's view of optimisation runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from ninja import Query, Router, Status
+
+from runs_app.core.api_pages import ask_again, newest_first
+from runs_app.core.errors import SubmissionError
+from runs_app.core.messaging import broadcast
+from runs_app.models import Candidate, Run
+from runs_app.optimiser.api_schemas import (
+    AgainIn,
+    CandidateOut,
+    EventsOut,
+    ExtendIn,
+    RunFilters,
+    RunIn,
+    RunListed,
+    RunOut,
+)
+from runs_app.optimiser.disclosure import public_candidate
+from runs_app.optimiser.evolve.strategies import STRATEGIES
+from runs_app.optimiser.selectors.confirmation import confirmation_of
+from runs_app.optimiser.selectors.runs import (
+    EVENTS_AT_ONCE,
+    filtered_runs,
+    find_candidate,
+    find_run,
+    run_events,
+    run_summary,
+    run_waiting_reason,
+)
+from runs_app.optimiser.selectors.runs import (
+    budgets as run_budgets,
+)
+from runs_app.optimiser.services.control import (
+    changed_budget,
+    check_extension,
+    extend_run,
+    pause_run,
+    resume_run,
+    stop_run,
+)
+from runs_app.optimiser.services.request import (
+    read_run_request,
+    request_of,
+)
+from runs_app.optimiser.services.start import start_run
+from runs_app.submitting.api import Problem
+from tasks_app.people import AuthenticatedRequest, shown_name
+
+router = Router(tags=["runs"])
+
+
+_REFUSALS = dict.fromkeys((401, 403, 404, 409, 422, 429), Problem)
+
+
+@router.post("/runs", response={201: RunOut, **_REFUSALS}, summary="Start a run")
+def create_run(
+    request: AuthenticatedRequest, response: HttpResponse, payload: RunIn
+) -> Status[dict[str, object]]:
+    """Start an optimisation run."""
+    document = payload.dict()
+    for name in ("budget", "verifiers"):
+        if document[name] is None:
+            del document[name]
+    wanted = read_run_request(document)
+    run = start_run(user=request.user, request=wanted, now=timezone.now())
+    response["Location"] = f"{request.path}/{run.pk}"
+    return Status(201, _run(run))
+
+
+@router.get("/runs", response={200: list[RunListed], 422: Problem}, summary="Runs, newest first")
+def list_runs(
+    request: HttpRequest, response: HttpResponse, filters: Query[RunFilters]
+) -> list[dict[str, object]]:
+    """Answer with the runs that you may see."""
+    given = {name: getattr(filters, name) for name in ("task", "device", "strategy", "status")}
+    for name, known in (("strategy", list(STRATEGIES)), ("status", Run.Status.values)):
+        if given[name] and given[name] not in known:
+            raise SubmissionError(name, f"{given[name][:100]!r} is not one of {', '.join(known)}")
+    rows = filtered_runs(request.user, given)
+    runs = newest_first(rows, request, response, after=filters.after, limit=filters.limit)
+    now, budgets = timezone.now(), run_budgets(runs)
+    return [_listed(run, budgets[run.pk], now) for run in runs]
+
+
+@router.get("/runs/{run_id}", response={200: RunOut, 404: Problem}, summary="One run")
+def show_run(request: HttpRequest, response: HttpResponse, run_id: str) -> dict[str, object]:
+    """Answer with a run. `Retry-After` and `ETag` work as for a submission's status."""
+    run = _find(request, run_id)
+    if not run.is_over:
+        ask_again(response, run.created_at)
+    return _run(run)
+
+
+@router.get(
+    "/runs/{run_id}/events",
+    response={200: EventsOut, 404: Problem, 422: Problem},
+    summary="What happened in a run",
+)
+def show_events(
+    request: HttpRequest,
+    run_id: str,
+    since: int = Query(0, ge=0, lt=2**31),  # type: ignore[type-arg]
+    limit: int = Query(EVENTS_AT_ONCE, ge=1, le=EVENTS_AT_ONCE),  # type: ignore[type-arg]
+) -> dict[str, object]:
+    """Answer with the events after number `since`: the same that the socket sends."""
+    run = _find(request, run_id)
+    hidden = run.task_version.hidden_names
+    found = run_events(run, since, limit)
+    return {
+        "events": [broadcast.run_message(event, {}, hidden) for event in found],
+        "newest": run.events_stored,
+    }
+
+
+@router.get(
+    "/runs/{run_id}/candidates/{number}",
+    response={200: CandidateOut, 404: Problem, 422: Problem},
+    summary="One candidate",
+)
+def show_candidate(request: HttpRequest, run_id: str, number: int) -> dict[str, object]:
+    """Answer with a candidate of a run."""
+    run = _find(request, run_id)
+    candidate = find_candidate(run, number) if 0 < number < 2**31 else None
+    if candidate is None:
+        raise Http404(f"this run has no candidate {number}")
+    return _candidate(public_candidate(candidate, run.task_version.hidden_names))
+
+
+@router.post("/runs/{run_id}/pause", response={200: RunOut, **_REFUSALS}, summary="Pause a run")
+def pause(request: HttpRequest, run_id: str) -> dict[str, object]:
+    """Begin nothing new; what was sent or queued is awaited and kept."""
+    return _control(request, run_id, pause_run)
+
+
+@router.post("/runs/{run_id}/resume", response={200: RunOut, **_REFUSALS}, summary="Resume a run")
+def resume(request: HttpRequest, run_id: str) -> dict[str, object]:
+    """Go on with a paused run."""
+    return _control(request, run_id, resume_run)
+
+
+@router.post("/runs/{run_id}/stop", response={200: RunOut, **_REFUSALS}, summary="Stop a run")
+def stop(request: HttpRequest, run_id: str) -> dict[str, object]:
+    """End a run for good."""
+    return _control(request, run_id, stop_run)
+
+
+@router.post("/runs/{run_id}/extend", response={200: RunOut, **_REFUSALS}, summary="Extend a run")
+def extend(
+    request: AuthenticatedRequest, run_id: str, payload: ExtendIn = ExtendIn.left_out()
+) -> dict[str, object]:
+    """Change the caps that are named: a number in place of the old one, null for no cap.
+
+    A run that its budget had ended goes on, if every cap leaves something to spend. One whose
+    strategy came to its end goes on with more generations, and the like: see `parameters`. A cap
+    below what a run has spent ends it when nothing is under way.
+    """
+    run = _find(request, run_id)
+    caps = payload.dict(exclude_unset=True)
+    more = caps.pop("parameters", {})
+    try:
+        check_extension(caps, more)
+        budget = changed_budget(run, caps)
+        now = timezone.now()
+        return _run(extend_run(run=run, user=request.user, budget=budget, parameters=more, now=now))
+    except SubmissionError as error:  # the body is the budget
+        raise type(error)(error.field.removeprefix("budget."), error.reason) from None
+
+
+@router.post(
+    "/runs/{run_id}/again", response={201: RunOut, **_REFUSALS}, summary="Start a run once more"
+)
+def again(
+    request: AuthenticatedRequest,
+    response: HttpResponse,
+    run_id: str,
+    payload: AgainIn = AgainIn.left_out(),
+) -> Status[dict[str, object]]:
+    """Start a run with the settings, the kernel and the seed of another one.
+
+    What the body names is changed: other language models, another seed, another budget.
+    """
+    changes = payload.dict(exclude_unset=True)
+    wanted = read_run_request({**request_of(_find(request, run_id)), **changes})
+    run = start_run(user=request.user, request=wanted, now=timezone.now())
+    response["Location"] = f"{request.path.rsplit('/', 2)[0]}/{run.pk}"
+    return Status(201, _run(run))
+
+
+def _control(request: HttpRequest, run_id: str, act: Callable[..., Run]) -> dict[str, object]:
+    return _run(act(run=_find(request, run_id), user=request.user, now=timezone.now()))
+
+
+def _find(request: HttpRequest, run_id: str) -> Run:
+    try:
+        run = find_run(UUID(run_id), request.user)
+    except ValueError:
+        raise Http404(f"{run_id!r} is no id of a run") from None
+    if run is None:
+        raise Http404(f"there is no run {run_id!r} that you may see")
+    return run
+
+
+def _run(run: Run) -> dict[str, Any]:
+    now = timezone.now()
+    listed = _listed(run, run_budgets([run])[run.pk], now)
+    found = asdict(confirmation_of(run))
+    return listed | {
+        "waiting_reason": run_waiting_reason(run, now),
+        "confirmation": found,
+        "claim": found,  # its name until 0.1.0: programs may still read it
+    }
+
+
+def _listed(run: Run, budget: dict[str, object], now: datetime) -> dict[str, object]:
+    same = ("id", "name", "direction", "strategy", "private", "enters_best", "seed", "by_budget")
+    more = ("seed_latency_ns", "created_at", "ended_at")
+    return {
+        **{name: getattr(run, name) for name in (*same, *more)},
+        **run_summary(run, now),
+        "url": run.get_absolute_url(),
+        "task": run.task_version.task.slug,
+        "task_version": run.task_version.number,
+        "device": run.device_id,
+        "agent": run.agent.name,
+        "user": shown_name(run.user),
+        "budget": budget,
+        "best": run.best.number if run.best else None,
+        "events": run.events_stored,
+    }
+
+
+def _candidate(candidate: Candidate) -> dict[str, object]:
+    same = ("number", "source", "edit", "parents", "generation", "slot", "island", "model")
+    more = ("title", "knobs", "techniques", "state", "reason", "votes", "verdict", "latency_ns")
+    rest = ("speedup", "floor_fraction", "bottleneck", "feedback")
+    return {
+        **{name: getattr(candidate, name) for name in (*same, *more, *rest)},
+        "submission": candidate.submission_id,
+        "trial": candidate.submission_id,  # its name until 0.1.0: programs may still read it
+        "entry": candidate.entry_id,
+    }

@@ -1,0 +1,263 @@
+"""What the API takes and tells of optimisation runs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from ninja import Field, Schema
+from pydantic import StrictBool, StrictFloat, StrictInt
+
+from gpu_runner.data.verdict import Direction
+from runs_app.core.api_body import Body, between, one_of
+from runs_app.models import Run
+from runs_app.optimiser.evolve.budget import MIN_OUTPUT_TOKENS
+from runs_app.optimiser.evolve.config import MOST, MOST_ANSWER_TOKENS, ProfileMode
+from runs_app.optimiser.evolve.strategies import STRATEGIES
+from runs_app.optimiser.selectors.confirmation import ConfirmationState
+from runs_app.optimiser.services.request import (
+    HOTTEST,
+    MOST_AT_ONCE,
+    MOST_SURVIVORS,
+    NAME_LENGTH,
+    SEED_KERNELS,
+    SEED_LIMIT,
+)
+
+MOST_LISTED = 200
+
+
+class BudgetIn(Body):
+    """Caps of a run; null is no cap, 0 leaves nothing to spend. One cap at least must be given.
+
+    An extension changes the caps that it names; null removes one, and the others stay.
+    """
+
+    usd: StrictFloat | None = Field(None, examples=[2.0], json_schema_extra=between(0, MOST["usd"]))
+    tokens: StrictInt | None = Field(
+        None, examples=[2_000_000], json_schema_extra=between(0, MOST["tokens"])
+    )
+    evaluations: StrictInt | None = Field(
+        None, examples=[60], json_schema_extra=between(0, MOST["evaluations"])
+    )
+    wall_time_s: StrictInt | None = Field(
+        None,
+        examples=[3600],
+        description="Seconds of running; pauses do not count.",
+        json_schema_extra=between(0, MOST["wall_time_s"]),
+    )
+
+
+class ExtendIn(BudgetIn):
+    """Caps to be changed, and what the strategy gets more of."""
+
+    parameters: dict[str, StrictInt] = Field(
+        {},
+        examples=[{"generations": 20}],
+        description="Higher numbers: generations of evolve, depth of fsr, r of cudamaster,"
+        " proposals of islands, evaluations and patience of autotune, tries of translate.",
+    )
+
+
+class AgainIn(Body):
+    """What is to be another way than in the run that is started once more."""
+
+    models: list[str] = Field([], description="Left out: those of that run.")
+    seed: StrictInt | None = Field(None, json_schema_extra=between(0, SEED_LIMIT - 1))
+    budget: BudgetIn | None = None
+    parameters: dict[str, object] = Field({}, description="Of the strategy; left out: the same.")
+    name: str = Field("", json_schema_extra={"maxLength": NAME_LENGTH})
+    private: StrictBool = False
+
+
+class VerifiersIn(Body):
+    """Language-model judges that vote on a candidate before it is measured."""
+
+    names: list[str] = Field(
+        [], examples=[["compile", "memory", "numerics"]], description="None switches them off."
+    )
+    soft: StrictBool = Field(True, description="Measure the best `survivors` of a generation.")
+    threshold: StrictFloat = Field(
+        0.5, description="If not soft: drop candidates with a lower score."
+    )
+    survivors: StrictInt = Field(4, json_schema_extra=between(1, MOST_SURVIVORS))
+    reflect: StrictBool = Field(True, description="Each verifier looks at its vote a second time.")
+    model: str = Field("", description="Empty: the language model that wrote the candidate.")
+
+
+class RunIn(Body):
+    """An optimisation run to be started."""
+
+    task: str = Field(examples=["matrix_mul"])
+    device: str = Field("", examples=["cpu"], description="A device from /queue; empty: the CPU.")
+    strategy: str = Field(examples=["autotune"], json_schema_extra=one_of(*STRATEGIES))
+    direction: str = Field(
+        Direction.FORWARD.value,
+        description="forward or backward",
+        json_schema_extra=one_of(*Direction),
+    )
+    parameters: dict[str, object] = Field({}, description="Of the strategy, named as in its paper.")
+    models: list[str] = Field([], description="Language models; see /language-models/.")
+    temperatures: list[StrictFloat] = Field(
+        [0.5, 0.75, 1.0],
+        json_schema_extra={"minItems": 1, "items": {"type": "number"} | between(0, HOTTEST)},
+    )
+    max_tokens: StrictInt = Field(
+        8192,
+        description="Of one answer.",
+        json_schema_extra=between(MIN_OUTPUT_TOKENS, MOST_ANSWER_TOKENS),
+    )
+    budget: BudgetIn | None = Field(None, description="Left out: 60 evaluations, an hour, 2 USD.")
+    verifiers: VerifiersIn | None = Field(None, description="Left out: no verifier.")
+    profile: str = Field(
+        "filtered",
+        description="What prompts show: none, filtered or full.",
+        json_schema_extra=one_of(*ProfileMode),
+    )
+    concurrent_asks: StrictInt = Field(4, json_schema_extra=between(1, MOST_AT_ONCE))
+    concurrent_evaluations: StrictInt = Field(4, json_schema_extra=between(1, MOST_AT_ONCE))
+    seed_kernel: str = Field(
+        "",
+        description="naive, best, own (with `source`) or none; empty: naive if there is one, but"
+        " none for translate.",
+        json_schema_extra=one_of(*SEED_KERNELS),
+    )
+    source: str = ""
+    seed: StrictInt | None = Field(
+        None,
+        description="Of the run's randomness; drawn if left out.",
+        json_schema_extra=between(0, SEED_LIMIT - 1),
+    )
+    agent: str = Field("", description='Empty: "kbench-" and the strategy.')
+    name: str = Field("", json_schema_extra={"maxLength": NAME_LENGTH})
+    private: StrictBool = Field(False, description="Seen by you and admins only.")
+    enters_best: StrictBool = Field(False, description="Submit the best candidate at the end.")
+    ranks_best: StrictBool = Field(
+        True,
+        description="After the search rank the best, and audit it; this counts in no cap.",
+    )
+
+
+class RunFilters(Schema):
+    """Which runs are asked for; every parameter may be left out."""
+
+    task: str = ""
+    device: str = ""
+    strategy: str = Field("", json_schema_extra=one_of("", *STRATEGIES))
+    status: str = Field("", json_schema_extra=one_of("", *Run.Status.values))
+    limit: int = Field(50, ge=1, le=MOST_LISTED)
+    after: str = Field("", description="Id of the last one that you have; see the header Link.")
+
+
+class RunListed(Schema):
+    """A run with what it has spent and found so far."""
+
+    id: UUID
+    url: str = Field(examples=["/runs/0b7c1f5e-5a0e-4c2f-9a35-2f0c7f2f8a11/"])
+    name: str
+    task: str
+    task_version: int
+    direction: str
+    device: str
+    strategy: str
+    agent: str
+    user: str
+    private: bool
+    enters_best: bool
+    seed: int
+    status: str = Field(examples=["RUNNING"], json_schema_extra=one_of(*Run.Status.values))
+    reason: str = Field(
+        description="Why it is paused, or why it ended; while it runs, that its best are ranked."
+    )
+    by_budget: bool = Field(description="Its budget ended it: an extension lets it go on.")
+    usd: float
+    tokens: int
+    evaluations: int
+    active_s: float = Field(
+        description="Seconds of searching: no pauses, and no ranking of its best."
+    )
+    candidates: int
+    budget: dict[str, object]
+    seed_latency_ns: float | None
+    best_latency_ns: float | None
+    best: int | None = Field(description="Number of the best candidate.")
+    events: int = Field(description="Number of the newest event.")
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class RankingOut(Schema):
+    """An evaluation after the search: whether a candidate is right in mode ranked, or audit."""
+
+    candidate: int
+    mode: str = Field(examples=["ranked"])
+    verdict: str
+    reason: str
+    latency_ns: float | None
+    is_refusal: bool = Field(description="The candidate is not right, and the next took its place.")
+
+
+class ConfirmationOut(Schema):
+    """What stands behind the best candidate."""
+
+    state: str = Field(examples=["audited"], json_schema_extra=one_of(*ConfirmationState))
+    words: str
+    rankings: list[RankingOut]
+
+
+class RunOut(RunListed):
+    """A run by itself."""
+
+    waiting_reason: str = Field(description="Why it does not get on; empty if it does.")
+    confirmation: ConfirmationOut
+    claim: ConfirmationOut = Field(
+        description="The same as `confirmation`, under its former name.",
+        json_schema_extra={"deprecated": True},
+    )
+
+
+class EventOut(Schema):
+    """An event of a run: an event, or what a person or the site did."""
+
+    seq: int = Field(examples=[3])
+    kind: str = Field(examples=["measured"])
+    at: datetime
+    payload: dict[str, object]
+
+
+class EventsOut(Schema):
+    """Events in their order, and the number of the newest there is."""
+
+    events: list[EventOut]
+    newest: int
+
+
+class CandidateOut(Schema):
+    """A candidate of a run, with its source and what hardware said of it."""
+
+    number: int
+    source: str
+    edit: str
+    parents: list[int]
+    generation: int
+    slot: int
+    island: int
+    model: str
+    title: str
+    knobs: dict[str, str]
+    techniques: list[str]
+    state: str = Field(examples=["measured"])
+    reason: str
+    votes: dict[str, bool]
+    verdict: str
+    latency_ns: float | None
+    speedup: float | None
+    floor_fraction: float | None
+    bottleneck: str
+    feedback: dict[str, object] | None
+    submission: UUID | None = Field(description="The submission whose evaluations measured it.")
+    trial: UUID | None = Field(
+        description="The same as `submission`, under its former name.",
+        json_schema_extra={"deprecated": True},
+    )
+    entry: UUID | None = Field(description="The submission by which it was entered.")

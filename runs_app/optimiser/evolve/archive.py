@@ -1,0 +1,132 @@
+"""MAP-Elites grids, one an island: the fastest candidate of each cell (Mouret and Clune 2015).
+
+And which of them a search draws next, as a parent or a partner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from random import Random
+
+from runs_app.optimiser.evolve.commands import Role
+from runs_app.optimiser.evolve.history import Candidate, History
+
+Cell = tuple[str, str]
+"""Bottleneck class and dominant technique."""
+LEAST_HEADROOM = 0.05
+"""What is at the floor still gets this much of the attention: floors are estimates."""
+
+
+REACH = 1.5
+"""A kernel that is this many times as slow as the fastest of its island is no parent. Asked to
+edit such a one, a strong model wished for the fastest instead (runs of 2026-11-27)."""
+
+
+class AddStatus(StrEnum):
+    """What became of a candidate that was offered."""
+
+    NEW = "new"  # the first of its cell
+    IMPROVED = "improved"  # faster than the one before
+    REJECTED = "rejected"
+
+
+def cell_of(candidate: Candidate) -> Cell:
+    """The cell in which a candidate competes; techniques come with the most telling one first."""
+    technique = candidate.techniques[0] if candidate.techniques else "plain"
+    return candidate.bottleneck or "unknown", technique
+
+
+class Archive:
+    """The fastest correct candidate of each cell."""
+
+    def __init__(self) -> None:
+        """Nothing is in it yet."""
+        self.cells: dict[Cell, Candidate] = {}
+
+    def add(self, candidate: Candidate) -> AddStatus:
+        """Offer a candidate; one that is not correct is rejected."""
+        if candidate.latency_ns is None or not candidate.is_correct:
+            return AddStatus.REJECTED
+        cell = cell_of(candidate)
+        elite = self.cells.get(cell)
+        if elite is not None and (elite.latency_ns or 0.0) <= candidate.latency_ns:
+            return AddStatus.REJECTED
+        self.cells[cell] = candidate
+        return AddStatus.NEW if elite is None else AddStatus.IMPROVED
+
+    def __iter__(self) -> Iterator[Candidate]:
+        """The elites, from the fastest to the slowest."""
+        return iter(sorted(self.cells.values(), key=lambda c: (c.latency_ns or 0.0, c.number)))
+
+    def __len__(self) -> int:
+        """How many cells are taken."""
+        return len(self.cells)
+
+    @property
+    def best(self) -> Candidate | None:
+        """The fastest of all cells."""
+        return next(iter(self), None)
+
+
+def populate(history: History, islands: int, interval: int) -> list[Archive]:
+    """The islands' archives, in the order in which hardware spoke.
+
+    Kernels of generation 0 are on every island. After every `interval` measured candidates the best
+    of each island is offered to the next, in a ring.
+    """
+    archives = [Archive() for _ in range(islands)]
+    for count, candidate in enumerate(history.settled, start=1):
+        everywhere = candidate.place.generation == 0
+        for archive in archives if everywhere else [archives[candidate.place.island]]:
+            archive.add(candidate)
+        if count % interval == 0:
+            migrants = [archive.best for archive in archives]
+            for archive, migrant in zip(archives, [migrants[-1], *migrants[:-1]], strict=True):
+                if migrant is not None:
+                    archive.add(migrant)
+    return archives
+
+
+def headroom(candidate: Candidate | None) -> float:
+    """Share of a kernel's time that is above the physical limit; all of it where none is known."""
+    known = candidate.floor_fraction if candidate is not None else None
+    return max(LEAST_HEADROOM, 1 - (known or 0.0))
+
+
+def draw_parent(elites: Sequence[Candidate], dice: Random) -> Candidate:
+    """One of the elites, given from fast to slow: weighted by headroom over rank."""
+    fastest_ns = elites[0].latency_ns or 0.0
+    near = [elite for elite in elites if (elite.latency_ns or 0.0) <= REACH * fastest_ns]
+    weights = [headroom(elite) / rank for rank, elite in enumerate(near, start=1)]
+    return dice.choices(near, weights)[0]
+
+
+def draw_partner(
+    parent: Candidate, island: int, archives: list[Archive], dice: Random
+) -> Candidate | None:
+    """Another elite of the island, else of the others; None where there is no other kernel."""
+    at_home = [elite for elite in archives[island] if elite is not parent]
+    abroad = {elite.number: elite for archive in archives for elite in archive}
+    abroad.pop(parent.number, None)
+    candidates = at_home or [abroad[number] for number in sorted(abroad)]
+    return dice.choice(candidates) if candidates else None
+
+
+def improves(history: History, candidate: Candidate) -> bool:
+    """Whether it is faster than its first parent; seeds are, and mends than what they mend."""
+    parent = history.candidates.get(candidate.parents[0]) if candidate.parents else None
+    while parent is not None and parent.latency_ns is None and parent.parents:
+        parent = history.candidates.get(parent.parents[0])  # of a kernel that was mended
+    if parent is None or parent.latency_ns is None:
+        return True
+    return candidate.latency_ns is not None and candidate.latency_ns < parent.latency_ns
+
+
+def times_mended(history: History, candidate: Candidate) -> int:
+    """How many mends lie between a candidate and the proposal that it began as."""
+    count, question = 0, history.questions.get(candidate.ask or 0)
+    while question is not None and question.role is Role.DEBUG and question.about is not None:
+        count += 1
+        question = history.questions.get(history.candidates[question.about].ask or 0)
+    return count

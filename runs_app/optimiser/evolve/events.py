@@ -1,0 +1,225 @@
+"""What happened in a run, in order: the history is a fold of these, and so is a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu_runner.data import codec
+from gpu_runner.data.verdict import Mode
+from runs_app.optimiser.evolve.commands import Edit, Place, Role
+from runs_app.optimiser.evolve.config import Briefing, Budget
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A language model is asked; `number` counts a run's asks from 1."""
+
+    number: int
+    role: Role
+    place: Place
+    model: str
+    temperature: float
+    prompt: str
+    prompt_version: int
+    max_tokens: int  # of the answer
+    worst_usd: float  # what it costs at most; held back from the budget until it is answered
+    worst_tokens: int  # of prompt and answer at most
+    parents: tuple[int, ...] = ()  # numbers of candidates that are to be changed
+    about: int | None = None  # number of the candidate to be judged, mended or advised about
+    verifier: str = ""
+    edit: Edit = Edit.REWRITE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """The answer came. `problem` says why no kernel, or no vote, could be read from it."""
+
+    ask: int  # number of the `Asked`
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+    latency_s: float
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """No whole answer came. The cost is the worst case where the call may have been paid."""
+
+    ask: int  # number of the `Asked`
+    reason: str
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drafted:
+    """A candidate exists; `number` counts a run's candidates from 1."""
+
+    number: int
+    digest: str  # of its source without comments and layout; see `parser.digest_of`
+    edit: Edit
+    place: Place
+    ask: int | None = None  # number of the `Asked` that it answers; None: no model wrote it
+    model: str = ""
+    parents: tuple[int, ...] = ()  # numbers of candidates
+    knobs: Mapping[str, str] = field(default_factory=dict)  # values by name
+    title: str = ""
+    techniques: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Voted:
+    """A verifier's vote on a candidate; the one after reflection replaces the first."""
+
+    candidate: int
+    verifier: str
+    passes: bool
+    ask: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dropped:
+    """A candidate will not be measured."""
+
+    candidate: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measuring:
+    """An evaluation of a candidate is queued; above `must_beat_ns` of a workload it is stopped."""
+
+    candidate: int
+    mode: Mode
+    must_beat_ns: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """An evaluation of a candidate ended; `best` says that nothing correct was faster before."""
+
+    candidate: int
+    mode: Mode
+    verdict: str
+    reason: str
+    latency_ns: float | None = None
+    spread: float | None = None  # half the 95 % interval over the time
+    speedup: float | None = None  # against the best baseline, where the runner knows it
+    score: float | None = None  # on listed and unlisted sizes; of ranking and audit alone
+    floor_fraction: float | None = None  # the physical limit over the time
+    bottleneck: str = ""
+    best: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """A command had a kernel measured before it answered; `number` counts those of its ask."""
+
+    ask: int
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searched:
+    """The search came to its end, and from now on its best are ranked; fields as in `Finished`."""
+
+    reason: str
+    by_budget: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """Which candidate the run calls its best at its end, and what stands behind that."""
+
+    candidate: int
+    is_ranked: bool
+    is_audited: bool
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """The run ended by itself; `by_budget` says that a larger budget would let it go on."""
+
+    reason: str
+    by_budget: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extended:
+    """The run got another budget, and goes on if its budget had ended it.
+
+    parameters: of the strategy, where it got more to do; then the run goes on however it ended.
+    """
+
+    budget: Budget
+    parameters: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Briefed:
+    """More was measured of the task and the device than prompts could tell so far."""
+
+    briefing: Briefing
+
+
+Event = (
+    Asked
+    | Answered
+    | Failed
+    | Drafted
+    | Voted
+    | Dropped
+    | Measuring
+    | Measured
+    | Tried
+    | Searched
+    | Chosen
+    | Finished
+    | Extended
+    | Briefed
+)
+
+KINDS: dict[str, type[Any]] = {
+    "asked": Asked,
+    "answered": Answered,
+    "failed": Failed,
+    "drafted": Drafted,
+    "voted": Voted,
+    "dropped": Dropped,
+    "measuring": Measuring,
+    "measured": Measured,
+    "tried": Tried,
+    "searched": Searched,
+    "chosen": Chosen,
+    "finished": Finished,
+    "extended": Extended,
+    "briefed": Briefed,
+}
+_NAMES = {kind: name for name, kind in KINDS.items()}
+
+
+def kind_of(event: Event) -> str:
+    """Name under which an event is stored."""
+    return _NAMES[type(event)]
+
+
+def is_known(kind: str) -> bool:
+    """Whether it is one of these kinds; other rows tell of people: started, paused, entered."""
+    return kind in KINDS
+
+
+def encode(event: Event) -> dict[str, object]:
+    """The event as JSON."""
+    document: dict[str, object] = codec.encode(event)
+    return document
+
+
+def decode(kind: str, document: Mapping[str, object]) -> Event:
+    """The event of an encoded document; raises `DataError`, or `KeyError` for an unknown kind."""
+    event: Event = codec.decode_stored(KINDS[kind], document)
+    return event

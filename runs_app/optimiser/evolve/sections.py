@@ -1,0 +1,221 @@
+"""Writes feedback for a prompt: short titled sections, each within a budget of tokens."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.evaluation import Mismatch
+from runs_app.core.profile.bottleneck import filtered
+from runs_app.core.profile.diagnosis import class_line, stall_line, throughput_line
+from runs_app.optimiser.evolve.config import ProfileMode
+from runs_app.optimiser.evolve.feedback import Feedback, WorkloadTime
+
+CHARACTERS_PER_TOKEN = 3
+"""Compiler logs and tables give a tokenizer no more characters a token than this."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenBudgets:
+    """Tokens that each section may take, counted as `CHARACTERS_PER_TOKEN` characters."""
+
+    verdict: int = 200
+    times: int = 700
+    compiler: int = 800
+    mismatch: int = 250
+    output: int = 200
+    profile: int = 700
+
+    def __post_init__(self) -> None:
+        """Refuse budgets that hold no line; raises `DataError`."""
+        for spec in fields(self):
+            if getattr(self, spec.name) < 20:
+                raise DataError(f"budgets.{spec.name}", "must be 20 tokens or more")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled piece of feedback."""
+
+    title: str
+    text: str
+
+
+_TINY_NS, _LATENCY_DECIDES = 1000.0, 100.0  # chosen: a launch alone takes microseconds
+_DEFAULT = TokenBudgets()
+_NO_LIMITS: Mapping[str, float] = {}
+_OF_WORK = ("achieved_flop_per_s", "arithmetic_intensity_flop_per_byte")
+
+
+def sections(
+    feedback: Feedback,
+    mode: ProfileMode,
+    bottleneck: str,
+    limits: Mapping[str, float] = _NO_LIMITS,
+    budgets: TokenBudgets = _DEFAULT,
+) -> list[Section]:
+    """What a prompt shows of an evaluation; sections with nothing to say are left out.
+
+    mode: none hides the profile and its class, filtered shows the class's metrics, full all.
+    limits: by workload in nanoseconds, where the result itself has no physical limit.
+    """
+    found = [
+        ("Verdict", f"{feedback.verdict}: {feedback.reason}".rstrip(": "), budgets.verdict),
+        ("First wrong element", _mismatch(feedback.mismatch), budgets.mismatch),
+        ("Times", _times(feedback, limits), budgets.times),
+        ("Compiler report", _compiler(feedback), budgets.compiler),
+        ("What the kernel printed", feedback.output.strip(), budgets.output),
+        ("Profile", _profile(feedback, mode, bottleneck), budgets.profile),
+    ]
+    return [Section(title, clip(text, tokens)) for title, text, tokens in found if text]
+
+
+def times_text(
+    feedback: Feedback, limits: Mapping[str, float] = _NO_LIMITS, tokens: int = _DEFAULT.times
+) -> str:
+    """The overall time and that of each workload, with their noise, beside what is known."""
+    return clip(_times(feedback, limits), tokens)
+
+
+def by_workload(feedback: Feedback | None) -> str:
+    """The time of each public workload in the task's order, for a line of a list; "" for one."""
+    times = feedback.workloads if feedback is not None else ()
+    if len(times) < 2:
+        return ""
+    return f" ({', '.join(short_us(each.time_ns) for each in times)} us by workload)"
+
+
+def short_us(time_ns: float) -> str:
+    """Microseconds with three digits, and no exponent."""
+    return f"{time_ns / 1e3:.3g}" if time_ns < 999_500 else f"{time_ns / 1e3:.0f}"
+
+
+def text_of(found: list[Section]) -> str:
+    """Sections as Markdown."""
+    return "\n\n".join(f"### {section.title}\n{section.text}" for section in found)
+
+
+def clip(text: str, tokens: int) -> str:
+    """A text of at most so many tokens: what is too much goes from its middle, and is counted."""
+    limit = tokens * CHARACTERS_PER_TOKEN
+    if len(text) <= limit:
+        return text
+    kept = max(limit - len(_gap(len(text))), 0)
+    head = kept * 2 // 3
+    return text[:head] + _gap(len(text) - kept) + text[len(text) - (kept - head) :]
+
+
+def _gap(characters: int) -> str:
+    return f"\n[... {characters} characters left out ...]\n"
+
+
+def _times(feedback: Feedback, limits: Mapping[str, float]) -> str:
+    lines = []
+    if feedback.latency_ns is not None:
+        spread = f" ± {feedback.spread:.1%}" if feedback.spread is not None else ""
+        lines.append(
+            f"Overall: {micros(feedback.latency_ns)}{spread} (geometric mean over the workloads)"
+        )
+    if feedback.speedups:
+        best = feedback.speedups.get("best")
+        others = {n: x for n, x in feedback.speedups.items() if n != "best"}
+        shown = others if best in others.values() else feedback.speedups
+        named = (f"{value:.3g}x {name}" for name, value in shown.items())
+        lines.append("Speedup against baselines: " + ", ".join(named))
+    lines += [_workload(each, limits.get(each.name)) for each in feedback.workloads]
+    return "\n".join(lines)
+
+
+def _workload(time: WorkloadTime, limit_ns: float | None) -> str:
+    shape = ", ".join(f"{name}={value}" for name, value in time.parameters.items())
+    noise = (time.high_ns - time.low_ns) / 2 / time.time_ns
+    parts = [f"- {time.name} ({shape}): {micros(time.time_ns)} ± {noise:.1%}"]
+    if time.baseline_ns is not None:
+        parts.append(f"fastest baseline {micros(time.baseline_ns)}")
+    if time.floor_ns is not None:
+        parts.append(f"limit {_beside(time.time_ns, time.floor_ns)}")
+    elif limit_ns:
+        parts.append(f"limit {_beside(time.time_ns, limit_ns)}")
+    return "; ".join(parts)
+
+
+def _beside(time_ns: float, limit_ns: float) -> str:
+    if limit_ns < _TINY_NS and time_ns > _LATENCY_DECIDES * limit_ns:
+        return f"{micros(limit_ns)}, which is no aim: launches and latency decide here"
+    return f"{micros(limit_ns)}, the time is {time_ns / limit_ns:.1f}x that"
+
+
+def micros(time_ns: float) -> str:
+    """Microseconds with two decimals; below 0.1 us with three significant digits."""
+    return f"{time_ns / 1e3:.2f} us" if time_ns >= 100 else f"{time_ns / 1e3:.3g} us"
+
+
+def _mismatch(mismatch: Mismatch | None) -> str:
+    if mismatch is None:
+        return ""
+    lines = [f"Workload {mismatch.workload}, output {mismatch.output}: {mismatch.reason}"]
+    if mismatch.index and mismatch.bound is not None:
+        index = ", ".join(map(str, mismatch.index))
+        lines.append(
+            f"At index ({index}): expected {_number(mismatch.expected)}, got "
+            f"{_number(mismatch.actual)}, allowed difference {_number(mismatch.bound)}"
+        )
+    if mismatch.elements:
+        lines.append(f"{mismatch.wrong_elements} of {mismatch.elements} elements are wrong")
+    lines += [f"It looks like this: {finding.text}" for finding in mismatch.findings]
+    return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.9g}"
+
+
+def _compiler(feedback: Feedback) -> str:
+    """Resources of each kernel; the log itself where it did not build."""
+    if feedback.verdict == "COMPILE_ERROR":
+        return each_error_once(feedback.build_log.strip())
+    return "\n".join(feedback.resources)
+
+
+def each_error_once(log: str) -> str:
+    """A compiler's log without what it repeats for other instantiations of a template.
+
+    nvcc parts errors by empty lines, and begins each with a line that says all but the types.
+    """
+    blocks = [block for block in log.split("\n\n") if block.strip()]
+    heads = [block.strip("\n").partition("\n")[0] for block in blocks]
+    times, shown = Counter(heads), []
+    for head, block in zip(heads, blocks, strict=True):
+        if count := times.pop(head, 0):
+            again = f"\n(the same {count - 1} more times)" if count > 1 else ""
+            shown.append(block.strip("\n") + again)
+    return "\n\n".join(shown)
+
+
+def _profile(feedback: Feedback, mode: ProfileMode, bottleneck: str) -> str:
+    if mode is ProfileMode.NONE or not feedback.profile_tool:
+        return ""
+    lines = [f"Measured with {feedback.profile_tool} on {feedback.profile_workload}"]
+    if line := class_line(bottleneck, feedback.profile):
+        lines.append(line)
+    if mode is ProfileMode.FILTERED and (line := throughput_line(feedback.profile)):
+        lines.append(line)
+    if line := stall_line(feedback.profile):
+        lines.append(line)
+    shown = feedback.profile
+    if mode is ProfileMode.FILTERED:
+        shown = filtered(feedback.profile, bottleneck)
+        if shown:
+            lines.append(f"What CUDAMaster's class {bottleneck} looks at:")
+    lines += metric_lines(shown)
+    if mode is ProfileMode.FULL:
+        lines += [*feedback.profile_kernels, *feedback.profile_notes]
+    return "\n".join(lines)
+
+
+def metric_lines(metrics: Mapping[str, float]) -> list[str]:
+    """A line each; what is 0 because nobody knows the task's work is left out."""
+    unknown = {name for name in _OF_WORK if not metrics.get(name)}
+    return [f"- {name}: {value:.5g}" for name, value in metrics.items() if name not in unknown]

@@ -1,0 +1,154 @@
+"""The admin's form of a language model: what could not be called is refused with the field."""
+
+from __future__ import annotations
+
+import re
+
+from django import forms
+from django.conf import settings
+
+from runs_app.models import LanguageModel
+from runs_app.optimiser.llm.agents import VARIABLE, commands
+from runs_app.optimiser.llm.endpoint import COMMAND, RESERVED, check_url
+from runs_app.optimiser.selectors.language_models import is_used
+
+MOST_ATTEMPTS = 50
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+_KEY_NAME = re.compile(r"(?!KBENCH_)[A-Z0-9_]+_API_KEY")
+
+
+class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Every field of how to call a language model."""
+
+    class Meta:
+        """The columns that a person sets."""
+
+        model = LanguageModel
+        fields = (
+            "name",
+            "base_url",
+            "api_name",
+            "key_variable",
+            "price_in_usd",
+            "price_out_usd",
+            "max_output_tokens",
+            "token_parameter",
+            "supports_temperature",
+            "timeout_s",
+            "extra",
+            "attempts",
+        )
+        labels = {
+            "base_url": "Base URL",
+            "api_name": "API name",
+            "price_in_usd": "Price of input, in USD",
+            "price_out_usd": "Price of output, in USD",
+            "max_output_tokens": "Longest answer, in tokens",
+            "supports_temperature": "Takes a temperature",
+            "timeout_s": "Timeout, in seconds",
+            "extra": "Extra fields, as JSON",
+        }
+        widgets = {"extra": forms.Textarea(attrs={"rows": 3})}
+
+    def clean_name(self) -> str:
+        """Free until it was used: a run knows its language models by their names."""
+        name: str = self.cleaned_data["name"]
+        if self.instance.pk and name != self.instance.name and is_used(self.instance):
+            raise forms.ValidationError(
+                f"runs or calls know it as {self.instance.name}, so keep that; another name at the "
+                "endpoint goes into API name"
+            )
+        return name
+
+    def clean_base_url(self) -> str:
+        """An http(s) address without credentials and query, a command of the host, or nothing."""
+        base_url: str = self.cleaned_data["base_url"].strip()
+        if base_url.startswith(COMMAND):
+            _check_command(base_url.removeprefix(COMMAND))
+        if base_url:
+            try:
+                check_url(base_url)
+            except ValueError as error:
+                raise forms.ValidationError(str(error).removeprefix("base_url: ")) from None
+        return base_url
+
+    def clean_key_variable(self) -> str:
+        """The name of a key for endpoints: this form is no way to send any other secret to one."""
+        name: str = self.cleaned_data["key_variable"].strip()
+        if name and not _VARIABLE.fullmatch(name):
+            raise forms.ValidationError(
+                "give the name of an environment variable in capitals, such as OPENAI_API_KEY; "
+                "never the key itself"
+            )
+        if name and not _KEY_NAME.fullmatch(name) and name not in settings.KEY_VARIABLES:
+            raise forms.ValidationError(
+                "give a variable whose name ends in _API_KEY and does not begin with KBENCH_, or "
+                "have its name put into KBENCH_KEY_VARIABLES"
+            )
+        return name
+
+    def clean_price_in_usd(self) -> float:
+        """0 or more."""
+        return _price(self.cleaned_data["price_in_usd"])
+
+    def clean_price_out_usd(self) -> float:
+        """0 or more."""
+        return _price(self.cleaned_data["price_out_usd"])
+
+    def clean_max_output_tokens(self) -> int:
+        """1 or more."""
+        return _positive(self.cleaned_data["max_output_tokens"])
+
+    def clean_timeout_s(self) -> int:
+        """1 to 86400 seconds."""
+        seconds = _positive(self.cleaned_data["timeout_s"])
+        if seconds > 86_400:
+            raise forms.ValidationError("give at most 86400 seconds, a day")
+        return seconds
+
+    def clean_attempts(self) -> int:
+        """0, or some for a command: an endpoint answers at once."""
+        attempts: int = self.cleaned_data["attempts"] or 0
+        base_url = self.cleaned_data.get("base_url", "")
+        if attempts > MOST_ATTEMPTS:
+            raise forms.ValidationError(f"give at most {MOST_ATTEMPTS}")
+        if attempts and not base_url.startswith(COMMAND):
+            raise forms.ValidationError("only a command tries kernels; give 0")
+        return attempts
+
+    def clean_extra(self) -> dict[str, object]:
+        """An object that sets nothing which a call sets itself."""
+        extra = self.cleaned_data["extra"]
+        if extra is None:
+            return {}
+        if not isinstance(extra, dict):
+            raise forms.ValidationError('give a JSON object, such as {"reasoning_effort": "low"}')
+        taken = sorted(RESERVED & set(extra))
+        if taken:
+            raise forms.ValidationError(f"each call sets {', '.join(taken)} itself; take it out")
+        return extra
+
+
+def _check_command(name: str) -> None:
+    """Only what the host's operator has named can be chosen: a form runs no program."""
+    try:
+        known = commands()
+    except ValueError as error:
+        raise forms.ValidationError(str(error)) from None
+    if name not in known:
+        have = ", ".join(sorted(known)) or "none"
+        raise forms.ValidationError(
+            f"this host names no command {name!r} in {VARIABLE}; it names: {have}"
+        )
+
+
+def _price(value: float) -> float:
+    if not 0 <= value < float("inf"):
+        raise forms.ValidationError("give 0 or more, in USD a million tokens")
+    return value
+
+
+def _positive(value: int) -> int:
+    if value < 1:
+        raise forms.ValidationError("give 1 or more")
+    return value

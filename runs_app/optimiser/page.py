@@ -1,0 +1,246 @@
+"""What the pages of optimisation runs show, ready to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Page
+from django.urls import reverse
+
+from gpu_runner.data.verdict import Verdict
+from runs_app.core.profile.diagnosis import ClassScore, class_scores
+from runs_app.models import Candidate, Device, Run
+from runs_app.optimiser.evolve.judging import VERIFIERS, truth
+from runs_app.optimiser.evolve.strategies import STRATEGIES
+from runs_app.optimiser.evolve.strategies.contract import with_defaults
+from runs_app.optimiser.selectors.confirmation import Confirmation
+from runs_app.optimiser.selectors.runs import budgets
+from runs_app.optimiser.selectors.settings import parameter_label, parameters_of, text
+from runs_app.optimiser.services.history import config_now
+from runs_app.optimiser.start.forms import BudgetForm
+
+_LINES = {"eager": "eager", "compiled": "compiled", "best": "best baseline"}
+_METERS = (
+    ("usd", "Money"),
+    ("tokens", "Tokens"),
+    ("evaluations", "Evaluations"),
+    ("wall_time_s", "Running time"),
+)
+_OF_MODELS = {"usd", "tokens"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRow:
+    """A run in a list; `over_seed` is its best candidate's speedup over the seed kernel."""
+
+    run: Run
+    over_seed: float | None
+    over_baseline: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meter:
+    """What was spent of a budget; `cap` is None where there is none."""
+
+    name: str
+    label: str
+    value: float
+    cap: float | None
+
+    @property
+    def share(self) -> float | None:
+        """What was spent over the cap; None without one, or with a cap of 0."""
+        return self.value / self.cap if self.cap else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growing:
+    """A parameter of which an extension may ask for more, and what it is now."""
+
+    name: str
+    label: str
+    value: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunListPage:
+    """The runs that fit the filters; `moving` if one of them searches, `query` is the address."""
+
+    page: Page[Run]
+    rows: list[RunRow]
+    filters: Mapping[str, str]
+    filtered: bool
+    moving: bool
+    query: str
+    tasks: Iterable[str]
+    devices: Iterable[Device]
+    strategies: Sequence[tuple[str, str]]
+    statuses: Sequence[tuple[str, object]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunHead:
+    """The status of a run, what it has spent, and its buttons for those who may steer it."""
+
+    run: Run
+    growing: list[Growing]
+    strategy: str
+    models: list[str]
+    meters: list[Meter]
+    active_s: float
+    waiting_reason: str
+    confirmation: Confirmation
+    may_control: bool
+    budget_form: BudgetForm
+    most_usd: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPage:
+    """The live page of a run, with its newest candidates as a table."""
+
+    run: Run
+    head: RunHead
+    config: Mapping[str, object]
+    config_rows: list[tuple[str, str]]
+    table: Page[Candidate]
+    class_scores: list[ClassScore]
+    over_seed: float | None
+
+
+def growing(run: Run) -> list[Growing]:
+    """What the run's strategy may get more of."""
+    info = STRATEGIES.get(run.strategy)
+    if info is None:
+        return []
+    now = with_defaults(info, config_now(run).parameters)
+    return [
+        Growing(name=name, label=parameter_label(name).capitalize(), value=now[name])
+        for name in info.grows
+    ]
+
+
+def scores_of_classes(run: Run) -> list[ClassScore]:
+    """How often the class of a kernel led to a faster one; one query."""
+    columns = ("number", "parents", "techniques", "bottleneck", "latency_ns", "spread")
+    rows = run.candidates.filter(latency_ns__isnull=False).only(*columns)
+    return class_scores(rows)
+
+
+def run_rows(runs: Iterable[Run]) -> list[RunRow]:
+    """Runs as lists show them."""
+    return [
+        RunRow(
+            run=run,
+            over_seed=over_seed(run, run.best_latency_ns),
+            over_baseline=run.best.speedup if run.best else None,
+        )
+        for run in runs
+    ]
+
+
+def over_seed(run: Run, latency_ns: float | None) -> float | None:
+    """How many times as fast as the seed kernel a kernel of the run is; None for unknown times."""
+    return run.seed_latency_ns / latency_ns if run.seed_latency_ns and latency_ns else None
+
+
+def budget(run: Run) -> dict[str, Any]:
+    """The caps of now: those of the start, or of the latest extension."""
+    return budgets([run])[run.pk]
+
+
+def meters(run: Run, active_s: float) -> list[Meter]:
+    """What the run has spent, against its caps; money and tokens where it has language models."""
+    caps = budget(run)
+    spent = {
+        "usd": run.usd,
+        "tokens": run.tokens,
+        "evaluations": run.evaluations,
+        "wall_time_s": active_s,
+    }
+    return [
+        Meter(name=name, label=label, value=spent[name], cap=caps.get(name))
+        for name, label in _METERS
+        if run.config.get("models") or name not in _OF_MODELS
+    ]
+
+
+def config_rows(run: Run) -> list[tuple[str, str]]:
+    """How the run goes since its extensions, as labels and values."""
+    config, parameters = run.config, parameters_of(run, config_now(run).parameters)
+    rows = [
+        ("Language models", ", ".join(model["name"] for model in config.get("models", []))),
+        ("Temperatures", text(config.get("temperatures", [])) if config.get("models") else ""),
+        ("Verifiers", _verifier_words(config.get("verifiers", {}))),
+        ("Profile in prompts", config.get("profile", "") if config.get("models") else ""),
+        ("Seed kernel", run.problem.get("seed_title", "")),
+        ("Seed number", str(run.seed)),
+    ]
+    rows += [(parameter_label(name), text(value)) for name, value in parameters.items()]
+    return [(label, value) for label, value in rows if value]
+
+
+def reference_lines(run: Run) -> dict[str, float]:
+    """Times of the baselines and of the physical limit in nanoseconds, where they are known.
+
+    The best candidate's own speedups tell them where they can: they are of this device and today.
+    """
+    problem = run.problem
+    lines = {_LINES.get(name, name): ns for name, ns in problem.get("baselines_ns", {}).items()}
+    if problem.get("floor_ns"):
+        lines["physical limit"] = problem["floor_ns"]
+    best = run.candidates.filter(verdict="CORRECT").order_by("latency_ns").first()
+    if best is None or best.latency_ns is None:
+        return lines
+    told = best.feedback or {}  # maybe of another evaluation than the time
+    time_ns = told.get("latency_ns") or best.latency_ns
+    speedups = told.get("speedups", {})
+    known = {_LINES[name]: time_ns * s for name, s in speedups.items() if name in _LINES}
+    if best.floor_fraction:
+        known["physical limit"] = best.latency_ns * best.floor_fraction
+    lines |= known
+    if {"eager", "compiled"} & lines.keys():
+        lines.pop("best baseline", None)  # it is one of the others
+    return lines
+
+
+def script_config(run: Run) -> dict[str, object]:
+    """What the page's script needs to begin."""
+    return {
+        "id": str(run.pk),
+        "strategy": run.strategy,
+        "startedAt": int(run.created_at.timestamp() * 1000),
+        "budget": budget(run),
+        "lines": reference_lines(run),
+        "truth": _truths(),
+        "hasSeed": bool(run.problem.get("seed_source")),
+        "urls": {
+            "changes": reverse("run-changes", args=[run.pk]),
+            "replay": reverse("run-replay", args=[run.pk]),
+            "head": reverse("run-head", args=[run.pk]),
+            "candidate": reverse("run-candidate", args=[run.pk, 0]),
+            "socket": f"/ws/runs/{run.pk}/",
+        },
+    }
+
+
+def strategy_title(name: str) -> str:
+    """A strategy's name for people."""
+    info = STRATEGIES.get(name)
+    return info.title if info else name
+
+
+def _verifier_words(verifiers: Mapping[str, Any]) -> str:
+    names = ", ".join(verifiers.get("names", []))
+    if not names:
+        return ""
+    if verifiers.get("soft", True):
+        return f"{names}; of each generation the best {verifiers.get('survivors')} are measured"
+    return f"{names}; dropped below {verifiers.get('threshold'):g} of the votes"
+
+
+def _truths() -> dict[str, dict[str, bool | None]]:
+    """What each verifier should have voted, by verdict."""
+    return {name: {verdict: truth(name, verdict) for verdict in Verdict} for name in VERIFIERS}

@@ -1,0 +1,121 @@
+"""What stands behind the kernel that a run calls its best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from gpu_runner.data.verdict import Mode
+from runs_app.models import Result, Run
+from runs_app.optimiser.evolve.evaluations import LAST_MODES, is_refusal
+from tasks_app.disclosure import public_text
+
+_LAST = sorted(mode.value for mode in LAST_MODES)
+
+
+class ConfirmationState(StrEnum):
+    """How far a run's best is proven."""
+
+    NONE = "none"  # nothing correct was measured
+    MEASURED = "measured"  # by quick evaluations alone
+    RANKING = "ranking"  # the search is over, and the best are ranked and audited now
+    RANKED = "ranked"  # ranked, and its audit said nothing
+    AUDITED = "audited"  # ranked, and its audit has passed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """One evaluation after the search; `is_refusal` says that the candidate is no longer best."""
+
+    candidate: int
+    mode: str
+    verdict: str
+    reason: str
+    latency_ns: float | None
+    is_refusal: bool
+
+    @property
+    def how(self) -> str:
+        """What was done to the candidate."""
+        return "audited" if self.mode == Mode.AUDIT else "ranked"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Confirmation:
+    """What a run may say of its best, in a sentence, and every evaluation that it rests on."""
+
+    state: ConfirmationState
+    words: str
+    rankings: tuple[Ranking, ...] = ()
+
+    @property
+    def refused(self) -> tuple[Ranking, ...]:
+        """Those that took a candidate its place."""
+        return tuple(ranking for ranking in self.rankings if ranking.is_refusal)
+
+
+def confirmation_of(run: Run) -> Confirmation:
+    """What stands behind the run's best; two queries, however many candidates there are."""
+    rows = run.events.filter(kind__in=("searched", "extended", "chosen")).order_by("seq")
+    last = run.events.filter(kind="measured", payload__mode__in=_LAST).order_by("seq")
+    found = list((rows | last).values_list("kind", "payload"))
+    rankings = tuple(_ranking(run, payload) for kind, payload in found if kind == "measured")
+    state, words = _state(run, [(kind, payload) for kind, payload in found if kind != "measured"])
+    if state in (ConfirmationState.RANKED, ConfirmationState.AUDITED) and (doubt := _doubt(run)):
+        words = f"{words} A person has to look at it once it is submitted: {doubt}."
+    return Confirmation(state=state, words=words, rankings=rankings)
+
+
+def _doubt(run: Run) -> str:
+    """The first suspicion that ranking or audit has raised about the best; empty without any."""
+    rows = Result.objects.filter(
+        evaluation__submission__candidate=run.best_id, evaluation__mode__in=_LAST
+    )
+    for suspicions in rows.values_list("document__suspicions", flat=True):
+        if suspicions:
+            text = str(suspicions[0].get("reason") or suspicions[0].get("check") or "a suspicion")
+            return public_text(text, run.task_version.hidden_names).rstrip(".")
+    return ""
+
+
+def _ranking(run: Run, payload: dict[str, Any]) -> Ranking:
+    return Ranking(
+        candidate=payload["candidate"],
+        mode=payload["mode"],
+        verdict=payload["verdict"],
+        reason=public_text(payload["reason"], run.task_version.hidden_names),
+        latency_ns=payload.get("latency_ns"),
+        is_refusal=is_refusal(payload["verdict"]),
+    )
+
+
+def _state(run: Run, life: list[tuple[str, dict[str, object]]]) -> tuple[ConfirmationState, str]:
+    if life and life[-1][0] == "searched" and not run.is_over:
+        return (
+            ConfirmationState.RANKING,
+            "Until then, its best is the fastest on public workloads.",
+        )
+    if run.best is None:
+        return ConfirmationState.NONE, ""
+    name = f"Candidate {run.best.number}"
+    chosen = [payload for kind, payload in life if kind == "chosen"]
+    if chosen and chosen[-1]["candidate"] == run.best.number:
+        return _chosen(name, chosen[-1])
+    if run.status in (Run.Status.RUNNING, Run.Status.PAUSED) and run.config.get("ranks_best"):
+        words = f"{name} is the fastest so far. It is ranked when the search is over."
+    else:
+        words = f"{name} was measured on public workloads alone. Submit it to have it ranked."
+    return ConfirmationState.MEASURED, words
+
+
+def _chosen(name: str, payload: dict[str, Any]) -> tuple[ConfirmationState, str]:
+    reason = payload["reason"]
+    if not payload.get("is_ranked"):
+        return ConfirmationState.MEASURED, f"{name} was not ranked: {reason}."
+    if not payload.get("is_audited"):
+        return (
+            ConfirmationState.RANKED,
+            f"{name} was ranked; its audit said nothing. {reason.capitalize()}.",
+        )
+    return ConfirmationState.AUDITED, f"{name} was ranked and audited; {reason}."

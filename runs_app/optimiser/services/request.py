@@ -1,0 +1,195 @@
+"""What somebody asks for who starts a run: read, checked, and turned into the run's config."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gpu_runner.data import codec
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.verdict import Direction
+from runs_app.core.errors import SubmissionError
+from runs_app.core.text import storable
+from runs_app.models import LanguageModel, Run, VerifierPrompt
+from runs_app.optimiser.evolve.budget import MIN_OUTPUT_TOKENS
+from runs_app.optimiser.evolve.config import (
+    MOST_ANSWER_TOKENS,
+    Budget,
+    ModelSpec,
+    ProfileMode,
+    RunConfig,
+    VerifierConfig,
+)
+from runs_app.optimiser.evolve.strategies import STRATEGIES
+from runs_app.optimiser.evolve.strategies.contract import with_defaults
+from runs_app.optimiser.selectors.language_models import key_is_set
+from runs_app.optimiser.services.calls import spec_of
+from runs_app.optimiser.services.control import check_budget
+from runs_app.optimiser.services.history import budget_of, config_now
+
+SEED_KERNELS = ("", "naive", "best", "none", "own")
+DEFAULT_BUDGET = Budget(evaluations=60, wall_time_s=3600, usd=2.0)
+MOST_AT_ONCE = 16
+MOST_SURVIVORS = 1000
+SEED_LIMIT = 2**31
+HOTTEST = 2.0
+NAME_LENGTH = 150
+_SAME = ("temperatures", "max_tokens", "concurrent_asks", "concurrent_evaluations", "ranks_best")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """A run as the form and the API describe it; every field but four has a sane default.
+
+    seed_kernel: naive, best, own (then `source`), none, or empty: the naive one if there is one,
+        but none for `translate`.
+    ranks_best: after the search its best are ranked and audited, on top of the caps.
+    seed: of the run's randomness; drawn if None. agent: "kbench-<strategy>" if empty.
+    """
+
+    task: str
+    device: str
+    strategy: str
+    direction: Direction = Direction.FORWARD
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    models: tuple[str, ...] = ()
+    temperatures: tuple[float, ...] = (0.5, 0.75, 1.0)
+    max_tokens: int = 8192
+    budget: Budget = DEFAULT_BUDGET
+    verifiers: VerifierConfig = field(default_factory=VerifierConfig)
+    profile: ProfileMode = ProfileMode.FILTERED
+    concurrent_asks: int = 4
+    concurrent_evaluations: int = 4
+    seed_kernel: str = ""
+    source: str = ""
+    seed: int | None = None
+    agent: str = ""
+    name: str = ""
+    private: bool = False
+    enters_best: bool = False
+    ranks_best: bool = True
+
+
+def read_run_request(document: Mapping[str, object]) -> RunRequest:
+    """The request of a JSON document; raises `SubmissionError` naming the field."""
+    try:
+        return codec.decode(RunRequest, document)
+    except DataError as error:
+        raise SubmissionError(error.field, error.reason) from None
+
+
+def config_for(request: RunRequest) -> RunConfig:
+    """How the run is to go, with the prices and the prompts of now; raises `SubmissionError`."""
+    _check(request)
+    names = dict.fromkeys(request.models)
+    writers = tuple(_spec("models", name) for name in names)
+    judge = request.verifiers.model
+    extra: tuple[ModelSpec, ...] = ()
+    if judge and judge not in names:
+        extra = (replace(_spec("verifiers.model", judge), writes=False),)
+    try:
+        return RunConfig(
+            strategy=request.strategy,
+            seed=secrets.randbelow(SEED_LIMIT) if request.seed is None else request.seed,
+            parameters=with_defaults(STRATEGIES[request.strategy], request.parameters),
+            models=writers + extra,
+            temperatures=request.temperatures,
+            max_tokens=request.max_tokens,
+            budget=request.budget,
+            verifiers=replace(request.verifiers, prompts=_prompts(request.verifiers)),
+            profile=request.profile,
+            concurrent_asks=request.concurrent_asks,
+            concurrent_evaluations=request.concurrent_evaluations,
+            ranks_best=request.ranks_best,
+        )
+    except DataError as error:
+        raise SubmissionError(error.field, error.reason) from None
+
+
+def _check(request: RunRequest) -> None:
+    if request.strategy not in STRATEGIES:
+        known = ", ".join(STRATEGIES)
+        raise SubmissionError("strategy", f"{request.strategy!r} is not one of {known}")
+    if request.seed_kernel not in SEED_KERNELS:
+        known = ", ".join(SEED_KERNELS[1:])
+        raise SubmissionError("seed_kernel", f"{request.seed_kernel!r} is not one of {known}")
+    if request.seed_kernel == "own" and not request.source.strip():
+        raise SubmissionError("source", "is empty: give the kernel that the run is to begin with")
+    _check_numbers(request)
+    for name in ("name", "agent"):
+        if storable(getattr(request, name)) != getattr(request, name):
+            raise SubmissionError(name, "holds a character that cannot be stored, such as NUL")
+    if len(request.name) > NAME_LENGTH:
+        raise SubmissionError("name", f"has {len(request.name)} characters of {NAME_LENGTH}")
+    check_budget(request.budget)
+
+
+def _check_numbers(request: RunRequest) -> None:
+    if request.seed is not None and not 0 <= request.seed < SEED_LIMIT:
+        raise SubmissionError("seed", f"must be 0 or more and less than {SEED_LIMIT}")
+    for name in ("concurrent_asks", "concurrent_evaluations"):
+        if not 1 <= getattr(request, name) <= MOST_AT_ONCE:
+            raise SubmissionError(name, f"must be 1 to {MOST_AT_ONCE}")
+    if not MIN_OUTPUT_TOKENS <= request.max_tokens <= MOST_ANSWER_TOKENS:
+        reason = f"must be {MIN_OUTPUT_TOKENS} to {MOST_ANSWER_TOKENS}"
+        raise SubmissionError("max_tokens", reason)
+    if not 1 <= request.verifiers.survivors <= MOST_SURVIVORS:
+        raise SubmissionError("verifiers.survivors", f"must be 1 to {MOST_SURVIVORS}")
+    if not request.temperatures:
+        raise SubmissionError("temperatures", "give at least one")
+    if not all(math.isfinite(t) and 0 <= t <= HOTTEST for t in request.temperatures):
+        raise SubmissionError("temperatures", f"must be 0 to {HOTTEST:g} each")
+
+
+def _spec(field_name: str, name: str) -> ModelSpec:
+    model = LanguageModel.objects.filter(name=name).first()
+    if model is None or not model.is_callable:
+        callable_models = LanguageModel.objects.exclude(base_url="").order_by("name")
+        have = ", ".join(callable_models.values_list("name", flat=True)) or "none"
+        what = "is not known" if model is None else "has no address to be called at"
+        raise SubmissionError(
+            field_name,
+            f"{name!r} {what}; callable language models: {have}; an admin enters them",
+        )
+    if key_is_set(model) is False:
+        raise SubmissionError(
+            field_name,
+            f"the key of {name!r} is missing: the environment variable {model.key_variable} is not"
+            " set on this host; choose another language model, or ask an admin to set it",
+        )
+    return spec_of(model)
+
+
+def _prompts(verifiers: VerifierConfig) -> dict[str, str]:
+    """Tuned instructions by verifier, of those that are in use."""
+    rows = VerifierPrompt.objects.filter(in_use=True, verifier__in=verifiers.names)
+    return dict(rows.values_list("verifier", "text"))
+
+
+def request_of(run: Run) -> dict[str, object]:
+    """What started the run, in the words of the API: its kernel, its seed, its budget of now."""
+    config = config_now(run)
+    document: dict[str, Any] = codec.encode(config)
+    verifiers = {k: v for k, v in document["verifiers"].items() if k != "prompts"}
+    source = run.problem.get("seed_source", "")
+    return {
+        **{name: document[name] for name in _SAME},
+        "task": run.task_version.task.slug,
+        "device": run.device_id,
+        "direction": run.direction,
+        "strategy": run.strategy,
+        "parameters": document["parameters"],
+        "models": [model.name for model in config.writers],
+        "budget": codec.encode(budget_of(run)),
+        "verifiers": verifiers,
+        "profile": document["profile"],
+        "seed_kernel": "own" if source.strip() else "none",
+        "source": source,
+        "seed": run.seed,
+        "name": run.name,
+        "private": run.private,
+        "enters_best": run.enters_best,
+    }

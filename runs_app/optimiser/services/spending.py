@@ -1,0 +1,72 @@
+"""Refuse runs that could cost more money than the site pays for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from runs_app.core.errors import QuotaExceeded, SubmissionError
+from runs_app.core.work.limits import limits_of
+from runs_app.models import Run
+from runs_app.optimiser.evolve.config import Budget, ModelSpec
+from runs_app.optimiser.selectors.spending import held_usd, paid_usd
+from tasks_app.disclosure import sees_hidden
+
+_FIELD = "budget.usd"
+
+
+def capped(budget: Budget, models: Iterable[ModelSpec], user: User | None) -> Budget:
+    """The budget of a run by `user`, with the site's cap on money where it names none.
+
+    Raises `SubmissionError` for a higher cap. Runs without priced language models and runs of
+    admins stay as they are.
+    """
+    limit = settings.MAX_RUN_USD
+    if sees_hidden(user) or not is_priced(models):
+        return budget
+    if budget.usd is None:
+        return replace(budget, usd=limit)
+    if budget.usd > limit:
+        raise SubmissionError(_FIELD, f"must be at most {limit:g}, the site's limit for a run")
+    return budget
+
+
+def within_day(budget: Budget, user: User, now: datetime) -> Budget:
+    """The site's cap on money, lowered to what is left of its owner's day; for a new run."""
+    if budget.usd is None or sees_hidden(user):
+        return budget
+    left = limits_of(user, now).usd_per_day - held_usd(user, now)
+    return replace(budget, usd=min(budget.usd, left)) if left > 0 else budget
+
+
+def check_day(budget: Budget, *, user: User, now: datetime, run: Run | None = None) -> None:
+    """Raise `QuotaExceeded` if a priced run may cost more than is left of its owner's day.
+
+    run: the one that is to go on; None for a new one. Two requests of one user take turns.
+    """
+    if sees_hidden(user):
+        return
+    if budget.usd is None:
+        raise QuotaExceeded(_FIELD, "the run has no cap on money: extend it with one first")
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    limits = limits_of(user, now)
+    limit = limits.usd_per_day
+    left = max(limit - held_usd(user, now, besides=run), 0.0)
+    cost = budget.usd - (paid_usd(run) if run else 0.0)
+    if cost > left:
+        reason = (
+            f"the run may still cost ${cost:.2f}, and ${left:.2f} is left of the ${limit:g} that"
+            " your runs may cost in 24 hours, caps of running ones included"
+        )
+        raise QuotaExceeded(
+            _FIELD, f"{reason}; give a lower cap, or wait{limits.why('usd_per_day')}"
+        )
+
+
+def is_priced(models: Iterable[ModelSpec]) -> bool:
+    """Whether any of the language models costs money."""
+    return any(model.price_in_usd or model.price_out_usd for model in models)

@@ -1,0 +1,158 @@
+"""Start an optimisation run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from gpu_runner.data import codec
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.verdict import DeviceKind
+from runs_app.core.errors import SubmissionError
+from runs_app.core.messaging import queues
+from runs_app.core.queue.devices import resolve_device
+from runs_app.core.text import storable
+from runs_app.models import Device, Run
+from runs_app.optimiser.evolve.commands import Finish
+from runs_app.optimiser.evolve.config import Budget, Problem, RunConfig
+from runs_app.optimiser.evolve.history import History
+from runs_app.optimiser.evolve.optimizer import Optimizer
+from runs_app.optimiser.services import log as run_log
+from runs_app.optimiser.services import spending
+from runs_app.optimiser.services.control import check_running
+from runs_app.optimiser.services.history import RunDetails
+from runs_app.optimiser.services.problem import problem_for, seed_for
+from runs_app.optimiser.services.request import RunRequest, config_for
+from runs_app.submitting.authors import agent_of
+from runs_app.submitting.shipped import system_user
+from tasks_app.models import TaskVersion
+from tasks_app.selectors import find_task
+
+_DEMO_TASK = "matrix_mul"
+_DEMO_EVALUATIONS = 10  # chosen: a curve, and soon over; a new site's boards fill behind it
+
+
+@transaction.atomic
+def start_run(*, user: User, request: RunRequest, now: datetime) -> Run:
+    """Store a run and queue its first step.
+
+    Raises `SubmissionError` naming the field, and `QuotaExceeded`; nothing is stored then.
+    """
+    version, device, problem, config = planned(request, user)
+    check_running(user, now)
+    if spending.is_priced(config.models):
+        if request.budget.usd is None:
+            config = replace(config, budget=spending.within_day(config.budget, user, now))
+        spending.check_day(config.budget, user=user, now=now)
+    run = Run.objects.create(
+        name=storable(request.name.strip()),
+        user=user,
+        agent=agent_of(user, request.agent.strip() or f"kbench-{request.strategy}", now),
+        task_version=version,
+        direction=request.direction.value,
+        device=device,
+        strategy=request.strategy,
+        seed=config.seed,
+        config=storable(codec.encode(config)),
+        problem=storable(codec.encode(problem)),
+        private=request.private,
+        enters_best=request.enters_best,
+        created_at=now,
+        resumed_at=now,
+    )
+    run_log.write(run, "started", _summary(run, config, problem), now=now)
+    run.save(update_fields=["events_stored"])
+    transaction.on_commit(lambda: queues.enqueue_advance(run.pk))
+    return run
+
+
+def start_demo_run(*, device: Device, now: datetime) -> Run | None:
+    """Start a run without a language model, so that a new site shows one at work.
+
+    None if there are runs already, or the task has no kernel for the device.
+    """
+    task = find_task(_DEMO_TASK)
+    if Run.objects.exists() or task is None or task.current_version is None:
+        return None
+    kernels = task.current_version.data.kernels
+    if not any(kernel.language is device.language for kernel in kernels):
+        return None
+    request = RunRequest(
+        task=_DEMO_TASK,
+        device=device.slug,
+        strategy="autotune",
+        budget=Budget(evaluations=_DEMO_EVALUATIONS, wall_time_s=1800),
+        name="Demo: the knobs of a matrix multiplication",
+        seed=1,
+    )
+    return start_run(user=system_user(), request=request, now=now)
+
+
+def planned(
+    request: RunRequest, user: User | None
+) -> tuple[TaskVersion, Device, Problem, RunConfig]:
+    """What a run of this request is about, and how it would look for kernels.
+
+    Raises `SubmissionError` naming the field where that cannot be.
+    """
+    version, device = _checked_target(request)
+    config = config_for(request)
+    config = replace(config, budget=spending.capped(config.budget, config.models, user))
+    seed = seed_for(request, version, device, user)
+    problem = problem_for(version, device, request.direction, seed)
+    problem = replace(problem, answer_tokens=config.answer_tokens)
+    _check_strategy(problem, config, request)
+    return version, device, problem, config
+
+
+def _checked_target(request: RunRequest) -> tuple[TaskVersion, Device]:
+    """The task's current version and the device; raises `SubmissionError` if they do not fit."""
+    version, device = _version(request), resolve_device(request.device)
+    _check_task(version, device, request)
+    return version, device
+
+
+def _version(request: RunRequest) -> TaskVersion:
+    task = find_task(request.task)
+    if task is None or task.current_version is None:
+        raise SubmissionError("task", f"there is no task {request.task!r} that takes kernels")
+    return task.current_version
+
+
+def _check_task(version: TaskVersion, device: Device, request: RunRequest) -> None:
+    if request.direction.value not in version.directions:
+        have = ", ".join(version.directions)
+        raise SubmissionError("direction", f"task {version.task.slug} has only: {have}")
+    kind = DeviceKind(device.kind)
+    if not version.data.workloads_for(kind, request.direction, hidden=False):
+        reason = f"task {version.task.slug} has no {request.direction.value} workload for {kind}"
+        raise SubmissionError("device", reason)
+
+
+def _check_strategy(problem: Problem, config: RunConfig, request: RunRequest) -> None:
+    """Raise `SubmissionError` for what the strategy refuses, or if its first command is the end."""
+    try:
+        optimizer = Optimizer(problem, config, History(RunDetails(Run())))
+    except DataError as error:
+        raise SubmissionError(error.field, error.reason) from None
+    for command in optimizer.strategy.ask(optimizer.history):
+        if isinstance(command, Finish):
+            field = "source" if request.seed_kernel == "own" else "seed_kernel"
+            raise SubmissionError(field, command.reason)
+
+
+def _summary(run: Run, config: RunConfig, problem: Problem) -> dict[str, object]:
+    """What the first event tells of the run."""
+    return {
+        "by": "its owner",
+        "strategy": run.strategy,
+        "task": problem.task,
+        "direction": run.direction,
+        "device": run.device_id,
+        "models": [model.name for model in config.models],
+        "budget": codec.encode(config.budget),
+        "seed_title": problem.seed_title,
+    }

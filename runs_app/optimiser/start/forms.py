@@ -1,0 +1,327 @@
+"""The form in which a person starts an optimisation run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import NON_FIELD_ERRORS
+from django.core.validators import MaxValueValidator, MinValueValidator
+
+from gpu_runner.data import codec
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
+from gpu_runner.data.verdict import Direction
+from runs_app.core.forms import ServiceForm
+from runs_app.core.queue.devices import devices
+from runs_app.optimiser.evolve.budget import MIN_OUTPUT_TOKENS
+from runs_app.optimiser.evolve.config import MOST, ProfileMode, RunConfig, VerifierConfig
+from runs_app.optimiser.evolve.strategies import STRATEGIES, StrategyInfo
+from runs_app.optimiser.selectors.runs import callable_models
+from runs_app.optimiser.start.parameters import (
+    field_name,
+    parameter_fields,
+    read_parameters,
+)
+from tasks_app.selectors import published_tasks
+
+VERIFIERS = (
+    ("compile", "Compile", "will the compiler take it?"),
+    ("memory", "Memory", "does it stay within its buffers, without races?"),
+    ("numerics", "Numerics", "does it compute the same as the reference?"),
+)
+VERIFIER_USE = (
+    ("off", "Off", "every candidate is measured"),
+    ("soft", "Soft", "the candidates with the best votes of a generation are measured"),
+    ("hard", "Threshold", "candidates with too few passing votes are dropped"),
+)
+PROFILES = (
+    ("none", "None", "prompts show times only"),
+    ("filtered", "Filtered", "the metrics of the candidate's bottleneck class"),
+    ("full", "Full", "every metric there is"),
+)
+SEED_KERNELS = (
+    (
+        "",
+        "Usual",
+        "the naive kernel, if there is one; for autotune the one with knobs; for translate none",
+    ),
+    (
+        "best",
+        "Best",
+        "the correct public kernel with the best score on this device; for a private run yours too",
+    ),
+    ("none", "None", "the run begins with a translation of the reference"),
+    ("own", "Own", "a source of yours"),
+)
+_LABELS = {
+    "source": "Source of the seed kernel",
+    "models": "Language models",
+    "max_tokens": "Longest answer, tokens",
+    "usd": "Money, USD",
+    "minutes": "Running time, minutes",
+    "verifier_use": "Verifiers",
+    "threshold": "Least share of passing votes",
+    "survivors": "Measured of a generation",
+    "verifier_model": "Who judges",
+    "profile": "Profile in prompts",
+    "concurrent_asks": "Calls at once",
+    "seed": "Seed number",
+    "name": "Name of the run",
+}
+"""What the page calls a field, where its name with a capital does not do."""
+_MINUTE_S = 60
+_FIELDS_OF_SERVICE = {
+    "task_version": "task",
+    "budget": "evaluations",
+    "budget.usd": "usd",
+    "budget.tokens": "tokens",
+    "budget.evaluations": "evaluations",
+    "budget.wall_time_s": "minutes",
+    "verifiers.names": "verifiers",
+    "verifiers.threshold": "threshold",
+    "verifiers.survivors": "survivors",
+    "verifiers.model": "verifier_model",
+}
+
+
+def _usual_usd() -> float:
+    return min(2, settings.MAX_RUN_USD)
+
+
+def _at_least(least: float) -> list[MinValueValidator]:
+    return [MinValueValidator(least, f"Must be {least:g} or more.")]
+
+
+def _seconds(minutes: float | None) -> int | None:
+    return None if minutes is None else round(minutes * _MINUTE_S)
+
+
+_MINUTES = [
+    *_at_least(0),
+    MaxValueValidator(MOST["wall_time_s"] / _MINUTE_S, "Must be at most %(limit_value)d."),
+]
+
+
+class RunForm(ServiceForm):
+    """Fields of `optimiser.services.start.start_run`, but for a strategy's parameters."""
+
+    FIELDS: ClassVar[Mapping[str, str]] = _FIELDS_OF_SERVICE
+
+    task = forms.ChoiceField(error_messages={"required": "Choose a task."})
+    direction = forms.ChoiceField(
+        choices=[(d.value, d.value.capitalize()) for d in Direction],
+        initial=Direction.FORWARD.value,
+    )
+    device = forms.ChoiceField(error_messages={"required": "Choose a device."})
+    strategy = forms.ChoiceField(error_messages={"required": "Choose a strategy."})
+    seed_kernel = forms.ChoiceField(
+        required=False, choices=[(v, w) for v, w, _ in SEED_KERNELS], initial=""
+    )
+    source = forms.CharField(required=False, strip=False, widget=forms.Textarea)
+    models = forms.MultipleChoiceField(required=False)
+    temperatures = forms.CharField(required=False, max_length=100, initial="0.5, 0.75, 1.0")
+    max_tokens = forms.IntegerField(initial=8192, validators=_at_least(MIN_OUTPUT_TOKENS))
+    usd = forms.FloatField(required=False, initial=_usual_usd, validators=_at_least(0))
+    tokens = forms.IntegerField(required=False, initial=2_000_000, validators=_at_least(0))
+    evaluations = forms.IntegerField(required=False, initial=60, validators=_at_least(0))
+    minutes = forms.FloatField(required=False, initial=60, validators=_MINUTES)
+    verifier_use = forms.ChoiceField(choices=[(v, w) for v, w, _ in VERIFIER_USE], initial="off")
+    verifiers = forms.MultipleChoiceField(
+        required=False,
+        choices=[(v, w) for v, w, _ in VERIFIERS],
+        initial=[v for v, _, _ in VERIFIERS],
+    )
+    threshold = forms.FloatField(initial=0.5, validators=_at_least(0))
+    survivors = forms.IntegerField(initial=4, validators=_at_least(1))
+    reflect = forms.BooleanField(required=False, initial=True)
+    verifier_model = forms.ChoiceField(required=False)
+    profile = forms.ChoiceField(choices=[(v, w) for v, w, _ in PROFILES], initial="filtered")
+    concurrent_asks = forms.IntegerField(initial=4, validators=_at_least(1))
+    seed = forms.IntegerField(required=False, validators=_at_least(0))
+    agent = forms.CharField(required=False, max_length=100)
+    name = forms.CharField(required=False, max_length=150)
+    private = forms.BooleanField(required=False)
+    enters_best = forms.BooleanField(required=False, initial=True)
+    ranks_best = forms.BooleanField(required=False, initial=True)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Offer the tasks, devices, strategies and language models that there are now."""
+        super().__init__(*args, **kwargs)
+        tasks = published_tasks().values_list("slug", "title")
+        self.offer("task", [("", "Choose a task"), *((s, f"{s}: {title}") for s, title in tasks)])
+        self.offer("device", [(d.slug, d.name) for d in devices()])
+        self.offer("strategy", [(info.name, info.title) for info in STRATEGIES.values()])
+        if "autotune" in STRATEGIES:
+            self.fields["strategy"].initial = "autotune"
+        names = [(model.name, model.name) for model in callable_models()]
+        self.offer("models", names)
+        self.offer("verifier_model", [("", "The one that wrote the candidate"), *names])
+        for name, label in _LABELS.items():
+            self.fields[name].label = label
+        self.fields.update(parameter_fields())
+
+    def clean_temperatures(self) -> list[float]:
+        """Numbers between 0 and 2, with commas between them."""
+        text = self.cleaned_data["temperatures"]
+        try:
+            values = [float(part) for part in text.replace(";", ",").split(",") if part.strip()]
+        except ValueError:
+            raise forms.ValidationError("Enter numbers with commas between, as 0.5, 1.") from None
+        if not all(0 <= value <= 2 for value in values):
+            raise forms.ValidationError("Each must lie between 0 and 2.")
+        return values or list(RunConfig(strategy="", seed=0).temperatures)
+
+    def clean_source(self) -> str:
+        """At most the size that a submission may have."""
+        source: str = self.cleaned_data["source"]
+        if len(source.encode("utf-8", "replace")) > SOURCE_LIMIT_BYTES:
+            raise forms.ValidationError(f"The limit is {SOURCE_LIMIT_BYTES // 2**20} MiB.")
+        return source
+
+    def clean(self) -> dict[str, object]:
+        """Ask for what the chosen strategy needs and for what other fields promise."""
+        values = super().clean() or {}
+        info = STRATEGIES.get(values.get("strategy", ""))
+        if info and info.needs_models and not values.get("models") and "models" not in self.errors:
+            self.add_error("models", f"{info.title} needs a language model: choose one.")
+        if info and info.needs_seed and values.get("seed_kernel") == "none":
+            self.add_error("seed_kernel", f"{info.title} needs a kernel to begin with.")
+        own = values.get("seed_kernel") == "own"
+        if own and not values.get("source", "").strip() and "source" not in self.errors:
+            self.add_error("source", "Paste the kernel to begin with, or choose another seed.")
+        if values.get("verifier_use") != "off" and not values.get("verifiers"):
+            self.add_error("verifiers", "Choose at least one, or switch verifiers off.")
+        if values.get("threshold", 0) > 1:
+            self.add_error("threshold", "A share of votes: between 0 and 1.")
+        if info:
+            self._check_parameters(info, read_parameters(info, values))
+        return values
+
+    def problems(self) -> list[tuple[str, str, str]]:
+        """Every error with the name and the label of its field; both are empty for the whole."""
+        return [
+            ("", "", text) if name == NON_FIELD_ERRORS else (name, str(self[name].label), text)
+            for name, errors in self.errors.items()
+            for text in map(str, errors)
+        ]
+
+    def request(self) -> dict[str, object]:
+        """The run that the form asks for, in the words of the API; call it on a valid form."""
+        values = self.cleaned_data
+        info = STRATEGIES[values["strategy"]]
+        wanted = {
+            "task": values["task"],
+            "direction": values["direction"],
+            "device": values["device"],
+            "strategy": info.name,
+            "parameters": read_parameters(info, values),
+            "models": values["models"] if info.needs_models else [],
+            "temperatures": values["temperatures"],
+            "max_tokens": values["max_tokens"],
+            "budget": self.budget(),
+            "verifiers": self._verifiers() if info.needs_models else None,
+            "profile": ProfileMode(values["profile"]).value,
+            "concurrent_asks": values["concurrent_asks"],
+            "seed_kernel": values["seed_kernel"],
+            "source": values["source"] if values["seed_kernel"] == "own" else "",
+            "seed": values["seed"],
+            "agent": values["agent"].strip(),
+            "name": values["name"].strip(),
+            "private": values["private"],
+            "enters_best": values["enters_best"],
+            "ranks_best": values["ranks_best"],
+        }
+        return {name: value for name, value in wanted.items() if value is not None}
+
+    def budget(self) -> dict[str, object]:
+        """Caps; an empty field is no cap."""
+        minutes = self.cleaned_data["minutes"]
+        caps = {name: self.cleaned_data[name] for name in ("usd", "tokens", "evaluations")}
+        return caps | {"wall_time_s": _seconds(minutes)}
+
+    def field_of(self, name: str) -> str:
+        """As of every form; a strategy's parameters have fields of their own."""
+        if name.startswith("parameters."):
+            return field_name(self.data.get("strategy", ""), _parameter(name))
+        return super().field_of(name)
+
+    def _check_parameters(self, info: StrategyInfo, given: dict[str, object]) -> None:
+        """Refuse all parameters that the strategy would refuse one after the other."""
+        while True:
+            try:
+                codec.decode(info.parameters, given, "parameters")
+            except DataError as error:
+                self.add_refusal(error.field, error.reason)
+                if given.pop(_parameter(error.field), None) is None:
+                    return
+            else:
+                return
+
+    def _verifiers(self) -> dict[str, object]:
+        values = self.cleaned_data
+        use = values["verifier_use"]
+        config = VerifierConfig(
+            names=tuple(values["verifiers"]) if use != "off" else (),
+            soft=use != "hard",
+            threshold=values["threshold"],
+            survivors=values["survivors"],
+            reflect=values["reflect"],
+            model=values["verifier_model"],
+        )
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in vars(config).items()
+            if name != "prompts"
+        }
+
+
+def _parameter(field: str) -> str:
+    """Name of the parameter in `parameters.name`, `parameters.name[0]`."""
+    return field.removeprefix("parameters.").split(".")[0].split("[")[0]
+
+
+def initial_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What the form shows of a run in the words of the API; the inverse of `RunForm.request`."""
+    verifiers, budget = wanted["verifiers"], wanted["budget"]
+    use = "off" if not verifiers["names"] else "soft" if verifiers["soft"] else "hard"
+    seconds = budget.get("wall_time_s")
+    parameters = {
+        field_name(wanted["strategy"], name): value for name, value in wanted["parameters"].items()
+    }
+    same = ("task", "direction", "device", "strategy", "models", "max_tokens", "profile", "name")
+    more = ("concurrent_asks", "seed", "private", "enters_best", "ranks_best", "source")
+    return {
+        **{name: wanted[name] for name in (*same, *more)},
+        **{name: budget.get(name) for name in ("usd", "tokens", "evaluations")},
+        **parameters,
+        "minutes": None if seconds is None else f"{seconds / 60:g}",
+        "temperatures": ", ".join(f"{value:g}" for value in wanted["temperatures"]),
+        "seed_kernel": wanted["seed_kernel"],
+        "verifier_use": use,
+        "verifiers": verifiers["names"],
+        "threshold": verifiers["threshold"],
+        "survivors": verifiers["survivors"],
+        "reflect": verifiers["reflect"],
+        "verifier_model": verifiers["model"],
+    }
+
+
+class BudgetForm(ServiceForm):
+    """New caps of a run; an empty field is no cap, and one that was not sent stays."""
+
+    FIELDS: ClassVar[Mapping[str, str]] = _FIELDS_OF_SERVICE
+
+    usd = forms.FloatField(required=False, validators=_at_least(0))
+    tokens = forms.IntegerField(required=False, validators=_at_least(0))
+    evaluations = forms.IntegerField(required=False, validators=_at_least(0))
+    minutes = forms.FloatField(required=False, validators=_MINUTES)
+
+    def caps(self) -> dict[str, object]:
+        """The caps that were sent, in the words of the API; call it on a valid form."""
+        caps = {name: value for name, value in self.cleaned_data.items() if name in self.data}
+        if "minutes" in caps:
+            caps["wall_time_s"] = _seconds(caps.pop("minutes"))
+        return caps

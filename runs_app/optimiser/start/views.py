@@ -1,0 +1,155 @@
+"""The page on which an optimisation run is started, and its estimate of cost."""
+
+from __future__ import annotations
+
+import json
+
+from django.contrib.auth.models import User
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from runs_app.core.queue.loads import loads
+from runs_app.core.work.access import find_submission
+from runs_app.models import Run, Submission
+from runs_app.optimiser.evolve.strategies import STRATEGIES
+from runs_app.optimiser.selectors.runs import callable_models, find_run
+from runs_app.optimiser.selectors.spending import money_limits
+from runs_app.optimiser.services.estimate import estimate_run
+from runs_app.optimiser.services.request import read_run_request, request_of
+from runs_app.optimiser.services.start import start_run
+from runs_app.optimiser.start.forms import (
+    PROFILES,
+    SEED_KERNELS,
+    VERIFIER_USE,
+    VERIFIERS,
+    RunForm,
+    initial_of,
+)
+from runs_app.optimiser.start.page import StartPage, StrategyFields
+from runs_app.optimiser.start.parameters import field_name
+from tasks_app.outlines import directions_of
+from tasks_app.parameters import takes
+from tasks_app.people import Viewer
+from tasks_app.selectors import published_tasks
+
+_FROM_ADDRESS = ("task", "device", "direction", "strategy")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@takes(*_FROM_ADDRESS, "submission", "like")
+def run_start(request: HttpRequest) -> HttpResponse:
+    """Show the form, or start the run that it asks for; an error is said beside its field."""
+    if request.method != "POST":
+        return _page(request, RunForm(initial=_initial(request)))
+    if not request.user.is_authenticated:
+        return redirect_to_login(request.path)
+    form = RunForm(request.POST)
+    run = _start(request.user, form) if form.is_valid() else None
+    if run is None:
+        return _page(request, form, status=422)
+    return redirect(run)
+
+
+@never_cache
+@require_POST
+def run_estimate(request: HttpRequest) -> HttpResponse:
+    """What the run that the form asks for would cost, and the same request over the API."""
+    if not isinstance(request.user, User):  # a rehearsal costs time: not for everybody
+        return render(
+            request, "runs_app/optimisation/start/parts/run_estimate.html", {"stranger": True}
+        )
+    form = RunForm(request.POST)
+    context: dict[str, object] = {"host": request.build_absolute_uri("/").rstrip("/")}
+    if form.is_valid():
+        context["command"] = _command(form.request())
+        with form.refusals():
+            context["estimate"] = estimate_run(
+                request=read_run_request(form.request()), user=request.user
+            )
+    context["problems"] = form.problems()
+    return render(request, "runs_app/optimisation/start/parts/run_estimate.html", context)
+
+
+def _start(user: User, form: RunForm) -> Run | None:
+    """The started run, or None with the reason on the form."""
+    with form.refusals():
+        wanted = read_run_request(form.request())
+        return start_run(user=user, request=wanted, now=timezone.now())
+    return None
+
+
+def _page(request: HttpRequest, form: RunForm, status: int = 200) -> HttpResponse:
+    page = StartPage(
+        form=form,
+        strategies=[_strategy(form, name) for name in STRATEGIES],
+        chosen_strategy=form["strategy"].value(),
+        language_models=callable_models(),
+        chosen_models=form["models"].value() or [],
+        verifiers=VERIFIERS,
+        chosen_verifiers=form["verifiers"].value() or [],
+        verifier_uses=VERIFIER_USE,
+        profiles=PROFILES,
+        seed_kernels=SEED_KERNELS,
+        queues=loads(timezone.now()),
+        money=money_limits(request.user, timezone.now()),
+        directions=directions_of(published_tasks()),
+    )
+    return render(request, "runs_app/optimisation/start/run_start.html", vars(page), status=status)
+
+
+def _strategy(form: RunForm, name: str) -> StrategyFields:
+    info = STRATEGIES[name]
+    return StrategyFields(info, [form[field_name(name, parameter)] for parameter in info.help])
+
+
+def _initial(request: HttpRequest) -> dict[str, object]:
+    """What the address says; `?submission=` begins with that submission's kernel.
+
+    `?like=` has the settings, the kernel and the seed of that run.
+    """
+    like = _run_like(request.GET.get("like", ""), request.user)
+    if like is not None:
+        return initial_of(request_of(like))
+    initial: dict[str, object] = {
+        name: request.GET[name] for name in _FROM_ADDRESS if name in request.GET
+    }
+    submission_id = request.GET.get("submission", "")
+    submission = _submission(submission_id, request.user) if submission_id else None
+    if submission is not None:
+        initial |= {
+            "task": submission.task_version.task.slug,
+            "direction": submission.direction,
+            "seed_kernel": "own",
+            "source": submission.source,
+        }
+    return initial
+
+
+def _run_like(run_id: str, user: Viewer) -> Run | None:
+    try:
+        return find_run(run_id, user) if run_id else None
+    except (ValueError, ValidationError):
+        return None
+
+
+def _submission(submission_id: str, user: Viewer) -> Submission | None:
+    try:
+        return find_submission(submission_id, user)
+    except (ValueError, ValidationError):
+        return None
+
+
+def _command(wanted: dict[str, object]) -> str:
+    """The request as a command; a source of one's own is read from a file."""
+    source = wanted.pop("source", "")
+    body = json.dumps(wanted, indent=2)
+    if source:
+        return f"jq --rawfile source kernel.cpp '. + {{source: $source}}' <<'END' |\n{body}\nEND\n"
+    quoted = body.replace("'", "'\\''")
+    return f"echo '{quoted}' |\n"

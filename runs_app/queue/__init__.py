@@ -1,5 +1,0 @@
-"""What waits on each device, why, and how long; which runners and compilers there are.
-
-`selectors` says what waits, `devices` and `runners` who could take it. `find_device` finds the
-device that a request means; `events` puts stored events into the form that sockets show.
-"""

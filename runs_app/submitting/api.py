@@ -1,0 +1,313 @@
+"""The API's view of submissions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from ninja import Field, Query, Router, Schema, Status
+from pydantic import StrictBool
+
+from gpu_runner.data.verdict import Abi, Direction, Language, Mode, Verdict
+from runs_app.core.api_body import Body, one_of
+from runs_app.core.errors import SubmissionError
+from runs_app.core.hooks import Bearer
+from runs_app.core.integrity.audits import request_audit
+from runs_app.core.queue.devices import resolve_device
+from runs_app.core.queue.selectors import waiting_reason as reason_to_wait
+from runs_app.core.work.access import find_submission
+from runs_app.core.work.result_state import STATES
+from runs_app.models import Status as JobStatus
+from runs_app.models import Submission
+from runs_app.submitting.api_answers import submission_answer
+from runs_app.submitting.identity import identity
+from runs_app.submitting.quota import quota as quota_of
+from runs_app.submitting.remarks import remark_on
+from runs_app.submitting.services import submit
+from tasks_app.models import TaskVersion
+from tasks_app.people import AuthenticatedRequest, Viewer
+from tasks_app.selectors import find_task
+
+router = Router(tags=["submissions"])
+
+
+class Problem(Schema):
+    """What is wrong with a request; nothing was stored."""
+
+    field: str = Field(examples=["language"], description="Empty if it is about no single field.")
+    reason: str = Field(examples=["'rust' is not one of cuda, cpp"])
+
+
+class SubmissionIn(Body):
+    """A kernel to be evaluated."""
+
+    task: str = Field(examples=["vector_add"], description="A task's name, from /tasks.")
+    source: str = Field(
+        description="The kernel's source.",
+        examples=[
+            'extern "C" void vector_add(const float* A, const float* B, float* C, int N)'
+            " { for (int i = 0; i < N; ++i) C[i] = A[i] + B[i]; }"
+        ],
+    )
+    language: str = Field(
+        examples=["cpp"], description="cuda, cpp or python", json_schema_extra=one_of(*Language)
+    )
+    abi: str = Field(
+        "",
+        description="c or torch; the task decides, so it can be left out",
+        json_schema_extra=one_of("", *Abi),
+    )
+    direction: str = Field(
+        Direction.FORWARD.value,
+        description="forward or backward",
+        json_schema_extra=one_of(*Direction),
+    )
+    device: str = Field(
+        "",
+        examples=["cpu"],
+        description='A device from /queue, or "cuda" for the only CUDA device. By the source, if '
+        "left out: a GPU for CUDA, and for Python that imports Triton or uses CUDA.",
+    )
+    mode: str = Field(
+        Mode.QUICK.value,
+        description="compile, test, quick, profile or ranked; profile is quick, and then a profile",
+        json_schema_extra=one_of(*(mode for mode in Mode if mode is not Mode.AUDIT)),
+    )
+    agent: str = Field("", description="Who wrote the kernel; you, if left out.")
+    model: str = Field("", description="The language model that wrote it, if one did.")
+    private: StrictBool = Field(False, description="Seen by you and admins only.")
+
+
+class SubmissionCreated(Schema):
+    """Where the new submission is."""
+
+    id: UUID
+    url: str = Field(examples=["/submissions/0b7c1f5e-5a0e-4c2f-9a35-2f0c7f2f8a11/"])
+    evaluation: UUID
+    waiting_reason: str = Field(examples=["next in the queue; a runner is free"])
+    remark: str = Field(
+        examples=[""],
+        description="What its author should know before it is measured: that a Python module only "
+        "calls libraries where its task asks for a kernel, or that the source is another agent's.",
+    )
+
+
+class EvaluationOut(Schema):
+    """One measurement of the submission."""
+
+    id: UUID
+    device: str
+    mode: str = Field(json_schema_extra=one_of(*Mode))
+    status: str = Field(examples=["FINISHED"], json_schema_extra=one_of(*JobStatus.values))
+    verdict: str = Field(
+        examples=["CORRECT"],
+        description="Empty until status is FINISHED.",
+        json_schema_extra=one_of("", *Verdict),
+    )
+    reason: str
+    stage: str
+    attempt: int
+    waiting_reason: str
+    awaited_baselines: str = Field(
+        description="Which baselines its result lacks, and when they come; empty if none."
+    )
+    latency_ns: float | None
+    state: str = Field(
+        description="State of a ranked result: provisional, ranked, verified, tuned (to the "
+        "listed sizes), quarantined or rejected; empty for other results.",
+        json_schema_extra=one_of("", *(state.name for state in STATES)),
+    )
+    score: float | None = Field(
+        description="Geometric mean of the speedups on listed and on unlisted sizes. Boards rank by"
+        " it."
+    )
+    speedup: float | None = Field(description="Speedup over the best baseline on listed sizes.")
+    speedup_eager: float | None
+    speedup_compiled: float | None
+    unlisted_speedup: float | None = Field(
+        description="Speedup over the best baseline on unlisted sizes."
+    )
+    floor_fraction: float | None
+    p_score: float | None
+    eligibility: str = Field(
+        description="eligible: it counts on its board; pending: it may come to count; or rejected."
+    )
+    eligibility_reason: str = Field(description="Why it counts, or does not, in a sentence.")
+    quarantine: str = Field(
+        description="none, open, cleared or rejected: an open or rejected result counts nowhere."
+    )
+    quarantine_reason: str = Field(description="Why a person decided so; empty until one did.")
+    audited: str = Field(
+        description="Of a ranked evaluation: none, waiting, passed, failed, suspicious or"
+        " inconclusive. Only passed is verified; failed and suspicious are on no board."
+    )
+    audited_reason: str
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    noise: float | None = Field(
+        description="How far another evaluation of the same source may be off, relative to the "
+        "time, with 95 % confidence. Smaller differences say nothing. Null unless it is correct."
+    )
+    bottleneck: str = Field(description="What limits the kernel, if it has a profile.")
+    result: dict[str, object] | None = Field(
+        description="The result, once it exists. With `raw=true` also the times and seeds of all "
+        "calls, what the outside clock saw, the state of the host around each process, and digests "
+        "of the code that ran."
+    )
+
+
+class SubmissionOut(Schema):
+    """A submission with all its evaluations, the newest first."""
+
+    id: UUID
+    url: str
+    task: str
+    task_version: int
+    author: str
+    agent: str
+    model: str
+    language: str
+    direction: str
+    private: bool
+    origin: str = Field(
+        description="run: measures a candidate; entered: by a run; carried: from another version.",
+        json_schema_extra=one_of(*Submission.Origin.values),
+    )
+    imported_from: str | None = Field(
+        description="The site that measured it, if it was imported; null for our own."
+    )
+    source: str
+    created_at: datetime
+    evaluations: list[EvaluationOut]
+
+
+class AnswerIn(Schema):
+    """How much of a submission is asked for."""
+
+    raw: bool = Field(False, description="Also what results leave out: see `result`.")
+
+
+class AuditIn(Body):
+    """Which place of a submission is to be audited."""
+
+    device: str = Field("", examples=["cpu"], description="Where its ranked result was measured.")
+
+
+class AuditCreated(Schema):
+    """Where the audit can be followed."""
+
+    evaluation: UUID
+    url: str
+
+
+@router.post(
+    "/submissions",
+    response={201: SubmissionCreated, **dict.fromkeys((401, 404, 409, 422, 429), Problem)},
+    summary="Submit a kernel",
+)
+def create_submission(
+    request: AuthenticatedRequest, response: HttpResponse, payload: SubmissionIn
+) -> Status[dict[str, object]]:
+    """Queue a kernel for evaluation; with an entry's token, for that entry."""
+    now = timezone.now()
+    user = request.user
+    submission = _submitted(request, payload, now)
+    evaluation = submission.evaluations.get()
+    quota = quota_of(user, now)
+    response["X-Quota-Limit"] = str(quota.daily_limit)
+    response["X-Quota-Remaining"] = str(quota.remaining)
+    response["X-Quota-Reset"] = quota.resets_at.isoformat()
+    response["Location"] = f"{request.path}/{submission.pk}"
+    return Status(
+        201,
+        {
+            "id": submission.pk,
+            "url": submission.get_absolute_url(),
+            "evaluation": evaluation.pk,
+            "waiting_reason": reason_to_wait(evaluation, now),
+            "remark": remark_on(submission),
+        },
+    )
+
+
+@router.get(
+    "/submissions/{submission_id}",
+    response={200: SubmissionOut, 404: Problem},
+    summary="One submission",
+)
+def show_submission(
+    request: HttpRequest,
+    submission_id: str,
+    wanted: Query[AnswerIn],
+) -> dict[str, object]:
+    """Answer with a submission, its evaluations and their results."""
+    submission = find_submission(identity(submission_id, request.user), request.user)
+    if submission is None:
+        raise Http404(f"there is no submission {submission_id!r} that you may see")
+    return submission_answer(submission, request.user, raw=wanted.raw)
+
+
+@router.post(
+    "/submissions/{submission_id}/audit",
+    response={201: AuditCreated, 401: Problem, 403: Problem, 404: Problem, 409: Problem},
+    summary="Audit a submission (admins)",
+)
+def create_audit(
+    request: AuthenticatedRequest,
+    response: HttpResponse,
+    submission_id: str,
+    payload: AuditIn = AuditIn.left_out(),
+) -> Status[dict[str, object]]:
+    """Queue an audit of a ranked result; the leader of a board gets one without being asked."""
+    user = request.user
+    submission = find_submission(identity(submission_id, user), user)
+    if submission is None:
+        raise Http404(f"there is no submission {submission_id!r} that you may see")
+    evaluation = request_audit(
+        submission=submission,
+        device=resolve_device(payload.device, submission.language, submission.source),
+        user=user,
+        now=timezone.now(),
+    )
+    url = f"{submission.get_absolute_url()}?evaluation={evaluation.pk}"
+    own = request.path.removesuffix("/audit")
+    response["Location"] = f"{own}/status?evaluation={evaluation.pk}"
+    return Status(201, {"evaluation": evaluation.pk, "url": url})
+
+
+def _submitted(request: AuthenticatedRequest, payload: SubmissionIn, now: datetime) -> Submission:
+    fields: dict[str, Any] = {
+        "source": payload.source,
+        "language": payload.language or "(empty)",
+        "direction": payload.direction,
+        "device": payload.device,
+        "mode": payload.mode,
+        "agent": payload.agent,
+        "language_model": payload.model,
+        "now": now,
+    }
+    bearer = getattr(request, "auth", None)
+    if isinstance(bearer, Bearer):
+        return bearer.submit(task=payload.task, **fields)
+    return submit(
+        user=request.user,
+        task_version=_version(payload, request.user),
+        private=payload.private,
+        origin=Submission.Origin.API,
+        **fields,
+    )
+
+
+def _version(payload: SubmissionIn, user: Viewer) -> TaskVersion:
+    task = find_task(payload.task, user)
+    if task is None or task.current_version is None:
+        reason = f"there is no task {payload.task!r}; see /api/v1/tasks"
+        raise SubmissionError("task", reason)
+    version = task.current_version
+    if payload.abi and payload.abi != version.abi:
+        raise SubmissionError("abi", f"task {task.slug} has the abi {version.abi}")
+    return version

@@ -1,0 +1,119 @@
+"""How the API tells of a submission: its evaluations, whether they count, and their results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils import timezone
+
+from gpu_runner.data import codec
+from gpu_runner.data.evaluation import EvaluationResult
+from runs_app.core.baselines.selectors import awaited_baselines as baselines_awaited
+from runs_app.core.integrity.eligibility import Why, eligibilities
+from runs_app.core.integrity.selectors import decision_reason
+from runs_app.core.profile.diagnosis import MEANINGS, diagnose
+from runs_app.core.queue.selectors import waiting_reason as reason_to_wait
+from runs_app.core.work.access import public_reason, shown_results, visible_evaluations
+from runs_app.core.work.audit_state import board_audit
+from runs_app.core.work.noise import NINETY_FIVE, noise_between
+from runs_app.core.work.result_state import result_state
+from runs_app.models import Audited, BoardAudit, Evaluation, Submission
+from tasks_app.people import Viewer, shown_name
+
+
+def submission_answer(submission: Submission, user: Viewer, *, raw: bool) -> dict[str, object]:
+    """A submission with all its evaluations, as `user` may see it; `raw`: all that is stored."""
+    return {
+        "id": submission.pk,
+        "url": submission.get_absolute_url(),
+        "task": submission.task_version.task.slug,
+        "task_version": submission.task_version.number,
+        "author": shown_name(submission.author),
+        "agent": submission.agent.name,
+        "model": submission.language_model.name if submission.language_model else "",
+        "language": submission.language,
+        "direction": submission.direction,
+        "private": submission.private,
+        "origin": submission.origin,
+        "imported_from": _site_of(submission),
+        "source": submission.source,
+        "created_at": submission.created_at,
+        "evaluations": _evaluations(submission, user, raw=raw),
+    }
+
+
+def _site_of(submission: Submission) -> str | None:
+    """The site that has measured it, if it was imported."""
+    if submission.origin != Submission.Origin.IMPORTED:
+        return None
+    first = submission.evaluations.select_related("device").first()
+    return first.device.imported_from if first else None
+
+
+def _evaluations(submission: Submission, user: Viewer, *, raw: bool) -> list[dict[str, object]]:
+    """All of a submission, the newest first; how many there are costs no query more."""
+    found = visible_evaluations(user).filter(submission=submission)
+    light = found.defer("task_version__document", "submission__source")
+    rows = list(light.prefetch_related("quarantine_case__decisions").order_by("-created_at"))
+    whys, results = eligibilities(found), shown_results(rows, user)
+    audited = {row.device_id for row in rows if row.audited != Audited.NONE}
+    audits = {device: board_audit(submission, device) for device in audited}
+    noise = {
+        (row.device_id, row.mode): noise_between(row.device_id, row.device.kind, row.mode)
+        for row in {(r.device_id, r.mode): r for r in rows if r.is_correct}.values()
+    }
+    return [
+        _evaluation(row, whys[row.pk], results.get(row.pk), user)
+        | {"audited_reason": _audited_reason(row, audits)}
+        | {"noise": noise[row.device_id, row.mode] * NINETY_FIVE if row.is_correct else None}
+        | _result(results.get(row.pk), raw=raw)
+        for row in rows
+    ]
+
+
+def _result(result: EvaluationResult | None, *, raw: bool) -> dict[str, object]:
+    """The result, and what its profile says in a sentence."""
+    encoded = codec.encode(result)
+    assert encoded is None or isinstance(encoded, dict)
+    return {
+        "bottleneck": MEANINGS.get(diagnose(result), "") if result else "",
+        "result": encoded if raw or encoded is None else without_raw(encoded),
+    }
+
+
+def without_raw(result: Mapping[str, Any]) -> dict[str, object]:
+    """A result without what is only there to redo its statistics."""
+    kept = {name: value for name, value in result.items() if name != "loaded"}
+    environment = {n: v for n, v in result["environment"].items() if n != "blocks"}
+    workloads = [
+        {name: value for name, value in each.items() if name not in ("processes", "outside")}
+        for each in result["workloads"]
+    ]
+    return kept | {"environment": environment, "workloads": workloads}
+
+
+def _audited_reason(row: Evaluation, audits: Mapping[str, BoardAudit | None]) -> str:
+    audit = audits.get(row.device_id)
+    return audit.reason if audit and row.audited != Audited.NONE else ""
+
+
+def _evaluation(
+    evaluation: Evaluation, why: Why, result: EvaluationResult | None, user: Viewer
+) -> dict[str, object]:
+    same = ("id", "mode", "status", "verdict", "stage", "attempt", "latency_ns", "speedup_eager")
+    more = ("speedup_compiled", "unlisted_speedup", "floor_fraction", "score", "p_score")
+    trust = ("quarantine", "audited")
+    times = ("created_at", "started_at", "finished_at")
+    return {
+        **{name: getattr(evaluation, name) for name in (*same, *more, *trust, *times)},
+        "device": evaluation.device_id,
+        "reason": public_reason(evaluation, user),
+        "state": state.name if (state := result_state(evaluation)) else "",
+        "speedup": evaluation.speedup_best,
+        "waiting_reason": reason_to_wait(evaluation, timezone.now()),
+        "eligibility": why.eligibility.value,
+        "eligibility_reason": why.label,
+        "quarantine_reason": decision_reason(evaluation),
+        "awaited_baselines": baselines_awaited(evaluation, result),
+    }

@@ -1,0 +1,44 @@
+"""Which submission an address of the API names: by its id, or by the id's beginning."""
+
+from __future__ import annotations
+
+import re
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.http import Http404
+
+from runs_app.core.work.access import visible_submissions
+from runs_app.models import Submission
+from tasks_app.people import Viewer
+
+_SHORT = re.compile(r"[0-9a-f]{8}[0-9a-f-]{0,27}", re.IGNORECASE)
+"""Pages, badges and tables show the first eight digits."""
+
+
+def identity(text: str, user: Viewer) -> UUID:
+    """The id of a submission; raises `Http404`.
+
+    A beginning finds what `user` may see, if it is the only one that begins so.
+    """
+    found = beginning_with(text, visible_submissions(user))
+    if found is None:
+        raise Http404(f"{text!r} is no id of a submission, nor eight digits or more of one")
+    if len(found) == 1:
+        return found[0]
+    many = "there are several submissions whose ids begin" if found else "no submission's id begins"
+    raise Http404(f"{many} with {text!r}; give more of it")
+
+
+def beginning_with(text: str, rows: QuerySet[Submission]) -> list[UUID] | None:
+    """A whole id as it is; of a beginning, at most two ids of `rows`. None for any other text."""
+    try:
+        return [UUID(text)]
+    except ValueError:
+        pass
+    digits = text.replace("-", "").lower()
+    if not _SHORT.fullmatch(text) or len(digits) > 31:
+        return None
+    bounds = UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
+    found = rows.filter(pk__range=bounds).order_by()
+    return list(found.values_list("pk", flat=True)[:2])

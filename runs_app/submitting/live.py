@@ -1,0 +1,200 @@
+"""The part of a page that changes while an evaluation runs, and shows its verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.verdict import Mode
+from runs_app.core.baselines.selectors import Baselines, awaited_baselines, baselines
+from runs_app.core.integrity.page import IntegrityView, integrity_view
+from runs_app.core.integrity.selectors import may_stop
+from runs_app.core.queue.events import events as stored_events
+from runs_app.core.queue.events import logs_of_lost
+from runs_app.core.queue.selectors import waiting_reason
+from runs_app.core.work.access import public_reason, shown_result
+from runs_app.models import Evaluation, Quarantine, Status, Submission
+from runs_app.submitting import page as evaluation_page
+from runs_app.submitting import profile_page
+from runs_app.submitting.diagnostics import Diagnostic, as_json, diagnostics
+from runs_app.submitting.pictures.comparison import comparison
+from runs_app.submitting.pictures.plot import Plot
+from runs_app.submitting.pictures.roofline import Roofline, roofline
+from runs_app.submitting.pictures.roofline import missing as no_roofline
+from runs_app.submitting.pictures.workloads import workload_plot
+from runs_app.submitting.selectors import Rival, rivals
+from runs_app.submitting.summary import Facts, Summary, summary
+from tasks_app.disclosure import sees_hidden
+from tasks_app.people import Viewer
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownResult:
+    """What a result shows; nothing before there is one."""
+
+    rivals: list[Rival] = field(default_factory=list)
+    known: Baselines = field(default_factory=Baselines)
+    rows: list[evaluation_page.WorkloadRow] = field(default_factory=list)
+    baselines: list[str] = field(default_factory=list)
+    slow_baseline: str = ""
+    threads: str = ""
+    limits: list[str] = field(default_factory=list)
+    environment: list[tuple[str, str]] = field(default_factory=list)
+    profile: profile_page.ProfileView | None = None
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    comparison: Plot | None = None
+    workload_plot: Plot | None = None
+    roofline: Roofline | None = None
+    no_roofline: str = ""
+
+    @property
+    def diagnostics_json(self) -> list[dict[str, object]]:
+        """For the editor's script."""
+        return as_json(self.diagnostics)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Live:
+    """What the template of the part that changes while an evaluation runs needs."""
+
+    evaluation: Evaluation
+    result: EvaluationResult | None
+    shown: ShownResult
+    integrity: IntegrityView
+    summary: Summary
+    stages: list[evaluation_page.StageRow]
+    queue_state: str
+    last_seq: object
+    waited_s: float
+    took_s: float | None
+    is_mine: bool
+    may_cancel: bool
+    is_admin: bool
+    lost_logs: list[tuple[int, str]]
+
+    @property
+    def submission(self) -> Submission:
+        """What is evaluated."""
+        return self.evaluation.submission
+
+    @property
+    def is_measured_here(self) -> bool:
+        """Whether runners of this site work at it."""
+        return self.submission.origin != Submission.Origin.IMPORTED
+
+    @property
+    def shows_audit(self) -> bool:
+        """Whether it says what an audit found, or lets an admin begin one."""
+        if self.evaluation.mode != Mode.RANKED:
+            return False
+        may_begin = self.is_admin and self.evaluation.is_correct and self.is_measured_here
+        return self.integrity.board_audit is not None or may_begin
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether anything was found out, beside the verdict."""
+        return bool(
+            self.shown.rows
+            or (self.result and self.result.mismatch)
+            or self.integrity.suspicions
+            or self.evaluation.quarantine != Quarantine.NONE
+            or self.integrity.audit_report
+            or self.shows_audit
+        )
+
+
+def live_view(evaluation: Evaluation, user: Viewer, now: datetime) -> Live:
+    """An evaluation as `user` may see it now."""
+    events = stored_events(evaluation)
+    if not evaluation.is_over:
+        # The row is never older than its events: nothing would tell the page of what it lacks.
+        evaluation.refresh_from_db()
+    result = shown_result(evaluation, user)
+    shown = _shown(evaluation, result, user) if result else ShownResult()
+    integrity = integrity_view(evaluation, result, user)
+    mine = user.is_authenticated and (user.pk == evaluation.submission.author_id or user.is_staff)
+    started_at, ended_at = evaluation.started_at, evaluation.finished_at or now
+    return Live(
+        evaluation=evaluation,
+        result=result,
+        shown=shown,
+        integrity=integrity,
+        summary=summary(
+            replace(
+                _facts(evaluation, result, shown, integrity),
+                reason=public_reason(evaluation, user),
+                waiting_reason=waiting_reason(evaluation, now),
+            )
+        ),
+        stages=evaluation_page.stage_rows(
+            evaluation.mode, events, evaluation.attempt, result, is_over=evaluation.is_over
+        ),
+        queue_state=_queue_state(evaluation),
+        last_seq=events[-1]["seq"] if events else 0,
+        waited_s=((started_at or ended_at) - evaluation.queued_at).total_seconds(),
+        took_s=(ended_at - started_at).total_seconds() if started_at else None,
+        is_mine=mine,
+        may_cancel=mine and may_stop(evaluation, user),
+        is_admin=sees_hidden(user),
+        lost_logs=logs_of_lost(evaluation) if _may_have_lost(evaluation, user) else [],
+    )
+
+
+def _facts(
+    evaluation: Evaluation,
+    result: EvaluationResult | None,
+    shown: ShownResult,
+    integrity: IntegrityView,
+) -> Facts:
+    return Facts(
+        evaluation=evaluation,
+        result=result,
+        why=integrity.eligibility,
+        awaited=awaited_baselines(evaluation, result) if evaluation.is_correct else "",
+        has_old_baselines=bool(shown.known.times_ns),
+        audit=integrity.board_audit,
+        diagnostics=shown.diagnostics,
+        rivals=shown.rivals,
+    )
+
+
+def _may_have_lost(evaluation: Evaluation, user: Viewer) -> bool:
+    return evaluation.attempt > 1 and sees_hidden(user)
+
+
+def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> ShownResult:
+    rows = evaluation_page.workload_rows(result)
+    near = rivals(evaluation, user) if evaluation.is_correct else []
+    known = _known_baselines(evaluation, result)
+    return ShownResult(
+        rivals=near,
+        known=known,
+        rows=rows,
+        baselines=evaluation_page.baseline_names(rows),
+        slow_baseline=evaluation_page.slow_baseline_sentence(rows),
+        threads=evaluation_page.threads_sentence(result.environment),
+        limits=evaluation_page.limit_sentences(result.environment),
+        environment=evaluation_page.environment_rows(result.environment),
+        profile=profile_page.profile_view(result.profile),
+        diagnostics=diagnostics(result.build, result.profile),
+        comparison=comparison(evaluation, rows, near, known) if evaluation.is_correct else None,
+        workload_plot=workload_plot(rows),
+        roofline=roofline(result, rows),
+        no_roofline=no_roofline(result, rows),
+    )
+
+
+def _known_baselines(evaluation: Evaluation, result: EvaluationResult) -> Baselines:
+    """Those of other evaluations, for a correct result that has none of its own."""
+    if evaluation.speedup_best or not evaluation.is_correct or result.pending_baselines:
+        return Baselines()
+    return baselines(evaluation.task_version, evaluation.device, evaluation.direction)
+
+
+def _queue_state(evaluation: Evaluation) -> str:
+    """How the wait for a runner ended, or that it goes on, in the words of stages."""
+    if evaluation.status == Status.QUEUED:
+        return "running"
+    never_began = evaluation.is_over and evaluation.started_at is None
+    return "cancelled" if never_began else "done"

@@ -1,0 +1,257 @@
+"""What the page of an evaluation shows: stages, workloads and environment, ready to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_runner.data import codec
+from gpu_runner.data.environment import Environment, Peaks, Rates
+from gpu_runner.data.evaluation import (
+    JUDGED_FLOOR_NS,
+    SLOW_BASELINE,
+    EvaluationResult,
+    Measurement,
+    OutputError,
+    WorkloadResult,
+)
+from gpu_runner.data.verdict import Mode, Stage, Verdict
+from runs_app.core.profile.hardware import hardware_lines
+from tasks_app.numbers import percent
+from tasks_app.templatetags.display import amount
+
+_BAD_AT_END = {"COMPILE_ERROR": Stage.BUILD, "WRONG_RESULT": Stage.VERIFY}
+
+
+@dataclass(kw_only=True)
+class StageRow:
+    """A stage in the timeline; `state` is pending, running, done, failed, cancelled or skipped."""
+
+    stage: str
+    state: str = "pending"
+    duration_s: float | None = None
+    detail: str = ""
+    since: str = ""  # when it began to run, in ISO 8601
+
+    @property
+    def sign(self) -> str:
+        """A character that says the state without colour."""
+        return {"pending": "○", "running": "●", "done": "✓", "failed": "✗"}.get(self.state, "–")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A baseline's time in one workload, and the speedup against it with its interval."""
+
+    name: str
+    measurement: Measurement
+    speedup: float | None
+    low: float | None = None  # ends of the speedup's 95 % interval
+    high: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadRow:
+    """One workload of a result, ready to print."""
+
+    name: str
+    parameters: str  # in words, such as N=4096
+    hidden: bool
+    measurement: Measurement | None  # of the kernel
+    comparisons: tuple[Comparison, ...]
+    best: Comparison | None  # against the faster baseline
+    floor_ns: float | None  # the physical limit
+    floor_fraction: float | None  # the physical limit over the time
+    measured_fraction: float | None  # of the peak that the device was measured to reach
+    scaled_error: float | None  # the largest error over its bound; at most 1 passes
+    processes: int = 0  # in how many it was measured
+    verified: int = 0  # how many of its calls were verified
+    errors: tuple[OutputError, ...] = ()
+
+
+def stage_rows(
+    mode: str,
+    events: Iterable[Mapping[str, Any]],
+    attempt: int,
+    result: EvaluationResult | None,
+    *,
+    is_over: bool = False,
+) -> list[StageRow]:
+    """The timeline of one attempt; `events` are in the form in which sockets show them.
+
+    Of an evaluation that is over without a result, no stage is shown as if it ran.
+    """
+    rows = {stage.value: StageRow(stage=stage.value) for stage in _stages(mode)}
+    for event in events:
+        payload = event["payload"]
+        row = rows.get(event["stage"])
+        if event["attempt"] != attempt or event["kind"] != "stage" or row is None:
+            continue
+        state = payload.get("state", "running")
+        row.since = (row.since or event["at"]) if state == "running" else ""
+        row.state = state
+        row.detail = payload.get("detail", "") or row.detail
+    if result is not None:
+        _close(rows, result)
+    elif is_over:
+        _cut_off(rows.values())
+    return list(rows.values())
+
+
+def _stages(mode: str) -> list[Stage]:
+    if mode == Mode.COMPILE:
+        return [Stage.BUILD]
+    own = {Stage.PROFILE: Mode.PROFILE, Stage.AUDIT: Mode.AUDIT}  # in one mode alone
+    return [stage for stage in Stage if own.get(stage, mode) == mode]
+
+
+def workload_rows(result: EvaluationResult) -> list[WorkloadRow]:
+    """The workloads of a result, the public ones first; none if nothing was found out of any."""
+    rows = [_workload_row(entry, result.environment.measured) for entry in result.workloads]
+    if not any(row.measurement or row.comparisons or row.errors for row in rows):
+        return []
+    return sorted(rows, key=lambda row: row.hidden)
+
+
+def baseline_names(rows: Iterable[WorkloadRow]) -> list[str]:
+    """Names of all baselines in the table, in order of appearance."""
+    return list(dict.fromkeys(c.name for row in rows for c in row.comparisons))
+
+
+def environment_rows(environment: Environment) -> list[tuple[str, str]]:
+    """The environment as labels and values."""
+    rows = [
+        (name.replace("_", " "), _words(value))
+        for name, value in codec.encode(environment).items()
+        if value not in (None, "", [], {}) and name not in ("peaks", "hardware")
+    ]
+    facts = hardware_lines(environment) if environment.hardware else ()
+    return [*rows, ("hardware", "; ".join(facts))] if facts else rows
+
+
+def _words(value: object) -> str:
+    """A fact of an environment as people read it, without marks of JSON."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name.replace('_', ' ')} {_words(each)}" for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return "; ".join(_words(each) for each in value)
+    return str(value)
+
+
+def limit_sentences(environment: Environment) -> list[str]:
+    """What the device could do at best, by its maker and as measured, a sentence each."""
+    known = environment.peaks or Peaks()
+    sentences = []
+    for peak, label in ((known.theoretical, "Physical limit"), (known.measured, "Measured peak")):
+        if peak is None:
+            continue
+        rates = amount(peak.bytes_per_s, "B/s")
+        if peak.flop_per_s:
+            rates += f" and {amount(peak.flop_per_s, 'FLOP/s')}"
+        reached = f"; this kernel reaches {percent(peak.fraction)}" if peak.fraction else ""
+        sentences.append(f"{label}: {rates}, {peak.source}{reached}.")
+    note = known.note
+    return [*sentences, f"{note[:1].upper()}{note[1:]}."] if note else sentences
+
+
+def threads_sentence(environment: Environment) -> str:
+    """With how many threads outputs were verified, and what came of races; empty on a GPU."""
+    count, races = environment.verified_with_threads, environment.races
+    if not count or not races:
+        return ""
+    return f"Outputs were verified with teams of {count} threads, too. Races: {races}."
+
+
+def slow_baseline_sentence(rows: Iterable[WorkloadRow]) -> str:
+    """Where even the best baseline is far from what the device can do; empty if nowhere.
+
+    As the filter `baseline` judges a task, by the times of this device.
+    """
+    times = {
+        row.name: row.best.measurement.time_ns / row.floor_ns
+        for row in rows
+        if row.best and (row.floor_ns or 0.0) >= JUDGED_FLOOR_NS
+        if row.floor_ns and not row.hidden
+    }
+    slow = {name: ratio for name, ratio in times.items() if ratio > SLOW_BASELINE}
+    if not slow:
+        return ""
+    worst = max(slow, key=lambda name: slow[name])
+    return (
+        f"On {len(slow)} of {len(times)} workloads with a limit of"
+        f" {JUDGED_FLOOR_NS / 1000:g} µs or more the best baseline takes more than"
+        f" {SLOW_BASELINE:g} times the physical limit ({slow[worst]:.0f} times on {worst}):"
+        " a speedup over it says little, and the share of the limit says more."
+    )
+
+
+def _close(rows: dict[str, StageRow], result: EvaluationResult) -> None:
+    """Take durations from the result, and say which stage failed and which never ran."""
+    verdict = result.verdict
+    for entry in result.stages:
+        row = rows.get(entry.stage)
+        if row is not None:
+            row.duration_s = (row.duration_s or 0.0) + entry.duration_s
+            row.state = "done"
+    good = verdict in (Verdict.CORRECT, Verdict.COMPILED, Verdict.UNSTABLE)
+    ran = [row for row in rows.values() if row.state in ("done", "running")]
+    if not good and ran:
+        blamed = _BAD_AT_END.get(verdict)
+        failed = next((row for row in ran if row.stage == blamed), ran[-1])
+        failed.state = "failed"
+    for row in rows.values():
+        row.state = {"pending": "skipped", "running": "done"}.get(row.state, row.state)
+
+
+def _cut_off(rows: Iterable[StageRow]) -> None:
+    """What ran was cancelled, what had not begun is skipped."""
+    for row in rows:
+        row.state = {"pending": "skipped", "running": "cancelled"}.get(row.state, row.state)
+        row.since = ""
+
+
+def _workload_row(entry: WorkloadResult, measured: Rates | None) -> WorkloadRow:
+    measurement, floor_ns = entry.measurement, entry.floor_ns
+    comparisons = tuple(
+        _comparison(name, baseline, measurement) for name, baseline in entry.baselines.items()
+    )
+    known = [c for c in comparisons if c.speedup is not None]
+    return WorkloadRow(
+        name=entry.name,
+        parameters=", ".join(f"{k}={v}" for k, v in entry.parameters.items()),
+        hidden=entry.hidden,
+        measurement=measurement,
+        comparisons=comparisons,
+        best=min(known, key=lambda c: c.speedup or 0.0) if known else None,
+        floor_ns=floor_ns,
+        floor_fraction=floor_ns / measurement.time_ns if floor_ns and measurement else None,
+        measured_fraction=_share_of(measured, entry),
+        scaled_error=max((error.scaled for error in entry.errors), default=None),
+        processes=len(entry.processes),
+        verified=sum(len(run.verified) for run in entry.processes),
+        errors=entry.errors,
+    )
+
+
+def _share_of(peak: Rates | None, entry: WorkloadResult) -> float | None:
+    """The time that a workload's bytes or operations take at a peak, over its measured time."""
+    if not peak or not entry.measurement or entry.bytes is None:
+        return None
+    computing_s = (entry.flops or 0.0) / peak.flop_per_s if peak.flop_per_s else 0.0
+    least_s = max(entry.bytes / peak.bytes_per_s, computing_s)
+    return least_s * 1e9 / entry.measurement.time_ns if least_s > 0 else None
+
+
+def _comparison(name: str, baseline: Measurement, own: Measurement | None) -> Comparison:
+    if own is None:
+        return Comparison(name=name, measurement=baseline, speedup=None)
+    return Comparison(
+        name=name,
+        measurement=baseline,
+        speedup=baseline.time_ns / own.time_ns,
+        low=baseline.low_ns / own.high_ns,
+        high=baseline.high_ns / own.low_ns,
+    )

@@ -1,0 +1,127 @@
+"""A picture that compares a result with its baselines, its rivals and the device's limit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from runs_app.core.baselines.selectors import Baselines
+from runs_app.models import Evaluation
+from runs_app.submitting.page import WorkloadRow
+from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot, shown_ends
+from runs_app.submitting.selectors import Rival
+from tasks_app.drawings import NOISE
+from tasks_app.numbers import duration_text, ends, times
+
+_NAMES = {"eager": "PyTorch eager", "compiled": "PyTorch compiled"}
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One row of the picture: a speed relative to the reference, which is 1."""
+
+    name: str
+    kind: str
+    speed: float
+    time_ns: float
+    spread: float | None = None
+    address: str = ""
+
+
+def comparison(
+    evaluation: Evaluation,
+    rows: Sequence[WorkloadRow],
+    rivals: Sequence[Rival],
+    known: Baselines,
+    name: str = "This kernel",
+) -> Plot | None:
+    """A correct result beside others; None if there is nothing to compare it with.
+
+    `rivals` are the leader and the author's previous result. `known` are baselines of other
+    evaluations, for a result that has none of its own.
+    """
+    own_ns = evaluation.latency_ns
+    lines = _lines(evaluation, own_ns, rows, rivals, known) if own_ns else []
+    lines = [replace(line, name=name) if line.kind == "own" else line for line in lines]
+    return _picture(lines) if len(lines) > 1 else None
+
+
+def standing(speedup: float | None, spread: float | None) -> str:
+    """Tell if a speedup is faster, slower, or neutral, which means unknown or within its noise."""
+    if speedup is None:
+        return "neutral"
+    width = math.log(1 + NOISE) if spread is None else spread
+    if math.log(speedup) > width:
+        return "faster"
+    return "slower" if math.log(speedup) < -width else "neutral"
+
+
+def _lines(
+    evaluation: Evaluation,
+    own_ns: float,
+    rows: Sequence[WorkloadRow],
+    rivals: Sequence[Rival],
+    known: Baselines,
+) -> list[_Line]:
+    best, spread = evaluation.speedup_best, evaluation.speedup_spread
+    measured = {"eager": evaluation.speedup_eager, "compiled": evaluation.speedup_compiled}
+    times_ns = {name: own_ns * value for name, value in measured.items() if value}
+    times_ns = times_ns or (dict(known.times_ns) if best is None else {})
+    one_ns = own_ns * best if best else min(times_ns.values(), default=own_ns)
+    if best is None:
+        spread = evaluation.latency_spread
+    own = _Line("This kernel", "own", one_ns / own_ns, own_ns, spread)
+    found = [own, _Line("Best baseline", "best", 1.0, one_ns)] if best else [own]
+    found += [
+        _Line(_NAMES.get(name, name), name, one_ns / ns, ns)
+        for name, ns in sorted(times_ns.items())
+    ]
+    for rival in rivals:
+        ns = rival.evaluation.latency_ns
+        if ns and rival.evaluation.pk != evaluation.pk:
+            address = rival.evaluation.submission.get_absolute_url()
+            kind = "leader" if rival.is_leader else "before"
+            width = rival.evaluation.latency_spread
+            found.append(_Line(rival.name, kind, one_ns / ns, ns, width, address))
+    limit = _limit(evaluation, rows)
+    if limit is not None:
+        name, share = limit
+        found.append(_Line(name, "limit", one_ns / (own_ns * share), own_ns * share))
+    return found
+
+
+def _limit(evaluation: Evaluation, rows: Iterable[WorkloadRow]) -> tuple[str, float] | None:
+    """The most that the device can do: the limit's name, and its time over the kernel's."""
+    if evaluation.floor_fraction:
+        return "Physical limit", evaluation.floor_fraction
+    shares = [row.measured_fraction for row in rows if not row.hidden]
+    known = [share for share in shares if share]
+    if not known or len(known) < len(shares):
+        return None
+    return "Measured peak", math.exp(sum(map(math.log, known)) / len(known))
+
+
+def _picture(lines: Sequence[_Line]) -> Plot:
+    axis = axis_of(end for line in lines for end in (line.speed, *_ends(line)))
+    ordered = sorted(lines, key=lambda line: -line.speed)
+    rows = [
+        PlotRow(
+            label=line.name,
+            value=times(line.speed),
+            note=duration_text(line.time_ns),
+            marks=(axis.mark(line.kind, line.speed, *_ends(line)),),
+            address=line.address,
+            is_own=line.kind == "own",
+        )
+        for line in ordered
+    ]
+    return plot(
+        axis, rows, "Speed on listed sizes, on a logarithmic axis; further right is faster."
+    )
+
+
+def _ends(line: _Line) -> tuple[float, float] | tuple[()]:
+    if line.spread is None:
+        return ()
+    return shown_ends(*ends(line.speed, line.spread))

@@ -1,0 +1,158 @@
+"""What the page of an evaluation shows of the compiler's report and a profile, ready to print."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from gpu_runner.data.profile import THROUGHPUTS, KernelMetrics, Profile
+from runs_app.core.profile.bottleneck import DEFAULT_THRESHOLD_PCT, class_of, filtered
+from runs_app.core.profile.diagnosis import MEANINGS, NEAR_PCT, diagnosis_of
+from tasks_app.numbers import duration_text, significant
+from tasks_app.templatetags.display import amount, size
+
+_KERNEL_COLUMNS: Mapping[str, str] = {
+    "launches_count": "Launches",
+    "compute_throughput_pct": "Compute",
+    "dram_throughput_pct": "DRAM",
+    "memory_throughput_pct": "Memory",
+    "achieved_occupancy_pct": "Occupancy",
+    "estimated_occupancy_pct": "Occupancy (estimate)",
+    "registers_per_thread": "Registers",
+    "dynamic_shared_bytes_per_block": "Dynamic shared",
+    "grid_blocks": "Blocks",
+    "block_threads": "Threads",
+}
+"""Metrics of a kernel that have a column where any kernel has them, and the column's heading."""
+_NAMES = {
+    "dram": "DRAM", "fma": "FMA", "ipc": "IPC", "l1tex": "L1TEX", "l2": "L2", "mem": "memory",
+    "sm": "SM",
+}  # fmt: skip
+
+
+def _percentage(value: float) -> str:
+    return f"{significant(value)} %"
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+_UNITS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("_flop_per_byte", "", lambda value: f"{significant(value)} FLOP/byte"),
+    ("_flop_per_s", " arithmetic", lambda value: amount(value, "FLOP/s")),
+    ("_bytes_per_s", " bandwidth", lambda value: amount(value, "B/s")),
+    ("_bytes_per_block", " memory", lambda value: f"{size(value)} a block"),
+    ("_cycles_per_inst", "", lambda value: f"{significant(value)} cycles/instruction"),
+    ("_inst_per_cycle", "", lambda value: f"{significant(value)} instructions/cycle"),
+    ("_per_thread", "", lambda value: f"{_whole(value)} a thread"),
+    ("_per_sm", "", lambda value: f"{significant(value)} an SM"),
+    ("_bytes", "", size),
+    ("_count", "", _whole),
+    ("_ns", "", duration_text),
+    ("_pct", "", _percentage),
+    ("", "", significant),
+)
+"""Suffix of a key, what stands for it in the label, and how a value is printed; first one holds."""
+_WHOLE_NUMBERS = ("grid_blocks", "block_threads")
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """A metric in words, with its value and unit."""
+
+    key: str
+    label: str
+    value: str
+
+
+@dataclass(frozen=True)
+class KernelRow:
+    """One CUDA kernel of a profiled call; `cells` stand in the order of the table's columns."""
+
+    name: str
+    time: str
+    cells: tuple[MetricRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileView:
+    """A profile, ready to print.
+
+    bottleneck: what limits the kernel, in words. main: the metrics that speak of that, the
+    throughputs first; others: all the rest. columns: the labels of the kernels' metrics.
+    """
+
+    tool: str
+    reason: str
+    workload: str
+    bottleneck: str
+    near_pct: float
+    main: tuple[MetricRow, ...]
+    others: tuple[MetricRow, ...]
+    columns: tuple[str, ...]
+    kernels: tuple[KernelRow, ...]
+    causes: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def profile_view(profile: Profile | None) -> ProfileView | None:
+    """The profile of a result; None where there is none."""
+    if not profile:
+        return None
+    metrics = profile.metrics
+    bottleneck = class_of(metrics, DEFAULT_THRESHOLD_PCT)
+    main = dict.fromkeys((*THROUGHPUTS, *(filtered(metrics, bottleneck) if bottleneck else ())))
+    columns = _columns(profile.kernels)
+    return ProfileView(
+        tool=profile.tool,
+        reason=profile.reason,
+        workload=profile.workload,
+        bottleneck=MEANINGS.get(diagnosis_of(metrics), ""),
+        near_pct=NEAR_PCT,
+        main=tuple(metric_row(key, metrics[key]) for key in main if key in metrics),
+        others=tuple(metric_row(key, value) for key, value in metrics.items() if key not in main),
+        columns=tuple(_KERNEL_COLUMNS[key] for key in columns),
+        kernels=tuple(_kernel_row(kernel, columns) for kernel in profile.kernels),
+        causes=profile.causes,
+        notes=profile.notes,
+    )
+
+
+def metric_row(key: str, value: float) -> MetricRow:
+    """A metric in words; the suffix of its key is its unit."""
+    return MetricRow(key, _label(key), _printed(key, value))
+
+
+def _columns(kernels: Iterable[KernelMetrics]) -> list[str]:
+    known = {key for kernel in kernels for key in kernel.metrics}
+    return [key for key in _KERNEL_COLUMNS if key in known]
+
+
+def _kernel_row(kernel: KernelMetrics, columns: Iterable[str]) -> KernelRow:
+    told = kernel.metrics
+    cells = (MetricRow(key, _KERNEL_COLUMNS[key], _cell(key, told.get(key))) for key in columns)
+    return KernelRow(kernel.name, duration_text(kernel.duration_ns), tuple(cells))
+
+
+def _cell(key: str, value: float | None) -> str:
+    """A value in a table; registers are always a thread's, and shared memory a block's."""
+    if value is None:
+        return "–"
+    return _printed(key, value).removesuffix(" a thread").removesuffix(" a block")
+
+
+def _printed(key: str, value: float) -> str:
+    if not math.isfinite(value):
+        return str(value)
+    if key in _WHOLE_NUMBERS:
+        return _whole(value)
+    return next(printer for suffix, _, printer in _UNITS if key.endswith(suffix))(value)
+
+
+def _label(key: str) -> str:
+    suffix, noun = next((suffix, noun) for suffix, noun, _ in _UNITS if key.endswith(suffix))
+    words = key.removesuffix(suffix).split("_")
+    text = " ".join(_NAMES.get(word, word) for word in words) + noun
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,96 @@
+"""How much a user may still enter, and what goes beyond that, or beyond a stop, is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+
+from gpu_runner.data.verdict import Mode
+from runs_app.core.errors import QuotaExceeded
+from runs_app.core.work.limits import limits_of
+from runs_app.core.work.stops import check_open
+from runs_app.models import Announcement, Evaluation, Status, Submission
+
+EMPTIED = "an admin emptied the queue"
+"""With this begins the reason of what was cancelled so."""
+
+BUILDS_A_SUBMISSION = 10
+"""Compile checks in 24 hours for each submission of the daily limit. Chosen: nobody who edits a
+kernel gets there, and a script that keeps the compilers busy all day does."""
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Quota:
+    """A user's evaluations of the last 24 hours; `resets_at` is when one place comes free.
+
+    Compile checks count only toward what waits at once, and have a wide limit of their own.
+    why_waiting, why_daily: what to add to a refusal where that limit is not the usual one.
+    """
+
+    waiting: int  # queued or running now
+    waiting_limit: int
+    today: int  # entered within 24 hours
+    daily_limit: int
+    resets_at: datetime
+    builds_today: int = 0
+    why_waiting: str = ""
+    why_daily: str = ""
+
+    @property
+    def remaining(self) -> int:
+        """Submissions and re-runs left."""
+        return max(self.daily_limit - self.today, 0)
+
+    @property
+    def builds_limit(self) -> int:
+        """Compile checks within 24 hours."""
+        return self.daily_limit * BUILDS_A_SUBMISSION
+
+
+def quota(user: User, now: datetime) -> Quota:
+    """What `user` has used, and what the limits are."""
+    limits = limits_of(user, now)
+    entered = Evaluation.objects.filter(submission__author=user).exclude(
+        submission__origin=Submission.Origin.RUN
+    )
+    # nobody chooses to be audited, or to be measured again by the site
+    own = entered.exclude(mode=Mode.AUDIT.value).exclude(background=True)
+    own = own.exclude(status=Status.CANCELLED, reason__startswith=EMPTIED)  # nobody's choice either
+    entered_today = own.filter(created_at__gt=now - _DAY)
+    recent = entered_today.exclude(mode=Mode.COMPILE.value)
+    oldest = recent.order_by("created_at").values_list("created_at", flat=True).first()
+    return Quota(
+        waiting=own.filter(status__in=(Status.QUEUED, Status.RUNNING)).count(),
+        waiting_limit=limits.waiting,
+        today=recent.count(),
+        daily_limit=limits.per_day,
+        resets_at=(oldest or now) + _DAY,
+        builds_today=entered_today.filter(mode=Mode.COMPILE.value).count(),
+        why_waiting=limits.why("waiting"),
+        why_daily=limits.why("per_day"),
+    )
+
+
+def check_quota(user: User, now: datetime, mode: Mode = Mode.RANKED) -> None:
+    """Raise `QuotaExceeded` if `user` may enter nothing in this mode now, `Stopped` if nobody may.
+
+    Two requests of one user at the same time take turns, so that both cannot be the last.
+    """
+    check_open(Announcement.Kind.SUBMISSIONS, now)
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    used = quota(user, now)
+    if used.waiting >= used.waiting_limit:
+        reason = f"you have {used.waiting} evaluations waiting or running, the most allowed;"
+        raise QuotaExceeded("", f"{reason} wait for one to end, or cancel one{used.why_waiting}")
+    if mode is Mode.COMPILE:
+        if used.builds_today >= used.builds_limit:
+            reason = f"you have used all {used.builds_limit} compile checks of 24 hours"
+            raise QuotaExceeded("", reason + used.why_daily)
+    elif used.remaining == 0:
+        at = f"{used.resets_at:%Y-%m-%d %H:%M} UTC"
+        reason = f"you have used all {used.daily_limit} submissions and re-runs until {at}"
+        raise QuotaExceeded("", reason + used.why_daily)

@@ -1,0 +1,64 @@
+"""Results that a result is compared with: the leader, and its author's one before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.core.integrity.eligibility import leader
+from runs_app.core.work.access import visible_evaluations, visible_submissions
+from runs_app.models import Evaluation, Submission
+from tasks_app.people import Viewer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rival:
+    """Another correct result of the same problem and device, to be compared with."""
+
+    name: str
+    phrase: str
+    evaluation: Evaluation
+    is_leader: bool = False
+
+
+def rivals(evaluation: Evaluation, user: Viewer) -> list[Rival]:
+    """The leader of its board, and the last correct result that its author had before it."""
+    found = []
+    first = leader(evaluation.task_version, evaluation.direction, evaluation.device_id)
+    if first is not None:
+        found.append(Rival(name="Leader", phrase="the leader", evaluation=first, is_leader=True))
+    before = before_of(evaluation, user)
+    if before is not None and (first is None or before.pk != first.pk):
+        whose = "Your" if before.submission.author_id == user.pk else "Its author's"
+        phrase = f"{whose.lower()} previous result"
+        found.append(Rival(name=f"{whose} last", phrase=phrase, evaluation=before))
+    return found
+
+
+def before_of(evaluation: Evaluation, user: Viewer) -> Evaluation | None:
+    """The last correct result of another submission of its author and agent, before it."""
+    submission = evaluation.submission
+    rows = visible_evaluations(user).filter(
+        submission__author_id=submission.author_id,
+        submission__agent_id=submission.agent_id,
+        submission__created_at__lt=submission.created_at,
+        task_version=evaluation.task_version_id,
+        device=evaluation.device_id,
+        direction=evaluation.direction,
+        verdict=Verdict.CORRECT.value,
+    )
+    entered = rows.exclude(submission__origin=Submission.Origin.RUN).exclude(mode=Mode.AUDIT.value)
+    return entered.order_by("-submission__created_at", "-created_at").first()
+
+
+def last_before(submission: Submission, user: Viewer) -> Submission | None:
+    """The submission that its author and agent entered before it for the same problem."""
+    rows = visible_submissions(user).filter(
+        author_id=submission.author_id,
+        agent_id=submission.agent_id,
+        task_version=submission.task_version_id,
+        direction=submission.direction,
+        language=submission.language,
+        created_at__lt=submission.created_at,
+    )
+    return rows.exclude(origin=Submission.Origin.RUN).order_by("-created_at").first()

@@ -1,0 +1,207 @@
+"""Enter a kernel, measure it again, or take it back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats.text import plain
+from gpu_runner.data.packages import PACKAGES
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode
+from runs_app.core.checks.selectors import may_check
+from runs_app.core.errors import NotAllowed, SubmissionError, WrongState
+from runs_app.core.integrity.selectors import may_stop
+from runs_app.core.queue.devices import resolve_device
+from runs_app.core.queue.runners import lacking_packages
+from runs_app.core.work import lifecycle
+from runs_app.core.work.lifecycle import evaluate
+from runs_app.models import Device, Evaluation, Submission
+from runs_app.submitting.authors import agent_of, language_model_of
+from runs_app.submitting.quota import check_quota
+from runs_app.submitting.shipped import bring_kernels
+from tasks_app.models import TaskVersion
+from tasks_app.people import role_of
+
+
+@transaction.atomic
+def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
+    *,
+    user: User,
+    task_version: TaskVersion,
+    source: str,
+    device: str,
+    now: datetime,
+    language: str = "",
+    direction: str = Direction.FORWARD.value,
+    mode: str = Mode.QUICK.value,
+    agent: str = "",
+    language_model: str = "",
+    private: bool = False,
+    origin: Submission.Origin = Submission.Origin.PERSON,
+) -> Submission:
+    """Enter a kernel and queue its first evaluation.
+
+    `device` is a device's slug, or "cuda" for the only CUDA device; where it is empty, `language`
+    and `source` decide. An empty `agent` means that `user` wrote the kernel. A private submission
+    for a version that was never public is a dry run, whatever `origin` says. Raises
+    `SubmissionError` naming the field; nothing is stored then. A task's first ranked submission on
+    a device brings the task's own kernels along.
+    """
+    target = resolve_device(device, language, source)
+    solution = _solution(source, language, direction, target)
+    _check_open(task_version, user)
+    _check_fit(task_version, solution.direction.value, target)
+    chosen_mode = _mode(mode)
+    check_quota(user, now, chosen_mode)
+    is_dry = private and task_version.published_at is None
+    submission = Submission.objects.create(
+        author=user,
+        task_version=task_version,
+        source=solution.source,
+        language=solution.language.value,
+        direction=solution.direction.value,
+        digest=solution.digest(),
+        agent=agent_of(user, agent, now),
+        language_model=language_model_of(language_model, now),
+        private=private,
+        origin=Submission.Origin.DRY_RUN if is_dry else origin,
+        created_at=now,
+    )
+    evaluate(submission=submission, device=target, mode=chosen_mode, now=now)
+    if chosen_mode is Mode.RANKED:
+        _bring_rivals(task_version, target, now)
+    return submission
+
+
+@transaction.atomic
+def rerun(
+    *, submission: Submission, user: User, now: datetime, device: str = "", mode: str = ""
+) -> Evaluation:
+    """Measure a submission again, on its latest device and in its latest mode unless told else.
+
+    Raises `NotAllowed` for anybody but the author and admins, `SubmissionError` for bad input.
+    """
+    _check_owner(submission, user)
+    if submission.budgeted and not user.is_staff:
+        raise NotAllowed("", "only admins measure again what was submitted on a budget")
+    if submission.origin == Submission.Origin.RUN:
+        reason = "this is a candidate of a run; enter it to have it measured again"
+        raise NotAllowed("", reason)
+    entered = submission.evaluations.exclude(mode=Mode.AUDIT.value)
+    latest = entered.order_by("-created_at").select_related("device").first()
+    if latest is None and not (device and mode):
+        raise SubmissionError("device", "name a device and a mode: there is no earlier evaluation")
+    target = (
+        resolve_device(device, submission.language, submission.source)
+        if device or latest is None
+        else latest.device
+    )
+    if target.imported_from:
+        reason = f"{target.name} is not here; name a device of this site"
+        raise SubmissionError("device", reason)
+    if submission.language not in [language.value for language in target.languages]:
+        known = " and ".join(language.value for language in target.languages)
+        raise SubmissionError("device", f"{target.slug} runs {known} only")
+    _check_packages(submission.language, submission.source, target)
+    if not may_check(submission.task_version, user):  # who may try a draft's kernels, may again
+        _check_open(submission.task_version, user)
+    _check_fit(submission.task_version, submission.direction, target)
+    chosen_mode = _mode(mode) if mode or latest is None else Mode(latest.mode)
+    check_quota(user, now, chosen_mode)
+    if chosen_mode is Mode.RANKED:
+        _bring_rivals(submission.task_version, target, now)
+    return evaluate(submission=submission, device=target, mode=chosen_mode, now=now)
+
+
+@transaction.atomic
+def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
+    """Take an evaluation out of the queue, or stop it.
+
+    Raises `WrongState` if it is over, `NotAllowed` for what admins alone stop; see `may_stop`.
+    """
+    _check_owner(evaluation.submission, user)
+    locked = lifecycle.lock(Evaluation, evaluation.pk)
+    if locked.is_over:
+        raise WrongState("", f"this evaluation is {locked.status.lower()} already")
+    if not may_stop(locked, user):
+        what = "an audit" if locked.mode == Mode.AUDIT else "a re-run that has begun"
+        raise NotAllowed("", f"only admins may cancel {what}: its outcome counts")
+    lifecycle.cancel(
+        locked, reason=f"cancelled by {role_of(user, evaluation.submission.author_id)}", now=now
+    )
+    return locked
+
+
+def _bring_rivals(version: TaskVersion, device: Device, now: datetime) -> None:
+    if settings.SUBMIT_SHIPPED_KERNELS:
+        # After the commit: nothing that is wrong with them may cost anybody a submission.
+        transaction.on_commit(lambda: bring_kernels(version, device, now), robust=True)
+
+
+def _solution(source: str, language: str, direction: str, device: Device) -> Solution:
+    try:
+        chosen = Language(language or device.language)
+    except ValueError:
+        allowed = ", ".join(entry.value for entry in Language)
+        raise SubmissionError("language", f"{language!r} is not one of {allowed}") from None
+    if chosen not in device.languages:
+        needed = " and ".join(language.value for language in device.languages)
+        raise SubmissionError("language", f"device {device.slug} runs {needed}, not {chosen.value}")
+    _check_packages(chosen, source, device)
+    try:
+        chosen_direction = Direction(direction)
+    except ValueError:
+        allowed = ", ".join(entry.value for entry in Direction)
+        raise SubmissionError("direction", f"{direction!r} is not one of {allowed}") from None
+    try:  # with the ends of lines of no system, so that the same kernel has one digest
+        return Solution(source=plain(source), language=chosen, direction=chosen_direction)
+    except DataError as error:
+        raise SubmissionError(error.field, error.reason) from None
+    except UnicodeEncodeError:
+        raise SubmissionError("source", "holds characters that UTF-8 cannot encode") from None
+
+
+def _check_packages(language: str, source: str, device: Device) -> None:
+    """Refuse a module that no runner of the device can import, and say how one could."""
+    if language != Language.PYTHON or not (lacking := lacking_packages(device, source)):
+        return
+    words, what = ", ".join(lacking), "it" if len(lacking) == 1 else "them"
+    line = " ".join(["pip install", *(PACKAGES[name][0] for name in lacking)])
+    reason = f"no runner of {device.name} has {words}, which the source imports"
+    raise SubmissionError("source", f"{reason}; its operator can install {what} ({line})")
+
+
+def _check_open(version: TaskVersion, user: User) -> None:
+    trying = version.task.state == version.task.State.REVIEW and user.is_staff
+    if version.task.state != version.task.State.PUBLISHED and not trying:
+        raise SubmissionError("task", f"{version.task.slug} takes no submissions: it is not public")
+
+
+def _check_fit(version: TaskVersion, direction: str, device: Device) -> None:
+    if direction not in version.directions:
+        have = ", ".join(version.directions)
+        raise SubmissionError("direction", f"task {version.task.slug} has only: {have}")
+    kind = DeviceKind(device.kind)
+    if not version.data.workloads_for(kind, Direction(direction), hidden=False):
+        reason = f"task {version.task.slug} has no {direction} workload for {kind}"
+        raise SubmissionError("device", reason)
+
+
+def _mode(mode: str) -> Mode:
+    if mode == Mode.AUDIT:
+        raise SubmissionError("mode", "records are audited without being asked; admins may ask")
+    try:
+        return Mode(mode)
+    except ValueError:
+        allowed = ", ".join(entry.value for entry in Mode if entry is not Mode.AUDIT)
+        raise SubmissionError("mode", f"{mode!r} is not one of {allowed}") from None
+
+
+def _check_owner(submission: Submission, user: User) -> None:
+    if submission.author_id != user.pk and not user.is_staff:
+        raise NotAllowed("", "only its author and admins may do this")

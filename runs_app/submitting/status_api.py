@@ -1,0 +1,230 @@
+"""The API's small views of submissions: one's own, where one stands, and calling one off."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from ninja import Field, Query, Schema
+from ninja.errors import HttpError
+
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.core.api_body import Body, one_of
+from runs_app.core.api_pages import ask_again, newest_first
+from runs_app.core.errors import SubmissionError
+from runs_app.core.hooks import Bearer
+from runs_app.core.queue.selectors import waiting_reason
+from runs_app.core.work.access import find_submission, public_reason, visible_evaluations
+from runs_app.core.work.result_state import STATES, result_state
+from runs_app.models import Evaluation, Status, Submission
+from runs_app.submitting.api import Problem, router
+from runs_app.submitting.identity import identity
+from runs_app.submitting.services import cancel
+from tasks_app.people import AuthenticatedRequest, Viewer
+from tasks_app.selectors import known_task
+
+__all__ = ["router"]
+
+_LONGEST_REASON = 280  # characters; the submission itself has all of it
+_LINK = {"responses": {200: {"headers": {"Link": {"schema": {"type": "string"}}}}}}
+
+
+class StatusOut(Schema):
+    """Where the newest evaluation stands that is no audit; about 1 KB."""
+
+    submission: UUID
+    evaluation: UUID
+    url: str = Field(description="The page for people.")
+    task: str
+    device: str
+    mode: str = Field(json_schema_extra=one_of(*Mode))
+    status: str = Field(json_schema_extra=one_of(*Status.values))
+    over: bool = Field(description="Whether nothing more will happen to it.")
+    verdict: str = Field(
+        description="Empty until status is FINISHED.", json_schema_extra=one_of("", *Verdict)
+    )
+    reason: str = Field(description="The first 280 characters; the submission has all of it.")
+    stage: str
+    attempt: int
+    events: int = Field(description="Number of the newest event.")
+    waiting_reason: str
+    quarantine: str = Field(
+        description="none, open, cleared or rejected; the submission has the suspicions."
+    )
+    latency_ns: float | None
+    state: str = Field(
+        description="State of a ranked result, as in the submission; empty for other results.",
+        json_schema_extra=one_of("", *(state.name for state in STATES)),
+    )
+    score: float | None = Field(description="What boards rank a ranked result by.")
+    speedup: float | None = Field(description="Speedup over the best baseline on listed sizes.")
+    created_at: datetime
+    finished_at: datetime | None
+
+
+class OwnSubmission(Schema):
+    """A submission of yours, with its newest evaluation that is no audit."""
+
+    id: UUID
+    url: str
+    task: str
+    task_version: int
+    agent: str
+    model: str
+    language: str
+    direction: str
+    private: bool
+    origin: str = Field(json_schema_extra=one_of(*Submission.Origin.values))
+    created_at: datetime
+    latest: StatusOut | None = Field(description="Its waiting_reason is left empty here.")
+
+
+class OwnFilters(Schema):
+    """Which of your submissions are asked for; every parameter may be left out."""
+
+    task: str = ""
+    agent: str = ""
+    limit: int = Field(50, ge=1, le=200)
+    after: str = Field("", description="Id of the last one that you have; see the header Link.")
+
+
+class StatusIn(Schema):
+    """The evaluation that you ask about."""
+
+    evaluation: UUID | None = Field(None, description="An evaluation other than the newest.")
+
+
+class CancelIn(Body):
+    """Which evaluation is to be cancelled."""
+
+    evaluation: UUID | None = Field(None, description="An evaluation other than the newest.")
+
+
+@router.get(
+    "/submissions",
+    response={200: list[OwnSubmission], 401: Problem, 422: Problem},
+    summary="Your own submissions, newest first",
+    openapi_extra=_LINK,
+)
+def list_own(
+    request: HttpRequest, response: HttpResponse, filters: Query[OwnFilters]
+) -> list[dict[str, object]]:
+    """Answer with what the token's owner has entered, without candidates of runs.
+
+    With an entry's token: what was submitted for the entry.
+    """
+    user = request.user
+    if not user.is_authenticated:
+        raise HttpError(401, "a list of your own submissions needs your token")
+    rows = (
+        Submission.objects.filter(author_id=user.pk)
+        .exclude(origin=Submission.Origin.RUN)
+        .select_related("task_version__task", "agent", "language_model")
+    )
+    if isinstance(bearer := getattr(request, "auth", None), Bearer):
+        rows = bearer.own(rows)
+    if filters.task:
+        if (task := known_task(filters.task, user)) is None:
+            raise SubmissionError("task", f"there is no task {filters.task!r}; see /api/v1/tasks")
+        rows = rows.filter(task_version__task=task)
+    if filters.agent:
+        rows = rows.filter(agent__name=filters.agent)
+    found = newest_first(rows, request, response, after=filters.after, limit=filters.limit)
+    latest = _latest(found, user)
+    return [_own(row, latest.get(row.pk), user) for row in found]
+
+
+@router.get(
+    "/submissions/{submission_id}/status",
+    response={200: StatusOut, 404: Problem, 422: Problem},
+    summary="Where a submission stands",
+)
+def show_status(
+    request: HttpRequest, response: HttpResponse, submission_id: str, wanted: Query[StatusIn]
+) -> dict[str, object]:
+    """Answer with the state of one evaluation.
+
+    Until it is over, `Retry-After` says how many seconds to wait before you ask again. Send the
+    last `ETag` as `If-None-Match` then, and you get 304 if nothing has changed.
+    """
+    found = _evaluation(submission_id, wanted.evaluation, request.user)
+    if not found.is_over:
+        ask_again(response, found.created_at)
+    return _status(found, request.user, waiting_reason(found, timezone.now()))
+
+
+@router.post(
+    "/submissions/{submission_id}/cancel",
+    response={200: StatusOut, **dict.fromkeys((401, 403, 404, 409, 422), Problem)},
+    summary="Cancel a submission's evaluation",
+)
+def cancel_evaluation(
+    request: AuthenticatedRequest, submission_id: str, payload: CancelIn = CancelIn.left_out()
+) -> dict[str, object]:
+    """Take an evaluation of yours out of the queue, or stop it: the newest that is no audit."""
+    found = _evaluation(submission_id, payload.evaluation, request.user)
+    cancel(evaluation=found, user=request.user, now=timezone.now())
+    found.refresh_from_db()
+    return _status(found, request.user, "")
+
+
+def _evaluation(submission_id: str, wanted: UUID | None, user: Viewer) -> Evaluation:
+    """That evaluation of a submission, or the newest that is no audit; raises `Http404`."""
+    submission = find_submission(identity(submission_id, user), user)
+    rows = visible_evaluations(user).filter(submission=submission)
+    found = (rows.filter(pk=wanted) if wanted else _newest(rows)).first()
+    if submission is None or found is None:
+        raise Http404(f"there is no submission {submission_id!r} that you may see")
+    return found
+
+
+def _newest(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
+    return rows.exclude(mode=Mode.AUDIT.value).order_by("-created_at", "-pk")
+
+
+def _latest(submissions: list[Submission], user: Viewer) -> dict[UUID, Evaluation]:
+    """The newest evaluation of each submission, by the submission's id: one query."""
+    newest = _newest(Evaluation.objects.filter(submission=OuterRef("pk"))).values("pk")[:1]
+    wanted = (
+        Submission.objects.filter(pk__in=[row.pk for row in submissions])
+        .order_by()
+        .values_list(Subquery(newest), flat=True)
+    )
+    rows = visible_evaluations(user).filter(pk__in=list(wanted))
+    return {row.submission_id: row for row in rows}
+
+
+def _own(submission: Submission, latest: Evaluation | None, user: Viewer) -> dict[str, object]:
+    same = ("language", "direction", "private", "origin", "created_at")
+    return {
+        **{name: getattr(submission, name) for name in same},
+        "id": submission.pk,
+        "url": submission.get_absolute_url(),
+        "task": submission.task_version.task.slug,
+        "task_version": submission.task_version.number,
+        "agent": submission.agent.name,
+        "model": submission.language_model.name if submission.language_model else "",
+        "latest": _status(latest, user, "") if latest else None,
+    }
+
+
+def _status(evaluation: Evaluation, user: Viewer, waiting: str) -> dict[str, object]:
+    same = ("mode", "status", "verdict", "stage", "attempt", "latency_ns", "score", "created_at")
+    return {
+        **{name: getattr(evaluation, name) for name in (*same, "quarantine")},
+        "submission": evaluation.submission_id,
+        "evaluation": evaluation.pk,
+        "url": evaluation.submission.get_absolute_url(),
+        "task": evaluation.task_version.task.slug,
+        "device": evaluation.device_id,
+        "over": evaluation.is_over,
+        "reason": public_reason(evaluation, user)[:_LONGEST_REASON],
+        "events": evaluation.events_stored,
+        "waiting_reason": waiting,
+        "state": state.name if (state := result_state(evaluation)) else "",
+        "speedup": evaluation.speedup_best,
+        "finished_at": evaluation.finished_at,
+    }

@@ -1,0 +1,84 @@
+"""What the page of a submission shows around one of its evaluations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from gpu_runner.data.evaluation import EvaluationResult
+from runs_app.models import Evaluation, Submission
+from runs_app.submitting import citation
+from runs_app.submitting.live import Live
+from runs_app.submitting.remarks import first_of_its_source
+from tasks_app.models import Draft, TaskVersion
+from tasks_app.people import Viewer
+from tasks_app.selectors import find_task, shown_version
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """What somebody needs who points others to a result."""
+
+    address: str
+    line: str
+    bibtex: str
+    markdown: str
+    card: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmissionPage:
+    """A submission, the evaluation that is looked at, and the way to its task.
+
+    `draft` is the one in which a version that was never public is written, if one may open it.
+    """
+
+    submission: Submission
+    evaluations: list[Evaluation]
+    live: Live
+    share: Share
+    first_of_its_source: Submission | None
+    task_has_page: bool
+    task_is_open: bool
+    draft: Draft | None
+
+
+def submission_page(
+    request: HttpRequest, submission: Submission, evaluations: list[Evaluation], live: Live
+) -> SubmissionPage:
+    """The page with `live`, one of the submission's evaluations."""
+    version, user = submission.task_version, request.user
+    return SubmissionPage(
+        submission=submission,
+        evaluations=evaluations,
+        live=live,
+        share=_share(request, live.evaluation, live.result),
+        first_of_its_source=first_of_its_source(submission),
+        task_has_page=shown_version(version.task.slug, user) is not None,
+        task_is_open=find_task(version.task.slug, user) is not None,
+        draft=_draft(version, user),
+    )
+
+
+def _draft(version: TaskVersion, user: Viewer) -> Draft | None:
+    drafts = version.drafts.defer("files") if version.published_at is None else ()
+    return next((draft for draft in drafts if draft.open_to(user)), None)
+
+
+def _share(request: HttpRequest, evaluation: Evaluation, result: EvaluationResult | None) -> Share:
+    page = request.build_absolute_uri(evaluation.submission.get_absolute_url())
+    address = f"{page}?evaluation={evaluation.pk}"
+    picture = reverse("submission-badge", args=[evaluation.submission_id])
+    line = citation.in_a_line(evaluation)
+    return Share(
+        address=address,
+        line=line,
+        bibtex=citation.bibtex(evaluation, result, address),
+        markdown=f"[![{line}]({request.build_absolute_uri(picture)})]({page})",
+        card=request.build_absolute_uri(
+            f"{reverse('submission-card', args=[evaluation.submission_id])}"
+            f"?evaluation={evaluation.pk}"
+        ),
+    )

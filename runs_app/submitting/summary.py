@@ -1,0 +1,245 @@
+"""The top of a submission's page: a headline, one sentence, and chips.
+
+Whatever else a result has to say fills a chip, or a block below one of the page's headings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.scores import SLOWER_ON_HARD
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.core.integrity.eligibility import Why
+from runs_app.core.work.result_state import result_state
+from runs_app.models import Audited, BoardAudit, Evaluation, Status
+from runs_app.submitting.diagnostics import Diagnostic
+from runs_app.submitting.pictures.comparison import standing
+from runs_app.submitting.selectors import Rival
+from runs_app.submitting.tags import verdict_meaning
+from tasks_app.numbers import (
+    TOO_NOISY,
+    between,
+    duration_parts,
+    duration_text,
+    ends,
+    plus_minus,
+    times,
+)
+
+WIDE = 0.10
+"""If half the interval, relative to its value, is wider, the page says that the host was noisy."""
+_NO_SPEEDUP = {
+    Mode.TEST: "test mode makes too few calls for a speedup",
+    Mode.RANKED: "none of the task's baselines could be measured here, so there is no speedup",
+}
+_AUDITS = {
+    Audited.PASSED.value: "confirms a ranked result",
+    Audited.FAILED.value: "takes a ranked result off its board",
+    Audited.SUSPICIOUS.value: "takes a ranked result off its board until an admin decides",
+    Audited.INCONCLUSIVE.value: "neither confirms nor rejects a ranked result",
+}
+_OUR_FAULT = "this is our fault and doesn't count against you"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chip:
+    """A short statement; `meaning` is what it shows when it is asked."""
+
+    words: str
+    meaning: str
+    kind: str = ""
+    name: str = ""
+    sign: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What a page says first of an evaluation.
+
+    `number` is the score. Without a score it is the speedup on listed sizes, and without a known
+    baseline it is the time. Only a correct result has a number; others are told in `sentence`.
+    """
+
+    sentence: str
+    number: str = ""
+    unit: str = ""
+    kind: str = ""
+    is_sure: bool = True
+    chips: tuple[Chip, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What is known of an evaluation, as far as its viewer may see it."""
+
+    evaluation: Evaluation
+    result: EvaluationResult | None
+    why: Why
+    reason: str = ""
+    waiting_reason: str = ""
+    awaited: str = ""
+    has_old_baselines: bool = False
+    audit: BoardAudit | None = None
+    diagnostics: Sequence[Diagnostic] = ()
+    rivals: Sequence[Rival] = ()
+
+
+def summary(facts: Facts) -> Summary:
+    """An evaluation in one sentence, with a number if it is correct."""
+    evaluation = facts.evaluation
+    if evaluation.verdict == Verdict.CORRECT and evaluation.latency_ns:
+        return _correct(facts, evaluation.latency_ns)
+    sentence = _ended(facts) if evaluation.verdict else _under_way(facts)
+    end = "" if sentence.endswith(("?", ".")) else "."
+    return Summary(sentence=f"{sentence[:1].upper()}{sentence[1:]}{end}")
+
+
+def _under_way(facts: Facts) -> str:
+    evaluation = facts.evaluation
+    if evaluation.status == Status.RUNNING and not evaluation.spool:
+        again = f" for the {_ordinal(evaluation.attempt)} time" if evaluation.attempt > 1 else ""
+        return f"It is being measured in {evaluation.mode} mode on {evaluation.device}{again}"
+    if evaluation.status == Status.CANCELLED:
+        return facts.reason or "it was cancelled before it had a verdict"
+    return facts.waiting_reason or facts.reason or "it waits for a runner"
+
+
+def _ordinal(count: int) -> str:
+    return {2: "second", 3: "third"}.get(count, f"{count}th")
+
+
+def _ended(facts: Facts) -> str:
+    """Any end but a correct one that has a time."""
+    verdict, reason = facts.evaluation.verdict, facts.reason
+    found = facts.result.mismatch if facts.result else None
+    first = next((each for each in facts.diagnostics if each.severity == "error"), None)
+    if verdict == Verdict.SYSTEM_ERROR:
+        known = f": {reason.rstrip('.')}" if reason else ""
+        return f"{_OUR_FAULT}{known}; run it again"
+    if verdict == Verdict.COMPILE_ERROR and first:
+        return f"line {first.line}: {first.message}"
+    if verdict == Verdict.UNSTABLE and reason:
+        return f"it is correct but has no score, because {reason}; a re-run may settle it"
+    if found and found.index and found.expected is not None and found.actual is not None:
+        place = f"{found.output}[{', '.join(map(str, found.index))}]"
+        values = f"{place} is {found.actual:.4g}, and {found.expected:.4g} was expected"
+        return f"on {found.workload}, {values}" if found.workload else values
+    return reason or verdict_meaning(verdict)
+
+
+def _correct(facts: Facts, own_ns: float) -> Summary:
+    evaluation = facts.evaluation
+    speedup, spread = evaluation.rated, evaluation.rated_spread
+    state = result_state(evaluation)
+    is_sure = state is None or state.is_sure
+    number, unit = (times(speedup)[:-1], "×") if speedup else duration_parts(own_ns)
+    if evaluation.mode == Mode.AUDIT:
+        return Summary(number=number, unit=unit, kind="neutral", sentence=_of_audit(facts))
+    said = speed(evaluation, speedup, spread) if speedup else _time(facts, own_ns)
+    return Summary(
+        number=number,
+        unit=unit,
+        kind=standing(speedup, spread) if is_sure else "neutral",
+        is_sure=is_sure,
+        sentence=f"Correct, and {said}; {_place(facts) if speedup else _no_speedup(facts)}.",
+        chips=tuple(_chips(facts, own_ns)),
+    )
+
+
+def _of_audit(facts: Facts) -> str:
+    """What the audit found that this evaluation is."""
+    audit = facts.audit
+    if audit is None or audit.evaluation_id != facts.evaluation.pk or audit.state not in _AUDITS:
+        return "Correct; this is an audit, which decides if a ranked result can be trusted."
+    return f"This audit {_AUDITS[audit.state]}: {audit.reason.rstrip('.')}."
+
+
+def speed(evaluation: Evaluation, speedup: float, spread: float | None) -> str:
+    """How fast a correct result is, what that compares with, and its interval."""
+    sizes = "listed and unlisted sizes" if evaluation.score else "listed sizes only"
+    many = f", over {evaluation.draws} evaluations of this source" if evaluation.draws > 1 else ""
+    said = f"{times(speedup)} the speed of the best baseline on {sizes}{many}"
+    if spread is None:
+        return said
+    return f"{said} ({_interval(speedup, spread, 'the baseline')})"
+
+
+def _interval(ratio: float, spread: float, other: str) -> str:
+    """The interval behind a ratio, and whether it holds 1."""
+    known = between(*ends(ratio, spread))
+    if abs(math.log(ratio)) > spread:
+        return known
+    if known == TOO_NOISY:
+        return f"too noisy to tell it from {other}"
+    return f"{known}, so not different from {other}"
+
+
+def _time(facts: Facts, own_ns: float) -> str:
+    spread = facts.evaluation.latency_spread
+    known = f" {plus_minus(spread)}" if spread is not None and spread < 1 else ""
+    noisy = ", too noisy for an interval" if spread is not None and spread >= 1 else ""
+    return f"a call takes {duration_text(own_ns)}{known}{noisy}"
+
+
+def _no_speedup(facts: Facts) -> str:
+    """Why there is no speedup."""
+    evaluation = facts.evaluation
+    if facts.why.is_doubt:
+        return _place(facts)
+    if facts.result and facts.result.pending_baselines:
+        return "its speedup follows when its baselines have been measured"
+    if evaluation.mode in _NO_SPEEDUP:
+        return _NO_SPEEDUP[Mode(evaluation.mode)]
+    if facts.has_old_baselines:
+        return "its runner had no baselines, so the picture uses those of an earlier evaluation"
+    return "a ranked evaluation measures the baselines, which nobody has done on this device yet"
+
+
+def _place(facts: Facts) -> str:
+    """Whether it counts, as the end of a sentence."""
+    if facts.why is not Why.COUNTS:
+        words = facts.why.label.rstrip(".")
+        return f"{words[:1].lower()}{words[1:]}"
+    if any(_is_itself(facts, rival) for rival in facts.rivals):
+        state = result_state(facts.evaluation)
+        return "it leads its board" if state and state.is_sure else "it leads its board for now"
+    return "it counts on its board"
+
+
+def _is_itself(facts: Facts, rival: Rival) -> bool:
+    return rival.is_leader and rival.evaluation.pk == facts.evaluation.pk
+
+
+def _chips(facts: Facts, own_ns: float) -> Iterable[Chip]:
+    why, result = facts.why, facts.result
+    if why is not Why.COUNTS and not why.is_doubt:
+        yield Chip(words="Not on a board", meaning=why.label, name="eligibility")
+    if facts.awaited:
+        meaning = f"We are still waiting for these baselines: {facts.awaited}."
+        yield Chip(words="Baselines to come", meaning=meaning, name="awaited")
+    for rival in facts.rivals:
+        if not _is_itself(facts, rival) and rival.evaluation.latency_ns:
+            yield _against(facts.evaluation, rival, rival.evaluation.latency_ns / own_ns)
+    if result and result.hard_ratio and result.hard_ratio >= SLOWER_ON_HARD:
+        meaning = "Hard values, such as denormals, are checked but never timed."
+        words = f"{times(result.hard_ratio)} the time on hard values"
+        yield Chip(words=words, meaning=meaning, kind="warn")
+    if (facts.evaluation.latency_spread or 0.0) > WIDE:
+        yield Chip(
+            words="Noisy host",
+            meaning="Its calls took different times, so its time isn't well known. A busy host can"
+            " cause this. Run it again at a quieter time to narrow the interval.",
+            kind="warn",
+        )
+
+
+def _against(own: Evaluation, rival: Rival, ratio: float) -> Chip:
+    """How fast it is, by its time alone, compared with another result."""
+    width = math.hypot(own.latency_spread or 0.0, rival.evaluation.latency_spread or 0.0)
+    same = abs(math.log(ratio)) <= width
+    words = f"{times(ratio)} {rival.phrase}"
+    meaning = f"By the times of a call ({_interval(ratio, width, 'this one')})."
+    return Chip(words=words, meaning=meaning, sign="≈" if same else "▲" if ratio > 1 else "▼")

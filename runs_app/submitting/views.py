@@ -1,0 +1,178 @@
+"""The page of a submission, on which its evaluations are watched."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.cache import patch_cache_control
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from gpu_runner.data import codec
+from gpu_runner.data.verdict import Mode
+from runs_app.core.forms import refusals
+from runs_app.core.work.access import (
+    find_evaluation,
+    find_submission,
+    shown_result,
+    visible_evaluations,
+)
+from runs_app.models import Evaluation, Submission
+from runs_app.submitting import card
+from runs_app.submitting.differences import differences
+from runs_app.submitting.live import live_view
+from runs_app.submitting.services import cancel, rerun
+from runs_app.submitting.submission_page import submission_page
+from tasks_app.parameters import takes
+from tasks_app.people import AuthenticatedRequest
+
+_PICTURE_S = 300
+
+
+@never_cache
+@require_safe
+@takes("evaluation")
+def submission_detail(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+    """One submission with one of its evaluations: the newest, or the one in the address."""
+    submission = _submission(request, submission_id)
+    evaluations = _evaluations(request, submission)
+    chosen = _chosen(request, submission, evaluations)
+    live = live_view(chosen, request.user, timezone.now())
+    page = submission_page(request, submission, evaluations, live)
+    return render(request, "runs_app/submissions/submission.html", {"page": page})
+
+
+@never_cache
+@require_safe
+@takes("evaluation")
+def submission_differences(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+    """What its source changed against its author's last, and against the leader."""
+    submission = _submission(request, submission_id)
+    chosen = _chosen(request, submission)
+    context = {"submission": submission, "differences": differences(chosen, request.user)}
+    return render(request, "runs_app/submissions/parts/differences.html", context)
+
+
+@require_safe
+@takes("evaluation")
+def submission_badge(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+    """Its verdict as a small SVG, for a README."""
+    submission = _submission(request, submission_id)
+    context = {"badge": card.badge(_chosen(request, submission))}
+    answer = render(
+        request, "runs_app/submissions/badge.svg", context, content_type="image/svg+xml"
+    )
+    return _kept(answer, submission)
+
+
+@require_safe
+@takes("evaluation")
+def submission_card(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+    """Its verdict as a PNG, for sites that show what a link leads to."""
+    submission = _submission(request, submission_id)
+    picture = card.card(_chosen(request, submission))
+    return _kept(HttpResponse(picture, content_type="image/png"), submission)
+
+
+@never_cache
+@require_safe
+@takes("source")
+def evaluation_live(request: HttpRequest, evaluation_id: UUID) -> HttpResponse:
+    """The part of the page that changes while an evaluation runs; `source` adds its source."""
+    evaluation = _evaluation(request, evaluation_id)
+    live = live_view(evaluation, request.user, timezone.now())
+    context = {"live": live, "with_source": bool(request.GET.get("source"))}
+    return render(request, "runs_app/submissions/parts/live.html", context)
+
+
+@require_safe
+def evaluation_json(request: HttpRequest, evaluation_id: UUID) -> HttpResponse:
+    """The whole result as a file, as far as the viewer may see it."""
+    evaluation = _evaluation(request, evaluation_id)
+    result = shown_result(evaluation, request.user)
+    if result is None:
+        raise Http404("This evaluation has no result yet.")
+    response = JsonResponse(codec.encode(result), json_dumps_params={"indent": 2})
+    response["Content-Disposition"] = f'attachment; filename="evaluation-{evaluation}.json"'
+    return response
+
+
+@require_safe
+def submission_source(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+    """The source as a file."""
+    submission = _submission(request, submission_id)
+    name = f"{submission}{submission.solution.language.suffix}"
+    response = HttpResponse(submission.source, content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+@login_required
+@require_POST
+def submission_rerun(request: AuthenticatedRequest, submission_id: UUID) -> HttpResponse:
+    """Measure a submission again."""
+    submission = _submission(request, submission_id)
+    with refusals(request, "Not queued"):
+        rerun(
+            submission=submission,
+            user=request.user,
+            mode=request.POST.get("mode", ""),
+            device=request.POST.get("device", ""),
+            now=timezone.now(),
+        )
+    return redirect(submission)
+
+
+@login_required
+@require_POST
+def evaluation_cancel(request: AuthenticatedRequest, evaluation_id: UUID) -> HttpResponse:
+    """Take an evaluation back."""
+    evaluation = _evaluation(request, evaluation_id)
+    with refusals(request, "Not cancelled"):
+        cancel(evaluation=evaluation, user=request.user, now=timezone.now())
+    return redirect(evaluation.submission)
+
+
+def _submission(request: HttpRequest, submission_id: UUID) -> Submission:
+    submission = find_submission(submission_id, request.user)
+    if submission is None:
+        raise Http404("There is no such submission, or it is private.")
+    return submission
+
+
+def _evaluations(request: HttpRequest, submission: Submission) -> list[Evaluation]:
+    rows = visible_evaluations(request.user).filter(submission=submission)
+    return list(rows.order_by("-created_at"))
+
+
+def _chosen(
+    request: HttpRequest, submission: Submission, evaluations: list[Evaluation] | None = None
+) -> Evaluation:
+    """The evaluation in the address, or the newest; nobody asked for audits."""
+    known = _evaluations(request, submission) if evaluations is None else evaluations
+    wanted = request.GET.get("evaluation", "")
+    usual = [e for e in known if wanted or e.mode != Mode.AUDIT]
+    chosen = next((e for e in usual if not wanted or str(e.pk) == wanted), None)
+    if chosen is None:
+        raise Http404("This submission has no such evaluation.")
+    return chosen
+
+
+def _kept(answer: HttpResponse, submission: Submission) -> HttpResponse:
+    """A picture of a public submission may be kept for a while; a private one's by nobody."""
+    if submission.private:
+        patch_cache_control(answer, private=True, no_store=True)
+    else:
+        patch_cache_control(answer, public=True, max_age=_PICTURE_S)
+    return answer
+
+
+def _evaluation(request: HttpRequest, evaluation_id: UUID) -> Evaluation:
+    evaluation = find_evaluation(evaluation_id, request.user)
+    if evaluation is None:
+        raise Http404("There is no such evaluation, or it is private.")
+    return evaluation

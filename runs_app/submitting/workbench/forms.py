@@ -1,0 +1,99 @@
+"""The form in which a person enters a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django import forms
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats.text import decoded
+from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
+from gpu_runner.data.verdict import Direction, Language, Mode
+from runs_app.core.errors import SubmissionError
+from runs_app.core.forms import ServiceForm
+from runs_app.core.queue.devices import devices as known_devices
+from tasks_app.people import Viewer
+from tasks_app.selectors import evaluable_tasks
+
+MODES = (
+    (Mode.QUICK, "Quick", "Is it right, and about how fast? Uses the public workloads"),
+    (Mode.RANKED, "Ranked", "Also runs hidden workloads. A right kernel goes on the leaderboard"),
+    (Mode.PROFILE, "Profile", "Like quick, plus a profile that shows where the time goes"),
+    (Mode.TEST, "Test", "Makes a few calls to see whether it is right. Times are rough"),
+    (Mode.COMPILE, "Compile", "Builds it and shows the compiler's messages"),
+)
+WRITTEN_BY = (("person", "A person"), ("agent", "An agent or language model"))
+LANGUAGES = (("", "C++ or CUDA"), (Language.PYTHON.value, "Python"))
+"""What is compiled is in the device's own language."""
+
+
+class SubmissionForm(ServiceForm):
+    """Fields of `submissions.services.submit`; the source comes as text or as a file."""
+
+    FIELDS: ClassVar[Mapping[str, str]] = {"model": "language_model"}
+
+    task = forms.ChoiceField(error_messages={"required": "Choose a task."})
+    direction = forms.ChoiceField(
+        choices=[(d.value, d.value.capitalize()) for d in Direction],
+        initial=Direction.FORWARD.value,
+        required=False,
+    )
+    device = forms.ChoiceField(error_messages={"required": "Choose a device."})
+    language = forms.ChoiceField(choices=LANGUAGES, required=False)
+    mode = forms.ChoiceField(
+        choices=[(mode.value, label) for mode, label, _ in MODES], initial=Mode.QUICK.value
+    )
+    source = forms.CharField(required=False, strip=False, widget=forms.Textarea)
+    file = forms.FileField(required=False)
+    written_by = forms.ChoiceField(choices=WRITTEN_BY, initial="person")
+    agent = forms.CharField(required=False, max_length=100)
+    language_model = forms.CharField(required=False, max_length=100)
+    private = forms.BooleanField(required=False)
+
+    def __init__(self, *args: Any, user: Viewer | None = None, **kwargs: Any) -> None:
+        """Offer the tasks that there are now for `user`, and the devices."""
+        super().__init__(*args, **kwargs)
+        tasks = evaluable_tasks(user).order_by("title").values_list("slug", "title")
+        devices = known_devices()
+        self.offer("task", [("", "Choose a task"), *tasks])
+        self.offer("device", [(device.slug, device.name) for device in devices])
+
+    def clean(self) -> dict[str, object]:
+        """Take the source from the file, if there is one; name an author who is no person."""
+        values = super().clean() or {}
+        upload = values.get("file")
+        if upload is not None:
+            values["source"] = self._text(upload)
+            if str(upload.name).endswith(Language.PYTHON.suffix):
+                values["language"] = Language.PYTHON.value
+        if not values.get("source", "").strip() and not self.errors.get("file"):
+            self.add_error("source", "Paste the kernel's source, or choose a file.")
+        if values.get("written_by") == "agent" and not values.get("agent", "").strip():
+            self.add_error("agent", "Name the agent, or say that a person wrote it.")
+        return values
+
+    def keep_upload(self) -> None:
+        """Show an uploaded source in the editor, so that an error does not lose it."""
+        source = self.cleaned_data.get("source", "")
+        if source and self.files.get("file") is not None:
+            self.data = {name: self.data.get(name) for name in self.data} | {"source": source}
+
+    def _text(self, upload: Any) -> str:
+        if upload.size > SOURCE_LIMIT_BYTES:
+            limit = SOURCE_LIMIT_BYTES // 2**20
+            self.add_error("file", f"The file has {upload.size} bytes; the limit is {limit} MiB.")
+            return ""
+        try:
+            return decoded(upload.read(), "file")
+        except DataError as error:
+            self.add_error("file", f"The file {error.reason}.")
+            return ""
+
+
+def refusal(error: SubmissionError) -> ServiceForm:
+    """A form without fields that shows why nothing was entered."""
+    form = ServiceForm({})
+    form.add_refusal("", error.reason)
+    return form

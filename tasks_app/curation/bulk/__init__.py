@@ -1,1 +1,0 @@
-"""Many tasks at once: checked by runners, or their best kernels evaluated again."""

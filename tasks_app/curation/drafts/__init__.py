@@ -1,5 +1,0 @@
-"""Drafts of tasks: uploaded or copied, edited, sent to review, published or closed.
-
-`services` are the steps, `uploads` reads archives, `refusals` says what may not be, `page` and
-`edit` what the workbench shows and sends.
-"""

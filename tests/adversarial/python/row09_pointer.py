@@ -1,0 +1,20 @@
+# row: 9
+# task: vector_add
+# workloads: cpu_n16384
+# mode: test
+# libraries: allowed
+# stopped by: verdict WRONG_RESULT: wrong
+# tries: to keep results by the addresses of the inputs.
+
+"""A hostile kernel: the comment above says what it does."""
+
+from __future__ import annotations
+
+kept = {}
+
+
+def forward(A, B, N):
+    key = A.data_ptr(), B.data_ptr(), N
+    if key not in kept:
+        kept[key] = A + B
+    return kept[key]

@@ -1,0 +1,38 @@
+# row: 22
+# task: vector_add
+# workloads: cpu_n16384
+# mode: ranked
+# libraries: allowed
+# stopped by: raised
+# at least: 1500000 ns
+# tries: to have a resident thread of Python work as soon as the inputs are there; processor time
+#   sees it.
+
+"""A hostile kernel: the comment above says what it does."""
+
+from __future__ import annotations
+
+import _thread
+import sys
+
+from tests.adversarial.common.busy import busy
+from tests.adversarial.common.inside import Early, found_around, module
+
+early, main = Early(), _thread.get_ident()
+frames = getattr(sys, "_current" + "_frames")
+
+
+def watch():
+    while True:
+        frame = frames().get(main)
+        coming = found_around("one", frame) if found_around("meanwhile", frame) else None
+        early.look(coming)
+        busy(20_000)  # without the interpreter, so that the runner goes on
+
+
+if module("gpu_runner.engine.runner.runner"):
+    _thread.start_new_thread(watch, ())
+
+
+def forward(A, B, N):
+    return early.take(A, B)

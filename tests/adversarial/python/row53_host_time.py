@@ -1,0 +1,26 @@
+# row: 53, 54
+# task: vector_add
+# workloads: cpu_n16384
+# mode: ranked
+# libraries: allowed
+# stopped by: raised
+# at least: 1500000 ns
+# tries: to say that its host needed longer than the call, so that nobody wonders; on a CPU that is
+#   not asked.
+
+"""A hostile kernel: the comment above says what it does."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tests.adversarial.common.busy import add
+from tests.adversarial.common.inside import engine
+
+known = engine("runner")
+pack = getattr(known, "pack_done", None)
+known.pack_done = lambda done: pack(dataclasses.replace(done, time_ns=2000.0, host_ns=10_000_000))
+
+
+def forward(A, B, N):
+    return add(A, B)

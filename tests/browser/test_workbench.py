@@ -1,0 +1,167 @@
+"""The workbench as a workplace: nothing leaves the screen, and keys do everything."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from gpu_runner.data.verdict import Stage, Verdict
+from tests.browser.accessibility import violations
+from tests.browser.conftest import Stack
+from tests.browser.fake_runner import FakeRunner
+from tests.browser.walking import GOOD, WRONG, choose, sign_up, write
+
+WIDE = {"width": 1280, "height": 800}
+MOST_TABS = 5
+SCROLLED = "[scrollX, scrollY, document.documentElement.scrollHeight - innerHeight]"
+PLACES = {
+    "mode": "[name=mode]",
+    "submit": "#submit-button",
+    "attempts": "#attempts summary",
+    "task": "#task-search",
+}
+REACHED = (
+    "places => Object.keys(places).filter(name => document.activeElement.matches(places[name]))"
+)
+
+
+def opened(page: Page, stack: Stack, name: str) -> None:
+    """Sign up and write a right kernel on a wide screen."""
+    page.set_viewport_size(WIDE)
+    sign_up(page, stack.url, name)
+    write(page, stack.url, GOOD)
+
+
+def reached(page: Page, key: str) -> set[str]:
+    """What pressing a key at most five times from the editor comes by."""
+    page.get_by_label("Source").focus()
+    page.keyboard.press("Escape")
+    found: set[str] = set()
+    for _ in range(MOST_TABS):
+        page.keyboard.press(key)
+        found |= set(page.evaluate(REACHED, PLACES))
+    return found
+
+
+def test_a_kernel_is_made_right_and_ranked_without_leaving_the_editor(
+    page: Page, stack: Stack, runner: FakeRunner
+) -> None:
+    """Quick by keys, then ranked by keys: one submission, measured twice."""
+    runner.finish_all()
+    opened(page, stack, "focused")
+    source = page.get_by_label("Source")
+    source.press("Control+Enter")
+    expect(page.locator("#outcome")).to_contain_text("quick")
+    runner.take()
+    runner.stage(Stage.BUILD, "done")
+    runner.stage(Stage.MEASURE, "running", "process 1 of 1")
+    expect(page.locator("[data-stage=measure]")).to_have_attribute("data-state", "running")
+    live = page.locator(".stages").bounding_box()
+    runner.finish(Verdict.CORRECT)
+    expect(page.get_by_role("button", name="Rank it")).to_be_visible()
+    over = page.locator(".stages").bounding_box()
+    assert live is not None
+    assert over is not None
+    assert live["height"] == over["height"]
+    expect(source).to_be_focused()
+    assert page.evaluate(SCROLLED) == [0, 0, 0]
+    assert violations(page) == []
+
+    source.press("Control+Shift+Enter")
+    expect(page.locator("#outcome")).to_contain_text("ranked")
+    runner.take()
+    runner.finish(Verdict.CORRECT)
+    expect(page.locator("#outcome")).to_contain_text("Correct")
+    expect(page.get_by_role("button", name="Rank it")).to_have_count(0)
+    expect(page.locator(".attempts > li")).to_have_count(1)
+
+
+def test_task_editor_and_verdict_stand_side_by_side_and_are_resized(
+    page: Page, stack: Stack
+) -> None:
+    opened(page, stack, "wide-awake")
+    expect(page.get_by_label("Source")).to_be_visible()
+    panes = [page.locator(name) for name in ("#task-pane", ".bench-main", "#verdict-pane")]
+    boxes = [pane.bounding_box() for pane in panes]
+    ends = [(box["x"], box["x"] + box["width"]) for box in boxes if box]
+    assert len(ends) == len(panes)
+    assert ends[0][1] <= ends[1][0] < ends[1][1] <= ends[2][0] < ends[2][1] <= WIDE["width"]
+
+    splitter = page.get_by_role("separator", name="Width of the task")
+    before = ends[0][1]
+    splitter.press("ArrowRight")
+    page.reload()
+    box = page.locator("#task-pane").bounding_box()
+    assert box is not None
+    assert box["width"] > before - ends[0][0]
+    splitter.press("Enter")
+    assert page.locator("#bench").get_attribute("style") == ""
+
+
+def test_everything_is_within_five_tabs(page: Page, stack: Stack, runner: FakeRunner) -> None:
+    runner.finish_all()
+    opened(page, stack, "quick-fingers")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".attempts > li")).to_have_count(1)
+    assert reached(page, "Tab") >= {"mode", "submit", "attempts"}
+    assert reached(page, "Shift+Tab") >= {"task"}
+    runner.take()
+    runner.finish(Verdict.CORRECT)
+
+
+def test_an_attempt_shows_its_difference_and_comes_back(
+    page: Page, stack: Stack, runner: FakeRunner
+) -> None:
+    runner.finish_all()
+    opened(page, stack, "undone")
+    source = page.get_by_label("Source")
+    for text, verdict in ((WRONG, Verdict.WRONG_RESULT), (GOOD, Verdict.CORRECT)):
+        source.fill(text)
+        source.press("Control+Enter")
+        runner.take()
+        runner.finish(verdict)
+        words = "Wrong result" if verdict is Verdict.WRONG_RESULT else "Correct"
+        expect(page.locator("#outcome")).to_contain_text(words)
+    rows = page.locator(".attempts > li")
+    expect(rows).to_have_count(2)
+    rows.first.locator("summary").click()
+    expect(rows.first.locator(".diff .remove").first).to_contain_text("A[i] - B[i]")
+
+    page.get_by_role("link", name="Restore attempt 1").click()
+    expect(source).to_contain_text("A[i] - B[i]")
+    expect(page.locator("#outcome")).to_contain_text("Wrong result")
+    expect(rows.last).to_have_attribute("aria-current", "true")
+    expect(source).to_be_focused()
+
+
+def test_a_task_is_found_by_words_and_by_its_name(page: Page, seeded: Stack) -> None:
+    page.set_viewport_size(WIDE)
+    page.goto(f"{seeded.url}/submit/")
+    picker = page.get_by_role("combobox", name="Task")
+    picker.fill("2d max pool")
+    assert violations(page) == []
+    picker.press("ArrowDown")
+    picker.press("ArrowUp")
+    picker.press("Enter")
+    expect(picker).to_have_value("Max pooling, 2D")
+    expect(page.get_by_role("heading", name="Max pooling, 2D")).to_be_visible()
+    picker.fill("no such thing")
+    expect(page.get_by_text("No task matches")).to_be_visible()
+    picker.press("Escape")
+    expect(picker).to_have_value("Max pooling, 2D")
+    choose(page, "rms_norm")
+    page.wait_for_url("**task=rms_norm")
+
+
+@pytest.mark.parametrize("width", [390, 820])
+def test_a_narrow_screen_shows_one_at_a_time(page: Page, seeded: Stack, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(f"{seeded.url}/submit/?task=softmax")
+    page.locator("#submit-form[data-editor=yes]").wait_for()
+    panes = {"Task": "#brief", "Editor": ".cm-content", "Verdict": "#console"}
+    for tab in panes:
+        page.locator(".bench-tabs").get_by_text(tab).click()
+        for name, place in panes.items():
+            expect(page.locator(place)).to_be_visible(visible=name == tab)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert violations(page) == []

@@ -1,0 +1,156 @@
+"""A process that compiles in a call stands still while others have the device."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from gpu_runner.data.queue import Urgency
+from gpu_runner.supervisor.device.lock import Courteous, exclusive
+from gpu_runner.supervisor.host import living
+from gpu_runner.supervisor.host.channel import Channel
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.measure.aside import Aside
+from gpu_runner.supervisor.runner.freeze import Freezer
+from gpu_runner.supervisor.runner.preemption import Interrupted
+
+COMPILING = """
+import pathlib, socket, sys, time
+path, steps = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+answer = socket.socket(fileno=int(sys.argv[3]))
+for step in range(steps):
+    path.write_text(str(step))
+    time.sleep(0.01)
+answer.sendall(b"answer")
+"""
+LAST = "149"  # step of a call
+HELD_S = 1.0
+
+
+@dataclass
+class Device:
+    """Whose memory a call works in, as far as `Aside` asks."""
+
+    quiet: bool = True
+
+    def is_quiet(self) -> bool:
+        return self.quiet
+
+
+class Call:
+    """A process that works for so many steps of 10 ms, and then answers."""
+
+    def __init__(self, folder: Path, steps: int) -> None:
+        self._path, self.channel = folder / "step", Channel()
+        words = [str(self._path), str(steps), str(self.channel.child_descriptor)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", COMPILING, *words], pass_fds=[self.channel.child_descriptor]
+        )
+        self.channel.started()
+        self.freezer = Freezer(self.process.pid, bare=True)
+        while not self.step:
+            time.sleep(0.01)
+
+    @property
+    def step(self) -> str:
+        return self._path.read_text() if self._path.exists() else ""
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.channel.close()
+
+
+class Person:
+    """Takes the device for a while, and notes whether the call went on meanwhile."""
+
+    def __init__(self, config: SupervisorConfig, call: Call, urgency: Urgency) -> None:
+        self.met, self.stood_still = "", False
+        self.holders: list[int] = []
+        self._given = config, call, urgency
+        self._thread = threading.Thread(target=self._measure)
+        self._thread.start()
+
+    def _measure(self) -> None:
+        config, call, urgency = self._given
+        with exclusive(config, urgency):
+            self.met = call.step
+            self.holders = living.holders(config)
+            time.sleep(HELD_S)
+            self.stood_still = self.met == call.step
+
+    def join(self) -> None:
+        self._thread.join()
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> SupervisorConfig:
+    return SupervisorConfig(cache_folder=tmp_path, device_timeout_s=60)
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Iterator[Call]:
+    made = Call(tmp_path, steps=int(LAST) + 1)
+    yield made
+    made.end()
+
+
+def aside(turn: Any, device: Device, config: SupervisorConfig) -> Aside:
+    return Aside(Courteous(turn, nullcontext, lambda: None), cast(Any, device), config)
+
+
+@pytest.mark.parametrize("urgency", [Urgency.PEOPLE, Urgency.RUNS])
+def test_it_goes_on_where_it_was_once_the_others_are_done(
+    config: SupervisorConfig, call: Call, urgency: Urgency
+) -> None:
+    with exclusive(config, urgency) as turn:
+        people = [Person(config, call, Urgency.PEOPLE) for _ in range(2)]
+        call.channel.allow(60)
+        began = time.monotonic()
+        aside(turn, Device(), config)(call.freezer, call.channel)
+        assert call.channel.is_readable(0)
+        own_s = time.monotonic() - began - len(people) * HELD_S
+        assert call.channel.left_s > 59.5 - own_s
+    assert living.holders(config) == []
+    for person in people:
+        person.join()
+        assert person.stood_still
+        assert person.holders == [call.process.pid]
+        assert person.met != LAST
+
+
+def test_it_lets_nobody_pass_who_is_less_urgent(config: SupervisorConfig, call: Call) -> None:
+    with exclusive(config, Urgency.PEOPLE) as turn:
+        audit = Person(config, call, Urgency.AUDITS)
+        call.channel.allow(60)
+        aside(turn, Device(), config)(call.freezer, call.channel)
+        assert call.step == LAST
+        assert not audit.met
+    audit.join()
+
+
+def test_it_is_ended_if_it_has_left_the_device_at_work(
+    config: SupervisorConfig, call: Call
+) -> None:
+    with exclusive(config) as turn:
+        person = Person(config, call, Urgency.PEOPLE)
+        call.channel.allow(60)
+        with pytest.raises(Interrupted):
+            aside(turn, Device(quiet=False), config)(call.freezer, call.channel)
+    person.join()
+
+
+def test_it_waits_no_longer_than_the_call_may_take(config: SupervisorConfig, call: Call) -> None:
+    with exclusive(config) as turn:
+        call.channel.allow(0.3)
+        aside(turn, Device(), config)(call.freezer, call.channel)
+    assert call.step != LAST

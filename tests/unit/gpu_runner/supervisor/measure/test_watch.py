@@ -1,0 +1,97 @@
+"""Which calls are watched, and which never are."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from typing import Any, cast
+
+import pytest
+
+from gpu_runner.data.formats import find_task
+from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.measure import watch as module
+from gpu_runner.supervisor.measure.collected import Collected
+from gpu_runner.supervisor.measure.watch import Watch
+from gpu_runner.supervisor.work import onlooker
+from gpu_runner.supervisor.work.attribution import Worked
+
+PUBLIC = next(w for w in find_task("softmax").workloads if not w.hidden)
+HIDDEN = dataclasses.replace(PUBLIC, name="secret", hidden=True)
+NOBODY = cast(Any, None)  # is asked for nothing
+
+
+class Answers:
+    """A bench whose calls take no time at all, and are seen by nobody."""
+
+    def __init__(self, held_ns: float) -> None:
+        self.held_ns, self.calls = held_ns, 0
+
+    def one_call(self, session: Any, workload: Any, place: int, state: Any) -> tuple[None, Any]:
+        assert workload == PUBLIC
+        self.calls += 1
+        if session.onlooker is not None:
+            session.onlooker.looks.append([])
+        return None, self
+
+    @property
+    def wall_ns(self) -> int:
+        return 1000
+
+
+class Session:
+    onlooker: Any = None
+
+
+def watched(held_ns: float) -> tuple[Watch, Answers]:
+    bench, watch = Answers(held_ns), Watch([], DeviceKind.CPU)
+    timed = Collected(held_ns=[1000.0, 900.0], counted_ns=[800.0])
+    workloads = [HIDDEN, PUBLIC]
+    both = {w.name: timed for w in workloads}
+    watch.over(cast(Any, bench), cast(Any, Session()), workloads, both)
+    return watch, bench
+
+
+def test_hidden_workloads_are_not_watched_nor_named() -> None:
+    watch = Watch([], DeviceKind.CPU)
+    watch.over(NOBODY, NOBODY, [HIDDEN], {"secret": Collected()})
+    assert watch.worked is None
+    watch, _ = watched(900.0)
+    assert watch.worked is not None
+    assert watch.worked.workload == PUBLIC.name
+
+
+def test_enough_looks_end_it_and_say_how_long_other_calls_took() -> None:
+    watch, bench = watched(4500.0)
+    assert 200 <= bench.calls < 2000
+    assert watch.worked is not None
+    assert watch.worked.slower == 5.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "met", "rounds"),
+    [
+        (DeviceKind.CPU, Worked(own=3), 3),
+        (DeviceKind.CPU, Worked(), 4),
+        (DeviceKind.CPU, Worked(own=3, libraries=Counter(mkl=2)), 4),
+        (DeviceKind.CUDA, Worked(libraries=Counter(mkl=2)), 2),
+    ],
+    ids=["its own is met", "nobody is met", "a library is met", "a GPU's host"],
+)
+def test_it_goes_on_for_a_library_that_was_met_too_rarely_to_tell(
+    monkeypatch: pytest.MonkeyPatch, kind: DeviceKind, met: Worked, rounds: int
+) -> None:
+    seen: list[Worked] = []
+
+    def attributed(*_: object) -> Worked:
+        seen.append(met)
+        return met
+
+    monkeypatch.setattr(module, "LOOKING_S", (0.05, 0.1, 0.2, 0.4))
+    monkeypatch.setattr(module, "LEAST_WATCHED", 2)
+    monkeypatch.setattr(onlooker, "MOST_LOOKS", 1 << 30)
+    monkeypatch.setattr(Watch, "_attributed", attributed)
+    bench, watch = Answers(900.0), Watch([], kind)
+    timed = {PUBLIC.name: Collected(held_ns=[1000.0], counted_ns=[800.0])}
+    watch.over(cast(Any, bench), cast(Any, Session()), [PUBLIC], timed)
+    assert len(seen) == rounds

@@ -1,0 +1,159 @@
+"""Whose work a place in a process is, by what is mapped there and what stands on the stack."""
+
+from __future__ import annotations
+
+import re
+import sys
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import pytest
+
+from gpu_runner.supervisor.host.maps import Mapping
+from gpu_runner.supervisor.work import attribution
+from gpu_runner.supervisor.work.attribution import Attribution, Worked
+from gpu_runner.supervisor.work.onlooker import Place
+
+PACKAGES = f"{sys.prefix}/lib/python3/site-packages"
+TORCH, NUMPY = f"{PACKAGES}/torch/lib/libtorch_cpu.so", f"{PACKAGES}/numpy/_multiarray_umath.x.so"
+BLAS, GOMP = f"{PACKAGES}/numpy.libs/libopenblas-32a4b2a6.so", f"{PACKAGES}/torch/lib/libgomp.so.1"
+OWN, PYTHON, LIBC = (
+    "/tmp/prepared/torch_extensions/own.so",
+    "/usr/bin/python3.11",
+    "/usr/lib/libc.so.6",
+)
+INDUCTOR, OURS = "/tmp/prepared/inductor/a.so", "/cache/support.so"
+LLVM, COMPILED, JAIL = f"{PACKAGES}/llvmlite/libllvmlite.so", "", "/usr/bin/bwrap"
+FILES = [JAIL, TORCH, NUMPY, BLAS, GOMP, OWN, PYTHON, LIBC, INDUCTOR, OURS, LLVM, COMPILED]
+MM = "_ZN2at4_ops2mm10redispatchEN3c10E"
+MATMUL = "_ZN2at4_ops6matmul4callERKNS_6TensorES4_"
+CAT = "_ZN2at4_ops3cat4callERKN3c10E"
+SGEMM = "mkl_blas_avx512_sgemm_kernel_0"
+COPY = "_ZN3c1012function_refIFvPPcE11callback_fnIN2at6native4AVX218direct_copy_kernelEE"
+ADD = "_ZN3c1012function_refIFvPPcE11callback_fnIN2at6native12_GLOBAL__N_110add_kernelEE"
+
+
+@dataclass
+class FakeCode:
+    """Each file has 4096 bytes of code, one behind the other."""
+
+    exported: bytes = b""
+
+    def find(self, address: int) -> Mapping | None:
+        at = address // 4096 - 1
+        if not 0 <= at < len(FILES):
+            return None
+        low, high = 4096 * (at + 1), 4096 * (at + 2)
+        return Mapping(low, high, "r-xp", 0, "08:01", at + 1, FILES[at])
+
+    def of_files(self, names: re.Pattern[str]) -> list[Mapping]:
+        every = [self.find(4096 * (at + 1)) for at in range(len(FILES))]
+        return [m for m in every if m and names.fullmatch(PurePath(m.path).name)]
+
+    def content(self, path: str) -> bytes:
+        return self.exported
+
+
+FUNCTIONS = ["", MM, MATMUL, CAT, SGEMM, COPY, ADD, "_ZN3c1010TensorImplC1Ev", "FLOAT_add", "cast"]
+
+
+@pytest.fixture(autouse=True)
+def _files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files with these functions, 16 bytes each, in which calls end at multiples of 8."""
+    monkeypatch.setattr(attribution, "name_of", name_of)
+    monkeypatch.setattr(attribution, "may_return_to", lambda path, offset: offset % 8 == 0)
+
+
+def name_of(path: str, offset: int) -> str:
+    return FUNCTIONS[offset // 16] if offset < 16 * len(FUNCTIONS) else ""
+
+
+def address(path: str, function: str = "") -> int:
+    return 4096 * (FILES.index(path) + 1) + 16 * FUNCTIONS.index(function) + 8
+
+
+def at(path: str, function: str = "", *, stack: Sequence[int] = (), idle: bool = False) -> Place:
+    return Place(1, address(path, function), array("Q", stack), idle)
+
+
+def whose(*look: Place, code: FakeCode | None = None) -> dict[str, int]:
+    worked = Attribution({1: code or FakeCode()}, [OURS]).of([look])
+    return dict(worked.libraries) | ({"own": worked.own} if worked.own else {})
+
+
+IN_MATMUL = [address(TORCH, MM), address(TORCH, MATMUL), address(PYTHON)]
+IN_CAT = [address(TORCH, CAT), address(PYTHON)]
+
+
+@pytest.mark.parametrize(
+    ("place", "worker"),
+    [
+        (at(OWN), "own"),
+        (at(BLAS), "libopenblas"),
+        (at(TORCH, SGEMM, stack=IN_MATMUL), "aten::matmul"),
+        (at(TORCH, SGEMM), "MKL"),
+        (at(TORCH, ADD, stack=IN_MATMUL), "aten::matmul"),
+        (at(TORCH, ADD, stack=IN_CAT), ""),
+        (
+            at(TORCH, ADD, stack=[address(TORCH, MM) + 1]),
+            "libtorch",
+        ),  # behind no call
+        (at(TORCH, COPY, stack=IN_MATMUL), ""),
+        (at(TORCH, "_ZN3c1010TensorImplC1Ev", stack=IN_MATMUL), ""),
+        (at(TORCH, ""), "libtorch"),
+        (at(TORCH, "", stack=IN_CAT), ""),
+        (at(NUMPY, "FLOAT_add"), "numpy"),
+        (at(NUMPY, "cast"), ""),
+        (at(INDUCTOR), "torch.compile"),
+        (at(PYTHON), ""),
+        (at(JAIL), ""),
+        (at(LLVM), ""),
+        (at(OURS), ""),
+        (at(COMPILED, stack=[address(PYTHON)]), "own"),
+        (at(COMPILED, stack=[address(LLVM), *IN_MATMUL]), "own"),
+        (at(COMPILED, stack=[address(TORCH), *IN_MATMUL]), "aten::matmul"),
+        (at(COMPILED, stack=[7, 8 * 512 + 1, address(BLAS)]), "libopenblas"),
+        (at(LIBC, stack=[address(GOMP), address(OWN)]), "own"),
+        (at(LIBC, stack=[address(COMPILED)]), "own"),
+        (at(LIBC, stack=[address(NUMPY)]), "numpy"),
+        (at(GOMP, stack=IN_MATMUL), "aten::matmul"),
+        (at(GOMP, stack=IN_CAT), ""),
+        (at(GOMP), ""),
+        (at(LIBC, stack=[address(OWN)], idle=True), ""),
+        (at(LIBC, stack=IN_MATMUL, idle=True), "aten::matmul"),
+        (Place(1, 1, array("Q")), ""),
+    ],
+)
+def test_a_place_is_somebodys_work(place: Place, worker: str) -> None:
+    assert whose(place) == ({worker: 1} if worker else {})
+
+
+def test_a_teams_threads_do_what_was_called_by_the_first() -> None:
+    assert whose(at(GOMP, stack=IN_MATMUL), at(TORCH, SGEMM)) == {"aten::matmul": 2}
+
+
+def test_a_library_under_another_name_is_known_by_what_it_offers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "gpu_runner.supervisor.work.attribution.Library",
+        lambda content: type("L", (), {"symbols": [Symbol(content.decode())]}),
+    )
+    copied = whose(at(OWN), code=FakeCode(b"scipy_cblas_sgemm64_"))
+    assert copied == {"a copy of a library (it has 'scipy_cblas_sgemm64_')": 1}
+    assert whose(at(OWN), code=FakeCode(b"PyInit_own")) == {"own": 1}
+
+
+@dataclass
+class Symbol:
+    name: str
+    defined: bool = True
+
+
+def test_counts_of_two_processes_come_together() -> None:
+    one, other = Worked(own=2, workload="a"), Worked(own=1, workload="b", slower=4.0)
+    one.libraries["MKL"] = other.libraries["MKL"] = 3
+    both = one.with_more(other)
+    assert (both.own, both.libraries["MKL"], both.seen, both.slower) == (3, 6, 9, 4.0)

@@ -1,0 +1,118 @@
+"""What `kbench show` and `kbench compare` tell of results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpu_runner.data.evaluation import BuildReport, Mismatch
+from gpu_runner.data.integrity import Check, Suspicion
+from gpu_runner.data.profile import THROUGHPUTS, Profile
+from gpu_runner.data.symptom import Finding, Symptom
+from gpu_runner.data.verdict import Verdict
+from tests import factories as make
+from tests.unit.kbench_client.conftest import Run as Command
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
+
+
+def test_results_are_shown_and_compared(kbench: Command, ada: Any) -> None:
+    first = make.make_finished_evaluation(user=ada)
+    second = make.make_finished_evaluation(user=ada, source=make.SOURCE + "\n// faster")
+    shown = kbench("show", str(first.submission_id))
+    assert shown.status == 0
+    assert "CORRECT, 1 µs, score 1.50x" in shown.out
+    assert "n256" in shown.out
+    assert make.HIDDEN_WORKLOAD not in shown.out
+    ids = (str(first.submission_id), str(second.submission_id))
+    assert kbench("compare", *ids).status == 0
+    found = kbench("compare", *ids, "--json").document
+    assert (found["faster"], found["differs"]) == ([1.0, 1.0], [False, False])
+    assert [each["name"] for each in found["workloads"]] == ["n256"]
+    listed = kbench("show", "--json").document
+    assert {each["id"] for each in listed} == set(ids)
+    assert kbench("compare", ids[0]).status == 2
+    assert kbench("show", "nonsense").status == 2
+    wrong = make.make_finished_evaluation(Verdict.WRONG_RESULT, user=ada)
+    assert kbench("show", str(wrong.submission_id)).status == 1
+
+
+def test_repeating_a_source_is_no_difference(kbench: Command, ada: Any) -> None:
+    first = make.make_finished_evaluation(user=ada)
+    twice = (
+        make.make_finished_evaluation(
+            user=ada,
+            source=f"{make.SOURCE}// {times}",
+            result={
+                "latency_ns": 1000.0 * times,
+                "workloads": (
+                    make.make_workload_result(measurement=make.make_measurement(1000.0 * times)),
+                ),
+            },
+        )
+        for times in (1.1, 1.5)
+    )
+    ids = [str(each.submission_id) for each in (first, *twice)]
+    found = kbench("compare", *ids, "--json").document
+    assert found["differs"] == [False, False, True]
+    (workload,) = found["workloads"]
+    assert [time["differs"] for time in workload["times"]] == [False, False, True]
+    words = kbench("compare", *ids).out
+    assert "(0.91x =)" in words
+    assert "two evaluations of one source differ by up to 22 %" in words
+
+
+def test_a_result_tells_what_its_author_needs(kbench: Command, ada: Any) -> None:
+    log = "warning: w\n" * 300 + "kernel.cpp:3:1: error: expected ';'\n" + "note: here\n" * 900
+    build = BuildReport(
+        ok=False, cached=False, duration_s=1.0, log=log, command="g++", compiler="g++", digest="0"
+    )
+    broken = make.make_finished_evaluation(
+        Verdict.COMPILE_ERROR, {"build": build, "workloads": ()}, user=ada
+    )
+    shown = kbench("show", str(broken.submission_id))
+    assert "compiler:\n  warning: w\n  kernel.cpp:3:1: error: expected ';'" in shown.out
+    assert "more lines: kbench show ID --json --raw" in shown.out
+    assert len(shown.out) < 4000
+    brief = kbench("show", str(broken.submission_id), "--json")
+    assert len(brief.out) < 8192
+    assert "source" not in brief.document
+    whole = kbench("show", str(broken.submission_id), "--json", "--raw").document
+    assert whole["evaluations"][0]["result"]["build"]["log"] == log
+    assert whole["source"]
+    mismatch = Mismatch(
+        workload="n256", output="out", reason="off", index=(3, 1), expected=2.0, actual=1.5,
+        bound=1e-6, wrong_elements=7, elements=256,
+        findings=(Finding(symptom=Symptom.TAIL, text="only the last 7 elements"),),
+    )  # fmt: skip
+    wrong = make.make_finished_evaluation(Verdict.WRONG_RESULT, {"mismatch": mismatch}, user=ada)
+    shown = kbench("show", str(wrong.submission_id))
+    assert (
+        "first wrong: out[3, 1] of n256: expected 2, got 1.5, off by more than 1e-06" in shown.out
+    )
+    assert "wrong elements: 7 of 256\nit looks like: only the last 7 elements" in shown.out
+    brief = kbench("show", str(wrong.submission_id), "--json").document["evaluations"][0]["result"]
+    assert (brief["mismatch"]["elements"], "profile" in brief) == (256, False)
+
+
+def test_a_profile_is_shown_with_its_causes(kbench: Command, ada: Any) -> None:
+    profile = Profile(
+        tool="portable", reason="ncu is for CUDA devices", workload="n256",
+        metrics=dict.fromkeys(THROUGHPUTS, 1.23456), notes=("times grow",), causes=("denormals",),
+    )  # fmt: skip
+    found = make.make_finished_evaluation(result={"profile": profile}, user=ada, mode="profile")
+    shown = kbench("show", str(found.submission_id)).out
+    assert "profile of n256: near neither limit" in shown
+    assert "  cause: denormals\n  of the device's peak: compute 1.23 %" in shown
+    assert "  times grow" in shown
+    document = kbench("show", str(found.submission_id), "--json").document
+    assert document["evaluations"][0]["result"]["profile"]["causes"] == ["denormals"]
+
+
+def test_what_is_suspicious_is_shown(kbench: Command, ada: Any) -> None:
+    doubt = Suspicion(check=Check.SOURCE, reason="holds U+202E", line=3)
+    found = make.make_finished_evaluation(user=ada, result={"suspicions": (doubt,)})
+    shown = kbench("show", str(found.submission_id)).out
+    assert "quarantine: open" in shown
+    assert "suspicion: source: holds U+202E (line 3)" in shown

@@ -1,0 +1,338 @@
+"""A backup of a site at work is one moment of it, and goes back whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gzip
+import io
+import json
+import sqlite3
+import tarfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as site_settings
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from kbench_web.backup import archive, services
+from kbench_web.backup.content import BackupError
+from tests import factories as make
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, settings: Any) -> Path:
+    """A data folder whose secret key counts."""
+    settings.DATA_DIR = tmp_path / "data"
+    settings.DATA_DIR.mkdir()
+    (settings.DATA_DIR / "secret_key").write_text(site_settings.SECRET_KEY)
+    return Path(settings.DATA_DIR)
+
+
+@contextlib.contextmanager
+def another_database(tmp_path: Path) -> Iterator[None]:
+    """The site has an empty database instead of its own."""
+    own = connection.settings_dict["NAME"]
+    name = str(tmp_path / "another.sqlite3")
+    if connection.vendor == "postgresql":
+        name = "another"
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE DATABASE another")
+    connection.close()
+    connection.settings_dict["NAME"] = name
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"] = own
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute("DROP DATABASE another")
+
+
+def backup(path: Path) -> archive.Manifest:
+    return services.backup(path, now=make.NOW)
+
+
+def count(table: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM {table}")
+        return int(cursor.fetchone()[0])
+
+
+class Writer:
+    """Writes pairs of rows, each pair in one transaction, in a thread with its own connection."""
+
+    def __init__(self) -> None:
+        self.pairs = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._write)
+
+    def __enter__(self) -> Writer:
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE TABLE left_side (a integer)")
+            cursor.execute("CREATE TABLE right_side (a integer)")
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE left_side")
+            cursor.execute("DROP TABLE right_side")
+
+    def _write(self) -> None:
+        try:
+            while not self._over.is_set():
+                self._write_pair()
+        finally:
+            connection.close()  # of this thread
+
+    def _write_pair(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("INSERT INTO left_side VALUES (1)")
+            cursor.execute("INSERT INTO right_side VALUES (1)")
+            cursor.execute("COMMIT")
+        self.pairs += 1
+
+
+def test_it_comes_back_whole_though_somebody_writes(tmp_path: Path, data: Path) -> None:
+    make.make_finished_evaluation(mode="ranked")
+    path = tmp_path / "site.tar.gz"
+    with Writer() as writer:
+        while writer.pairs < 5:
+            pass
+        before = writer.pairs
+        made = backup(path)
+        assert writer.pairs > before, "nobody wrote meanwhile"
+    assert path.stat().st_mode & 0o777 == 0o600
+    (data / "secret_key").write_text("another")
+    with another_database(tmp_path):
+        assert services.restore(path, replace=False) == made
+        assert count("left_side") == count("right_side") >= before
+        assert count("runs_app_evaluation") == made.rows["runs_app_evaluation"] > 0
+        assert {table: count(table) for table in made.rows} == made.rows
+    assert (data / "secret_key").read_text() == site_settings.SECRET_KEY
+    assert (data / "secret_key").stat().st_mode & 0o777 == 0o600
+    assert sorted(each.name for each in data.iterdir()) == ["secret_key", "up.lock"]
+
+
+def test_only_replace_loses_what_is_there(tmp_path: Path) -> None:
+    make.make_user(username="before")
+    path = tmp_path / "site.tar.gz"
+    backup(path)
+    make.make_user(username="after")
+    with pytest.raises(BackupError, match="not empty, and nothing was changed"):
+        services.restore(path, replace=False)
+    assert User.objects.filter(username="after").exists()
+    services.restore(path, replace=True)
+    assert list(User.objects.values_list("username", flat=True)) == ["before"]
+
+
+def test_tables_that_the_backup_does_not_know_go_too(tmp_path: Path) -> None:
+    path = tmp_path / "site.tar.gz"
+    backup(path)
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE newer (a integer REFERENCES auth_user (id))")
+    services.restore(path, replace=True)
+    assert "newer" not in connection.introspection.table_names()
+
+
+def test_the_commands_say_what_they_did(
+    tmp_path: Path, data: Path, settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "site.tar.gz"
+    call_command("backup", str(path))
+    said = capsys.readouterr().out
+    assert "and the secret key" in said
+    assert "gets queued again from the database" in " ".join(said.split())
+    call_command("restore", str(path), "--replace")
+    assert "each of its" in capsys.readouterr().out
+    with pytest.raises(CommandError, match="exists; name a new file"):
+        call_command("backup", str(path))
+    settings.SECRET_KEY = "of the environment"
+    call_command("backup", str(tmp_path / "second.tar.gz"))
+    assert "keep the value of KBENCH_SECRET_KEY" in capsys.readouterr().out
+    with pytest.raises(CommandError, match="there is no file"):
+        call_command("restore", str(tmp_path / "third.tar.gz"))
+    with pytest.raises(CommandError, match="No such file or directory"):
+        call_command("backup", str(tmp_path / "nowhere" / "site.tar.gz"))
+
+
+def test_nothing_is_restored_below_a_running_site(tmp_path: Path, data: Path) -> None:
+    path = tmp_path / "site.tar.gz"
+    backup(path)
+    with (data / "up.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(BackupError, match="kbench is running with the data in"):
+            services.restore(path, replace=True)
+    if connection.vendor == "postgresql":
+        other = connection.get_new_connection(connection.get_connection_params())
+        with contextlib.closing(other), pytest.raises(BackupError, match="1 other connection"):
+            services.restore(path, replace=True)
+
+
+def test_a_failed_backup_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(archive.os, "fsync", full)
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    with pytest.raises(BackupError, match="No space left on device"):
+        backup(folder / "site.tar.gz")
+    assert list(folder.iterdir()) == []
+
+
+def rewrite(path: Path, change: Callable[[dict[str, bytes]], None]) -> None:
+    """Write an archive again with other members."""
+    with tarfile.open(path) as tar:
+        members = {m.name: tar.extractfile(m).read() for m in tar}  # type: ignore[union-attr]
+    change(members)
+    with tarfile.open(path, "w:gz") as tar:
+        for name, body in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(body)
+            tar.addfile(info, io.BytesIO(body))
+
+
+def change_manifest(**fields: Any) -> Callable[[dict[str, bytes]], None]:
+    def change(members: dict[str, bytes]) -> None:
+        document = json.loads(members["manifest.json"])
+        members["manifest.json"] = json.dumps(document | fields).encode()
+
+    return change
+
+
+class TestRefused:
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        path = tmp_path / "site.tar.gz"
+        backup(path)
+        make.make_user(username="stays")
+        return path
+
+    def refused(self, path: Path, words: str) -> None:
+        with pytest.raises(BackupError, match=words):
+            services.restore(path, replace=True)
+        assert User.objects.filter(username="stays").exists()
+        assert not list(path.parent.rglob(".kbench-backup-*"))
+
+    @pytest.mark.parametrize("place", [0.0, 0.3, 0.6, 0.999])
+    def test_a_changed_byte(self, path: Path, place: float) -> None:
+        body = bytearray(path.read_bytes())
+        body[int(place * (len(body) - 1))] ^= 0x55
+        path.write_bytes(body)
+        self.refused(path, "is damaged")
+
+    @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+    def test_a_part_of_it(self, path: Path, share: float) -> None:
+        body = path.read_bytes()
+        path.write_bytes(body[: int(share * len(body))])
+        self.refused(path, "is damaged")
+
+    def test_another_file(self, path: Path) -> None:
+        path.write_bytes(gzip.compress(b"something else" * 1000))
+        self.refused(path, "no backup of kbench")
+
+    @pytest.mark.parametrize("name", ["../escaped", "/tmp/escaped", "more", "database/x"])
+    def test_a_name_that_does_not_belong_there(self, path: Path, name: str) -> None:
+        rewrite(path, lambda members: members.update({name: b"x"}))
+        self.refused(path, "does not belong there")
+        assert not (path.parent / "escaped").exists()
+
+    def test_a_link(self, path: Path) -> None:
+        with gzip.open(path) as raw:
+            whole = raw.read()
+        plain = path.with_suffix("")
+        plain.write_bytes(whole)
+        with tarfile.open(plain, "a") as tar:
+            info = tarfile.TarInfo("secret_key")
+            info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            tar.addfile(info)
+        path.write_bytes(gzip.compress(plain.read_bytes()))
+        self.refused(path, "does not belong there")
+
+    def test_a_missing_database(self, path: Path) -> None:
+        rewrite(path, lambda members: members.pop("database") and None)
+        self.refused(path, "a file is missing")
+
+    def test_another_database_than_the_manifest_says(self, path: Path) -> None:
+        rewrite(path, lambda members: members.update({"database": b"SQLite format 3"}))
+        self.refused(path, "checksum of 'database' is wrong")
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"format": 2, "version": "9.0"},
+            {"version": "9.0", "migrations": ["runs_app.9999_from_the_future"]},
+        ],
+    )
+    def test_one_from_a_newer_version(self, path: Path, fields: dict[str, Any]) -> None:
+        rewrite(path, change_manifest(**fields))
+        self.refused(path, r"from kbench 9\.0, which is newer than this one")
+
+    def test_one_of_another_kind_of_database(self, path: Path) -> None:
+        rewrite(path, change_manifest(vendor="oracle"))
+        self.refused(path, "this backup is of oracle, but DATABASE_URL names")
+
+    def test_a_database_that_is_broken_inside(self, path: Path, tmp_path: Path) -> None:
+        if connection.vendor != "sqlite":
+            pytest.skip("pg_restore finds out")
+        broken = tmp_path / "broken"
+        with contextlib.closing(sqlite3.connect(broken)) as made:
+            made.execute("CREATE TABLE t (a)")
+            made.executemany("INSERT INTO t VALUES (?)", [("x" * 500,)] * 100)
+            made.commit()
+        body = bytearray(broken.read_bytes())
+        body[4096:8192] = b"\xff" * 4096
+
+        def change(members: dict[str, bytes]) -> None:
+            broken.write_bytes(body)
+            document = json.loads(members["manifest.json"])
+            document["files"]["database"] = archive.digest(broken)
+            members["manifest.json"] = json.dumps(document).encode()
+            members["database"] = bytes(body)
+
+        rewrite(path, change)
+        self.refused(path, "damaged|malformed")
+
+    def test_a_database_that_cannot_be_read(self, path: Path, tmp_path: Path) -> None:
+        if connection.vendor != "sqlite":
+            pytest.skip("PostgreSQL says so itself")
+        with another_database(tmp_path):
+            (tmp_path / "another.sqlite3").write_bytes(b"no database" * 1000)
+            with pytest.raises(BackupError, match=r"cannot be read .*: move its files away"):
+                services.restore(path, replace=True)
+
+    def test_a_dump_that_fails_half_way(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        if connection.vendor != "postgresql":
+            pytest.skip("SQLite takes it as one")
+        from kbench_web.backup import postgresql
+
+        whole = postgresql._call
+
+        def call(command: list[str], environment: dict[str, str]) -> None:
+            whole(command, environment)
+            if command[0] == "pg_restore":
+                script = Path(next(w for w in command if "--file=" in w).partition("=")[2])
+                script.write_text(script.read_text() + "\nSELECT nothing FROM nowhere;\n")
+
+        monkeypatch.setattr(postgresql, "_call", call)
+        self.refused(path, "psql failed, and nothing was changed")
+
+    def test_a_copy_that_lacks_a_row(self, path: Path) -> None:
+        rewrite(path, change_manifest(rows={"auth_user": 12345}))
+        with pytest.raises(BackupError, match="auth_user has 0 rows, not 12345"):
+            services.restore(path, replace=True)

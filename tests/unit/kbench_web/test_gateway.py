@@ -1,0 +1,290 @@
+"""What runners of other hosts are answered, request by request."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import OperationalError
+from redis import Redis
+
+from gpu_runner.daemon.sources import https_source
+from gpu_runner.data import codec, mailbox
+from gpu_runner.data.order import Word
+from kbench_web import gateway
+from runs_app.core.messaging import orders
+from runs_app.models import Runner, RunnerToken
+from tests import factories as make
+from tests.unit.kbench_web.asking import TEXT, answer_of, ask_of, begin, post
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def heartbeat() -> dict[str, Any]:
+    document: dict[str, Any] = codec.encode(make.make_heartbeat())
+    return document
+
+
+@pytest.mark.parametrize("token", [None, "", "kbr_unknown", TEXT[:-1], f"{TEXT}x"])
+@pytest.mark.parametrize("path", ["take", "events", "word"])
+async def test_who_is_not_known_gets_nothing(
+    lab_runner: Runner, path: str, token: str | None
+) -> None:
+    answer = await post(path, ask_of(lab_runner), token)
+    assert answer.status == 401
+    assert "ask an admin for another" in answer.document["reason"]
+    assert not orders.connection().keys("kbench:*")
+
+
+async def test_the_digest_of_a_token_is_no_token(lab_runner: Runner) -> None:
+    assert (await post("word", {"runner": "gpu-1"}, lab_runner.token.digest)).status == 401
+
+
+async def test_another_scheme_than_bearer_is_none(lab_runner: Runner) -> None:
+    basic = [(b"authorization", f"Basic {TEXT}".encode())]
+    assert (await post("word", {"runner": "gpu-1"}, None, headers=basic)).status == 401
+    lower = [(b"authorization", f"bearer  {TEXT} ".encode())]
+    assert (await post("word", {"runner": "gpu-1"}, None, headers=lower)).status == 200
+
+
+async def test_a_revoked_token_gets_nothing(lab_runner: Runner) -> None:
+    evaluation = await sync_to_async(make.make_evaluation)()
+    await sync_to_async(RunnerToken.objects.update)(revoked_at=make.NOW)
+    for path, document in (
+        ("take", ask_of(lab_runner)),
+        ("events", {"events": [heartbeat()]}),
+        ("word", {"runner": "gpu-1"}),
+    ):
+        assert (await post(path, document)).status == 401
+    await sync_to_async(evaluation.refresh_from_db)()
+    assert evaluation.status == "QUEUED"
+
+
+@pytest.mark.parametrize("path", ["", "jobs", "take/", "take/1", "../../queue/"])
+async def test_what_there_is_not_is_named(lab_runner: Runner, path: str) -> None:
+    answer = await post(path, {})
+    assert answer.status == 404
+    assert "take, events, word" in answer.document["reason"]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])
+async def test_runners_post(lab_runner: Runner, method: str) -> None:
+    assert (await post("word", {"runner": "gpu-1"}, method=method)).status == 405
+
+
+async def test_other_addresses_are_the_sites() -> None:
+    asked = begin("", b"", path="/runner/v2/take", method="GET")
+    assert (await asked.receive_output(60))["status"] == 404
+    body = (await asked.receive_output(60))["body"]
+    assert b"<html" in body or b"not found" in body.lower()
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000, b'{"events": NaN}'])
+async def test_what_is_no_json_is_refused(lab_runner: Runner, body: bytes) -> None:
+    answer = await post("events", body)
+    assert (answer.status, answer.document["reason"]) == (400, "the body is no JSON")
+
+
+async def test_too_much_is_refused_before_it_is_read(
+    lab_runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway, "MOST_BYTES", 1 << 20)
+    asked = begin("events", None)
+    for _ in range(3):
+        await asked.send_input({"type": "http.request", "body": b" " * 400_000, "more_body": True})
+    answer = await answer_of(asked)  # more is announced, and never read
+    assert (answer.status, answer.document["reason"]) == (413, "it has more than 1024 KiB")
+
+
+@pytest.mark.parametrize("path", ["take", "word"])
+async def test_what_is_short_by_nature_is_not_read_for_long(lab_runner: Runner, path: str) -> None:
+    answer = await post(path, b'"' + b"x" * (64 << 10) + b'"')
+    assert (answer.status, answer.document["reason"]) == (413, "it has more than 64 KiB")
+
+
+@pytest.mark.parametrize(
+    ("path", "document", "field"),
+    [
+        ("take", [], ""),
+        ("take", {"ticket": "1"}, "ticket"),
+        ("take", {"urgencies": ["soon"]}, "urgencies"),
+        ("take", {"runner": "../x"}, "runner"),
+        ("take", {"job": "evaluation-x-1"}, "job"),  # the site says which job is next
+        ("events", [], "events"),
+        ("events", {"events": {}}, "events"),
+        ("events", {"events": [{}]}, "events.0"),
+        ("events", {"events": [{"kind": "lunch"}]}, "events.0"),
+        ("events", {"events": [None] * 501}, "events"),
+        ("word", [], "runner"),
+        ("word", {"runner": 7}, "runner"),
+        ("word", {"runner": ""}, "runner"),
+        ("word", {"runner": "../x"}, "runner"),
+    ],
+)
+async def test_what_cannot_be_is_refused_with_its_field(
+    lab_runner: Runner, path: str, document: Any, field: str
+) -> None:
+    if path == "take" and document:
+        document = ask_of(lab_runner) | document
+    answer = await post(path, document)
+    assert answer.status == 422
+    assert answer.document["field"].startswith(field)
+    assert answer.document["reason"]
+
+
+async def test_one_wrong_event_keeps_the_others_out(lab_runner: Runner, mailboxes: Redis) -> None:
+    answer = await post("events", {"events": [heartbeat(), {"kind": "lunch"}]})
+    assert answer.document["field"].startswith("events.1")
+    assert not mailboxes.exists(mailbox.events_key(lab_runner.token.mailbox))
+
+
+async def test_events_land_in_the_tokens_own_stream(lab_runner: Runner, mailboxes: Redis) -> None:
+    await sync_to_async(make.make_runner_token)(name="other")
+    evaluation = await sync_to_async(make.make_evaluation)()
+    events = [heartbeat(), codec.encode(make.make_event(evaluation))]
+    answer = await post("events", {"events": events})
+    assert (answer.status, answer.document) == (204, None)
+    key = mailbox.events_key(lab_runner.token.mailbox)
+    kept = [json.loads(fields[b"event"]) for _, fields in mailboxes.xrange(key)]
+    assert kept == events
+    assert [found.decode() for found in mailboxes.keys("kbench:*:events")] == [key]
+    assert (await post("events", {"events": []})).status == 204
+    assert mailboxes.xlen(key) == 2
+
+
+async def test_a_word_says_what_is_wanted_of_ones_own_runner(lab_runner: Runner) -> None:
+    assert (await post("word", {"runner": "gpu-1"})).document == codec.encode(Word())
+    await sync_to_async(Runner.objects.update)(
+        wanted="drain", wanted_reason="fan", current=["evaluation-x-1"]
+    )
+    answer = await post("word", {"runner": "gpu-1"})
+    assert answer.status == 200
+    word = codec.decode(Word, answer.document)
+    assert word == Word(hold="by an admin: fan", dropped=("evaluation-x-1",))
+    other = await sync_to_async(make.make_runner)(name="gpu-9", wanted="drain", wanted_reason="x")
+    for name in ("gpu-9", other.name, "lab.gpu-1"):
+        assert (await post("word", {"runner": name})).document == {}
+
+
+async def test_an_ask_with_another_tokens_runner_gets_nothing(
+    lab_runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway, "LONGEST_S", 0.1)
+    other = await sync_to_async(make.make_runner)(name="gpu-9")
+    await sync_to_async(make.make_evaluation)()
+    assert (await post("take", ask_of(other))).status == 204
+
+
+class TestAbsence:
+    """Of what the site needs itself."""
+
+    async def test_without_redis_events_are_to_come_again(
+        self, lab_runner: Runner, settings: Any
+    ) -> None:
+        settings.RUNNERS_REDIS_URL = "redis://127.0.0.1:1/0"
+        answer = await post("events", {"events": [heartbeat()]})
+        assert answer.status == 503
+        assert int(answer.headers["retry-after"]) > 0
+        assert "try again in a moment" in answer.document["reason"]
+
+    async def test_without_redis_jobs_are_handed_over_all_the_same(
+        self, lab_runner: Runner, settings: Any
+    ) -> None:
+        settings.RUNNERS_REDIS_URL = "redis://127.0.0.1:1/0"
+        evaluation = await sync_to_async(make.make_evaluation)()
+        answer = await post("take", ask_of(lab_runner))
+        assert (answer.status, answer.document["job_id"]) == (200, str(evaluation.pk))
+
+    @pytest.mark.parametrize("path", ["take", "word"])
+    async def test_without_the_database_all_is_to_come_again(
+        self, lab_runner: Runner, path: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def gone(*_: Any, **__: Any) -> None:
+            raise OperationalError("the connection was closed")
+
+        name = {"take": "hand_over", "word": "_word_to"}[path]
+        monkeypatch.setattr(gateway, name, gone)
+        answer = await post(path, ask_of(lab_runner))
+        assert answer.status == 503
+        assert "retry-after" in answer.headers
+        assert "connection was closed" not in str(answer.document)
+
+    async def test_a_token_is_not_unknown_when_nobody_can_look(
+        self, lab_runner: Runner, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def gone(_: str) -> None:
+            raise OperationalError("the connection was closed")
+
+        monkeypatch.setattr(gateway, "find_token", gone)
+        assert (await post("word", {"runner": "gpu-1"})).status == 503
+
+
+@pytest.mark.parametrize(
+    ("scheme", "peer", "forwarded", "status"),
+    [
+        ("https", "9.9.9.9", None, 200),
+        ("http", "9.9.9.9", None, 403),
+        ("http", "9.9.9.9", b"https", 403),  # anybody can say so
+        ("http", "10.0.0.1", b"https", 200),
+        ("http", "10.0.0.1", b"http", 403),
+        ("https", "10.0.0.1", b"http", 403),
+        ("http", "10.0.0.1", None, 403),
+    ],
+)
+async def test_a_token_that_others_could_read_is_refused(
+    lab_runner: Runner, settings: Any, scheme: str, peer: str, forwarded: bytes | None, status: int
+) -> None:
+    settings.SECURE_SSL_REDIRECT = True
+    settings.TRUSTED_PROXIES = [ip_network("10.0.0.0/8")]
+    headers = [(b"x-forwarded-proto", forwarded)] if forwarded else []
+    options: dict[str, Any] = {"scheme": scheme, "client": [peer, 1], "headers": headers}
+    answer = await post("word", {"runner": "gpu-1"}, **options)
+    assert answer.status == status
+    if status == 403:
+        assert "have it replaced" in answer.document["reason"]
+    settings.SECURE_SSL_REDIRECT = False  # a site of one machine, or of a lab
+    assert (await post("word", {"runner": "gpu-1"}, **options)).status == 200
+
+
+async def test_a_request_that_breaks_off_is_none(lab_runner: Runner, mailboxes: Redis) -> None:
+    asked = begin("events", None)
+    await asked.send_input({"type": "http.request", "body": b'{"events": [', "more_body": True})
+    await asked.send_input({"type": "http.disconnect"})
+    assert (await answer_of(asked)).status == 400
+    assert not mailboxes.exists(mailbox.events_key(lab_runner.token.mailbox))
+
+
+async def test_of_large_bodies_of_a_token_one_is_read_at_a_time(
+    lab_runner: Runner, mailboxes: Redis
+) -> None:
+    first, second = begin("events", None), begin("events", b'{"events": []}')
+    await first.send_input({"type": "http.request", "body": b'{"eve', "more_body": True})
+    while not any(each.locked() for each in gateway._large.values()):
+        await asyncio.sleep(0.01)
+    assert await second.receive_nothing(timeout=0.3, interval=0.05)
+    length = [(b"content-length", b"14")]
+    assert (await post("events", b'{"events": []}', headers=length)).status == 204  # a small one
+    await first.send_input({"type": "http.request", "body": b'nts": []}', "more_body": False})
+    for asked in (first, second):
+        assert (await answer_of(asked)).status == 204
+
+
+async def test_what_nobody_has_read_yet_is_to_come_again(
+    lab_runner: Runner, mailboxes: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway, "_MOST_UNREAD", 100)
+    assert (await post("events", {"events": [heartbeat()]})).status == 204
+    answer = await post("events", {"events": [heartbeat()]})
+    assert answer.status == 503
+    assert "retry-after" in answer.headers
+    assert mailboxes.xlen(mailbox.events_key(lab_runner.token.mailbox)) == 1
+
+
+async def test_runners_ask_what_is_answered_here(lab_runner: Runner) -> None:
+    for path in (https_source.TAKE, https_source.EVENTS, https_source.WORD):
+        assert (await post(path, [])).status == 422
+    assert https_source._TAKE_S > gateway.LONGEST_S

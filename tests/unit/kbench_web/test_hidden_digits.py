@@ -1,0 +1,175 @@
+"""No address tells a number of hidden workloads, which a kernel chooses, in over three digits."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from gpu_runner.data import codec
+from gpu_runner.data.evaluation import StageTime
+from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check, Suspicion
+from gpu_runner.data.rounding import three_digits
+from gpu_runner.data.scores import summary
+from gpu_runner.data.verdict import Stage
+from runs_app.features.transfer.export import exported
+from runs_app.models import Evaluation
+from tasks_app.disclosure import public_result
+from tests import factories as make
+from tests.results import told
+from tests.unit.kbench_web.test_access import _text, asked_by, everybody
+from tests.unit.kbench_web.world import World, make_world, routes
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+TIME_NS, EAGER_NS, COMPILED_NS = 1237.60927, 2861.34871, 2390.81563
+SECONDS = 16.70927
+MARKED = {
+    "time": TIME_NS,
+    "over eager": EAGER_NS / TIME_NS,
+    "over compiled": COMPILED_NS / TIME_NS,
+    "public over hidden": 2.0 / (EAGER_NS / TIME_NS),
+    "hidden over public": EAGER_NS / TIME_NS / 2.0,
+    "how long": SECONDS,
+    "when": 31.51873,
+    "percent": 100 * TIME_NS / EAGER_NS,
+}
+"""What a kernel chooses by its times of a hidden workload, and what follows from them."""
+SEEN = 5  # digits that a number of a page shares with one of these by intention, not by chance
+_NUMBER = re.compile(r"\d+\.?\d*")
+
+
+def digits(text: str) -> str:
+    return text.replace(".", "").lstrip("0")[:SEEN]
+
+
+def found_in(text: str) -> list[str]:
+    """Which of the marked numbers stand in a text."""
+    marks = {digits(f"{value:.9f}"): name for name, value in MARKED.items()}
+    seen = {digits(match[0]) for match in _NUMBER.finditer(text)}
+    return sorted(marks[each] for each in seen & set(marks))
+
+
+def marked_fields() -> dict[str, Any]:
+    """Fields of a result whose hidden numbers are marked."""
+    hidden = make.make_workload_result(
+        name=make.HIDDEN_WORKLOAD,
+        parameters={"N": 1777},
+        hidden=True,
+        measurement=make.make_measurement(TIME_NS),
+        baselines={
+            "eager": make.make_measurement(EAGER_NS),
+            "compiled": make.make_measurement(COMPILED_NS),
+        },
+        speedups={
+            "eager": EAGER_NS / TIME_NS,
+            "compiled": COMPILED_NS / TIME_NS,
+            "best": COMPILED_NS / TIME_NS,
+        },
+    )
+    workloads = (make.make_workload_result(), hidden)
+    return {
+        **summary(workloads),
+        "unlisted_speedups": hidden.speedups,  # as runners of before say it
+        "workloads": workloads,
+        "stages": (StageTime(stage=Stage.MEASURE, started_s=31.51873, duration_s=SECONDS),),
+        "environment": {
+            "blocks": [
+                {"name": "process 1", "seconds": 2.5},
+                {"name": "hidden workloads, process 1", "seconds": SECONDS, "after": {"W": 1237.6}},
+            ]
+        },
+    }
+
+
+@pytest.fixture
+def world(settings: Any, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Every result on the site is marked."""
+    settings.API_REQUESTS_PER_MINUTE = 10**6
+    plain = make.make_result
+
+    def marked(evaluation: Evaluation, **overrides: Any) -> Any:
+        return plain(evaluation, **{**marked_fields(), **overrides})
+
+    monkeypatch.setattr(make, "make_result", marked)
+    return make_world()
+
+
+def tables(world: World) -> Iterator[str]:
+    """Addresses with something behind their question marks."""
+    both = "&".join(f"submission={each['submission_id']}" for each in (world.values, world.public))
+    for form in ("", "&format=csv", "&format=json", "&format=parquet"):
+        for by in ("submission", "agent", "model", "leaders", "matrix"):
+            yield f"/leaderboard/?device=cpu&by={by}{form}"
+            yield f"/api/v1/leaderboard?device=cpu&by={by}{form}"
+        yield f"/compare/submissions/?{both}&all=1{form}"
+        yield f"/compare/agents/?agent=robot&agent=alices-agent&all=1{form}"
+        yield f"/compare/language-models/?model=oracle&all=1{form}"
+
+
+def shown(answer: Any) -> str:
+    """The text of an answer, also of a table that is no text."""
+    if "parquet" not in answer.get("Content-Type", ""):
+        return _text(answer)
+    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    return str(pyarrow.parquet.read_table(io.BytesIO(body)).to_pylist())
+
+
+@pytest.mark.parametrize("name", ["visitor", "bob", "bob's token", "alice", "alice's token"])
+def test_no_address_tells_more_than_three_digits(name: str, world: World) -> None:
+    who = everybody(world)[name]
+    client = who.client()
+    asked = [each for route in asked_by(who) for each in world.addresses(route)]
+    answers = {each: client.get(each) for each in [*asked, *tables(world)]}
+    told = {a: found_in(shown(each)) for a, each in answers.items() if each.status_code == 200}
+    assert {address: what for address, what in told.items() if what} == {}
+    assert len(told) > 45
+
+
+def test_an_exported_file_tells_no_more_than_three_digits(world: World) -> None:
+    file, left_out = exported(site="test", note="", now=make.NOW)
+    assert (len(file.results), left_out) == (1, [])
+    assert found_in(json.dumps(codec.encode(file))) == []
+
+
+def test_an_admin_sees_every_digit(world: World) -> None:
+    """So the test above would see them, too."""
+    who = everybody(world)["admin's token"]
+    [route] = [r for r in routes() if r.path == "/api/v1/submissions/<submission_id>"]
+    text = _text(who.client().get(world.address(route)))
+    assert {"time", "over eager", "how long"} <= set(found_in(text))
+
+
+def test_what_is_stored_for_boards_has_three_digits(world: World) -> None:
+    stored = Evaluation.objects.exclude(unlisted_speedup=None).values_list(
+        "unlisted_speedup", flat=True
+    )
+    assert set(stored) == {three_digits(COMPILED_NS / TIME_NS)}
+
+
+def test_what_leaves_is_told_in_few_digits() -> None:
+    """All that is derived of hidden workloads and stays in what everybody sees."""
+    twice = Suspicion(check=Check.LUCK, reason=f"nine of ten calls of {make.HIDDEN_WORKLOAD} vary")
+    other = Suspicion(check=Check.LUCK, reason="nine of ten calls of n1 vary")
+    check = AuditCheck(name="memcheck", state=AuditState.PASSED, reason="", duration_s=SECONDS)
+    result = told(
+        **{
+            "unlisted_speedups": {"eager": 2.312053, "best": 0.0012345},
+            "stages": [{"stage": "measure", "started_s": 31.51873, "duration_s": SECONDS}],
+            "environment": marked_fields()["environment"],
+            "suspicions": codec.encode([twice, other, twice]),
+            "audit": codec.encode(Audit(checks=(check,))),
+        }
+    )
+    public = public_result(result, [make.HIDDEN_WORKLOAD])
+    assert public.unlisted_speedups == {"eager": 2.31, "best": 0.00123}
+    assert public.stages == (StageTime(stage=Stage.MEASURE, started_s=31.5, duration_s=16.7),)
+    assert [block.name for block in public.environment.blocks] == ["process 1"]
+    assert len(public.suspicions) == 2
+    assert public.audit is not None
+    assert public.audit.checks[0].duration_s == 16.7

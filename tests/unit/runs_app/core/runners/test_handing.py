@@ -1,0 +1,330 @@
+"""Which job a runner is handed, and which ones it never gets."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+from pytest_django import DjangoCaptureOnCommitCallbacks
+
+from gpu_runner.data import codec
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.evaluation import EvaluationRequest
+from gpu_runner.data.event import EventKind
+from gpu_runner.data.order import Order
+from gpu_runner.data.queue import Urgency
+from runs_app.core.baselines.services import ensure_baselines
+from runs_app.core.checks.services import request_check
+from runs_app.core.runners import handing
+from runs_app.core.runners.handing import hand_over
+from runs_app.models import Evaluation, Runner, RunnerJob, Status
+from tests import factories as make
+from tests.unit.queued import Jobs
+from tests.unit.runs_app.core.runners.asking import (
+    audit_of,
+    evaluation,
+    given,
+    guest,
+    name,
+    names,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+TICKET = "0123456789abcdef" * 2
+
+
+def test_an_order_holds_all_that_a_runner_needs(job: RunnerJob) -> None:
+    runner = make.make_runner(name="host-1", boot_id="boot-7")
+    order = given(runner, make.later(5), ticket=TICKET)
+    assert order is not None
+    assert (order.kind, order.job_id, order.attempt) == (job.KIND, str(job.pk), 1)
+    assert order.timeout_s == settings.JOB_TIMEOUT_S
+    version = job.task_version if isinstance(job, Evaluation) else job.version  # type: ignore[attr-defined]
+    assert order.request["task"] == version.document
+    job.refresh_from_db()
+    assert (job.status, job.runner, job.runner_boot_id) == (Status.RUNNING, runner, "boot-7")
+    assert (job.ticket, job.started_at) == (TICKET, make.later(5))
+    assert codec.decode(Order, codec.encode(order)) == order
+
+
+def test_the_order_of_an_evaluation_is_its_request() -> None:
+    row = evaluation()
+    order = given(make.make_runner())
+    assert order is not None
+    assert codec.decode(EvaluationRequest, order.request) == row.request()
+
+
+def test_the_same_ticket_gets_the_same_job_as_long_as_it_is_held(job: RunnerJob) -> None:
+    runner = make.make_runner()
+    first = given(runner, ticket=TICKET)
+    assert given(runner, make.later(30), ticket=TICKET) == first
+    assert first is not None
+    assert given(runner) is None  # another ticket, and nothing waits
+    job.refresh_from_db()
+    assert job.started_at == make.NOW
+    make.send(job, EventKind.LOST, {"reason": "it died"}, seq=1)
+    again = given(runner, make.later(60), ticket=TICKET)
+    assert names(again) == [f"{job.KIND}-{job.pk}-2"]
+
+
+def test_a_ticket_is_its_runners_own() -> None:
+    runner, row = make.make_runner(), evaluation()
+    assert names(given(runner, ticket=TICKET)) == [name(row)]
+    assert given(make.make_runner(), ticket=TICKET) is None
+    assert given(guest(name=runner.own_name), ticket=TICKET) is None
+    Runner.objects.filter(pk=runner.pk).update(boot_id="boot-2")
+    runner.refresh_from_db()
+    assert given(runner, ticket=TICKET) is None
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [{"device": "nvidia-h200"}, {"boot_id": "boot-0"}, {"runner": "host-2"}, {"urgencies": ()}],
+)
+def test_an_ask_that_is_not_of_this_runner_gets_nothing(
+    job: RunnerJob, ask: dict[str, Any]
+) -> None:
+    runner = make.make_runner(name="host-1")
+    assert given(runner, **ask) is None
+    job.refresh_from_db()
+    assert (job.status, job.runner) == (Status.QUEUED, None)
+    assert given(runner) is not None
+
+
+def test_a_runner_of_another_device_gets_nothing(job: RunnerJob) -> None:
+    other = make.make_runner(device=make.make_device())
+    for ask in ({}, {"device": "cpu"}, {"job": name(job)}, {"job": name(job), "device": "cpu"}):
+        assert given(other, **ask) is None
+    job.refresh_from_db()
+    assert job.status == Status.QUEUED
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"state": "stopped"},
+        {"wanted": "drain", "wanted_reason": "fan"},
+        {"wanted": "disable", "wanted_reason": "fan"},
+    ],
+)
+def test_a_runner_that_shall_not_work_gets_nothing(job: RunnerJob, state: dict[str, str]) -> None:
+    held = make.make_runner(**state)
+    assert given(held) is None
+    assert given(held, job=name(job)) is None
+    job.refresh_from_db()
+    assert job.status == Status.QUEUED
+
+
+def test_a_revoked_token_gets_nothing_though_its_reader_does_not_know_yet(job: RunnerJob) -> None:
+    runner = make.make_runner()
+    token = runner.token
+    type(token).objects.update(revoked_at=make.NOW)
+    assert token.revoked_at is None
+    assert given(runner) is None
+    job.refresh_from_db()
+    assert job.status == Status.QUEUED
+
+
+def test_the_name_of_a_runner_of_another_token_gets_nothing(job: RunnerJob) -> None:
+    runner, other = make.make_runner(name="host-1"), make.make_runner_token(name="other")
+    assert hand_over(token=other, ask=make.make_ask(runner), now=make.NOW) is None
+    ask = make.make_ask(runner, runner=runner.name)
+    assert hand_over(token=other, ask=ask, now=make.NOW) is None
+    job.refresh_from_db()
+    assert job.status == Status.QUEUED
+
+
+def test_the_most_urgent_goes_first_and_of_these_the_oldest() -> None:
+    runner, version = make.make_runner(), make.make_task_version()
+    background = evaluation(1, background=True)
+    audit = evaluation(6, mode="audit", background=True)
+    candidate = evaluation(2)
+    make.give_to_run(candidate.submission)
+    measurement = ensure_baselines(
+        version=version, device=make.make_cpu(), direction="forward", now=make.NOW
+    )
+    assert measurement is not None
+    late, early = evaluation(3, now=make.later(9)), evaluation(4, now=make.later(3))
+    check = request_check(
+        version=version, device=make.make_cpu(), user=make.make_admin(), now=make.later(5)
+    )
+    build = evaluation(5, mode="compile", now=make.later(10))
+    expected = [build, early, check, late, candidate, audit, measurement, background]
+    found = names(*(given(runner) for _ in range(9)))
+    assert found == [name(row) for row in expected]
+
+
+def test_a_slot_gets_what_it_takes_alone() -> None:
+    runner, row = make.make_runner(), evaluation(background=True)
+    request_check(version=row.task_version, device=row.device, user=make.make_admin(), now=make.NOW)
+    assert given(runner, urgencies=(Urgency.BUILDS, Urgency.RUNS)) is None
+    assert names(given(runner, urgencies=(Urgency.BACKGROUND,))) == [name(row)]
+
+
+def test_what_was_asked_for_by_name_comes_though_others_are_older() -> None:
+    runner, rows = make.make_runner(), [evaluation(number) for number in range(3)]
+    assert names(given(runner, job=name(rows[2]))) == [name(rows[2])]
+    assert names(given(runner, job=name(rows[2]))) == [name(rows[0])]  # it is gone: the next one
+    assert names(given(runner, job=f"evaluation-{rows[1].pk}-2")) == [name(rows[1])]
+    assert Evaluation.objects.filter(status=Status.QUEUED).count() == 0
+
+
+@pytest.mark.parametrize("job", ["evaluation-not-an-id-1", "evaluation-1", "lunch-1-1"])
+def test_what_names_no_job_is_an_error(job: str) -> None:
+    with pytest.raises(DataError, match="is no"):
+        given(make.make_runner(), job=job)
+
+
+def test_a_runner_holds_so_many_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handing, "MOST_AT_ONCE", 2)
+    runner, rows = make.make_runner(), [evaluation(number) for number in range(3)]
+    assert names(*(given(runner) for _ in range(3))) == [name(row) for row in rows[:2]]
+    make.send(rows[0], EventKind.LOST, {"reason": "it died"}, seq=1)
+    assert given(runner) is not None
+
+
+def test_so_do_all_hosts_of_a_token_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handing, "MOST_OF_TOKEN", 2)
+    rows = [evaluation(number) for number in range(3)]
+    hosts = [make.make_runner() for _ in rows]
+    assert names(*map(given, hosts)) == [name(row) for row in rows[:2]]
+    other = make.make_runner(token=make.make_runner_token(name="other"))
+    assert names(given(other)) == [name(rows[2])]
+
+
+class TestLost:
+    """A job that a runner has lost goes to somebody else's."""
+
+    def lost(self, job: RunnerJob, runner: Runner) -> RunnerJob:
+        make.hand_over(job, runner.own_name)
+        make.send(job, EventKind.LOST, {"reason": "it died"}, seq=1)
+        job.refresh_from_db()
+        assert job.lost_by == runner.token
+        return job
+
+    def test_so_one_that_loses_all_ends_none(self, job: RunnerJob) -> None:
+        mine = make.make_runner()
+        other = make.make_runner(token=make.make_runner_token(name="other"))
+        same_token = make.make_runner(token=mine.token)
+        self.lost(job, mine)
+        for runner in (mine, same_token):
+            assert given(runner) is None
+            assert given(runner, job=name(job)) is None
+        assert names(given(other)) == [name(job)]
+
+    def test_unless_nobody_else_is_there(self, job: RunnerJob) -> None:
+        mine = make.make_runner()
+        token = make.make_runner_token(name="other")
+        for state in ({"state": "unfit"}, {"wanted": "drain"}, {"seen_at": make.later(-40)}):
+            make.make_runner(token=token, **state)
+        make.make_runner(token=token, device=make.make_device())
+        self.lost(job, mine)
+        assert names(given(mine)) == [name(job)]
+
+    def test_for_ten_minutes(self, job: RunnerJob) -> None:
+        mine = make.make_runner()
+        token = make.make_runner_token(name="other")
+        make.make_runner(token=token, seen_at=make.later(601))
+        self.lost(job, mine)
+        assert given(mine, make.later(599)) is None
+        assert names(given(mine, make.later(601))) == [name(job)]
+
+    def test_a_check_waits_for_no_guest(self) -> None:
+        check = request_check(
+            version=make.make_task_version(),
+            device=make.make_cpu(),
+            user=make.make_admin(),
+            now=make.NOW,
+        )
+        mine, _ = make.make_runner(), guest()
+        self.lost(check, mine)
+        assert names(given(mine)) == [name(check)]
+
+
+class TestGuests:
+    def test_a_guest_decides_about_no_task(self) -> None:
+        runner, version = guest(), make.make_task_version()
+        check = request_check(
+            version=version, device=make.make_cpu(), user=make.make_admin(), now=make.NOW
+        )
+        assert given(runner) is None
+        assert given(runner, job=name(check)) is None
+        trusted = make.make_runner()
+        assert given(runner, make.NOW + timedelta(days=9)) is None
+        assert names(given(trusted)) == [name(check)]
+
+    def test_a_guest_audits_nothing_where_a_trusted_runner_is(self) -> None:
+        audit, runner = audit_of(), guest()
+        Runner.objects.filter(token__trusted=True).delete()
+        trusted = make.make_runner(seen_at=make.NOW - timedelta(days=9))  # it may come back
+        late = make.NOW + timedelta(days=9)
+        assert given(runner, late) is None
+        assert given(runner, late, job=name(audit)) is None
+        type(trusted.token).objects.filter(pk=trusted.token.pk).update(revoked_at=make.NOW)
+        assert names(given(runner, late)) == [name(audit)]
+        audit.refresh_from_db()
+        assert audit.guest
+
+    def test_a_guest_measures_no_baselines_where_a_trusted_runner_is(self) -> None:
+        version, runner, trusted = make.make_task_version(), guest(), make.make_runner()
+        measurement = ensure_baselines(
+            version=version, device=make.make_cpu(), direction="forward", now=make.NOW
+        )
+        assert measurement is not None
+        assert given(runner) is None
+        trusted.delete()
+        make.make_runner(device=make.make_device())  # of another device
+        assert names(given(runner)) == [name(measurement)]
+
+    def test_a_guests_measurement_is_marked_as_one_and_a_trusted_runners_is_not(self) -> None:
+        rows = [evaluation(number) for number in range(2)]
+        for row, runner in zip(rows, (guest(), make.make_runner()), strict=True):
+            assert names(given(runner)) == [name(row)]
+            row.refresh_from_db()
+        assert [row.guest for row in rows] == [True, False]
+
+    def test_what_another_measures_anew_is_marked_anew(self) -> None:
+        row = evaluation()
+        given(guest(name="host-1"))
+        Evaluation.objects.filter(pk=row.pk).update(status="QUEUED", attempt=2)
+        given(make.make_runner())
+        row.refresh_from_db()
+        assert (row.attempt, row.guest) == (2, False)
+
+
+class TestNames:
+    """Of jobs that somebody took out of a queue and may not have."""
+
+    def test_a_name_that_is_for_another_runner_goes_back_to_the_queue(
+        self, jobs: Jobs, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+    ) -> None:
+        row = evaluation()
+        check = request_check(
+            version=row.task_version, device=row.device, user=make.make_admin(), now=make.NOW
+        )
+        runner = guest()
+        jobs.enqueued.clear()
+        with django_capture_on_commit_callbacks(execute=True):
+            assert names(given(runner, job=name(check))) == [name(row)]  # it gets another one
+        assert jobs.enqueued == [name(check)]
+        assert jobs.dropped == [name(row)]  # whose name is in the queue no more
+
+    def test_a_job_that_is_handed_over_is_in_no_queue(
+        self, job: RunnerJob, jobs: Jobs, django_capture_on_commit_callbacks: Any
+    ) -> None:
+        with django_capture_on_commit_callbacks(execute=True):
+            given(make.make_runner())
+        assert jobs.dropped == [name(job)]
+
+    def test_a_name_of_what_is_over_or_of_an_earlier_attempt_stays_away(self, jobs: Jobs) -> None:
+        runner, row = make.make_runner(), evaluation()
+        make.finish(row)
+        again = evaluation(1)
+        Evaluation.objects.filter(pk=again.pk).update(attempt=2)
+        urgencies = (Urgency.BUILDS,)
+        for old in (name(row), f"evaluation-{again.pk}-1"):
+            assert given(runner, job=old, urgencies=urgencies) is None
+        assert jobs.enqueued == []

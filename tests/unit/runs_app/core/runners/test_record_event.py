@@ -1,0 +1,300 @@
+"""What runners report, once and more than once, early and late."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+from pytest_django import DjangoCaptureOnCommitCallbacks
+
+from gpu_runner.data import codec
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.event import EventKind
+from gpu_runner.data.verdict import Verdict
+from runs_app.core.errors import EventError, Implausible
+from runs_app.core.queue.events import events, logs_of_lost
+from runs_app.core.runners.events import record_event
+from runs_app.models import (
+    JOBS,
+    Evaluation,
+    EvaluationEvent,
+    Result,
+    Runner,
+    RunnerJob,
+    Status,
+)
+from runs_app.submitting.live import live_view
+from runs_app.submitting.services import cancel
+from tests import factories as make
+from tests.unit.queued import Jobs
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+
+def stage(name: str, state: str = "running", detail: str = "") -> dict[str, Any]:
+    return {"stage": name, "state": state, "elapsed_s": 0.5, "detail": detail}
+
+
+def say(job: RunnerJob, /, **changes: Any) -> bool:
+    """Record an event as it is: nothing is handed over, and no result is believed blindly."""
+    event = make.make_event(job, **changes)
+    return record_event(event=event, sender=make.make_sender(), now=make.NOW)
+
+
+def test_an_evaluation_runs_and_finishes() -> None:
+    make.make_runner(name="host-1", boot_id="boot-7")
+    evaluation = make.make_evaluation()
+    result = codec.encode(make.make_result(evaluation))
+    make.start(evaluation, runner="host-1", now=make.later(1))
+    assert (evaluation.runner_id, evaluation.runner_boot_id) == (Runner.objects.get().pk, "boot-7")
+    make.send(evaluation, EventKind.STAGE, stage("build"), seq=2, now=make.later(2))
+    make.send(evaluation, EventKind.FINISHED, {"result": result}, seq=3, now=make.later(3))
+
+    evaluation.refresh_from_db()
+    assert (evaluation.status, evaluation.verdict) == (Status.FINISHED, Verdict.CORRECT)
+    assert (evaluation.started_at, evaluation.finished_at) == (make.later(1), make.later(3))
+    assert (evaluation.latency_ns, evaluation.speedup_best) == (1000.0, 1.5)
+    assert (evaluation.speedup_eager, evaluation.speedup_compiled) == (2.0, 1.5)
+    assert (evaluation.unlisted_speedup, evaluation.floor_fraction) == (1.5, 0.5)
+    assert evaluation.latency_spread == pytest.approx(0.01)
+    assert evaluation.speedup_spread == pytest.approx(0.01 * 2**0.5)
+    assert evaluation.stage == ""  # of what runs alone
+    assert evaluation.result.document == result
+    kinds = [event.kind for event in evaluation.events.order_by("position")]
+    assert kinds == ["queued", "started", "stage", "finished"]
+
+
+def test_the_same_event_twice_changes_nothing() -> None:
+    evaluation = make.make_evaluation()
+    result = {"result": codec.encode(make.make_result(evaluation))}
+    for _ in range(2):
+        make.send(evaluation, EventKind.STARTED, {"runner": "x"}, seq=1)
+        make.send(evaluation, EventKind.STAGE, stage("build"), seq=2)
+    assert make.send(evaluation, EventKind.FINISHED, result, seq=3)
+    assert not make.send(evaluation, EventKind.FINISHED, result, seq=3)
+    assert evaluation.events.count() == 4
+    assert Result.objects.count() == 1
+
+
+def test_of_any_job_only_what_is_new_counts(job: RunnerJob) -> None:
+    make.start(job, now=make.later(1))
+    assert not make.send(job, EventKind.STARTED, {"runner": "other"}, seq=1)
+    make.send(job, EventKind.STAGE, stage("build", detail="build"), seq=3)
+    make.send(job, EventKind.STAGE, stage("check", detail="check"), seq=2)  # sent late
+    assert make.send(job, EventKind.ALIVE, {"runner": "x"}, seq=4, now=make.later(40))
+    assert not make.send(job, EventKind.ALIVE, {"runner": "x"}, seq=4, now=make.later(50))
+    job.refresh_from_db()
+    assert (job.stage, job.last_seq) == ("build", 4)
+    assert (job.started_at, job.last_event_at) == (make.later(1), make.later(40))
+    make.send(job, EventKind.LOST, {"reason": "it died"}, seq=5)
+    job.refresh_from_db()
+    assert (job.status, job.attempt, job.stage) == (Status.QUEUED, 2, "")
+    assert (job.reason, job.last_seq) == ("it died", 0)
+    late = {"seq": 6, "kind": EventKind.FINISHED, "payload": {"reason": "late"}}
+    assert not say(job, attempt=1, **late)
+    job.refresh_from_db()
+    assert job.status == Status.QUEUED
+    make.start(job)
+
+
+def test_a_second_verdict_changes_nothing() -> None:
+    evaluation = make.make_finished_evaluation(Verdict.WRONG_RESULT)
+    before = evaluation.events.count()
+    other = codec.encode(make.make_result(evaluation))
+    assert not make.send(evaluation, EventKind.FINISHED, {"result": other}, seq=9)
+    evaluation.refresh_from_db()
+    assert (evaluation.verdict, evaluation.events.count()) == (Verdict.WRONG_RESULT, before)
+    assert Result.objects.get().document["verdict"] == "WRONG_RESULT"
+
+
+def test_events_of_a_given_up_attempt_change_nothing() -> None:
+    evaluation = make.make_evaluation()
+    old_result = codec.encode(make.make_result(evaluation))
+    make.start(evaluation)
+    make.send(evaluation, EventKind.LOST, {"reason": "it died"}, seq=2)
+    before = evaluation.events.count()
+    payload = {"result": old_result}
+    assert not say(evaluation, attempt=1, seq=3, kind=EventKind.FINISHED, payload=payload)
+    evaluation.refresh_from_db()
+    assert (evaluation.status, evaluation.attempt, evaluation.verdict) == ("QUEUED", 2, "")
+    assert evaluation.events.count() == before
+
+
+def test_a_reason_without_end_is_cut() -> None:
+    """Lists show it."""
+    once, for_good = make.make_evaluation(), make.make_evaluation(source=f"{make.SOURCE}\n// 2")
+    failed = {"verdict": Verdict.SYSTEM_ERROR, "latency_ns": None, "speedups": {}}
+    for evaluation, retryable in ((once, True), (for_good, False)):
+        make.finish(evaluation, **failed, reason="x" * 1_000_000, retryable=retryable)
+        evaluation.refresh_from_db()
+        assert len(evaluation.reason) < 10_100
+    assert (once.status, for_good.status) == (Status.QUEUED, Status.FINISHED)
+
+
+def test_a_lost_evaluation_is_retried_and_then_given_up(
+    jobs: Jobs, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    evaluation = make.make_evaluation()
+    for attempt in (1, 2, 3):
+        make.start(evaluation)
+        assert evaluation.attempt == attempt
+        with django_capture_on_commit_callbacks(execute=True):
+            make.send(evaluation, EventKind.LOST, {"runner": "x", "reason": "killed"}, seq=2)
+        evaluation.refresh_from_db()
+    assert (evaluation.status, evaluation.verdict) == (Status.FINISHED, Verdict.SYSTEM_ERROR)
+    assert evaluation.reason == "lost 3 times; the last time: killed"
+    assert jobs.enqueued == [f"evaluation-{evaluation.pk}-2", f"evaluation-{evaluation.pk}-3"]
+    assert jobs.dropped == [f"evaluation-{evaluation.pk}-{attempt}" for attempt in (1, 2, 3)]
+    finals = evaluation.events.filter(kind="finished")
+    assert finals.count() == 1
+
+
+def test_what_a_runners_host_has_ended_is_tried_again(
+    jobs: Jobs, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    killed, broken = make.make_evaluation(), make.make_evaluation(source=f"{make.SOURCE}\n// 2")
+    failed = {"verdict": Verdict.SYSTEM_ERROR, "latency_ns": None, "speedups": {}}
+    for evaluation, retryable, attempts in ((killed, True, 3), (broken, False, 1)):
+        for attempt in range(1, attempts + 1):
+            make.start(evaluation)
+            assert (evaluation.attempt, evaluation.verdict) == (attempt, "")
+            log = f"Traceback {attempt}"
+            result = make.make_result(
+                evaluation,
+                attempt=attempt,
+                reason="was killed",
+                retryable=retryable,
+                log=log,
+                **failed,
+            )
+            with django_capture_on_commit_callbacks(execute=True):
+                make.send(evaluation, EventKind.FINISHED, {"result": codec.encode(result)}, seq=2)
+            evaluation.refresh_from_db()
+        assert (evaluation.status, evaluation.verdict) == (Status.FINISHED, "SYSTEM_ERROR")
+        assert evaluation.stage == ""
+        assert evaluation.reason == evaluation.result.document["reason"] == "was killed"
+    assert jobs.enqueued == [f"evaluation-{killed.pk}-2", f"evaluation-{killed.pk}-3"]
+    assert jobs.dropped == []  # the work-horse ends by itself, and looks at its device before
+    kinds = [event.kind for event in killed.events.order_by("position")]
+    again = ["started", "lost", "retried"]
+    assert kinds == ["queued", *again, *again, "started", "finished"]
+    assert logs_of_lost(killed) == [(1, "Traceback 1"), (2, "Traceback 2")]
+    assert "Traceback" not in str(events(killed))
+    for user, seen in ((make.make_admin(), 2), (killed.submission.author, 0)):
+        assert len(live_view(killed, user, make.NOW).lost_logs) == seen
+
+
+def test_a_last_attempt_stands(jobs: Jobs, settings: Any) -> None:
+    settings.MAX_ATTEMPTS = 1
+    evaluation = make.make_evaluation()
+    make.start(evaluation)
+    failed = {"verdict": Verdict.SYSTEM_ERROR, "latency_ns": None, "retryable": True}
+    result = codec.encode(make.make_result(evaluation, **failed))
+    make.send(evaluation, EventKind.FINISHED, {"result": result}, seq=2)
+    evaluation.refresh_from_db()
+    assert (evaluation.attempt, evaluation.verdict) == (1, "SYSTEM_ERROR")
+
+
+def test_what_happens_after_a_cancel_is_ignored() -> None:
+    evaluation = make.make_evaluation()
+    make.start(evaluation)
+    cancel(evaluation=evaluation, user=evaluation.submission.author, now=make.NOW)
+    result = codec.encode(make.make_result(evaluation))
+    make.send(evaluation, EventKind.FINISHED, {"result": result}, seq=5)
+    evaluation.refresh_from_db()
+    assert (evaluation.status, evaluation.verdict) == (Status.CANCELLED, "")
+
+
+def test_signs_of_life_are_not_stored() -> None:
+    evaluation = make.make_evaluation()
+    before = evaluation.events.count()
+    for _ in range(2):
+        make.send(evaluation, EventKind.ALIVE, {"runner": "x"}, seq=2)
+    assert evaluation.events.count() == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"job_id": "00000000-0000-4000-8000-000000000000"}, "there is no {kind} '0000"),
+        ({"job_id": "not an id"}, "'not an id' is no job"),
+        ({"job": None}, "{id}' is no job"),
+        ({"attempt": 7}, "attempt 7 of {id} has not begun"),
+    ],
+)
+def test_impossible_events_are_refused(job: RunnerJob, changes: dict[str, Any], words: str) -> None:
+    make.hand_over(job)
+    with pytest.raises(EventError, match=words.format(kind=job.KIND, id=job.pk)):
+        say(job, **changes)
+    job.refresh_from_db()
+    assert job.last_seq == 0
+
+
+def test_an_event_of_another_kind_of_job_is_refused(job: RunnerJob) -> None:
+    for kind in set(JOBS) - {job.KIND}:
+        with pytest.raises(EventError, match=f"there is no {kind}"):
+            say(job, job=kind)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("evaluation_id", "someone else's"),
+        ("attempt", 2),
+        ("mode", "ranked"),
+        ("device", "nvidia-h200"),
+        ("task_digest", "0" * 64),
+        ("solution_digest", "0" * 64),
+    ],
+)
+def test_the_result_of_something_else_is_refused(field: str, value: Any) -> None:
+    evaluation = make.make_evaluation()
+    make.hand_over(evaluation)
+    document = {**codec.encode(make.make_result(evaluation)), field: value}
+    with pytest.raises(Implausible, match=f"result.{field}"):
+        say(evaluation, kind=EventKind.FINISHED, payload={"result": document})
+    evaluation.refresh_from_db()
+    assert (evaluation.status, evaluation.last_seq) == (Status.RUNNING, 0)
+
+
+def test_a_malformed_result_is_refused() -> None:
+    evaluation = make.make_evaluation()
+    document = {**codec.encode(make.make_result(evaluation)), "latency_ns": None}
+    with pytest.raises(DataError, match="latency_ns"):
+        make.send(evaluation, EventKind.FINISHED, {"result": document}, seq=1)
+    assert not Result.objects.exists()
+
+
+def test_what_a_database_cannot_hold_is_replaced() -> None:
+    evaluation = make.make_finished_evaluation(
+        Verdict.RUNTIME_ERROR, {"output": "a\0b\ud800c", "reason": "it\0broke"}
+    )
+    assert evaluation.result.document["output"] == "a\ufffdb?c"
+    assert evaluation.reason == "it\ufffdbroke"
+
+
+def test_the_database_refuses_a_verdict_without_an_end() -> None:
+    evaluation = make.make_evaluation()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Evaluation.objects.filter(pk=evaluation.pk).update(verdict="CORRECT", latency_ns=1.0)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Evaluation.objects.filter(pk=evaluation.pk).update(status="FINISHED", finished_at=make.NOW)
+
+
+def test_the_database_refuses_a_time_without_a_correct_result() -> None:
+    evaluation = make.make_finished_evaluation(Verdict.WRONG_RESULT)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Evaluation.objects.filter(pk=evaluation.pk).update(latency_ns=1.0)
+    correct = make.make_finished_evaluation()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Evaluation.objects.filter(pk=correct.pk).update(latency_ns=None)
+
+
+def test_the_database_stores_no_event_twice() -> None:
+    evaluation = make.make_evaluation()
+    make.start(evaluation)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        EvaluationEvent.objects.create(
+            evaluation=evaluation, position=99, attempt=1, seq=1, kind="stage", created_at=make.NOW
+        )

@@ -1,0 +1,81 @@
+"""How long an evaluation will take, in the words of the form and of its page."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.cache import cache
+
+from gpu_runner.data.verdict import Mode
+from runs_app.core.queue.selectors import wait_of_people, waiting_reason
+from runs_app.core.work.estimate import estimates
+from runs_app.models import Evaluation
+from tests import factories as make
+
+pytestmark = pytest.mark.django_db
+
+
+def took(seconds: float, **columns: object) -> Evaluation:
+    """A finished evaluation that took so long; a minute has passed since the form was shown."""
+    cache.clear()
+    evaluation = make.make_finished_evaluation(mode=Mode.QUICK)
+    changed = {"started_at": make.NOW, "finished_at": make.later(seconds), **columns}
+    Evaluation.objects.filter(pk=evaluation.pk).update(**changed)
+    return evaluation
+
+
+def waiting(seconds: float = 0.0, **columns: object) -> Evaluation:
+    """One that was queued so long after now."""
+    evaluation = make.make_evaluation(**columns)
+    later = make.later(seconds)
+    Evaluation.objects.filter(pk=evaluation.pk).update(queued_at=later)
+    evaluation.refresh_from_db()
+    return evaluation
+
+
+def test_a_mode_takes_what_its_like_took_lately() -> None:
+    assert estimates("cpu") == {}
+    for seconds in (3.0, 3.0, 3.2):
+        took(seconds)
+    assert estimates("cpu") == {"quick": "about 3 s"}
+    took(400.0)
+    assert estimates("cpu") == {"quick": "about 3 s, seldom 7 min"}
+
+
+def test_what_people_submit_counts_before_the_sites_own() -> None:
+    took(60.0, background=True)
+    assert estimates("cpu") == {"quick": "about 60 s"}
+    took(2.0)
+    assert estimates("cpu") == {"quick": "about 2 s"}
+
+
+def test_what_is_told_is_kept_and_the_first_is_told_at_once() -> None:
+    assert estimates("cpu") == {}
+    took(3.0)
+    told = estimates("cpu")
+    Evaluation.objects.update(finished_at=make.later(9.0))
+    assert estimates("cpu") == told == {"quick": "about 3 s"}
+
+
+def test_a_verdict_is_told_with_what_comes_before_it() -> None:
+    took(4.0)
+    make.beat(now=make.later(20))
+    first, behind = waiting(), waiting(5.0)
+    Evaluation.objects.filter(pk=waiting(1.0).pk).update(background=True)
+    now = make.later(20)
+    assert "its verdict will come in about 4 s" in waiting_reason(first, now)
+    reason = waiting_reason(behind, now)
+    assert reason.startswith("number 2 in the queue")
+    assert "its verdict will come in about 8 s" in reason
+    assert wait_of_people("cpu") == "about 8 s of work before yours"
+
+
+def test_what_runs_while_nobody_waits_is_told_as_that() -> None:
+    assert wait_of_people("cpu") == ""
+    make.start(waiting())
+    assert wait_of_people("cpu") == "one is being measured now"
+    took(4.0)
+    assert wait_of_people("cpu") == "one is being measured now, for about 2 s more"
+    make.start(waiting(mode=Mode.COMPILE.value))
+    assert wait_of_people("cpu") == "one is being measured now, for about 2 s more"
+    make.start(waiting())
+    assert wait_of_people("cpu") == "2 are being measured now, for about 4 s more"

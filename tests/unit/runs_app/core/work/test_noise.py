@@ -1,0 +1,75 @@
+"""Repeating a kernel pays nothing, and two evaluations of one source do not differ."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+
+import pytest
+
+from runs_app.core.integrity.eligibility import leader
+from runs_app.core.work.noise import noise_between, with_noise
+from runs_app.features.compare.submissions import columns, lines
+from runs_app.models import Evaluation
+from tasks_app.models import TaskVersion
+from tests import factories as make
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs", "believed")]
+
+NOISE = 0.01
+
+
+def drawn(
+    rng: random.Random, version: TaskVersion, *, faster: float = 1.0, **fields: object
+) -> Evaluation:
+    """An evaluation at some moment of a device that varies by `NOISE`."""
+    time_ns = 1000.0 / faster * rng.lognormvariate(0, NOISE)
+    options = {"mode": "ranked", "task_version": version, "source": make.SOURCE, **fields}
+    return make.make_finished_evaluation(result={"latency_ns": time_ns}, **options)
+
+
+def test_a_kernel_that_is_entered_twenty_times_gains_less_than_its_interval() -> None:
+    rng, version = random.Random(1), make.make_task_version()
+    entries = [drawn(rng, version, now=make.later(n)) for n in range(20)]
+    first = leader(version, "forward", "cpu")
+    assert first is not None
+    assert first.draws == 20
+    assert first.submission_id == entries[0].submission_id, "of equals, the first leads"
+    assert {each.score for each in Evaluation.objects.filter(mode="ranked")} == {first.score}
+    gained = (first.score or 0.0) / 1.5  # what it would have without noise
+    assert abs(math.log(gained)) < 1.96 * NOISE < with_noise(0.0, NOISE) + 1e-9
+    assert len({each.speedup_best for each in entries}) == 20
+
+
+def test_a_devices_noise_is_that_between_evaluations_of_one_source() -> None:
+    rng, version = random.Random(2), make.make_task_version()
+    assert noise_between("cpu", "cpu", "ranked") == 0.03, "nothing was measured twice"
+    for number in range(15):
+        for _ in range(3):
+            drawn(rng, version, source=f"// {number}\n")
+    assert noise_between("cpu", "cpu", "ranked") == pytest.approx(NOISE, rel=0.5)
+    assert noise_between("cpu", "cpu", "quick") == 0.08
+
+
+def test_a_comparison_knows_the_noise() -> None:
+    """Of a hundred pairs each: alike in 95 at least, and 5 % are found in 90."""
+    rng, version = random.Random(3), make.make_task_version()
+    old = [drawn(rng, version, source=f"// {n % 12}\n") for n in range(40)]
+    new = [drawn(rng, version, faster=1.05, source="// faster\n") for _ in range(20)]
+    found = {
+        column.evaluation.pk: column
+        for row in (*old, *new)
+        for column in columns([str(row.submission_id)], row.submission.author, "")
+        if column.evaluation
+    }
+
+    def differs(one: Evaluation, other: Evaluation) -> bool:
+        pair = [found[one.pk], found[other.pk]]
+        (time,) = [line for line in lines(pair, pair[0]) if line.label == "Time"]
+        return time.cells[1].differs
+
+    alike = [differs(*rng.sample(old, 2)) for _ in range(100)]
+    faster = [differs(rng.choice(old), rng.choice(new)) for _ in range(100)]
+    assert statistics.fmean(alike) <= 0.05
+    assert statistics.fmean(faster) >= 0.9

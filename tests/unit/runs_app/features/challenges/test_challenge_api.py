@@ -1,0 +1,221 @@
+"""Challenges as agents meet them: a token of an entry's own, its limits, and what it reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from runs_app.features.challenges.models import Challenge, Entry
+from runs_app.models import Evaluation, Submission
+from tests import factories as make
+from tests.unit.runs_app.features.challenges.invented import end, new_challenge, new_entry, tried
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+KERNEL = {"task": "scale", "source": make.SOURCE, "language": "cpp"}
+
+
+@pytest.fixture
+def challenge() -> Challenge:
+    now = timezone.now()
+    return new_challenge(starts_at=now, ends_at=now.replace(year=now.year + 1), now=now)
+
+
+@pytest.fixture
+def ada(challenge: Challenge) -> User:
+    return make.make_user(username="ada")
+
+
+def post(path: str, token: str, data: Any = None, **headers: str) -> Any:
+    return Client().post(
+        f"/api/v1/{path}",
+        json.dumps(data or {}),
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {token}", **headers},
+    )
+
+
+def get(path: str, token: str = "") -> Any:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return Client().get(f"/api/v1/{path}", headers=headers)
+
+
+@pytest.fixture
+def entered(ada: User) -> dict[str, Any]:
+    token = make.make_token(ada)
+    answer = post("challenges/autumn/entries", token, {"agent": "evolver", "setting": "cold"})
+    assert answer.status_code == 201
+    document: dict[str, Any] = answer.json()
+    assert answer["Location"] == f"/api/v1/entries/{document['id']}"
+    return document
+
+
+def test_challenges_are_listed_and_shown_to_everybody(challenge: Challenge) -> None:
+    (listed,) = get("challenges").json()
+    assert (listed["name"], listed["title"], listed["open"]) == ("autumn", "Autumn", True)
+    assert (listed["tasks"], listed["evaluations"]) == (["scale", "scale2"], 3)
+    shown = get("challenges/autumn").json()
+    assert (shown["contenders"], shown["entered"]) == ([], 0)
+    assert get("challenges/winter").status_code == 404
+    assert get("challenges?after=x").json()["field"] == "after"
+    assert get("challenges?limit=0").status_code == 422
+
+
+def test_an_entry_begins_with_a_token_of_its_own(entered: dict[str, Any]) -> None:
+    assert entered["token"].startswith("kbe_")
+    assert (entered["agent"], entered["setting"], entered["repeat"]) == ("evolver", "cold", 1)
+    assert [task["left"] for task in entered["tasks"]] == [3, 3]
+    shown = get(f"entries/{entered['id']}").json()
+    assert "token" not in shown
+    assert shown["measures"]["correct"] == 0.0
+    site = get("site", entered["token"]).json()
+    assert (site["user"], site["scopes"]) == ("ada", ["read", "submit"])
+
+
+def test_what_it_submits_is_of_its_entry(entered: dict[str, Any]) -> None:
+    token = entered["token"]
+    created = post("submissions", token, KERNEL)
+    assert created.status_code == 201
+    number = created.json()["id"]
+    assert get(f"submissions/{number}", token).json()["private"] is True
+    assert get(f"submissions/{number}/status", token).json()["over"] is False
+    assert get(f"submissions/{number}").status_code == 404
+    assert [row["id"] for row in get("submissions", token).json()] == [number]
+    end(Evaluation.objects.get(submission=number))
+    state = get(f"entries/{entered['id']}", token).json()
+    assert state["tasks"][0] | {"version": 1} == state["tasks"][0] | {
+        "version": 1,
+        "used": 1,
+        "left": 2,
+        "best_latency_ns": 1000.0,
+        "verdict": "",
+    }
+
+
+def test_refusals_name_the_field(entered: dict[str, Any]) -> None:
+    token = entered["token"]
+    refused = post("submissions", token, {**KERNEL, "mode": "ranked"})
+    assert (refused.status_code, refused.json()["field"]) == (422, "mode")
+    refused = post("submissions", token, {**KERNEL, "model": "?", "agent": "evolver"})
+    assert (refused.status_code, refused.json()["field"]) == (422, "model")
+    report = f"entries/{entered['id']}/report"
+    for data, field in (
+        ({"usd": -1}, "usd"),
+        ({"tokens": "many"}, "tokens"),
+        ({"transcript": 5}, "transcript"),
+        ({"money": 5}, "money"),
+    ):
+        refused = post(report, token, data)
+        assert (refused.status_code, refused.json()["field"]) == (422, field)
+    for _ in range(3):
+        assert post("submissions", token, KERNEL).status_code == 201
+    refused = post("submissions", token, KERNEL)
+    assert refused.status_code == 409
+    assert refused.json()["reason"] == "this entry has used all 3 evaluations of scale"
+
+
+def test_its_token_does_nothing_else(
+    entered: dict[str, Any], challenge: Challenge, ada: User
+) -> None:
+    token = entered["token"]
+    other = new_entry(challenge, ada, now=timezone.now())
+    private = make.make_submission(user=ada, private=True, task_version=make.make_task_version())
+    mine = tried(other, now=timezone.now()).submission
+    for path in (
+        "runs",
+        "challenges/autumn/entries",
+        f"entries/{other.pk}/finish",
+        f"entries/{other.pk}/report",
+        f"submissions/{mine.pk}/audit",
+    ):
+        refused = post(path, token, {})
+        assert refused.status_code == 401, path
+        assert "this is an entry's token" in refused.json()["reason"]
+    for hidden in (private, mine):
+        assert get(f"submissions/{hidden.pk}", token).status_code == 404
+        assert get(f"submissions/{hidden.pk}/status", token).status_code == 404
+    assert get("submissions", token).json() == []
+    assert get("tasks/scale", token).status_code == 200
+
+
+def test_its_token_takes_short_ids_and_cancels_its_own(
+    entered: dict[str, Any], challenge: Challenge, ada: User
+) -> None:
+    token = entered["token"]
+    number = post("submissions", token, KERNEL).json()["id"]
+    for path in (f"submissions/{number[:8]}", f"submissions/{number[:13]}/status"):
+        assert get(path, token).status_code == 200
+        assert get(path).status_code == 404
+    theirs = post("submissions", make.make_token(ada), KERNEL).json()["id"]
+    for path in (theirs, theirs[:8]):
+        refused = post(f"submissions/{path}/cancel", token)
+        assert (refused.status_code, "no more" in refused.json()["reason"]) == (401, True)
+    assert post(f"submissions/{number[:8]}/cancel", token).json()["status"] == "CANCELLED"
+    assert get(f"submissions/{theirs[:8]}/status", make.make_token(ada)).json()["over"] is False
+
+
+def test_an_admins_entry_does_not_see_hidden_workloads(challenge: Challenge) -> None:
+    token = make.make_token(make.make_admin(username="root"))
+    entered = post("challenges/autumn/entries", token, {}).json()
+    number = post("submissions", entered["token"], KERNEL).json()["id"]
+    end(Evaluation.objects.get(submission=number))
+    assert make.HIDDEN_WORKLOAD in get(f"submissions/{number}", token).content.decode()
+    own = get(f"submissions/{number}", entered["token"])
+    assert own.status_code == 200
+    assert make.HIDDEN_WORKLOAD not in own.content.decode()
+
+
+def test_it_reports_and_finishes(entered: dict[str, Any], ada: User) -> None:
+    token, path = entered["token"], f"entries/{entered['id']}"
+    post("submissions", token, KERNEL)
+    end(Evaluation.objects.get())
+    reported = post(f"{path}/report", token, {"usd": 2, "tokens": 30, "transcript": "I tried"})
+    assert (reported.json()["usd"], reported.json()["tokens"]) == (2.0, 30)
+    assert post(f"{path}/report", make.make_token(make.make_user()), {}).status_code == 403
+    finished = post(f"{path}/finish", token)
+    assert (finished.json()["state"], finished.json()["final"]) == ("ranking", False)
+    waiting = get(path)
+    assert (waiting.json()["over"], waiting["Retry-After"]) == (False, "1")
+    assert waiting.json()["ranking"] == "1 of 1 kernels are still to be ranked"
+    assert post(f"{path}/finish", make.make_token(ada)).status_code == 409
+    assert post("submissions", token, KERNEL).json()["reason"] == "this entry has ended: finished"
+    end(Evaluation.objects.get(mode="ranked"))
+    (entry,) = get("challenges/autumn/entries").json()
+    assert (entry["state"], entry["final"], entry["over"]) == ("ranked", True, True)
+    assert entry["measures"]["unlisted_speedup"] == pytest.approx(1.5)
+    (contender,) = get("challenges/autumn").json()["contenders"]
+    assert contender["measures"]["hidden_correct"] == {
+        "median": 0.5,
+        "low": 0.5,
+        "high": 0.5,
+        "repeats": 1,
+    }
+
+
+def test_a_key_is_done_once(entered: dict[str, Any]) -> None:
+    for _ in range(2):
+        post("submissions", entered["token"], KERNEL, **{"Idempotency-Key": "one"})
+    assert Submission.objects.count() == 1
+
+
+def test_a_state_costs_few_queries(
+    challenge: Challenge, ada: User, django_assert_max_num_queries: Callable[..., Any]
+) -> None:
+    for _ in range(4):
+        tried(new_entry(challenge, ada, now=timezone.now()), now=timezone.now())
+    assert Entry.objects.count() == 4
+    with django_assert_max_num_queries(12):
+        assert get("challenges/autumn").json()["entered"] == 4
+    with django_assert_max_num_queries(12):
+        newest = get("challenges/autumn/entries?limit=3")
+    onward = newest["Link"].split(">")[0].removeprefix("</api/v1/")
+    rows = [*newest.json(), *get(onward).json()]
+    assert [row["repeat"] for row in rows] == [4, 3, 2, 1]
+    assert get("challenges/autumn/entries?after=x").json()["field"] == "after"
+    assert get("challenges/winter/entries").status_code == 404

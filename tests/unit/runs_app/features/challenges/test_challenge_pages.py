@@ -1,0 +1,255 @@
+"""Pages of challenges and entries: who sees what, and forms that name their errors."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+
+from gpu_runner.data.verdict import Verdict
+from runs_app.features.challenges.figures import entry_results
+from runs_app.features.challenges.models import Challenge, Entry
+from runs_app.features.challenges.page import curves
+from runs_app.features.challenges.selectors import evaluations_of
+from runs_app.features.challenges.settle import settle_challenges
+from runs_app.models import Evaluation
+from tests import factories as make
+from tests.unit.runs_app.features.challenges.invented import (
+    end,
+    make_tasks,
+    new_challenge,
+    new_entry,
+    tried,
+    try_once,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+PAGE = "/challenges/autumn/"
+
+
+@pytest.fixture
+def challenge() -> Challenge:
+    now = timezone.now()
+    return new_challenge(starts_at=now, ends_at=now + timedelta(days=1), now=now)
+
+
+@pytest.fixture
+def ada(challenge: Challenge) -> User:
+    return make.make_user(username="ada")
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def text(response: Any) -> str:
+    return str(response.content.decode())
+
+
+def entry_of(challenge: Challenge, user: User, **overrides: Any) -> Entry:
+    return new_entry(challenge, user, now=timezone.now(), **overrides)
+
+
+def fields(**changes: Any) -> dict[str, Any]:
+    return {
+        "name": "Winter",
+        "tasks": ["scale", "scale2"],
+        "direction": "forward",
+        "device": "cpu",
+        "evaluations": "5",
+        "minutes": "60",
+        "starts_at": "2026-01-02T00:00",
+        "ends_at": "2999-01-02T00:00",
+        **changes,
+    }
+
+
+def test_an_admin_makes_a_challenge() -> None:
+    make.make_cpu()
+    make_tasks()
+    client = signed_in(make.make_admin())
+    assert "No challenge yet" in text(client.get("/challenges/"))
+    assert client.get("/challenges/new/").status_code == 200
+    made = client.post("/challenges/new/", fields(usd="2.5"))
+    assert made["Location"] == "/challenges/winter/"
+    challenge = Challenge.objects.get()
+    assert (challenge.wall_time_s, challenge.usd) == (3600, 2.5)
+    listed = text(Client().get("/challenges/"))
+    assert ("Winter" in listed, "Make a challenge" in listed) == (True, False)
+    assert "$2.50 as" in text(Client().get(made["Location"]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"name": "New"}, "1 to 100 characters"),
+        ({"tasks": []}, "at least one task"),
+        ({"direction": "backward"}, "only: forward"),
+        ({"minutes": "0"}, "greater than or equal to 1"),
+        ({"ends_at": "2026-01-02T00:00"}, "after the start"),
+    ],
+)
+def test_a_form_with_an_error_says_so_beside_the_field(changes: dict[str, Any], words: str) -> None:
+    make.make_cpu()
+    make_tasks()
+    answer = signed_in(make.make_admin()).post("/challenges/new/", fields(**changes))
+    assert answer.status_code == 422
+    assert words in text(answer)
+    assert not Challenge.objects.exists()
+
+
+def test_entering_shows_the_token_once(ada: User) -> None:
+    client = signed_in(ada)
+    assert "Enter now" in text(client.get(PAGE))
+    assert "Sign in to enter" in text(Client().get(PAGE))
+    assert Client().post(PAGE, {}).status_code == 403
+    answer = client.post(PAGE, {"agent": "evolver", "setting": "cold"})
+    assert answer.status_code == 201
+    assert "kbe_" in text(answer)
+    entry = Entry.objects.get()
+    assert "kbe_" not in text(client.get(entry.get_absolute_url()))
+    refused = client.post(PAGE, {"agent": "!"})
+    assert refused.status_code == 422
+    assert "Must begin with a letter or digit" in text(refused)
+
+
+def test_sources_are_the_owners_and_the_admins_until_it_is_closed(
+    challenge: Challenge, ada: User
+) -> None:
+    entry = entry_of(challenge, ada)
+    best = tried(entry, now=timezone.now())
+    end(try_once(entry, now=timezone.now()), Verdict.WRONG_RESULT)
+    page, link = entry.get_absolute_url(), best.submission.get_absolute_url()
+    for client in (signed_in(ada), signed_in(make.make_admin())):
+        assert link in text(client.get(page))
+    seen = text(Client().get(page))
+    assert link not in seen
+    assert "Wrong result" in seen
+    assert Client().get(link).status_code == 404
+    settle_challenges(now=challenge.ends_at)
+    end(Evaluation.objects.get(mode="ranked"))
+    settle_challenges(now=challenge.ends_at)
+    assert link in text(Client().get(page))
+    assert page in text(Client().get(link))
+    assert Client().get(link).status_code == 200
+
+
+def test_a_transcript_is_public_when_the_challenge_is_closed(
+    challenge: Challenge, ada: User
+) -> None:
+    entry = entry_of(challenge, ada)
+    page = entry.get_absolute_url()
+    upload = SimpleUploadedFile("log.txt", b"I tried <b>")
+    reported = signed_in(ada).post(page, {"usd": "2", "tokens": "", "transcript": upload})
+    assert reported.status_code == 302
+    assert "$2.00 of $10.00, as reported" in text(Client().get(page))
+    assert Client().get(f"{page}transcript/").status_code == 404
+    own = signed_in(ada).get(f"{page}transcript/")
+    assert (own.content, own["Content-Type"]) == (b"I tried <b>", "text/plain; charset=utf-8")
+    settle_challenges(now=challenge.ends_at)
+    settle_challenges(now=challenge.ends_at)
+    assert Client().get(f"{page}transcript/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"usd": "1"}, "Is a total, so it cannot fall below 2."),
+        ({"tokens": "-1"}, "greater than or equal to 0"),
+        ({"transcript": SimpleUploadedFile("x", b"\xff\xfe\xfd")}, "The file"),
+        ({"transcript": SimpleUploadedFile("x", b"x" * (2**21 + 1))}, "The limit is 2 MiB."),
+    ],
+)
+def test_a_report_with_an_error(
+    challenge: Challenge, ada: User, data: dict[str, Any], words: str
+) -> None:
+    entry = entry_of(challenge, ada)
+    Entry.objects.update(usd=2)
+    answer = signed_in(ada).post(entry.get_absolute_url(), data)
+    assert answer.status_code == 422
+    assert words in text(answer)
+    assert Client().post(entry.get_absolute_url(), data).status_code == 403
+
+
+def test_it_is_finished_on_its_page(challenge: Challenge, ada: User) -> None:
+    entry = entry_of(challenge, ada)
+    finish = f"{entry.get_absolute_url()}finish/"
+    seen = text(Client().get(entry.get_absolute_url()))
+    assert "Finish the entry" not in seen
+    assert 'hx-trigger="every 20s"' in seen
+    refused = signed_in(make.make_user()).post(finish, follow=True)
+    assert "Nothing changed: only its owner and admins may do this." in text(refused)
+    measured = text(signed_in(ada).post(finish, follow=True))
+    assert "Ranked" in measured
+    assert "every 20s" not in measured
+
+
+def test_an_admin_ends_a_challenge(challenge: Challenge, ada: User) -> None:
+    refused = signed_in(ada).post(f"{PAGE}end/", follow=True)
+    assert "Nothing changed: only admins and its maker" in text(refused)
+    assert "Measuring" in text(signed_in(make.make_admin()).post(f"{PAGE}end/", follow=True))
+
+
+def test_contenders_stand_side_by_side(challenge: Challenge, ada: User) -> None:
+    for setting in ("hot", "cold", "hot"):
+        tried(entry_of(challenge, ada, setting=setting), now=timezone.now())
+    page = text(Client().get(PAGE))
+    assert "hot · 2 repeats" in page
+    assert "cold · 1 repeat" in page
+    assert "50.0 % to 50.0 %" in page
+
+
+def test_a_curve_is_the_best_so_far(challenge: Challenge, ada: User) -> None:
+    entry = entry_of(challenge, ada)
+    tried(entry, 4000.0, now=timezone.now())
+    end(try_once(entry, now=timezone.now()), Verdict.WRONG_RESULT)
+    tried(entry, 1000.0, now=timezone.now())
+    (result,) = entry_results(challenge, [entry])
+    (curve,) = curves(result, list(evaluations_of(entry)))
+    assert curve.values == (1.0, None, 4.0)
+    assert (curve.first_ns, curve.best_ns, curve.best_at) == (4000.0, 1000.0, 3)
+    assert "4.00 µs at first" in text(Client().get(entry.get_absolute_url()))
+
+
+def test_a_rough_time_is_no_best(challenge: Challenge, ada: User) -> None:
+    entry = entry_of(challenge, ada)
+    tried(entry, 1000.0, now=timezone.now(), mode="test")
+    tried(entry, 4000.0, now=timezone.now())
+    (result,) = entry_results(challenge, [entry])
+    (curve,) = curves(result, list(evaluations_of(entry)))
+    assert (curve.first_ns, curve.best_ns, curve.best_at) == (4000, 4000, 2)
+
+
+def test_entries_have_pages(
+    challenge: Challenge, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runs_app.features.challenges.views._PER_PAGE", 2)
+    for _ in range(3):
+        entry_of(challenge, ada)
+    first, second = (text(Client().get(f"{PAGE}?page={number}")) for number in (1, 2))
+    assert ("Page 1 of 2" in first, "repeat 3 ·" in first) == (True, False)
+    assert "repeat 3 ·" in second
+    assert "evolver" in first.split("h-entries")[0]  # all repeats stand side by side
+    assert "3 repeats" in second
+    assert Client().get(f"{PAGE}?sort=up").status_code == 400
+
+
+def test_what_failed_by_our_fault_is_not_in_the_curve(challenge: Challenge, ada: User) -> None:
+    entry = entry_of(challenge, ada)
+    end(try_once(entry, now=timezone.now()), Verdict.SYSTEM_ERROR)
+    tried(entry, now=timezone.now())
+    result = entry_results(challenge, [entry])[0]
+    (curve,) = curves(result, list(evaluations_of(entry)))
+    assert (curve.values, curve.best_at) == ((1.0,), 1)
+    shown = text(Client().get(entry.get_absolute_url()))
+    assert "1 of 6 used; 3 on each task" in shown
+    assert "on hidden workloads, too" not in shown  # it has not ended
+    assert '<h2 id="h-figures">So far</h2>' in shown

@@ -1,0 +1,396 @@
+"""Challenges and entries: what may be made, what budgets refuse, and what is ranked at the end."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+
+from gpu_runner.data.integrity import Check, Suspicion
+from gpu_runner.data.queue import Urgency
+from gpu_runner.data.verdict import Verdict
+from kbench_web.accounts.deletion import delete_account
+from runs_app.core.errors import NotAllowed, QuotaExceeded, SubmissionError, WrongState
+from runs_app.core.queue.selectors import placed
+from runs_app.core.work import lifecycle
+from runs_app.features.challenges.bearer import find_bearer
+from runs_app.features.challenges.figures import contenders, entry_results, ranking_words
+from runs_app.features.challenges.models import Challenge, Entry
+from runs_app.features.challenges.page import curves
+from runs_app.features.challenges.selectors import evaluations_of
+from runs_app.features.challenges.services import (
+    MOST_ENTRIES,
+    TRANSCRIPT_LIMIT_BYTES,
+    end_challenge,
+    finish,
+    report,
+)
+from runs_app.features.challenges.settle import settle_challenges
+from runs_app.models import Evaluation, Submission
+from runs_app.submitting.services import cancel, rerun
+from tasks_app.models import Task
+from tests import factories as make
+from tests.unit.runs_app.features.challenges.invented import (
+    end,
+    new_challenge,
+    new_entry,
+    tried,
+    try_once,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+
+@pytest.fixture
+def ada() -> User:
+    return make.make_user(username="ada")
+
+
+@pytest.fixture
+def challenge() -> Challenge:
+    return new_challenge()
+
+
+@pytest.fixture
+def entry(challenge: Challenge, ada: User) -> Entry:
+    return new_entry(challenge, ada)
+
+
+def ranked(entry: Entry) -> list[Evaluation]:
+    return list(Evaluation.objects.filter(submission__attempt__entry=entry, mode="ranked"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"name": "!!"}, "name"),
+        ({"name": "New"}, "name"),
+        ({"name": "x" * 101}, "name"),
+        ({"tasks": ()}, "tasks"),
+        ({"tasks": ("nothing",)}, "tasks"),
+        ({"device": "tpu"}, "device"),
+        ({"direction": "sideways"}, "direction"),
+        ({"direction": "backward"}, "direction"),
+        ({"evaluations": 0}, "evaluations"),
+        ({"evaluations": 1001}, "evaluations"),
+        ({"wall_time_s": 0}, "wall_time_s"),
+        ({"usd": 0.0}, "usd"),
+        ({"usd": float("nan")}, "usd"),
+        ({"ends_at": make.NOW}, "ends_at"),
+        ({"starts_at": make.later(-9), "ends_at": make.later(-5)}, "ends_at"),
+    ],
+)
+def test_a_challenge_that_cannot_be_names_the_field(changes: dict[str, Any], field: str) -> None:
+    with pytest.raises(SubmissionError) as refused:
+        new_challenge(**changes)
+    assert refused.value.field == field
+    assert not Challenge.objects.exists()
+
+
+def test_a_name_is_taken_once(challenge: Challenge) -> None:
+    with pytest.raises(SubmissionError, match="name: is taken"):
+        new_challenge(name="autumn")
+
+
+def test_admins_make_challenges_and_those_with_the_right(ada: User) -> None:
+    with pytest.raises(NotAllowed, match="only admins"):
+        new_challenge(user=ada)
+    ada.user_permissions.add(Permission.objects.get(codename="add_challenge"))
+    assert new_challenge(user=User.objects.get(pk=ada.pk)).made_by == ada
+
+
+def test_a_task_keeps_its_version(entry: Entry) -> None:
+    before = Task.objects.get(slug="scale").current_version
+    make.make_task_version(name="scale", title="Changed")
+    assert Task.objects.get(slug="scale").current_version != before
+    assert try_once(entry).task_version == before
+
+
+def test_entering_counts_repeats_of_agent_and_setting(challenge: Challenge, ada: User) -> None:
+    first, second = new_entry(challenge, ada), new_entry(challenge, ada)
+    other = new_entry(challenge, ada, setting=" cold   ")
+    assert (first.repeat, second.repeat, other.repeat) == (1, 2, 1)
+    assert other.setting == "cold"
+    assert first.deadline_at == make.later(3600)
+    late = new_entry(challenge, ada, now=make.NOW + timedelta(hours=23, minutes=30))
+    assert late.deadline_at == challenge.ends_at
+
+
+def test_entering_is_refused_with_the_reason(challenge: Challenge, ada: User) -> None:
+    other = make.make_user()
+    new_entry(challenge, other)
+    for changes, words in (
+        ({"now": make.later(-1)}, "starts at 2026-01-02"),
+        ({"now": challenge.ends_at}, "has ended"),
+        ({"agent": "evolver"}, "agent: 'evolver' belongs to another user"),
+        ({"agent": "ada", "setting": "x" * 101}, "setting: is longer than 100"),
+        ({"agent": "ada", "language_model": "?"}, "language_model: must begin"),
+    ):
+        with pytest.raises(SubmissionError, match=words):
+            new_entry(challenge, ada, **changes)
+    assert not challenge.entries.filter(user=ada).exists()
+
+
+def test_nobody_enters_without_end(challenge: Challenge, ada: User) -> None:
+    fields = {"challenge": challenge, "user": ada, "agent": new_entry(challenge, ada).agent}
+    times = {"started_at": make.NOW, "deadline_at": make.later(9)}
+    Entry.objects.bulk_create(
+        Entry(**fields, **times, repeat=number, digest=str(number))
+        for number in range(2, MOST_ENTRIES + 1)
+    )
+    with pytest.raises(QuotaExceeded, match="entered 50 times"):
+        new_entry(challenge, ada)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"task": "other"}, "task"),
+        ({"direction": "backward"}, "direction"),
+        ({"device": "cuda"}, "device"),
+        ({"mode": "ranked"}, "mode"),
+        ({"mode": "audit"}, "mode"),
+        ({"agent": "somebody"}, "agent"),
+        ({"source": ""}, "source"),
+        ({"language": "cuda"}, "language"),
+    ],
+)
+def test_a_submission_that_does_not_fit_counts_not(
+    entry: Entry, changes: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(SubmissionError) as refused:
+        try_once(entry, **changes)
+    assert refused.value.field == field
+    assert not Submission.objects.exists()
+
+
+def test_each_task_has_its_budget(entry: Entry) -> None:
+    for _ in range(3):
+        tried(entry)
+    with pytest.raises(WrongState, match="task: this entry has used all 3 evaluations of scale"):
+        try_once(entry)
+    try_once(entry, task="scale2")
+
+
+def test_compile_checks_cost_nothing(entry: Entry) -> None:
+    for _ in range(2):
+        end(try_once(entry, mode="compile"), Verdict.COMPILED)
+    for _ in range(3):
+        tried(entry)
+    end(try_once(entry, mode="compile"), Verdict.COMPILE_ERROR)
+    (result,) = entry_results(entry.challenge, [entry])
+    assert result.tasks[0].used == 3
+    (curve,) = curves(result, list(evaluations_of(entry)))
+    assert len(curve.values) == 3
+
+
+def test_what_fails_by_our_fault_does_not_count_but_a_cancelled_one_does(
+    entry: Entry, ada: User
+) -> None:
+    lost = try_once(entry)
+    lifecycle.give_up(lifecycle.lock(Evaluation, lost.pk), reason="lost", now=make.NOW)
+    cancel(evaluation=try_once(entry), user=ada, now=make.NOW)
+    tried(entry)
+    tried(entry)
+    with pytest.raises(WrongState, match="has used all 3"):
+        try_once(entry)
+
+
+def test_time_and_money_end_submissions(entry: Entry) -> None:
+    with pytest.raises(WrongState, match="time was over at 2026-01-02 04:04"):
+        try_once(entry, now=make.later(3600))
+    report(entry=entry, usd=9.99, now=make.NOW)
+    try_once(entry)
+    report(entry=entry, usd=10.0, now=make.NOW)
+    with pytest.raises(WrongState, match="reports 10 of 10 USD"):
+        try_once(entry)
+
+
+def test_submissions_are_measured_again_by_admins_alone(entry: Entry, ada: User) -> None:
+    submission = tried(entry).submission
+    with pytest.raises(NotAllowed, match="only admins"):
+        rerun(submission=submission, user=ada, now=make.NOW)
+    rerun(submission=submission, user=make.make_admin(), now=make.NOW)
+
+
+def test_reports_are_totals(entry: Entry) -> None:
+    report(entry=entry, usd=1.5, tokens=1000, transcript="hello\0", now=make.NOW)
+    report(entry=entry, tokens=2000, now=make.NOW)
+    entry.refresh_from_db()
+    assert (entry.usd, entry.tokens, entry.transcript) == (1.5, 2000, "hello\ufffd")
+    for changes, words in (
+        ({"usd": 1.0}, "usd: is a total, so it cannot fall below 1.5"),
+        ({"tokens": -1}, "tokens: must lie between"),
+        ({"usd": float("inf")}, "usd: must lie between"),
+        ({"transcript": "x" * (TRANSCRIPT_LIMIT_BYTES + 1)}, "transcript: is larger than 2 MiB"),
+    ):
+        with pytest.raises(SubmissionError, match=words):
+            report(entry=entry, now=make.NOW, **changes)
+
+
+def test_the_best_undoubted_kernel_of_each_task_is_ranked(entry: Entry, ada: User) -> None:
+    tried(entry, 3000.0)
+    best = tried(entry, 2000.0)
+    tried(entry, 500.0, mode="test")  # its time is rough
+    end(try_once(entry, task="scale2"), Verdict.WRONG_RESULT)
+    finish(entry=entry, user=ada, now=make.later(60))
+    (final,) = ranked(entry)
+    assert final.submission == best.submission
+    assert final.background
+    entry.refresh_from_db()
+    assert (entry.state, entry.reason) == ("ranked", "finished")
+    with pytest.raises(WrongState, match="this entry has ended: finished"):
+        try_once(entry)
+    with pytest.raises(WrongState, match="has ended"):
+        finish(entry=entry, user=ada, now=make.later(61))
+
+
+def test_whoever_has_ended_an_entry_waits_for_its_ranking(entry: Entry, ada: User) -> None:
+    tried(entry)
+    make.make_runner()
+    finish(entry=entry, user=ada, now=make.later(60))
+    (final,) = ranked(entry)
+    assert final.urgency is Urgency.RUNS
+    places = placed(Evaluation.objects.filter(pk=final.pk)).values_list("place_of_queue", flat=True)
+    assert list(places) == [Urgency.RUNS.place]
+    (result,) = entry_results(entry.challenge, [Entry.objects.get(pk=entry.pk)])
+    assert result.state == "ranking"
+    assert ranking_words(result, make.later(60)) == "1 of 1 kernels are still to be ranked"
+    end(final)
+    earlier = make.make_finished_evaluation(mode="ranked", now=make.NOW)
+    assert earlier.urgency is Urgency.PEOPLE
+    (result,) = entry_results(entry.challenge, [Entry.objects.get(pk=entry.pk)])
+    assert (result.state, ranking_words(result, make.later(60))) == ("ranked", "")
+
+
+def test_a_result_in_quarantine_is_passed_over(entry: Entry, ada: User) -> None:
+    honest = tried(entry, 2000.0)
+    suspicion = Suspicion(check=Check.FLOOR, reason="too fast")
+    end(try_once(entry), latency_ns=1.0, suspicions=(suspicion,))
+    finish(entry=entry, user=ada, now=make.later(60))
+    assert [final.submission for final in ranked(entry)] == [honest.submission]
+
+
+def test_only_its_owner_and_admins_finish(entry: Entry) -> None:
+    with pytest.raises(NotAllowed, match="only its owner"):
+        finish(entry=entry, user=make.make_user(), now=make.NOW)
+    assert finish(entry=entry, user=make.make_admin(), now=make.NOW).reason == "an admin ended it"
+
+
+def test_the_end_of_the_time_ranks_once_all_evaluations_have_ended(entry: Entry) -> None:
+    tried(entry, 2000.0)
+    running = try_once(entry)
+    assert settle_challenges(now=make.later(3599)) == 0
+    assert settle_challenges(now=make.later(3600)) == 1
+    entry.refresh_from_db()
+    assert (entry.state, entry.reason) == ("ended", "its time was over")
+    assert settle_challenges(now=make.later(3601)) == 0
+    end(running, latency_ns=1000.0)
+    assert settle_challenges(now=make.later(3602)) == 1
+    (final,) = ranked(entry)
+    assert final.submission == running.submission
+
+
+def test_a_challenge_is_closed_when_all_is_measured(challenge: Challenge, entry: Entry) -> None:
+    tried(entry, 2000.0)
+    other = tried(entry, 3000.0)
+    settle_challenges(now=challenge.ends_at)
+    challenge.refresh_from_db()
+    assert challenge.closed_at is None
+    (final,) = ranked(entry)
+    end(final)
+    assert settle_challenges(now=challenge.ends_at) == 1
+    challenge.refresh_from_db()
+    assert challenge.closed_at == challenge.ends_at
+    final.submission.refresh_from_db()
+    other.submission.refresh_from_db()
+    assert (final.submission.private, other.submission.private) == (False, True)
+    audits = Evaluation.objects.filter(mode="audit")
+    assert [audit.submission for audit in audits] == [final.submission]  # it leads its board
+    assert settle_challenges(now=challenge.ends_at) == 0
+    with pytest.raises(WrongState, match="was closed"):
+        report(entry=entry, tokens=1, now=challenge.ends_at)
+
+
+def test_a_challenge_is_ended_early_by_admins_and_its_maker(
+    challenge: Challenge, entry: Entry, ada: User
+) -> None:
+    with pytest.raises(NotAllowed, match="only admins and its maker"):
+        end_challenge(challenge=challenge, user=ada, now=make.later(9))
+    with pytest.raises(WrongState, match="starts at"):
+        end_challenge(challenge=challenge, user=make.make_admin(), now=make.NOW)
+    end_challenge(challenge=challenge, user=make.make_admin(), now=make.later(9))
+    entry.refresh_from_db()
+    assert (entry.state, entry.reason) == ("ranked", "the challenge was ended")
+    with pytest.raises(WrongState, match="has ended"):
+        new_entry(challenge, ada, now=make.later(9))
+    with pytest.raises(WrongState, match="has ended"):
+        end_challenge(challenge=challenge, user=make.make_admin(), now=make.later(9))
+
+
+def test_figures_say_what_is_kept_on_hidden_workloads(
+    challenge: Challenge, entry: Entry, ada: User
+) -> None:
+    tried(entry)
+    tried(entry, task="scale2")
+    (result,) = entry_results(challenge, [entry])
+    assert (result.used, result.correct, result.speedup) == (2, 1.0, 1.5)
+    assert (result.hidden_correct, result.kept_speed, result.is_final) == (None, None, False)
+    finish(entry=entry, user=ada, now=make.later(1))
+    right, wrong = sorted(ranked(entry), key=lambda row: row.task_version.task.slug)
+    end(right)
+    entry.refresh_from_db()
+    assert not entry_results(challenge, [entry])[0].is_final
+    end(wrong, Verdict.WRONG_RESULT)
+    (result,) = entry_results(challenge, [entry])
+    assert (result.is_final, result.is_sure) == (True, True)
+    Evaluation.objects.filter(pk=right.pk).update(audited="waiting")
+    assert not entry_results(challenge, [entry])[0].is_sure
+    make.pass_audits()
+    assert (result.correct, result.hidden_correct, result.kept_correct) == (1.0, 0.5, 0.5)
+    assert (result.fast, result.hidden_fast) == (1.0, 0.5)
+    assert result.unlisted_speedup == result.score == pytest.approx(1.5)
+    assert result.kept_speed == pytest.approx(1.0)
+
+
+def test_a_result_that_is_our_fault_is_missing_until_an_admin_repeats_it(
+    challenge: Challenge, entry: Entry, ada: User
+) -> None:
+    tried(entry)
+    finish(entry=entry, user=ada, now=make.later(1))
+    (lost,) = ranked(entry)
+    lifecycle.give_up(lifecycle.lock(Evaluation, lost.pk), reason="lost", now=make.NOW)
+    entry.refresh_from_db()
+    assert not entry_results(challenge, [entry])[0].is_final
+    again = rerun(
+        submission=lost.submission, user=make.make_admin(), mode="ranked", now=make.later(2)
+    )
+    assert not entry_results(challenge, [entry])[0].is_final
+    end(again)
+    (result,) = entry_results(challenge, [entry])
+    assert (result.is_final, result.kept) == (True, 1)
+
+
+def test_contenders_are_medians_over_repeats(challenge: Challenge, ada: User) -> None:
+    for solved in (0, 1, 2):
+        repeat = new_entry(challenge, ada, setting="hot")
+        for task in ("scale", "scale2")[:solved]:
+            tried(repeat, task=task)
+    new_entry(challenge, ada, setting="cold")
+    found = contenders(entry_results(challenge, list(challenge.entries.all())))
+    assert [each.name for each in found] == ["evolver, hot", "evolver, cold"]
+    spread = found[0].spread("correct")
+    assert spread is not None
+    assert (spread.median, spread.low, spread.high, spread.count) == (0.5, 0.0, 1.0, 3)
+    assert found[0].spread("unlisted_speedup") is None
+
+
+def test_the_token_is_known_by_its_text_alone(challenge: Challenge, ada: User) -> None:
+    assert find_bearer("kbe_nothing") is None
+    entry = new_entry(challenge, ada)
+    assert find_bearer(entry.digest) is None
+    delete_account(user=ada, now=make.NOW)
+    entry.refresh_from_db()
+    assert entry.refusal("submit", make.NOW) == "the account of this token is disabled"

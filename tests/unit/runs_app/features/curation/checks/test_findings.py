@@ -1,0 +1,295 @@
+"""The part of a draft's page that has it checked and its kernels tried."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from gpu_runner.data.verdict import Verdict
+from runs_app.core.checks.services import cancel_check, request_check
+from runs_app.features.curation.drafts.services import edit_draft, take_over
+from runs_app.models import Evaluation, Status, TaskCheck
+from tasks_app.models import AuditEntry, Draft, Soundness, TaskVersion
+from tests import factories as make
+from tests.unit.runs_app.features.curation.drafted import draft_of, finish, tried, version_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+HTMX = {"HX-Request": "true"}
+POLL = {"HX-Request": "true", "HX-Target": "findings-results"}
+REPORT: dict[str, Any] = {
+    "filters": [
+        {"name": "output range", "direction": "forward", "workload": "n256", "value": 0.97,
+         "limit": "at most 0.1", "passed": False, "text": "zeros would pass"},
+        {"name": "work", "direction": "forward", "value": 1.0, "limit": "about 1", "passed": True},
+    ],
+    "mutants": [
+        {"name": "zeros", "direction": "forward", "workload": "n256", "scaled": 0.4,
+         "state": "survived"},
+        {"name": "half", "direction": "forward", "workload": make.HIDDEN_WORKLOAD, "scaled": 40.0,
+         "state": "failed"},
+    ],
+    "honest": [
+        {"name": "reference", "direction": "forward", "workload": "n256", "scaled": 0.2},
+    ],
+}  # fmt: skip
+
+
+def proven(version: TaskVersion, **overrides: Any) -> Soundness:
+    """A report of a version, which speaks against it unless told otherwise."""
+    fields: dict[str, Any] = {
+        "passed": False, "mutants": 2, "survivors": ["forward: zeros"], "filters": 2,
+        "flagged": ["forward: output range"], "kind": "cpu", "device": "CPU", "document": REPORT,
+        "created_at": make.NOW,
+    }  # fmt: skip
+    return Soundness.objects.create(version=version, **{**fields, **overrides})
+
+
+def sound() -> dict[str, Any]:
+    """What a report says that passes."""
+    mutants = [entry for entry in REPORT["mutants"] if entry["state"] == "failed"]
+    filters = [entry for entry in REPORT["filters"] if entry["passed"]]
+    document = {**REPORT, "mutants": mutants, "filters": filters}
+    return {"passed": True, "survivors": [], "flagged": [], "document": document}
+
+
+def check_of(draft: Draft, user: User, **changes: Any) -> TaskCheck:
+    """A check of a draft's files on the CPU, with changes to its row."""
+    version = version_of(draft)
+    check = request_check(version=version, device=make.make_cpu(), user=user, now=make.NOW)
+    TaskCheck.objects.filter(pk=check.pk).update(**changes)
+    check.refresh_from_db()
+    return check
+
+
+def fragment(client: Client, draft: Draft, **headers: str) -> str:
+    """Text of the part of the draft's page."""
+    answer = client.get(f"/drafts/{draft.pk}/trials/", headers=headers)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+@pytest.fixture
+def ada() -> User:
+    """Somebody who writes a task."""
+    return make.make_user(username="ada")
+
+
+@pytest.fixture
+def browser(client: Client, ada: User) -> Client:
+    """Her browser."""
+    client.force_login(ada)
+    return client
+
+
+def test_the_author_may_have_a_draft_checked_and_tried(browser: Client, ada: User) -> None:
+    draft = draft_of(ada)
+    answer = browser.post(f"/drafts/{draft.pk}/check/", {"device": "cpu"})
+    assert (answer.status_code, answer["Location"]) == (302, f"/drafts/{draft.pk}/#findings")
+    check = TaskCheck.objects.get()
+    assert (check.asked_by, check.version.task.slug) == (ada, "wave")
+    assert (
+        AuditEntry.objects.filter(kind=AuditEntry.Kind.CHECKED, draft=draft, actor=ada).count() == 1
+    )
+    answer = browser.post(
+        f"/drafts/{draft.pk}/try/", {"device": "cpu", "mode": "test"}, headers=HTMX
+    )
+    assert answer.status_code == 200
+    assert "kernels/k0.cpp" in answer.content.decode()
+    assert Evaluation.objects.get().mode == "test"
+
+
+def test_a_fault_is_said_and_nothing_is_stored(browser: Client, ada: User) -> None:
+    draft = draft_of(ada)
+    Draft.objects.filter(pk=draft.pk).update(files={**draft.files, "task.toml": "name = 1"})
+    answer = browser.post(f"/drafts/{draft.pk}/check/", {"device": "cpu"}, headers=HTMX)
+    assert answer.status_code == 422
+    assert "Not checked" in answer.content.decode()
+    browser.post(f"/drafts/{draft.pk}/check/", {"device": "cpu"})
+    answer = browser.post(
+        f"/drafts/{draft.pk}/try/", {"device": "abacus", "mode": "test"}, headers=HTMX
+    )
+    page = answer.content.decode()
+    assert 'id="findings-device-error"' in page
+    assert '<option value="test" selected>' in page
+    assert (TaskVersion.objects.count(), TaskCheck.objects.count()) == (0, 0)
+
+
+@pytest.mark.parametrize("state", ["published", "closed"])
+def test_a_draft_that_has_ended_is_left_alone(browser: Client, ada: User, state: str) -> None:
+    draft = draft_of(ada)
+    version_of(draft)
+    Draft.objects.filter(pk=draft.pk).update(state=state)
+    admin = Client()
+    admin.force_login(make.make_admin())
+    for action in ("check", "try"):
+        address = f"/drafts/{draft.pk}/{action}/"
+        assert browser.post(address, {"device": "cpu"}, headers=HTMX).status_code == 422
+        expected = 200 if state == "published" else 422
+        assert admin.post(address, {"device": "cpu"}, headers=HTMX).status_code == expected
+    assert 'id="findings-check"' not in fragment(browser, draft)
+
+
+def test_strangers_and_who_lost_a_draft_find_nothing(browser: Client, ada: User) -> None:
+    draft = draft_of(ada)
+    check = check_of(draft, ada)
+    take_over(draft=draft, user=make.make_admin(), now=make.NOW)
+    other = Client()
+    other.force_login(make.make_user())
+    lost = browser.get(f"/drafts/{draft.pk}/trials/")  # a page that still asks learns why
+    assert lost.status_code == 286
+    assert "taken this draft over" in lost.content.decode()
+    assert other.get(f"/drafts/{draft.pk}/trials/").status_code == 404
+    for client in (browser, other):
+        for action in ("check", "try"):
+            address = f"/drafts/{draft.pk}/{action}/"
+            assert client.post(address, {"device": "cpu"}).status_code == 404
+        cancel = client.post(f"/checks/{check.pk}/cancel/", {"draft": draft.pk})
+        assert cancel.status_code == 404
+    answer = Client().get(f"/drafts/{draft.pk}/trials/")
+    assert answer.status_code == 302
+    check.refresh_from_db()
+    assert check.status == Status.QUEUED
+
+
+def test_who_is_signed_out_meanwhile_is_told_so_in_place(ada: User) -> None:
+    draft = draft_of(ada)
+    for headers, part in ((POLL, "findings-results"), (HTMX, "findings")):
+        answer = Client().get(f"/drafts/{draft.pk}/trials/", headers=headers)
+        assert answer.status_code == 286
+        assert f'id="{part}"' in answer.content.decode()
+        assert "You are signed out" in answer.content.decode()
+        assert "wave" not in answer.content.decode()
+
+
+def test_a_check_can_be_cancelled(browser: Client, ada: User) -> None:
+    draft = draft_of(ada)
+    check = check_of(draft, ada)
+    answer = browser.post(f"/checks/{check.pk}/cancel/", {"draft": draft.pk}, headers=HTMX)
+    assert "Cancelled" in answer.content.decode()
+    assert "was cancelled" in answer.content.decode()
+    log = browser.get(draft.get_absolute_url()).content.decode().partition("draft-log")[2]
+    assert "<strong>Cancelled a check</strong> by ada" in log
+    again = browser.post(f"/checks/{check.pk}/cancel/", {"draft": draft.pk}, headers=HTMX)
+    assert again.status_code == 422
+    assert browser.post(f"/checks/{check.pk}/cancel/", {"draft": "?"}).status_code == 404
+
+
+def test_before_anything_was_asked_the_page_says_what_to_do(browser: Client, ada: User) -> None:
+    page = fragment(browser, draft_of(ada))
+    assert "Nobody has had it checked yet" in page
+    assert "no runner for cpu has ever reported" in page
+    assert "hx-get" not in page
+
+
+def test_a_check_that_waits_says_why_and_one_that_runs_what_it_is_at(
+    browser: Client, ada: User
+) -> None:
+    draft = draft_of(ada)
+    check = check_of(draft, ada)
+    page = fragment(browser, draft)
+    assert "Next in the queue, but no runner for cpu has ever reported" in page
+    assert 'hx-trigger="every 2s"' in page
+    assert "The check on CPU waits." in page
+    TaskCheck.objects.filter(pk=check.pk).update(
+        status="RUNNING", stage=f"mutants on {make.HIDDEN_WORKLOAD}", started_at=make.NOW
+    )
+    page = fragment(browser, draft)
+    assert f"mutants on {make.HIDDEN_WORKLOAD}" in page  # she wrote it
+    assert "The check on CPU runs." in page
+
+
+def test_the_status_is_said_again_only_when_it_changed(browser: Client, ada: User) -> None:
+    draft = draft_of(ada)
+    check = check_of(draft, ada)
+    first = fragment(browser, draft, **POLL)
+    assert "hx-swap-oob" in first
+    said = first.split("?said=")[1].split('"')[0]
+    answer = browser.get(f"/drafts/{draft.pk}/trials/?said={said}", headers=POLL)
+    assert "hx-swap-oob" not in answer.content.decode()
+    cancel_check(check=check, user=ada, now=make.NOW)
+    answer = browser.get(f"/drafts/{draft.pk}/trials/?said={said}", headers=POLL)
+    assert "hx-swap-oob" in answer.content.decode()
+    assert "hx-trigger" not in answer.content.decode()
+
+
+def test_a_check_without_a_report_says_why(browser: Client, ada: User) -> None:
+    draft = draft_of(ada)
+    check_of(draft, ada, status="FINISHED", reason="the reference raised", finished_at=make.NOW)
+    page = fragment(browser, draft)
+    assert "No report" in page
+    assert "the reference raised" in page
+    assert "ended without a report" in page
+
+
+def test_a_report_that_speaks_against_it_says_what_and_by_how_much(
+    browser: Client, ada: User
+) -> None:
+    draft = draft_of(ada)
+    proven(version_of(draft))
+    page = fragment(browser, draft)
+    assert "Not shown to be sound" in page
+    assert "1 of 2 wrong kernels pass (zeros)" in page
+    assert "zeros would pass" in page
+    assert "Wrong kernels that pass" in page
+    assert "Of earlier files" not in page
+    assert make.HIDDEN_WORKLOAD in page  # in the whole report: the draft is hers
+
+
+def test_a_sound_report_of_earlier_files_is_said_to_be_so(browser: Client, ada: User) -> None:
+    draft = draft_of(ada)
+    check = check_of(draft, ada, status="FINISHED", passed=True, finished_at=make.NOW)
+    proven(check.version, **sound())
+    assert "no wrong kernel passes it" in fragment(browser, draft)
+    files = {**draft.files, "notes.md": "new"}
+    edit_draft(draft=draft, user=ada, files=files, revision=1, now=make.NOW)
+    page = fragment(browser, draft)
+    assert "Of earlier files" in page
+    assert "earlier files</span>" in page
+    assert "The files have changed since" in page
+
+
+def test_dry_runs_say_what_came_of_each_kernel(browser: Client, ada: User) -> None:
+    draft = draft_of(ada, count=2)
+    right, wrong = tried(draft, ada)
+    for evaluation, verdict in ((right, Verdict.CORRECT), (wrong, Verdict.COMPILE_ERROR)):
+        finish(evaluation, verdict)
+    page = fragment(browser, draft)
+    assert page.index("kernels/k1.cpp") < page.index("kernels/k0.cpp")
+    assert "1.50×" in page
+    assert "Compile error" in page
+    assert f"/submissions/{right.submission_id}/" in page
+
+
+def test_an_admins_dry_run_is_not_shown_to_the_author(browser: Client, ada: User) -> None:
+    draft = draft_of(ada)
+    tried(draft, make.make_admin(username="root"))
+    page = fragment(browser, draft)
+    assert "tried by root" not in page
+    assert "has been tried as the files are now" in page
+
+
+def test_the_number_of_queries_does_not_grow_with_the_kernels(
+    browser: Client, ada: User, django_assert_max_num_queries: Any
+) -> None:
+    make.make_runner()
+    drafts = {count: draft_of(ada, count=count, name=f"wave{count}") for count in (1, 10)}
+    admin = make.make_admin()
+    client = Client()
+    client.force_login(admin)
+    counts = []
+    for draft in drafts.values():
+        tried(draft, admin)
+        check_of(draft, admin)
+        proven(version_of(draft))
+        with django_assert_max_num_queries(45) as queries:
+            fragment(client, draft)
+        assert isinstance(queries, CaptureQueriesContext)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+    with django_assert_max_num_queries(25):
+        fragment(client, drafts[10], **POLL)

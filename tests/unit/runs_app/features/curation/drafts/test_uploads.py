@@ -1,0 +1,363 @@
+"""What is uploaded becomes folders of texts, and nothing unsafe is unpacked."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import stat
+import struct
+import zipfile
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from gpu_runner.data.codec import DataError, encode
+from gpu_runner.data.formats import catalog_folder, find_task, read_folder
+from runs_app.features.curation.drafts import uploads
+from runs_app.features.curation.drafts.uploads import (
+    ENTRIES_LIMIT,
+    TASKS_LIMIT,
+    UNPACKED_LIMIT_BYTES,
+    Upload,
+    Uploaded,
+    read_upload,
+)
+from tests.unit.gpu_runner.data.test_formats_kbench import REFERENCE, SPECIFICATION
+from tests.unit.gpu_runner.data.test_variants import VARIANT
+from tests.unit.tasks_app.formats.test_importing import CONFIG, KERNELBENCH, ROBUST
+
+NATIVE = {
+    "task.toml": SPECIFICATION,
+    "reference.py": REFERENCE,
+    "kernels/naive.cpp": "// a kernel",
+}
+
+
+def zipped(files: Mapping[str, str | bytes], name: str = "tasks.zip") -> Upload:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+    return Upload(name=name, content=content.getvalue())
+
+
+def special(mode: int) -> Upload:
+    """A zip with one entry that is no regular file."""
+    content = io.BytesIO()
+    entry = zipfile.ZipInfo("top/link")
+    entry.create_system = 3  # Unix
+    entry.external_attr = mode << 16
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(entry, "/etc/passwd")
+    return Upload(name="t.zip", content=content.getvalue())
+
+
+def singles(files: Mapping[str, str]) -> list[Upload]:
+    return [Upload(name=name, content=text.encode()) for name, text in files.items()]
+
+
+def under(folder: str, files: Mapping[str, str] = NATIVE) -> dict[str, str]:
+    return {f"{folder}/{name}": text for name, text in files.items()}
+
+
+def names(uploaded: Uploaded) -> list[str]:
+    """Names of the tasks in an upload, which have no faults."""
+    found = []
+    for files in uploaded.folders:
+        task, faults = read_folder(files)
+        assert task is not None, faults
+        found.append(task.name)
+    return found
+
+
+def refused(*uploads: Upload) -> DataError:
+    with pytest.raises(DataError) as caught:
+        read_upload(uploads)
+    assert "/tmp" not in str(caught.value)
+    return caught.value
+
+
+@pytest.mark.parametrize("top", ["", "top/", "_top/", "a/b/"])
+def test_a_zipped_folder_is_its_task(top: str) -> None:
+    files = {top + name: text for name, text in NATIVE.items()}
+    left_out = {
+        f"{top}.git/config": b"\xff",
+        f"{top}__pycache__/reference.pyc": b"\xff",
+        f"__MACOSX/{top}._task.toml": b"\xff\0",
+    }
+    uploaded = read_upload([zipped(files | left_out)])
+    assert uploaded.refused == []
+    assert uploaded.skipped == list(left_out)
+    (folder,) = uploaded.folders
+    assert set(folder) == set(NATIVE)
+    assert read_folder(folder) == read_folder(NATIVE)
+
+
+def test_tasks_of_every_format_in_one_zip() -> None:
+    native = NATIVE | {"task_bf16.toml": VARIANT}
+    robust = {"func_forward.py": ROBUST, "config_forward.json": json.dumps(CONFIG)}
+    encoded = json.dumps(encode(find_task("vector_add")))
+    files = {
+        **under("set/row_sum", native),
+        **under("set/task_7", robust),
+        "set/level1/3_Copy.py": KERNELBENCH,
+        "set/encoded.json": encoded,
+        "set/report.json": json.dumps({"digest": "d", "mutants": []}),
+        "set/README.md": "words",
+        "set/tool.py": "import os",
+    }
+    uploaded = read_upload([zipped(files)])
+    expected = ["vector_add", "level1-3_copy", "row_sum", "row_sum_bf16", "task_7"]
+    assert sorted(names(uploaded)) == sorted(expected)
+    left = "belongs to no task here, and was left out"
+    assert {error.field: error.reason for error in uploaded.refused} == {
+        "set/tool.py": "must define the function get_inputs(); must define the function"
+        " get_init_inputs(); must define the class Model with a method forward()",
+        "set/README.md": left,
+        "set/report.json": left,
+    }
+
+
+def test_files_that_no_task_takes_are_named() -> None:
+    robust = {"func_forward.py": ROBUST, "config_forward.json": json.dumps(CONFIG)}
+    more = {"forward.cu": "void forward();", "forward.cpp": "1", "forward_v2.cu": "2"}
+    uploaded = read_upload([zipped(robust | more)])
+    assert sorted(error.field for error in uploaded.refused) == ["forward.cpp", "forward_v2.cu"]
+
+
+def test_a_zip_names_a_folder_without_a_name() -> None:
+    robust = {"func_forward.py": ROBUST, "config_forward.json": json.dumps(CONFIG)}
+    assert names(read_upload([zipped(robust, "My scale.zip")])) == ["my_scale"]
+    assert names(read_upload([zipped({"3_Copy.py": KERNELBENCH}, "level2.zip")])) == [
+        "level2-3_copy"
+    ]
+
+
+def test_a_native_task_with_faults_is_kept_as_it_is() -> None:
+    wrong = NATIVE | {"task.toml": SPECIFICATION.replace("[tolerance]", "[tolerance")}
+    variant = {"task_bf16.toml": VARIANT}
+    uploaded = read_upload([zipped(under("a/b", wrong | variant) | under("a/c"))])
+    assert uploaded.folders[0] == wrong
+    assert [error.field for error in uploaded.refused] == ["a/b/task_bf16.toml"]
+    assert names(Uploaded(folders=uploaded.folders[1:])) == ["row_sum"]
+    alone = read_upload([zipped({"task.toml": "", "reference.py": "def"})])
+    assert alone.folders == [{"task.toml": "", "reference.py": "def"}]
+
+
+def test_a_folder_too_large_to_be_a_task_is_refused() -> None:
+    big = under("big") | {"big/data.txt": "x" * (2 * 1024 * 1024)}
+    uploaded = read_upload([zipped(big | under("small"))])
+    assert names(uploaded) == ["row_sum"]
+    (error,) = uploaded.refused
+    assert error.field == "big"
+    assert "the limit for a task's files together" in error.reason
+    many = {f"many/{number}.txt": "" for number in range(256)}
+    assert "at most 256 files" in refused(zipped(many | under("many"))).reason
+
+
+def test_single_files_go_to_their_places() -> None:
+    listed = NATIVE["task.toml"].replace("kernels/naive.cpp", "own/naive.cpp")
+    files = {
+        "task.toml": listed,
+        "reference.py": REFERENCE,
+        "naive.cpp": "// a kernel",
+        "notes.md": "words",
+    }
+    (folder,) = read_upload(singles(files)).folders
+    assert set(folder) == {"task.toml", "reference.py", "own/naive.cpp", "notes.md"}
+    broken = {"task.toml": listed + "=", "other.cu": "// a kernel"}
+    (folder,) = read_upload(singles(broken)).folders
+    assert set(folder) == {"task.toml", "kernels/other.cu"}
+    out = listed.replace("own/naive.cpp", "../naive.cpp")
+    assert refused(*singles(files | {"task.toml": out})).field == "../naive.cpp"
+
+
+def test_single_files_of_other_formats() -> None:
+    two = read_upload(singles({"1_Copy.py": KERNELBENCH, "2_Copy.py": KERNELBENCH}))
+    assert names(two) == ["1_copy", "2_copy"]
+    config = json.dumps(CONFIG)
+    robust = {"func_forward.py": ROBUST, "config_forward.json": config, "forward.cu": "// a kernel"}
+    (folder,) = read_upload(singles(robust)).folders
+    assert set(folder) == {"task.toml", *robust}
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("../x.py", "leads out"),
+        ("a/../x.py", "leads out"),
+        ("/etc/x.py", "leads out"),
+        ("a//x.py", "leads out"),
+        ("a/./x.py", "leads out"),
+        ("..\\x.py", "leads out"),
+        ("a\\..\\..\\x.py", "leads out"),
+        ("\\\\host\\share\\x.py", "leads out"),
+        ("C:\\x.py", "to a drive"),
+        ("C:x.py", "to a drive"),
+        ("..\\Thumbs.db", "leads out"),
+        ("a:x.py/b", "to a drive"),
+        ("x.py:stream", "no plain path"),
+        ("a\nb.py", "no plain path"),
+        ("x" * 201, "more than 200 bytes"),
+        ("a/inner.ZIP", "an archive inside"),
+        ("a/inner.tar.gz", "an archive inside"),
+        ("Top/task.toml", "is there twice"),
+        ("top\\task.toml", "is there twice"),
+        ("TOP\\Task.toml", "is there twice"),
+        ("top/task.toml/x", "which is a file"),
+        ("TOP/Task.toml/x", "which is a file"),
+    ],
+)
+def test_a_path_that_is_refused(path: str, reason: str) -> None:
+    error = refused(zipped(under("top") | {path: ""}))
+    assert reason in error.reason
+    slashed = path.replace("\\", "/")
+    assert error.field in (slashed, ascii(slashed))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"caf\xe9", "is not UTF-8 text (byte 3)"),
+        (b"a\0", "contains a NUL character"),
+        ("x = 1".encode("utf-16"), "is UTF-16 text: save it as UTF-8"),
+        ("x = 1".encode("utf-32"), "is UTF-32 text: save it as UTF-8"),
+        ("x = 1".encode("utf-16-le"), "saved as UTF-16?"),
+    ],
+)
+def test_what_is_no_text_is_named(content: bytes, reason: str) -> None:
+    error = refused(zipped({**under("top"), "top/x.json": content}))
+    assert error.field == "top/x.json"
+    assert reason in error.reason
+    assert refused(Upload(name="x.py", content=content)).field == "x.py"
+    uploaded = read_upload([zipped({**under("top"), "top/x.dat": content})])  # nothing needs it
+    assert (uploaded.folders, len(uploaded.refused)) == ([NATIVE], 1)
+    assert str(uploaded.refused[0]).startswith("top/x.dat: ")
+    assert reason in uploaded.refused[0].reason
+
+
+def test_data_is_left_out_and_named_where_python_reads_it() -> None:
+    data = {"top/w.npy": b"\x93NUMPY\0", "top/big.PT": bytes(UNPACKED_LIMIT_BYTES + 1)}
+    reference = f"import numpy\nw = lambda: numpy.load('w.npy')\n{REFERENCE}"
+    uploaded = read_upload([zipped(under("top") | data | {"top/reference.py": reference})])
+    assert len(uploaded.folders) == 1
+    assert uploaded.skipped == list(data)
+    (told,) = uploaded.refused
+    assert told.field == "top/w.npy"
+    assert "but top/reference.py names it (line 2): make the data in the code" in told.reason
+    single = Upload(name="big.pt", content=data["top/big.PT"])
+    assert read_upload([*singles(NATIVE), single]).skipped == ["big.pt"]
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK])
+def test_links_and_special_files_are_refused(kind: int) -> None:
+    error = refused(special(kind | 0o777))
+    assert error.field == "top/link"
+    assert "is a link or a special file" in error.reason
+
+
+def test_a_bomb_is_not_unpacked() -> None:
+    bomb = zipped({"bomb.txt": b"0" * (UNPACKED_LIMIT_BYTES + 1)})
+    assert len(bomb.content) < 20_000
+    assert "unpack to more than" in refused(bomb).reason
+    small = bomb.content.replace(struct.pack("<L", UNPACKED_LIMIT_BYTES + 1), struct.pack("<L", 10))
+    assert small != bomb.content
+    refused(Upload(name="bomb.zip", content=small))
+    many = zipped({f"{i}.txt": b"0" * (UNPACKED_LIMIT_BYTES // 4) for i in range(5)})
+    assert "unpack to more than" in refused(many).reason
+    files = {f"{i}.txt": "" for i in range(ENTRIES_LIMIT + 1)}
+    assert "are more than" in refused(zipped(files)).reason
+
+
+def flagged(content: bytes) -> bytes:
+    """The zip with its first entry said to be encrypted."""
+    at = content.index(b"PK\x01\x02") + 8
+    return content[:at] + b"\x01" + content[at + 1 :]
+
+
+def squeezed(content: bytes) -> bytes:
+    """The zip with its first entry said to be compressed by LZMA."""
+    at = content.index(b"PK\x01\x02") + 10
+    return content[:at] + b"\x0e" + content[at + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (flagged, "is encrypted"),
+        (squeezed, "compressed in another way"),
+        (lambda content: content[:-40], "cannot be unpacked"),
+        (lambda content: content[:40] + b"\xff" * 20 + content[60:], "cannot be unpacked"),
+        (lambda content: b"PK\x03\x04" + b"\0" * 60, "cannot be unpacked"),
+        (lambda content: b"PK\x05\x06" + b"\0" * 18, "hold no task"),
+    ],
+)
+def test_a_damaged_zip_is_refused(change: Callable[[bytes], bytes], reason: str) -> None:
+    damaged = change(zipped(under("top")).content)
+    assert reason in refused(Upload(name="t.zip", content=damaged)).reason
+
+
+def test_every_byte_of_a_zip_may_be_wrong() -> None:
+    content = zipped({"task.toml": "x", "kernels/naive.cpp": "//"}).content
+    for at in range(len(content)):
+        for change in (0x01, 0x80):
+            garbled = content[:at] + bytes([content[at] ^ change]) + content[at + 1 :]
+            with contextlib.suppress(DataError):
+                assert read_upload([Upload(name="t.zip", content=garbled)]).folders
+
+
+def test_the_number_of_tasks_has_a_limit() -> None:
+    tasks = {f"{number}.py": KERNELBENCH for number in range(TASKS_LIMIT + 1)}
+    assert "more than 64 tasks" in refused(zipped(tasks)).reason
+
+
+def test_the_time_of_reading_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "READING_LIMIT_S", -1.0)
+    assert "send fewer at once" in refused(zipped({"1.py": KERNELBENCH})).reason
+
+
+def test_uploads_without_a_task() -> None:
+    assert "are missing" in refused().reason
+    assert "hold no task" in refused(*singles({"README.md": "words"})).reason
+    assert "hold no task" in refused(zipped({"top/README.md": "words"})).reason
+    assert "hold no task" in refused(zipped({})).reason
+    alone = refused(zipped({"t/reference.py": REFERENCE, "t/kernels/naive.cu": "// a kernel"}))
+    assert alone.field == "t/reference.py"
+    assert "stands without a task.toml" in alone.reason
+    error = refused(*singles({"a.py": "import os", "b.py": "x"}))
+    assert error.field == "a.py"
+    assert error.reason.endswith("(and 1 more was refused)")
+    kernel = refused(zipped({"fp32/vector_add.cu": "void"}))
+    assert kernel.field == "fp32/vector_add.cu"
+    assert "a zip and others" in refused(zipped(NATIVE), *singles(NATIVE)).reason
+    twice = [*singles({"x/a.py": KERNELBENCH}), *singles({"y/A.py": KERNELBENCH})]
+    assert "is there twice" in refused(*twice).reason
+    large = Upload(name="x.txt", content=b" " * (UNPACKED_LIMIT_BYTES + 1))
+    assert refused(large).field == "files"
+
+
+def test_a_document_with_odd_texts_is_refused() -> None:
+    document = encode(find_task("vector_add"))
+    document["title"] = "\ud800"
+    assert "surrogate" in refused(*singles({"t.json": json.dumps(document)})).reason
+    digits = singles({"t.json": '{"name": ' + "9" * 5000 + "}"})
+    assert "is not valid JSON" in refused(*digits).reason
+    kernels = SPECIFICATION.replace('path = "kernels/naive.cpp"', "path = [[1]]")
+    (folder,) = read_upload(singles({"task.toml": kernels})).folders
+    assert read_folder(folder)[1][0].field == "kernels[0].path"
+
+
+def test_the_catalogue_can_be_uploaded() -> None:
+    folder = catalog_folder() / "softmax"
+    files = {p.relative_to(folder.parent).as_posix(): p.read_bytes() for p in folder.rglob("*.*")}
+    assert names(read_upload([zipped(files)])) == ["softmax", "softmax_bf16"]
+
+
+def test_a_native_task_keeps_the_words_of_its_author() -> None:
+    """Comments and sweeps are the author's; only what is adapted is written anew."""
+    example = catalog_folder().with_name("example")
+    packed = zipped({f"x/{p.relative_to(example)}": p.read_text() for p in example.rglob("*.*")})
+    (folder,) = read_upload([packed]).folders
+    assert folder["task.toml"] == (example / "task.toml").read_text()
+    assert read_folder(folder)[1] == ()

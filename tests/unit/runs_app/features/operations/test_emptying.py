@@ -1,0 +1,213 @@
+"""A queue is emptied by a worker, a batch at a time: nothing twice, nothing too much."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from gpu_runner.data.verdict import Mode
+from runs_app.core.errors import SubmissionError, WrongState
+from runs_app.core.messaging import orders, queues
+from runs_app.features.operations import emptying, queue, upkeep
+from runs_app.features.operations import jobs as site_jobs
+from runs_app.features.operations.emptying import CONSEQUENCES, Part, cancel_some, empty_queue
+from runs_app.features.operations.models import Emptying
+from runs_app.models import Evaluation, Run, Status, Submission
+from runs_app.submitting.quota import quota
+from tasks_app.models import AuditEntry, TaskVersion
+from tests import factories as make
+
+pytestmark = pytest.mark.django_db
+
+PATH = "/operate/queues/cpu/empty/"
+
+
+@pytest.fixture(autouse=True)
+def enqueued(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    keys: list[int] = []
+    for module, name in ((orders, "enqueue"), (orders, "drop"), (queues, "enqueue_advance")):
+        monkeypatch.setattr(module, name, lambda *arguments: True)
+    monkeypatch.setattr(queue, "enqueue_emptying", lambda key: keys.append(int(key)) or True)
+    return keys
+
+
+@pytest.fixture
+def admin() -> User:
+    return make.make_admin(username="judge")
+
+
+def wish(admin: User, part: Part = Part.PEOPLE, **options: Any) -> Emptying:
+    fields = {"parts": [part], "reason": "a flood", "now": make.later(1), **options}
+    return empty_queue(device=make.make_cpu(), user=admin, **fields)
+
+
+def finish(row: Emptying) -> Emptying:
+    """Do what workers do, to the end."""
+    while cancel_some(emptying_id=row.pk, now=make.later(2)):
+        pass
+    row.refresh_from_db()
+    return row
+
+
+def wait(count: int, version: TaskVersion | None = None) -> list[Evaluation]:
+    version = version or make.make_task_version()
+    return [make.make_evaluation(task_version=version) for _ in range(count)]
+
+
+def statuses(rows: list[Evaluation]) -> list[str]:
+    keys = [row.pk for row in rows]
+    found = dict(Evaluation.objects.filter(pk__in=keys).values_list("pk", "status"))
+    return [found[key] for key in keys]
+
+
+def test_each_job_ends_with_the_reason_and_nobody_pays(
+    admin: User, client: Client, django_capture_on_commit_callbacks: Any, enqueued: list[int]
+) -> None:
+    version = make.make_task_version()
+    author = make.make_user()
+    mine = make.make_evaluation(user=author, task_version=version)
+    running = make.make_evaluation(user=author, task_version=version)
+    make.start(running)
+    shipped = make.make_evaluation(task_version=version)
+    Evaluation.objects.filter(pk=shipped.pk).update(background=True)
+    used = quota(author, make.NOW).today
+    client.force_login(admin)
+    assert "People: 1 waiting" in client.get(PATH).content.decode()
+    for wrong in ({"reason": "x"}, {"parts": "people"}, {"parts": "everything", "reason": "x"}):
+        assert client.post(PATH, wrong).status_code == 422
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = client.post(PATH, {"parts": "people", "reason": "a flood"})
+    assert answer.status_code == 302
+    row = Emptying.objects.get()
+    assert enqueued == [row.pk]
+    assert statuses([mine]) == [Status.QUEUED], "the request itself cancels nothing"
+    site_jobs.empty_queue(str(row.pk))
+    mine.refresh_from_db()
+    assert (mine.status, mine.reason) == (
+        Status.CANCELLED,
+        "an admin emptied the queue: a flood",
+    )
+    assert statuses([running, shipped]) == [Status.RUNNING, Status.QUEUED]
+    assert quota(author, make.NOW).today == used - 1
+    page = client.get(f"/submissions/{mine.submission_id}/").content.decode()
+    assert "An admin emptied the queue: a flood" in page
+    entry = AuditEntry.objects.get(kind="emptied")
+    assert (entry.actor, entry.reason) == (admin, "a flood")
+    assert entry.details["waiting"] == {"people": 1}
+    assert client.get("/operate/queues/nowhere/empty/").status_code == 404
+
+
+def test_a_long_queue_goes_batch_by_batch_and_the_page_says_how_far(
+    admin: User, client: Client, monkeypatch: pytest.MonkeyPatch, enqueued: list[int]
+) -> None:
+    monkeypatch.setattr(emptying, "BATCH", 2)
+    rows = wait(5)
+    row = wish(admin)
+    client.force_login(admin)
+    seen = []
+    for _ in range(4):
+        page = client.get(PATH, headers={"HX-Request": "true"}).content.decode()
+        assert 'hx-trigger="every 2s"' in page
+        assert "<form" not in page
+        seen.append(page.partition(" of 5 waiting jobs cancelled")[0][-1])
+        site_jobs.empty_queue(str(row.pk))
+    assert seen == ["0", "2", "4", "5"]
+    assert enqueued == [row.pk] * 3
+    assert statuses(rows) == [Status.CANCELLED] * 5
+    page = client.get(PATH).content.decode()
+    assert "5 of 5 waiting jobs cancelled" in page
+    assert "every 2s" not in page
+    assert "<form" in page
+    assert "Being emptied" not in client.get("/operate/").content.decode()
+
+
+def test_what_is_queued_after_the_wish_stays(admin: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emptying, "BATCH", 1)
+    version = make.make_task_version()
+    before = wait(2, version)
+    row = wish(admin)
+    assert cancel_some(emptying_id=row.pk, now=make.later(2))
+    after = make.make_evaluation(task_version=version)
+    Evaluation.objects.filter(pk=after.pk).update(queued_at=make.later(1.5))
+    finish(row)
+    assert statuses([*before, after]) == [Status.CANCELLED, Status.CANCELLED, Status.QUEUED]
+    assert row.cancelled == row.waiting == 2
+
+
+def test_a_worker_that_was_killed_costs_nothing(
+    admin: User, monkeypatch: pytest.MonkeyPatch, enqueued: list[int]
+) -> None:
+    monkeypatch.setattr(emptying, "BATCH", 2)
+    rows = wait(4)
+    row = wish(admin)
+    assert cancel_some(emptying_id=row.pk, now=make.later(2))
+    cancelled, whole = [], emptying.lifecycle.cancel
+
+    def dies_at_the_second(job: Evaluation, **options: Any) -> None:
+        if cancelled:
+            raise KeyboardInterrupt
+        cancelled.append(job)
+        whole(job, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(emptying.lifecycle, "cancel", dies_at_the_second)
+        with pytest.raises(KeyboardInterrupt):
+            cancel_some(emptying_id=row.pk, now=make.later(3))
+    row.refresh_from_db()
+    assert row.cancelled == statuses(rows).count(Status.CANCELLED) == 2
+    upkeep.look_after(now=make.later(20))
+    assert enqueued == [], "it may still be at work"
+    for _ in range(2):
+        upkeep.look_after(now=make.later(40))
+    assert enqueued == [row.pk]
+    finish(row)
+    assert (row.cancelled, statuses(rows)) == (4, [Status.CANCELLED] * 4)
+    assert not cancel_some(emptying_id=row.pk, now=make.later(50))
+    assert not cancel_some(emptying_id=12345, now=make.later(50))
+    upkeep.look_after(now=make.later(900))
+    assert enqueued == [row.pk]
+
+
+def test_one_at_a_time(admin: User, client: Client) -> None:
+    wait(1)
+    row = wish(admin)
+    with pytest.raises(WrongState, match="being emptied already"):
+        wish(admin)
+    client.force_login(admin)
+    answer = client.post(PATH, {"parts": "people", "reason": "again"})
+    assert answer.status_code == 422
+    assert "being emptied already" in answer.content.decode()
+    assert "Being emptied: 0 of 1 cancelled" in client.get("/operate/").content.decode()
+    finish(row)
+    wish(admin, now=make.later(3))
+
+
+def test_others_may_not(admin: User) -> None:
+    with pytest.raises(SubmissionError, match="only admins"):
+        wish(make.make_user())
+    assert not Emptying.objects.exists()
+
+
+def test_runs_are_paused_first(admin: User) -> None:
+    run = make.make_run()
+    candidate = make.make_evaluation(task_version=run.task_version)
+    Submission.objects.filter(pk=candidate.submission_id).update(origin="run", run=run)
+    finish(wish(admin, Part.RUNS))
+    run.refresh_from_db()
+    assert (run.status, statuses([candidate])) == (Run.Status.PAUSED, [Status.CANCELLED])
+
+
+def test_audits_and_background_are_apart(admin: User) -> None:
+    audit, own = wait(2)
+    Evaluation.objects.filter(pk=audit.pk).update(background=True, mode=Mode.AUDIT.value)
+    Evaluation.objects.filter(pk=own.pk).update(background=True)
+    assert finish(wish(admin, Part.BACKGROUND)).cancelled == 1
+    assert statuses([audit, own]) == [Status.QUEUED, Status.CANCELLED]
+
+
+def test_candidates_of_runs_come_again() -> None:
+    assert "measured again" in CONSEQUENCES[Part.RUNS]
+    assert "counts as an evaluation again" in CONSEQUENCES[Part.RUNS]

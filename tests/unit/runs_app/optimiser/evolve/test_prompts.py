@@ -1,0 +1,139 @@
+"""Every prompt renders, says what must hold, and holds no hidden workload."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.data.verdict import Abi, DeviceKind, Language
+from runs_app.optimiser.evolve import prompts
+from runs_app.optimiser.evolve.commands import Prompt
+from runs_app.optimiser.evolve.config import Problem
+from runs_app.optimiser.evolve.prompts import PromptError, common, load, names, render
+from runs_app.optimiser.evolve.verifiers import NAMES, instructions, verify_prompt
+from tests.unit.runs_app.optimiser.evolve.driving import a_problem
+
+KINDS = {
+    Language.CUDA: {"language": Language.CUDA, "device_kind": DeviceKind.CUDA},
+    Language.CPP: {"language": Language.CPP, "device_kind": DeviceKind.CPU},
+}
+PROBLEMS = [
+    a_problem(abi=Abi.C, **KINDS[Language.CUDA]),
+    a_problem(abi=Abi.C, **KINDS[Language.CPP]),
+    a_problem(abi=Abi.TORCH, signature="forward(x)", **KINDS[Language.CUDA]),
+    a_problem(abi=Abi.TORCH, signature="forward(x)", **KINDS[Language.CPP]),
+]
+FORMS = {"form_kernel": "in one fenced block tagged", "form_edits": "<<<<<<< SEARCH"}
+WRITE_CODE = [name for name in names() if load(name).placeholders & FORMS.keys()]
+
+
+def rendered(name: str, problem: Problem) -> Prompt:
+    asked = load(name).placeholders - common(problem).keys()
+    return render(name, problem, **{key: f"[{key}]" for key in asked})
+
+
+def text(prompt: Prompt) -> str:
+    return "\n".join(message.content for message in prompt.messages)
+
+
+@pytest.mark.parametrize(("name", "problem"), list(itertools.product(names(), PROBLEMS)))
+def test_every_prompt_renders(name: str, problem: Problem) -> None:
+    prompt = rendered(name, problem)
+    assert (prompt.name, prompt.version >= 1) == (name, True)
+    assert [message.role for message in prompt.messages] == ["system", "user"]
+    assert "{{" not in text(prompt)
+    assert "}}" not in text(prompt)
+    for key in load(name).placeholders - common(problem).keys():
+        assert f"[{key}]" in text(prompt)
+
+
+@pytest.mark.parametrize(("name", "problem"), list(itertools.product(WRITE_CODE, PROBLEMS)))
+def test_prompts_for_code_state_contract_command_and_limits(name: str, problem: Problem) -> None:
+    said = text(rendered(name, problem))
+    assert problem.signature in said
+    assert f"`{problem.toolchain}`" in said
+    assert "no other flags" in said
+    assert "the kernel's source file and nothing else" in said
+    assert "Nothing may be kept from one call for the next" in said
+    assert ("PYBIND11_MODULE" in said) is (problem.abi is Abi.TORCH)
+    assert ('extern "C"' in said) is (problem.abi is Abi.C)
+    assert ("device memory" in said or "on the GPU" in said) is (
+        problem.device_kind is DeviceKind.CUDA
+    )
+    assert ("OpenMP" in said) is (problem.device_kind is DeviceKind.CPU)
+    (form,) = load(name).placeholders & FORMS.keys()
+    assert FORMS[form] in said
+
+
+def test_prompts_of_the_roles_that_write_code_are_among_them() -> None:
+    ours = {"translate", "translate_retry", "evolve", "code", "compile", "debug"}
+    assert ours | {"fsr_initial"} <= set(WRITE_CODE)  # each dialogue of fsr begins with it
+
+
+def test_shapes_come_from_the_public_workloads_alone() -> None:
+    """`Problem` has no field for hidden ones, and no prompt has a placeholder for them."""
+    said = text(rendered("evolve", a_problem()))
+    assert "- n1024: n=1024" in said
+    fields = {field.name for field in dataclasses.fields(Problem)}
+    assert not {name for name in fields if "hidden" in name}
+    assert not {p for name in names() for p in load(name).placeholders if "hidden" in p}
+
+
+def test_a_long_task_does_not_fill_the_prompt() -> None:
+    long = a_problem(
+        reference="import torch\n" + "x" * 2_000_000,
+        description="d" * 500_000,
+        workloads=tuple(f"n{n}: n={n}" for n in range(9999)),
+    )
+    assert len(text(rendered("evolve", long))) < 50_000
+    assert "characters left out" in text(rendered("evolve", long))
+
+
+def test_missing_and_unused_values_are_refused() -> None:
+    problem = PROBLEMS[0]
+    with pytest.raises(PromptError, match="needs a value for 'code'"):
+        render("code", problem, strategy="x", times="t")
+    with pytest.raises(PromptError, match="has no placeholder 'more'"):
+        render("code", problem, strategy="x", code="y", times="t", more="z")
+    with pytest.raises(PromptError, match="there is no prompt 'nonsense'"):
+        render("nonsense", problem)
+
+
+def test_braces_in_values_stay() -> None:
+    prompt = render(
+        "code", PROBLEMS[1], strategy="{{code}}", code="int a[1] = {{0}}; {{task}}", times="t"
+    )
+    assert "{{code}}" in text(prompt)
+    assert "int a[1] = {{0}}; {{task}}" in text(prompt)
+
+
+def test_files_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompts, "FOLDER", tmp_path)
+    load.cache_clear()
+    bad = {
+        "none": "## system\nx\n## user\ny\n",
+        "other": "---\nname: wrong\nversion: 1\n---\n## system\nx\n## user\ny\n",
+        "draft": "---\nname: draft\nversion: one\n---\n## system\nx\n## user\ny\n",
+        "half": "---\nname: half\nversion: 1\n---\n## user\ny\n",
+    }
+    for name, content in bad.items():
+        (tmp_path / f"{name}.md").write_text(content)
+        with pytest.raises(PromptError):
+            load(name)
+    load.cache_clear()
+
+
+@pytest.mark.parametrize("verifier", NAMES)
+def test_verifiers_have_instructions_that_can_be_replaced(verifier: str) -> None:
+    shipped = verify_prompt(PROBLEMS[0], verifier, "KERNEL", "KNOWN")
+    assert (shipped.name, shipped.version) == (f"verify_{verifier}", 2)
+    own = instructions(verifier, PROBLEMS[0])
+    assert own in text(shipped)
+    assert "JSON" in text(shipped)  # says not to use it
+    tuned = verify_prompt(PROBLEMS[0], verifier, "KERNEL", "KNOWN", "LOOK CLOSELY")
+    assert tuned.version == 0
+    assert "LOOK CLOSELY" in text(tuned)
+    assert own not in text(tuned)

@@ -1,0 +1,204 @@
+"""The tuner, with a scripted judge whose votes depend on its instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
+from runs_app.optimiser.evolve.answers import Unusable
+from runs_app.optimiser.evolve.config import Problem
+from runs_app.optimiser.evolve.tuning import Example, Plan, Purpose, Tuner, Want, read_instructions
+
+START = "Look at the kernel from its first line to its last. " * 6
+TASKS = ("scale", "add")
+
+
+def problem(task: str) -> Problem:
+    return Problem(
+        task=task,
+        title=f"Task {task}",
+        description="Doubles.",
+        abi=Abi.C,
+        signature="void scale(float* out, const float* x, int N)",
+        direction=Direction.FORWARD,
+        dtype="float32",
+        language=Language.CPP,
+        device_name="CPU",
+        device_kind=DeviceKind.CPU,
+        reference="def forward(x): return 2 * x",
+        workloads=("n256: N=256",),
+        toolchain="g++",
+    )
+
+
+def examples(train: int = 6, held_out: int = 4) -> list[Example]:
+    """Half of each set passes; sources say `semicolon` if they fail."""
+    rows = []
+    for index in range(train + held_out):
+        passes = index % 2 == 0
+        task = TASKS[index >= train]
+        rows.append(
+            Example(
+                key=f"e{index}",
+                task=task,
+                problem=problem(task),
+                source=f"void k{index}() {{ {'' if passes else 'missing_semicolon'} }}",
+                reference="void good() {}",
+                passes=passes,
+                said="CORRECT: fine" if passes else "COMPILE_ERROR: expected ;",
+                held_out=index >= train,
+            )
+        )
+    return rows
+
+
+def rewritten(words: str) -> str:
+    return f"I see why.\n<instructions>\n{START}{words}\n</instructions>"
+
+
+def judge(want: Want) -> str:
+    """Finds the missing semicolon only if told to look for it."""
+    prompt = "\n".join(message.content for message in want.prompt.messages)
+    fails = "missing_semicolon" in prompt and "LOOK FOR SEMICOLONS" in prompt
+    return f"FINAL VERIFICATION ANSWER: {not fails}"
+
+
+def drive(tuner: Tuner, answer: Callable[[Want], str | None]) -> list[Want]:
+    """Answer everything, the newest first, until nothing is asked; what was asked."""
+    asked: list[Want] = []
+    waiting: list[Want] = []
+    while True:
+        fresh = tuner.ask()
+        asked += fresh
+        waiting += fresh
+        if not waiting:
+            return asked
+        want = waiting.pop()
+        tuner.tell(want, answer(want))
+
+
+def plan(**overrides: int) -> Plan:
+    fields: dict[str, int] = {"generations": 2, "population": 2, "seed": 1}
+    return Plan(verifier="compile", start=START, **{**fields, **overrides})
+
+
+def improving(want: Want) -> str:
+    if want.purpose is Purpose.VOTE:
+        return judge(want)
+    good = want.key[1] == 1 and want.key[2] == 1
+    return rewritten("LOOK FOR SEMICOLONS." if good else f"Try {want.key}.")
+
+
+def test_a_better_prompt_is_found_and_chosen() -> None:
+    tuner = Tuner(plan(), examples())
+    drive(tuner, improving)
+    assert [g.number for g in tuner.generations] == [0, 1]
+    assert tuner.best is not None
+    assert (tuner.best.generation, tuner.best.slot) == (1, 1)
+    accuracies = [
+        (best.count(tuner.examples, held_out=False), best.count(tuner.examples, held_out=True))
+        for generation in tuner.generations
+        if (best := generation.best)
+    ]
+    assert [(a.right, a.of, b.right, b.of) for a, b in accuracies if a and b] == [
+        (3, 6, 2, 4),
+        (6, 6, 4, 4),
+    ]
+    assert "no mistake" in tuner.reason
+
+
+def test_calls_are_those_of_the_plan() -> None:
+    """Each prompt votes on all training kernels, only the best of a generation on the others."""
+    tuner = Tuner(plan(), examples())
+    asked = drive(tuner, lambda w: judge(w) if w.key[0] == "vote" else rewritten(f"Try {w.key}."))
+    improve = [w for w in asked if w.purpose is Purpose.IMPROVE]
+    votes = [w for w in asked if w.purpose is Purpose.VOTE]
+    assert len(improve) == 2 * 2
+    assert len(votes) == (1 + 2 + 2) * 6 + 3 * 4
+    assert len({w.key for w in asked}) == len(asked)
+    assert tuner.ask() == []
+    assert tuner.reason == ""
+    assert len(tuner.generations) == 3
+
+
+def test_held_out_votes_never_choose() -> None:
+    """A prompt that is perfect on held-out kernels and worse in training is not taken."""
+
+    def answer(want: Want) -> str:
+        if want.purpose is Purpose.IMPROVE:
+            return rewritten(f"Try {want.key}.")
+        held_out = int(want.key[3]) >= 6
+        right = examples()[int(want.key[3])].passes
+        if want.key[1] == 0:
+            return f"FINAL VERIFICATION ANSWER: {not held_out}"
+        return f"FINAL VERIFICATION ANSWER: {right if held_out else not right}"
+
+    tuner = Tuner(plan(generations=1), examples())
+    drive(tuner, answer)
+    assert tuner.best is not None
+    assert tuner.best.generation == 0
+    assert tuner.generations[1].best is not None
+
+
+def test_held_out_kernels_never_reach_the_improver() -> None:
+    tuner = Tuner(plan(), examples())
+    asked = drive(tuner, improving)
+    for want in asked:
+        if want.purpose is Purpose.IMPROVE:
+            text = "\n".join(message.content for message in want.prompt.messages)
+            assert "Mistake 1" in text
+            assert "COMPILE_ERROR: expected ;" in text
+            assert all(f"void k{index}()" not in text for index in range(6, 10))
+
+
+def test_no_readable_vote_is_a_mistake() -> None:
+    tuner = Tuner(plan(generations=0), examples())
+    drive(tuner, lambda want: "I would rather not say.")
+    best = tuner.generations[0].best
+    assert best is not None
+    count = best.count(tuner.examples, held_out=False)
+    assert count is not None
+    assert (count.right, count.of, count.unread) == (0, 6, 6)
+
+
+def test_a_failed_call_speaks_for_no_prompt() -> None:
+    tuner = Tuner(plan(generations=0), examples())
+    drive(tuner, lambda want: None if want.key[3] == 0 else judge(want))
+    best = tuner.generations[0].best
+    assert best is not None
+    count = best.count(tuner.examples, held_out=False)
+    assert count is not None
+    assert (count.right, count.of) == (2, 5)
+
+
+def test_all_calls_failing_ends_it() -> None:
+    tuner = Tuner(plan(), examples())
+    drive(tuner, lambda want: None)
+    assert tuner.ask() == []
+    assert tuner.best is None
+    assert "no vote" in tuner.reason
+
+
+@pytest.mark.parametrize(
+    "text", ["no tags", f"<instructions>{START}</instructions>", "<instructions>x</instructions>"]
+)
+def test_a_generation_without_a_usable_prompt_is_recorded(text: str) -> None:
+    tuner = Tuner(plan(), examples())
+    drive(tuner, lambda want: judge(want) if want.purpose is Purpose.VOTE else text)
+    assert [g.best is None for g in tuner.generations] == [False, True, True]
+    assert all(v.problem for v in tuner.generations[1].variants)
+    assert tuner.best is not None
+    assert tuner.best.generation == 0
+
+
+def test_the_same_answers_give_the_same_asks() -> None:
+    first, second = (drive(Tuner(plan(), examples()), improving) for _ in range(2))
+    assert first == second
+
+
+def test_instructions_are_read_from_their_tags() -> None:
+    text = f"<instructions>draft</instructions> no, better: {rewritten('Done.')}"
+    assert read_instructions(text) == f"{START}Done."
+    assert isinstance(read_instructions("<instructions>" + "x" * 20_000), Unusable)

@@ -1,0 +1,236 @@
+"""Runs over the API: started, watched, controlled; refusals name the field."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from runs_app.models import LanguageModel, Run
+from runs_app.optimiser.evolve.config import Budget
+from runs_app.optimiser.services.control import extend_run
+from tests import factories as make
+from tests.unit.runs_app.optimiser.conftest import MODEL, Start, World
+
+pytestmark = pytest.mark.django_db
+
+
+class Api:
+    """The API as one user's program meets it."""
+
+    def __init__(self, token: str = "") -> None:
+        self._client = Client(headers={"Authorization": f"Bearer {token}"} if token else {})
+
+    def post(self, path: str, document: Any = None) -> Any:
+        body = json.dumps(document) if document is not None else ""
+        return self._client.post(f"/api/v1/{path}", body, content_type="application/json")
+
+    def get(self, path: str) -> Any:
+        return self._client.get(f"/api/v1/{path}")
+
+
+def api_of(user: Any) -> Api:
+    return Api(make.make_token(user))
+
+
+def wanted(**changes: Any) -> dict[str, Any]:
+    budget = {"evaluations": 50}
+    names = {"task": "scale", "device": "cpu", "strategy": "plain", "models": [MODEL]}
+    return {**names, "budget": budget, "seed": 7, **changes}
+
+
+@pytest.fixture
+def ada(world: World, model: Any) -> Any:
+    make.make_cpu()
+    make.make_task_version()
+    return make.make_user(username="ada")
+
+
+def test_a_run_is_started_and_watched(ada: Any, world: World) -> None:
+    api = api_of(ada)
+    created = api.post("runs", wanted(name="First", private=True))
+    assert created.status_code == 201, created.content
+    answer = created.json()
+    assert answer["url"] == f"/runs/{answer['id']}/"
+    assert created["Location"] == f"/api/v1/runs/{answer['id']}"
+    assert (answer["status"], answer["agent"], answer["user"]) == ("RUNNING", "kbench-plain", "ada")
+    assert answer["budget"]["evaluations"] == 50
+    run = Run.objects.get(pk=answer["id"])
+    world.to_first_calls(run)
+    shown = api.get(f"runs/{run.pk}").json()
+    assert (shown["evaluations"], shown["candidates"], shown["best"]) == (1, 1, 1)
+    assert shown["usd"] == run.usd > 0
+    events = api.get(f"runs/{run.pk}/events?since=1&limit=2").json()
+    assert [event["kind"] for event in events["events"]] == ["drafted", "measuring"]
+    assert events["newest"] == run.events_stored
+    candidate = api.get(f"runs/{run.pk}/candidates/1").json()
+    assert (candidate["verdict"], candidate["source"]) == ("CORRECT", make.SOURCE)
+    assert make.HIDDEN_WORKLOAD not in json.dumps(candidate)
+    assert [row["id"] for row in api.get("runs?task=scale&status=RUNNING").json()] == [str(run.pk)]
+    assert api.get("runs?strategy=fsr").json() == []
+
+
+def test_what_is_left_out_is_stored_as_its_default(ada: Any) -> None:
+    runs = [api_of(ada).post("runs", wanted(**c)).json() for c in ({}, {"parameters": {"asks": 3}})]
+    stored = [Run.objects.get(pk=run["id"]).config["parameters"] for run in runs]
+    assert stored == [{"asks": 3}] * 2
+
+
+def test_a_list_of_runs_takes_two_queries(
+    ada: Any, start: Start, django_assert_max_num_queries: Any
+) -> None:
+    version = make.make_task_version()
+    runs = [start(task_version=version) for _ in range(5)]
+    extend_run(run=runs[0], user=runs[0].user, budget=Budget(evaluations=77), now=make.NOW)
+    with django_assert_max_num_queries(2):  # runs and extensions
+        listed = Api().get("runs").json()
+    caps = {row["id"]: row["budget"]["evaluations"] for row in listed}
+    assert (len(caps), caps[str(runs[0].pk)], caps[str(runs[1].pk)]) == (5, 77, 50)
+    assert all("waiting_reason" not in row for row in listed)
+
+
+def test_a_run_is_controlled(ada: Any) -> None:
+    api = api_of(ada)
+    path = f"runs/{api.post('runs', wanted()).json()['id']}"
+    paused = api.post(f"{path}/pause").json()
+    assert (paused["status"], paused["reason"]) == ("PAUSED", "paused by its owner")
+    refused = api.post(f"{path}/pause")
+    assert (refused.status_code, refused.json()["field"]) == (409, "status")
+    assert api.post(f"{path}/resume").json()["status"] == "RUNNING"
+    extended = api.post(f"{path}/extend", {"usd": 3.5}).json()
+    assert extended["budget"] == {
+        "usd": 3.5,
+        "tokens": None,
+        "evaluations": 50,
+        "wall_time_s": None,
+    }
+    changed = api.post(f"{path}/extend", {"evaluations": None, "wall_time_s": 60}).json()
+    assert changed["budget"] == {
+        "usd": 3.5,
+        "tokens": None,
+        "evaluations": None,
+        "wall_time_s": 60,
+    }
+    assert api.post(f"{path}/stop").json()["status"] == "STOPPED"
+    refused = api.post(f"{path}/resume")
+    assert (refused.status_code, refused.json()["field"]) == (409, "status")
+    assert "stopped" in refused.json()["reason"]
+
+
+def test_strangers_and_nobody_control_nothing(ada: Any, start: Start) -> None:
+    run = start()
+    for action in ("pause", "resume", "stop"):
+        assert api_of(ada).post(f"runs/{run.pk}/{action}").status_code == 403
+        assert Api().post(f"runs/{run.pk}/{action}").status_code == 401
+    assert api_of(ada).post(f"runs/{run.pk}/extend", {"usd": 1}).status_code == 403
+    assert Api().post("runs", wanted()).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("status", "field", "changes"),
+    [
+        (422, "task", {"task": "nothing"}),
+        (422, "budget.wall_time_s", {"budget": {"wall_time_s": 1.5}}),
+        (422, "verifiers", {"verifiers": {"names": ["luck"]}}),
+        (422, "verifiers.prompts", {"verifiers": {"prompts": {"memory": "x"}}}),
+        (422, "seed", {"seed": 10**30}),
+        (422, "max_tokens", {"max_tokens": 255}),
+        (422, "max_tokens", {"max_tokens": 10**12}),
+        (422, "budget.usd", {"budget": {"usd": 1e308}}),
+        (422, "budget.tokens", {"budget": {"tokens": 10**23}}),
+        (422, "budget.evaluations", {"budget": {"evaluations": 10**23}}),
+        (422, "budget.wall_time_s", {"budget": {"wall_time_s": 10**12}}),
+        (422, "verifiers.survivors", {"verifiers": {"survivors": 10**12}}),
+        (422, "name", {"name": "a\0b"}),
+        (422, "agent", {"agent": "a\ud800b"}),
+    ],
+)
+def test_bad_requests_name_the_field(
+    ada: Any, status: int, field: str, changes: dict[str, Any]
+) -> None:
+    refused = api_of(ada).post("runs", wanted(**changes))
+    assert (refused.status_code, refused.json()["field"]) == (status, field), refused.content
+    assert refused.json()["reason"]
+    assert not Run.objects.exists()
+
+
+def test_a_paused_run_says_that_its_calls_wait(ada: Any, world: World) -> None:
+    api = api_of(ada)
+    run = Run.objects.get(pk=api.post("runs", wanted()).json()["id"])
+    assert api.post(f"runs/{run.pk}/pause").json()["waiting_reason"] == ""
+    api.post(f"runs/{run.pk}/resume")
+    world.to_first_calls(run)
+    waits = api.post(f"runs/{run.pk}/pause").json()["waiting_reason"]
+    assert waits == "3 call(s) to language models, until the run is resumed"
+    run.calls.update(status="SENT")
+    assert api.get(f"runs/{run.pk}").json()["waiting_reason"] == ""
+
+
+@pytest.mark.parametrize(
+    ("field", "body"),
+    [
+        ("body", []),
+        ("budget", None),
+        ("budget", {}),
+        ("budget", {"evaluations": None, "usd": None}),
+        ("evaluations", {"evaluations": -1}),
+        ("evaluations", {"evaluations": "many"}),
+        ("evaluations", {"evaluations": 10**23}),
+        ("usd", {"usd": 1e308}),
+        ("dollars", {"dollars": 1}),
+    ],
+)
+def test_bad_extensions_name_the_field(ada: Any, field: str, body: Any) -> None:
+    api = api_of(ada)
+    run = Run.objects.get(pk=api.post("runs", wanted()).json()["id"])
+    refused = api.post(f"runs/{run.pk}/extend", body)
+    assert (refused.status_code, refused.json()["field"]) == (422, field), refused.content
+    assert not run.events.filter(kind="extended").exists()
+
+
+def test_a_cap_that_is_used_up_lets_no_run_go_on(ada: Any, world: World) -> None:
+    api = api_of(ada)
+    budget = {"evaluations": 1, "wall_time_s": 60}
+    run = Run.objects.get(pk=api.post("runs", wanted(budget=budget)).json()["id"])
+    world.to_first_calls(run)
+    assert (run.status, run.by_budget) == ("FINISHED", True)
+    path = f"runs/{run.pk}/extend"
+    for field, caps in (("evaluations", {"usd": 1}), ("tokens", {"tokens": 9, "evaluations": 2})):
+        Run.objects.filter(pk=run.pk).update(tokens=10)
+        refused = api.post(path, caps)
+        assert (refused.status_code, refused.json()["field"]) == (422, field)
+        assert "already" in refused.json()["reason"]
+    assert api.post(path, {"evaluations": 2}).json()["status"] == "RUNNING"
+
+
+@pytest.mark.parametrize("field", ["models", "verifiers.model"])
+def test_a_language_model_without_its_key_is_refused(
+    ada: Any, monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    keyed = {"base_url": "http://127.0.0.1:9/v1", "key_variable": "KEYED_API_KEY"}
+    LanguageModel.objects.create(name="keyed", created_at=make.NOW, **keyed)
+    judge = {"verifiers": {"names": ["memory"], "model": "keyed"}}
+    changes = {"models": ["keyed"]} if field == "models" else judge
+    monkeypatch.delenv("KEYED_API_KEY", raising=False)
+    refused = api_of(ada).post("runs", wanted(**changes))
+    assert (refused.status_code, refused.json()["field"]) == (422, field)
+    assert "KEYED_API_KEY" in refused.json()["reason"]
+    monkeypatch.setenv("KEYED_API_KEY", "k")
+    assert api_of(ada).post("runs", wanted(**changes)).status_code == 201
+
+
+@pytest.mark.parametrize("query", ["since=-1", "since=x", "limit=0", f"since={2**40}"])
+def test_bad_ranges_are_refused(ada: Any, start: Start, query: str) -> None:
+    run = start()
+    answer = Api().get(f"runs/{run.pk}/events?{query}")
+    assert (answer.status_code, answer.json()["field"]) == (422, query.partition("=")[0])
+    assert Api().get(f"runs/{run.pk}/candidates/{10**30}").status_code in (404, 422)
+
+
+def test_too_many_runs_are_429(ada: Any, settings: Any) -> None:
+    settings.MAX_RUNNING_RUNS_PER_USER = 1
+    api = api_of(ada)
+    assert api.post("runs", wanted()).status_code == 201
+    assert api.post("runs", wanted()).status_code == 429

@@ -1,0 +1,350 @@
+"""Calls of language models through the real client: sent once, stored, charged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from runs_app.core.errors import NotAllowed, SubmissionError
+from runs_app.core.messaging import broadcast
+from runs_app.models import LanguageModel, LanguageModelCall, Run
+from runs_app.optimiser.llm import client
+from runs_app.optimiser.llm.errors import CallError
+from runs_app.optimiser.llm.tokens import upper_bound_tokens
+from runs_app.optimiser.services.calls import answer_call, interrupt_call, try_language_model
+from runs_app.optimiser.services.control import pause_run, stop_run
+from runs_app.optimiser.services.reconcile_runs import reconcile_runs
+from runs_app.optimiser.services.replay import replay_run
+from tests import factories as make
+from tests.scripted_endpoint import EMPTY, GARBAGE, Answer, Asked, ScriptedEndpoint
+from tests.unit.runs_app.optimiser.conftest import MODEL, Start, World
+
+pytestmark = pytest.mark.django_db
+
+Open = Callable[..., ScriptedEndpoint]
+
+
+@pytest.fixture
+def endpoint(model: LanguageModel) -> Iterator[Open]:
+    """Opens an endpoint with a script, at which the language model is called."""
+    opened: list[ScriptedEndpoint] = []
+
+    def open_it(*script: Any, **options: Any) -> ScriptedEndpoint:
+        """`script`: answers, or one function from a request to its answer."""
+        said = script[0] if callable(script[0]) else list(script)
+        server = ScriptedEndpoint(said, **options).__enter__()
+        opened.append(server)
+        LanguageModel.objects.filter(pk=model.pk).update(base_url=server.base_url)
+        return server
+
+    yield open_it
+    for server in opened:
+        server.__exit__(None, None, None)
+
+
+class Clock:
+    """A second goes by with every look."""
+
+    def __init__(self) -> None:
+        self.now = make.NOW
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+def asked(start: Start, world: World, **overrides: Any) -> LanguageModelCall:
+    """The only call of a new run, waiting."""
+    run = start(parameters={"asks": 1}, **overrides)
+    world.to_first_calls(run)
+    return run.calls.get()
+
+
+def send(call: LanguageModelCall) -> bool:
+    sent = answer_call(call_id=call.pk, clock=Clock())
+    call.refresh_from_db()
+    return sent
+
+
+def test_an_answer_is_stored_and_charged_at_the_prices_of_the_start(
+    start: Start, world: World, endpoint: Open
+) -> None:
+    server = endpoint(Answer("a kernel"))
+    call = asked(start, world)
+    LanguageModel.objects.filter(name=MODEL).update(price_in_usd=1000.0)
+    world.advances.clear()
+    assert send(call)
+    assert (call.status, call.response, call.finish_reason) == ("ANSWERED", "a kernel", "stop")
+    assert call.tokens_in > 0
+    assert call.cost_usd == pytest.approx((call.tokens_in + 2 * call.tokens_out) / 1e6)
+    assert call.served_by == "scripted-1"
+    assert world.advances == [str(call.run_id)]
+    (request,) = server.asked
+    assert request.body["seed"] == call.seed
+    assert request.body["max_tokens"] == call.max_tokens
+    assert request.call_id == str(call.pk)
+
+
+@pytest.mark.parametrize("extra", [{}, {"schema": {"description": "ä" * 500}}])
+def test_what_an_endpoint_may_count_is_what_was_held_back(
+    start: Start, world: World, endpoint: Open, extra: dict[str, Any]
+) -> None:
+    """An endpoint that counts up to the bound is believed, and stays within the call's worst."""
+    LanguageModel.objects.filter(name=MODEL).update(extra=extra)
+    bounds: list[int] = []
+
+    def script(request: Asked) -> Answer:
+        bounds.append(upper_bound_tokens(request.messages, extra))
+        usage = {"prompt_tokens": bounds[0], "completion_tokens": request.body["max_tokens"]}
+        return Answer("a kernel", usage=usage)
+
+    endpoint(script)
+    call = asked(start, world)
+    assert send(call)
+    assert (call.tokens_in, call.estimated) == (bounds[0], False)
+    assert call.tokens_in + call.tokens_out == call.worst_tokens
+    assert call.cost_usd == pytest.approx(call.worst_usd)
+
+
+def test_a_call_is_sent_once(start: Start, world: World, endpoint: Open) -> None:
+    server = endpoint(Answer("a kernel"))
+    call = asked(start, world)
+    assert [send(call) for _ in range(3)] == [True, False, False]
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("status", ["PAUSED", "STOPPED"])
+def test_nothing_is_sent_of_a_run_that_does_not_run(
+    start: Start, world: World, endpoint: Open, status: str
+) -> None:
+    server = endpoint(Answer("a kernel"))
+    call = asked(start, world)
+    assert call.run is not None
+    act = pause_run if status == "PAUSED" else stop_run
+    act(run=call.run, user=call.run.user, now=make.NOW)
+    assert not send(call)
+    assert server.asked == []
+    assert call.status == ("WAITING" if status == "PAUSED" else "FAILED")
+
+
+def test_what_arrives_is_shown_and_kept(
+    start: Start, world: World, endpoint: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[dict[str, Any]] = []
+    monkeypatch.setattr(
+        broadcast, "send_run_progress", lambda run_id, payload, at: shown.append(payload)
+    )
+    endpoint(Answer("x" * 64, chunk_delay_s=0.3))
+    call = asked(start, world)
+    assert send(call)
+    assert call.response == "x" * 64
+    assert not call.partial
+    assert shown
+    assert {entry["call"] for entry in shown} == {1}
+    assert all(0 <= entry["characters"] <= 64 for entry in shown)
+
+
+def test_a_missing_key_pauses_the_run_and_is_named(
+    start: Start, world: World, endpoint: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = endpoint(Answer("a kernel"))
+    monkeypatch.delenv("WRITER_KEY", raising=False)
+    call = asked(start, world)
+    LanguageModel.objects.filter(name=MODEL).update(key_variable="WRITER_KEY")
+    assert send(call)
+    assert (call.status, call.error_kind, call.cost_usd) == ("FAILED", "auth", 0.0)
+    run = Run.objects.get(pk=call.run_id)
+    world.advance(run)
+    assert run.status == "PAUSED"
+    assert "WRITER_KEY" in run.reason
+    assert server.asked == []
+
+
+def test_a_wrong_key_pauses_the_run(
+    start: Start, world: World, endpoint: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint(Answer("a kernel"), key="right")
+    monkeypatch.setenv("WRITER_KEY", "wrong-key-of-ours")
+    LanguageModel.objects.filter(name=MODEL).update(key_variable="WRITER_KEY")
+    call = asked(start, world)
+    assert send(call)
+    run = Run.objects.get(pk=call.run_id)
+    world.advance(run)
+    assert run.status == "PAUSED"
+    assert "does not accept the key" in run.reason
+    stored = str(list(run.calls.values())) + str(list(run.events.values()))
+    assert "wrong-key-of-ours" not in stored
+
+
+@pytest.mark.parametrize("answer", [EMPTY, GARBAGE])
+def test_what_may_have_been_paid_is_charged(
+    start: Start, world: World, endpoint: Open, answer: Answer
+) -> None:
+    endpoint(answer)
+    call = asked(start, world)
+    assert send(call)
+    assert call.status in ("FAILED", "INTERRUPTED")
+    assert call.error
+    run = Run.objects.get(pk=call.run_id)
+    world.advance(run)
+    assert run.usd == pytest.approx(call.cost_usd)
+    assert run.events.filter(kind="failed").exists()
+
+
+def test_a_silent_call_is_interrupted_charged_and_not_sent_again(
+    start: Start, world: World
+) -> None:
+    call = asked(start, world)
+    heard = make.later(10)
+    LanguageModelCall.objects.filter(pk=call.pk).update(
+        status="SENT", sent_at=make.NOW, heard_at=heard, response="```cpp\nvoid", partial=True
+    )
+    ever = make.later(-1000)
+    assert reconcile_runs(now=make.later(99), listening_since=ever) == 0
+    assert reconcile_runs(now=make.later(101), listening_since=make.later(20)) == 0
+    assert reconcile_runs(now=make.later(101), listening_since=ever) == 1
+    call.refresh_from_db()
+    assert (call.status, call.cost_usd) == ("INTERRUPTED", call.worst_usd)
+    assert call.response == "```cpp\nvoid"
+    assert call.tokens_in + call.tokens_out == call.worst_tokens
+    assert not send(call)
+    run = Run.objects.get(pk=call.run_id)
+    world.advance(run, make.later(102))
+    assert run.usd == pytest.approx(call.worst_usd)
+    assert (run.status, run.reason) == ("FINISHED", "all is asked")
+
+
+def taken_for_dead(call: LanguageModelCall) -> None:
+    """What the reconciler does of a process that could not write for a while."""
+    row = LanguageModelCall.objects.get(pk=call.pk)
+    assert row.status == "SENT"
+    assert interrupt_call(call=row, now=make.NOW)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_an_answer_after_a_silence_counts_until_the_run_has_learnt_of_it(
+    start: Start, world: World, endpoint: Open, monkeypatch: pytest.MonkeyPatch, told: bool
+) -> None:
+    endpoint(Answer("a kernel"))
+    call = asked(start, world)
+    run = Run.objects.get(pk=call.run_id)
+    complete = client.complete
+
+    def completed(*arguments: Any, **options: Any) -> Any:
+        taken_for_dead(call)
+        if told:
+            world.advance(run)
+        return complete(*arguments, **options)
+
+    monkeypatch.setattr(client, "complete", completed)
+    assert send(call) is not told
+    world.advance(run)
+    call.refresh_from_db()
+    if told:
+        assert (call.status, call.cost_usd) == ("INTERRUPTED", call.worst_usd)
+    else:
+        assert (call.status, call.response, call.error) == ("ANSWERED", "a kernel", "")
+        assert 0 < call.cost_usd < call.worst_usd
+    assert run.usd == pytest.approx(call.cost_usd)
+    assert replay_run(run).differences == ()
+
+
+def test_an_end_that_cost_nothing_replaces_the_charge_of_a_silence(
+    start: Start, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = asked(start, world)
+
+    def failed(*arguments: Any, **options: Any) -> Any:
+        taken_for_dead(call)
+        raise CallError("no connection", "unavailable")
+
+    monkeypatch.setattr(client, "complete", failed)
+    assert send(call)
+    assert (call.status, call.error_kind, call.cost_usd) == ("FAILED", "unavailable", 0.0)
+    assert (call.tokens_in, call.tokens_out, call.estimated) == (0, 0, False)
+
+
+def test_a_forgotten_call_is_queued_again(start: Start, world: World) -> None:
+    call = asked(start, world)
+    ever = make.later(-1000)
+    assert reconcile_runs(now=make.later(60), listening_since=ever) == 0
+    world.calls.clear()
+    assert reconcile_runs(now=make.later(5), listening_since=ever) == 0
+    assert reconcile_runs(now=make.later(60), listening_since=ever) == 1
+    assert world.calls == [str(call.pk)]
+
+
+def test_a_lost_trigger_is_found(start: Start, world: World) -> None:
+    run = start()
+    world.to_first_calls(run)
+    pause_run(run=run, user=run.user, now=make.NOW)
+    world.answer(run)
+    world.advances.clear()
+    reconcile_runs(now=make.later(60), listening_since=make.later(-1000))
+    assert world.advances == [str(run.pk)]
+
+
+def test_a_person_can_test_a_language_model(
+    world: World, model: LanguageModel, endpoint: Open
+) -> None:
+    endpoint(Answer("ready"))
+    user = make.make_user()
+    model.refresh_from_db()
+    call = try_language_model(model=model, user=user, now=make.NOW)
+    with pytest.raises(NotAllowed, match="under way"):
+        try_language_model(model=model, user=user, now=make.NOW)
+    assert send(call)
+    assert (call.status, call.response, call.run) == ("ANSWERED", "ready", None)
+    assert call.cost_usd > 0
+    LanguageModel.objects.filter(pk=model.pk).update(base_url="")
+    model.refresh_from_db()
+    with pytest.raises(SubmissionError, match="no address"):
+        try_language_model(model=model, user=user, now=make.NOW)
+
+
+def test_a_test_asks_once_as_somebody_waits_to_see_what_is_wrong(
+    world: World, model: LanguageModel, endpoint: Open
+) -> None:
+    server = endpoint(Answer(status=503), Answer("ready"))
+    model.refresh_from_db()
+    call = try_language_model(model=model, user=make.make_user(), now=make.NOW)
+    send(call)
+    assert (call.status, len(server.asked)) == ("FAILED", 1)
+    assert "503" in call.error
+
+
+def test_a_run_with_calls_under_way_lets_another_one_go_first(
+    start: Start, world: World, endpoint: Open
+) -> None:
+    endpoint(lambda _: Answer("a kernel"))
+    busy = start()
+    world.to_first_calls(busy)
+    other = start(user=busy.user, task_version=busy.task_version)
+    world.to_first_calls(other)
+    sent, waits, last = busy.calls.order_by("number")
+    LanguageModelCall.objects.filter(pk=sent.pk).update(status="SENT", sent_at=make.NOW)
+    assert send(waits)
+    assert waits.status == "WAITING"
+    statuses = other.calls.order_by("number").values_list("status", flat=True)
+    assert list(statuses) == ["ANSWERED", "WAITING", "WAITING"]
+    for job in other.calls.all():  # as many jobs as calls, so each call finds one
+        answer_call(call_id=job.pk, clock=Clock())
+    LanguageModelCall.objects.filter(pk=sent.pk).update(status="ANSWERED", ended_at=make.NOW)
+    assert send(last)
+    assert not LanguageModelCall.objects.filter(status__in=("WAITING", "SENT")).exists()
+
+
+def test_a_job_without_a_call_serves_no_paused_run(
+    start: Start, world: World, endpoint: Open
+) -> None:
+    endpoint(lambda _: Answer("a kernel"))
+    run = start()
+    world.to_first_calls(run)
+    first, *_ = run.calls.order_by("number")
+    assert send(first)
+    pause_run(run=run, user=run.user, now=make.NOW)
+    assert not send(first)
+    assert run.calls.filter(status="WAITING").count() == 2

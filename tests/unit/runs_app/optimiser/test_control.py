@@ -1,0 +1,322 @@
+"""Pause, resume, stop and extend; caps that hold to the call; and who may do what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpu_runner.data.verdict import Mode
+from leaderboard_app.boards.selectors import devices_with_results
+from runs_app.core.errors import NotAllowed, QuotaExceeded, SubmissionError
+from runs_app.core.integrity.eligibility import judged_evaluations
+from runs_app.core.work import lifecycle
+from runs_app.core.work.access import author_names
+from runs_app.models import Evaluation, LanguageModel, Run, Submission
+from runs_app.optimiser.evolve.config import Budget
+from runs_app.optimiser.selectors.runs import run_waiting_reason
+from runs_app.optimiser.services.control import (
+    extend_run,
+    pause_run,
+    resume_run,
+    stop_run,
+)
+from runs_app.optimiser.services.enter import enter_candidate
+from tests import factories as make
+from tests.unit.runs_app.optimiser.conftest import MODEL, Start, World
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_paused_run_keeps_what_comes_and_begins_nothing(start: Start, world: World) -> None:
+    run = start(parameters={"asks": 5}, concurrent_asks=2)
+    world.to_first_calls(run)
+    assert run.calls.count() == 2
+    pause_run(run=run, user=run.user, now=make.later(60))
+    world.answer(run)
+    world.advance(run, make.later(70))
+    assert (run.status, run.active_s) == ("PAUSED", 60.0)
+    assert run.reason == "paused by its owner"
+    assert run.candidates_made == 3
+    assert (run.calls.count(), run.evaluations) == (2, 1)
+    resume_run(run=run, user=run.user, now=make.later(100))
+    world.advance(run, make.later(100))
+    assert (run.status, run.reason) == ("RUNNING", "")
+    assert run.calls.count() == 4
+    assert run.evaluations == 3
+
+
+def test_resuming_queues_the_calls_that_wait(start: Start, world: World) -> None:
+    run = start()
+    world.to_first_calls(run)
+    pause_run(run=run, user=run.user, now=make.NOW)
+    world.calls.clear()
+    resume_run(run=run, user=run.user, now=make.NOW)
+    assert len(world.calls) == 3
+
+
+def test_stopping_takes_back_what_was_not_sent(start: Start, world: World) -> None:
+    run = start()
+    world.to_first_calls(run)
+    world.answer(run)
+    world.advance(run)
+    stop_run(run=run, user=run.user, now=make.later(5))
+    world.advance(run, make.later(5))
+    evaluations = Evaluation.objects.filter(submission__run=run, background=False)
+    assert sorted(evaluations.values_list("status", flat=True)) == ["CANCELLED"] * 3 + ["FINISHED"]
+    assert (run.status, run.ended_at) == ("STOPPED", make.later(5))
+    states = run.candidates.order_by("number").values_list("state", flat=True)
+    assert list(states) == ["measured", *["drafted"] * 3]
+    for act in (pause_run, resume_run, stop_run):
+        with pytest.raises(NotAllowed, match="stopped"):
+            act(run=run, user=run.user, now=make.NOW)
+    with pytest.raises(NotAllowed, match="start another one"):
+        extend_run(run=run, user=run.user, budget=Budget(usd=9), now=make.NOW)
+
+
+def test_unsent_calls_of_a_stopped_run_cost_nothing(start: Start, world: World) -> None:
+    run = start()
+    world.to_first_calls(run)
+    assert run.usd > 0
+    stop_run(run=run, user=run.user, now=make.NOW)
+    world.advance(run)
+    assert (run.usd, run.tokens) == (0.0, 0)
+    assert set(run.calls.values_list("status", "error_kind")) == {("FAILED", "unsent")}
+
+
+@pytest.mark.parametrize(
+    "budget", [{"evaluations": 0}, {"evaluations": 0, "usd": 0.0}, {"wall_time_s": 0}]
+)
+def test_a_budget_of_zero_begins_nothing(
+    start: Start, world: World, budget: dict[str, Any]
+) -> None:
+    run = start(budget=budget)
+    world.advance(run)
+    assert (run.status, run.by_budget) == ("FINISHED", True)
+    assert "budget" in run.reason
+    assert not Submission.objects.exists()
+
+
+def test_no_money_means_no_call(start: Start, world: World) -> None:
+    run = start(budget={"usd": 0.0})
+    world.to_first_calls(run)
+    assert (run.status, run.by_budget, run.calls.count()) == ("FINISHED", True, 0)
+    assert "$0" in run.reason
+
+
+def test_caps_hold_with_everything_in_flight(start: Start, world: World) -> None:
+    run = start(parameters={"asks": 9}, budget={"usd": 0.02}, max_tokens=4096)
+    world.to_first_calls(run)
+    worst = sum(run.calls.values_list("worst_usd", flat=True))
+    assert 0 < worst <= 0.02
+    assert run.usd == pytest.approx(worst)
+    assert run.calls.count() < 9
+
+
+def test_an_extension_lets_it_go_on(start: Start, world: World) -> None:
+    run = start(budget={"evaluations": 1})
+    world.to_first_calls(run)
+    assert (run.status, run.by_budget, run.evaluations) == ("FINISHED", True, 1)
+    extend_run(run=run, user=run.user, budget=Budget(evaluations=2), now=make.later(9))
+    world.advance(run, make.later(9))
+    assert (run.status, run.ended_at, run.calls.count()) == ("RUNNING", None, 3)
+    world.answer(run)
+    world.advance(run, make.later(9))
+    world.measure(run)
+    world.advance(run, make.later(10))
+    assert (run.status, run.by_budget, run.evaluations) == ("FINISHED", True, 2)
+    assert run.active_s == 1.0
+
+
+def test_wall_time_counts_running_only(start: Start, world: World) -> None:
+    run = start(budget={"wall_time_s": 100})
+    world.advance(run)
+    pause_run(run=run, user=run.user, now=make.later(90))
+    resume_run(run=run, user=run.user, now=make.later(1000))
+    world.advance(run, make.later(1005))
+    assert run.status == "RUNNING"
+    world.advance(run, make.later(1011))
+    assert (run.status, run.by_budget) == ("FINISHED", True)
+    assert run.reason == "the budget of 100 s of running time is used up"
+
+
+def test_a_retired_task_pauses_the_run(start: Start, world: World) -> None:
+    run = start()
+    world.advance(run)
+    task = run.task_version.task
+    task.state = task.State.RETIRED
+    task.save()
+    world.advance(run)
+    assert run.status == "PAUSED"
+    assert run.reason == "the task scale is retired: it takes no kernels"
+
+
+def test_failed_calls_pause_the_run(start: Start, world: World) -> None:
+    run = start(parameters={"asks": 9}, concurrent_asks=5)
+    world.to_first_calls(run)
+    failed = {"status": "FAILED", "error": "no connection", "error_kind": "unavailable"}
+    world.answer(run, " ", tokens_in=0, tokens_out=0, cost_usd=0.0, **failed)
+    world.advance(run)
+    assert (run.status, run.failures) == ("PAUSED", 5)
+    assert run.reason == "5 calls failed in a row: no connection"
+    resume_run(run=run, user=run.user, now=make.NOW)
+    world.advance(run)
+    assert (run.status, run.failures) == ("RUNNING", 0)
+
+
+def test_a_wrong_key_pauses_at_once(start: Start, world: World) -> None:
+    run = start()
+    world.to_first_calls(run)
+    reason = "the environment variable WRITER_KEY holds no key"
+    first = run.calls.order_by("number")[:1].get()
+    run.calls.filter(pk=first.pk).update(
+        status="FAILED", error=reason, error_kind="auth", ended_at=make.NOW
+    )
+    world.advance(run)
+    assert (run.status, run.reason) == ("PAUSED", reason)
+
+
+def test_candidates_without_verdicts_pause_the_run(start: Start, world: World) -> None:
+    run = start(parameters={"asks": 6}, concurrent_asks=6, concurrent_evaluations=6)
+    world.to_first_calls(run)
+    world.answer(run)
+    world.advance(run)
+    assert world.measure(run, verdict="SYSTEM_ERROR") == 6
+    world.advance(run)
+    assert run.status == "PAUSED"
+    assert "5 evaluations in a row" in run.reason
+    resume_run(run=run, user=run.user, now=make.later(60))
+    world.advance(run, make.later(60))
+    assert world.measure(run, verdict="SYSTEM_ERROR", most=4, now=make.later(70)) == 4
+    world.advance(run, make.later(70))
+    assert run.status == "RUNNING"
+    assert world.measure(run, verdict="SYSTEM_ERROR", most=1, now=make.later(80)) == 1
+    world.advance(run, make.later(80))
+    assert run.status == "PAUSED"
+
+
+def test_strangers_control_nothing(start: Start, world: World) -> None:
+    run, stranger = start(), make.make_user()
+    for act in (pause_run, resume_run, stop_run):
+        with pytest.raises(NotAllowed, match="only the run's owner"):
+            act(run=run, user=stranger, now=make.NOW)
+    with pytest.raises(NotAllowed):
+        extend_run(run=run, user=stranger, budget=Budget(usd=1), now=make.NOW)
+    world.advance(run)
+    world.measure(run)
+    world.advance(run)
+    candidate = run.candidates.get()
+    with pytest.raises(NotAllowed):
+        enter_candidate(candidate=candidate, user=stranger, now=make.NOW)
+    assert pause_run(run=run, user=make.make_admin(), now=make.NOW).status == "PAUSED"
+
+
+def test_entering_by_click_counts_for_the_quota(start: Start, world: World, settings: Any) -> None:
+    run = start()
+    world.to_first_calls(run)
+    settings.MAX_SUBMISSIONS_PER_DAY = 1
+    candidate = run.candidates.get()
+    entry = enter_candidate(candidate=candidate, user=run.user, now=make.NOW)
+    assert (entry.origin, entry.run, entry.agent) == ("entered", None, run.agent)
+    world.answer(run)
+    world.advance(run)
+    world.measure(run)
+    world.advance(run)
+    other = run.candidates.get(number=2)
+    with pytest.raises(QuotaExceeded):
+        enter_candidate(candidate=other, user=run.user, now=make.NOW)
+
+
+def test_too_many_runs_at_once_are_refused(start: Start, settings: Any) -> None:
+    settings.MAX_RUNNING_RUNS_PER_USER = 1
+    run = start()
+    with pytest.raises(QuotaExceeded, match="is running"):
+        start(user=run.user, task_version=run.task_version)
+    assert start(task_version=run.task_version).user != run.user
+
+
+@pytest.mark.parametrize(
+    ("overrides", "field"),
+    [
+        ({"task": "nothing"}, "task"),
+        ({"device": "abacus"}, "device"),
+        ({"strategy": "luck"}, "strategy"),
+        ({"direction": "sideways"}, "direction"),
+        ({"direction": "backward"}, "direction"),
+        ({"models": ["nobody"]}, "models"),
+        ({"models": []}, "models"),
+        ({"budget": {}}, "budget"),
+        ({"budget": {"usd": -1.0}}, "budget.usd"),
+        ({"budget": {"usd": "much"}}, "budget.usd"),
+        ({"budget": {"dollars": 1}}, "budget.dollars"),
+        ({"temperatures": []}, "temperatures"),
+        ({"temperatures": [9.0]}, "temperatures"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"concurrent_asks": 1000}, "concurrent_asks"),
+        ({"seed": -1}, "seed"),
+        ({"seed_kernel": "lucky"}, "seed_kernel"),
+        ({"seed_kernel": "best"}, "seed_kernel"),
+        ({"seed_kernel": "none"}, "seed_kernel"),
+        ({"seed_kernel": "own"}, "source"),
+        ({"seed_kernel": "own", "source": "x\0"}, "source"),
+        ({"agent": "<b>"}, "agent"),
+        ({"name": "x" * 200}, "name"),
+        ({"profile": "much"}, "profile"),
+        ({"surprise": 1}, "surprise"),
+    ],
+)
+def test_bad_requests_name_the_field(start: Start, overrides: dict[str, Any], field: str) -> None:
+    with pytest.raises(SubmissionError) as caught:
+        start(**overrides)
+    assert caught.value.field == field
+    assert not Run.objects.exists()
+
+
+def test_a_model_without_address_is_refused(start: Start) -> None:
+    LanguageModel.objects.filter(name=MODEL).update(base_url="")
+    with pytest.raises(SubmissionError, match="no address"):
+        start()
+
+
+def test_the_best_public_kernel_can_be_the_seed(start: Start) -> None:
+    source = make.SOURCE + "// fast\n"
+    slow = make.make_finished_evaluation()
+    version = slow.task_version
+    fast = {"source": source, "task_version": version}
+    make.make_finished_evaluation(result={"latency_ns": 10.0}, **fast)
+    hidden = {"source": source + "//", "task_version": version, "private": True}
+    make.make_finished_evaluation(result={"latency_ns": 1.0}, **hidden)
+    run = start(task_version=version, seed_kernel="best")
+    assert run.problem["seed_source"] == source
+
+
+def test_a_run_that_stands_still_says_why(start: Start, world: World) -> None:
+    run = start()
+    assert run_waiting_reason(run, make.later(5)) == ""
+    asleep = run_waiting_reason(run, make.later(60))
+    assert asleep == "no worker for runs is running, so its next step is not taken"
+    world.advance(run)
+    assert "no runner for cpu" in run_waiting_reason(run, make.later(60))
+    world.measure(run)
+    world.advance(run)
+    waiting = run_waiting_reason(run, make.later(60))
+    assert waiting.startswith("3 call(s) to language models were not sent yet: no worker")
+    world.answer(run)
+    world.advance(run, make.later(60))
+    world.measure(run)
+    world.advance(run, make.later(60))
+    assert run.is_over
+    assert run_waiting_reason(run, make.later(600)) == ""
+
+
+def test_candidates_are_on_no_board(start: Start, world: World) -> None:
+    run = start()
+    world.advance(run)
+    candidate = Submission.objects.get(run=run)
+    device, mode = run.device, Mode.RANKED
+    ranked = lifecycle.evaluate(submission=candidate, device=device, mode=mode, now=make.NOW)
+    make.finish(ranked)
+    assert Evaluation.objects.filter(mode="ranked", verdict="CORRECT").exists()
+    assert not judged_evaluations().exists()
+    assert devices_with_results() == []
+    assert author_names(run.user) == ([], [])

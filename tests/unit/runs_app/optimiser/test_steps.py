@@ -1,0 +1,355 @@
+"""A run goes from its seed to its end, step by step, and a step that comes twice does nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import OperationalError
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.event import EventKind
+from runs_app.core.errors import NotAllowed
+from runs_app.core.work.access import find_evaluation, listed_evaluations
+from runs_app.models import BaselineMeasurement, Evaluation, Run, Submission
+from runs_app.optimiser.evolve import events
+from runs_app.optimiser.evolve.config import Budget
+from runs_app.optimiser.evolve.history import History
+from runs_app.optimiser.services import record as run_record
+from runs_app.optimiser.services.advance import advance_run
+from runs_app.optimiser.services.control import extend_run, pause_run, resume_run
+from runs_app.optimiser.services.enter import enter_candidate
+from runs_app.optimiser.services.history import RunDetails, load_history, stored_events
+from runs_app.optimiser.services.replay import replay_run
+from runs_app.submitting.quota import quota
+from runs_app.submitting.services import cancel, rerun
+from tests import factories as make
+from tests.unit.runs_app.optimiser.conftest import Start, World
+
+pytestmark = pytest.mark.django_db
+
+
+def kinds(run: Run) -> list[str]:
+    return list(run.events.order_by("seq").values_list("kind", flat=True))
+
+
+def test_a_run_from_its_seed_to_its_end(start: Start, world: World) -> None:
+    run = start()
+    assert world.advance(run) == 2
+    assert world.measure(run, 1000.0) == 1
+    world.advance(run)
+    assert run.seed_latency_ns == 1000.0
+    assert run.calls.count() == 3
+    assert len(world.calls) == 3
+    assert world.answer(run) == 3
+    world.advance(run)
+    assert world.measure(run, 900.0) == 3
+    world.advance(run)
+    assert (run.status, run.reason) == ("FINISHED", "all is asked")
+    assert run.best is not None
+    assert (run.best.number, run.best_latency_ns) == (4, 898.0)
+    assert (run.evaluations, run.tokens, run.candidates_made) == (4, 450, 4)
+    assert run.usd == pytest.approx(0.0006)
+    assert kinds(run)[:4] == ["started", "drafted", "measuring", "measured"]
+    assert kinds(run)[-1] == "finished"
+    submissions = Submission.objects.filter(run=run)
+    assert submissions.count() == 4
+    assert {candidate.author for candidate in submissions} == {run.user}
+
+
+def test_a_step_without_news_changes_nothing(start: Start, world: World) -> None:
+    run = start()
+    world.to_first_calls(run)
+    before = run.events_stored
+    assert world.advance(run) == 0
+    assert run.events_stored == before
+    assert advance_run(run_id="00000000-0000-4000-8000-000000000000", now=make.NOW) == 0
+
+
+def test_rows_tell_the_same_history_as_the_log(start: Start, world: World) -> None:
+    run = start()
+    world.to_first_calls(run)
+    world.answer(run)
+    world.advance(run)
+    world.measure(run, 800.0)
+    world.advance(run)
+    assert_rows_tell_what_the_log_tells(run)
+
+
+def assert_rows_tell_what_the_log_tells(run: Run) -> None:
+    """A history loaded from rows is the one that the events give."""
+    run.refresh_from_db()
+    folded = History(RunDetails(run))
+    for event in stored_events(run):
+        folded.apply(event)
+    loaded = load_history(run)
+    assert loaded.candidates == folded.candidates
+    assert loaded.questions == folded.questions
+    assert loaded.best == folded.best
+    assert loaded.finished == folded.finished
+    assert loaded.correct() == folded.correct()
+    assert loaded.evaluations() == folded.evaluations()
+    assert loaded.settled == folded.settled
+    assert loaded.paid_usd == pytest.approx(folded.paid_usd)
+    assert loaded.paid_tokens == folded.paid_tokens
+
+
+def test_nothing_hidden_gets_into_the_problem(start: Start) -> None:
+    run = start()
+    text = str(run.problem)
+    assert make.HIDDEN_WORKLOAD not in text
+    assert "1777" not in text
+    assert run.problem["workloads"] == ["n256: N=256", "n4096: N=4096"]
+
+
+def test_candidates_are_on_no_list_and_count_for_no_quota(start: Start, world: World) -> None:
+    run = start(private=True)
+    world.to_first_calls(run)
+    candidate = Evaluation.objects.get(submission__run=run, background=False)
+    assert candidate.submission.private
+    assert quota(run.user, make.later(1)).today == 0
+    assert not listed_evaluations(run.user).exists()
+    assert find_evaluation(candidate.pk, run.user) == candidate
+    assert find_evaluation(candidate.pk, make.make_user()) is None
+    with pytest.raises(NotAllowed, match="candidate of a run"):
+        rerun(submission=candidate.submission, user=run.user, now=make.NOW)
+
+
+def test_the_seed_brings_baselines_once(start: Start, world: World) -> None:
+    run = start()
+    world.advance(run)
+    measurement = BaselineMeasurement.objects.get()
+    assert (measurement.version, measurement.device) == (run.task_version, run.device)
+    second = start(user=run.user, task_version=run.task_version)
+    world.advance(second)
+    make.send(measurement, EventKind.FINISHED, {"report": make.baseline_report(measurement)})
+    third = start(user=run.user, task_version=run.task_version)
+    assert third.problem["baselines_ns"] == pytest.approx({"compiled": 1500.0, "eager": 2000.0})
+    world.advance(third)
+    assert BaselineMeasurement.objects.count() == 1
+
+
+def test_a_cancelled_candidate_is_told_and_the_run_goes_on(start: Start, world: World) -> None:
+    run = start()
+    world.advance(run)
+    candidate = Evaluation.objects.get(submission__run=run, background=False)
+    cancel(evaluation=candidate, user=run.user, now=make.NOW)
+    assert world.advances == [str(run.pk)]
+    world.advance(run)
+    seed = run.candidates.get(number=1)
+    assert (seed.state, seed.verdict, seed.measuring) == ("measuring", "", ["quick"])
+    assert candidate.submission.evaluations.filter(background=False, status="QUEUED").count() == 1
+    world.measure(run, 900.0)
+    world.advance(run)
+    seed.refresh_from_db()
+    assert (seed.verdict, seed.measured, seed.latency_ns) == ("CORRECT", ["quick"], 900.0)
+    assert run.calls.count() == 3
+    assert (run.evaluations, replay_run(run=run).differences) == (2, ())
+
+
+def test_a_candidate_is_given_up_after_three_lost_evaluations(start: Start, world: World) -> None:
+    run = start()
+    world.to_first_calls(run)
+    world.answer(run)
+    world.advance(run)
+    lost = {"submission__candidate__run": run, "submission__candidate__number": 2}
+    for _ in range(3):
+        candidate = Evaluation.objects.get(**lost, status="QUEUED")
+        cancel(evaluation=candidate, user=run.user, now=make.NOW)
+        world.advance(run)
+    given_up = run.candidates.get(number=2)
+    assert (given_up.state, given_up.verdict) == ("measured", "SYSTEM_ERROR")
+    assert given_up.feedback["verdict"] == "SYSTEM_ERROR"
+    world.measure(run, 800.0)
+    world.advance(run)
+    assert (run.status, run.reason, run.evaluations) == ("FINISHED", "all is asked", 6)
+    assert_rows_tell_what_the_log_tells(run)
+    assert replay_run(run=run).differences == ()
+
+
+def test_what_a_candidate_must_beat_goes_to_its_runner(start: Start, world: World) -> None:
+    run = start(strategy="islands", parameters={"proposals": 4}, profile="none")
+    world.advance(run)
+    queued = Evaluation.objects.filter(submission__run=run, status="QUEUED")
+    assert queued.get().must_beat_ns == {}
+    world.measure(run)
+    world.advance(run)
+    world.answer(run)
+    world.advance(run)
+    assert queued.exists()
+    for evaluation in queued:
+        assert evaluation.request().must_beat_ns == {"n256": pytest.approx(1200.0)}
+    assert replay_run(run).differences == ()
+
+
+def test_an_extension_measures_what_the_end_of_time_took_back(start: Start, world: World) -> None:
+    run = start(budget={"wall_time_s": 60})
+    at = 0
+    for _ in range(4):  # more often than an evaluation may be lost
+        world.advance(run, make.later(at))
+        world.advance(run, make.later(at + 90))
+        assert (run.status, run.by_budget) == ("FINISHED", True)
+        seed = run.candidates.get(number=1)
+        assert (seed.state, seed.verdict, seed.measuring) == ("drafted", "", [])
+        at += 100
+        longer = Budget(wall_time_s=at + 60)
+        extend_run(run=run, user=run.user, budget=longer, now=make.later(at))
+    world.advance(run, make.later(at))
+    assert world.measure(run, now=make.later(at)) == 1
+    world.advance(run, make.later(at))
+    assert run.candidates.get(number=1).verdict == "CORRECT"
+    assert {call.parents[0] for call in run.calls.all()} == {1}
+    assert_rows_tell_what_the_log_tells(run)
+    assert replay_run(run=run).differences == ()
+
+
+def test_a_source_that_no_compiler_may_see_is_told_of_once(
+    start: Start, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise DataError("source", "is too long")
+
+    run = start()
+    monkeypatch.setattr(run_record, "candidate_solution", refused)
+    world.advance(run)
+    world.advance(run)
+    seed = run.candidates.get(number=1)
+    assert (seed.verdict, seed.measured, seed.submission) == ("COMPILE_ERROR", ["quick"], None)
+    assert "empty or too long" in seed.reason
+    assert replay_run(run=run).differences == ()
+
+
+def test_a_lost_candidates_reason_names_no_hidden_workload(start: Start, world: World) -> None:
+    run = start()
+    world.advance(run)
+    lost = Evaluation.objects.filter(submission__run=run, background=False)
+    reason = f"lost 3 times; the last time: {make.HIDDEN_WORKLOAD} hung"
+    lost.update(status="FINISHED", verdict="SYSTEM_ERROR", reason=reason, finished_at=make.later(1))
+    world.advance(run)
+    event = run.events.get(kind="measured")
+    assert event.payload["reason"] == "lost 3 times; the last time: a hidden workload hung"
+    assert make.HIDDEN_WORKLOAD not in str(list(run.candidates.values_list("reason", "feedback")))
+
+
+def test_an_error_of_the_site_pauses_with_the_reason(
+    start: Start, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = start()
+    monkeypatch.setattr(
+        "tests.unit.runs_app.optimiser.conftest.Plain.ask", lambda *_: 1 / 0, raising=True
+    )
+    world.advance(run)
+    assert run.status == "PAUSED"
+    assert "ZeroDivisionError" in run.reason
+    assert kinds(run) == ["started", "paused"]
+
+
+def test_steps_that_die_pause_the_run_with_the_reason(
+    start: Start, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        """What a step sees of its process's end: nothing that it could catch."""
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    run = start()
+    with monkeypatch.context() as patch:
+        patch.setattr("tests.unit.runs_app.optimiser.conftest.Plain.ask", die)
+        for _ in range(5):
+            with pytest.raises(Killed):
+                advance_run(run_id=run.pk, now=make.NOW)
+        assert advance_run(run_id=run.pk, now=make.NOW) == 0
+    run.refresh_from_db()
+    assert (run.status, run.steps_begun) == ("PAUSED", 0)
+    assert "its last 5 steps died" in run.reason
+    resume_run(run=run, user=run.user, now=make.NOW)
+    assert world.advance(run) == 2
+    assert (run.status, run.steps_begun) == ("RUNNING", 0)
+
+
+def test_a_database_that_is_away_is_not_held_against_a_run(
+    start: Start, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise OperationalError("database is locked")
+
+    run = start()
+    with monkeypatch.context() as patch:
+        patch.setattr("tests.unit.runs_app.optimiser.conftest.Plain.ask", away)
+        for _ in range(7):
+            with pytest.raises(OperationalError):
+                advance_run(run_id=run.pk, now=make.NOW)
+    assert world.advance(run) == 2
+    assert run.status == "RUNNING"
+
+
+def test_a_best_candidate_enters_by_itself(start: Start, world: World) -> None:
+    run = start(enters_best=True)
+    world.to_first_calls(run)
+    world.answer(run)
+    world.advance(run)
+    world.measure(run, 500.0)
+    world.advance(run)
+    assert run.status == "FINISHED"
+    best = run.candidates.get(number=4)
+    assert best.entry is not None
+    assert best.entry.run is None
+    assert (best.entry.agent.name, best.entry.language_model.name) == ("kbench-plain", "writer-1")
+    assert best.entry.evaluations.get().mode == "ranked"
+    assert kinds(run)[-2:] == ["finished", "entered"]
+    with pytest.raises(NotAllowed, match="entered already"):
+        enter_candidate(candidate=best, user=run.user, now=make.NOW)
+
+
+def test_events_are_stored_as_they_were(start: Start, world: World) -> None:
+    run = start()
+    world.to_first_calls(run)
+    first, second, *_ = stored_events(run)
+    assert isinstance(first, events.Drafted)
+    assert isinstance(second, events.Measuring)
+    assert [event.seq for event in run.events.order_by("seq")] == list(
+        range(1, run.events_stored + 1)
+    )
+
+
+def test_a_stored_run_replays(start: Start, world: World) -> None:
+    run = start(parameters={"asks": 5}, concurrent_asks=2, budget={"evaluations": 4})
+    world.to_first_calls(run)
+    pause_run(run=run, user=run.user, now=make.NOW)
+    world.answer(run)
+    world.advance(run)
+    resume_run(run=run, user=run.user, now=make.NOW)
+    for _ in range(4):
+        world.advance(run)
+        world.answer(run, status="FAILED", error="no", error_kind="empty")
+        world.measure(run)
+    world.advance(run)
+    extend_run(run=run, user=run.user, budget=Budget(evaluations=9), now=make.NOW)
+    for _ in range(4):
+        world.advance(run)
+        world.answer(run)
+        world.measure(run)
+    assert run.is_over
+    report = replay_run(run=run)
+    assert report.differences == ()
+    assert report.events == len(stored_events(run))
+    call_command("replay_run", str(run.pk))
+    run.candidates.filter(number=3).update(source="int x;")
+    with pytest.raises(CommandError, match="difference"):
+        call_command("replay_run", str(run.pk))
+
+
+def test_a_step_needs_no_more_queries_in_a_long_run(
+    start: Start, world: World, django_assert_max_num_queries: Any
+) -> None:
+    run = start(parameters={"asks": 40}, concurrent_asks=1)
+    world.to_first_calls(run)
+    for _ in range(3):
+        with django_assert_max_num_queries(22):
+            assert advance_run(run_id=run.pk, now=make.NOW) == 0
+        world.answer(run)
+        world.advance(run)
+        world.measure(run)
+        world.advance(run)

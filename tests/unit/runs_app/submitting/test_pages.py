@@ -1,0 +1,311 @@
+"""The pages on which kernels are entered and watched."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from gpu_runner.data import codec
+from gpu_runner.data.evaluation import BuildReport, EvaluationResult, Mismatch, StageTime
+from gpu_runner.data.event import EventKind
+from gpu_runner.data.symptom import Finding, Symptom
+from gpu_runner.data.verdict import Stage, Verdict
+from runs_app.models import Evaluation, Submission
+from runs_app.submitting.live import live_view
+from runs_app.submitting.page import stage_rows
+from runs_app.submitting.services import cancel as cancel_evaluation
+from tests import factories
+from tests.results import told
+from tests.unit.queued import Jobs
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+
+@pytest.fixture
+def signed_in(client: Client) -> Client:
+    """A browser of a person with an account, on a site with one task."""
+    factories.make_task_version()
+    client.force_login(factories.make_user(username="ada"))
+    return client
+
+
+def form(**overrides: Any) -> dict[str, Any]:
+    """What the form sends for a good submission."""
+    fields = {
+        "task": "scale",
+        "direction": "forward",
+        "device": "cpu",
+        "mode": "ranked",
+        "source": factories.SOURCE,
+        "written_by": "person",
+    }
+    return fields | overrides
+
+
+def page_of(client: Client, evaluation: Evaluation) -> str:
+    """Text of an evaluation's page."""
+    answer = client.get(f"/submissions/{evaluation.submission_id}/")
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_a_page_is_never_older_than_the_events_that_it_counts() -> None:
+    evaluation = factories.make_evaluation()
+    read_before = Evaluation.objects.get(pk=evaluation.pk)
+    factories.send(evaluation, EventKind.STARTED, {"runner": "nobody", "at": 0.0})
+    live = live_view(read_before, evaluation.submission.author, factories.NOW)
+    assert live.evaluation.status == "RUNNING"
+    assert "queue" not in live.summary.sentence
+
+
+def test_a_submission_leads_to_its_page(signed_in: Client, jobs: Jobs) -> None:
+    answer = signed_in.post("/submit/", form(), follow=True)
+    submission = Submission.objects.get()
+    assert answer.redirect_chain[-1][0] == submission.get_absolute_url()
+    assert submission.evaluations.get().mode == "ranked"
+    assert "number 1" in answer.content.decode() or "Next in the queue" in answer.content.decode()
+
+
+def test_an_agent_and_its_language_model_are_kept(signed_in: Client) -> None:
+    signed_in.post("/submit/", form(written_by="agent", agent="robot", language_model="alpha"))
+    submission = Submission.objects.get()
+    assert submission.agent.name == "robot"
+    assert submission.language_model is not None
+    assert submission.language_model.name == "alpha"
+
+
+def test_a_person_who_typed_an_agent_before_is_a_person(signed_in: Client) -> None:
+    signed_in.post("/submit/", form(written_by="person", agent="robot", language_model="alpha"))
+    submission = Submission.objects.get()
+    assert submission.agent.name == "ada"
+    assert submission.language_model is None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"source": "  "}, "Paste the kernel"),
+        ({"source": "x" * (2**20 + 1)}, "the limit is 1048576"),
+        ({"task": ""}, "Choose a task"),
+        ({"device": "abacus"}, "Select a valid choice"),
+        ({"direction": "backward"}, "has only: forward"),
+        ({"written_by": "agent"}, "Name the agent"),
+        ({"written_by": "agent", "agent": "<b>"}, "Must begin with a letter"),
+        ({"written_by": "agent", "agent": "r", "language_model": "<b>"}, "Must begin with a"),
+    ],
+)
+def test_a_refusal_names_the_field_and_keeps_everything(
+    signed_in: Client, change: dict[str, str], words: str
+) -> None:
+    answer = signed_in.post("/submit/", form(**change))
+    text = answer.content.decode()
+    assert answer.status_code == 422
+    assert words in text
+    assert Submission.objects.count() == 0
+    if "source" not in change:
+        assert "out[0] = N * x[0];" in text
+
+
+def test_a_file_is_taken_and_not_lost_on_an_error(signed_in: Client) -> None:
+    def upload() -> SimpleUploadedFile:
+        return SimpleUploadedFile("kernel.cpp", factories.SOURCE.encode())
+
+    answer = signed_in.post("/submit/", form(source="", file=upload(), direction="backward"))
+    assert answer.status_code == 422
+    assert "out[0] = N * x[0];" in answer.content.decode()
+    signed_in.post("/submit/", form(source="", file=upload()))
+    assert Submission.objects.get().source == factories.SOURCE
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"x" * (2**20 + 1)])
+def test_a_file_that_is_no_source_is_refused(signed_in: Client, content: bytes) -> None:
+    answer = signed_in.post("/submit/", form(source="", file=SimpleUploadedFile("k.cpp", content)))
+    assert answer.status_code == 422
+    assert "The file" in answer.content.decode()
+
+
+def test_the_quota_is_said(signed_in: Client, settings: Any) -> None:
+    settings.MAX_WAITING_PER_USER = 1
+    signed_in.post("/submit/", form())
+    answer = signed_in.post("/submit/", form())
+    assert answer.status_code == 422
+    assert "waiting or running, the most allowed" in answer.content.decode()
+
+
+def test_strangers_may_look_at_the_form_and_sign_in_to_send_it(client: Client) -> None:
+    factories.make_task_version()
+    assert client.get("/submit/").status_code == 200
+    answer = client.post("/submit/", form())
+    assert answer.status_code == 302
+    assert answer["Location"].startswith("/sign-in/")
+    assert Submission.objects.count() == 0
+
+
+def test_a_correct_result_is_shown_without_its_hidden_workloads(client: Client) -> None:
+    evaluation = factories.make_finished_evaluation(mode="ranked")
+    text = page_of(client, evaluation)
+    assert "n256" in text
+    assert "1.50" in text
+    assert factories.HIDDEN_WORKLOAD not in text
+    answer = client.get(f"/evaluations/{evaluation.pk}/json/")
+    assert answer.json()["evaluation_id"] == str(evaluation.pk)
+    assert factories.HIDDEN_WORKLOAD not in answer.content.decode()
+
+
+def test_a_wrong_result_shows_its_first_wrong_element(client: Client) -> None:
+    mismatch = Mismatch(
+        workload="n256", output="out", reason="off by 3e-2", index=(3, 17), expected=0.125,
+        actual=float("nan"), bound=1e-6, wrong_elements=7, elements=256,
+        findings=(Finding(symptom=Symptom.TAIL, text="only the last <7> elements are wrong"),),
+    )  # fmt: skip
+    text = page_of(
+        client,
+        factories.make_finished_evaluation(Verdict.WRONG_RESULT, result={"mismatch": mismatch}),
+    )
+    for part in ("out[3, 17]", "0.125", "nan", "off by 3e-2", "the last &lt;7&gt; elements"):
+        assert part in text
+    assert 'data-symptom="tail"' in text
+
+
+def test_a_result_from_before_there_were_findings_is_shown_and_read(client: Client) -> None:
+    mismatch = Mismatch(workload="n256", output="out", reason="off by 3e-2", index=(3,))
+    evaluation = factories.make_finished_evaluation(
+        Verdict.WRONG_RESULT, result={"mismatch": mismatch}
+    )
+    stored = evaluation.result.document
+    del stored["mismatch"]["findings"]
+    evaluation.result.save()
+    assert "out[3]" in page_of(client, evaluation)
+    read = codec.decode(EvaluationResult, stored).mismatch
+    assert read is not None
+    assert read.findings == ()
+
+
+def test_a_compile_error_shows_the_log_with_links_to_lines(client: Client) -> None:
+    log = "kernel.cpp:1:14: error: <b>no</b>"
+    build = BuildReport(
+        ok=False, cached=False, duration_s=0.5, log=log, command="g++ kernel.cpp",
+        compiler="g++ 14", digest="0" * 64,
+    )  # fmt: skip
+    text = page_of(
+        client,
+        factories.make_finished_evaluation(Verdict.COMPILE_ERROR, result={"build": build}),
+    )
+    assert '<a href="#L-1">kernel.cpp:1</a>:14: error: &lt;b&gt;no&lt;/b&gt;' in text
+    assert 'id="L-1"' in text
+
+
+def test_source_and_output_are_escaped(client: Client) -> None:
+    source = f"// </pre><script>alert(1)</script>\n{factories.SOURCE}"
+    evaluation = factories.make_finished_evaluation(
+        Verdict.RUNTIME_ERROR, source=source, result={"output": "<script>alert(2)</script>"}
+    )
+    assert "<script>alert" not in page_of(client, evaluation)
+
+
+def test_the_source_is_a_plain_file(client: Client) -> None:
+    submission = factories.make_submission()
+    answer = client.get(f"/submissions/{submission.pk}/source/")
+    assert answer["Content-Type"] == "text/plain; charset=utf-8"
+    assert "attachment" in answer["Content-Disposition"]
+    assert answer.content.decode() == submission.source
+
+
+def test_only_the_author_may_run_again_or_cancel(signed_in: Client) -> None:
+    evaluation = factories.make_evaluation()
+    rerun = f"/submissions/{evaluation.submission_id}/rerun/"
+    cancel = f"/evaluations/{evaluation.pk}/cancel/"
+    for path in (rerun, cancel):
+        answer = signed_in.post(path, {"mode": "ranked"}, follow=True)
+        assert "only its author" in answer.content.decode()
+        assert signed_in.get(path).status_code == 405
+    evaluation.refresh_from_db()
+    assert evaluation.status == "QUEUED"
+    signed_in.force_login(evaluation.submission.author)
+    signed_in.post(cancel)
+    signed_in.post(rerun, {"mode": "ranked"})
+    assert sorted(evaluation.submission.evaluations.values_list("status", "mode")) == [
+        ("CANCELLED", "quick"),
+        ("QUEUED", "ranked"),
+    ]
+
+
+def test_the_live_part_carries_what_the_script_needs(client: Client) -> None:
+    evaluation = factories.make_evaluation()
+    factories.start(evaluation)
+    payload = {"stage": "build", "state": "running", "elapsed_s": 0.1, "detail": "nvcc"}
+    factories.send(evaluation, EventKind.STAGE, payload, seq=2)
+    text = client.get(f"/evaluations/{evaluation.pk}/live/").content.decode()
+    assert 'data-status="RUNNING"' in text
+    assert 'data-seq="3"' in text
+    assert 'data-stage="build" data-state="running" data-since=' in text
+
+
+def test_the_queue_says_why(client: Client) -> None:
+    evaluation = factories.make_evaluation()
+    private = factories.make_evaluation(
+        task_version=evaluation.task_version, private=True, agent="secret-robot"
+    )
+    text = client.get("/queue/").content.decode()
+    assert "no runner for cpu has ever reported" in text
+    assert f"/submissions/{evaluation.submission_id}/" in text
+    assert str(private.submission_id) not in text
+    assert "secret-robot" not in text
+
+
+def test_agents_and_language_models_have_pages(client: Client) -> None:
+    submission = factories.make_submission(agent="robot", language_model="alpha")
+    assert submission.language_model is not None
+    for author in (submission.agent, submission.language_model):
+        answer = client.get(author.get_absolute_url())
+        assert f"/submissions/{submission.pk}/" in answer.content.decode()
+    assert client.get("/agents/99999/").status_code == 404
+
+
+def test_stages_of_a_failure_say_where_it_failed() -> None:
+    times = tuple(
+        StageTime(stage=stage, started_s=0.0, duration_s=1.0)
+        for stage in (Stage.BUILD, Stage.DEVICE, Stage.MEASURE)
+    )
+    result = replace(told(verdict="TIME_LIMIT"), stages=times)
+    rows = {row.stage: row.state for row in stage_rows("quick", [], 1, result)}
+    assert (rows["build"], rows["measure"], rows["verify"]) == ("done", "failed", "skipped")
+
+
+def test_stages_of_an_attempt_that_was_lost_are_forgotten() -> None:
+    event = {
+        "kind": "stage", "stage": "build", "attempt": 1, "at": "2026-01-01T00:00:00Z",
+        "payload": {"state": "done", "detail": ""},
+    }  # fmt: skip
+    [build, *_] = stage_rows("quick", [event], 2, None)
+    assert build.state == "pending"
+
+
+def test_a_cancelled_evaluation_looks_as_if_nothing_runs(signed_in: Client) -> None:
+    user = User.objects.get(username="ada")
+    waiting, running = (factories.make_evaluation(user=user) for _ in range(2))
+    factories.start(running)
+    stage = {"stage": "build", "state": "running", "detail": ""}
+    factories.send(running, EventKind.STAGE, stage, seq=2)
+    for evaluation, words in ((waiting, ["cancelled"]), (running, ["done", "cancelled"])):
+        cancel_evaluation(evaluation=evaluation, user=user, now=factories.later(9))
+        states = re.findall(r'data-state="(\w+)"', page_of(signed_in, evaluation))
+        assert states == words + ["skipped"] * (len(states) - len(words))
+        assert len(states) > len(words)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.COMPILE_ERROR, Verdict.TIME_LIMIT])
+def test_without_a_measured_workload_there_is_no_table(client: Client, verdict: Verdict) -> None:
+    bare = factories.make_workload_result(measurement=None, baselines={}, speedups={})
+    evaluation = factories.make_finished_evaluation(verdict, {"workloads": (bare,)})
+    assert "Times by workload" not in page_of(client, evaluation)
+    timed = factories.make_finished_evaluation(
+        verdict, {"workloads": (factories.make_workload_result(),)}
+    )
+    assert "Times by workload" in page_of(client, timed)

@@ -1,0 +1,315 @@
+"""What people see: who may see it, why it waits, how much is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+
+from gpu_runner.data.evaluation import Mismatch
+from gpu_runner.data.event import EventKind
+from gpu_runner.data.queue import Urgency
+from gpu_runner.data.symptom import Finding, Symptom
+from gpu_runner.data.task import ShippedKernel
+from gpu_runner.data.verdict import Language, Verdict
+from runs_app.core.errors import SubmissionError
+from runs_app.core.queue.events import events
+from runs_app.core.queue.selectors import queue_overview, waiting_reason
+from runs_app.core.runners.handing import hand_over
+from runs_app.core.work.access import (
+    author_names,
+    find_evaluation,
+    find_submission,
+    may_see,
+    public_reason,
+    shown_result,
+)
+from runs_app.models import Agent, Device, Evaluation, Runner, Submission
+from runs_app.submitting.quota import quota as quota_of
+from runs_app.submitting.services import submit
+from runs_app.submitting.shipped import (
+    submit_demo,
+    submit_first_kernels,
+    submit_shipped_kernels,
+)
+from tests import factories as make
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+
+def reason(evaluation: Evaluation, seconds: float = 0) -> str:
+    return waiting_reason(evaluation, make.later(seconds))
+
+
+def test_a_private_submission_is_its_authors_and_the_admins() -> None:
+    evaluation = make.make_evaluation(private=True)
+    submission = evaluation.submission
+    for user, sees in (
+        (AnonymousUser(), False),
+        (make.make_user(), False),
+        (make.make_user(is_staff=True, is_active=False), False),
+        (submission.author, True),
+        (make.make_admin(), True),
+    ):
+        assert may_see(user, submission) is sees
+        assert (find_submission(submission.pk, user) is not None) is sees
+        assert (find_evaluation(evaluation.pk, user) is not None) is sees
+        entries = queue_overview(user, make.NOW)[0].waiting
+        assert (entries[0].evaluation is not None) is sees
+
+
+def test_only_own_agents_are_offered_and_private_language_models_to_their_authors() -> None:
+    fields = {"agent": "secret-robot", "language_model": "secret-model", "private": True}
+    author = make.make_submission(**fields).author
+    make.make_submission(agent="robot", language_model="model")
+    make.make_submission(agent="robot", language_model="model")
+    assert author_names(AnonymousUser()) == ([], ["model"])
+    assert author_names(make.make_user()) == ([], ["model"])
+    own = (["secret-robot"], ["model", "secret-model"])
+    assert author_names(author) == own
+
+
+def test_waiting_reason_without_any_runner() -> None:
+    evaluation = make.make_evaluation()
+    assert reason(evaluation) == "next in the queue, but no runner for cpu has ever reported"
+
+
+def test_waiting_reason_with_a_dead_runner() -> None:
+    make.make_runner(name="host-1")
+    text = reason(make.make_evaluation(), 600)
+    assert text.endswith("no runner for cpu is alive: test.host-1 was last heard 10 min ago")
+
+
+def test_waiting_reason_with_runners_that_take_no_work() -> None:
+    make.make_runner(name="host-1", state=Runner.State.DRAINING)
+    make.make_runner(name="host-2", state=Runner.State.UNFIT, reason="no jail")
+    text = reason(make.make_evaluation())
+    words = "no runner takes work: test.host-1 is draining; test.host-2 is unfit: no jail"
+    assert text.endswith(words)
+
+
+def test_waiting_reason_in_a_queue() -> None:
+    runner = make.make_runner(name="host-1")
+    first, second = make.make_evaluation(), make.make_evaluation(now=make.later(1))
+    assert reason(first) == "next in the queue; a runner is free and takes it within seconds"
+    runner.current = ["something"]
+    runner.save()
+    assert reason(second) == "number 2 in the queue; test.host-1 is busy with others"
+    make.start(first, runner="host-1")
+    assert reason(first) == ""
+    assert reason(second) == "next in the queue; test.host-1 is busy with others"
+
+
+def test_the_queue_shows_depth_runners_and_waiting_times() -> None:
+    make.make_runner(name="host-1")
+    for wait_s in (10, 20, 30):
+        make.start(make.make_evaluation(), "host-1", now=make.later(wait_s))
+    make.make_evaluation()
+    (queue,) = queue_overview(make.make_admin(), make.later(15))
+    assert (queue.device.slug, queue.depth, queue.reason) == ("cpu", 1, "")
+    assert [entry.waiting_s for entry in queue.running] == [10, 20, 30]
+    assert (queue.wait_p50_s, queue.wait_p95_s) == (20, 30)
+    (status,) = queue.runners
+    assert (status.runner.name, status.age_s, status.alive) == ("test.host-1", 15, True)
+
+
+def test_a_quota_counts_what_is_used(settings: Any) -> None:
+    settings.MAX_SUBMISSIONS_PER_DAY = 3
+    user = make.make_user()
+    make.make_submission(user=user)
+    make.make_finished_evaluation(user=user, now=make.later(10))
+    quota = quota_of(user, make.later(20))
+    assert (quota.waiting, quota.today, quota.remaining) == (1, 2, 1)
+    assert quota.resets_at == make.later(24 * 3600)
+
+
+def test_hidden_workloads_are_for_admins_only() -> None:
+    mismatch = Mismatch(
+        workload=make.HIDDEN_WORKLOAD, output="out", reason="off", index=(3,), expected=1777.0,
+        findings=(Finding(symptom=Symptom.TAIL, text="only the last 1777 elements are wrong"),),
+    )  # fmt: skip
+    evaluation = make.make_finished_evaluation(
+        Verdict.WRONG_RESULT,
+        {
+            "reason": f"wrong in {make.HIDDEN_WORKLOAD}: 1777 is off",
+            "mismatch": mismatch,
+            "environment": {"baseline_errors": {f"{make.HIDDEN_WORKLOAD}: eager": "1777"}},
+            "log": "1777",
+            "workloads": (
+                make.make_workload_result(),
+                make.make_workload_result(
+                    name=make.HIDDEN_WORKLOAD, hidden=True, parameters={"N": 1777}
+                ),
+            ),
+        },
+        mode="ranked",
+    )
+    for user in (AnonymousUser(), evaluation.submission.author):
+        result = shown_result(evaluation, user)
+        assert result is not None
+        assert [w.name for w in result.workloads] == ["n256"]
+        assert result.reason == "'out' is wrong on a hidden workload"
+        told = f"{result} {public_reason(evaluation, user)}"
+        told += str(events(evaluation))
+        assert make.HIDDEN_WORKLOAD not in told
+        assert "1777" not in told
+        assert result.mismatch is not None
+        assert result.mismatch.findings == ()
+    result = shown_result(evaluation, make.make_admin())
+    assert result is not None
+    assert len(result.workloads) == 2
+    assert result.mismatch is not None
+    assert result.mismatch.expected == 1777.0
+    assert result.reason == f"wrong in {make.HIDDEN_WORKLOAD}: 1777 is off"
+
+
+def test_an_author_reads_what_the_kernel_said_of_public_workloads() -> None:
+    told = {"reason": "std::runtime_error: N is odd", "output": "hello"}
+    ranked = make.make_finished_evaluation(Verdict.RUNTIME_ERROR, told, mode="ranked")
+    result = shown_result(ranked, ranked.submission.author)
+    assert result is not None
+    assert (result.reason, result.output) == (told["reason"], told["output"])
+    assert ranked.reason == told["reason"]
+
+
+def test_events_can_be_read_from_any_point() -> None:
+    evaluation = make.make_finished_evaluation()
+    everything = events(evaluation)
+    assert [event["seq"] for event in everything] == [1, 2, 3]
+    assert [event["status"] for event in everything] == ["QUEUED", "RUNNING", "FINISHED"]
+    assert everything[-1]["verdict"] == "CORRECT"
+    assert events(evaluation, since=2) == everything[2:]
+
+
+def test_stage_details_do_not_name_hidden_workloads() -> None:
+    evaluation = make.make_evaluation()
+    payload = {"stage": "measure", "state": "running", "detail": f"2/3 {make.HIDDEN_WORKLOAD}"}
+    make.send(evaluation, EventKind.STAGE, payload, seq=1)
+    assert events(evaluation)[-1]["payload"]["detail"] == "2/3 a hidden workload"
+
+
+def test_shipped_kernels_are_entered_once() -> None:
+    make.make_task_version()
+    cpu = Device.objects.get(slug="cpu")
+    (evaluation,) = submit_shipped_kernels(device=cpu, now=make.NOW)
+    assert evaluation.submission.agent.kind == "shipped"
+    assert not evaluation.submission.author.has_usable_password()
+    assert evaluation.mode == "ranked"
+    assert submit_shipped_kernels(device=cpu, now=make.NOW) == []
+    assert submit_shipped_kernels(device=make.make_device(), now=make.NOW) == []
+    make.make_task_version(description="changed")
+    assert len(submit_shipped_kernels(device=cpu, now=make.NOW)) == 1
+
+
+def test_a_new_device_gets_the_kernels_of_tuned_tasks_only(
+    settings: Any, django_capture_on_commit_callbacks: Any
+) -> None:
+    settings.SUBMIT_SHIPPED_KERNELS = True
+    naive = (ShippedKernel(path="kernels/good.cpp", agent="kbench-naive", language=Language.CPP),)
+    make.make_task_version()
+    untuned = make.make_task_version(name="untuned", kernels=naive)
+    cpu = Device.objects.get(slug="cpu")
+    (entered,) = submit_first_kernels(device=cpu, now=make.NOW)
+    assert entered.submission.agent.name == "kbench-good"
+
+    fields = {"task_version": untuned, "source": make.SOURCE, "device": "cpu", "now": make.NOW}
+    submit(user=make.make_user(), **fields)
+    agents = untuned.submissions.filter(agent__kind="shipped")
+    assert not agents.exists()  # a quick one is on no board
+    with django_capture_on_commit_callbacks(execute=True):
+        submit(user=make.make_user(), mode="ranked", **fields)
+    assert agents.get().agent.name == "kbench-naive"
+
+
+def test_kernels_of_tasks_take_nobodys_name_and_keep_no_device_out(settings: Any) -> None:
+    settings.SUBMIT_SHIPPED_KERNELS = True
+    mine = make.make_submission(agent="ada-agent").agent
+    kernels = tuple(
+        ShippedKernel(path=f"kernels/{agent}.cpp", agent=agent, language=Language.CPP)
+        for agent in ("kbench-good", "ada-agent")
+    )
+    files = {kernel.path: f"// {kernel.agent}\n{make.SOURCE}" for kernel in kernels}
+    version = make.make_task_version(name="shared", kernels=kernels, files=files)
+    make.beat(device="cpu-2")
+    agents = version.submissions.values_list("agent__name", flat=True)
+    assert set(agents) == {"kbench-good", "ada-agent (shipped)"}
+    assert Agent.objects.get(name="ada-agent") == mine
+    with pytest.raises(SubmissionError, match="is kept for kernels"):
+        make.make_submission(agent="other (shipped)", task_version=version)
+
+
+def test_the_demo_is_entered_into_an_empty_site_only() -> None:
+    cpu = Device.objects.get(slug="cpu")
+    assert submit_demo(device=cpu, now=make.NOW) is None  # no task yet
+    make.make_task_version()
+    evaluation = submit_demo(device=cpu, now=make.NOW)
+    assert evaluation is not None
+    assert evaluation.mode == "quick"
+    assert submit_demo(device=cpu, now=make.NOW) is None
+
+
+def test_the_demo_and_the_ranked_kernels_have_submissions_of_their_own() -> None:
+    make.make_task_version()
+    cpu = Device.objects.get(slug="cpu")
+    demo = submit_demo(device=cpu, now=make.NOW)
+    (ranked,) = submit_shipped_kernels(device=cpu, now=make.NOW)
+    assert demo is not None
+    assert demo.submission.digest == ranked.submission.digest
+    assert list(demo.submission.evaluations.all()) == [demo]
+    assert list(ranked.submission.evaluations.all()) == [ranked]
+    assert submit_shipped_kernels(device=cpu, now=make.NOW) == []
+
+    Evaluation.objects.filter(pk=ranked.pk).update(status="CANCELLED", finished_at=make.NOW)
+    (again,) = submit_shipped_kernels(device=cpu, now=make.later(1))
+    assert again.submission_id == ranked.submission_id
+
+
+def test_background_work_waits_behind_everybody_else() -> None:
+    make.make_runner(name="host-1")
+    ours, theirs = make.make_evaluation(), make.make_evaluation(now=make.later(1))
+    Evaluation.objects.filter(pk=ours.pk).update(background=True)
+    ours.refresh_from_db()
+    assert reason(theirs).startswith("next in the queue")
+    assert reason(ours).startswith("number 2 in the queue")
+    queue = queue_overview(theirs.submission.author, make.NOW)[0]
+    assert [entry.evaluation for entry in queue.waiting] == [theirs, ours]
+    assert [entry.evaluation for entry in queue.waiting_of_people] == [theirs]
+    assert [entry.evaluation for entry in queue.waiting_own] == [ours]
+    assert queue.own_depth == 1
+
+
+def test_an_audit_waits_behind_people_and_before_the_rest_of_the_sites_own_work() -> None:
+    runner = make.make_runner(name="host-1")
+    shipped = make.make_evaluation(mode="ranked")
+    audit = make.make_evaluation(mode="ranked", now=make.later(1))
+    theirs = make.make_evaluation(now=make.later(2))
+    for row, mode in ((shipped, "ranked"), (audit, "audit")):
+        Evaluation.objects.filter(pk=row.pk).update(background=True, mode=mode)
+        row.refresh_from_db()
+    assert reason(theirs).startswith("next in the queue")
+    assert reason(audit).startswith("number 2 in the queue")
+    assert reason(shipped).startswith("number 3 in the queue")
+    queue = queue_overview(theirs.submission.author, make.NOW)[0]
+    assert [entry.evaluation for entry in queue.waiting] == [theirs, audit, shipped]
+    assert queue.ahead == 1
+
+    handed = [
+        hand_over(token=runner.token, ask=make.make_ask(runner), now=make.NOW) for _ in range(3)
+    ]
+    rows = (theirs, audit, shipped)
+    assert [order.job_id for order in handed if order] == [str(row.pk) for row in rows]
+
+
+def test_audits_come_before_other_work_of_the_sites_own() -> None:
+    ours = make.make_evaluation(mode="ranked")
+    shipped = make.make_evaluation(mode="ranked", now=make.later(1))
+    audit = make.make_evaluation(mode="ranked", now=make.later(2))
+    for row, mode in ((ours, "ranked"), (shipped, "audit"), (audit, "audit")):
+        Evaluation.objects.filter(pk=row.pk).update(background=True, mode=mode)
+        if row != audit:
+            Submission.objects.filter(pk=row.submission_id).update(origin="shipped")
+    queue = queue_overview(audit.submission.author, make.NOW)[0]
+    assert [entry.evaluation for entry in queue.waiting] == [shipped, audit, ours]
+    for row, urgency in ((shipped, Urgency.AUDITS), (ours, Urgency.BACKGROUND)):
+        assert Evaluation.objects.get(pk=row.pk).urgency is urgency

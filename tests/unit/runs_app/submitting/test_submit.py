@@ -1,0 +1,360 @@
+"""Entering, re-running and cancelling."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from pytest_django import DjangoCaptureOnCommitCallbacks
+
+from gpu_runner.data.formats.mskernelbench import Offer
+from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
+from gpu_runner.data.verdict import Language, Verdict
+from runs_app.core.errors import NotAllowed, QuotaExceeded, SubmissionError
+from runs_app.models import Agent, Device, Evaluation, LanguageModel, Status, Submission
+from runs_app.submitting.quota import BUILDS_A_SUBMISSION, quota
+from runs_app.submitting.remarks import remark_on
+from runs_app.submitting.services import cancel, rerun
+from runs_app.submitting.shipped import submit_offers, submit_shipped_kernels
+from tasks_app.models import Task
+from tests import factories as make
+from tests.unit.queued import Jobs
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_submission_comes_with_a_queued_evaluation(
+    jobs: Jobs, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        submission = make.make_submission(agent="evolver", language_model="gpt-9", mode="ranked")
+        assert jobs.enqueued == []  # not before the commit
+    evaluation = submission.evaluations.get()
+    assert (evaluation.status, evaluation.verdict, evaluation.mode) == ("QUEUED", "", "ranked")
+    assert submission.agent.kind == Agent.Kind.AGENT
+    assert submission.language_model == LanguageModel.objects.get(name="gpt-9")
+    assert submission.language == "cpp"
+    assert jobs.enqueued == [f"evaluation-{evaluation.pk}-1"]
+    assert [event.kind for event in evaluation.events.all()] == ["queued"]
+
+
+def test_a_python_module_enters_on_any_device(jobs: Jobs) -> None:
+    source = "def forward(x):\n    return x\n"
+    for device in (make.make_cpu(), make.make_device()):
+        submission = make.make_submission(source=source, language="python", device=device.slug)
+        assert (submission.language, submission.solution.language.suffix) == ("python", ".py")
+        assert submission.evaluations.get().device == device
+
+
+NEEDS = "import torch\nimport numba\nimport scipy\ndef forward(x):\n    return x\n"
+
+
+def test_a_device_without_what_a_module_imports_refuses_it_by_name(jobs: Jobs) -> None:
+    lacks = {"torch": "2.13.0", "numba": "", "scipy": ""}
+    runner = make.make_runner(packages=lacks)
+    with pytest.raises(SubmissionError) as refused:
+        make.make_submission(source=NEEDS, language="python")
+    assert refused.value.field == "source"
+    assert refused.value.reason == (
+        "no runner of CPU has numba, scipy, which the source imports; its operator can install"
+        " them (pip install numba scipy)"
+    )
+    assert not Submission.objects.exists()
+    runner.packages = {**lacks, "numba": "0.62.1", "scipy": "1.16.0"}
+    runner.save()
+    submission = make.make_submission(source=NEEDS, language="python")
+    runner.packages = lacks
+    runner.save()
+    with pytest.raises(SubmissionError, match=r"pip install numba scipy") as refused:
+        rerun(submission=submission, user=submission.author, now=make.later(5))
+    assert refused.value.field == "source"
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"packages": {"torch": "2.13.0"}},  # of before: it names what it has, and no more
+        {"packages": {}},
+        {"packages": {"numba": "0.62.1", "scipy": "1.16.0"}},
+    ],
+)
+def test_a_runner_that_may_have_a_package_refuses_nothing(jobs: Jobs, others: Any) -> None:
+    make.make_runner(packages={"torch": "2.13.0", "numba": "", "scipy": ""})
+    make.make_runner(name="other", **others)
+    assert make.make_submission(source=NEEDS, language="python").language == "python"
+
+
+def test_a_module_that_needs_a_gpu_goes_to_one_unless_a_device_is_named(jobs: Jobs) -> None:
+    triton = "import triton\ndef forward(x):\n    return x\n"
+    cpu = make.make_cpu()
+    with pytest.raises(SubmissionError) as refused:
+        make.make_submission(source=triton, language="python", device="")
+    assert refused.value.field == "device"
+    assert "it imports triton. No runner with a CUDA device" in refused.value.reason
+    gpu = make.make_device()
+    for source, device, expected in (
+        (triton, "", gpu),
+        (triton, "cpu", cpu),
+        ("def forward(x):\n    return x\n", "", cpu),
+    ):
+        submission = make.make_submission(source=source, language="python", device=device)
+        assert submission.evaluations.get().device == expected
+
+
+def test_a_kernel_is_the_same_with_the_line_ends_of_a_browser(jobs: Jobs) -> None:
+    source = "int a;\nint b;\n"
+    sent = make.make_submission(source=source)
+    pasted = make.make_submission(source=source.replace("\n", "\r\n"))
+    marked = make.make_submission(source="\ufeff" + source)
+    assert pasted.source == marked.source == sent.source
+    assert pasted.digest == marked.digest == sent.digest
+
+
+def test_a_person_stands_for_their_own_kernels(jobs: Jobs) -> None:
+    user = make.make_user(username="ada")
+    first, second = (make.make_submission(user=user, agent=name) for name in ("", "ada"))
+    assert first.agent == second.agent == Agent.objects.get(name="ada", kind="person", user=user)
+
+
+def test_a_person_whose_name_an_agent_took_gets_another(jobs: Jobs) -> None:
+    make.make_submission(agent="ada")
+    submission = make.make_submission(user=make.make_user(username="ada"))
+    assert submission.agent.kind == Agent.Kind.PERSON
+    assert submission.agent.name != "ada"
+
+
+@pytest.mark.parametrize(
+    ("field", "changes", "words"),
+    [
+        ("source", {"source": ""}, "is empty"),
+        ("source", {"source": "  \n"}, "is empty"),
+        ("source", {"source": "x" * (2**20 + 1)}, f"limit is {SOURCE_LIMIT_BYTES}"),
+        ("source", {"source": "a\0b"}, "NUL"),
+        ("source", {"source": "// flags: -O9\nint x;"}, "line 1: flags: '-O9' is not a flag"),
+        ("source", {"source": "\ud800"}, "UTF-8"),
+        ("language", {"language": "rust"}, "'rust' is not one of cuda, cpp, python"),
+        ("language", {"language": "cuda", "device": "cpu"}, "not cuda"),
+        ("direction", {"direction": "sideways"}, "'sideways' is not one of forward, backward"),
+        ("direction", {"direction": "backward"}, "task scale has only: forward"),
+        ("mode", {"mode": "turbo"}, "'turbo' is not one of compile, test, quick, ranked"),
+        ("device", {"device": "abacus"}, "no device 'abacus'; known devices: cpu"),
+        ("device", {"device": "cuda"}, "no runner with a CUDA device has ever reported"),
+        ("agent", {"agent": "<script>"}, "must begin with a letter"),
+        ("agent", {"agent": "x" * 101}, "at most 100"),
+        ("language_model", {"language_model": "a\nb"}, "must begin with a letter"),
+    ],
+)
+def test_bad_input_is_refused_with_its_field(
+    jobs: Jobs, field: str, changes: dict[str, Any], words: str
+) -> None:
+    version, user = make.make_task_version(), make.make_user()
+    with pytest.raises(SubmissionError) as caught:
+        make.make_submission(task_version=version, user=user, **changes)
+    assert caught.value.field == field
+    assert words in caught.value.reason
+    assert not Submission.objects.exists()
+    assert not Evaluation.objects.exists()
+    assert not Agent.objects.exists()
+    assert not LanguageModel.objects.exists()
+
+
+def test_the_names_of_others_are_refused(jobs: Jobs) -> None:
+    make.make_submission(user=make.make_user(username="ada"))
+    submit_shipped_kernels(device=Device.objects.get(slug="cpu"), now=make.NOW)
+    for name in ("ada", "kbench-good", "origin", "mskernelbench-origin"):
+        with pytest.raises(SubmissionError, match=r"is taken|is kept"):
+            make.make_submission(agent=name)
+
+
+def test_kernels_that_an_import_matched_are_entered_once(jobs: Jobs) -> None:
+    make.make_device()
+    version = make.make_task_version(name="vector_add")
+    solution = Solution(source="// a kernel", language=Language.CUDA)
+    offers = [
+        Offer(task=name, agent="mskernelbench-origin", solution=solution, adaptations=())
+        for name in ("vector_add", "unknown")
+    ]
+    gpu, cpu = Device.objects.get(slug="nvidia-h200"), Device.objects.get(slug="cpu")
+    assert submit_offers(offers=offers, device=cpu, now=make.NOW) == []
+    (entered,) = submit_offers(offers=offers, device=gpu, now=make.NOW)
+    submission = entered.submission
+    assert (submission.task_version, submission.source) == (version, "// a kernel")
+    assert (submission.agent.name, submission.agent.kind) == ("mskernelbench-origin", "shipped")
+    assert submit_offers(offers=offers, device=gpu, now=make.NOW) == []
+
+
+def test_a_task_that_is_not_public_takes_no_submissions(jobs: Jobs) -> None:
+    version = make.make_task_version()
+    Task.objects.update(state=Task.State.RETIRED)
+    version.refresh_from_db()
+    with pytest.raises(SubmissionError, match="takes no submissions"):
+        make.make_submission(task_version=version)
+
+
+def test_cuda_means_the_only_cuda_device(jobs: Jobs) -> None:
+    make.make_device()
+    assert make.make_evaluation(device="cuda").device_id == "nvidia-h200"
+    assert make.make_evaluation(device="", language="cuda").device_id == "nvidia-h200"
+    assert make.make_evaluation(device="", language="cpp").device_id == "cpu"
+    make.make_device(slug="nvidia-a100", name="NVIDIA A100")
+    with pytest.raises(SubmissionError, match="name one of: cpu, nvidia-a100, nvidia-h200"):
+        make.make_evaluation(device="cuda")
+
+
+def test_the_waiting_limit_holds(jobs: Jobs, settings: Any) -> None:
+    settings.MAX_WAITING_PER_USER = 2
+    user = make.make_user()
+    first = make.make_submission(user=user)
+    make.make_submission(user=user)
+    with pytest.raises(QuotaExceeded, match="2 evaluations waiting"):
+        make.make_submission(user=user)
+    with pytest.raises(QuotaExceeded, match="2 evaluations waiting"):
+        rerun(submission=first, user=user, now=make.NOW)
+    cancel(evaluation=first.evaluations.get(), user=user, now=make.NOW)
+    make.make_submission(user=user)
+    make.make_submission()  # others are not concerned
+
+
+def test_compile_checks_cost_nothing_but_have_a_wide_limit(jobs: Jobs, settings: Any) -> None:
+    settings.MAX_SUBMISSIONS_PER_DAY = 1
+    user = make.make_user()
+    make.make_submission(user=user)
+    for _ in range(BUILDS_A_SUBMISSION):
+        check = make.make_submission(user=user, mode="compile")
+        make.finish(check.evaluations.get(), verdict=Verdict.COMPILED)
+    with pytest.raises(QuotaExceeded, match="used all 10 compile checks"):
+        make.make_submission(user=user, mode="compile")
+    assert quota(user, make.NOW).today == 1
+
+
+def test_the_daily_limit_holds_for_a_day(jobs: Jobs, settings: Any) -> None:
+    settings.MAX_SUBMISSIONS_PER_DAY = 1
+    user = make.make_user()
+    first = make.make_submission(user=user)
+    with pytest.raises(QuotaExceeded, match="until 2026-01-03 03:04"):
+        make.make_submission(user=user, now=make.NOW + timedelta(hours=23))
+    with pytest.raises(QuotaExceeded, match="all 1"):
+        rerun(submission=first, user=user, now=make.later(1))
+    make.make_submission(user=user, now=make.NOW + timedelta(hours=24))
+
+
+def test_a_rerun_is_a_new_evaluation(jobs: Jobs) -> None:
+    submission = make.make_submission(mode="test")
+    again = rerun(submission=submission, user=submission.author, now=make.later(1))
+    assert submission.evaluations.count() == 2
+    assert (again.mode, again.device_id, again.attempt) == ("test", "cpu", 1)
+    ranked = rerun(submission=submission, user=submission.author, now=make.later(2), mode="ranked")
+    assert ranked.mode == "ranked"
+
+
+def test_a_retired_task_takes_no_rerun_but_from_admins(jobs: Jobs) -> None:
+    submission = make.make_submission()
+    task = submission.task_version.task
+    task.state = task.State.RETIRED
+    task.save()
+    with pytest.raises(SubmissionError, match="takes no submissions: it is not public"):
+        rerun(submission=submission, user=submission.author, now=make.later(1))
+    rerun(submission=submission, user=make.make_admin(), now=make.later(1))
+
+
+def test_only_author_and_admins_may_rerun_and_cancel(jobs: Jobs) -> None:
+    submission = make.make_submission()
+    stranger, admin = make.make_user(), make.make_admin()
+    with pytest.raises(NotAllowed):
+        rerun(submission=submission, user=stranger, now=make.NOW)
+    with pytest.raises(NotAllowed):
+        cancel(evaluation=submission.evaluations.get(), user=stranger, now=make.NOW)
+    rerun(submission=submission, user=admin, now=make.NOW)
+
+
+def test_a_rerun_stays_with_the_language(jobs: Jobs) -> None:
+    make.make_device()
+    submission = make.make_submission()
+    with pytest.raises(SubmissionError, match="nvidia-h200 runs cuda and python only"):
+        rerun(submission=submission, user=submission.author, now=make.NOW, device="nvidia-h200")
+
+
+def test_a_cancelled_evaluation_leaves_the_queue(
+    jobs: Jobs, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    evaluation = make.make_evaluation()
+    user = evaluation.submission.author
+    with django_capture_on_commit_callbacks(execute=True):
+        cancel(evaluation=evaluation, user=user, now=make.later(5))
+    evaluation.refresh_from_db()
+    assert (evaluation.status, evaluation.verdict) == (Status.CANCELLED, "")
+    assert evaluation.finished_at == make.later(5)
+    assert jobs.dropped == [f"evaluation-{evaluation.pk}-1"]
+    with pytest.raises(NotAllowed, match="cancelled already"):
+        cancel(evaluation=evaluation, user=user, now=make.later(6))
+
+
+@pytest.mark.parametrize("verdict", [Verdict.CORRECT, Verdict.UNSTABLE])
+def test_a_rerun_that_has_begun_counts_where_an_earlier_one_was_right(
+    jobs: Jobs, verdict: Verdict
+) -> None:
+    """Who could stop those that go badly would keep the luckiest of many."""
+    submission = make.make_submission(mode="ranked")
+    author = submission.author
+    make.finish(submission.evaluations.get(), verdict=verdict)
+    waits = rerun(submission=submission, user=author, now=make.later(1))
+    cancel(evaluation=waits, user=author, now=make.later(2))
+    again = rerun(submission=submission, user=author, now=make.later(3))
+    make.start(again)
+    if verdict is Verdict.CORRECT:
+        with pytest.raises(NotAllowed, match="only admins may cancel a re-run"):
+            cancel(evaluation=again, user=author, now=make.later(4))
+        cancel(evaluation=again, user=make.make_admin(), now=make.later(4))
+    else:
+        cancel(evaluation=again, user=author, now=make.later(4))
+
+
+def test_entering_a_source_again_gives_no_draw_that_could_be_cancelled(jobs: Jobs) -> None:
+    first = make.make_submission(mode="ranked")
+    make.finish(first.evaluations.get())
+    again = make.make_evaluation(mode="ranked", user=first.author)
+    make.start(again)
+    with pytest.raises(NotAllowed, match="only admins may cancel a re-run"):
+        cancel(evaluation=again, user=first.author, now=make.later(4))
+    other = make.make_evaluation(mode="ranked", user=first.author, source=f"{make.SOURCE}// new\n")
+    make.start(other)
+    cancel(evaluation=other, user=first.author, now=make.later(4))
+
+
+@pytest.mark.parametrize("command", ["demo", "submit_shipped_kernels"])
+def test_without_redis_a_command_says_so_and_stores_nothing(command: str) -> None:
+    make.make_task_version()
+    with pytest.raises(CommandError, match=r"Redis does not.*nothing was queued") as caught:
+        call_command(command)
+    assert "\n" not in str(caught.value)
+    assert caught.value.returncode == 1
+    assert not Evaluation.objects.exists()
+
+
+def test_without_redis_a_submission_is_stored_all_the_same(
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        evaluation = make.make_evaluation()
+    assert Evaluation.objects.get().pk == evaluation.pk
+
+
+def test_a_copy_is_said_to_be_one(client: Client, jobs: Jobs) -> None:
+    first = make.make_submission(agent="first")
+    own = make.make_submission(
+        agent="first", user=first.author, task_version=first.task_version, now=make.later(5)
+    )
+    copy = make.make_submission(
+        agent="copier", user=make.make_user(username="bob"), task_version=first.task_version,
+        now=make.later(9),
+    )  # fmt: skip
+    assert remark_on(own) == ""
+    assert remark_on(copy) == f"The same source is that of first: submission {first}."
+    assert "the same source as" in client.get(copy.get_absolute_url()).content.decode()
+    assert "the same source as" not in client.get(own.get_absolute_url()).content.decode()
+    Submission.objects.filter(pk=first.pk).update(private=True)
+    Submission.objects.filter(pk=own.pk).update(private=True)
+    assert remark_on(copy) == ""

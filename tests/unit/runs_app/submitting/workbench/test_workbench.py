@@ -1,0 +1,245 @@
+"""The workbench: what it opens with, what a script gets, and what nobody may read."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from gpu_runner.data.evaluation import BuildReport
+from gpu_runner.data.verdict import Verdict
+from runs_app.models import Submission
+from tests import factories
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+HTMX = {"HTTP_HX_REQUEST": "true"}
+LOG = "kernel.cpp:1:14: error: 'vec' was not declared in this scope\n"
+
+
+def form(**overrides: Any) -> dict[str, Any]:
+    """What the form sends for a good submission."""
+    fields = {
+        "task": "scale", "direction": "forward", "device": "cpu", "mode": "ranked",
+        "source": factories.SOURCE, "written_by": "person",
+    }  # fmt: skip
+    return fields | overrides
+
+
+def shown(client: Client, address: str) -> str:
+    """Text of a page that is there."""
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def source_of(page: str) -> str:
+    """What the editor holds."""
+    found = re.search(r"<textarea[^>]*>(.*?)</textarea>", page, re.DOTALL)
+    assert found is not None
+    return found[1].strip()
+
+
+def test_the_task_stands_beside_the_editor(client: Client) -> None:
+    factories.make_task_version()
+    page = shown(client, "/submit/?task=scale")
+    assert "void scale(float* out, const float* x, int N)" in page
+    assert "N=256" in page
+    assert "1777" not in page, "a hidden workload is shown"
+    assert "1 more is hidden" in page
+    assert "kbench-good" in page
+    assert 'id="starter"' in page
+
+
+def test_a_python_module_is_begun_and_entered(signed_in: Client) -> None:
+    factories.make_task_version()
+    page = shown(signed_in, "/submit/?task=scale&kernel=starter.py")
+    assert "def forward(x, N):" in source_of(page)
+    assert "# returns out" in source_of(page)
+    assert '<option value="python" selected>Python</option>' in page
+    assert 'id="python-starter"' in page
+    source = "import torch\ndef forward(x, N):\n    return x * 2\n"
+    answer = signed_in.post("/submit/", form(language="python", source=source), **HTMX)
+    assert answer.status_code == 200
+    assert "it only calls libraries, which this task does not allow" in answer.content.decode()
+    assert Submission.objects.get().language == "python"
+
+
+def test_a_file_of_python_is_python(signed_in: Client) -> None:
+    factories.make_task_version()
+    upload = SimpleUploadedFile("mine.py", b"def forward(x, N):\n    return x\n")
+    signed_in.post("/submit/", form(source="", file=upload))
+    assert Submission.objects.get().language == "python"
+
+
+def test_a_module_for_a_gpu_opens_with_one(signed_in: Client) -> None:
+    factories.make_cpu()
+    factories.make_device()
+    sources = {"triton": "import triton\n", "torch": "import torch\n"}
+    for word, device in (("torch", "cpu"), ("triton", "nvidia-h200")):
+        kernel = factories.make_submission(
+            user=User.objects.get(username="ada"), source=sources[word], language="python",
+            device="cpu",
+        )  # fmt: skip
+        kernel.evaluations.all().delete()
+        page = shown(signed_in, f"/submit/?submission={kernel.pk}")
+        assert re.search(rf'<option value="{device}"[^>]* selected>', page), word
+
+
+def test_a_package_that_no_runner_has_is_said_beside_the_source(signed_in: Client) -> None:
+    factories.make_task_version()
+    factories.make_runner(packages={"numba": ""})
+    source = "import numba\ndef forward(x, N):\n    return x\n"
+    answer = signed_in.post("/submit/", form(language="python", source=source), **HTMX)
+    assert answer.status_code == 422
+    page = answer.content.decode()
+    assert '<a href="#id_source">No runner of CPU has numba' in " ".join(page.split())
+    assert "(pip install numba)" in page
+    assert not Submission.objects.exists()
+
+
+def test_what_becomes_public_is_said_before(signed_in: Client) -> None:
+    factories.make_task_version()
+    page = shown(signed_in, "/submit/?task=scale")
+    assert "Becomes public at once" in page
+    assert "the name ada" in page
+    assert "Stays private" in page
+
+
+def test_it_opens_with_a_kernel_of_the_task(client: Client) -> None:
+    factories.make_task_version()
+    page = shown(client, "/submit/?task=scale&kernel=kernels/good.cpp")
+    assert "out[0] = N * x[0];" in source_of(page)
+    text = client.get("/submit/source/?task=scale&kernel=kernels/good.cpp")
+    assert text.content.decode() == factories.SOURCE
+    assert text["Content-Type"].startswith("text/plain")
+    assert "// your kernel" in source_of(shown(client, "/submit/?task=scale&kernel=starter"))
+
+
+def test_every_start_that_the_page_offers_is_a_kernels_text(client: Client) -> None:
+    factories.make_task_version()
+    factories.make_cpu()
+    page = shown(client, "/submit/?task=scale&device=cpu")
+    addresses = [html.unescape(found) for found in re.findall(r'data-source="([^"]+)"', page)]
+    assert len(addresses) >= 2
+    for address in addresses:
+        answer = client.get(address)
+        assert (answer.status_code, "<html" in answer.content.decode()) == (200, False), address
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "task=scale&kernel=notes.json",
+        "task=scale&kernel=../secret",
+        "task=nothing&kernel=starter",
+        "submission=none",
+        "submission=00000000-0000-0000-0000-000000000000",
+    ],
+)
+def test_what_nobody_may_read_opens_nothing(client: Client, query: str) -> None:
+    factories.make_task_version()
+    assert client.get(f"/submit/?{query}").status_code == 404
+    refused = 404 if "kernel" in query else 400  # it knows no parameter `submission`
+    assert client.get(f"/submit/source/?{query}").status_code == refused
+
+
+def test_it_opens_with_a_submission_and_its_verdict(client: Client) -> None:
+    build = BuildReport(
+        ok=False, cached=False, duration_s=0.1, log=LOG, command="", compiler="g++", digest=""
+    )
+    done = factories.make_finished_evaluation(Verdict.COMPILE_ERROR, result={"build": build})
+    page = shown(client, f"/submit/?submission={done.submission_id}")
+    assert "out[0] = N * x[0];" in source_of(page)
+    assert f'data-opening="submission:{done.submission_id}"' in page
+    assert '<option value="scale" selected>' in page
+    assert "Compile error" in page
+    assert "&#x27;vec&#x27; was not declared" in page or "'vec' was not declared" in page
+    marks = re.search(r'<script id="diagnostics"[^>]*>(.*?)</script>', page)
+    assert marks is not None
+    assert '"line": 1, "column": 14, "severity": "error"' in marks[1]
+
+
+def test_a_source_that_no_device_takes_says_so(client: Client) -> None:
+    version = factories.make_task_version()
+    factories.make_runner()
+    for language, is_told in (("cuda", True), ("cpp", False), ("python", False)):
+        made = factories.make_submission(task_version=version)
+        Submission.objects.filter(pk=made.pk).update(language=language)
+        page = shown(client, f"/submit/?submission={made.pk}")
+        assert ("No device of this site takes" in page) is is_told, language
+
+
+def test_a_private_submission_opens_for_its_author_alone(signed_in: Client, ada: User) -> None:
+    mine = factories.make_submission(user=ada, private=True)
+    assert signed_in.get(f"/submit/?submission={mine.pk}").status_code == 200
+    assert Client().get(f"/submit/?submission={mine.pk}").status_code == 404
+    stranger = Client()
+    stranger.force_login(factories.make_user())
+    assert stranger.get(f"/submit/?submission={mine.pk}").status_code == 404
+
+
+def test_a_script_gets_the_console(signed_in: Client) -> None:
+    factories.make_task_version()
+    answer = signed_in.post("/submit/", form(), **HTMX)
+    submission = Submission.objects.get()
+    assert answer.status_code == 200
+    assert answer["HX-Replace-Url"] == f"/submit/?submission={submission.pk}"
+    text = answer.content.decode()
+    assert f'data-submission="{submission.pk}"' in text
+    assert 'id="live"' in text
+    assert "<html" not in text
+    left = text[text.index('id="quota-left"') :].split("</span>")[0]
+    assert "1 of at most" in left, "what is left counts this one"
+
+
+def test_a_script_gets_the_reasons_of_a_refusal(signed_in: Client) -> None:
+    factories.make_task_version()
+    answer = signed_in.post("/submit/", form(source=""), **HTMX)
+    assert answer.status_code == 422
+    assert answer["HX-Retarget"] == "#refusal"
+    assert "Paste the kernel" in answer.content.decode()
+    assert Submission.objects.count() == 0
+
+
+def test_a_stranger_s_script_is_sent_to_sign_in(client: Client) -> None:
+    factories.make_task_version()
+    answer = client.post("/submit/", form(), **HTMX)
+    assert answer["HX-Redirect"].startswith("/sign-in/?next=/submit/%3Ftask%3Dscale")
+    assert Submission.objects.count() == 0
+
+
+def test_one_may_start_from_the_leader(signed_in: Client) -> None:
+    version = factories.make_task_version()
+    best = factories.make_finished_evaluation(
+        task_version=version, mode="ranked", result={"latency_ns": 10.0}
+    )
+    hidden = factories.make_finished_evaluation(task_version=version, private=True, mode="ranked")
+    text = shown(signed_in, "/submit/task/?task=scale&device=cpu&direction=forward")
+    assert "the leader" in text
+    assert f"/submissions/{best.submission_id}/source/" in text
+    assert str(hidden.submission_id) not in text
+
+
+def test_the_part_of_a_task_that_is_none_is_not_there(client: Client) -> None:
+    assert client.get("/submit/task/?task=nothing").status_code == 404
+    assert "Choose a task" in shown(client, "/submit/task/")
+
+
+def test_its_queries_do_not_grow_with_rows(
+    signed_in: Client, ada: User, django_assert_max_num_queries: Any
+) -> None:
+    version = factories.make_task_version()
+    for _ in range(6):
+        factories.make_finished_evaluation(task_version=version, user=ada, mode="ranked")
+    with django_assert_max_num_queries(60) as few:
+        shown(signed_in, "/submit/?task=scale")
+    for _ in range(6):
+        factories.make_finished_evaluation(task_version=version, user=ada, mode="ranked")
+    with django_assert_max_num_queries(len(few)):
+        shown(signed_in, "/submit/?task=scale")
