@@ -1,8 +1,9 @@
 # row: 2, 36, 38
 # device: cuda
 # task: vector_add
-# workloads: n65536
-# mode: quick
+# workloads: n65536, n4099_structured
+# mode: ranked
+# stopped by: verdict WRONG_RESULT: hidden
 # stopped by: verdict WRONG_RESULT: wrong on N=
 # tries: to launch whole blocks only, and to leave the tail that no public workload has as it was
 #   allocated.

@@ -4,6 +4,7 @@
 # workloads: n65536
 # mode: quick
 # stopped by: verdict WRONG_RESULT: wrong
+# stopped by: verdict VIOLATION: the device needs at least
 # tries: to launch the call's work while it stands at the gate, on what the memory of the inputs
 #   holds then.
 

@@ -1,8 +1,9 @@
 # row: 38, 37
 # device: cuda
 # task: vector_add
-# workloads: n65536
-# mode: quick
+# workloads: n65536, n4099_structured
+# mode: ranked
+# stopped by: verdict WRONG_RESULT: hidden
 # stopped by: verdict WRONG_RESULT: wrong on N=
 # tries: to have a table of the public sizes, and nothing for any other.
 
