@@ -190,7 +190,7 @@ def parse_arguments() -> argparse.Namespace:
     if options.usd is not None and not options.price_in + options.price_out > 0:
         parser.error("--usd: give --price-in and --price-out, or nothing counts against it")
     if options.published and not options.published.is_dir():
-        parser.error(f"--published: {options.published} is no folder")
+        parser.error(f"--published: {options.published} is not a folder")
     runs = len(options.task) * len(options.strategy)
     print(f"{runs} runs of at most {options.evaluations} evaluations each")
     if not options.yes:

@@ -171,7 +171,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     parser.add_argument("--json", type=Path)
     parser.add_argument("--workers", type=workers, default=1, help="processes a device")
-    parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing new after it")
+    parser.add_argument("--minutes", type=float, default=1e6, help="start nothing new after it")
     parser.add_argument("--build-only", action="store_true")
     return parser.parse_args()
 

@@ -94,7 +94,7 @@ def collide(page: Page) -> None:
     expect(page.locator("#draft-status .diff")).to_contain_text("# Theirs")
     assert "# Mine" in page.locator("#id_text").input_value()
     fits(page)
-    page.get_by_role("button", name="Save mine over it").click()
+    page.get_by_role("button", name="Overwrite it with mine").click()
     expect(page.locator("#draft-status")).to_contain_text("Revision")
     assert "# Mine" in page.locator("#id_text").input_value()
 

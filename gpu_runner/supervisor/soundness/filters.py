@@ -131,7 +131,7 @@ def _outputs(context: _Context, seen: Mapping[str, Any]) -> Iterator[Finding]:
         yield context.share(f"output deviation: {name}", output["other_draw"], text)
         for axis, share in enumerate(output["axes"]):
             if share is not None:
-                text = f"the elements of {name} could be their neighbours along axis {axis}"
+                text = f"the elements of {name} could be their neighbors along axis {axis}"
                 yield context.share(f"output axis {axis}: {name}", share, text)
 
 

@@ -42,7 +42,7 @@ def check_report(measurement: BaselineMeasurement, report: BaselineReport) -> No
     found = task.workloads_for(DeviceKind(measurement.device.kind), direction, hidden=True)
     timed = {workload.name for workload in found if workload.timed}
     if report.anchor_ns is not None and not SHORTEST_NS <= report.anchor_ns < math.inf:
-        raise Implausible(f"report.anchor_ns is {report.anchor_ns}, which is no time")
+        raise Implausible(f"report.anchor_ns is {report.anchor_ns}, which is not a time")
     for name, baselines in report.baselines.items():
         if name not in timed:
             raise Implausible(f"report.baselines has {name[:100]!r}, which the task does not time")

@@ -69,7 +69,7 @@ class EmptyingPage:
 
 
 def overview(now: datetime) -> Overview:
-    """What is in force, and all devices."""
+    """Announcements and stops, and all devices."""
     counts: dict[str, Any] = {
         row["device"]: row
         for row in Evaluation.objects.filter(status__in=(Status.QUEUED, Status.RUNNING))

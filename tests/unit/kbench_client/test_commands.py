@@ -303,7 +303,7 @@ def test_a_run_is_steered(kbench: Command, ada: Any, home: Path) -> None:
     late = steer("--pause")
     assert (late.status, str(run.pk) in late.out) == (2, False)
     assert "takes none" in steer("--pause", "--evaluations", "3").err
-    assert "is no id of a run" in kbench("run", "scale", "--stop").err
+    assert "is not the id of a run" in kbench("run", "scale", "--stop").err
     assert "not allowed with" in steer("--stop", "--pause").err
 
 

@@ -78,7 +78,7 @@ def test_every_answer_has_its_end(status: int, content: bytes, ended: Exit) -> N
 def test_what_answers_in_json_and_is_no_site_is_told() -> None:
     transport = httpx2.MockTransport(lambda request: httpx2.Response(200, json={"object": "list"}))
     elsewhere = Site(Account(url="http://models.example"), transport=transport)
-    with pytest.raises(Stop, match=r"http://models.example answers, but is no kbench site"):
+    with pytest.raises(Stop, match=r"http://models.example answers, but isn't a kbench site"):
         elsewhere.tasks()
 
 

@@ -100,8 +100,8 @@ def test_what_stands_elsewhere_is_no_request(source: str) -> None:
 @pytest.mark.parametrize(
     ("comment", "words"),
     [
-        ("// flags: --fast", "'--fast' is not a flag that is known here"),
-        ("// flags: -maxrregcount=15", "'-maxrregcount=15' has a value that it cannot have"),
+        ("// flags: --fast", "'--fast' is not a flag that kbench knows"),
+        ("// flags: -maxrregcount=15", "'-maxrregcount=15' has an invalid value"),
         ("// flags: -maxrregcount=256", "16 to 255"),
         ("// flags: -maxrregcount=99999999999999999999", "16 to 255"),
         ("// flags: -maxrregcount", "16 to 255"),
@@ -110,8 +110,8 @@ def test_what_stands_elsewhere_is_no_request(source: str) -> None:
         ("// flags: --restrict --restrict", "'--restrict' comes twice"),
         ("// flags: --use_fast_math -use_fast_math", "comes after"),
         ("// flags: -O2\n// flags: --restrict", "line 2: flags stand in one comment, and line 1"),
-        ("\n// flags: -lineinfo", "line 2: flags: '-lineinfo' is given to every build already"),
-        ("// flags: -Xptxas -v", "is given to every build already"),
+        ("\n// flags: -lineinfo", "line 2: flags: '-lineinfo' is already used in every build"),
+        ("// flags: -Xptxas -v", "is already used in every build"),
         ("// flags: -Xptxas=--warn-on-spills", "not a flag that is known here"),
         ("// flags: -Xptxas", "not a flag that is known here"),
         ("// flags: -arch=sm_80", "for the runner's own device"),

@@ -198,7 +198,12 @@ def test_hidden_files_and_caches_are_left_out(tmp_path: Path) -> None:
         ('["cuda"]', "[]", "workloads[1].devices", "is empty"),
         ("hidden = true", 'hidden = "yes"', "workloads[1].hidden", "must be bool, not str"),
         ('name = "small"', 'name = "small"\nhidden = true', "workloads", "has no public one"),
-        ("naive.cpp", "good.cpp", "kernels[0].path", "is no file of the task: 'kernels/good.cpp'"),
+        (
+            "naive.cpp",
+            "good.cpp",
+            "kernels[0].path",
+            "is not one of the task's files: 'kernels/good.cpp'",
+        ),
         ('language = "cpp"', 'language = "cuda"', "kernels[0].path", "must end in .cu"),
         ('language = "cpp"', 'language = "rust"', "kernels[0].language", "'rust' is not one of"),
         ('agent = "kbench-naive"', 'agent = ""', "kernels[0].agent", "must be 1 to 100 of A-Z"),

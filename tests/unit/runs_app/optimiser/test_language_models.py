@@ -122,7 +122,7 @@ def test_a_command_that_the_host_names_can_be_chosen(monkeypatch: pytest.MonkeyP
     model = LanguageModel(name="a", base_url="command:agent")
     assert host_of(model) == "the command agent"
     monkeypatch.setenv("KBENCH_AGENT_COMMANDS", "nonsense")
-    assert "is no JSON" in str(entered(base_url="command:agent").errors["base_url"])
+    assert "is not JSON" in str(entered(base_url="command:agent").errors["base_url"])
 
 
 def test_another_variable_can_be_allowed(settings: Any) -> None:

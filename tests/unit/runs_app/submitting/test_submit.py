@@ -255,7 +255,7 @@ def test_a_retired_task_takes_no_rerun_but_from_admins(jobs: Jobs) -> None:
     task = submission.task_version.task
     task.state = task.State.RETIRED
     task.save()
-    with pytest.raises(SubmissionError, match="takes no submissions: it is not public"):
+    with pytest.raises(SubmissionError, match="takes no submissions, because it is not public"):
         rerun(submission=submission, user=submission.author, now=make.later(1))
     rerun(submission=submission, user=make.make_admin(), now=make.later(1))
 
@@ -352,7 +352,7 @@ def test_a_copy_is_said_to_be_one(client: Client, jobs: Jobs) -> None:
         now=make.later(9),
     )  # fmt: skip
     assert remark_on(own) == ""
-    assert remark_on(copy) == f"The same source is that of first: submission {first}."
+    assert remark_on(copy) == f"The same source was submitted by first: submission {first}."
     assert "the same source as" in client.get(copy.get_absolute_url()).content.decode()
     assert "the same source as" not in client.get(own.get_absolute_url()).content.decode()
     Submission.objects.filter(pk=first.pk).update(private=True)

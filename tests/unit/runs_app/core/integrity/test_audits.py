@@ -349,7 +349,7 @@ def test_an_audit_that_was_far_slower_verifies_nothing() -> None:
     evaluation = ranked(result={"latency_ns": 1000.0})
     audit = end_audit(evaluation, MEMCHECK, latency_ns=1600.0)
     assert (audit.state, evaluation.audited) == ("inconclusive", "inconclusive")
-    assert "more than 1.5 times the time that it was to verify" in audit.reason
+    assert "more than 1.5 times the time that it was supposed to verify" in audit.reason
     other = ranked(task_version=evaluation.task_version, source="//", result={"latency_ns": 900.0})
     assert end_audit(other, MEMCHECK, latency_ns=1300.0).state == "passed"
 

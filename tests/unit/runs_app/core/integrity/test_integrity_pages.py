@@ -164,7 +164,7 @@ def test_a_failed_audit_says_why_and_an_admin_can_repeat_it(admin: Client) -> No
     assert audit.asked_by is not None
     assert "The audit under way" in page_of(admin, evaluation)
     again = admin.post(f"/submissions/{evaluation.submission_id}/audit/", follow=True)
-    assert "No audit: an audit of it is under way." in again.content.decode()
+    assert "No audit: it is already being audited." in again.content.decode()
 
 
 def test_the_outside_clock_stands_beside_the_claimed_time(client: Client) -> None:

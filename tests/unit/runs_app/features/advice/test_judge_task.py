@@ -112,7 +112,7 @@ def test_a_verdict_gates_nothing() -> None:
     ("answer", "words"),
     [
         ("It is fine.", "no JSON object"),
-        ("```json\n[1]\n```", "is no object"),
+        ("```json\n[1]\n```", "is not an object"),
         (said(inefficiency=None), "no verdict on inefficiency"),
         (said(redundancy={"flagged": "no", "reason": "x"}), "redundancy.flagged is neither"),
         (said(redundancy={"flagged": False, "reason": " ... "}), "redundancy.reason is missing"),

@@ -277,7 +277,7 @@ def test_private_runs_stay_out_of_an_ablation(client: Client) -> None:
     owner = make.make_user()
     version = make.make_task_version()
     finished(500.0, version, private=True, user=owner)
-    assert "No finished run that you may see" in client.get("/runs/ablation/").content.decode()
+    assert "No finished run that you can see" in client.get("/runs/ablation/").content.decode()
     client.force_login(owner)
     assert len(client.get("/runs/ablation/?format=json").json()["groups"]) == 1
 

@@ -208,7 +208,7 @@ def test_many_proven_tasks_are_published_at_once(client: Client, admin: User) ->
     ("changes", "words"),
     [
         ({"task": []}, "select at least one task"),
-        ({"action": ""}, "choose what to do"),
+        ({"action": ""}, "choose an action"),
         ({"reason": " "}, "say why"),
         ({"action": "add-tag", "tag": "a b"}, "is not of 1 to 30"),
     ],
@@ -285,7 +285,7 @@ def test_one_task_is_curated_on_its_page(client: Client, admin: User) -> None:
             "no soundness",
             "newer",
         ),
-        ({"action": "burn"}, "choose what to do", ""),
+        ({"action": "burn"}, "choose an action", ""),
     ],
 )
 def test_a_wrong_form_says_why_and_comes_back_filled(

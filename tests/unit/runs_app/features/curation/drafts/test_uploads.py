@@ -110,7 +110,7 @@ def test_tasks_of_every_format_in_one_zip() -> None:
     uploaded = read_upload([zipped(files)])
     expected = ["vector_add", "level1-3_copy", "row_sum", "row_sum_bf16", "task_7"]
     assert sorted(names(uploaded)) == sorted(expected)
-    left = "belongs to no task here, and was left out"
+    left = "belongs to no task, and was left out"
     assert {error.field: error.reason for error in uploaded.refused} == {
         "set/tool.py": "must define the function get_inputs(); must define the function"
         " get_init_inputs(); must define the class Model with a method forward()",
@@ -324,7 +324,7 @@ def test_uploads_without_a_task() -> None:
     assert "hold no task" in refused(zipped({})).reason
     alone = refused(zipped({"t/reference.py": REFERENCE, "t/kernels/naive.cu": "// a kernel"}))
     assert alone.field == "t/reference.py"
-    assert "stands without a task.toml" in alone.reason
+    assert "has no task.toml" in alone.reason
     error = refused(*singles({"a.py": "import os", "b.py": "x"}))
     assert error.field == "a.py"
     assert error.reason.endswith("(and 1 more was refused)")
