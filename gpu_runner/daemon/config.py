@@ -141,12 +141,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="do the jobs that `manage.py spool export DIR` wrote, then exit; uses no network",
     )
     parser.add_argument("--name", default="", help="of this runner; default: host and device")
-    parser.add_argument(
-        "--slots", type=int, help="jobs of any kind at the same time; only builds overlap"
-    )
-    parser.add_argument(
-        "--people-slots", type=int, help="extra slots that only people's submissions use"
-    )
+    parser.add_argument("--slots", type=int, help="jobs at the same time; only builds overlap")
+    parser.add_argument("--people-slots", type=int, help="extra slots for people's submissions")
     parser.add_argument("--cache-dir", type=Path, help="default: $KBENCH_CACHE or ~/.cache/kbench")
     parser.add_argument(
         "--drain-timeout",
