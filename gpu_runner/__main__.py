@@ -14,11 +14,11 @@ from gpu_runner.daemon import config as daemon
 from gpu_runner.daemon.work import work
 from gpu_runner.data.baselines import BaselineRequest
 from gpu_runner.data.codec import DataError, encode
-from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.formats.kernelbench import has_own_shape_alone
 from gpu_runner.data.formats.text import decoded
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
 from gpu_runner.data.soundness import MUTANT_SEEDS
 from gpu_runner.data.static import gpu_reason, usual_kind
@@ -293,7 +293,7 @@ def _baselines(options: argparse.Namespace) -> int:
     )
     report = measure_baselines(request, config, lambda text: None)
     for workload, found in report.baselines.items():
-        times = ", ".join(f"{name} {duration(each.time_ns)}" for name, each in found.items())
+        times = ", ".join(f"{name} {duration_text(each.time_ns)}" for name, each in found.items())
         print(f"  {workload:<28} {times}")
     for where, reason in report.errors.items():
         print(f"  {where}: {reason}")

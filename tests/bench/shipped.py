@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from gpu_runner.data.codec import encode
-from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.formats import built_in_tasks
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.plan import Plan
 from gpu_runner.data.protocol import BASELINE_PLAN, PLANS
 from gpu_runner.data.task import Task
@@ -106,8 +106,8 @@ def cells(row: dict[str, Any]) -> list[str]:
         name,
         Path(kernel).stem,
         row["verdict"],
-        duration(latency_ns) if latency_ns else "-",
-        duration(latency_ns * speedup) if latency_ns and speedup else "-",
+        duration_text(latency_ns) if latency_ns else "-",
+        duration_text(latency_ns * speedup) if latency_ns and speedup else "-",
         f"{speedup:.2f}" if speedup else "-",
         f"{fraction:.0%}" if fraction else "-",
     ]

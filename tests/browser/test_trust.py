@@ -48,7 +48,7 @@ def clear_it(browser: Browser, stack: Stack) -> None:
     fits(desk)
     desk.get_by_label("Why").fill("The line is harmless.")
     desk.get_by_role("button", name="Clear: it counts").click()
-    expect(desk.get_by_text("Nothing waits")).to_be_visible()
+    expect(desk.get_by_text("Nothing to decide")).to_be_visible()
     context.close()
 
 

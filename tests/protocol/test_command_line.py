@@ -114,7 +114,7 @@ def test_a_module_for_a_gpu_is_not_tried_without_one(
     assert evaluate("--task", "vector_add", "--kernel", str(kernel), cache=cache) == 2
     told = capsys.readouterr().err
     assert words in told
-    assert "Use --device cpu" in told
+    assert "use --device cpu" in told
 
 
 @needs_jail

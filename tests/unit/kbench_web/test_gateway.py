@@ -68,7 +68,7 @@ async def test_a_revoked_token_gets_nothing(lab_runner: Runner) -> None:
 async def test_what_there_is_not_is_named(lab_runner: Runner, path: str) -> None:
     answer = await post(path, {})
     assert answer.status == 404
-    assert "take, events, word" in answer.document["reason"]
+    assert "take, events and word" in answer.document["reason"]
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])

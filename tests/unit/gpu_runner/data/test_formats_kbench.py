@@ -184,7 +184,7 @@ def test_hidden_files_and_caches_are_left_out(tmp_path: Path) -> None:
         ('abi = "c"', 'abi = "c"\ncolour = 1', "colour", "is not a known field"),
         ('abi = "c"', 'abi = "c"\nformat = "rust"', "format", "'rust' is not one of"),
         ('abi = "c"', 'abi = "c"\nfiles = {}', "files", "does not belong into task.toml"),
-        ('abi = "c"', 'abi = "c"\ndirections = []', "directions", "must be forward alone"),
+        ('abi = "c"', 'abi = "c"\ndirections = []', "directions", "must be only forward"),
         ("[work.forward]", "[work.sideways]", "work", "'sideways' is not one of"),
         ("[work.forward]", "[work.backward]", "work.backward", "is of no direction that"),
         ("void row_sum", "int row_sum", "signature", "is not `void NAME(...)`"),

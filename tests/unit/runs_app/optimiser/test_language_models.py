@@ -256,7 +256,7 @@ def test_calls_of_private_runs_do_not_count_for_others() -> None:
 
 @pytest.mark.usefixtures("jobs")
 def test_pages_say_what_there_is(client: Client) -> None:
-    assert "No language model is known yet" in client.get("/language-models/").content.decode()
+    assert "No language models yet" in client.get("/language-models/").content.decode()
     author = make.make_submission(language_model="beta").language_model
     assert author is not None
     assert "named as author only" in client.get("/language-models/").content.decode()

@@ -142,9 +142,9 @@ def test_a_person_whose_name_an_agent_took_gets_another(jobs: Jobs) -> None:
         ("mode", {"mode": "turbo"}, "'turbo' is not one of compile, test, quick, ranked"),
         ("device", {"device": "abacus"}, "no device 'abacus'; known devices: cpu"),
         ("device", {"device": "cuda"}, "no runner with a CUDA device has ever reported"),
-        ("agent", {"agent": "<script>"}, "must begin with a letter"),
+        ("agent", {"agent": "<script>"}, "must start with a letter"),
         ("agent", {"agent": "x" * 101}, "at most 100"),
-        ("language_model", {"language_model": "a\nb"}, "must begin with a letter"),
+        ("language_model", {"language_model": "a\nb"}, "must start with a letter"),
     ],
 )
 def test_bad_input_is_refused_with_its_field(

@@ -284,7 +284,10 @@ def test_the_task_page_shows_labels_and_why_it_is_contaminated(client: Client) -
         contaminated="its kernel is in a model's data",
     )
     text = text_of(client, "/tasks/scale/")
-    assert "it counts in no figure over tasks. Why: its kernel is in a model&#x27;s data" in text
+    assert (
+        "it doesn't count in figures across tasks. Why: its kernel is in a model&#x27;s data"
+        in text
+    )
     assert "?tag=gemm" in text
     assert "?difficulty=hard" in text
     summary = client.get("/api/v1/tasks").json()[0]

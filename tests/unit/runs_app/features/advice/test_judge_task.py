@@ -65,7 +65,7 @@ def test_verdicts_are_stored_with_reasons_model_and_cost_and_shown(client: Clien
     )  # fmt: skip
     page = client.get("/tasks/scale/soundness/").content.decode()
     assert "Line 2 adds &lt;b&gt;zero" in page
-    assert "This is advice for a person to weigh" in page
+    assert "This is advice, based on" in page
     assert "$0.0090" in page
     [row] = client.get("/api/v1/tasks/scale/judgements").json()
     assert row["verdicts"][0] == {"criterion": "redundancy", **FLAGGED}

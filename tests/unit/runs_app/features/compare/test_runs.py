@@ -234,7 +234,7 @@ def test_what_cannot_be_compared_is_said(client: Client) -> None:
 def test_pages_without_runs_say_what_to_do(client: Client) -> None:
     assert "Start one" in client.get("/runs/compare/").content.decode()
     page = client.get("/runs/ablation/").content.decode()
-    assert "three times or more with different random seeds" in page
+    assert "at least three times with different random seeds" in page
 
 
 def repeats(version: Any, speeds: list[float], **overrides: Any) -> None:

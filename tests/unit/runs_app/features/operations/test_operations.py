@@ -144,7 +144,7 @@ class TestLimits:
         PersonalQuota.objects.create(user=who, waiting=0, running_runs=7)
         limits = limits_of(who, make.NOW)
         assert (limits.waiting, limits.running_runs) == (0, 7)
-        with pytest.raises(QuotaExceeded, match="an admin has set this limit for you"):
+        with pytest.raises(QuotaExceeded, match="an admin set this limit for you"):
             make.make_submission(user=who)
 
 
@@ -208,7 +208,7 @@ class TestRunners:
         assert "Not known here: clock" in text
         RunnerReading.objects.all().delete()
         text = client.get(f"/operate/runners/{runner.pk}/sensors/?hours=zz").content.decode()
-        assert "has told nothing" in " ".join(text.split())
+        assert "reported nothing" in " ".join(text.split())
 
     def test_a_sensor_that_says_no_number_is_not_read(self) -> None:
         runner = make.make_runner()

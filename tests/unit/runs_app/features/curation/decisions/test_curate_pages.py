@@ -61,7 +61,7 @@ def test_nobody_but_admins_comes_in(client: Client, address: str) -> None:
 
 
 def test_what_waits_comes_first_with_links(client: Client, admin: User) -> None:
-    assert "Nothing waits" in client.get("/curate/").content.decode()
+    assert "Nothing is waiting" in client.get("/curate/").content.decode()
     author = make.make_user()
     task, bare, failing, version = None, *(None,) * 3
     for name in ("bare", "failing", "drafted"):
@@ -110,7 +110,7 @@ def test_filters_of_the_table_live_in_the_address(client: Client, admin: User) -
     fragment = client.get("/curate/?tag=gemm", headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in fragment
     assert 'value="/curate/?tag=gemm"' in fragment
-    assert "No task fits" in client.get("/curate/?q=nothing").content.decode()
+    assert "No task matches" in client.get("/curate/?q=nothing").content.decode()
     table = client.get("/curate/?select=all").content.decode().partition("</main>")[0]
     assert table.count(" checked") == 3
 
@@ -354,7 +354,7 @@ def test_labels_filter_the_list_and_the_api(client: Client) -> None:
     text = client.get("/tasks/").content.decode()
     assert text.index('value="easy"') < text.index('value="hard"')
     assert "contaminated" in text
-    assert "No task fits" in client.get("/tasks/?tag=unknown").content.decode()
+    assert "No task matches" in client.get("/tasks/?tag=unknown").content.decode()
     shown = client.get("/api/v1/tasks?tag=gemm").json()[0]
     assert (shown["tags"], shown["difficulty"]) == (["fused", "gemm"], "hard")
 

@@ -74,7 +74,7 @@ def test_an_upload_becomes_a_draft_and_can_be_downloaded(client: Client, author:
     assert (answer.status_code, answer["Location"]) == (302, draft.get_absolute_url())
     text = client.get(draft.get_absolute_url()).content.decode()
     assert "void scaled_sum" in text
-    assert "Nothing is wrong with its files" in text
+    assert "No problems in its files" in text
     packed = client.get(reverse("draft-download", args=[draft.pk]))
     with zipfile.ZipFile(io.BytesIO(packed.content)) as archive:
         assert archive.read("wave/reference.py").decode() == draft.files["reference.py"]
