@@ -37,12 +37,16 @@ TIMED_FOLDERS = {"adversarial", "protocol", "supervisor", "gpu"}
 UNTIMED = {  # files there that judge outputs, or build, and bear company
     "adversarial": {
         "test_bad_kernels.py",
+        "test_blame.py",
         "test_builder_safety.py",
         "test_judging.py",
         "test_redteam_outputs.py",
+        "test_strangers.py",
+        "test_strangers_gpu.py",
     },
     "protocol": {
         "test_command_line.py",
+        "test_killed_processes.py",
         "test_python_kernels.py",
         "test_reports.py",
         "test_symptoms.py",
@@ -51,6 +55,7 @@ UNTIMED = {  # files there that judge outputs, or build, and bear company
     "supervisor": {
         "test_answers.py",
         "test_arena.py",
+        "test_aside.py",
         "test_attribution.py",
         "test_audit.py",
         "test_audit_cpu.py",
@@ -67,6 +72,7 @@ UNTIMED = {  # files there that judge outputs, or build, and bear company
         "test_further_sizes.py",
         "test_further_workloads.py",
         "test_health.py",
+        "test_in_doubt.py",
         "test_interposed.py",
         "test_judge.py",
         "test_kernel_list.py",
@@ -78,6 +84,7 @@ UNTIMED = {  # files there that judge outputs, or build, and bear company
         "test_outside.py",
         "test_pool.py",
         "test_printed_reports.py",
+        "test_process.py",
         "test_profile_parts.py",
         "test_profiling.py",
         "test_ptxas.py",
