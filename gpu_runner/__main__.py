@@ -15,11 +15,11 @@ from gpu_runner.daemon import config as daemon
 from gpu_runner.daemon.work import work
 from gpu_runner.data.baselines import BaselineRequest
 from gpu_runner.data.codec import DataError, encode
-from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.formats.kernelbench import has_own_shape_alone
 from gpu_runner.data.formats.text import decoded
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
 from gpu_runner.data.soundness import MUTANT_SEEDS
 from gpu_runner.data.static import gpu_reason, usual_kind
@@ -40,8 +40,8 @@ from gpu_runner.supervisor.soundness.brief_report import brief, one_entry_a_line
 from gpu_runner.supervisor.soundness.soundness import describe_soundness, survey
 
 _JUDGE = (
-    "the language model's judgement is asked for on the site (manage.py judge_task NAME), because "
-    "runners hold no keys"
+    "ask for the language model's judgment on the site (manage.py judge_task NAME), because "
+    "runners have no API keys"
 )
 EXIT_CORRECT, EXIT_OTHER_VERDICT, EXIT_MISUSE = 0, 1, 2
 _FAULTS = (DataError, DeviceError, OSError, OracleError, JailError, KilledFromOutside, RunnerUnfit)
@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _one_or_more(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
     return int(text)
 
 
@@ -83,7 +83,7 @@ def _shared(*names: str) -> list[argparse.ArgumentParser]:
     shared = argparse.ArgumentParser(add_help=False)
     kinds, directions = [v.value for v in DeviceKind], [v.value for v in Direction]
     known: dict[str, dict[str, Any]] = {
-        "task": {"required": True, "help": "name of a built-in task, or its folder"},
+        "task": {"required": True, "help": "name of a built-in task, or a task's folder"},
         "device": {"choices": kinds, "default": "cpu"},
         "index": {"type": int, "default": 0, "help": "which CUDA device"},
         "direction": {"choices": directions, "default": "forward"},
@@ -119,7 +119,9 @@ def _add_evaluate(commands: _Commands) -> None:
 def _add_filter(commands: _Commands) -> None:
     sound = commands.add_parser(
         "filter",
-        help="is a task sound? its filters, and wrong kernels made from its reference",
+        help=(
+            "check whether a task is sound: its filters, and wrong kernels made from its reference"
+        ),
         description="Exit 0 if no filter flags the task and each wrong kernel fails, 1 if not, 2"
         " for misuse or a broken task.",
         parents=_shared("task", "device", "index", "json", "allow-unjailed"),
@@ -130,7 +132,7 @@ def _add_filter(commands: _Commands) -> None:
     sound.add_argument(
         "--brief",
         action="store_true",
-        help="with --json: count what is as it should be, as the reports that come with kbench do",
+        help="with --json: only count what is fine, as in the reports that come with kbench",
     )
     sound.set_defaults(run=_filter)
 
@@ -162,7 +164,7 @@ def _add_baselines(commands: _Commands) -> None:
 def _add_doctor(commands: _Commands) -> None:
     look = commands.add_parser(
         "doctor",
-        help="say what this host can do, and what is missing",
+        help="show what this host can do, and what is missing",
         parents=_shared("index", "json", "cache"),
     )
     look.add_argument(
@@ -222,13 +224,13 @@ def _kind_of(options: argparse.Namespace) -> DeviceKind:
     languages = {language.suffix: language for language in Language}
     if kernel.suffix not in languages:
         known = ", ".join(sorted(languages))
-        raise DataError("kernel", f"{kernel.name!r} is no kernel's source: use one of {known}")
+        raise DataError("kernel", f"{kernel.name!r} is not a kernel's source: use one of {known}")
     language, source = languages[kernel.suffix], kernel.read_text(errors="replace")
     kind = usual_kind(language, source)
     is_run = Mode(options.mode) is not Mode.COMPILE
     if language is Language.PYTHON and is_run and _lacks_device(kind):
         reason = f"{kernel.name} is for a GPU: it {gpu_reason(source)}. This host has none."
-        raise DataError("device", f"{reason} Use --device cpu to run it on the CPU all the same")
+        raise DataError("device", f"{reason} To run it on the CPU anyway, use --device cpu")
     return kind
 
 
@@ -274,7 +276,7 @@ def _filter(options: argparse.Namespace) -> int:
 def _vary(options: argparse.Namespace) -> int:
     task = find_task(options.task)
     if not has_own_shape_alone(task):
-        raise DataError("task", "is no KernelBench file with its own shape alone")
+        raise DataError("task", "is not a KernelBench file with only its own shape")
     found = vary(task, _config(options, DeviceKind.CPU))
     for workload in found.task.workloads:
         sizes = ", ".join(f"{name}={size}" for name, size in workload.parameters.items())
@@ -293,7 +295,7 @@ def _baselines(options: argparse.Namespace) -> int:
     )
     report = measure_baselines(request, config, lambda text: None)
     for workload, found in report.baselines.items():
-        times = ", ".join(f"{name} {duration(each.time_ns)}" for name, each in found.items())
+        times = ", ".join(f"{name} {duration_text(each.time_ns)}" for name, each in found.items())
         print(f"  {workload:<28} {times}")
     for where, reason in report.errors.items():
         print(f"  {where}: {reason}")

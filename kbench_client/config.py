@@ -55,7 +55,7 @@ def checked(token: str) -> str:
 
 def address(text: str) -> str:
     """A site's address in the one form in which it is kept; raises `Stop`."""
-    wrong = Stop(Exit.MISUSE, f"{text!r} is no address such as https://kbench.example", "url")
+    wrong = Stop(Exit.MISUSE, f"{text!r} is not an address such as https://kbench.example", "url")
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
     except ValueError:

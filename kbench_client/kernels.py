@@ -42,7 +42,7 @@ def read_kernel(path: Path) -> Kernel:
     try:
         source = raw.decode("utf-8-sig")  # some editors begin a file with a byte order mark
     except UnicodeDecodeError:
-        raise Stop(Exit.MISUSE, f"{path} is no text in UTF-8", "file") from None
+        raise Stop(Exit.MISUSE, f"{path} is not text in UTF-8", "file") from None
     found = directives(source, str(path))
     language = found.get("language") or LANGUAGES.get(path.suffix.lower(), "")
     if not language:
@@ -64,7 +64,7 @@ def directives(source: str, name: str = "source") -> dict[str, str]:
             if key not in KEYS:
                 raise Stop(Exit.MISUSE, f"{where}: not one of {', '.join(KEYS)}", key)
             if found.setdefault(key, value) != value:
-                raise Stop(Exit.MISUSE, f"{where}: said before, with another value", key)
+                raise Stop(Exit.MISUSE, f"{where}: already set, to another value", key)
     return found
 
 

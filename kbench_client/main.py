@@ -27,7 +27,7 @@ from kbench_client.site import Site
 
 _EPILOG = """exit status: 0 good; 1 another verdict than CORRECT; 2 wrong use, or refused;
 3 no site, or its fault; 4 no token, or a wrong one; 5 --timeout is over; 6 slower than
---min-speedup. KBENCH_URL and KBENCH_TOKEN come before what `kbench login` keeps."""
+--min-speedup. KBENCH_URL and KBENCH_TOKEN override what `kbench login` stores."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         file = config.path()
         if config.is_open_to_others(file):
-            output.warn(f"others may read {file}: chmod 600 it")
+            output.warn(f"others can read {file}: chmod 600 it")
         account = config.account()
         if options.url:
             account = config.account({**os.environ, "KBENCH_URL": options.url})
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Stop as error:
         return output.stop(error)
     except KeyboardInterrupt:
-        return output.stop(Stop(Exit.TIME_OVER, "interrupted; what was entered goes on"))
+        return output.stop(Stop(Exit.TIME_OVER, "interrupted; what you submitted continues"))
     except BrokenPipeError:
         sys.stderr.close()
         return int(Exit.GOOD)

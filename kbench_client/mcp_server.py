@@ -47,7 +47,7 @@ class ChallengeTools:
         return self._site.challenge(challenge)
 
     def list_entries(self, challenge: str) -> list[Document]:
-        """A challenge's entries, the newest first, each as `entry` tells it."""
+        """A challenge's entries, newest first, each as `entry` tells it."""
         return self._site.entries(challenge)
 
     def enter_challenge(
@@ -99,9 +99,10 @@ class ChallengeTools:
         return found
 
 
-_ABOUT = """Measure compute kernels on a kbench site: get_task, write a kernel, submit it with the
-mode test, wait, repair what the reason says, then submit it with the mode ranked. What you submit
-is public, unless it is private. In a challenge, entry says what is left of your budget."""
+_ABOUT = """Measure compute kernels on a kbench site: get_task, write a kernel, submit it in mode
+test, wait, fix what the reason says, then submit it in mode ranked. Submissions are
+public unless you make them private. In a challenge, entry says what is left of your
+budget."""
 _DEVICE = Field(description="cpu, cuda or a device of the board; by the language if left out")
 _MODE = Field(description="compile, test, quick, profile or ranked")
 
@@ -130,7 +131,9 @@ class Tools:
     def get_task(
         self,
         task: str,
-        language: Annotated[str, Field(description="cpp or cuda: kernels in this alone")] = "cpp",
+        language: Annotated[
+            str, Field(description="cpp or cuda: only kernels in this language")
+        ] = "cpp",
         others: Annotated[bool, Field(description="also other kernels that come with it")] = False,
     ) -> dict[str, str]:
         """A task's files: README.md says what to write, reference.py what is right, and kernel.*
@@ -155,7 +158,9 @@ class Tools:
         direction: Annotated[str, Field(description="forward or backward")] = "",
         agent: Annotated[str, Field(description="your name on the board")] = "",
         model: Annotated[str, Field(description="the language model that wrote it")] = "",
-        private: Annotated[bool, Field(description="on no board, seen by its owner")] = False,
+        private: Annotated[
+            bool, Field(description="on no board, visible only to its owner")
+        ] = False,
     ) -> Document:
         """Enter a kernel; answers with its id, for `wait` and `result`."""
         said = directives(source)
@@ -203,7 +208,7 @@ class Tools:
         evaluations = self.site.submission(submission)["evaluations"]
         found = [told for each in evaluations if "profile" in (told := details(each))]
         if not found:
-            raise Stop(Exit.MISUSE, "has no profile; submit it with the mode profile", "submission")
+            raise Stop(Exit.MISUSE, "has no profile; submit it in mode profile", "submission")
         return {"bottleneck": found[0].get("bottleneck", ""), **found[0]["profile"]}
 
     def compare(self, submissions: list[str]) -> Document:
@@ -232,7 +237,7 @@ class Tools:
         models: list[str] | None = None,
         parameters: Document | None = None,
         seed_kernel: Annotated[str, Field(description="naive, best, none, or own: source")] = "",
-        source: Annotated[str, Field(description="the kernel to begin with, if own")] = "",
+        source: Annotated[str, Field(description="the seed kernel, if own")] = "",
     ) -> Document:
         """Let one of the site's strategies look for a faster kernel; `wait` takes its id."""
         budget = {"evaluations": evaluations, "usd": usd}

@@ -96,7 +96,7 @@ class Site:
         return dict(self.get("/leaderboard", filters))
 
     def start_run(self, payload: Mapping[str, object]) -> Document:
-        """Start an optimisation run; sent twice, it is started once."""
+        """Start an optimization run; sent twice, it is started once."""
         return self._post("/runs", payload)
 
     def run(self, identity: str) -> Document:
@@ -112,7 +112,7 @@ class Site:
         return self._post(f"/runs/{_segment(identity)}/{step}", payload)
 
     def challenges(self) -> list[Document]:
-        """All challenges, the newest first."""
+        """All challenges, newest first."""
         return list(self._pages("/challenges", {}))
 
     def challenge(self, name: str) -> Document:
@@ -120,7 +120,7 @@ class Site:
         return dict(self.get(f"/challenges/{_segment(name)}"))
 
     def entries(self, name: str) -> list[Document]:
-        """A challenge's entries, the newest first."""
+        """A challenge's entries, newest first."""
         return list(self._pages(f"/challenges/{_segment(name)}/entries", {}))
 
     def enter(self, name: str, payload: Mapping[str, object]) -> Document:
@@ -191,9 +191,9 @@ class Site:
                     raise Stop(Exit.UNREACHABLE, self._unreachable(error)) from None
                 time.sleep(_PAUSE_S)
             except UnicodeEncodeError:
-                raise Stop(Exit.MISUSE, "what was given holds bytes that are no text") from None
+                raise Stop(Exit.MISUSE, "the input has bytes that are not text") from None
             except ValueError:
-                raise Stop(Exit.MISUSE, "a number that was given is not finite") from None
+                raise Stop(Exit.MISUSE, "a given number is not finite") from None
         self._compare(answer)
         return answer
 
@@ -203,7 +203,7 @@ class Site:
             raise _refusal(answer, self.account.url)
         is_ours = "Kbench-Version" in answer.headers
         if not is_ours or "json" not in answer.headers.get("Content-Type", ""):
-            raise Stop(Exit.UNREACHABLE, f"{self.account.url} answers, but is no kbench site")
+            raise Stop(Exit.UNREACHABLE, f"{self.account.url} answers, but isn't a kbench site")
         return answer
 
     def _unreachable(self, error: Exception) -> str:
@@ -219,7 +219,7 @@ class Site:
         if differ(version(), theirs):
             self._warn(
                 f"this client is kbench {version()}, the site is {theirs};"
-                f" {self.account.url}/agents.md says how to install the one that fits"
+                f" {self.account.url}/agents.md says how to install the matching one"
             )
             self._warn = lambda text: None
 
@@ -253,7 +253,7 @@ def _refusal(answer: httpx2.Response, url: str) -> Stop:
         problem = answer.json()
         field, reason = str(problem["field"]), str(problem["reason"])
     except (json.JSONDecodeError, TypeError, KeyError, UnicodeDecodeError):
-        field, reason = "", f"{url} answers with status {answer.status_code}"
+        field, reason = "", f"{url} answered with status {answer.status_code}"
     status = Exit.MISUSE
     if answer.status_code in (401, 403):
         status = Exit.NO_TOKEN

@@ -16,8 +16,8 @@ IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "Of your choice: sent again with the same body in 24 hours, nothing is done"
-    " again, and the answer is the first one's.",
+    "description": "A key of your choice. If you send it again with the same body within 24 hours, "
+    "nothing is done twice, and you get the first response again.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[!-~]+$"},
 }
 _PROBLEM = {"$ref": "#/components/schemas/Problem"}
@@ -41,7 +41,7 @@ class UnknownParameter(Exception):
     def reason(self) -> str:
         """What is wrong, and what would not be."""
         known = f"known: {', '.join(self.known)}" if self.known else "this address takes none"
-        return f"is no parameter of this address; {known}"
+        return f"is not a parameter of this address; {known}"
 
 
 class Api(NinjaAPI):

@@ -69,7 +69,7 @@ def networks(name: str) -> list[IPv4Network | IPv6Network]:
             found.append(ip_network(word))
         except ValueError as error:
             raise ImproperlyConfigured(
-                f"{name} holds {word!r}, which is no address and no network: {error}."
+                f"{name} holds {word!r}, which is neither an address nor a network: {error}."
             ) from None
     return found
 
@@ -88,7 +88,7 @@ def email(url: str) -> dict[str, object]:
         return dict(environ.Env.email_url_config(url))
     except (KeyError, ValueError, environ.ImproperlyConfigured):
         raise ImproperlyConfigured(
-            "KBENCH_EMAIL_URL is no mail server's address; write it as"
+            "KBENCH_EMAIL_URL is not a mail server's address; write it as"
             " smtp+tls://user:password@host:587"
         ) from None
 
@@ -115,7 +115,7 @@ def sign_in_providers() -> dict[str, Any]:
     for provider, settings in found.items():
         if not all((settings["APPS"][0]["client_id"], settings["APPS"][0]["secret"])):
             names = _CREDENTIALS[provider]
-            raise ImproperlyConfigured(f"set both {names}: one without the other signs nobody in.")
+            raise ImproperlyConfigured(f"set both {names}: sign-in needs both.")
     return found
 
 

@@ -97,7 +97,7 @@ class Gateway:
 async def _answered(scope: dict[str, Any], receive: App) -> _Answer:
     path = scope["path"].removeprefix(PREFIX)
     if path not in ("events", *_ANSWERS):
-        raise _Refusal(404, f"runners ask take, events, word below {PREFIX}; update this one")
+        raise _Refusal(404, f"runners call take, events and word below {PREFIX}; update this one")
     if scope["method"] != "POST":
         raise _Refusal(405, "use POST")
     headers = {name.lower(): value for name, value in scope["headers"]}
@@ -117,7 +117,9 @@ async def _take(token: RunnerToken, document: object, receive: App) -> _Answer:
     if ask.job:
         raise DataError("job", "must be empty: the site says which job is next")
     if _asks[token.pk] >= _MOST_ASKS:
-        raise _Refusal(429, f"{_MOST_ASKS} asks of this token are open; use another for more hosts")
+        raise _Refusal(
+            429, f"{_MOST_ASKS} requests with this token are open; use another token for more hosts"
+        )
     _asks[token.pk] += 1
     try:
         return await _order(token, ask, receive)
@@ -225,7 +227,7 @@ def _keep(token: RunnerToken, body: bytes) -> _Answer:
         codec.decode(Event, each, f"events.{number}")
     key, redis = mailbox.events_key(token.mailbox), orders.connection()
     if (redis.memory_usage(key) or 0) > _MOST_UNREAD:
-        raise _Refusal(503, "the site has not read yet what this runner said; try again")
+        raise _Refusal(503, "the site hasn't processed this runner's last message yet; try again")
     with redis.pipeline(transaction=True) as pipe:
         for each in said:
             text = json.dumps(each, separators=(",", ":"), allow_nan=False)
@@ -268,7 +270,7 @@ def _check_encrypted(scope: dict[str, Any], headers: dict[bytes, bytes]) -> None
     if is_trusted((scope.get("client") or ("",))[0]):
         scheme = headers.get(b"x-forwarded-proto", scheme.encode()).decode("latin-1")
     if settings.SECURE_SSL_REDIRECT and scheme != "https":
-        raise _Refusal(403, "use https://: others may have read the token, so have it replaced")
+        raise _Refusal(403, "use https://. Others may have read the token, so have it replaced")
 
 
 async def _body(receive: App, most: int) -> bytes:
@@ -289,11 +291,11 @@ def _parsed(body: bytes) -> object:
     try:
         return json.loads(body, parse_constant=_no_json)
     except (ValueError, RecursionError):
-        raise _Refusal(400, "the body is no JSON") from None
+        raise _Refusal(400, "the body is not JSON") from None
 
 
 def _no_json(number: str) -> None:
-    raise ValueError(f"{number} is no number of JSON")
+    raise ValueError(f"{number} is not a number of JSON")
 
 
 async def _disconnected(receive: App) -> None:

@@ -42,7 +42,7 @@ def once(run: Run) -> Run:
         if token is None or token.refusal(ApiToken.Scope.SUBMIT.value, timezone.now()):
             return run(request, **values)  # which refuses it
         if not re.fullmatch(r"[!-~]{1,100}", key):
-            return _refused("is no text of 1 to 100 visible ASCII characters")
+            return _refused("must be 1 to 100 visible ASCII characters")
         try:
             digest = _digest(request)
         except RequestDataTooBig:

@@ -85,7 +85,7 @@ class IdempotencyKey(models.Model):
 
 
 class SignUpPolicy(models.Model):
-    """Who may open an account, as an admin has decided; the newest row counts.
+    """Who can create an account, as an admin has decided; the newest row counts.
 
     Without a row the setting KBENCH_SIGN_UP does.
     """

@@ -17,7 +17,7 @@ class JsonSerializer:
     """Values as JSON: Django's own serializer would run code that somebody else put into Redis."""
 
     def dumps(self, value: object) -> str:
-        """The text that is stored; raises `TypeError` for what isn't plain JSON."""
+        """The stored text; raises `TypeError` for what isn't plain JSON."""
         return json.dumps(value)
 
     def loads(self, text: bytes) -> object:

@@ -1,4 +1,4 @@
-"""How kbench writes numbers: 1.72×, 5.02 µs, ±0.4 %, −64 %, $0.07.
+"""How the site writes numbers: those of `gpu_runner.data.numbers`, and 42 %, −64 %, $0.07.
 
 Filters of `tasks_app.templatetags.display` are made of these, and so is every text of the site.
 """
@@ -7,52 +7,25 @@ from __future__ import annotations
 
 import math
 
+from gpu_runner.data.numbers import (
+    duration_parts,
+    duration_text,
+    plus_minus,
+    scaled,
+    significant,
+    times,
+)  # fmt: skip
+
+__all__ = [
+    "TOO_NOISY", "between", "change", "duration_parts", "duration_text", "ends", "percent",
+    "plus_minus", "scale_label", "scaled", "signed", "significant", "times", "usd",
+]  # fmt: skip
+
 TOO_NOISY = "too noisy for an interval"
 _WIDEST = 10.0
 """If the upper end is more than so many times the lower one, the interval says nothing."""
 _MOST_SPREAD = 40.0
 """A busy host can make one of several hundred, whose exponential is no float."""
-
-_TIMES = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
-
-
-def significant(value: float, digits: int = 3) -> str:
-    """`value` with this many significant digits and no exponent: 0.0123, 1.23, 12.3, 1234."""
-    if value == 0:
-        return "0"
-    magnitude = 0
-    scaled_value = abs(value)
-    while round(scaled_value, digits - 1) >= 10:
-        scaled_value /= 10
-        magnitude += 1
-    while round(scaled_value, digits - 1) < 1 and magnitude > -12:
-        scaled_value *= 10
-        magnitude -= 1
-    return f"{value:.{max(digits - 1 - magnitude, 0)}f}"
-
-
-def scaled(value: float, scale: tuple[tuple[float, str], ...]) -> tuple[str, str]:
-    """A number and its unit, the largest of `scale` that it reaches."""
-    factor, unit = scale[0]
-    for step, name in scale:
-        if abs(value) >= step * 0.9995:
-            factor, unit = step, name
-    return significant(value / factor), unit
-
-
-def duration_parts(nanoseconds: float) -> tuple[str, str]:
-    """A time as its number and its unit: 5.02 and µs."""
-    return scaled(nanoseconds, _TIMES)
-
-
-def duration_text(nanoseconds: float | None) -> str:
-    """Nanoseconds in the unit that fits: 512 ns, 12.3 µs, 4.56 ms; a dash for None."""
-    return "–" if nanoseconds is None else " ".join(duration_parts(nanoseconds))
-
-
-def times(value: float | None) -> str:
-    """A ratio: 0.250×, 1.72×, 143×; a dash for None."""
-    return "–" if value is None else f"{significant(value)}×"
 
 
 def scale_label(power: int) -> str:
@@ -77,13 +50,6 @@ def change(ratio: float) -> str:
     """A new value compared with an old one: −64 %, or 2144× if they are far apart."""
     near = 1 / _WIDEST < ratio < _WIDEST
     return signed((ratio - 1) * 100) if near else times(ratio)
-
-
-def plus_minus(share: float) -> str:
-    """Half an interval relative to its middle: ±0.4 %, ±12 %."""
-    if share >= 1:
-        return "too noisy"
-    return f"±{share * 100:.1f} %" if share < 0.0995 else f"±{share * 100:.0f} %"
 
 
 def ends(value: float, spread: float) -> tuple[float, float]:

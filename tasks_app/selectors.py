@@ -51,7 +51,7 @@ def known_task(slug: str, user: Viewer | None) -> Task | None:
 
 
 def seen_versions(task: Task, user: Viewer | None) -> QuerySet[TaskVersion]:
-    """The task's versions that `user` may see, the newest first: admins all, others public ones."""
+    """The task's versions that `user` may see, newest first: admins all, others public ones."""
     versions = TaskVersion.objects.filter(task=task).select_related("task").order_by("-number")
     if sees_hidden(user):
         return versions

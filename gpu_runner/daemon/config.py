@@ -129,7 +129,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--token",
         default="",
-        help=f"what the site's page Operate showed for this runner; default: ${TOKEN_VARIABLE}",
+        help=f"the token from the site's page Operate; default: ${TOKEN_VARIABLE}",
     )
     parser.add_argument(
         "--redis-url", default="", help="on the site's own hosts; default: $REDIS_URL"
@@ -138,25 +138,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--spool",
         type=Path,
         metavar="DIR",
-        help="do the jobs that `manage.py spool export DIR` wrote, and end; no network is used",
+        help="do the jobs that `manage.py spool export DIR` wrote, then exit; uses no network",
     )
     parser.add_argument("--name", default="", help="of this runner; default: host and device")
-    parser.add_argument(
-        "--slots", type=int, help="jobs of any kind at the same time; only builds overlap"
-    )
-    parser.add_argument("--people-slots", type=int, help="more, for what people submit alone")
+    parser.add_argument("--slots", type=int, help="jobs at the same time; only builds overlap")
+    parser.add_argument("--people-slots", type=int, help="extra slots for people's submissions")
     parser.add_argument("--cache-dir", type=Path, help="default: $KBENCH_CACHE or ~/.cache/kbench")
     parser.add_argument(
         "--drain-timeout",
         type=float,
         default=LONGEST_DRAIN_S,
         metavar="SECONDS",
-        help="longest wait for current jobs when asked to stop",
+        help="how long to wait for current jobs when asked to stop",
     )
     parser.add_argument(
         "--allow-unjailed",
         action="store_true",
-        help="run strangers' code without a jail where none can be made: for trusted code only",
+        help="run submissions without a jail if this host can't make one: for trusted code only",
     )
 
 
@@ -189,7 +187,7 @@ def parse_cache_bytes(text: str) -> float:
     except ValueError:
         size = -1.0
     if not size >= 0:  # nan, too
-        raise DataError(CACHE_VARIABLE, f"{text!r} is no number of GiB, 0 or more")
+        raise DataError(CACHE_VARIABLE, f"{text!r} is not a number of GiB (0 or more)")
     return size * 2**30
 
 

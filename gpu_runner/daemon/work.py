@@ -202,7 +202,7 @@ class Daemon:
         deadline = time.monotonic() + self._config.drain_timeout_s
         while self._slots.running and self._stops == 1 and time.monotonic() < deadline:
             self._slots.signal(signal.SIGTERM)
-            self._tick("draining", "told to stop: finishes its current jobs")
+            self._tick("draining", "told to stop: finishing its current jobs")
         if self._slots.running:
             logger.warning("killing the jobs that still run")
             self._slots.signal(signal.SIGKILL)

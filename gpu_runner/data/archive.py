@@ -103,7 +103,7 @@ def _files(content: bytes) -> Iterator[tuple[str, bytes]]:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
             for member in archive:
                 if not member.isreg() or member.issparse():
-                    raise BadArchive(f"{member.name[:100]!r} is no plain file")
+                    raise BadArchive(f"{member.name[:100]!r} is not a plain file")
                 file = archive.extractfile(member)
                 yield member.name, file.read() if file is not None else b""
     except (tarfile.TarError, OSError, UnicodeError, OverflowError) as error:

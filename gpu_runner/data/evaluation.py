@@ -270,4 +270,4 @@ class EvaluationResult:
         if (self.latency_ns is not None) != (self.verdict is Verdict.CORRECT):
             raise DataError("latency_ns", "must be given if and only if the verdict is CORRECT")
         if self.retryable and self.verdict is not Verdict.SYSTEM_ERROR:
-            raise DataError("retryable", "must be a SYSTEM_ERROR's alone")
+            raise DataError("retryable", "must be set only for a SYSTEM_ERROR")

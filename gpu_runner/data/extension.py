@@ -37,11 +37,11 @@ class Extension:
     def __post_init__(self) -> None:
         """Refuse names and flags that reach outside of the compiler's folder."""
         if not _NAME.fullmatch(self.name):
-            raise DataError("name", f"{self.name[:100]!r} is no name of a module")
+            raise DataError("name", f"{self.name[:100]!r} is not a name of a module")
         for path in self.files:
             parts = PurePosixPath(path).parts
             if not parts or path.startswith("/") or ".." in parts or "\0" in path:
-                raise DataError("files", f"{path[:100]!r} is no path within a folder")
+                raise DataError("files", f"{path[:100]!r} is not a path within a folder")
         if not self.sources or not set(self.sources) <= set(self.files):
             raise DataError("sources", "there is no source to compile")
         for flag in (*self.flags, *self.cuda_flags, *self.link_flags):

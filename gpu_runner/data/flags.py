@@ -87,7 +87,7 @@ _CUDA = (
         "maxrregcount",
         (16, 255),
     ),
-    _switch("extra-device-vectorization", "vectorise more in device code"),
+    _switch("extra-device-vectorization", "vectorize more in device code"),
     _switch("restrict", "pointers that kernels take do not alias"),
     _switch("expt-relaxed-constexpr", "call constexpr host functions in device code"),
     Allowed(
@@ -161,7 +161,7 @@ _REFUSED = (
      "the build is for the runner's own device"),
     (r"--?default-stream.*",
      "calls are timed on the legacy default stream, with which a stream of each thread's own"
-     " synchronises anyway"),
+     " synchronizes anyway"),
     (r"-[IDU].*|--?(?:define-macro|undefine-macro|include|isystem|pre-include).*",
      "headers are the same for all, and macros are defined in the source"),
     (r"-[lL].*|-Wl,.*|-Xlinker.*|-static.*|-nostd.*|-fPI[CE]|-pie|-rdynamic|--?cudart.*|-flto.*"
@@ -189,7 +189,7 @@ def source_flags(source: str, language: Language) -> tuple[str, ...]:
         if allowed.group in flags:
             other = flags[allowed.group]
             again = f"{flag!r} comes after {other!r}" if other != flag else f"{flag!r} comes twice"
-            raise DataError("source", f"line {number}: flags: {again}: ask for a flag once")
+            raise DataError("source", f"line {number}: flags: {again}: request a flag only once")
         flags[allowed.group] = flag
     return tuple(flags.values())
 
@@ -278,13 +278,13 @@ def _refusal(number: int, flag: str, language: Language) -> DataError:
 
 def _why_not(flag: str, language: Language) -> str:
     if flag in FIXED[language]:
-        return "is given to every build already"
+        return "is already used in every build"
     name = flag.split("=", 1)[0]
     for allowed in ALLOWED[language]:
         if "=" in flag and "=" in allowed.pattern and re.fullmatch(allowed.names, name):
             if allowed.limits is None and name == "-Xptxas":
                 continue  # several flags have this name
-            return f"has a value that it cannot have ({allowed.form}: {allowed.meaning})"
+            return f"has an invalid value ({allowed.form}: {allowed.meaning})"
     found = (why for pattern, why in _REFUSED if re.fullmatch(pattern, flag))
     why = next(found, "")
-    return f"cannot be asked for: {why}" if why else "is not a flag that is known here"
+    return f"cannot be requested: {why}" if why else "is not a flag that kbench knows"

@@ -191,7 +191,7 @@ class _Lacking:
 
     def errors(self, field: str, parameters: Parameters) -> Iterator[DataError]:
         for name, formulas in self._needed.items():
-            what = "is no number" if name in parameters else "is missing"
+            what = "is not a number" if name in parameters else "is missing"
             verb = "needs" if len(formulas) == 1 else "need"
             yield DataError(f"{field}.{name}", f"{what}: {', '.join(formulas)} {verb} it")
         for reason in self._reasons:

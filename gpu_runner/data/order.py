@@ -41,7 +41,7 @@ class JobName:
         """The name in that text; raises `DataError`."""
         found = _NAME.fullmatch(text)
         if found is None:
-            raise DataError(text, "is no name of a job, such as evaluation-ID-1")
+            raise DataError(text, "is not a job's name, such as evaluation-ID-1")
         return cls(found[1], found[2], int(found[3]))
 
     def event(self, seq: int, kind: EventKind, payload: Mapping[str, Any]) -> Event:

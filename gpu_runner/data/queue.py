@@ -14,7 +14,7 @@ class Urgency(StrEnum):
 
     BUILDS = "-builds"  # mode `compile`: needs no device
     PEOPLE = ""  # somebody submitted it
-    RUNS = "-runs"  # a candidate of an optimisation run, or of a challenge
+    RUNS = "-runs"  # a candidate of an optimization run, or of a challenge
     AUDITS = "-audits"  # of leaders: a place is provisional without it
     BASELINES = "-baselines"  # those that are compiled for a minute: results are provisional
     BACKGROUND = "-background"  # the site's own, and nobody waits for it

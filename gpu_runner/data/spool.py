@@ -168,7 +168,7 @@ def ended(content: bytes, name: str) -> list[Event]:
         try:
             events.append(codec.decode(Event, json.loads(line)))
         except (ValueError, RecursionError) as error:  # DataError is a ValueError
-            raise DataError(f"{name}, line {number}", f"is no event: {error}") from None
+            raise DataError(f"{name}, line {number}", f"is not an event: {error}") from None
     return events if events[-1].kind in ENDS else []
 
 
@@ -190,7 +190,7 @@ def _read(path: Path) -> object:
     except DataError:
         raise
     except (ValueError, RecursionError):
-        raise DataError(path.name, "is no JSON") from None
+        raise DataError(path.name, "is not JSON") from None
 
 
 def _write(path: Path, document: object) -> None:

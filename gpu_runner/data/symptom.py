@@ -99,7 +99,9 @@ GENERAL: Mapping[Symptom, str] = {
     Symptom.LARGE_VALUES: "wrong only where large values are expected: an overflow, or an "
     "approximation beyond its range",
     Symptom.ONE_SIGN: "wrong only where values of one sign are expected: a branch on the sign",
-    Symptom.TAIL: "only the end is wrong: are sizes that are no multiple of the block handled?",
+    Symptom.TAIL: (
+        "only the end is wrong: does it handle sizes that are not a multiple of the block?"
+    ),
     Symptom.REGION: "only one regular part is wrong: some threads or blocks compute it otherwise",
     Symptom.SCATTERED: "only few, scattered elements are wrong: a race between threads, or a "
     "special case of the input",

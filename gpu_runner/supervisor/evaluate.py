@@ -71,7 +71,7 @@ _OURS = (*_PASSING, OracleError, DeviceError)
 POLITE_NICENESS = 10
 """Of the builds that no person waits for."""
 
-TASK_FAILED = "the task's own code, or what runs it, failed; the log says how, to admins alone"
+TASK_FAILED = "the task's own code, or what runs it, failed; admins can read why in the log"
 """The reason where there are hidden workloads: such words could give away sizes and values."""
 
 

@@ -9,7 +9,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import (
     Measurement,
     OutputError,
@@ -17,6 +16,7 @@ from gpu_runner.data.evaluation import (
     WorkloadResult,
 )
 from gpu_runner.data.integrity import Check, OutsideTime, Suspicion
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.protocol import (
     BESIDE_NS,
     CLAIM_GAP,
@@ -213,8 +213,8 @@ def clock_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
         if measured.time_ns - _elsewhere_ns(workload) <= CLAIM_GAP * claimed_ns + LUCKY_NS:
             continue
         reason = (
-            f"claims {duration(claimed_ns)} on {workload.name}, but by the supervisor's own"
-            f" clock a call takes {duration(measured.time_ns)}"
+            f"claims {duration_text(claimed_ns)} on {workload.name}, but by the supervisor's own"
+            f" clock a call takes {duration_text(measured.time_ns)}"
         )
         if workload.hidden:  # a claim is a kernel's to choose: its digits would tell of sizes
             reason = "claims far less on a hidden workload than the supervisor's own clock saw"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from gpu_runner.data.environment import AnchorTimes
 from gpu_runner.data.evaluation import Mismatch
+from gpu_runner.data.numbers import plus_minus
 from gpu_runner.data.plan import Plan
 from gpu_runner.data.protocol import NOISE_LIMIT, PLANS, UNSTABLE_FROM
 from gpu_runner.data.rounding import HIDDEN
@@ -97,14 +98,14 @@ class Measuring:
         name, noise = self._record.noise()
         if is_scored and noise > UNSTABLE_FROM:
             reason = (
-                f"the time of {name!r} is known only to +-{noise:.0%}, after {processes} processes:"
-                " the device was noisy, or the kernel's time varies by itself"
+                f"the time of {name!r} is only known to {plus_minus(noise)}, after {processes}"
+                " processes: the device was noisy, or the kernel's time varies by itself"
             )
             return Fault(Verdict.UNSTABLE, reason)
         if is_scored and self._record.unlisted_noise() > UNSTABLE_FROM:
             reason = (
-                f"its time on unlisted sizes is not even known to +-{UNSTABLE_FROM:.0%}: the device"
-                " was noisy, or the kernel's time varies by itself"
+                f"its time on unlisted sizes is not even known to {plus_minus(UNSTABLE_FROM)}: the"
+                " device was noisy, or the kernel's time varies by itself"
             )
             return Fault(Verdict.UNSTABLE, reason)
         self._record.look_at_times()

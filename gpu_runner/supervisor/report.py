@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gpu_runner.data.durations import duration
 from gpu_runner.data.environment import Environment
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, Mismatch, WorkloadResult
 from gpu_runner.data.integrity import Audit, Suspicion
+from gpu_runner.data.numbers import duration_text, plus_minus, times
 from gpu_runner.data.profile import THROUGHPUTS, Profile
 from gpu_runner.data.verdict import Verdict
 
@@ -42,7 +42,7 @@ def describe(result: EvaluationResult) -> str:
 def _mismatch(found: Mismatch) -> list[str]:
     where = f"{found.output}{list(found.index)}"
     first = (
-        f"  first wrong element: {where} is {found.actual}, expected {found.expected} +-"
+        f"  first wrong element: {where} is {found.actual}, expected {found.expected} ±"
         f" {found.bound}"
     )
     looks = [f"  it looks like this: {finding.text}" for finding in found.findings]
@@ -58,9 +58,9 @@ def _workload(workload: WorkloadResult) -> str:
     measured = workload.measurement
     assert measured is not None
     hidden = " (unlisted)" if workload.hidden else ""
-    speedups = ", ".join(f"{name} x{workload.speedups[name]:.2f}" for name in workload.baselines)
+    speedups = ", ".join(f"{name} {times(workload.speedups[name])}" for name in workload.baselines)
     claimed_ns = workload.claimed_ns
-    raised = f"  (claimed {duration(claimed_ns)}; raised to what was seen)" if claimed_ns else ""
+    raised = f"  (raised from {duration_text(claimed_ns)})" if claimed_ns else ""
     worst = max((error.scaled for error in workload.errors), default=float("nan"))
     return (
         f"  {workload.name + hidden:<28} {_interval(measured):<28} {measured.calls:>4} calls"
@@ -77,7 +77,7 @@ def _profile(profile: Profile) -> list[str]:
     ]
     lines = [f"  profile of {profile.workload} by {tool}: {', '.join(words)} of the peak"]
     for kernel in profile.kernels[:_KERNELS_SHOWN]:
-        time = f"{duration(kernel.duration_ns)}  " if kernel.duration_ns else ""
+        time = f"{duration_text(kernel.duration_ns)}  " if kernel.duration_ns else ""
         lines.append(f"    {time}{kernel.name[:_NAME_LIMIT]}")
     lines += [f"    cause: {cause}" for cause in profile.causes]
     return lines + [f"    {note}" for note in profile.notes]
@@ -128,16 +128,16 @@ def _line(reason: str) -> str:
 
 
 def _interval(measured: Measurement) -> str:
-    return f"{duration(measured.time_ns)} +-{measured.relative_half_width:.1%}"
+    return f"{duration_text(measured.time_ns)} {plus_minus(measured.relative_half_width)}"
 
 
 def _headline(result: EvaluationResult) -> str:
-    speedups = [f"x{value:.3f} vs {name}" for name, value in result.speedups.items()]
+    speedups = [f"{times(value)} vs {name}" for name, value in result.speedups.items()]
     floor = result.floor_fraction
-    parts = [duration(result.latency_ns or 0.0), *speedups]
+    parts = [duration_text(result.latency_ns or 0.0), *speedups]
     if floor is not None:
-        parts.append(f"{floor:.0%} of the physical limit")
+        parts.append(f"{100 * floor:.0f} % of the physical limit")
     measured = result.environment.measured
     if measured and measured.fraction is not None:
-        parts.append(f"{measured.fraction:.0%} of what was measured to be possible")
+        parts.append(f"{100 * measured.fraction:.0f} % of what was measured to be possible")
     return f"  overall: {', '.join(parts)}"

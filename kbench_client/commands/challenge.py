@@ -74,7 +74,7 @@ def _enter(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         raise Stop(Exit.MISUSE, "name the challenge to enter", "name")
     site.need_token()
     entry = site.enter(options.name, {name: getattr(options, name) for name in _ENTERING})
-    output.progress("the entry's token is told only here: set KBENCH_TOKEN to it for the agent")
+    output.progress("the entry's token is shown only here: set KBENCH_TOKEN to it for the agent")
     output.answer(entry, f"{entry['id']}\n{entry['token']}")
     return Exit.GOOD
 

@@ -19,14 +19,16 @@ MOST_FILES = 1000
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    parser = command("import", "enter every kernel's file of a folder whose task the site has")
+    parser = command("import", "submit every kernel in a folder whose task the site has")
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--device", default="", help="cpu, cuda or a device of the queues")
     parser.add_argument("--mode", default="", choices=("", *MODES), help="default: quick")
     parser.add_argument("--agent", default="", help="who wrote them; you, if left out")
     parser.add_argument("--model", default="", help="the language model that wrote them")
-    parser.add_argument("--private", action="store_true", help="seen by you and admins only")
-    parser.add_argument("--dry-run", action="store_true", help="say which tasks fit; enter nothing")
+    parser.add_argument("--private", action="store_true", help="visible only to you and admins")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only say which tasks match; submit nothing"
+    )
     parser.set_defaults(run=_import)
 
 
@@ -60,7 +62,7 @@ def _slug(name: str) -> str:
 
 def _import(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     if not options.folder.is_dir():
-        raise Stop(Exit.MISUSE, f"{options.folder} is no folder", "folder")
+        raise Stop(Exit.MISUSE, f"{options.folder} is not a folder", "folder")
     if not options.dry_run:
         site.need_token()
     paths = sorted(p for p in options.folder.rglob("*") if p.suffix.lower() in LANGUAGES)

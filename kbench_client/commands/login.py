@@ -32,7 +32,7 @@ def _login(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     finally:
         asked.close()
     if not url.startswith("https://") and not url.startswith(_LOCAL):
-        output.warn(f"{url} is not encrypted: whoever listens on the way learns the token")
+        output.warn(f"{url} is not encrypted: anyone on the network path can read the token")
     file = config.keep(account)
     shown = {"url": url, "user": about["user"], "scopes": about["scopes"], "file": str(file)}
     scopes = ", ".join(about["scopes"])

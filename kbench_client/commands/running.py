@@ -18,11 +18,11 @@ from kbench_client.site import Site
 
 _RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 STEPS = {
-    "pause": "begin nothing new",
-    "resume": "go on with it",
+    "pause": "start nothing new",
+    "resume": "resume it",
     "stop": "end it for good",
-    "extend": "change the caps that are given, and give --parameter NAME=MORE of a strategy",
-    "again": "start it once more, but for what is given",
+    "extend": "change the given caps, and with --parameter NAME=MORE those of its strategy",
+    "again": "start it again, with these changes",
 }
 """What may be done with a run."""
 BUDGET: dict[str, tuple[Callable[[str], object], str]] = {
@@ -35,7 +35,7 @@ BUDGET: dict[str, tuple[Callable[[str], object], str]] = {
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    parser = command("run", "start an optimisation run, follow one, or steer it")
+    parser = command("run", "start an optimization run, follow one, or steer it")
     parser.add_argument("task", metavar="TASK_OR_RUN", help="a task's name, or a run's id")
     parser.add_argument("--strategy", default="", help="such as autotune; the site lists them")
     parser.add_argument("--device", default="")
@@ -43,10 +43,10 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser.add_argument("--model", action="append", default=[], help="may be given again")
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE")
     begins = parser.add_mutually_exclusive_group()
-    begins.add_argument("--kernel", default="", metavar="FILE", help="where to begin")
+    begins.add_argument("--kernel", default="", metavar="FILE", help="what to start from")
     seeds = ("naive", "best", "none")
     begins.add_argument(
-        "--seed-kernel", default="", choices=seeds, help="left out: the strategy's usual"
+        "--seed-kernel", default="", choices=seeds, help="default: the strategy's own"
     )
     parser.add_argument("--name", default="")
     parser.add_argument("--private", action="store_true")
@@ -103,7 +103,7 @@ def _parameter(text: str) -> tuple[str, object]:
 
 def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     if options.step and not _RUN.fullmatch(options.task):
-        raise Stop(Exit.MISUSE, f"{options.task!r} is no id of a run", "run")
+        raise Stop(Exit.MISUSE, f"{options.task!r} is not the id of a run", "run")
     if options.strategy or options.step:
         site.need_token()
         if options.step:
@@ -113,7 +113,7 @@ def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     elif _RUN.fullmatch(options.task):
         run = site.run(options.task)
     else:
-        reason = f"give one to start a run; {options.task!r} is no id of a run to follow"
+        reason = f"name a task to start a run; {options.task!r} is not the id of a run to follow"
         raise Stop(Exit.MISUSE, reason, "strategy")
     address = site.account.url + run["url"]
     if options.watch:

@@ -20,12 +20,12 @@ TIMEOUT_S = 1800.0
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    parser = command("submit", "enter a kernel's file")
+    parser = command("submit", "submit a kernel's file")
     parser.add_argument("file", type=Path, metavar="FILE")
     add_kernel_options(parser)
     parser.add_argument("--agent", default="", help="who wrote it; you, if left out")
     parser.add_argument("--model", default="", help="the language model that wrote it")
-    parser.add_argument("--private", action="store_true", help="seen by you and admins only")
+    parser.add_argument("--private", action="store_true", help="visible only to you and admins")
     parser.add_argument("--watch", action="store_true", help="wait for the verdict")
     add_watch_options(parser)
     parser.add_argument(
@@ -49,7 +49,11 @@ def add_kernel_options(parser: argparse.ArgumentParser) -> None:
 def add_watch_options(parser: argparse.ArgumentParser) -> None:
     """How long to wait."""
     parser.add_argument(
-        "--timeout", type=float, default=TIMEOUT_S, metavar="SECONDS", help="of waiting; then 5"
+        "--timeout",
+        type=float,
+        default=TIMEOUT_S,
+        metavar="SECONDS",
+        help="to wait; then exit with 5",
     )
 
 
@@ -61,7 +65,9 @@ def given(options: argparse.Namespace, *names: str) -> dict[str, object]:
 def _submit(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     site.need_token()
     if options.min_speedup is not None and not options.watch:
-        raise Stop(Exit.MISUSE, "needs --watch: only then the verdict is known", "min-speedup")
+        raise Stop(
+            Exit.MISUSE, "needs --watch, because the verdict is not known before", "min-speedup"
+        )
     names = ("task", "device", "mode", "direction", "language", "agent", "model", "private")
     body = payload(read_kernel(options.file), given(options, *names))
     created = site.submit(body)
@@ -98,7 +104,8 @@ def watch(site: Site, identity: str, output: Output, timeout_s: float) -> dict[s
             said = now
     if not state["over"]:
         reason = (
-            f"still {state['status']} after {timeout_s:g} s; `kbench show {identity}` asks later"
+            f"still {state['status']} after {timeout_s:g} s; `kbench show {identity}` shows it "
+            "later"
         )
         raise Stop(Exit.TIME_OVER, reason)
     if state["status"] == "CANCELLED":

@@ -28,7 +28,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command("get", "a task as a folder: signature, reference, workloads, first kernels")
     parser.add_argument("task", metavar="TASK")
     parser.add_argument("--to", type=Path, help="folder; by default the task's name")
-    parser.add_argument("--force", action="store_true", help="write over files that are there")
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
     parser.set_defaults(run=_get)
 
 
@@ -40,7 +40,7 @@ def _tasks(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         for t in found
     ]
     heading = ("task", "abi", "dtype", "direction", "difficulty", "title")
-    output.answer(found, table([heading, *rows]) if rows else "no task fits")
+    output.answer(found, table([heading, *rows]) if rows else "no task matches")
     return Exit.GOOD
 
 
@@ -74,7 +74,9 @@ def folder_of(task: dict[str, Any]) -> dict[str, str]:
     for name, text in document.get("files", {}).items():
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
-            raise Stop(Exit.UNREACHABLE, f"the site names the file {name!r}, which lies elsewhere")
+            raise Stop(
+                Exit.UNREACHABLE, f"the site names the file {name!r}, which is outside the folder"
+            )
         files[name] = text
     for kernel in document.get("kernels", ()):
         naive = kernel["agent"] == _NAIVE and kernel["direction"] == "forward"
@@ -88,7 +90,7 @@ def folder_of(task: dict[str, Any]) -> dict[str, str]:
 def _tolerance(document: dict[str, Any]) -> str:
     """What an element may be off by, in words."""
     if any(_VERIFIER in text for text in document.get("files", {}).values()):
-        return "the task's own verifier judges: `verify_fn` in reference.py"
+        return "the task's own verifier decides: `verify_fn` in reference.py"
     given = document.get("tolerance", {})
     constant, growth = float(given.get("constant", 16)), float(given.get("growth", 4))
     terms = given.get("reduction", "1")

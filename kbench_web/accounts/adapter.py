@@ -77,7 +77,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         try:
             return super().get_app(request, *arguments, **options)
         except SocialApp.DoesNotExist:
-            raise Http404("Nobody signs in here by that site.") from None
+            raise Http404("You can't sign in here through that site.") from None
 
     def populate_user(
         self, request: HttpRequest, sociallogin: object, data: dict[str, object]

@@ -34,7 +34,10 @@ class SignUpForm(AllauthSignUpForm):  # type: ignore[misc]
         super().__init__(*arguments, **options)
         labels = {
             "username": ("User name", "Letters, digits and @ . + - _"),
-            "email": ("E-mail, if you like", "Nobody sees it. With it you can reset a password."),
+            "email": (
+                "E-mail (optional)",
+                "Nobody else sees it. You can use it to reset your password.",
+            ),
             "password1": (
                 "Password",
                 "At least 8 characters, not only digits, and no common password.",
@@ -55,7 +58,7 @@ class NameForm(forms.Form):
         max_length=100,
         required=False,
         label="Shown name",
-        help_text="Empty: your user name. Results that stand already change with it.",
+        help_text="Empty: your user name. Existing results change with it.",
     )
 
 
@@ -88,7 +91,7 @@ class DeletionForm(forms.Form):
 class TokenForm(forms.Form):
     """What a new token is called, what it allows, and how long it lasts."""
 
-    name = forms.CharField(max_length=100, error_messages={"required": "Name its use."})
+    name = forms.CharField(max_length=100, error_messages={"required": "Say what it is for."})
     scope = forms.ChoiceField(
         choices=[("submit", "Read and submit"), ("read", "Read only")], initial="submit"
     )

@@ -1,4 +1,4 @@
-"""Who may open an account: everybody, who is invited, or nobody."""
+"""Who can create an account: everybody, who is invited, or nobody."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class InvitationGoneError(Exception):
 
 
 def sign_up_mode() -> SignUpPolicy.Mode:
-    """Who may open an account now."""
+    """Who can create an account now."""
     policy = SignUpPolicy.objects.first()
     return SignUpPolicy.Mode(policy.mode if policy else settings.SIGN_UP)
 

@@ -28,7 +28,7 @@ class SessionRow:
 
 
 def live_sessions(user: User, now: datetime) -> list[UserSession]:
-    """The sessions in which `user` is signed in, the newest first."""
+    """The sessions in which `user` is signed in, newest first."""
     rows = UserSession.objects.filter(user=user)
     keys = Session.objects.filter(
         expire_date__gt=now, session_key__in=rows.values("session_key")

@@ -77,7 +77,7 @@ def _account(user: User, form: TokenForm, created: str) -> AccountPage:
 @login_required
 @require_POST
 def revoke_token(request: AuthenticatedRequest, token_id: int) -> HttpResponse:
-    """Make a token of one's own useless."""
+    """Create a token of one's own useless."""
     token = get_object_or_404(ApiToken, pk=token_id, user=request.user)
     if token.revoked_at is None:
         token.revoked_at = timezone.now()
@@ -120,7 +120,7 @@ def delete(request: AuthenticatedRequest) -> HttpResponse:
     form = DeletionForm(request.user, request.POST or None)
     if request.method == "POST":
         if count(f"delete {request.user.pk}") > _PROOFS_PER_MINUTE:
-            form.add_error(None, "Too many tries: wait a minute.")
+            form.add_error(None, "Too many attempts: wait a minute.")
         elif form.is_valid():
             try:
                 delete_account(user=request.user, now=timezone.now())

@@ -24,7 +24,7 @@ _ENTRIES = 100
 @require_safe
 @takes(*audit_page.FILTERS, "format", "page")
 def audit_log(request: AuthenticatedRequest) -> HttpResponse:
-    """All entries, the newest first; with `format=csv` as a file."""
+    """All entries, newest first; with `format=csv` as a file."""
     admin_of(request, "only admins read the audit log")
     filters = read_filters(request.GET, audit_page.FILTERS)
     entries = audit_page.audit_entries(filters)

@@ -79,8 +79,8 @@ def _check(manifest: Manifest, *, replace: bool) -> None:
         )
     if _tables() and not replace:
         raise BackupError(
-            "the database is not empty, and nothing was changed: give --replace to lose what is"
-            " in it, or set DATABASE_URL or KBENCH_DATA_DIR to an empty one"
+            "the database is not empty, and nothing was changed: use --replace to delete its "
+            "contents, or set DATABASE_URL or KBENCH_DATA_DIR to an empty one"
         )
     if others := _engine().others():
         raise BackupError(

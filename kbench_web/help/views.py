@@ -62,4 +62,4 @@ def suggestions(request: HttpRequest) -> HttpResponse:
 
 def _refusal(question: str) -> str:
     """Why a question is not asked; empty if it is."""
-    return f"A question has at most {LONGEST} characters." if len(question) > LONGEST else ""
+    return f"A search has at most {LONGEST} characters." if len(question) > LONGEST else ""

@@ -9,9 +9,9 @@ from runs_app.core.forms import ServiceForm
 
 
 class SignUpForm(forms.Form):
-    """Who may open an account."""
+    """Who can create an account."""
 
-    mode = forms.ChoiceField(choices=SignUpPolicy.Mode.choices, label="Who may open an account")
+    mode = forms.ChoiceField(choices=SignUpPolicy.Mode.choices, label="Who can create an account")
 
 
 class InvitationForm(forms.Form):

@@ -29,7 +29,7 @@ def set_active(*, person: User, active: bool, reason: str, user: User, now: date
     """
     locked = _locked(person, user)
     if locked.is_active == active:
-        raise WrongState("", "the account is so already")
+        raise WrongState("", "the account is already in that state")
     why = checked_reason(reason, "reason")
     locked.is_active = active
     locked.save(update_fields=["is_active"])
@@ -43,7 +43,7 @@ def set_admin(*, person: User, admin: bool, reason: str, user: User, now: dateti
     """Make somebody an admin of this site, or no longer one; raises as `set_active`."""
     locked = _locked(person, user)
     if locked.is_staff == admin:
-        raise WrongState("", "the account is so already")
+        raise WrongState("", "the account is already in that state")
     if admin and not locked.is_active:
         raise WrongState("", "activate the account first")
     why = checked_reason(reason, "reason")
@@ -77,7 +77,7 @@ def reset_link(*, person: User, user: User, now: datetime) -> str:
         raise WrongState("", "activate the account first")
     key = f"{user_pk_to_url_str(locked)}-{default_token_generator.make_token(locked)}"
     uid, _, token = key.partition("-")
-    _note(AuditEntry.Kind.ACCOUNT, locked, user, now, "", {"password": "made a reset link"})
+    _note(AuditEntry.Kind.ACCOUNT, locked, user, now, "", {"password": "created a reset link"})
     return reverse("account_reset_password_from_key", kwargs={"uidb36": uid, "key": token})
 
 
@@ -97,7 +97,7 @@ def _locked(person: User, user: User) -> User:
     if locked.pk == user.pk:
         raise NotAllowed("", "this is your own account: another admin has to do it")
     if locked.is_superuser and not user.is_superuser:
-        raise NotAllowed("", "only a superuser may change the account of one")
+        raise NotAllowed("", "only a superuser may change a superuser's account")
     return locked
 
 

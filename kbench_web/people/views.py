@@ -95,7 +95,7 @@ def invitation_revoke(request: AuthenticatedRequest, invitation_id: int) -> Http
     """Make an invitation useless."""
     invitation = get_object_or_404(Invitation, pk=invitation_id)
     if invitations.revoke(invitation=invitation, user=request.user, now=timezone.now()):
-        messages.success(request, f"The invitation of {invitation} is useless.")
+        messages.success(request, f"The invitation of {invitation} no longer works.")
     else:
         messages.error(request, "It has been used, revoked, or has expired.")
     return redirect("people")
@@ -176,7 +176,7 @@ def person_change(request: AuthenticatedRequest, user_id: int) -> HttpResponse:
 def person_reset(request: AuthenticatedRequest, user_id: int) -> HttpResponse:
     """Make a link with which somebody chooses a new password; it is shown once."""
     who = get_object_or_404(User, pk=user_id)
-    with refusals(request, "No link was made"):
+    with refusals(request, "No link was created"):
         path = services.reset_link(person=who, user=request.user, now=timezone.now())
         link = request.build_absolute_uri(path)
         return _person_page(request, who, QuotaForm(initial=_own_quota(who)), link=link)

@@ -37,7 +37,7 @@ class BoardIn(Schema):
 
     by: str = Field(
         "",
-        description="What a row stands for; if left out, submission where a task, an agent or a"
+        description="What each row shows; if left out, submission where a task, an agent or a"
         " language model is named, else leaders.",
         json_schema_extra=one_of("", *By),
     )
@@ -85,8 +85,8 @@ class BoardIn(Schema):
 class PageIn(Schema):
     """Which of the board's rows."""
 
-    limit: int | None = Field(None, ge=1, description="At most so many rows; all if left out.")
-    after: int = Field(0, ge=0, description="Rows to leave out before them.")
+    limit: int | None = Field(None, ge=1, description="The most rows to return; all if left out.")
+    after: int = Field(0, ge=0, description="Rows to skip first.")
 
 
 class ContaminatedOut(Schema):

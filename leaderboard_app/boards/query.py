@@ -193,7 +193,7 @@ def _name(values: Mapping[str, str], name: str) -> str:
     """A name that anybody may have given; one that nobody has finds nothing."""
     value = values.get(name, "").strip()
     if len(value) > _LONGEST_NAME or not value.isprintable():
-        raise QueryError(name, f"is no name of at most {_LONGEST_NAME} characters")
+        raise QueryError(name, f"is not a name of at most {_LONGEST_NAME} characters")
     return value
 
 
@@ -204,7 +204,7 @@ def _day(values: Mapping[str, str], name: str) -> date | None:
     try:
         found = date.fromisoformat(text)
     except ValueError:
-        raise QueryError(name, f"{text[:_LONGEST]!r} is no day such as 2026-11-25") from None
+        raise QueryError(name, f"{text[:_LONGEST]!r} is not a date such as 2026-11-25") from None
     if not _FIRST_DAY <= found <= _LAST_DAY:
         raise QueryError(name, f"{found} is not between {_FIRST_DAY} and {_LAST_DAY}")
     return found

@@ -36,9 +36,11 @@ class Agent(models.Model):
         null=True,
         blank=True,
         related_name="agents",
-        help_text="Who alone may write kernels under an agent's name: whoever used it first.",
+        help_text=(
+            "The only user who may write kernels under an agent's name: whoever used it first."
+        ),
     )
-    listed = models.BooleanField(default=False, help_text="Whether everybody may know of it.")
+    listed = models.BooleanField(default=False, help_text="Whether it is public.")
     description = models.TextField(blank=True)
     created_at = models.DateTimeField()
 
@@ -72,7 +74,7 @@ class LanguageModel(models.Model):
     """A language model by the name under which its maker sells it."""
 
     name = models.CharField(max_length=150, unique=True)
-    listed = models.BooleanField(default=False, help_text="Whether everybody may know of it.")
+    listed = models.BooleanField(default=False, help_text="Whether it is public.")
     created_at = models.DateTimeField()
 
     # How to call it; without a base URL it can only be named as an author.

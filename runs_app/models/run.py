@@ -1,4 +1,4 @@
-"""Optimisation runs, the log from which they can be replayed, and calls of language models."""
+"""Optimization runs, the log from which they can be replayed, and calls of language models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tasks_app.models import TaskVersion
 
 
 class Run(models.Model):
-    """One optimisation campaign on a task version and device, with a budget.
+    """One optimization campaign on a task version and device, with a budget.
 
     `config` is an encoded `runs_app.optimiser.evolve.config.RunConfig`, `problem` an encoded
     `Problem`: what was true at the start, prices included, so that the run can be replayed. The

@@ -1,4 +1,4 @@
-"""The API's view of optimisation runs."""
+"""The API's view of optimization runs."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _REFUSALS = dict.fromkeys((401, 403, 404, 409, 422, 429), Problem)
 def create_run(
     request: AuthenticatedRequest, response: HttpResponse, payload: RunIn
 ) -> Status[dict[str, object]]:
-    """Start an optimisation run."""
+    """Start an optimization run."""
     document = payload.dict()
     for name in ("budget", "verifiers"):
         if document[name] is None:
@@ -82,7 +82,7 @@ def create_run(
 def list_runs(
     request: HttpRequest, response: HttpResponse, filters: Query[RunFilters]
 ) -> list[dict[str, object]]:
-    """Answer with the runs that you may see."""
+    """Answer with the runs that you can see."""
     given = {name: getattr(filters, name) for name in ("task", "device", "strategy", "status")}
     for name, known in (("strategy", list(STRATEGIES)), ("status", Run.Status.values)):
         if given[name] and given[name] not in known:
@@ -205,9 +205,9 @@ def _find(request: HttpRequest, run_id: str) -> Run:
     try:
         run = find_run(UUID(run_id), request.user)
     except ValueError:
-        raise Http404(f"{run_id!r} is no id of a run") from None
+        raise Http404(f"{run_id!r} is not the id of a run") from None
     if run is None:
-        raise Http404(f"there is no run {run_id!r} that you may see")
+        raise Http404(f"there is no run {run_id!r} that you can see")
     return run
 
 

@@ -1,4 +1,4 @@
-"""What the API takes and tells of optimisation runs."""
+"""What the API takes and tells of optimization runs."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class VerifiersIn(Body):
 
 
 class RunIn(Body):
-    """An optimisation run to be started."""
+    """An optimization run to be started."""
 
     task: str = Field(examples=["matrix_mul"])
     device: str = Field("", examples=["cpu"], description="A device from /queue; empty: the CPU.")
@@ -130,7 +130,7 @@ class RunIn(Body):
     )
     agent: str = Field("", description='Empty: "kbench-" and the strategy.')
     name: str = Field("", json_schema_extra={"maxLength": NAME_LENGTH})
-    private: StrictBool = Field(False, description="Seen by you and admins only.")
+    private: StrictBool = Field(False, description="Visible only to you and admins.")
     enters_best: StrictBool = Field(False, description="Submit the best candidate at the end.")
     ranks_best: StrictBool = Field(
         True,
@@ -169,7 +169,7 @@ class RunListed(Schema):
     reason: str = Field(
         description="Why it is paused, or why it ended; while it runs, that its best are ranked."
     )
-    by_budget: bool = Field(description="Its budget ended it: an extension lets it go on.")
+    by_budget: bool = Field(description="Its budget ended it; extend the budget to continue.")
     usd: float
     tokens: int
     evaluations: int

@@ -213,7 +213,7 @@ _WORDS = {
     "started": "Started{by}",
     "searched": "The search has ended ({reason}). Its best candidates are ranked next",
     "finished": "Finished: {reason}",
-    "briefed": "The task or its device was measured anew; prompts have these figures from now on",
+    "briefed": "The task or its device was measured again; prompts use these figures from now on",
     "entered": "Candidate {candidate} was submitted",
     "note": "{text}",
 }

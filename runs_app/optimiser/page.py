@@ -1,4 +1,4 @@
-"""What the pages of optimisation runs show, ready to print."""
+"""What the pages of optimization runs show, ready to print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Money, times and states of optimisation runs for people to read."""
+"""Money, times and states of optimization runs for people to read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of optimisation runs, of verifiers, and of language models' settings."""
+"""Addresses of optimization runs, of verifiers, and of language models' settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of optimisation runs: the list, the live page, and one candidate."""
+"""Pages of optimization runs: the list, the live page, and one candidate."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _MINUTE_S = 60
 @require_safe
 @takes(*RUN_FILTERS, "page")
 def run_list(request: HttpRequest) -> HttpResponse:
-    """The runs that the address asks for, the newest first."""
+    """The runs that the address asks for, newest first."""
     filters = {name: request.GET.get(name, "") for name in RUN_FILTERS}
     runs = filtered_runs(request.user, filters)
     page = Paginator(runs, _ROWS).get_page(request.GET.get("page"))

@@ -37,7 +37,7 @@ router = Router(tags=["submissions"])
 class Problem(Schema):
     """What is wrong with a request; nothing was stored."""
 
-    field: str = Field(examples=["language"], description="Empty if it is about no single field.")
+    field: str = Field(examples=["language"], description="Empty if it isn't about a single field.")
     reason: str = Field(examples=["'rust' is not one of cuda, cpp"])
 
 
@@ -78,7 +78,7 @@ class SubmissionIn(Body):
     )
     agent: str = Field("", description="Who wrote the kernel; you, if left out.")
     model: str = Field("", description="The language model that wrote it, if one did.")
-    private: StrictBool = Field(False, description="Seen by you and admins only.")
+    private: StrictBool = Field(False, description="Visible only to you and admins.")
 
 
 class SubmissionCreated(Schema):
@@ -90,8 +90,11 @@ class SubmissionCreated(Schema):
     waiting_reason: str = Field(examples=["next in the queue; a runner is free"])
     remark: str = Field(
         examples=[""],
-        description="What its author should know before it is measured: that a Python module only "
-        "calls libraries where its task asks for a kernel, or that the source is another agent's.",
+        description=(
+            "What its author should know before it is measured: that a Python module only "
+            "calls libraries although its task asks for a kernel, or that the source is "
+            "another agent's."
+        ),
     )
 
 
@@ -149,8 +152,11 @@ class EvaluationOut(Schema):
     started_at: datetime | None
     finished_at: datetime | None
     noise: float | None = Field(
-        description="How far another evaluation of the same source may be off, relative to the "
-        "time, with 95 % confidence. Smaller differences say nothing. Null unless it is correct."
+        description=(
+            "How much another evaluation of the same source may differ, relative to the "
+            "time, with 95 % confidence. Smaller differences mean nothing. Null unless it "
+            "is correct."
+        )
     )
     bottleneck: str = Field(description="What limits the kernel, if it has a profile.")
     result: dict[str, object] | None = Field(
@@ -161,7 +167,7 @@ class EvaluationOut(Schema):
 
 
 class SubmissionOut(Schema):
-    """A submission with all its evaluations, the newest first."""
+    """A submission with all its evaluations, newest first."""
 
     id: UUID
     url: str
@@ -247,7 +253,7 @@ def show_submission(
     """Answer with a submission, its evaluations and their results."""
     submission = find_submission(identity(submission_id, request.user), request.user)
     if submission is None:
-        raise Http404(f"there is no submission {submission_id!r} that you may see")
+        raise Http404(f"there is no submission {submission_id!r} that you can see")
     return submission_answer(submission, request.user, raw=wanted.raw)
 
 
@@ -266,7 +272,7 @@ def create_audit(
     user = request.user
     submission = find_submission(identity(submission_id, user), user)
     if submission is None:
-        raise Http404(f"there is no submission {submission_id!r} that you may see")
+        raise Http404(f"there is no submission {submission_id!r} that you can see")
     evaluation = request_audit(
         submission=submission,
         device=resolve_device(payload.device, submission.language, submission.source),

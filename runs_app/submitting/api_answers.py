@@ -52,7 +52,7 @@ def _site_of(submission: Submission) -> str | None:
 
 
 def _evaluations(submission: Submission, user: Viewer, *, raw: bool) -> list[dict[str, object]]:
-    """All of a submission, the newest first; how many there are costs no query more."""
+    """All of a submission, newest first; how many there are costs no query more."""
     found = visible_evaluations(user).filter(submission=submission)
     light = found.defer("task_version__document", "submission__source")
     rows = list(light.prefetch_related("quarantine_case__decisions").order_by("-created_at"))

@@ -36,7 +36,7 @@ def agent_of(user: User, name: str, now: datetime) -> Agent:
             "agent", f"{name!r} is taken: it stands for {agent.get_kind_display()}"
         )
     if agent.imported_from:
-        raise SubmissionError("agent", f"{name!r} is taken: it stands for an agent elsewhere")
+        raise SubmissionError("agent", f"{name!r} is taken: it is an agent's name on another site")
     if not made and owner is not None:
         _check_owner(agent, owner)
     return agent
@@ -49,7 +49,8 @@ def _check_owner(agent: Agent, user: User) -> None:
         agent.refresh_from_db(fields=["owner"])
     if agent.owner_id != user.pk:
         raise SubmissionError(
-            "agent", f"{agent.name!r} belongs to another user, who used it first: choose another"
+            "agent",
+            f"{agent.name!r} belongs to another user, who used it first; choose another name",
         )
 
 
@@ -61,7 +62,7 @@ def imported_agent(name: str, kind: str, site: str, now: datetime) -> Agent:
         )
         if agent.imported_from == site and agent.kind == kind:
             return agent
-    raise SubmissionError("agent", f"{shown!r} stands for somebody else: rename that agent")
+    raise SubmissionError("agent", f"{shown!r} is somebody else's name: rename that agent")
 
 
 def shipped_agent(name: str, now: datetime) -> Agent:
@@ -76,7 +77,7 @@ def shipped_agent(name: str, now: datetime) -> Agent:
         )
         if agent.kind == Agent.Kind.SHIPPED:
             return agent
-    raise SubmissionError("agent", f"{shown!r} stands for somebody else: rename that agent")
+    raise SubmissionError("agent", f"{shown!r} is somebody else's name: rename that agent")
 
 
 def language_model_of(name: str, now: datetime) -> LanguageModel | None:
@@ -103,6 +104,6 @@ def check_name(field: str, name: str) -> None:
     if not _NAME.match(name):
         raise SubmissionError(
             field,
-            "must begin with a letter or digit, and hold at most 100 letters, digits, blanks"
+            "must start with a letter or digit, and have at most 100 letters, digits, blanks"
             " and _ . : / @ + ( ) -",
         )

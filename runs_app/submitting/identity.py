@@ -23,11 +23,13 @@ def identity(text: str, user: Viewer) -> UUID:
     """
     found = beginning_with(text, visible_submissions(user))
     if found is None:
-        raise Http404(f"{text!r} is no id of a submission, nor eight digits or more of one")
+        raise Http404(
+            f"{text!r} is neither a submission's id nor the first eight or more digits of one"
+        )
     if len(found) == 1:
         return found[0]
     many = "there are several submissions whose ids begin" if found else "no submission's id begins"
-    raise Http404(f"{many} with {text!r}; give more of it")
+    raise Http404(f"{many} with {text!r}; give more digits")
 
 
 def beginning_with(text: str, rows: QuerySet[Submission]) -> list[UUID] | None:

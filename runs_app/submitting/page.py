@@ -184,7 +184,7 @@ def slow_baseline_sentence(rows: Iterable[WorkloadRow]) -> str:
         f"On {len(slow)} of {len(times)} workloads with a limit of"
         f" {JUDGED_FLOOR_NS / 1000:g} µs or more the best baseline takes more than"
         f" {SLOW_BASELINE:g} times the physical limit ({slow[worst]:.0f} times on {worst}):"
-        " a speedup over it says little, and the share of the limit says more."
+        " a speedup over it says little; the share of the limit says more."
     )
 
 

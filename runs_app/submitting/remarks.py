@@ -12,7 +12,7 @@ def remark_on(submission: Submission) -> str:
     if said := library_remark(submission):
         return said
     first = first_of_its_source(submission)
-    return f"The same source is that of {first.agent}: submission {first}." if first else ""
+    return f"The same source was submitted by {first.agent}: submission {first}." if first else ""
 
 
 def first_of_its_source(submission: Submission) -> Submission | None:

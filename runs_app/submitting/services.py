@@ -88,9 +88,9 @@ def rerun(
     """
     _check_owner(submission, user)
     if submission.budgeted and not user.is_staff:
-        raise NotAllowed("", "only admins measure again what was submitted on a budget")
+        raise NotAllowed("", "only admins can re-run what was submitted on a budget")
     if submission.origin == Submission.Origin.RUN:
-        reason = "this is a candidate of a run; enter it to have it measured again"
+        reason = "this is a run's candidate; submit it to have it measured again"
         raise NotAllowed("", reason)
     entered = submission.evaluations.exclude(mode=Mode.AUDIT.value)
     latest = entered.order_by("-created_at").select_related("device").first()
@@ -179,7 +179,9 @@ def _check_packages(language: str, source: str, device: Device) -> None:
 def _check_open(version: TaskVersion, user: User) -> None:
     trying = version.task.state == version.task.State.REVIEW and user.is_staff
     if version.task.state != version.task.State.PUBLISHED and not trying:
-        raise SubmissionError("task", f"{version.task.slug} takes no submissions: it is not public")
+        raise SubmissionError(
+            "task", f"{version.task.slug} takes no submissions, because it is not public"
+        )
 
 
 def _check_fit(version: TaskVersion, direction: str, device: Device) -> None:
@@ -194,7 +196,9 @@ def _check_fit(version: TaskVersion, direction: str, device: Device) -> None:
 
 def _mode(mode: str) -> Mode:
     if mode == Mode.AUDIT:
-        raise SubmissionError("mode", "records are audited without being asked; admins may ask")
+        raise SubmissionError(
+            "mode", "records are audited automatically; admins can ask for more audits"
+        )
     try:
         return Mode(mode)
     except ValueError:
@@ -204,4 +208,4 @@ def _mode(mode: str) -> Mode:
 
 def _check_owner(submission: Submission, user: User) -> None:
     if submission.author_id != user.pk and not user.is_staff:
-        raise NotAllowed("", "only its author and admins may do this")
+        raise NotAllowed("", "only its author and admins can do this")

@@ -42,11 +42,11 @@ class StatusOut(Schema):
     device: str
     mode: str = Field(json_schema_extra=one_of(*Mode))
     status: str = Field(json_schema_extra=one_of(*Status.values))
-    over: bool = Field(description="Whether nothing more will happen to it.")
+    over: bool = Field(description="Whether it has ended.")
     verdict: str = Field(
         description="Empty until status is FINISHED.", json_schema_extra=one_of("", *Verdict)
     )
-    reason: str = Field(description="The first 280 characters; the submission has all of it.")
+    reason: str = Field(description="The first 280 characters; the submission has the full text.")
     stage: str
     attempt: int
     events: int = Field(description="Number of the newest event.")
@@ -118,7 +118,7 @@ def list_own(
     """
     user = request.user
     if not user.is_authenticated:
-        raise HttpError(401, "a list of your own submissions needs your token")
+        raise HttpError(401, "to list your own submissions, send your token")
     rows = (
         Submission.objects.filter(author_id=user.pk)
         .exclude(origin=Submission.Origin.RUN)
@@ -140,7 +140,7 @@ def list_own(
 @router.get(
     "/submissions/{submission_id}/status",
     response={200: StatusOut, 404: Problem, 422: Problem},
-    summary="Where a submission stands",
+    summary="A submission's status",
 )
 def show_status(
     request: HttpRequest, response: HttpResponse, submission_id: str, wanted: Query[StatusIn]
@@ -177,7 +177,7 @@ def _evaluation(submission_id: str, wanted: UUID | None, user: Viewer) -> Evalua
     rows = visible_evaluations(user).filter(submission=submission)
     found = (rows.filter(pk=wanted) if wanted else _newest(rows)).first()
     if submission is None or found is None:
-        raise Http404(f"there is no submission {submission_id!r} that you may see")
+        raise Http404(f"there is no submission {submission_id!r} that you can see")
     return found
 
 

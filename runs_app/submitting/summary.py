@@ -153,7 +153,7 @@ def _of_audit(facts: Facts) -> str:
     """What the audit found that this evaluation is."""
     audit = facts.audit
     if audit is None or audit.evaluation_id != facts.evaluation.pk or audit.state not in _AUDITS:
-        return "Correct; this is an audit, which decides if a ranked result can be trusted."
+        return "Correct. This is an audit, which decides whether a ranked result can be trusted."
     return f"This audit {_AUDITS[audit.state]}: {audit.reason.rstrip('.')}."
 
 
@@ -195,7 +195,7 @@ def _no_speedup(facts: Facts) -> str:
         return _NO_SPEEDUP[Mode(evaluation.mode)]
     if facts.has_old_baselines:
         return "its runner had no baselines, so the picture uses those of an earlier evaluation"
-    return "a ranked evaluation measures the baselines, which nobody has done on this device yet"
+    return "a ranked evaluation measures the baselines, and nobody has run one on this device yet"
 
 
 def _place(facts: Facts) -> str:

@@ -63,7 +63,7 @@
   function sayUnsaved(words) {
     const notice = document.createElement("p");
     notice.className = "notice bad";
-    notice.textContent = `Not saved; what you wrote is still in the editor. ${words}`;
+    notice.textContent = `Not saved. Your text is still in the editor. ${words}`;
     state().replaceChildren(notice);
   }
 

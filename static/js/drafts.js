@@ -47,7 +47,7 @@ export function kept(key) {
   return Array.isArray(found) ? found.filter((each) => typeof each?.text === "string") : [];
 }
 
-// Puts a text aside, the newest first, each only once.
+// Puts a text aside, newest first, each only once.
 export function keep(key, text) {
   if (!text.trim()) return;
   const others = kept(key).filter((each) => each.text !== text);

@@ -15,7 +15,7 @@
 
   function showTheme(button) {
     const name = document.documentElement.dataset.theme || "system";
-    const label = `Colours: ${THEMES[name]}`;
+    const label = `Colors: ${THEMES[name]}`;
     button.setAttribute("aria-label", label);
     button.title = label;
   }

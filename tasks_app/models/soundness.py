@@ -117,7 +117,7 @@ class Soundness(models.Model):
         if not self.mutants:
             yield "its report tries no wrong kernel"
         if not self.filters:
-            yield "its report says nothing of filters: make it again"
+            yield "its report doesn't cover filters: make it again"
 
 
 class Override(models.Model):

@@ -156,7 +156,7 @@ class TaskVersion(models.Model):
             return ""
         reports = self.reports.all()
         if not reports:
-            return "nobody has shown that wrong kernels fail it: there is no soundness report of it"
+            return "nobody has shown that wrong kernels fail it: it has no soundness report"
         against = [report for report in reports if report.refusal]
         if len(reports) == 1:
             return "".join(map(words, against))

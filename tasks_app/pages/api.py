@@ -40,7 +40,7 @@ class TaskSummary(Schema):
     version: int = Field(examples=[1])
     url: str = Field(examples=["/tasks/softmax/"])
     tags: list[str] = Field(examples=[["attention", "reduction"]])
-    difficulty: str = Field(description="easy, medium or hard; empty: nobody has said it.")
+    difficulty: str = Field(description="easy, medium or hard; empty if not set.")
     contaminated: str = Field(description="Why it counts in no aggregate; empty if it does.")
 
 
@@ -63,9 +63,9 @@ class FilterOut(Schema):
     name: str = Field(examples=["input impact: weight"])
     direction: str
     workload: str
-    value: float | str | None = Field(description="Null: it cannot be said.")
+    value: float | str | None = Field(description="Null if unknown.")
     limit: str = Field(examples=["at most 0.9"])
-    passed: bool | None = Field(description="Null: it cannot be said.")
+    passed: bool | None = Field(description="Null if unknown.")
     text: str
 
 
@@ -130,7 +130,9 @@ class TaskDetail(TaskSummary):
     digest: str = Field(description="SHA-256 of the version; scores attach to it.")
     state: str = Field(examples=["published"])
     soundness: SoundnessOut | None = Field(
-        description="Of several reports the one that decides. None: nobody has proven it."
+        description=(
+            "If there are several reports, the one that decides. None if nobody has proven it."
+        )
     )
     unseen: list[str] = Field(description="Kinds of devices with workloads that no report is of.")
     override: str = Field(description="Why it was published without a proof; mostly empty.")
@@ -293,7 +295,7 @@ def list_versions(
         None, ge=1, lt=2**31, description="Number of the last one that you have; see Link."
     ),
 ) -> list[dict[str, object]]:
-    """Answer with the versions that were public, the newest first; retired tasks have them too."""
+    """Answer with the versions that were public, newest first; retired tasks have them too."""
     task = selectors.known_task(slug, request.user)
     rows = version_page.rows(task, request.user) if task else []
     if not rows:

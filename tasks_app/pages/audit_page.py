@@ -21,7 +21,7 @@ SITE = "-"
 
 
 def audit_entries(filters: Mapping[str, str]) -> QuerySet[AuditEntry]:
-    """The entries that fit the filters, the newest first."""
+    """The entries that fit the filters, newest first."""
     entries = AuditEntry.objects.select_related("actor", "task", "version", "draft").defer(
         "version__document", "draft__files"
     )

@@ -15,10 +15,10 @@ _OWN_HEADERS = {
     Language.CPP: "the C++ standard library, OpenMP, and the intrinsics of the processor",
 }
 _TORCH_HEADERS = (
-    "PyTorch's with pybind11, beside {own}; torch's libraries are linked. A build first tries few"
-    " of torch's headers: tensors and their"
-    " methods, the functions that make tensors, dispatch over dtypes, checks, and bindings. What"
-    " needs more is built again with all of them, which only takes longer"
+    "PyTorch's with pybind11, beside {own}; torch's libraries are linked. A build first tries a "
+    "small set of torch's headers: tensors and their"
+    " methods, the functions that make tensors, dispatch over dtypes, checks, and bindings. If "
+    "that isn't enough, it builds again with all of them, which only takes longer"
 )
 
 

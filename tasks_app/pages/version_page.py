@@ -90,8 +90,8 @@ class Comparison:
         if self.hidden_differ:
             parts.append("hidden workloads differ")
         if self.withheld_differ:
-            parts.append("files that admins alone see differ")
-        return "; ".join(parts) or "nothing that you may see"
+            parts.append("files that only admins see differ")
+        return "; ".join(parts) or "nothing that you can see"
 
     def _file_words(self) -> Iterable[str]:
         if not self.files:
@@ -130,7 +130,7 @@ class VersionRow:
 
 
 def rows(task: Task, user: Viewer, most_compared: int = 25) -> list[VersionRow]:
-    """The versions that `user` may see, the newest first, the first of them with what changed."""
+    """The versions that `user` may see, newest first, the first of them with what changed."""
     versions = list(selectors.seen_versions(task, user))
     public = {version.pk for version in selectors.seen_versions(task, None)}
     review = selectors.versions_in_review(task)

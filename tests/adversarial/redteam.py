@@ -132,7 +132,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rows", default="", help="numbers, separated by commas")
     parser.add_argument("--only", default="", help="regular expression over names")
     parser.add_argument("--workers", type=workers, default=1, help="processes a device")
-    parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing new after it")
+    parser.add_argument("--minutes", type=float, default=1e6, help="start nothing new after it")
     parser.add_argument("--json", type=Path)
     return parser.parse_args(arguments)
 

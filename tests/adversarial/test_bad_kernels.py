@@ -93,7 +93,7 @@ BAD_BODIES = {
         Verdict.RUNTIME_ERROR,
         "segmentation fault",
     ),
-    "endless loop": ('for (;;) asm volatile("");', Verdict.TIME_LIMIT, "within"),
+    "infinite loop": ('for (;;) asm volatile("");', Verdict.TIME_LIMIT, "within"),
     "allocates 40 GB": (
         "std::vector<float> huge(10ull << 30, 1.0f); C[0] = huge[N];",
         Verdict.MEMORY_LIMIT,

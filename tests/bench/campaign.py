@@ -1,4 +1,4 @@
-"""An optimisation run on this host without a site: its transitions are carried out by threads."""
+"""An optimization run on this host without a site: its transitions are carried out by threads."""
 
 from __future__ import annotations
 

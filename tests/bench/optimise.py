@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gpu_runner.data.durations import duration
 from gpu_runner.data.formats import find_task
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Mode
 from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
@@ -169,12 +169,12 @@ def found(history: History, naive: float | None) -> list[str]:
     """What a run found, from the column of its seed on; `naive` in nanoseconds."""
     first, best = history.candidates[1], history.best
     counts = [str(history.evaluations()), str(len(history.correct()))]
-    seed = duration(first.latency_ns) if first.latency_ns else first.verdict
+    seed = duration_text(first.latency_ns) if first.latency_ns else first.verdict
     if best is None or best.latency_ns is None:
         return [seed, "none correct", "-", "-", *counts]
     times = (first.latency_ns, naive)
     ratios = [f"{time_ns / best.latency_ns:.2f}" if time_ns else "-" for time_ns in times]
-    return [seed, duration(best.latency_ns), *ratios, *counts]
+    return [seed, duration_text(best.latency_ns), *ratios, *counts]
 
 
 def ranked(task: Task, source: str, host: SupervisorConfig) -> list[str]:
@@ -182,7 +182,7 @@ def ranked(task: Task, source: str, host: SupervisorConfig) -> list[str]:
     result, _ = run_one(Entry("best", task, source), host, Mode.RANKED, None)
     print(f"ranked: {result.verdict} {result.reason}", flush=True)
     return [
-        duration(result.latency_ns) if result.latency_ns else f"{result.verdict}",
+        duration_text(result.latency_ns) if result.latency_ns else f"{result.verdict}",
         f"{result.speedups['best']:.2f}" if "best" in result.speedups else "-",
         f"{result.unlisted_speedups['eager']:.2f}" if "eager" in result.unlisted_speedups else "-",
     ]

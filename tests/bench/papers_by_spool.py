@@ -21,7 +21,7 @@ import urllib.parse
 from contextlib import closing
 from pathlib import Path
 
-from gpu_runner.data.durations import duration
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.spool import SpoolFolder
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from tests.bench.site import ALONE, Document, Site
@@ -156,9 +156,9 @@ def row(site: Site, run: Document, beside: Document | None) -> list[str]:
     theirs = beside["latency_ns"] if beside and beside["verdict"] == Verdict.CORRECT else None
     seed = whole["seed_latency_ns"]
     return [
-        *(run["task"], run["strategy"], duration(seed) if seed else "-"),
-        *(duration(best) if best else "-", whole["confirmation"]["state"]),
-        duration(theirs) if theirs else (beside["verdict"] or "waits" if beside else "-"),
+        *(run["task"], run["strategy"], duration_text(seed) if seed else "-"),
+        *(duration_text(best) if best else "-", whole["confirmation"]["state"]),
+        duration_text(theirs) if theirs else (beside["verdict"] or "waits" if beside else "-"),
         f"{theirs / best:.2f}" if theirs and best else "-",
         *(str(whole["evaluations"]), f"{whole['tokens'] / 1e3:.0f}k"),
     ]
@@ -190,7 +190,7 @@ def parse_arguments() -> argparse.Namespace:
     if options.usd is not None and not options.price_in + options.price_out > 0:
         parser.error("--usd: give --price-in and --price-out, or nothing counts against it")
     if options.published and not options.published.is_dir():
-        parser.error(f"--published: {options.published} is no folder")
+        parser.error(f"--published: {options.published} is not a folder")
     runs = len(options.task) * len(options.strategy)
     print(f"{runs} runs of at most {options.evaluations} evaluations each")
     if not options.yes:

@@ -109,7 +109,7 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--beside", type=int, default=0, help="compilers that are busy meanwhile")
     parser.add_argument("--indices", default="", help="of devices, such as 0,2; default: all")
     parser.add_argument("--workers", type=workers, default=1, help="processes a device")
-    parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing new after it")
+    parser.add_argument("--minutes", type=float, default=1e6, help="start nothing new after it")
     parser.add_argument("--out", type=Path, help="folder for rows.jsonl and the results")
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     parser.add_argument("--build-only", action="store_true")

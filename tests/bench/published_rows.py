@@ -9,8 +9,8 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import EvaluationResult, WorkloadResult
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.verdict import Verdict
 from tests.bench.differences import differences
 from tests.bench.kept import Line
@@ -117,7 +117,7 @@ def cells(row: Line) -> list[str]:
     return [
         row["label"],
         verdict,
-        duration(row["time_ns"]) if row.get("time_ns") else "-",
+        duration_text(row["time_ns"]) if row.get("time_ns") else "-",
         f"+-{row['interval']:.1%}" if row.get("interval") is not None else "-",
         " / ".join(_share(row.get(name)) for name in ("long", "short")),
         f"{statistics.median(seconds):.1f}" if seconds else "-",

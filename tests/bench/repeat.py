@@ -10,8 +10,8 @@ import dataclasses
 import statistics
 from pathlib import Path
 
-from gpu_runner.data.durations import duration
 from gpu_runner.data.formats import find_task
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.verdict import Language, Mode
 from gpu_runner.supervisor.host.config import default_cache_folder
 from tests.bench.evaluations import Entry, make_config, run_one
@@ -42,8 +42,9 @@ def main() -> None:
         ]
         centre, low, high = statistics.median(medians), min(medians), max(medians)
         print(
-            f"{workload.name}: median {duration(centre)} over {len(medians)} fresh evaluations,"
-            f" range {duration(low)} to {duration(high)},"
+            f"{workload.name}: median {duration_text(centre)} over {len(medians)} fresh "
+            "evaluations,"
+            f" range {duration_text(low)} to {duration_text(high)},"
             f" standard deviation {statistics.pstdev(medians) / centre:.2%},"
             f" largest difference from the median {max(high - centre, centre - low) / centre:.2%}"
         )

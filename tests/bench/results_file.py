@@ -26,7 +26,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="the site's folder")
     parser.add_argument("--out", type=Path, required=True, help="such as nvidia-h100.json.gz")
-    parser.add_argument("--site", required=True, help="what other sites shall call this one")
+    parser.add_argument("--site", required=True, help="what other sites call this one")
     parser.add_argument("--note", default="", help="a line about the results, for people")
     parser.add_argument("--device", type=DeviceKind, default=DeviceKind.CUDA)
     parser.add_argument("--minutes", type=float, default=1e6, help="from now until it stops")

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from gpu_runner.data.codec import encode
-from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.formats import built_in_tasks
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.plan import Plan
 from gpu_runner.data.protocol import BASELINE_PLAN, PLANS
 from gpu_runner.data.task import Task
@@ -106,8 +106,8 @@ def cells(row: dict[str, Any]) -> list[str]:
         name,
         Path(kernel).stem,
         row["verdict"],
-        duration(latency_ns) if latency_ns else "-",
-        duration(latency_ns * speedup) if latency_ns and speedup else "-",
+        duration_text(latency_ns) if latency_ns else "-",
+        duration_text(latency_ns * speedup) if latency_ns and speedup else "-",
         f"{speedup:.2f}" if speedup else "-",
         f"{fraction:.0%}" if fraction else "-",
     ]
@@ -171,7 +171,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     parser.add_argument("--json", type=Path)
     parser.add_argument("--workers", type=workers, default=1, help="processes a device")
-    parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing new after it")
+    parser.add_argument("--minutes", type=float, default=1e6, help="start nothing new after it")
     parser.add_argument("--build-only", action="store_true")
     return parser.parse_args()
 

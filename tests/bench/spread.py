@@ -24,7 +24,7 @@ _PATIENCE_S = 1.0
 def workers(text: str) -> int:
     """A number of processes, from a command line: without one nothing would be done, and fine."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes, from 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes, from 1")
     return int(text)
 
 
@@ -34,7 +34,7 @@ def devices_of(kind: DeviceKind, only: str = "") -> list[int]:
     try:
         wanted = [int(index) for index in only.split(",") if index]
     except ValueError:
-        raise SystemExit(f"--indices: {only!r} is no list of numbers") from None
+        raise SystemExit(f"--indices: {only!r} is not a list of numbers") from None
     if unknown := set(wanted) - set(found):
         raise SystemExit(f"--indices: no {kind} device {min(unknown)}; there are {found}")
     return wanted or found

@@ -110,7 +110,7 @@ class Stack:
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
     def stop(self) -> None:
-        """Stop everything, the newest first."""
+        """Stop everything, newest first."""
         for process in reversed(self.processes):
             process.terminate()
         for process in self.processes:

@@ -33,7 +33,7 @@ _REASONS = {
     Verdict.CORRECT: "every verified output is within the tolerance",
     Verdict.WRONG_RESULT: "out[3, 17] is off by 3.1e-2, bound 1.2e-6",
     Verdict.COMPILE_ERROR: _COMPILE_LOG.splitlines()[0],
-    Verdict.UNSTABLE: "the time is known only to +-21 %; the limit is +-15 %",
+    Verdict.UNSTABLE: "the time is only known to ±21 %; the limit is ±15 %",
 }
 
 

@@ -94,7 +94,7 @@ def collide(page: Page) -> None:
     expect(page.locator("#draft-status .diff")).to_contain_text("# Theirs")
     assert "# Mine" in page.locator("#id_text").input_value()
     fits(page)
-    page.get_by_role("button", name="Save mine over it").click()
+    page.get_by_role("button", name="Overwrite it with mine").click()
     expect(page.locator("#draft-status")).to_contain_text("Revision")
     assert "# Mine" in page.locator("#id_text").input_value()
 
@@ -112,7 +112,7 @@ def test_a_draft_is_mended_and_published(page: Page, browser: Browser, stack: St
     check_unsaved(page)
     collide(page)
     page.get_by_role("button", name="Send to review").click()
-    expect(page.locator("#draft-step")).to_contain_text("An admin is to decide")
+    expect(page.locator("#draft-step")).to_contain_text("An admin will decide")
     expect(page.locator("#id_text")).not_to_be_editable()
     decide(browser, stack, page.url.split("?")[0])
     page.reload()
@@ -184,7 +184,7 @@ def test_what_is_typed_is_sent_and_downloaded_and_a_refused_save_sends_nothing(
     expect(page.locator("#draft-step")).to_contain_text("Draft.")
     editor.fill(f"{sound}# as typed\n")
     send.click()
-    expect(page.locator("#draft-step")).to_contain_text("An admin is to decide")
+    expect(page.locator("#draft-step")).to_contain_text("An admin will decide")
     assert page.locator("#id_text").input_value().endswith("# as typed\n")
 
 
@@ -202,7 +202,7 @@ def test_what_was_not_seen_is_not_sent(page: Page, stack: Stack) -> None:
     page.get_by_role("button", name="Send to review").click()
     expect(page.get_by_role("alert")).to_contain_text("Its files were changed since you opened it")
     page.get_by_role("button", name="Send to review").click()
-    expect(page.locator("#draft-step")).to_contain_text("An admin is to decide")
+    expect(page.locator("#draft-step")).to_contain_text("An admin will decide")
 
 
 def test_a_file_is_deleted_after_a_second_click(page: Page, stack: Stack) -> None:

@@ -159,7 +159,7 @@ def test_a_token_is_shown_once(page: Page, seeded: Stack) -> None:
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     page.get_by_label("What it is for").fill("laptop")
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create a token").click()
     token = page.locator("#new-token").inner_text()
     assert token.startswith("kb_")
     answer = page.request.get(

@@ -48,7 +48,7 @@ def clear_it(browser: Browser, stack: Stack) -> None:
     fits(desk)
     desk.get_by_label("Why").fill("The line is harmless.")
     desk.get_by_role("button", name="Clear: it counts").click()
-    expect(desk.get_by_text("Nothing waits")).to_be_visible()
+    expect(desk.get_by_text("Nothing to decide")).to_be_visible()
     context.close()
 
 
@@ -75,7 +75,7 @@ def test_a_suspicious_record_is_decided_audited_and_taken_off(
     expect(place).to_contain_text("Racecheck: 2 hazards")
     place.get_by_role("link", name="The audit").click()
     report = page.get_by_role("region", name="Report of the audit")
-    report.get_by_text("The tool's own words").last.click()
+    report.get_by_text("Output of the tool").last.click()
     expect(report.get_by_text("hazard hazard")).to_be_visible()
     fits(page)
     page.goto(f"{stack.url}/leaderboard/?device=cpu&task=dot_product")

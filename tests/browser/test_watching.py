@@ -182,7 +182,7 @@ def test_the_queue_page_and_the_first_page_follow(
     expect(watcher.get_by_role("region", name="Queue of CPU")).to_contain_text("vector_add")
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("#outcome")).to_contain_text("Cancelled")
-    expect(watcher.locator("#queues")).to_contain_text("Nothing waits here")
+    expect(watcher.locator("#queues")).to_contain_text("Nothing is waiting")
 
     watcher.goto(stack.url)
     expect(watcher.locator("[data-live-sign]")).to_have_text("live")

@@ -114,7 +114,7 @@ def test_a_module_for_a_gpu_is_not_tried_without_one(
     assert evaluate("--task", "vector_add", "--kernel", str(kernel), cache=cache) == 2
     told = capsys.readouterr().err
     assert words in told
-    assert "Use --device cpu" in told
+    assert "use --device cpu" in told
 
 
 @needs_jail
@@ -305,7 +305,7 @@ def test_a_number_of_seeds_that_means_nothing_is_refused(
     with pytest.raises(SystemExit) as ended:
         main(["filter", "--task", "softmax", "--seeds", number])
     assert ended.value.code == 2
-    assert "is no whole number of 1 or more" in capsys.readouterr().err
+    assert "is not a whole number of 1 or more" in capsys.readouterr().err
 
 
 def test_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,7 +35,7 @@ class HttpsSource:
         """Connect when it is used. Raises `DataError` for an address that would show the token."""
         parts = urlsplit(site)
         if parts.scheme not in ("https", "http") or not parts.hostname:
-            raise DataError("site", f"{site!r} is no address such as https://kbench.example")
+            raise DataError("site", f"{site!r} is not an address such as https://kbench.example")
         if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
             raise DataError("site", "must begin with https://, or others could read the token")
         if not token:
@@ -81,13 +81,13 @@ class HttpsSource:
         if response.status_code in _FOR_EVER:
             raise Refused(_reason(response))
         if not response.is_success:
-            raise Away(f"the site answers with status {response.status_code}")
+            raise Away(f"the site answered with status {response.status_code}")
         if not response.content:
             return None
         try:
             return response.json()
         except ValueError as error:
-            raise Away(f"the site's answer is no JSON; is {self._http.base_url} right?") from error
+            raise Away(f"the site's answer is not JSON; is {self._http.base_url} right?") from error
 
 
 def _reason(response: httpx2.Response) -> str:

@@ -32,7 +32,7 @@ _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)$")
 _AT_END = "(at end of document)"
 _WORKLOAD = re.compile(r"^workloads\[(\d+)\]")
 _SHOWN = 500  # characters of a field or a reason
-_NO_CHARACTER = "holds a character that is none: NUL, or half a surrogate pair"
+_NO_CHARACTER = "contains an invalid character: NUL, or half a surrogate pair"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPECIFY = "is missing: add it with name, title, abi and, for each workload, a table [[workloads]]"
 

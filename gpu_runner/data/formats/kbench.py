@@ -190,7 +190,7 @@ def _verifier_errors(task: Task, function: ast.FunctionDef) -> Iterator[DataErro
         reason = f"has {VERIFIER}(), which must take inputs and outputs, and eps if it wants it"
         yield DataError(REFERENCE, reason, function.lineno)
     if task.directions != (Direction.FORWARD,):
-        reason = f"has {VERIFIER}(), which is for tasks of the forward direction alone"
+        reason = f"has {VERIFIER}(), which is only for tasks of the forward direction"
         yield DataError(REFERENCE, reason, function.lineno)
     if task.tolerance != Tolerance():
-        yield DataError("tolerance", f"is not heeded: {VERIFIER}() says what is allowed")
+        yield DataError("tolerance", f"is ignored: {VERIFIER}() says what is allowed")

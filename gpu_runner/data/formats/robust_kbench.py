@@ -223,7 +223,7 @@ def _description(sources: Mapping[Direction, RobustSource]) -> str:
     parts = [forward.docstring] if forward.docstring else []
     parts += [source.call_description() for source in sources.values()]
     parts.append(
-        "Arguments must not be changed, running statistics of normalisations included: "
+        "Arguments must not be changed, running statistics of normalizations included: "
         "only what the function returns is judged."
     )
     return "\n\n".join(parts)

@@ -152,7 +152,7 @@ def _is_plain(value: object) -> bool:
 def _kernel_errors(task: Task, kernel: ShippedKernel, field: str) -> Iterator[DataError]:
     suffix = kernel.language.suffix
     if kernel.path not in task.files:
-        yield DataError(f"{field}.path", f"is no file of the task: {kernel.path!r}")
+        yield DataError(f"{field}.path", f"is not one of the task's files: {kernel.path!r}")
     if not kernel.path.endswith(suffix):
         yield DataError(f"{field}.path", f"must end in {suffix}, being a {kernel.language} kernel")
     if kernel.direction not in task.directions:

@@ -123,7 +123,7 @@ def _places(case: Case, *, explained: bool) -> Iterator[Finding]:
     place = place_of(case.wrong) if right >= _SOME and case.elements >= _SEVERAL else None
     if place is not None and place.is_end:
         small = case.wrong_elements <= case.elements / 4
-        hint = "are sizes that are no multiple of the block handled?" if small else _REACH
+        hint = "does it handle sizes that are not a multiple of the block?" if small else _REACH
         text = f"wrong only in {place.words}: {hint}"
         yield Finding(symptom=Symptom.TAIL, text=text)
     elif place is not None and place.is_regular:

@@ -287,7 +287,7 @@ class Oracle:
             if repr(before) != repr(now):  # a NaN is no other value than a NaN
                 raise ProblemError(
                     f"make_inputs gave {now[0]} as {now[1]} for one seed and as {before[1]} for "
-                    "another: plain values and sizes must be the workload's alone"
+                    "another: plain values and sizes must depend only on the workload"
                 )
         return tensors
 

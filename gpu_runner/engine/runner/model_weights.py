@@ -36,7 +36,7 @@ def as_json(value: object) -> object:
         return [as_json(item) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise TypeError(f"{type(value).__name__} is no plain value")
+    raise TypeError(f"{type(value).__name__} is not a plain value")
 
 
 def plain_of(value: object) -> object:
@@ -75,7 +75,7 @@ class Weights:
         is_model = isinstance(model, nn.Module)
         self._parameters = _matched(model, shapes) if isinstance(model, nn.Module) else []
         if shapes and not is_model:
-            raise CallError(ErrorCode.SYMBOL, "ModelNew is no torch.nn.Module with parameters")
+            raise CallError(ErrorCode.SYMBOL, "ModelNew is not a torch.nn.Module with parameters")
         own = dict(model.named_buffers()) if isinstance(model, nn.Module) else {}
         self._buffers = [own.get(name) for name in buffers]
         self._model, self._attributes = model, attributes

@@ -280,7 +280,7 @@ _CHANGES: dict[str, Change] = {
     "last column left out": _cut(-1, lambda _: 1),
     "last percent left out": _flat(_cut(0, lambda size: max(1, size // 100))),
     "second half left out": _flat(_cut(0, lambda size: size // 2)),
-    "last row alone": lambda o: o - _cut(0, lambda _: 1)(o.clone()),
+    "only the last row": lambda o: o - _cut(0, lambda _: 1)(o.clone()),
     "half as much": lambda o: o / 2,
 }
 

@@ -256,7 +256,7 @@ def _shorter_sums(step: Step) -> Variants:
             value.narrow(dim, 0, (size + 1) // 2)
         ),
         "last term left out": lambda: step.again(value.narrow(dim, 0, size - 1)),
-        "last term alone": lambda: step.again(value.narrow(dim, size - 1, 1)),
+        "only the last term": lambda: step.again(value.narrow(dim, size - 1, 1)),
     }
 
 
@@ -294,7 +294,7 @@ def _shorter_products(step: Step) -> Variants:
     return {
         "second half of the terms left out": without((size + 1) // 2, size // 2),
         "last term left out": without(size - 1, 1),
-        "last term alone": without(0, size - 1),
+        "only the last term": without(0, size - 1),
     }
 
 
@@ -330,7 +330,7 @@ def _smaller_windows(step: Step) -> Variants:
 
         return run
 
-    whats = ("first row of a window alone", "first column of a window alone")
+    whats = ("only the first row of a window", "only the first column of a window")
     return {what: one(dim) for dim, what in enumerate(whats) if window[dim] > 1}
 
 

@@ -85,7 +85,7 @@ OTHER_ERROR = 4
 
 
 def _another_error(result: Tensor) -> Tensor:
-    """Off by a little in float32: what lies near the middle of two neighbours takes the other.
+    """Off by a little in float32: what lies near the middle of two neighbors takes the other.
 
     A number that needs no rounding is a copy, or exact in any order.
     """

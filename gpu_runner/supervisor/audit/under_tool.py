@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from gpu_runner.data.durations import duration
 from gpu_runner.data.integrity import AuditCheck, AuditState
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.audit.sanitizer_report import Finding, ran_out
@@ -87,7 +87,7 @@ def _beside(fault: Fault, known_ns: float | None) -> Fault:
     """The fault, with what a call takes without the tool where one took too long under it."""
     if fault.verdict is not Verdict.TIME_LIMIT or known_ns is None or STARTING in fault.reason:
         return fault
-    without = f"without the tool it takes {duration(known_ns)}"
+    without = f"without the tool it takes {duration_text(known_ns)}"
     return replace(fault, reason=f"{fault.reason}; {without}")
 
 

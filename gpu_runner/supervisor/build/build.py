@@ -375,11 +375,13 @@ def _is_in_doubt(status: int | None, child: ChildProcess, recipe: Recipe) -> boo
     if child.memory_exceeded or not (is_stopped or is_killed or lost_a_part):
         return False
     if is_stopped and not recipe.runs_source:
-        raise KilledFromOutside("the compiler took too long: somebody has stopped it")
+        raise KilledFromOutside("the compiler took too long: somebody stopped it")
     if (
         (is_killed and not recipe.runs_source)
         or child.killed_from_outside(status)
         or (lost_a_part and child.killed_for_the_host)
     ):
-        raise KilledFromOutside("the compiler was killed from outside: had the host no memory?")
+        raise KilledFromOutside(
+            "the compiler was killed from outside: did the host run out of memory?"
+        )
     return True

@@ -90,7 +90,7 @@ class Library:
         self._named = 0  # bytes of names so far
         header = self._unpack(_HEADER, 0)
         if header[0] != b"\x7fELF" or header[1:3] != (2, 1):
-            raise NotALibrary("it is no little-endian 64-bit ELF file")
+            raise NotALibrary("it is not a little-endian 64-bit ELF file")
         kind, self.machine = header[3], header[4]
         if kind != 3 or self.machine != _MACHINES.get(platform.machine()):
             raise NotALibrary(f"it is of type {kind} for machine {self.machine}")

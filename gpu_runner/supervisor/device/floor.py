@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import WorkloadResult
 from gpu_runner.data.floor import (
     FLOOR_RESOLUTION_NS,
@@ -19,6 +18,7 @@ from gpu_runner.data.floor import (
     SAVED_IN_PARTS,
 )
 from gpu_runner.data.integrity import Check, Suspicion
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.scores import geometric_mean
 from gpu_runner.data.task import Cost
 from gpu_runner.supervisor.device.device import Peak
@@ -90,8 +90,9 @@ def floor_suspicions(
         else:
             what = "bytes" if moving_ns >= computing_ns else "operations"
             reasons.append(
-                f"{workload.name} took {duration(measured.time_ns)}, less than the"
-                f" {duration(least_ns)} that its {what} take at the physical limit of the device"
+                f"{workload.name} took {duration_text(measured.time_ns)}, less than the"
+                f" {duration_text(least_ns)} that its {what} take at the physical limit of the "
+                "device"
             )
     return [Suspicion(check=Check.FLOOR, reason=reason) for reason in dict.fromkeys(reasons)]
 

@@ -100,7 +100,7 @@ class Channel:
             answer = json.loads(line)
             if isinstance(answer, dict):
                 return answer
-        raise ChannelClosed("the answer is no JSON object")
+        raise ChannelClosed("the answer is not a JSON object")
 
     def _receive(self, count: int) -> None:
         """What has come counts, however late this process, which may be stopped, looks for it."""

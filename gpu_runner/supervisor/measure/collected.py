@@ -7,9 +7,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import Mismatch, OutputError, ProcessRun
 from gpu_runner.data.integrity import Burst
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.plan import Plan
 from gpu_runner.data.protocol import LEAST_CALLS, Margin
 from gpu_runner.data.task import Values
@@ -136,8 +136,9 @@ class Collected:
         least_ns = min(self.counted_ns)
         if least_ns > limit_ns:
             reason = (
-                f"stopped: {name} takes {duration(least_ns)} at least, and above"
-                f" {duration(limit_ns)} it cannot beat the run's best, however fast the rest is"
+                f"stopped: {name} takes {duration_text(least_ns)} at least, and above"
+                f" {duration_text(limit_ns)} it cannot beat the run's best, however fast the "
+                "rest is"
             )
             raise FaultError(Fault(Verdict.TOO_SLOW, reason))
 

@@ -8,9 +8,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import Measurement, WorkloadResult
 from gpu_runner.data.integrity import Burst, OutsideTime
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.protocol import (
     BLIND_FROM_NS,
     BLIND_SHARE,
@@ -238,7 +238,8 @@ def is_vague(result: WorkloadResult) -> bool:
 def unconfirmed(results: Sequence[WorkloadResult]) -> str:
     """Which times of public workloads the clock is too imprecise to confirm; empty if none."""
     vague = [
-        f"{duration(result.measurement.time_ns)} on {result.name} (off by up to {_error(result)})"
+        f"{duration_text(result.measurement.time_ns)} on {result.name} (off by up to"
+        f" {_error(result)})"
         for result in results
         if result.measurement and not result.hidden and is_vague(result)
     ]
@@ -247,7 +248,7 @@ def unconfirmed(results: Sequence[WorkloadResult]) -> str:
 
 
 def _error(result: WorkloadResult) -> str:
-    return duration(result.outside.error_ns) if result.outside else "anything"
+    return duration_text(result.outside.error_ns) if result.outside else "anything"
 
 
 def at_least(measurement: Measurement, outside: OutsideTime, host_ns: float = 0.0) -> Measurement:

@@ -306,7 +306,7 @@ class Oracle:
             limit_s = self._config.oracle_timeout_s
             reason = f"did not answer {operation!r} within {limit_s:g} s"
             if self._child.stopped:
-                raise KilledFromOutside(f"{_NAME} {reason}: somebody has stopped it") from None
+                raise KilledFromOutside(f"{_NAME} {reason}: somebody stopped it") from None
             raise OracleError(f"{_NAME} {reason}") from None
         except (ChannelClosed, OSError) as error:
             status = self._child.wait(DYING_S)

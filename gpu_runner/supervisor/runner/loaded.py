@@ -71,7 +71,7 @@ def compared(before: Sequence[Loaded], now: Sequence[Loaded]) -> AuditCheck:
     if ours := [name for name in changed if name in _MADE_BY_US]:
         reason = f"this audit ran other code than the ranked result: {', '.join(ours)}"
         return _check(AuditState.SUSPICIOUS, reason)
-    also = f"; compiled anew with another result: {', '.join(changed)}" if changed else ""
+    also = f"; compiled again with another result: {', '.join(changed)}" if changed else ""
     return _check(AuditState.PASSED, f"the same code as in the ranked result{also}")
 
 

@@ -378,7 +378,7 @@ class Session:
         if self._child.stopped:
             reason = f"no answer {when} within {limit}: it was stopped, {_BY_WHOM}"
             return InDoubt(Fault(Verdict.TIME_LIMIT, reason))
-        reason = f"no answer {when} within {limit}: an endless loop or a deadlock?"
+        reason = f"no answer {when} within {limit}: an infinite loop or a deadlock?"
         return FaultError(Fault(Verdict.TIME_LIMIT, reason))
 
     def _death(self, when: str) -> FaultError:

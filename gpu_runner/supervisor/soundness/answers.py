@@ -86,5 +86,5 @@ def _text(value: object) -> str:
 def _size(value: Any) -> float:
     number = float(value)
     if not (math.isfinite(number) and number >= 0):
-        raise ValueError(f"{number} is no error's size")
+        raise ValueError(f"{number} is not an error's size")
     return number

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gpu_runner.data.evaluation import JUDGED_FLOOR_NS, SLOW_BASELINE
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.soundness import BYTES_RATIO, FILTER_SEEDS, FILTER_SHARE, FLOPS_RATIO
 from gpu_runner.data.task import Cost, Task, Workload
 from gpu_runner.data.verdict import Direction
@@ -131,7 +132,7 @@ def _outputs(context: _Context, seen: Mapping[str, Any]) -> Iterator[Finding]:
         yield context.share(f"output deviation: {name}", output["other_draw"], text)
         for axis, share in enumerate(output["axes"]):
             if share is not None:
-                text = f"the elements of {name} could be their neighbours along axis {axis}"
+                text = f"the elements of {name} could be their neighbors along axis {axis}"
                 yield context.share(f"output axis {axis}: {name}", share, text)
 
 
@@ -165,7 +166,7 @@ def _baseline(context: _Context, seen: Mapping[str, Any], config: SupervisorConf
         why = "no floor is known" if floor is None else f"the floor, {floor:.0f} ns, is too short"
         return context.finding("baseline", None, limit, None, f"{why} to judge eager by")
     ratio = seen["eager_ns"] / floor
-    text = f"eager took {seen['eager_ns'] / 1000:.1f} us, the floor is {floor / 1000:.1f} us"
+    text = f"eager took {duration_text(seen['eager_ns'])}, the floor is {duration_text(floor)}"
     return context.finding("baseline", ratio, limit, ratio <= SLOW_BASELINE, text)
 
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import EvaluationRequest, WorkloadResult
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.plan import Plan
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Language
@@ -115,9 +115,9 @@ class Laboratory:
                 continue
             if own >= CLEAR * changed:
                 yield (
-                    f"{experiment.cause}: {experiment.change}, a call takes {duration(changed)}"
-                    f" instead of {duration(own)} ({own / changed:.3g}× as fast)."
-                    f" Remedy: {experiment.remedy}"
+                    f"{experiment.cause}: {experiment.change}, a call takes"
+                    f" {duration_text(changed)} instead of {duration_text(own)}"
+                    f" ({own / changed:.3g}× as fast). Remedy: {experiment.remedy}"
                 )
 
     def _times(self, workload: Workload, experiment: Experiment) -> tuple[float, float]:

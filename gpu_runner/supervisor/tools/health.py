@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.build.build import build_support
 from gpu_runner.supervisor.device import gpu_state
@@ -186,7 +187,7 @@ def _gpu_fault(config: SupervisorConfig, instruments: Instruments) -> str:
         return f"a known kernel gave {tried.wrong} wrong results"
     time_ns = known.get("time_ns", tried.time_ns)
     if tried.time_ns > SLOWEST * time_ns:
-        return f"a known kernel takes {tried.time_ns / 1e3:.0f} us, not {time_ns / 1e3:.0f} us"
+        return f"a known kernel takes {duration_text(tried.time_ns)}, not {duration_text(time_ns)}"
     _remember(config, gpu, min(tried.time_ns, time_ns), min(gpu.memory_used, used_before))
     return ""
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gpu_runner.data.integrity import AuditCheck, AuditState
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.profile import KernelResources
 from gpu_runner.data.protocol import PROFILED_SHARE, PROFILED_SLACK_NS
 from gpu_runner.supervisor.build.ptxas import KERNELS_LIMIT
@@ -153,7 +154,8 @@ def time_check(claimed_ns: float, calls: Sequence[Sequence[Launch]], workload: s
     """Whether the claimed time of a call is as long as its kernels', by the profiler's clock."""
     seen_ns = min(busy_ns(launches) for launches in calls)
     words = (
-        f"{workload}: claimed {claimed_ns / 1e3:.1f} us, its kernels took {seen_ns / 1e3:.1f} us"
+        f"{workload}: claimed {duration_text(claimed_ns)}, its kernels took"
+        f" {duration_text(seen_ns)}"
     )
     short = claimed_ns < PROFILED_SHARE * seen_ns - PROFILED_SLACK_NS
     state = AuditState.SUSPICIOUS if short else AuditState.PASSED

@@ -101,7 +101,7 @@ class Profiler:
 
     def _vectorized(self, notes: list[str]) -> dict[str, float]:
         if self._request.solution.language is Language.PYTHON:
-            notes.append("no compiler says which loops of a Python module are vectorised")
+            notes.append("no compiler says which loops of a Python module are vectorized")
             return {}
         if vectorization.is_by_hand(self._request.solution.source):
             notes.append("its loops hold vectors written by hand: g++'s report does not count them")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpu_runner.data.durations import duration
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.supervisor.device.device import Peak
 
 _FLAT, _PROPORTIONAL = 0.25, 0.75
@@ -72,7 +72,7 @@ def notes(timed: Sequence[Timed], peak: Peak, dtype: str) -> list[str]:
     for one in timed:
         found = metrics(one, peak, dtype)
         lines.append(
-            f"{one.name}: {duration(one.latency_ns)}, {found['dram_throughput_pct']:.2g} % of"
+            f"{one.name}: {duration_text(one.latency_ns)}, {found['dram_throughput_pct']:.2g} % of"
             f" the peak bandwidth, {found['compute_throughput_pct']:.2g} % of the peak arithmetic"
         )
     exponent = scaling(timed)

@@ -16,7 +16,7 @@ from kbench_web.models import ApiToken
 class Command(BaseCommand):
     """`manage.py create_token USER`."""
 
-    help = "Create an API token for USER and print it. It is shown this one time only."
+    help = "Create an API token for USER and print it. It is shown only once."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare USER and the options."""
@@ -27,7 +27,7 @@ class Command(BaseCommand):
             "--scope",
             action="append",
             choices=ApiToken.Scope.values,
-            help="what it allows; repeat for several; all if left out",
+            help="what it allows; repeat for several; default: all",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

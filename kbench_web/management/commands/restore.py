@@ -24,7 +24,7 @@ class Command(BaseCommand):
         """Declare FILE and --replace."""
         parser.add_argument("file", metavar="FILE", type=Path, help="a backup")
         parser.add_argument(
-            "--replace", action="store_true", help="lose what is in the database now"
+            "--replace", action="store_true", help="delete what is in the database now"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -73,7 +73,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-runners",
             action="store_true",
-            help="measure nothing here, and no demo: runners are elsewhere, or a spool is used",
+            help="measure nothing here and run no demo: runners are elsewhere, or you use a spool",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -46,7 +46,7 @@ def baselines(version: TaskVersion, device: Device, direction: str) -> Baselines
 
 
 def correct_results(version: TaskVersion, device: Device, direction: str) -> QuerySet[Result]:
-    """What is known from, the newest first."""
+    """What is known from, newest first."""
     rows = Result.objects.filter(
         evaluation__task_version=version,
         evaluation__device=device,
@@ -85,7 +85,7 @@ def awaited_baselines(evaluation: Evaluation, result: EvaluationResult | None) -
     if not names:
         return ""
     if evaluation.submission.origin == Submission.Origin.IMPORTED:
-        return f"{names}: not known when the other site exported this result"
+        return f"{names}: unknown when the other site exported this result"
     job = BaselineMeasurement.objects.filter(
         version=evaluation.task_version_id,
         device=evaluation.device_id,
@@ -94,9 +94,12 @@ def awaited_baselines(evaluation: Evaluation, result: EvaluationResult | None) -
     if job is None:
         return f"{names}: not measured"
     if job.status == Status.RUNNING:
-        return f"{names}: being measured apart, and will join this result"
+        return f"{names}: being measured separately, and will be added to this result"
     if job.status == Status.QUEUED:
-        return f"{names}: will be measured apart when the device is free, and join this result"
+        return (
+            f"{names}: will be measured separately when the device is free, and added to "
+            "this result"
+        )
     return f"{names}: could not be measured"  # the reason could hold a hidden size
 
 

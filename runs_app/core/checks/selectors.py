@@ -17,7 +17,7 @@ from tasks_app.disclosure import public_text, sees_hidden
 from tasks_app.models import Draft, TaskVersion
 from tasks_app.people import Viewer
 
-KEPT_BACK = "admins see why: the task has hidden workloads, of which the reason may tell"
+KEPT_BACK = "only admins see why, because the reason may reveal the task's hidden workloads"
 """What others are shown in the place of such a reason."""
 
 _DAY = timedelta(days=1)

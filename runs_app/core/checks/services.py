@@ -38,7 +38,7 @@ def request_check(*, version: TaskVersion, device: Device, user: User, now: date
     somebody who is no admin, for a second check at a time and where a day's time is used up.
     """
     if not may_check(version, user):
-        raise CurationError("", "only admins and who works on its draft may have a task checked")
+        raise CurationError("", "only admins and the draft's author may have a task checked")
     TaskVersion.objects.select_for_update(no_key=True).get(pk=version.pk)  # two requests take turns
     under_way = TaskCheck.objects.filter(status__in=UNDER_WAY)
     known = under_way.filter(version=version, device=device).first()
@@ -68,7 +68,7 @@ def cancel_check(*, check: TaskCheck, user: User, now: datetime) -> None:
     if locked.is_over:
         raise CurationError("", f"this check is {locked.status.lower()} already")
     if not may_cancel(locked, user):
-        raise CurationError("", "only who asked for a check and admins may cancel it")
+        raise CurationError("", "only admins and the person who asked for a check may cancel it")
     locked.reason = f"cancelled by {role_of(user, locked.asked_by_id)}"
     lifecycle.cancel(locked, reason=locked.reason, now=now)
     details = {"device": locked.device_id, "check": str(locked.pk)}
@@ -112,7 +112,7 @@ def finish(check: TaskCheck, document: object, now: datetime) -> None:
 
 def _workloads(found: object) -> list[Workload]:
     if not isinstance(found, list) or len(found) > _MOST_WORKLOADS:
-        raise DataError("workloads", f"are no list of at most {_MOST_WORKLOADS}")
+        raise DataError("workloads", f"are not a list of at most {_MOST_WORKLOADS}")
     return [codec.decode(Workload, each, f"workloads[{i}]") for i, each in enumerate(found)]
 
 
@@ -138,11 +138,11 @@ def _refuse_more(user: User, now: datetime) -> None:
     other = TaskCheck.objects.filter(asked_by=user, status__in=UNDER_WAY).first()
     if other is not None:
         reason = (
-            f"your check of {other.version} on {other.device} is under way, and you may have one"
-            " at a time: wait for its end, or cancel it"
+            f"your check of {other.version} on {other.device} is under way, and you can have only "
+            "one at a time: wait until it ends, or cancel it"
         )
         raise CurationError("", reason)
     time = check_time(user, now)
     if time.left == 0:
-        reason = f"your checks have held devices for {time.limit} minutes in the last 24 hours"
-        raise CurationError("", f"{reason}, the most that they may: ask again later")
+        reason = f"your checks have used devices for {time.limit} minutes in the last 24 hours"
+        raise CurationError("", f"{reason}, which is the limit: ask again later")

@@ -76,7 +76,7 @@ def request_audit(
     and `WrongState` while one is under way or where there is nothing to audit.
     """
     if not user.is_staff:
-        raise NotAllowed("", "only admins ask for audits; records get one without being asked")
+        raise NotAllowed("", "only admins can ask for audits; records are audited automatically")
     if submission.origin == Submission.Origin.RUN:
         raise WrongState("", "this is a candidate of a run, which is on no board")
     ranked = submission.evaluations.filter(device=device, mode=Mode.RANKED.value)
@@ -88,7 +88,7 @@ def request_audit(
     )
     audit = BoardAudit.objects.select_for_update(of=("self",)).get(pk=audit.pk)
     if audit.evaluation is not None and not audit.evaluation.is_over:
-        raise WrongState("", "an audit of it is under way")
+        raise WrongState("", "it is already being audited")
     audit.asked_by = user
     return _begin(audit, now)
 
@@ -103,7 +103,7 @@ def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -
         reason = f"{reason}; it found {' and '.join(slow)} faster, so the score rests on its times"
     if state is Audited.PASSED and _is_slower(evaluation, _rests_on(evaluation)):
         state = Audited.INCONCLUSIVE
-        reason = f"it measured more than {SLOWER:g} times the time that it was to verify"
+        reason = f"it measured more than {SLOWER:g} times the time that it was supposed to verify"
     if state is Audited.INCONCLUSIVE:
         audit_state.inconclusive(evaluation, reason, now=now)
     else:

@@ -28,12 +28,10 @@ _CHECKS = {
     "work": "Who did the work",
     "audit": "Audit",
 }
-_OF_CODE = (
-    "A re-run does not lift what the source raises. Change what is named below, and submit anew."
-)
+_OF_CODE = "A re-run raises the same suspicion. Change what is named below, and submit it again."
 _OF_TIMES = (
-    "A busy host can raise one about times."
-    " Run it again at a quieter time: the new result takes this one's place."
+    "A busy host can cause a suspicion about times. Run it again at a quieter time: the new result "
+    "replaces this one."
 )
 _ADVICE = {
     **dict.fromkeys(("source", "library", "loaded", "work"), _OF_CODE),

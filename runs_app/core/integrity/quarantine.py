@@ -73,12 +73,12 @@ def decide(
     Raises `NotAllowed` for anybody but admins and `SubmissionError` without a reason.
     """
     if not (user.is_active and user.is_staff):
-        raise NotAllowed("", "only admins decide what is in quarantine")
+        raise NotAllowed("", "only admins decide about quarantined results")
     if state not in _DECISIONS:
         raise SubmissionError("state", f"{state[:20]!r} is not one of {', '.join(_DECISIONS)}")
     reason = reason.replace("\0", "").strip()
     if not reason:
-        raise SubmissionError("reason", "say why: the author reads it, and the next admin")
+        raise SubmissionError("reason", "say why: the author and other admins read it")
     if len(reason) > _LONGEST_REASON:
         raise SubmissionError("reason", f"has {len(reason)} characters, at most {_LONGEST_REASON}")
     locked = QuarantineCase.objects.select_for_update(of=("self",)).get(pk=case.pk)

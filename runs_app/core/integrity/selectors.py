@@ -23,7 +23,7 @@ def open_cases() -> QuerySet[QuarantineCase]:
 
 
 def decided_cases() -> QuerySet[QuarantineCase]:
-    """Cases that were decided, the newest first, with their evaluations and decisions."""
+    """Cases that were decided, newest first, with their evaluations and decisions."""
     return _cases().exclude(state=Quarantine.OPEN).order_by("-created_at", "-pk")
 
 

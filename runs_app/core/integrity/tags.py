@@ -34,11 +34,11 @@ _AUDITED = {
         "new seeds, sanitizers and a profiler agreed",
     ),
     "failed": ("bad", "Audit failed", "it is on no board"),
-    "suspicious": ("warn", "Audit in quarantine", "it is on no board until a person decided"),
+    "suspicious": ("warn", "Audit in quarantine", "it is on no board until a person decides"),
     "inconclusive": (
         "",
         "Unverified",
-        "its audit has no result, or could not make every check that it needs; its page says why",
+        "its audit has no result, or couldn't run every required check; its page says why",
     ),
 }
 

@@ -29,7 +29,7 @@ from tasks_app.disclosure import admin_of
 from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
 
-_REFUSAL = "only admins decide what is in quarantine"
+_REFUSAL = "only admins decide about quarantined results"
 _OPEN_ROWS = 20
 _DECIDED_ROWS = 50
 

@@ -51,8 +51,8 @@ def failure() -> str:
         connection().ping()
     except RedisError as error:
         return (
-            f"the runners' Redis does not answer ({error}), so nothing was queued or stored."
-            " Start the site with `make up`, or set KBENCH_RUNNERS_REDIS_URL, and try again"
+            f"the runners' Redis does not answer ({error}), so nothing was queued or stored. Start "
+            "the site with `make up`, or set KBENCH_RUNNERS_REDIS_URL, and try again"
         )
     return ""
 

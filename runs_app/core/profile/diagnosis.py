@@ -34,9 +34,11 @@ class Diagnosis(StrEnum):
 MEANINGS: dict[str, str] = {
     Diagnosis.COMPUTE: "near the limit of arithmetic",
     Diagnosis.MEMORY_BANDWIDTH: "near the limit of memory's bandwidth",
-    Diagnosis.NEITHER: "near neither limit: latency, dependences, instructions that no formula"
-    " counts, or memory that is reached badly",
-    Diagnosis.UNCERTAIN: "uncertain: no limit is near enough to be sure that it is the one",
+    Diagnosis.NEITHER: (
+        "near neither limit: latency, dependencies, instructions that no formula "
+        "counts, or poor memory access"
+    ),
+    Diagnosis.UNCERTAIN: "uncertain: it is not close enough to either limit",
 }
 """What a diagnosis says of a kernel."""
 

@@ -27,7 +27,7 @@ class Load:
     has_runners: bool
     """Whether a runner has ever reported."""
     reason: str
-    """Why nothing would be taken now; empty if something would."""
+    """Why no work would be taken now; empty if some would."""
 
     @property
     def waiting(self) -> int:

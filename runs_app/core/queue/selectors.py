@@ -111,8 +111,8 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
     verdict will come, by what its like took lately.
     """
     if evaluation.spool:
-        at = f"in the spool {evaluation.spool}, which another host works at"
-        return f"{at}; its results come with the import"
+        at = f"in the spool {evaluation.spool}, which another host is working on"
+        return f"{at}; its results arrive with the import"
     if evaluation.status != Status.QUEUED:
         return ""
     runners = runner_list(now, evaluation.device_id)
@@ -125,7 +125,7 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
     ready = [status.runner for status in runners if status.takes_work]
     busy = [runner.name for runner in ready if runner.current]
     seconds = verdict_in_s(evaluation, now)
-    when = "" if seconds is None else f"; its verdict will come in about {in_words(seconds)}"
+    when = "" if seconds is None else f"; expect its verdict in about {in_words(seconds)}"
     if len(busy) == len(ready):
         those = f"{' and '.join(busy)} {'is' if len(busy) == 1 else 'are'}"
         return f"{position}; {those} busy with others{when}"
@@ -247,7 +247,7 @@ def why_blocked(device_slug: str, runners: list[RunnerStatus]) -> str:
     alive = [status for status in runners if status.alive]
     if alive:
         names = "; ".join(f"{status.runner.name} is {status.summary}" for status in alive)
-        return f"no runner takes work: {names}"
+        return f"no runner is taking work: {names}"
     latest = min(runners, key=lambda status: status.age_s)
     name, silence = latest.runner.name, age(latest.age_s)
     return f"no runner for {device_slug} is alive: {name} was last heard {silence} ago"

@@ -154,7 +154,7 @@ class _Batch:
         """The locked row of the event's job, the same for all events of the batch."""
         identity = _identity(event)
         if event.job is None or identity is None:
-            raise EventError(f"{event.job_id!r} is no job")
+            raise EventError(f"{event.job_id!r} is not a job")
         job = self.locked.get(identity)
         if job is None or event.job != job.KIND:
             raise EventError(f"there is no {event.job} {event.job_id!r}")
@@ -188,7 +188,7 @@ def _stage(job: RunnerJob, seq: int, payload: dict[str, object], now: datetime) 
     try:
         job.take_stage(payload)
     except ValueError:
-        raise EventError(f"{payload.get('stage')!r} is no stage") from None
+        raise EventError(f"{payload.get('stage')!r} is not a stage") from None
     lifecycle.progress(job, EventKind.STAGE.value, payload, now=now, seq=seq)
 
 

@@ -101,7 +101,7 @@ def _named(name: JobName, runner: Runner, now: datetime) -> RunnerJob | None:
         )
         seen = rows.filter(pk=name.job_id).first()
     except (KeyError, ValidationError):
-        raise DataError("job", f"{name} is no job of this site") from None
+        raise DataError("job", f"{name} is not a job of this site") from None
     if seen is not None and not _for(runner, rows.filter(pk=seen.pk), now).exists():
         orders.enqueue(seen)
         return None

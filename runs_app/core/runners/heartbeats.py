@@ -81,9 +81,9 @@ def _check(state: RunnerState, token: RunnerToken) -> None:
     if token.revoked_at is not None:
         raise EventError(f"the token of runner {token} was revoked")
     if state.state not in Runner.State.values:
-        raise EventError(f"{state.state!r} is no state of a runner")
+        raise EventError(f"{state.state!r} is not a runner's state")
     if not 0 <= state.builds <= _MOST_BUILDS:
-        raise EventError(f"{state.builds} is no number of builds at once")
+        raise EventError(f"{state.builds} is not a number of parallel builds")
 
 
 def _packages(state: RunnerState) -> dict[str, str]:
@@ -123,7 +123,7 @@ def _heed(runner: Runner) -> None:
 def _device(state: RunnerState, token: RunnerToken, now: datetime) -> Device:
     """The runner's device; made at the first heartbeat from such a device, if the token may."""
     if state.device_kind not in [kind.value for kind in DeviceKind]:
-        raise EventError(f"{state.device_kind!r} is no kind of device")
+        raise EventError(f"{state.device_kind!r} is not a kind of device")
     device = Device.objects.filter(slug=state.device).first()
     _check_serves(token, state.device, device)
     if device is None:

@@ -94,7 +94,7 @@ def _why_lost(job: RunnerJob, now: datetime, listened: timedelta, deaf: Collecti
     name = runner.name if runner else "its runner"
     longest = timedelta(seconds=settings.JOB_TIMEOUT_S)
     if now - (job.started_at or now) > longest + _OVERTIME:
-        return f"{name} worked at it for longer than {settings.JOB_TIMEOUT_S} s"
+        return f"{name} worked on it for longer than {settings.JOB_TIMEOUT_S} s"
     if runner is not None and runner.token_id in deaf:
         return ""
     if min(now - heard_at, listened) > timedelta(seconds=settings.SILENCE_S):
@@ -102,4 +102,4 @@ def _why_lost(job: RunnerJob, now: datetime, listened: timedelta, deaf: Collecti
     if runner is None or str(orders.name_of(job)) in runner.current:
         return ""
     is_long = min(runner.seen_at - heard_at, listened) > _FORGETTING
-    return f"runner {name} does not work at it any more" if is_long else ""
+    return f"runner {name} no longer works on it" if is_long else ""

@@ -77,7 +77,7 @@ def local_runner(*, now: datetime) -> RunnerToken:
     if token is None:
         token, _ = _made(name, RunnerToken.Serves.ANY, trusted=True, user=None, now=now)
     if token.revoked_at is not None:
-        raise WrongState("", f"the token {name} was revoked; runners here need another name")
+        raise WrongState("", f"the token {name} was revoked; a new runner needs another name")
     return token
 
 

@@ -23,4 +23,4 @@ def checked_reason(text: str, field: str) -> str:
 def check_admin(user: User) -> None:
     """Raise `NotAllowed` for anybody but an admin."""
     if not sees_hidden(user):
-        raise NotAllowed("", "only admins may do this")
+        raise NotAllowed("", "only admins can do this")

@@ -20,7 +20,7 @@ class Limits:
     per_day: int
     """Submissions and re-runs in 24 hours."""
     running_runs: int
-    """Optimisation runs that run at once."""
+    """Optimization runs that run at once."""
     usd_per_day: float
     """US dollars that runs may cost in 24 hours."""
     new_until: datetime | None = None
@@ -31,10 +31,10 @@ class Limits:
     def why(self, name: str) -> str:
         """Words after a refusal that say why a limit is low; empty if it is the usual."""
         if name in self.own:
-            return "; an admin has set this limit for you"
+            return "; an admin set this limit for you"
         if self.new_until is None:
             return ""
-        return f"; your account is new, and may use more from {self.new_until:%Y-%m-%d} on"
+        return f"; your account is new, and its limits rise {self.new_until:%Y-%m-%d} on"
 
 
 def limits_of(user: User, now: datetime) -> Limits:

@@ -15,6 +15,7 @@ from django.conf import settings
 
 from gpu_runner.data.baselines import BaselineReport
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
+from gpu_runner.data.numbers import plus_minus
 from gpu_runner.data.plan import Plan
 from gpu_runner.data.protocol import LEAST_CALLS, PLANS, RESOLUTION_NS, UNSTABLE_FROM
 from gpu_runner.data.scores import speedups, summary
@@ -42,7 +43,7 @@ def check_report(measurement: BaselineMeasurement, report: BaselineReport) -> No
     found = task.workloads_for(DeviceKind(measurement.device.kind), direction, hidden=True)
     timed = {workload.name for workload in found if workload.timed}
     if report.anchor_ns is not None and not SHORTEST_NS <= report.anchor_ns < math.inf:
-        raise Implausible(f"report.anchor_ns is {report.anchor_ns}, which is no time")
+        raise Implausible(f"report.anchor_ns is {report.anchor_ns}, which is not a time")
     for name, baselines in report.baselines.items():
         if name not in timed:
             raise Implausible(f"report.baselines has {name[:100]!r}, which the task does not time")
@@ -159,7 +160,7 @@ def _unsure(workload: WorkloadResult, kind: DeviceKind) -> Iterator[str]:
     if measured is None or workload.hidden:
         return
     if measured.noise(RESOLUTION_NS[kind]) > UNSTABLE_FROM * (1 + _ROUNDING):
-        yield f"has a time known only to +-{measured.relative_half_width:.0%}"
+        yield f"has a time only known to {plus_minus(measured.relative_half_width)}"
 
 
 def _contradictions(result: EvaluationResult, elapsed_s: float) -> Iterator[str]:

@@ -11,12 +11,12 @@ from runs_app.models import Announcement
 
 Kind = Announcement.Kind
 
-WORDS = {Kind.SUBMISSIONS: "takes no submissions now", Kind.RUNS: "starts no runs now"}
+WORDS = {Kind.SUBMISSIONS: "isn't accepting submissions now", Kind.RUNS: "isn't starting runs now"}
 """What the site does while a stop is in force."""
 
 
 def in_force(now: datetime) -> QuerySet[Announcement]:
-    """What counts at `now`, the newest first."""
+    """What counts at `now`, newest first."""
     return Announcement.objects.filter(Q(until=None) | Q(until__gt=now), ended_at=None)
 
 

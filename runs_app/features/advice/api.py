@@ -49,7 +49,7 @@ def list_judgements(
         None, ge=1, lt=2**31, description="Id of the last one that you have; see the header Link."
     ),
 ) -> list[dict[str, object]]:
-    """Answer with the judgements of the task's current version, the newest first."""
+    """Answer with the judgements of the task's current version, newest first."""
     task = find_task(slug, request.user)
     if task is None:
         raise Http404(f"there is no task {slug!r}; see /api/v1/tasks")

@@ -81,7 +81,7 @@ def _last_object(text: str) -> Mapping[str, object] | Unusable:
     except (ValueError, RecursionError):
         return Unusable("the answer has no JSON object with its verdicts at its end")
     if not isinstance(document, dict):
-        return Unusable("the answer's JSON is no object")
+        return Unusable("the answer's JSON is not an object")
     return document
 
 

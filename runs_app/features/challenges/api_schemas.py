@@ -130,7 +130,9 @@ class EntryOut(Schema):
     )
     reason: str = Field(description="Why it ended; empty while it runs.")
     final: bool = Field(description="Whether hidden workloads have been measured.")
-    over: bool = Field(description="Whether it is ranked: nothing more will happen by itself.")
+    over: bool = Field(
+        description="Whether it is ranked; if so, nothing more happens automatically."
+    )
     ranking: str = Field(
         description="In the state ranking: how many kernels are left, and when it will be over.",
         examples=["1 of 3 kernels are still to be ranked; over in about 40 s"],
@@ -140,7 +142,7 @@ class EntryOut(Schema):
     ended_at: datetime | None
     usd: float | None = Field(description="As reported.")
     tokens: int | None = Field(description="As reported.")
-    left_s: float = Field(description="Seconds until it ends by itself; 0 if it has ended.")
+    left_s: float = Field(description="Seconds until it ends automatically; 0 if it has ended.")
     left_usd: float | None = Field(description="US dollars that are left; null: no limit.")
     measures: MeasuresOut
     tasks: list[TaskOut]
@@ -149,7 +151,7 @@ class EntryOut(Schema):
 class EntryCreated(EntryOut):
     """A new entry with its token."""
 
-    token: str = Field(description="Send it as any token; it is told only here.")
+    token: str = Field(description="Send it like any other token; it is shown only here.")
 
 
 class ChallengeOut(ChallengeListed):

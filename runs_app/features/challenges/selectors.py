@@ -25,7 +25,7 @@ Key = tuple[UUID, int]
 
 
 def all_challenges() -> QuerySet[Challenge]:
-    """All challenges with what lists show of them, the newest first."""
+    """All challenges with what lists show of them, newest first."""
     rows = Challenge.objects.select_related("device", "made_by")
     return rows.order_by("-created_at", "-pk").annotate(
         entered=Count("entries", distinct=True), task_count=Count("versions", distinct=True)

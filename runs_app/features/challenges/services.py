@@ -1,4 +1,4 @@
-"""Make a challenge, enter it, report what an entry has spent, and end it."""
+"""Create a challenge, enter it, report what an entry has spent, and end it."""
 
 from __future__ import annotations
 
@@ -87,11 +87,11 @@ def plan_challenge(  # noqa: PLR0913 - keywords only: one for each field of the 
     _within("evaluations", evaluations, MOST_EVALUATIONS)
     _within("wall_time_s", wall_time_s, LONGEST_S)
     if usd is not None and not 0 < usd <= MOST_USD:
-        raise SubmissionError("usd", f"must lie above 0, and be at most {MOST_USD:g}")
+        raise SubmissionError("usd", f"must be above 0, and at most {MOST_USD:g}")
     if ends_at <= starts_at:
-        raise SubmissionError("ends_at", "must lie after the start")
+        raise SubmissionError("ends_at", "must be after the start")
     if ends_at <= now:
-        raise SubmissionError("ends_at", "must lie in the future")
+        raise SubmissionError("ends_at", "must be in the future")
     versions = [_version(slug, direction, DeviceKind(target.kind)) for slug in _tasks(tasks)]
     challenge = Challenge(
         name=name,
@@ -267,12 +267,12 @@ def _version(slug: str, direction: str, kind: DeviceKind) -> TaskVersion:
 
 def _within(field: str, value: int, most: int) -> None:
     if not 0 < value <= most:
-        raise SubmissionError(field, f"must lie between 1 and {most}")
+        raise SubmissionError(field, f"must be between 1 and {most}")
 
 
 def _total(field: str, value: float, before: float | None, most: float) -> float:
     if not (math.isfinite(value) and 0 <= value <= most):
-        raise SubmissionError(field, f"must lie between 0 and {most:g}")
+        raise SubmissionError(field, f"must be between 0 and {most:g}")
     if before is not None and value < before:
         raise SubmissionError(field, f"is a total, so it cannot fall below {before:g}")
     return value

@@ -51,7 +51,7 @@ _SHOWN = 200
 @require_safe
 @takes("page")
 def challenges(request: HttpRequest) -> HttpResponse:
-    """All challenges, the newest first."""
+    """All challenges, newest first."""
     shown = Paginator(all_challenges(), _PER_PAGE).get_page(request.GET.get("page"))
     context = {"page": shown, "may_make": may_make(request.user), "now": timezone.now()}
     return render(request, f"{_FOLDER}/challenges.html", context)

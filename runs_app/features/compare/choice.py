@@ -29,7 +29,7 @@ def chosen(query: QueryDict, name: str, *, numbers: bool = False) -> Choice:
         for text in [text for text in choice.keys if not _is_number(text)]:
             choice.keys.remove(text)
             choice.problems.append(
-                f"{name}: {text[:60]!r} is no {name}'s number; copy it from its address."
+                f"{name}: {text[:60]!r} is not a {name}'s number; copy it from its address."
             )
     long = [text for text in choice.keys if len(text) > _LONGEST]
     choice.keys = [text for text in choice.keys if text not in long]

@@ -21,7 +21,7 @@ from runs_app.optimiser.selectors.runs import active_s, visible_runs
 from tasks_app.people import Viewer
 
 MOST_RUNS = 500
-"""Runs that one ablation looks at, the newest first."""
+"""Runs that one ablation looks at, newest first."""
 
 _CALLS = LanguageModelCall.Status
 _FIXED = "replaced"

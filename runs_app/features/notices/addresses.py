@@ -78,11 +78,11 @@ def url_refusal(url: str, look_up: Resolve = resolve) -> str:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError:
-        return "is no address"
+        return "is not an address"
     if parts.scheme not in ("http", "https") or not parts.hostname:
         return "must begin with https:// or http://, and name a host"
     if parts.username is not None or parts.password is not None:
-        return "must hold no password: check the signature instead"
+        return "must not contain a password: check the signature instead"
     if port not in _PORTS and port < _FIRST_FREE_PORT:
         return "must have the port 80 or 443, or one from 1024 on"
     try:

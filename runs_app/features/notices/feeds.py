@@ -24,7 +24,7 @@ _TOLD = ("started", "paused", "resumed", "stopped", "finished", "extended")
 
 
 class _Results(Feed):  # type: ignore[type-arg]
-    """Results that stand on boards, the newest first."""
+    """Results that stand on boards, newest first."""
 
     feed_type = Atom1Feed
 

@@ -37,7 +37,7 @@ _PAGE = 50
 @require_safe
 @takes("page")
 def notices(request: AuthenticatedRequest) -> HttpResponse:
-    """What one was told, the newest first, and what one watches."""
+    """What one was told, newest first, and what one watches."""
     rows = Notice.objects.filter(user=request.user)
     context = {
         "page": Paginator(rows, _PAGE).get_page(request.GET.get("page")),
@@ -190,5 +190,5 @@ def webhook_test(request: AuthenticatedRequest, webhook_id: int) -> HttpResponse
 def webhook_delete(request: AuthenticatedRequest, webhook_id: int) -> HttpResponse:
     """Tell an address no longer."""
     get_object_or_404(Webhook, pk=webhook_id, user=request.user).delete()
-    messages.success(request, "It is told no longer.")
+    messages.success(request, "It no longer gets messages.")
     return redirect("notice-settings")

@@ -40,15 +40,19 @@ class Part(StrEnum):
 
 
 CONSEQUENCES = {
-    Part.PEOPLE: "Submissions and re-runs end as cancelled, with your reason. They do not count"
-    " against anybody's day. Their authors can have them measured again.",
+    Part.PEOPLE: (
+        "Submissions and re-runs end as cancelled, with your reason. They don't count "
+        "against anybody's daily limit, and their authors can re-run them."
+    ),
     Part.RUNS: "Runs are paused with your reason, and their waiting candidates are cancelled."
-    " A run that is resumed has them measured again. Each then counts as an evaluation again.",
+    " A resumed run measures them again, and each counts as another evaluation.",
     Part.AUDITS: "Audits end without an outcome. The places stay unverified until an admin asks"
     " for another audit.",
-    Part.BACKGROUND: "The site's own kernels and re-evaluations are cancelled. Measure them again"
-    " on the page of their task.",
-    Part.CHECKS: "Checks of drafts and tasks are cancelled. Whoever asked can ask again.",
+    Part.BACKGROUND: (
+        "The site's own kernels and re-evaluations are cancelled. You can measure them "
+        "again on their task's page."
+    ),
+    Part.CHECKS: "Checks of drafts and tasks are cancelled. Whoever asked for one can ask again.",
 }
 """What happens to the jobs of each part."""
 
@@ -90,7 +94,7 @@ def empty_queue(
     why = checked_reason(reason, "reason")
     Device.objects.select_for_update(no_key=True).get(pk=device.pk)
     if device.emptyings.filter(finished_at=None).exists():
-        raise WrongState("", "this queue is being emptied already; wait until that is done")
+        raise WrongState("", "this queue is already being emptied; wait until that's done")
     counts = {part.value: _waiting(device, part, now).count() for part in parts}
     made = Emptying.objects.create(
         device=device,

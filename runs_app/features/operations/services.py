@@ -32,10 +32,10 @@ def announce(
     check_admin(user)
     text = checked_reason(text, "text")
     if until is not None and until <= now:
-        raise SubmissionError("until", "must lie in the future")
+        raise SubmissionError("until", "must be in the future")
     Announcement.objects.filter(kind=kind, ended_at=None, until__lte=now).update(ended_at=now)
     if kind in _SUBJECTS and in_force(now).filter(kind=kind).exists():
-        raise WrongState("", f"{_SUBJECTS[kind]} are stopped already")
+        raise WrongState("", f"{_SUBJECTS[kind]} are already stopped")
     made = Announcement.objects.create(
         kind=kind, text=text, until=until, made_by=user, created_at=now
     )
@@ -52,7 +52,7 @@ def end_announcement(*, announcement: Announcement, user: User, now: datetime) -
     """Take it from the pages, and open again what it stopped; paused runs stay paused."""
     check_admin(user)
     if not in_force(now).filter(pk=announcement.pk).update(ended_at=now):
-        raise WrongState("", "it is in force no more")
+        raise WrongState("", "it has already ended")
     kind = Announcement.Kind(announcement.kind)
     change = "reopened" if kind in _SUBJECTS else "ended"
     _note(kind, user, now, reason="", details={"change": change})
@@ -72,14 +72,14 @@ def _pause_all(reason: str, now: datetime) -> int:
 def steer(
     *, runner: Runner, wanted: Runner.Wanted, reason: str, user: User, now: datetime
 ) -> Runner:
-    """Have a runner work, finish what it does, or give it back; it heeds within seconds."""
+    """Have a runner work, finish what it does, or give it back; takes effect within seconds."""
     check_admin(user)
     locked = (
         Runner.objects.select_for_update(of=("self",)).select_related("token").get(pk=runner.pk)
     )
     why = "" if wanted == Runner.Wanted.WORK else checked_reason(reason, "reason")
     if locked.wanted == wanted:
-        raise WrongState("", f"{locked.name} is told so already")
+        raise WrongState("", f"{locked.name} has already been told")
     before = locked.get_wanted_display()
     locked.wanted, locked.wanted_reason = wanted, why
     locked.save(update_fields=["wanted", "wanted_reason"])

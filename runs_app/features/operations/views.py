@@ -72,7 +72,7 @@ def runner_steer(request: AuthenticatedRequest, runner_id: int) -> HttpResponse:
     except SubmissionError as error:
         messages.error(request, f"{runner.name}: {error}.")
     else:
-        words = f"{runner.name} is told to {wanted.label.lower()}; it heeds within seconds."
+        words = f"{runner.name} is told to {wanted.label.lower()}; takes effect within seconds."
         messages.success(request, words)
     return redirect("operate")
 

@@ -29,7 +29,7 @@ from tasks_app.people import AuthenticatedRequest
 @require_POST
 def tasks_reevaluate(request: AuthenticatedRequest) -> HttpResponse:
     """Show what having the selected tasks' best evaluated again comes to; `confirm` starts it."""
-    user = admin_of(request, "only admins have submissions evaluated again")
+    user = admin_of(request, "only admins can have submissions evaluated again")
     try:
         tasks, device = selected(request)
     except CurationError as error:

@@ -28,7 +28,7 @@ def key_of(submission: Submission) -> Key:
 
 
 def reevaluations_of(task: Task) -> QuerySet[Reevaluation]:
-    """The task's re-evaluations, the newest first; `count` is that of their evaluations."""
+    """The task's re-evaluations, newest first; `count` is that of their evaluations."""
     rows = Reevaluation.objects.filter(target__task=task).annotate(count=Count("evaluations"))
     names = rows.select_related("source", "target", "asked_by")
     return names.defer("source__document", "target__document")

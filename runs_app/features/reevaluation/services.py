@@ -33,13 +33,13 @@ def reevaluate(*, choice: Choice, seen: str, user: User, now: datetime) -> Reeva
     # nobody else enters the shipped kernels now
     TaskVersion.objects.select_for_update(no_key=True).get(pk=choice.target.pk)
     if task.state != Task.State.PUBLISHED:
-        raise WrongState("version", f"{task.slug} takes no submissions: it is not public")
+        raise WrongState("version", f"{task.slug} takes no submissions, because it is not public")
     if task.current_version_id != choice.target.pk:
         raise WrongState("version", f"version {choice.target.number} is no longer the current one")
     plan = plan_of(choice)
     if plan.seen != seen:
-        found = f"by now it would be {plan.count} on version {choice.target.number}"
-        raise SubmissionError("seen", f"{found}, not what you saw: look again, and confirm")
+        found = f"it would now be {plan.count} on version {choice.target.number}"
+        raise SubmissionError("seen", f"{found}, not what you saw: look again, then confirm")
     if not plan.count:
         raise SubmissionError("seen", "nothing would be measured")
     reevaluation = Reevaluation.objects.create(
@@ -64,7 +64,7 @@ def cancel_reevaluation(*, reevaluation: Reevaluation, user: User, now: datetime
     waiting = reevaluation.evaluations.filter(status=Status.QUEUED)
     rows = list(waiting.select_related("submission").select_for_update(of=("self",)))
     if not rows:
-        raise WrongState("", "nothing of it waits any more")
+        raise WrongState("", "nothing is waiting any more")
     for row in rows:
         lifecycle.cancel(row, reason="cancelled by an admin", now=now)
     reason = f"cancelled {len(rows)} of its evaluations, which still waited"
@@ -130,4 +130,4 @@ def _note(
 
 def _check_admin(user: User) -> None:
     if not (user.is_active and user.is_staff):
-        raise NotAllowed("", "only admins have submissions evaluated again")
+        raise NotAllowed("", "only admins can have submissions evaluated again")

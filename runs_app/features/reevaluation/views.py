@@ -24,7 +24,7 @@ from tasks_app.models import Task
 from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
 
-_REFUSAL = "only admins have submissions evaluated again"
+_REFUSAL = "only admins can have submissions evaluated again"
 _SHOWN = 20  # earlier ones on the page
 
 

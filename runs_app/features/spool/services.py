@@ -56,7 +56,7 @@ def export_spool(*, folder: Path, device: Device, most: int, now: datetime) -> i
     manifest = _manifest(spool)
     if manifest is None:
         if not spool.is_vacant():
-            raise SpoolError(f"{folder} is not empty, and no spool")
+            raise SpoolError(f"{folder} is not empty, and is not a spool")
         name = secrets.token_hex(8)
         manifest = Manifest(name=name, device=device.slug, device_kind=device.kind)
         spool.begin(manifest)
@@ -87,7 +87,7 @@ def import_spool(*, folder: Path, now: datetime) -> Imported:
     spool = SpoolFolder(folder)
     manifest = _manifest(spool)
     if manifest is None:
-        raise SpoolError(f"{folder} holds no spool.json: it is no spool")
+        raise SpoolError(f"{folder} holds no spool.json: it is not a spool")
     done = Imported()
     for path in spool.job_files():
         try:
@@ -130,7 +130,7 @@ def _queue_again(name: JobName, manifest: Manifest, why: str, now: datetime) -> 
     seen = _row(name)
     if seen is None or seen.attempt != name.attempt or not _is_out(seen, manifest):
         return ""
-    reason = f"what its spool brought was refused: {why}"[:_LONGEST_REASON]
+    reason = f"the results from its spool were refused: {why}"[:_LONGEST_REASON]
     with transaction.atomic():
         job = lifecycle.lock_in(seen, Status.RUNNING)
         if job is None or job.runner_boot_id != seen.runner_boot_id:
@@ -163,7 +163,7 @@ def _check(name: JobName, events: list[Event], manifest: Manifest) -> None:
     if row is None:
         raise SpoolError("this site has no such job")
     if not _is_out(row, manifest):
-        raise SpoolError("it was not handed out in this spool")
+        raise SpoolError("it is not one of this spool's jobs")
     for event in events:
         if (event.job, event.job_id, event.attempt) != (name.kind, name.job_id, name.attempt):
             raise SpoolError("its file holds events of another job")
@@ -184,7 +184,7 @@ def take_back(*, folder: Path, now: datetime) -> int:
     """Queue all jobs again of which this spool has brought nothing; returns how many."""
     manifest = _manifest(SpoolFolder(folder))
     if manifest is None:
-        raise SpoolError(f"{folder} holds no spool.json: it is no spool")
+        raise SpoolError(f"{folder} holds no spool.json: it is not a spool")
     return sum(_take_back(job, now) for job in _handed_out(manifest.name))
 
 

@@ -69,7 +69,7 @@ def misfits(record: ResultRecord, version: TaskVersion, field: str) -> Iterator[
     names, found = {w.name for w in workloads}, [w.name for w in record.workloads]
     unknown = [name for name in found if name not in names]
     if unknown:
-        reason = f"{unknown[0][:60]!r} is no public workload of {record.task} on {kind.value}"
+        reason = f"{unknown[0][:60]!r} is not a public workload of {record.task} on {kind.value}"
         yield DataError(f"{field}.workloads", reason)
     elif len(set(found)) < len(found):
         yield DataError(f"{field}.workloads", "names a workload twice")
@@ -82,15 +82,15 @@ def moment(text: str, field: str) -> datetime:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise DataError(field, f"{text[:40]!r} is no moment in ISO 8601") from None
+        raise DataError(field, f"{text[:40]!r} is not a time in ISO 8601") from None
     if found.tzinfo is None:
-        raise DataError(field, "has no offset from UTC")
+        raise DataError(field, "has no UTC offset")
     return found
 
 
 def _faults(file: ResultFile, now: datetime) -> Iterator[DataError]:
     if not SITE.fullmatch(file.site):
-        reason = "must hold 1 to 40 letters, digits, blanks and . _ : -, a letter or digit first"
+        reason = "must have 1 to 40 letters, digits, blanks and . _ : -, a letter or digit first"
         yield DataError("site", reason)
     yield from _texts({"note": file.note}, "")
     yield from _moments({"exported_at": file.exported_at}, "", now)
@@ -115,7 +115,7 @@ def _record(record: ResultRecord, field: str, now: datetime) -> Iterator[DataErr
     if record.mode is not Mode.RANKED:
         yield DataError(f"{field}.mode", "only ranked results stand on boards")
     if record.verdict in (Verdict.SYSTEM_ERROR, Verdict.COMPILED):
-        yield DataError(f"{field}.verdict", f"{record.verdict.value} says nothing of a kernel")
+        yield DataError(f"{field}.verdict", f"{record.verdict.value} says nothing about a kernel")
     for number, workload in enumerate(record.workloads):
         yield from _workload(workload, f"{field}.workloads[{number}]")
     for name, value in record.unlisted_speedups.items():
@@ -131,7 +131,7 @@ def _ids(record: ResultRecord, field: str) -> Iterator[DataError]:
         except ValueError:
             is_one = False
         if not is_one:
-            yield DataError(f"{field}.{name}", f"{text[:60]!r} is no UUID in its usual form")
+            yield DataError(f"{field}.{name}", f"{text[:60]!r} is not a UUID in its usual form")
 
 
 def _names(record: ResultRecord, field: str) -> Iterator[DataError]:
@@ -139,9 +139,11 @@ def _names(record: ResultRecord, field: str) -> Iterator[DataError]:
         text = getattr(record, name)
         pattern = _MODEL if name == "language_model" else _NAME
         if not pattern.fullmatch(text) and (text or name == "agent"):
-            yield DataError(f"{field}.{name}", f"{text[:60]!r} is no name that a site can give")
+            yield DataError(f"{field}.{name}", f"{text[:60]!r} is not a name that a site can give")
     if not _DEVICE.fullmatch(record.device):
-        yield DataError(f"{field}.device", f"{record.device[:60]!r} is no short name of a device")
+        yield DataError(
+            f"{field}.device", f"{record.device[:60]!r} is not a short name of a device"
+        )
     if not record.device_name.strip():
         yield DataError(f"{field}.device_name", "is empty")
     if record.agent_kind not in _KINDS:
@@ -175,7 +177,7 @@ def _workload(workload: WorkloadRecord, field: str) -> Iterator[DataError]:
             yield DataError(f"{field}.{name}", "must be a finite number, not below 0")
     for name in workload.baselines:
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,29}", name):
-            yield DataError(f"{field}.baselines", f"{name[:60]!r} is no name of a baseline")
+            yield DataError(f"{field}.baselines", f"{name[:60]!r} is not a name of a baseline")
     for number, error in enumerate(workload.errors):
         yield from _texts({"output": error.output}, f"{field}.errors[{number}].")
     for measured in (workload.measurement, *workload.baselines.values()):

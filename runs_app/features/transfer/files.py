@@ -98,7 +98,7 @@ def _parse(text: bytes) -> Document:
 
 
 def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a number of JSON")
 
 
 def _text(document: Document) -> bytes:

@@ -40,7 +40,7 @@ def read(path: Path) -> dict[str, object]:
         first = str(error).splitlines()[0]
         raise DataError("", f"is not Parquet that can be read: {first[:200]}") from None
     if not isinstance(head, dict):
-        raise DataError("", "is not a file of kbench's results: its metadata does not say so")
+        raise DataError("", "is not a file of kbench's results, according to its metadata")
     results = [_record(row, f"results[{number}]") for number, row in enumerate(rows)]
     return {**head, "results": results}
 

@@ -249,5 +249,5 @@ class _Storing:
             },
         )
         if device.imported_from != site:
-            raise DataError("site", f"a device {slug!r} is here already, and is not from {site}")
+            raise DataError("site", f"a device {slug!r} is already here, and isn't from {site}")
         return device

@@ -18,8 +18,8 @@ class Command(BaseCommand):
     """`manage.py demo [--device cpu]`."""
 
     help = (
-        "Queue one quick evaluation of a shipped kernel, unless the device has evaluations, and"
-        " start a run that tunes one, unless there are runs."
+        "Queue a quick evaluation of a shipped kernel if the device has no evaluations, and start "
+        "a run that tunes one if there are no runs."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -41,7 +41,7 @@ _GAP = timedelta(seconds=10)  # chosen: no step takes so long, unless the proces
 class Command(BaseCommand):
     """`manage.py ingest_events`: runs until SIGTERM or SIGINT."""
 
-    help = "Record the events of runners until stopped; run one of these for each site."
+    help = "Record runners' events until stopped; run one of these per site."
     stopping = False
     listening_since: datetime | None = None
     up_to_date_at: datetime | None = None
@@ -53,7 +53,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--consumer", default="ingest", help="name of this reader within the consumer group"
         )
-        parser.add_argument("--drain", action="store_true", help="end as soon as no event is left")
+        parser.add_argument("--drain", action="store_true", help="exit when no events are left")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Read, record, acknowledge; wait out the absence of Redis and of the database."""

@@ -18,8 +18,8 @@ class Command(BaseCommand):
     """`manage.py reconcile`."""
 
     help = (
-        "Queue again or retry, now, what ingest_events would find by itself every few seconds."
-        " Meant for when it is not running: events that wait in Redis are not looked at."
+        "Queue again or retry, now, what ingest_events would find by itself every few seconds. Use "
+        "it when ingest_events is not running; it ignores events that wait in Redis."
     )
 
     def handle(self, *args: object, **options: object) -> None:

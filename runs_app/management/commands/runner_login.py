@@ -15,9 +15,9 @@ class Command(BaseCommand):
     """`manage.py runner_login NAME`, or `--local` for the runners of `make up`."""
 
     help = (
-        "Print the REDIS_URL of a runner that was added on the page Operate. Each call makes a new"
-        " password, and the earlier one ends. It is for hosts that you control; all others work"
-        " with --site and --token."
+        "Print the REDIS_URL of a runner that was added on the page Operate. Each call makes a new "
+        "password and invalidates the earlier one. It is for hosts that you control; all others "
+        "use --site and --token."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

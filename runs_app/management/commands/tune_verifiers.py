@@ -19,7 +19,7 @@ class Command(BaseCommand):
 
     help = (
         "Improves a verifier's prompt over generations, on a balanced set of stored evaluations, "
-        "and reports training and held-out accuracy. Ctrl-C keeps what was done."
+        "and reports training and held-out accuracy. Ctrl-C keeps the finished generations."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -60,7 +60,7 @@ class Command(BaseCommand):
             self.stdout.write(f"It ended early: {tuning.reason}.")
         prompt = tuning.prompts.first()
         if prompt is None:
-            self.stdout.write("No prompt was better in training than the one it began with.")
+            self.stdout.write("No prompt was better in training than the first one.")
         elif options["use"]:
             use_prompt(prompt=prompt)
             self.stdout.write(f"Version {prompt.version} of {prompt.verifier} is in use.")

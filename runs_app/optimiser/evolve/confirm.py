@@ -12,6 +12,7 @@ import math
 import statistics
 from dataclasses import dataclass
 
+from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.optimiser.evolve.commands import Edit, Measure
 from runs_app.optimiser.evolve.evaluations import is_refusal
@@ -149,5 +150,5 @@ def _comparison(history: History, best: Candidate) -> str:
 def _outcome(history: History, candidate: Candidate) -> str:
     verdict = history.last_verdict(candidate, Mode.RANKED)
     is_timed = verdict == Verdict.CORRECT and candidate.latency_ns is not None
-    said = f"{(candidate.latency_ns or 0.0) / 1e3:.2f} us" if is_timed else verdict
+    said = duration_text(candidate.latency_ns) if is_timed else verdict
     return f"#{candidate.number} {said}"

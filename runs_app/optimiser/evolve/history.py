@@ -126,7 +126,7 @@ class History:
         self.finished: events.Finished | None = None
         self.budget: Budget | None = None  # the latest extension
         self.parameters: Mapping[str, object] = {}  # the strategy's, that extensions have changed
-        self.briefing: Briefing | None = None  # what was learnt since the start
+        self.briefing: Briefing | None = None  # what was learned since the start
         self.best: Candidate | None = None
         self.settled: list[Candidate] = []  # in the order in which hardware spoke of them
         self.paid_tokens = 0  # for asks that are over

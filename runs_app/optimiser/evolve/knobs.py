@@ -170,7 +170,7 @@ def _values(text: str, name: str, value: str, line: int) -> tuple[str, ...]:
     values = tuple(text.split())
     for word in values:
         if not _VALUE.fullmatch(word):
-            raise KnobError(line, f"{word!r} of {name} is no plain word or number")
+            raise KnobError(line, f"{word!r} of {name} is not a plain word or number")
     if len(values) < 2:
         raise KnobError(line, f"{name} needs two values or more to choose from")
     if len(values) > MAX_VALUES:

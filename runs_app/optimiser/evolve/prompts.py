@@ -282,7 +282,7 @@ def _goal(problem: Problem) -> str:
     if problem.limit_source:
         lines.append(f"- the limits above are {problem.limit_source}")
     elif problem.floor_ns is None:
-        lines.append("- no physical limit of this device is known")
+        lines.append("- no known physical limit for this device")
     return "\n".join(lines)
 
 

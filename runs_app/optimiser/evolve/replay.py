@@ -70,7 +70,7 @@ def replay(
     """Make every decision of a stored run again, and compare it with what was stored.
 
     What came from outside is taken from the log: what hardware said, that a call was answered or
-    failed, extensions, what was learnt of the device, and the end of its running time. All else
+    failed, extensions, what was learned of the device, and the end of its running time. All else
     must come of it again, event by event and prompt by prompt. After a difference the replay goes
     on from the stored events.
     """

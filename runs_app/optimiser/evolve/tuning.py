@@ -254,7 +254,7 @@ class Tuner:
         if not ranked:
             self.reason = "no vote of the first prompt could be had"
         elif not self._wrong(ranked[0]) and self._number < self.plan.generations:
-            self.reason = "the best prompt makes no mistake in training that could be learnt from"
+            self.reason = "the best prompt makes no mistake in training that to learn from"
         if self.reason or self._number >= self.plan.generations:
             return []
         self._number += 1

@@ -22,7 +22,7 @@ def commands() -> dict[str, list[str]]:
     try:
         found = json.loads(text) if text else {}
     except ValueError:
-        raise ValueError(f"{VARIABLE} is no JSON") from None
+        raise ValueError(f"{VARIABLE} is not JSON") from None
     if not isinstance(found, dict):
         raise ValueError(f'{VARIABLE} must be an object, such as {{"agent": ["agent", "-p"]}}')
     for name, command in found.items():

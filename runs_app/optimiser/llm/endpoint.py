@@ -116,7 +116,9 @@ def check_url(base_url: str) -> None:
         port_is_legal = parts.port != 0
         (parts.hostname or "").encode("idna")
     except ValueError:
-        raise ValueError("base_url: this is no address; give one like https://host/v1") from None
+        raise ValueError(
+            "base_url: this is not an address; give one like https://host/v1"
+        ) from None
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_legal:
         raise ValueError("base_url: give an http or https address like https://host/v1")
     if "@" in parts.netloc:

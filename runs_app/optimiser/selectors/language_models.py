@@ -21,7 +21,7 @@ from tasks_app.people import Viewer
 
 CODE_ROLES = tuple(role.value for role in Role if role.writes_code)
 MOST_CANDIDATES = 20_000
-"""Candidates that the mean improvement looks at, the newest first."""
+"""Candidates that the mean improvement looks at, newest first."""
 
 _STATUS = LanguageModelCall.Status
 _COUNTS = Q(run__isnull=True) | Q(run__task_version__task__contaminated="")

@@ -1,4 +1,4 @@
-"""Questions about optimisation runs: who sees them, what happened, and why they wait."""
+"""Questions about optimization runs: who sees them, what happened, and why they wait."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RUN_FILTERS = ("task", "device", "strategy", "status", "mine")
 
 
 def visible_runs(user: Viewer) -> QuerySet[Run]:
-    """The runs that `user` may see, the newest first, with what lists show of them."""
+    """The runs that `user` may see, newest first, with what lists show of them."""
     rows = Run.objects.select_related("user", "agent", "device", "task_version__task", "best")
     rows = rows.defer("problem", "task_version__document", "best__source", "best__feedback")
     if sees_hidden(user):

@@ -78,7 +78,7 @@ class RunAttempts:
     def _number(self, run: Run) -> int:
         """Of the attempt that begins now; raises `Refused`."""
         if run.status != Run.Status.RUNNING:
-            raise Refused("the run does not go on")
+            raise Refused("the run has stopped")
         used = run.events.filter(kind="tried", payload__ask=self._call.number).count()
         if used >= self.most:
             raise Refused(f"all {self.most} attempts of this answer are used up")

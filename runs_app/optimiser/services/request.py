@@ -117,7 +117,7 @@ def _check(request: RunRequest) -> None:
         known = ", ".join(SEED_KERNELS[1:])
         raise SubmissionError("seed_kernel", f"{request.seed_kernel!r} is not one of {known}")
     if request.seed_kernel == "own" and not request.source.strip():
-        raise SubmissionError("source", "is empty: give the kernel that the run is to begin with")
+        raise SubmissionError("source", "is empty: give the run's seed kernel")
     _check_numbers(request)
     for name in ("name", "agent"):
         if storable(getattr(request, name)) != getattr(request, name):

@@ -1,4 +1,4 @@
-"""Start an optimisation run."""
+"""Start an optimization run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form in which a person starts an optimisation run."""
+"""The form in which a person starts an optimization run."""
 
 from __future__ import annotations
 
@@ -51,10 +51,11 @@ SEED_KERNELS = (
     (
         "best",
         "Best",
-        "the correct public kernel with the best score on this device; for a private run yours too",
+        "the correct public kernel with the best score on this device; for a private run, yours "
+        "count too",
     ),
-    ("none", "None", "the run begins with a translation of the reference"),
-    ("own", "Own", "a source of yours"),
+    ("none", "None", "the run starts by translating the reference"),
+    ("own", "Own", "your own source"),
 )
 _LABELS = {
     "source": "Source of the seed kernel",
@@ -171,7 +172,7 @@ class RunForm(ServiceForm):
         except ValueError:
             raise forms.ValidationError("Enter numbers with commas between, as 0.5, 1.") from None
         if not all(0 <= value <= 2 for value in values):
-            raise forms.ValidationError("Each must lie between 0 and 2.")
+            raise forms.ValidationError("Each must be between 0 and 2.")
         return values or list(RunConfig(strategy="", seed=0).temperatures)
 
     def clean_source(self) -> str:
@@ -188,10 +189,10 @@ class RunForm(ServiceForm):
         if info and info.needs_models and not values.get("models") and "models" not in self.errors:
             self.add_error("models", f"{info.title} needs a language model: choose one.")
         if info and info.needs_seed and values.get("seed_kernel") == "none":
-            self.add_error("seed_kernel", f"{info.title} needs a kernel to begin with.")
+            self.add_error("seed_kernel", f"{info.title} needs a seed kernel.")
         own = values.get("seed_kernel") == "own"
         if own and not values.get("source", "").strip() and "source" not in self.errors:
-            self.add_error("source", "Paste the kernel to begin with, or choose another seed.")
+            self.add_error("source", "Paste the seed kernel, or choose another seed.")
         if values.get("verifier_use") != "off" and not values.get("verifiers"):
             self.add_error("verifiers", "Choose at least one, or switch verifiers off.")
         if values.get("threshold", 0) > 1:

@@ -1,4 +1,4 @@
-"""What the page shows on which an optimisation run is started."""
+"""What the page shows on which an optimization run is started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page on which an optimisation run is started, and its estimate of cost."""
+"""The page on which an optimization run is started, and its estimate of cost."""
 
 from __future__ import annotations
 

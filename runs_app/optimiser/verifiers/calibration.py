@@ -25,9 +25,9 @@ from runs_app.optimiser.evolve.commands import Role
 from runs_app.optimiser.evolve.judging import VERIFIERS, Bin, Confusion, calibration, truth
 
 MOST_CANDIDATES = 10_000
-"""Candidates with votes that are looked at, the newest first; costs are those of all votes."""
+"""Candidates with votes that are looked at, newest first; costs are those of all votes."""
 _TIMED = 2_000
-"""Candidate submissions whose evaluations say how long one takes, the newest first."""
+"""Candidate submissions whose evaluations say how long one takes, newest first."""
 
 _VOTING = (Role.VERIFY.value, Role.REFLECT.value)
 _SILENCE = timedelta(minutes=10)

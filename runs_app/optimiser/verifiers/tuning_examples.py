@@ -19,7 +19,7 @@ from runs_app.optimiser.services.problem import Seed, problem_for
 from tasks_app.disclosure import public_reason
 
 MOST_EVALUATIONS = 50_000
-"""Evaluations that are looked at, the newest first."""
+"""Evaluations that are looked at, newest first."""
 
 _LOG_CHARACTERS = 1200
 _TRIES = 200

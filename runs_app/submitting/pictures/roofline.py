@@ -121,11 +121,11 @@ def missing(result: EvaluationResult, rows: Sequence[WorkloadRow]) -> str:
     if not any(work[row.name].bytes for row in timed):
         return ""  # the limits' own sentence says that the task has no work formula
     if not any(work[row.name].flops for row in timed):
-        return "No roofline: the task does no arithmetic, so its bandwidth says all."
+        return "No roofline: the task does no arithmetic, so bandwidth is all that matters."
     if result.environment.measured:
         return "No roofline: how fast this device computes in the task's dtype is not known."
     if result.mode is Mode.PROFILE:
-        return "No roofline: the profile did not find out what this device can do."
+        return "No roofline: the profile couldn't determine what this device can do."
     return (
         "No roofline yet: what this runner's device can do has not been measured. An evaluation in"
         " profile mode measures it on a CPU, and doctor --calibrate on any device."

@@ -39,7 +39,7 @@ class Attempt:
 
 @dataclass(frozen=True, kw_only=True)
 class Attempts:
-    """The newest attempts, the newest first; `speedups` are theirs in the order of time."""
+    """The newest attempts, newest first; `speedups` are theirs in the order of time."""
 
     rows: Sequence[Attempt] = ()
 
@@ -71,7 +71,7 @@ def attempts(
 def _evaluations(
     submissions: Sequence[Submission], device: Device, user: Viewer
 ) -> dict[UUID, list[Evaluation]]:
-    """By submission, the newest first; nobody asked for audits."""
+    """By submission, newest first; nobody asked for audits."""
     rows = visible_evaluations(user).filter(submission__in=submissions, device=device)
     found: dict[UUID, list[Evaluation]] = {each.pk: [] for each in submissions}
     for row in rows.exclude(mode=Mode.AUDIT.value).order_by("-created_at"):

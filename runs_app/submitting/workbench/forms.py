@@ -18,10 +18,10 @@ from tasks_app.people import Viewer
 from tasks_app.selectors import evaluable_tasks
 
 MODES = (
-    (Mode.QUICK, "Quick", "Is it right, and about how fast? Uses the public workloads"),
-    (Mode.RANKED, "Ranked", "Also runs hidden workloads. A right kernel goes on the leaderboard"),
+    (Mode.QUICK, "Quick", "Is it correct, and roughly how fast? Uses the public workloads"),
+    (Mode.RANKED, "Ranked", "Also runs hidden workloads. A correct kernel goes on the leaderboard"),
     (Mode.PROFILE, "Profile", "Like quick, plus a profile that shows where the time goes"),
-    (Mode.TEST, "Test", "Makes a few calls to see whether it is right. Times are rough"),
+    (Mode.TEST, "Test", "Makes a few calls to see whether it is correct. Times are rough"),
     (Mode.COMPILE, "Compile", "Builds it and shows the compiler's messages"),
 )
 WRITTEN_BY = (("person", "A person"), ("agent", "An agent or language model"))

@@ -230,7 +230,7 @@ def _enter(user: User, form: SubmissionForm) -> Submission | None:
     version = _open_version(values["task"], user)
     by_agent = values["written_by"] == "agent"
     if version is None:
-        form.add_refusal("task", "this task takes no submissions any more")
+        form.add_refusal("task", "this task no longer takes submissions")
         return None
     with form.refusals():
         return submit_kernel(

@@ -73,9 +73,9 @@ export function figures(state, config) {
   say("seed", best && seed?.latency_ns ? ratio(seed.latency_ns / best.latency_ns) : "–");
   say("seed-sub", seedWords(state, config.hasSeed));
   say("baseline", best?.speedup ? ratio(best.speedup) : "–");
-  say("baseline-sub", best && !best.speedup ? "no baseline of this device is known yet" : "");
+  say("baseline-sub", best && !best.speedup ? "no baseline for this device yet" : "");
   say("floor", best?.floor_fraction ? percent(best.floor_fraction) : "–");
-  say("floor-sub", best && !best.floor_fraction ? "no physical limit of this device is known" : "");
+  say("floor-sub", best && !best.floor_fraction ? "no known physical limit for this device" : "");
   say("candidates", whole(state.candidates.length));
   say("candidates-sub", `written; ${whole(measured)} measured, ${whole(ends.get("CORRECT") || 0)} correct`);
 }

@@ -161,7 +161,7 @@ def ask_for_a_chosen_job(w: World, door: Door) -> str:
     return "not that one"
 
 
-@attack(HTTPS, by="a runner's token is no API token")
+@attack(HTTPS, by="a runner's token is not an API token")
 def read_hidden_workloads_over_the_api(w: World, door: Door) -> str:
     """Read pages and the API with a runner's token: admin pages, hidden workloads, sources."""
     assert isinstance(door, HttpsDoor)

@@ -83,7 +83,7 @@ _ODD_ASKS: dict[str, dict[str, Any]] = {
     "half a million urgencies": {"urgencies": ["-builds"] * 500_000},
     "the same urgencies again and again": {"urgencies": ["", "-runs"] * 20_000},
     "a job called by a lone surrogate": {"job": "\ud800"},
-    "a job that is no UUID": {"job": "evaluation-x-1"},
+    "a job that is not a UUID": {"job": "evaluation-x-1"},
     "a boot that is NUL": {"boot_id": "\0"},
     "a boot that is a lone surrogate": {"boot_id": "\ud800"},
     "a device that is a lone surrogate": {"device": "\ud800"},

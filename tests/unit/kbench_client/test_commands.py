@@ -73,7 +73,7 @@ def test_a_file_that_others_may_read_is_told_of(kbench: Command) -> None:
     token = make.make_token(make.make_user())
     kbench("login", "http://localhost", "--token", token)
     config.path().chmod(0o644)
-    assert "others may read" in kbench("tasks").err
+    assert "others can read" in kbench("tasks").err
     config.path().write_text("{")
     assert kbench("tasks").status == 2
 
@@ -282,7 +282,7 @@ def test_a_run_is_started_and_followed(kbench: Command, ada: Any, home: Path) ->
     assert (both.status, "not allowed with" in both.err) == (2, True)
     nothing = kbench(*words, "--seed-kernel", "none", "--json").document["error"]
     assert (nothing["field"], nothing["exit"]) == ("seed_kernel", 2)
-    assert "give one to start a run" in kbench("run", "scale").err
+    assert "name a task to start a run" in kbench("run", "scale").err
     assert kbench("run", "scale", "--strategy", "autotune", "--parameter", "x").status == 2
 
 
@@ -303,7 +303,7 @@ def test_a_run_is_steered(kbench: Command, ada: Any, home: Path) -> None:
     late = steer("--pause")
     assert (late.status, str(run.pk) in late.out) == (2, False)
     assert "takes none" in steer("--pause", "--evaluations", "3").err
-    assert "is no id of a run" in kbench("run", "scale", "--stop").err
+    assert "is not the id of a run" in kbench("run", "scale", "--stop").err
     assert "not allowed with" in steer("--stop", "--pause").err
 
 

@@ -78,12 +78,12 @@ def test_every_answer_has_its_end(status: int, content: bytes, ended: Exit) -> N
 def test_what_answers_in_json_and_is_no_site_is_told() -> None:
     transport = httpx2.MockTransport(lambda request: httpx2.Response(200, json={"object": "list"}))
     elsewhere = Site(Account(url="http://models.example"), transport=transport)
-    with pytest.raises(Stop, match=r"http://models.example answers, but is no kbench site"):
+    with pytest.raises(Stop, match=r"http://models.example answers, but isn't a kbench site"):
         elsewhere.tasks()
 
 
 @pytest.mark.parametrize(
-    ("value", "words"), [(float("nan"), "not finite"), ("\udcff", "no text"), ([1e999], "finite")]
+    ("value", "words"), [(float("nan"), "not finite"), ("\udcff", "not text"), ([1e999], "finite")]
 )
 def test_what_cannot_be_sent_is_refused(value: Any, words: str) -> None:
     with pytest.raises(Stop, match=words) as stop:
@@ -92,7 +92,7 @@ def test_what_cannot_be_sent_is_refused(value: Any, words: str) -> None:
 
 
 def test_filters_that_are_no_text_are_refused() -> None:
-    with pytest.raises(Stop, match="no text"):
+    with pytest.raises(Stop, match="not text"):
         site(lambda request: httpx2.Response(200, json=[])).tasks(q="\udcff")
 
 
@@ -150,7 +150,7 @@ def test_an_id_stays_one_part_of_the_path() -> None:
 def test_a_site_cannot_write_outside_the_folder(name: str) -> None:
     document = {"workloads": [], "files": {name: "x"}}
     task = {"name": "t", "title": "T", "abi": "c", "dtype": "float32", "directions": ["forward"]}
-    with pytest.raises(Stop, match="lies elsewhere"):
+    with pytest.raises(Stop, match="outside the folder"):
         folder_of({**task, "document": document})
 
 

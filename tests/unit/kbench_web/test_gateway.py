@@ -68,7 +68,7 @@ async def test_a_revoked_token_gets_nothing(lab_runner: Runner) -> None:
 async def test_what_there_is_not_is_named(lab_runner: Runner, path: str) -> None:
     answer = await post(path, {})
     assert answer.status == 404
-    assert "take, events, word" in answer.document["reason"]
+    assert "take, events and word" in answer.document["reason"]
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])
@@ -86,7 +86,7 @@ async def test_other_addresses_are_the_sites() -> None:
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000, b'{"events": NaN}'])
 async def test_what_is_no_json_is_refused(lab_runner: Runner, body: bytes) -> None:
     answer = await post("events", body)
-    assert (answer.status, answer.document["reason"]) == (400, "the body is no JSON")
+    assert (answer.status, answer.document["reason"]) == (400, "the body is not JSON")
 
 
 async def test_too_much_is_refused_before_it_is_read(

@@ -140,7 +140,7 @@ async def test_a_token_has_so_many_asks_open(
     waiting = [await begun(lab_runner) for _ in range(2)]
     answer = await post("take", ask_of(lab_runner))
     assert answer.status == 429
-    assert "use another for more hosts" in answer.document["reason"]
+    assert "use another token for more hosts" in answer.document["reason"]
     for asked in waiting:
         await asked.send_input({"type": "http.disconnect"})
         assert (await answer_of(asked)).status == 204

@@ -76,7 +76,7 @@ def test_a_bad_token_is_not_made(client: Client, change: dict[str, str]) -> None
 
 def test_errors_have_pages(client: Client) -> None:
     text = client.get("/nowhere/").content.decode()
-    assert "There is nothing here" in text
+    assert "Page not found" in text
     strict = Client(enforce_csrf_checks=True)
     answer = strict.post("/sign-in/", {"login": "a", "password": "b"})
     assert answer.status_code == 403

@@ -45,7 +45,7 @@ def test_a_strange_address_is_refused(path: str, why: str, logged: StringIO) -> 
         assert answer["Content-Type"].startswith("application/json")
         assert "can't be read" in answer.json()["reason"]
     else:
-        assert "That request cannot be read" in answer.content.decode()
+        assert "We can't read that request" in answer.content.decode()
 
 
 @pytest.mark.parametrize("path", ["/sign-in/", "/nowhere/"])

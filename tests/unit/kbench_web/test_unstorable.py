@@ -43,7 +43,7 @@ def test_an_address_with_nul_is_a_400(address: str, signed_in: bool) -> None:
         assert "NUL" in answer.json()["reason"]
         assert answer.json()["field"]
     else:
-        assert "the character NUL" in " ".join(answer.content.decode().split())
+        assert "a NUL character" in " ".join(answer.content.decode().split())
         assert ("Sign in" in answer.content.decode()) is not signed_in
 
 

@@ -26,7 +26,7 @@ from tasks_app.people import AuthenticatedRequest
 @require_POST
 def tasks_check(request: AuthenticatedRequest) -> HttpResponse:
     """Queue a check of each selected task on a device: of the version that its row speaks of."""
-    user = admin_of(request, "only admins have many tasks checked")
+    user = admin_of(request, "only admins can check many tasks")
     with refusals(request, "No check"):
         tasks, device = selected(request)
         checks, refused = _check(tasks, device, user)

@@ -40,7 +40,7 @@ def dry_run(
     free; nothing is stored then.
     """
     if not may_check(version, user):  # the same people, for the same reasons
-        raise NotAllowed("", "only admins and who works on its draft may try a version")
+        raise NotAllowed("", "only admins and the draft's author may try a version")
     chosen = _mode(mode)
     solutions = _solutions(version, device)
     TaskVersion.objects.select_for_update(no_key=True).get(pk=version.pk)  # two requests take turns
@@ -76,7 +76,7 @@ def _solutions(version: TaskVersion, device: Device) -> dict[str, Solution]:
     kind, data = DeviceKind(device.kind), version.data
     fitting = [kernel for kernel in data.kernels if kernel.language in device.languages]
     if not fitting:
-        reason = f"the task comes with no {device.language.value} kernel, so there is none to try"
+        reason = f"the task has no {device.language.value} kernelto try"
         raise SubmissionError("device", f"{reason} on {device.slug}")
     measured = [
         kernel for kernel in fitting if data.workloads_for(kind, kernel.direction, hidden=False)

@@ -23,8 +23,8 @@ from tasks_app.people import Viewer
 
 _MODES = {
     Mode.TEST: "Test: a few calls; is it correct?",
-    Mode.QUICK: "Quick: is it right, and how fast, about? public workloads",
-    Mode.RANKED: "Ranked: three processes or more, hidden workloads; on no board all the same",
+    Mode.QUICK: "Quick: is it correct, and roughly how fast? Public workloads only",
+    Mode.RANKED: "Ranked: three or more processes, hidden workloads; still on no board",
 }
 
 

@@ -64,7 +64,7 @@ class Outcome:
 def read_bulk(*, action: str, reason: str = "", difficulty: str = "", tag: str = "") -> Bulk:
     """The decision that a form asks for; raises `CurationError` naming the field."""
     if action not in list(Action):
-        raise CurationError("action", "choose what to do")
+        raise CurationError("action", "choose an action")
     chosen = Action(action)
     kept = curation.optional_reason(reason)
     if chosen in _NEEDS_REASON:
@@ -114,7 +114,7 @@ def _done(bulk: Bulk, task: Task, user: User, now: datetime) -> Outcome:
     reason = bulk.reason
     if bulk.action is Action.PUBLISH:
         version = locked.current_version
-        assert version is not None, "what is refused without a version comes not here"
+        assert version is not None, "what is refused without a version never gets here"
         curation.make_public(task=locked, version=version, user=user, reason=reason, now=now)
     elif bulk.action is Action.RETIRE:
         curation.retire(task=locked, user=user, reason=reason, now=now)

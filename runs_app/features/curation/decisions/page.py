@@ -199,7 +199,7 @@ def waiting(rows: Iterable[CurateRow]) -> Waiting:
 
 
 def version_rows(task: Task) -> list[VersionRow]:
-    """All versions of a task, the newest first, be they public or not."""
+    """All versions of a task, newest first, be they public or not."""
     versions = (
         task.versions.defer("document")
         .select_related("task")

@@ -51,7 +51,7 @@ def restore(*, task: Task, user: User, now: datetime, reason: str = "") -> Task:
     locked = _locked(task, user, AuditEntry.Kind.RESTORED)
     why = optional_reason(reason)
     version = locked.current_version
-    assert version is not None, "what is refused without a version comes not here"
+    assert version is not None, "what is refused without a version never gets here"
     was_public = version.published_at is not None
     sound = not version.unproven or (was_public and version.report is None)
     locked.state = Task.State.PUBLISHED if sound else Task.State.REVIEW
@@ -77,7 +77,7 @@ def mark_contaminated(*, task: Task, user: User, reason: str, now: datetime) -> 
     Its own board, its submissions and its history stay, and it goes on to take submissions.
     """
     locked = _locked(task, user, AuditEntry.Kind.CONTAMINATED)
-    locked.contaminated = clean_reason(reason, "say why it may not count: everybody reads it")
+    locked.contaminated = clean_reason(reason, "say why it must not count: everybody reads it")
     locked.save(update_fields=["contaminated"])
     why = locked.contaminated
     add_entry(AuditEntry.Kind.CONTAMINATED, now=now, actor=user, task=locked, reason=why)
@@ -146,7 +146,7 @@ def make_public(  # noqa: PLR0913 - keywords only: what is decided, and what was
         raise CurationError("version", f"is of another task, not of {locked.slug}")
     if why_not := public_refusal(locked, version):
         raise CurationError("version", why_not)
-    why = clean_reason(reason, "say why this version is to be public")
+    why = clean_reason(reason, "say why this version should be public")
     must_be_seen(version, reports)
     if version.unproven:
         if not override.strip():
@@ -206,7 +206,7 @@ def clean_reason(reason: str, missing: str) -> str:
 def must_curate(user: User) -> None:
     """Raises `CurationError` for anybody but admins."""
     if not (user.is_active and user.is_staff):
-        raise CurationError("", "only admins do that")
+        raise CurationError("", "only admins can do that")
 
 
 def optional_reason(reason: str) -> str:

@@ -54,7 +54,7 @@ _ACTIONS = {
     Action.RETIRE: ("Retire", "retired"),
     Action.RESTORE: ("Restore", "restored"),
     Action.CONTAMINATE: ("Mark contaminated", "marked contaminated"),
-    Action.CLEAR: ("Clear of contamination", "cleared of contamination"),
+    Action.CLEAR: ("Remove the contamination mark", "cleared of contamination"),
     Action.DIFFICULTY: ("Set difficulty", "given the difficulty"),
     Action.ADD_TAG: ("Add tag", "given the tag"),
     Action.REMOVE_TAG: ("Remove tag", "rid of the tag"),
@@ -213,7 +213,7 @@ def _decide(request: HttpRequest, task: Task, user: User) -> str:
         return f"The labels of {task.slug} are stored."
     if action == "make-public":
         return _make_public(request, task, user)
-    raise CurationError("action", "choose what to do")
+    raise CurationError("action", "choose an action")
 
 
 def _make_public(request: HttpRequest, task: Task, user: User) -> str:

@@ -31,7 +31,7 @@ from tasks_app.publishing.refusals import task_refusals
 
 _EXAMPLE = catalog_folder().with_name("example")
 _FIRST_FILES = (SPECIFICATION, REFERENCE)
-_WAIT = "A check of it is under way: wait for its end"
+_WAIT = "A check is under way: wait until it ends"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,7 +266,7 @@ class Workbench:
             return Step(text=f"It became {self.draft.version}.", tone="good")
         if not self.is_open:
             return Step(
-                text="An admin has taken it over and decides about it; you need do nothing."
+                text="An admin has taken it over and will decide; you don't need to do anything."
             )
         if self.draft.state == Draft.State.REVIEW:
             return self._step_in_review()
@@ -275,10 +275,10 @@ class Workbench:
     def _step_in_review(self) -> Step:
         if self.obstacle:
             mine = may_reopen(self.draft, self.user)
-            order = "Take it back and mend that" if mine else "Send it back"
+            order = "Take it back and fix that" if mine else "Send it back"
             return Step(text=f"It cannot be published: {self.obstacle}. {order}.", tone="bad")
         if not self.is_admin:
-            return Step(text="An admin is to decide; until then its files stay as they are.")
+            return Step(text="An admin will decide; until then, its files stay as they are.")
         if self.refusal:
             return self._step_against()
         gaps = self._gaps()
@@ -291,9 +291,9 @@ class Workbench:
         text = f"It cannot be published without a reason: {self.refusal}."
         back = "take it back" if may_reopen(self.draft, self.user) else "send it back"
         if self.soundness is None:
-            order = f"Have it checked below, or {back}."
+            order = f"Check it below, or {back}."
         else:
-            order = f"{back.capitalize()} to be mended, or publish it anyway and say why."
+            order = f"{back.capitalize()} to be fixed, or publish it anyway and say why."
         return Step(text=text, order=order, meanwhile=f"{_WAIT}, then decide.", tone="warn")
 
     def _gaps(self) -> list[str]:
@@ -301,7 +301,7 @@ class Workbench:
         version, gaps = self.draft.version, []
         if version is not None and version.unseen:
             kinds = " and ".join(version.unseen)
-            gaps.append(f"nobody has looked at its workloads for {kinds}")
+            gaps.append(f"nobody has checked its workloads for {kinds}")
         report = self.soundness
         if report is not None and report.untried:
             one = report.untried == 1
@@ -313,19 +313,19 @@ class Workbench:
         if not self.may_write:
             return Step(text="Its author is writing it. Take it over to change it yourself.")
         if self.faults:
-            return Step(
-                text="Mend what is wrong with it; it is kept as it is meanwhile.", tone="bad"
-            )
+            return Step(text="Fix its problems; your files are kept meanwhile.", tone="bad")
         if self.soundness is None:
             then = "if it is sound, send it to review."
-            order = f"Have it checked and its kernels tried below; {then}"
+            order = f"Check it and try its kernels below; {then}"
             return Step(order=order, meanwhile=f"{_WAIT}; {then}")
         if not self.soundness.passed:
             text = "Its check found something, below."
-            order = "Mend it, or send it to review as it is."
+            order = "Fix it, or send it to review as it is."
             return Step(text=text, order=order, meanwhile=f"{_WAIT}.", tone="warn")
         if self.sent_back:
-            return Step(text="It is sound. Change what is asked for, then send it to review.")
+            return Step(
+                text="It is sound. Make the changes that were requested, then send it to review."
+            )
         return Step(text="It is sound: send it to review.", tone="good")
 
 
@@ -372,13 +372,13 @@ def own_drafts(user: User) -> QuerySet[Draft]:
 
 
 def drafts_in_review() -> QuerySet[Draft]:
-    """What waits for an admin's decision, the longest wait first."""
+    """What waits for an admin's decision, longest wait first."""
     rows = Draft.objects.filter(state=Draft.State.REVIEW).order_by("changed_at", "pk")
     return rows.defer("files").select_related("task", "version", "author", "taken_by")
 
 
 def open_drafts_of_others(user: User) -> QuerySet[Draft]:
-    """What others are writing, the last changed first."""
+    """Drafts by others, most recently changed first."""
     rows = Draft.objects.filter(state=Draft.State.OPEN).exclude(author=user).exclude(taken_by=user)
     return rows.defer("files").select_related("task", "version", "author", "taken_by")
 

@@ -63,7 +63,7 @@ def edit_draft(
         raise CurationError("", f"it is {_words(locked)}, so its files stay as they are")
     if locked.revision != revision:
         raise CurationError(
-            "revision", "it was saved since you opened it, by somebody else or in another tab"
+            "revision", "somebody else, or another tab, has saved it since you opened it"
         )
     kept = kept_files(files)
     changed = changed_paths(locked.files, kept)
@@ -92,7 +92,7 @@ def take_over(*, draft: Draft, user: User, now: datetime) -> Draft:
     if locked.state not in _UNDER_WAY:
         raise CurationError("", f"it is {_words(locked)}")
     if locked.taken_by_id is not None or locked.author_id == user.pk:
-        raise CurationError("", "admins write on it already")
+        raise CurationError("", "admins are already editing it")
     locked.taken_by, locked.changed_at = user, now
     locked.save()
     add_entry(AuditEntry.Kind.TAKEN, now=now, actor=user, draft=locked, version=locked.version)
@@ -133,7 +133,7 @@ def send_back(*, draft: Draft, user: User, reason: str, now: datetime) -> Draft:
     locked = _locked(draft)
     must_curate(user)
     _must_be_in_review(locked)
-    why = clean_reason(reason, "say what is to be changed: its author reads it")
+    why = clean_reason(reason, "say what needs to change: its author reads it")
     _leave_review(locked, AuditEntry.Kind.RETURNED, user, why, now)
     return locked
 
@@ -156,7 +156,7 @@ def close_draft(*, draft: Draft, user: User, reason: str, now: datetime) -> Draf
         raise CurationError("", "only its author and admins close it")
     if locked.state not in _UNDER_WAY:
         raise CurationError("", f"it is {_words(locked)} already")
-    why = clean_reason(reason, "say why: its author reads it, and the next admin")
+    why = clean_reason(reason, "say why: its author and other admins read it")
     _leave_review(locked, AuditEntry.Kind.CLOSED, user, why, now)
     return locked
 
@@ -182,11 +182,11 @@ def publish_draft(  # noqa: PLR0913 - keywords only: what is decided, and what w
     locked = _locked(draft)
     must_curate(user)
     if locked.state != Draft.State.REVIEW:
-        raise CurationError("", f"it is {_words(locked)}: only what is in review can be published")
+        raise CurationError("", f"it is {_words(locked)}: only drafts in review can be published")
     _must_be_as_seen(locked, revision)
     version, data = locked.version, read_files(locked.files)
     if version is None or data.digest() != version.digest:
-        reason = "what was checked is not what its files say now: send it back, then to review"
+        reason = "its files changed after the check: send it back, then to review"
         raise CurationError("version", reason)
     task = _locked_task(version)
     _must_follow(version, task, replaces)
@@ -278,7 +278,7 @@ def _locked_task(version: TaskVersion) -> Task:
 
 def _must_be_as_seen(draft: Draft, revision: int | None) -> None:
     if revision not in (None, draft.revision):
-        raise CurationError("revision", "its files were changed since you opened it: look again")
+        raise CurationError("revision", "its files have changed since you opened it: look again")
 
 
 def _must_follow(version: TaskVersion, task: Task, replaces: int | None) -> None:
@@ -287,7 +287,7 @@ def _must_follow(version: TaskVersion, task: Task, replaces: int | None) -> None
         raise CurationError("", f"the task {task.slug} is retired: restore it first")
     public = task.current_version.number if task.current_version else 0
     if replaces not in (None, public) and public != version.number:
-        reason = f"version {public} has become public since you opened it: look at what differs"
+        reason = f"version {public} has become public since you opened it: look at the differences"
         raise CurationError("replaces", reason)
 
 
@@ -340,7 +340,7 @@ def _must_write(draft: Draft, user: User) -> None:
         return
     if _is_admin(user):
         raise CurationError("", "take it over first: its author would not know what you changed")
-    raise CurationError("", "only its author writes on it, until an admin has taken it over")
+    raise CurationError("", "only its author can edit it, until an admin takes it over")
 
 
 def _words(draft: Draft) -> str:

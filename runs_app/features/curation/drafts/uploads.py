@@ -102,7 +102,7 @@ def read_upload(uploads: Sequence[Upload]) -> Uploaded:
         stem = re.sub(r"[^\w.-]+", "_", PurePosixPath(uploads[0].name).stem)
         top = stem.strip("._")[: _PATH_LIMIT_BYTES // 4] or top
     else:
-        raise DataError(_FIELD, "are a zip and others: choose one zip, or files without one")
+        raise DataError(_FIELD, "are a zip and other files: choose one zip, or files without a zip")
     with TemporaryDirectory(prefix="kbench-upload-") as scratch:
         found = _read(Path(scratch) / top, texts)
     refused = [*found.refused, *no_texts, *_missed(skipped, texts)]
@@ -177,7 +177,7 @@ def _check_member(name: str, entry: zipfile.ZipInfo) -> None:
     if entry.flag_bits & _ENCRYPTED:
         raise DataError(name, "is encrypted")
     if entry.compress_type not in _METHODS:
-        raise DataError(name, "is compressed in another way than `deflate`")
+        raise DataError(name, "is compressed with something other than `deflate`")
 
 
 def _file_name(entry: zipfile.ZipInfo) -> str:
@@ -226,7 +226,7 @@ def _check_path(name: str) -> None:
     """Refuse paths that lead elsewhere, or mean different files on different systems."""
     _check_inside(name)
     if not name.isprintable() or ":" in name:
-        raise DataError(_shown_name(name), "is no plain path")
+        raise DataError(_shown_name(name), "is not a plain path")
     if len(name.encode()) > _PATH_LIMIT_BYTES:
         raise DataError(name, f"is a path of more than {_PATH_LIMIT_BYTES} bytes")
 
@@ -239,7 +239,7 @@ def _missed(skipped: Iterable[str], texts: Mapping[str, str]) -> Iterator[DataEr
         for name, text in modules.items():
             if re.search(rf"""["'/]{re.escape(base)}["']""", text):
                 line = text[: text.index(base)].count("\n") + 1
-                reason = f"is no text, and a task holds texts alone, but {name} names it"
+                reason = f"is not text, and a task can only hold text, but {name} names it"
                 yield DataError(path, f"{reason} (line {line}): make the data in the code")
                 break
 
@@ -257,7 +257,7 @@ def _texts(entries: Iterable[tuple[str, bytes]], no_texts: list[DataError]) -> d
             raise DataError(name, "is an archive inside the upload: unpack it first")
         same = seen.setdefault(name.casefold(), name)
         if name in texts or same != name:
-            raise DataError(name, f"is there twice, also as {same}")
+            raise DataError(name, f"appears twice, also as {same}")
         text = _text(name, content, no_texts)
         if text is not None:
             texts[name] = text
@@ -275,7 +275,7 @@ def _text(name: str, content: bytes, no_texts: list[DataError]) -> str | None:
     except DataError as error:
         if PurePosixPath(name).suffix.lower() in _TASK_SUFFIXES:
             raise
-        no_texts.append(DataError(name, f"{error.reason}; a task holds texts alone"))
+        no_texts.append(DataError(name, f"{error.reason}; a task can only hold text"))
         return None
 
 
@@ -310,9 +310,7 @@ def _read(folder: Path, texts: Mapping[str, str]) -> Uploaded:
     if not found.folders:
         raise _without_specification(texts) or _nothing(found.refused)
     left = [name for name in texts if folder / name not in used]
-    found.refused.extend(
-        DataError(name, "belongs to no task here, and was left out") for name in left
-    )
+    found.refused.extend(DataError(name, "belongs to no task, and was left out") for name in left)
     return found
 
 
@@ -323,7 +321,7 @@ def _folder(row: Row, root: Path, texts: Mapping[str, str]) -> dict[str, str]:
         try:
             "".join(written.values()).encode()
         except UnicodeEncodeError:
-            raise DataError(_FIELD, "hold half of a surrogate pair, which is no text") from None
+            raise DataError(_FIELD, "hold half of a surrogate pair, which is not text") from None
         return written
     if row.offer is not None:
         raise DataError(_FIELD, f"is a kernel, not a task: submit it to {row.offer.task}")
@@ -369,7 +367,7 @@ def _without_specification(texts: Mapping[str, str]) -> DataError | None:
             return DataError(path, f"must be called {SPECIFICATION}")
     if REFERENCE not in names:
         return None
-    reason = f"stands without a {SPECIFICATION}, which says the task's name, abi and workloads"
+    reason = f"has no {SPECIFICATION}, which says the task's name, abi and workloads"
     return DataError(names[REFERENCE], reason)
 
 
@@ -377,7 +375,10 @@ def _nothing(refused: Sequence[DataError]) -> DataError:
     if not refused:
         return DataError(
             _FIELD,
-            f"hold no task: neither {SPECIFICATION}, nor func_forward.py, nor a KernelBench file",
+            (
+                f"contain no task: neither {SPECIFICATION}, nor func_forward.py, nor a "
+                "KernelBench file"
+            ),
         )
     rest = len(refused) - 1
     more = f" (and {rest} more {'was' if rest == 1 else 'were'} refused)" if rest else ""

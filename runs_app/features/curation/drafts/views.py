@@ -70,7 +70,7 @@ def drafts(request: AuthenticatedRequest) -> HttpResponse:
         try:
             return redirect(_keep(request, user, form.cleaned_data["found"]))
         except CurationError as error:
-            form.add_error("upload", f"Nothing was kept. {_sentence(error)}")
+            form.add_error("upload", f"Nothing was saved. {_sentence(error)}")
     return render(
         request,
         "curation/drafts/drafts.html",
@@ -100,7 +100,7 @@ def draft_copy(request: AuthenticatedRequest, slug: str, number: int) -> HttpRes
     try:
         return redirect(copy_version(version=version, user=user, now=timezone.now()))
     except CurationError as error:
-        messages.error(request, f"No draft was made. {_sentence(error)}")
+        messages.error(request, f"No draft was created. {_sentence(error)}")
         return redirect("task-version", slug, number)
 
 
@@ -181,13 +181,13 @@ def _act(found: Draft, user: User, action: str, reason: str, seen: Mapping[str, 
     match action:
         case "send":
             send_to_review(revision=read_number(seen.get("revision", "")), **given)
-            return "Sent to review: an admin decides about it."
+            return "Sent to review: an admin will decide."
         case "reopen":
             reopen_draft(**given)
-            return "Taken back from review: it can be changed again."
+            return "Taken back from review: you can edit it again."
         case "back":
             send_back(reason=reason, **given)
-            return "Sent back: it can be changed again."
+            return "Sent back: its author can edit it again."
         case "take":
             take_over(**given)
             return "Taken over: its author no longer sees its files."
@@ -208,7 +208,7 @@ def _act(found: Draft, user: User, action: str, reason: str, seen: Mapping[str, 
 def _sent(request: HttpRequest, user: User) -> UploadForm:
     """What was uploaded; it is not read if nothing of it would be kept."""
     refusal = limit_refusal(user, timezone.now())
-    words = f"Nothing was kept. {_capital(refusal)}." if refusal else ""
+    words = f"Nothing was saved. {_capital(refusal)}." if refusal else ""
     return UploadForm(request.POST, request.FILES, refusal=words)
 
 
@@ -222,7 +222,7 @@ def _keep(request: HttpRequest, user: User, found: Uploaded) -> str | Draft:
         words = ", ".join(found.skipped[:_TOLD])
         more = len(found.skipped) - _TOLD
         words += f" and {more} more" if more > 0 else ""
-        messages.info(request, f"Not read, because no task has such files: {words}.")
+        messages.info(request, f"Ignored, because tasks don't have such files: {words}.")
     for name, notes in list(found.changed.items())[:_TOLD]:
         messages.info(request, f"{name}: {'; '.join(notes)}.")
     if len(found.changed) > _TOLD:
@@ -330,7 +330,7 @@ def _draft(request: HttpRequest, draft_id: UUID) -> Draft:
 def _withheld(found: Draft) -> str:
     """Why somebody who knows of a draft may not have its files."""
     if found.taken_by_id is None and found.is_settled:
-        return "it is public, so all of its files are for admins alone, and nobody changes them"
+        return "it is public, so only admins can see all of its files, and nobody can change them"
     return "an admin has taken this draft over"
 
 

@@ -83,7 +83,7 @@ class Autotune:
                 f"{tried} of {size} combinations were measured: the evaluations of {lost} were lost"
             )
         if tried >= limits.evaluations:
-            return f"{tried} combinations were measured, as many as were asked for"
+            return f"{tried} combinations were measured, as many as requested"
         if since >= limits.patience:
             found = "nothing faster beyond noise" if best is not None else "no correct kernel"
             return f"the last {since} measurements found {found}"
@@ -185,10 +185,10 @@ INFO = StrategyInfo(
     parameters=AutotuneParameters,
     grows=("evaluations", "patience"),
     help={
-        "evaluations": "How many combinations are measured at most, the kernel's own among them.",
-        "sample": "How many of them are drawn at random before the search steps from the best.",
+        "evaluations": "The most combinations that are measured, including the kernel's own.",
+        "sample": "How many of them are random, before the search continues from the best.",
         "explore": "Share of random draws after that, so that the search can leave a local best.",
-        "patience": "After how many measurements without an improvement beyond noise it ends.",
+        "patience": "How many measurements without an improvement beyond noise end the search.",
     },
     make=Autotune,
     needs_models=False,

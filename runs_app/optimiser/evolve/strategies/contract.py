@@ -119,4 +119,4 @@ def check_needs(info: StrategyInfo, problem: Problem, config: RunConfig) -> None
     if info.needs_models and not config.temperatures:
         raise DataError("temperatures", "must have one or more")
     if info.needs_seed and not problem.seed_source.strip():
-        raise DataError("seed_kernel", f"{info.title} needs a kernel to begin with")
+        raise DataError("seed_kernel", f"{info.title} needs a seed kernel")

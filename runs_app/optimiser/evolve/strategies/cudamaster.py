@@ -72,7 +72,7 @@ class CudaMaster(Planned[CudaMasterParameters]):
         """The loop: profile, filter, plan, code, compile, run, debug, keep, profile again."""
         current = first_kernel(steps, self.parameters.tries, self._mode)
         if current is None:
-            return f"no correct kernel to begin with in {self.parameters.tries} tries"
+            return f"no correct seed kernel after {self.parameters.tries} tries"
         current = steps.profiled(current)
         past: list[str] = []
         kept = [current]
@@ -206,8 +206,9 @@ def _no_kernel(steps: Steps, number: int) -> str:
 INFO = StrategyInfo(
     name="cudamaster",
     title="CUDAMaster",
-    summary="Rounds of one idea each: a planner reads the profile, a coder writes, a "
-    "debugger mends.",
+    summary=(
+        "Rounds of one idea each: a planner reads the profile, a coder writes, a debugger fixes."
+    ),
     paper="CUDAMaster, arXiv 2603.07169",
     parameters=CudaMasterParameters,
     grows=("r",),
@@ -216,8 +217,8 @@ INFO = StrategyInfo(
         "r": "How many rounds there are; each tries one strategy.",
         "d": "How many times a kernel that fails is debugged in a round.",
         "compiler": "Whether the compiler role looks at the code before it is built.",
-        "keep": "Which kernels go on: every correct one (the paper), or only faster ones.",
-        "tries": "Tries of the translation where there is no working kernel to begin with.",
+        "keep": "Which kernels continue: every correct one (as in the paper), or only faster ones.",
+        "tries": "Attempts at the translation if there is no working kernel to start from.",
     },
     make=CudaMaster,
 )

@@ -65,7 +65,7 @@ class Evolve(Planned[EvolveParameters]):
         parameters = self.parameters
         first = first_kernel(steps, parameters.tries)
         if first is None:
-            return f"no correct kernel to begin with in {parameters.tries} tries"
+            return f"no correct seed kernel after {parameters.tries} tries"
         archive, advice = [first], ""  # from slow to fast
         for generation in range(1, parameters.generations + 1):
             shown = self._context(generation, archive)
@@ -173,8 +173,10 @@ def _times_text(steps: Steps, candidate: Candidate) -> str:
 INFO = StrategyInfo(
     name="evolve",
     title="Evolution",
-    summary="Generations of kernels: prompts show the fastest so far, and several new ones "
-    "are proposed at once.",
+    summary=(
+        "Generations of kernels: prompts show the fastest so far, and ask for several "
+        "new ones at once."
+    ),
     paper="robust-kbench, arXiv 2509.14279, Algorithm 1",
     parameters=EvolveParameters,
     grows=("generations",),
@@ -182,9 +184,10 @@ INFO = StrategyInfo(
         "generations": "How many generations there are.",
         "proposals": "How many kernels are proposed in each generation.",
         "context": "How many correct kernels a prompt shows.",
-        "context_order": "Which they are: the fastest from slow to fast, the best alone, or any.",
+        "context_order": "Which they are: the fastest ones from slow to fast, only the best, or "
+        "any.",
         "recommendations": "How many recommendations are drawn from a profile; 0: no such call.",
-        "tries": "Tries of the translation where there is no working kernel to begin with.",
+        "tries": "Attempts at the translation if there is no working kernel to start from.",
     },
     make=Evolve,
 )

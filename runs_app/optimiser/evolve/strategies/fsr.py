@@ -131,14 +131,16 @@ def _is_compiled(candidate: Candidate) -> bool:
 INFO = StrategyInfo(
     name="fsr",
     title="Feature search and reinforcement",
-    summary="Depth by depth several kernels are written after the fastest, or after a "
-    "failure and its error.",
+    summary=(
+        "At each depth, writes several kernels based on the fastest one, or on a "
+        "failure and its error."
+    ),
     paper="CUDA-LLM, arXiv 2506.09092",
     parameters=FsrParameters,
     grows=("depth",),
     help={
         "n": "How many candidates are written at each depth.",
-        "depth": "How many times the search goes on from the fastest, or from a failure.",
+        "depth": "How many times the search continues from the fastest kernel, or from a failure.",
         "history": "How many earlier rounds a prompt keeps as dialogue.",
     },
     make=Fsr,

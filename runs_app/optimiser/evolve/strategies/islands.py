@@ -88,7 +88,7 @@ class Islands(Planned[IslandsParameters]):
     def _plan(self, steps: Steps) -> str:
         history, parameters = steps.history, self.parameters
         if first_kernel(steps, parameters.tries) is None:
-            return f"no correct kernel to begin with in {parameters.tries} tries"
+            return f"no correct seed kernel after {parameters.tries} tries"
         best = history.best
         is_limit = not any(self.problem.may_beat(known.workload) for known in self.problem.known)
         near = best is not None and (best.floor_fraction or 0.0) >= 1 - parameters.floor_stop
@@ -360,24 +360,26 @@ def _is_open(candidate: Candidate) -> bool:
 INFO = StrategyInfo(
     name="islands",
     title="Islands",
-    summary="Populations side by side edit, rewrite and cross kernels, and exchange their best.",
+    summary="Several populations edit, rewrite and combine kernels, and exchange their best.",
     paper="",
     parameters=IslandsParameters,
     grows=("proposals",),
     help={
         "islands": "How many populations search side by side.",
-        "proposals": "How many kernels are asked for at most.",
-        "migration_interval": "After how many measured kernels each island's best visits the next.",
+        "proposals": "The most kernels that are requested.",
+        "migration_interval": "After how many measured kernels each island's best moves on to the "
+        "next island.",
         "diff": "Weight of edits that change parts of one kernel.",
-        "rewrite": "Weight of kernels that are written anew after one.",
+        "rewrite": "Weight of kernels that are rewritten from one.",
         "crossover": "Weight of kernels that join two.",
         "similarity": "Kernels that share this much of their code with a parent or one of their "
-        "island's best are not measured.",
-        "mend": "How often a kernel that fails is mended, with its error, before it is given up.",
-        "early_stop": "Whether a kernel is stopped that cannot beat the best any more.",
-        "notes": "After how many measured kernels the search's notes are written anew; 0: never.",
-        "floor_stop": "The run ends when its best kernel is this near to the physical limit.",
-        "tries": "Tries of the translation where there is no working kernel to begin with.",
+        "island's best aren't measured.",
+        "mend": "How many times a failing kernel is repaired, given its error, before it is "
+        "dropped.",
+        "early_stop": "Whether to stop a kernel that can no longer beat the best.",
+        "notes": "After how many measured kernels the search's notes are rewritten; 0: never.",
+        "floor_stop": "The run ends when its best kernel is this close to the physical limit.",
+        "tries": "Attempts at the translation if there is no working kernel to start from.",
     },
     make=Islands,
 )

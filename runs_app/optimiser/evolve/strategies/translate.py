@@ -136,13 +136,15 @@ def _end(found: Candidate | None, tries: int) -> str:
 INFO = StrategyInfo(
     name="translate",
     title="Translation",
-    summary="Writes a first correct kernel, one try after the other, each told what was "
-    "wrong before.",
+    summary=(
+        "Writes a first correct kernel in several attempts, each of which sees what "
+        "was wrong with the last."
+    ),
     paper="robust-kbench, arXiv 2509.14279",
     parameters=TranslateParameters,
     grows=("tries",),
     help={
-        "tries": "How many kernels are written one after another, at most.",
+        "tries": "The most attempts in a row.",
         "summarise": "Whether a call of its own condenses an error before the next try.",
         "stop_when_correct": "Whether the run ends with the first kernel that is correct.",
     },

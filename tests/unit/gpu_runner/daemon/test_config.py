@@ -66,7 +66,7 @@ def test_nonsense_is_refused() -> None:
         ([], "names no login of a runner"),
         (["--redis-url", "redis://:secret@host/0"], "names no login of a runner"),
         (["--site", "http://kbench.example", "--token", "t"], "must begin with https://"),
-        (["--site", "kbench.example", "--token", "t"], "is no address such as"),
+        (["--site", "kbench.example", "--token", "t"], "is not an address such as"),
         (["--site", "https://kbench.example"], "set KBENCH_RUNNER_TOKEN or use --token"),
     ],
 )

@@ -187,7 +187,7 @@ def test_what_cannot_be_read_is_named_and_all_others_are_done(
     (spool.folder / "jobs" / "evaluation-a-1.json").write_text("{")
     spool.events_file(foreign.name).write_bytes(b"\x00\n")
     assert work(spool, tmp_path / "cache") == SOME_LEFT
-    assert "left out: evaluation-a-1.json: is no JSON" in capfd.readouterr().err
+    assert "left out: evaluation-a-1.json: is not JSON" in capfd.readouterr().err
     assert (spool.folder / "aside" / "evaluation-b-1.jsonl").read_bytes() == b"\x00\n"
     for each in (foreign, last):
         assert kinds(spool, each) == ["started", "stage", "stage", "finished"]
@@ -202,5 +202,5 @@ def test_a_torn_line_is_no_end_and_nonsense_is_named(spool: SpoolFolder, tmp_pat
     path.write_bytes(whole[:-1])
     assert spool.events(done.name) == []
     path.write_bytes(b"{}\n" + whole)
-    with pytest.raises(DataError, match=r"evaluation-a-1\.jsonl, line 1: is no event"):
+    with pytest.raises(DataError, match=r"evaluation-a-1\.jsonl, line 1: is not an event"):
         spool.events(done.name)

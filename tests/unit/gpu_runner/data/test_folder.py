@@ -294,7 +294,12 @@ def test_a_formula_that_lacks_a_parameter_of_one_workload_is_that_workloads_faul
         ),
         (texts(SPECIFICATION.replace("N * C", "N * X")), None, "needs 'X', which no", "task.toml"),
         (texts(SPECIFICATION.replace("N * C", "1 / 0")), None, ", for the workload '", "task.toml"),
-        ({"task.toml": SPECIFICATION}, "kernels[0].path", "is no file of", "task.toml"),
+        (
+            {"task.toml": SPECIFICATION},
+            "kernels[0].path",
+            "is not one of the task's files",
+            "task.toml",
+        ),
         (texts(**{NAIVE: " \n"}), NAIVE, "as a kernel, and is empty", NAIVE),
         (texts(**{NAIVE: "x" * (2**20 + 1)}), NAIVE, "the limit is 1048576", NAIVE),
         (texts(b="\0"), "b", "NUL", "b"),

@@ -43,7 +43,7 @@ def test_one_that_could_not_be_called(tmp_path: Path, parameters: str) -> None:
 
 
 def test_it_judges_the_forward_direction_alone(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is for tasks of the forward direction alone"):
+    with pytest.raises(DataError, match="is only for tasks of the forward direction"):
         load_task(write(tmp_path, "inputs, outputs", '["forward", "backward"]'))
 
 

@@ -164,7 +164,7 @@ def test_a_model_that_needs_more_than_plain_values_says_so(module: Make, kernelb
     text = MODEL.replace("[8, (6, 5), 0.5]", "[8, (6, 5), torch.tensor(0.5)]")
     task = dataclasses.replace(kernelbench, files={"model.py": text})
     told, _, _ = _setup(task)
-    assert "Tensor is no plain value" in told["model"]["reason"]
+    assert "Tensor is not a plain value" in told["model"]["reason"]
 
 
 @pytest.mark.parametrize(

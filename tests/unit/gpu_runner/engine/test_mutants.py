@@ -73,9 +73,9 @@ def test_wrong_kernels_fail_and_what_changes_nothing_is_told_apart(tmp_path: Pat
     expected = {
         "zeros", "the mean of the result everywhere", "the other sign", "transposed",
         "the input x echoed", "the result of an earlier call", "last element left out",
-        "last row alone", "inputs in TF32", "products in BF16", "everything in FP16",
+        "only the last row", "inputs in TF32", "products in BF16", "everything in FP16",
         "mm 1: second half of the terms left out", "mm 1: last term left out",
-        "mm 1: last term alone", "relu 1: removed", "add 1: removed",
+        "mm 1: only the last term", "relu 1: removed", "add 1: removed",
     }  # fmt: skip
     assert expected <= set(found)
 

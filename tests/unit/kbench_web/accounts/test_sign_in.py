@@ -80,7 +80,7 @@ class TestSignUp:
         decide(Mode.CLOSED)
         for answer in (client.get("/sign-up/"), client.post("/sign-up/", FIELDS)):
             assert answer.status_code == 403
-            assert "opens no new accounts" in answer.content.decode()
+            assert "accepting new accounts" in answer.content.decode()
         assert not User.objects.filter(username="ada").exists()
         assert "Sign\n    up" not in client.get("/sign-in/").content.decode()
 

@@ -47,7 +47,7 @@ def test_both_pages_say_savings_as_one_and_a_next_version_as_what_it_is(
         saved(draft, judge, path)
     for address in ("/tasks/scale/curate/", draft.get_absolute_url()):
         text = client.get(address).content.decode()
-        log = text[text.index("What was done") :]
+        log = text[text.index("History") :]
         assert log.count("Edited") == 1, address
         for words in ("Edited, 3 times", "a.py, b.py", "Began a next version", "from version 1"):
             assert words in log, (address, words)

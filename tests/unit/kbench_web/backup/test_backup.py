@@ -242,7 +242,7 @@ class TestRefused:
 
     def test_another_file(self, path: Path) -> None:
         path.write_bytes(gzip.compress(b"something else" * 1000))
-        self.refused(path, "no backup of kbench")
+        self.refused(path, "not a backup of kbench")
 
     @pytest.mark.parametrize("name", ["../escaped", "/tmp/escaped", "more", "database/x"])
     def test_a_name_that_does_not_belong_there(self, path: Path, name: str) -> None:

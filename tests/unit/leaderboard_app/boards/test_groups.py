@@ -103,7 +103,7 @@ def test_in_common_or_by_own_attempts_or_over_all(
     assert "Over the 1 problem that all 2 attempted. Without remote" in page
     assert "by=submission&amp;device=cpu&amp;agent=narrow" in page
     page = client.get("/leaderboard/?device=cpu&by=agent&over=own").content.decode()
-    assert "Each over what it attempted itself" in page
+    assert "Each row covers the problems it attempted" in page
     page = client.get("/leaderboard/?device=cpu&by=agent&over=all").content.decode()
     assert "Over all 2 problems of the board, attempted or not." in page
 

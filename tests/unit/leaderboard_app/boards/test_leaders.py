@@ -117,7 +117,7 @@ def test_what_no_board_has_is_refused(client: Client, version: TaskVersion) -> N
     for address in ("device=cpu&by=leaders&sort=latency", "since=now", "who=me"):
         answer = client.get(f"/leaderboard/?{address}")
         assert answer.status_code == 400
-        assert "The board below leaves your filters out" in answer.content.decode()
+        assert "The board below ignores your filters" in answer.content.decode()
     assert client.get("/leaderboard/?foo=1").status_code == 400
     assert client.get("/leaderboard/?device=cpu&page=1").status_code == 200
 

@@ -89,7 +89,7 @@ def test_a_value_that_means_nothing_names_its_field(field: str, value: str) -> N
 
 @pytest.mark.parametrize("value", ["x" * 151, "a\0b", "a\nb"])
 def test_a_name_that_cannot_be_one_is_refused(value: str) -> None:
-    with pytest.raises(QueryError, match="agent: is no name"):
+    with pytest.raises(QueryError, match="agent: is not a name"):
         parse(agent=value)
 
 

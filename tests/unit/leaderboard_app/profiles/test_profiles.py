@@ -130,7 +130,7 @@ def test_nobody_sees_private_work_there(client: Client) -> None:
     assert profile(Owner(agent)) is None
     factories.make_run(agent=agent)  # without one nobody may know the agent's name
     text = client.get(agent.get_absolute_url()).content.decode()
-    assert "Nothing entered yet that you may see" in text
+    assert "No submissions that you can see yet" in text
     assert str(private.submission_id) not in text
     client.force_login(user)
     assert str(private.submission_id) in client.get(agent.get_absolute_url()).content.decode()

@@ -107,6 +107,6 @@ def test_none_is_measured_that_no_compiler_may_see_or_while_the_run_rests(
         attempts.begin("")
     run = Run.objects.get()
     pause_run(run=run, user=run.user, now=make.NOW)
-    with pytest.raises(Refused, match="does not go on"):
+    with pytest.raises(Refused, match="has stopped"):
         attempts.begin(SOURCE.format(1))
     assert run.events.filter(kind="tried").count() == 0

@@ -122,7 +122,7 @@ def test_a_command_that_the_host_names_can_be_chosen(monkeypatch: pytest.MonkeyP
     model = LanguageModel(name="a", base_url="command:agent")
     assert host_of(model) == "the command agent"
     monkeypatch.setenv("KBENCH_AGENT_COMMANDS", "nonsense")
-    assert "is no JSON" in str(entered(base_url="command:agent").errors["base_url"])
+    assert "is not JSON" in str(entered(base_url="command:agent").errors["base_url"])
 
 
 def test_another_variable_can_be_allowed(settings: Any) -> None:
@@ -256,7 +256,7 @@ def test_calls_of_private_runs_do_not_count_for_others() -> None:
 
 @pytest.mark.usefixtures("jobs")
 def test_pages_say_what_there_is(client: Client) -> None:
-    assert "No language model is known yet" in client.get("/language-models/").content.decode()
+    assert "No language models yet" in client.get("/language-models/").content.decode()
     author = make.make_submission(language_model="beta").language_model
     assert author is not None
     assert "named as author only" in client.get("/language-models/").content.decode()

@@ -232,4 +232,4 @@ def test_without_ranking_the_page_says_what_was_not_done(start: Start, world: Wo
     world.advance(run)
     assert run.status == "FINISHED"
     assert confirmation_of(run).state is ConfirmationState.MEASURED
-    assert "was measured on public workloads alone" in page(run)
+    assert "was measured on public workloads only" in page(run)

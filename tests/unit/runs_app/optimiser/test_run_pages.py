@@ -67,7 +67,7 @@ class TestList:
     """The list of runs."""
 
     def test_an_empty_list_says_what_to_do(self, client: Client) -> None:
-        assert "No run yet" in text(client, "/runs/")
+        assert "No runs yet" in text(client, "/runs/")
         assert "/runs/new/" in text(client, "/runs/")
 
     @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ class TestList:
         make.make_run(task_version=version, strategy="islands", status="PAUSED", resumed_at=None)
         page = text(own, f"/runs/?{query}")
         assert page.count('<tr><th scope="row">') == found
-        assert ("No run fits" in page) == (found == 0)
+        assert ("No run matches" in page) == (found == 0)
 
     def test_a_fragment_is_only_the_table(self, client: Client) -> None:
         make.make_run()

@@ -149,7 +149,7 @@ def test_a_profile_brings_the_peaks_that_it_has_measured() -> None:
     rows = workload_rows(result)
     nothing = Environment(peaks=Peaks(note="no limit is known"))
     result = replace(result, mode=Mode.PROFILE, environment=nothing)
-    assert "did not find out" in missing(result, rows)
+    assert "couldn't determine" in missing(result, rows)
     metrics = {
         "peak_bytes_per_s": 33.3e9,
         "peak_flop_per_s": 1e11,

@@ -85,7 +85,7 @@ def test_waiting_reason_with_runners_that_take_no_work() -> None:
     make.make_runner(name="host-1", state=Runner.State.DRAINING)
     make.make_runner(name="host-2", state=Runner.State.UNFIT, reason="no jail")
     text = reason(make.make_evaluation())
-    words = "no runner takes work: test.host-1 is draining; test.host-2 is unfit: no jail"
+    words = "no runner is taking work: test.host-1 is draining; test.host-2 is unfit: no jail"
     assert text.endswith(words)
 
 

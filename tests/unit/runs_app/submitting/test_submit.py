@@ -142,9 +142,9 @@ def test_a_person_whose_name_an_agent_took_gets_another(jobs: Jobs) -> None:
         ("mode", {"mode": "turbo"}, "'turbo' is not one of compile, test, quick, ranked"),
         ("device", {"device": "abacus"}, "no device 'abacus'; known devices: cpu"),
         ("device", {"device": "cuda"}, "no runner with a CUDA device has ever reported"),
-        ("agent", {"agent": "<script>"}, "must begin with a letter"),
+        ("agent", {"agent": "<script>"}, "must start with a letter"),
         ("agent", {"agent": "x" * 101}, "at most 100"),
-        ("language_model", {"language_model": "a\nb"}, "must begin with a letter"),
+        ("language_model", {"language_model": "a\nb"}, "must start with a letter"),
     ],
 )
 def test_bad_input_is_refused_with_its_field(
@@ -255,7 +255,7 @@ def test_a_retired_task_takes_no_rerun_but_from_admins(jobs: Jobs) -> None:
     task = submission.task_version.task
     task.state = task.State.RETIRED
     task.save()
-    with pytest.raises(SubmissionError, match="takes no submissions: it is not public"):
+    with pytest.raises(SubmissionError, match="takes no submissions, because it is not public"):
         rerun(submission=submission, user=submission.author, now=make.later(1))
     rerun(submission=submission, user=make.make_admin(), now=make.later(1))
 
@@ -352,7 +352,7 @@ def test_a_copy_is_said_to_be_one(client: Client, jobs: Jobs) -> None:
         now=make.later(9),
     )  # fmt: skip
     assert remark_on(own) == ""
-    assert remark_on(copy) == f"The same source is that of first: submission {first}."
+    assert remark_on(copy) == f"The same source was submitted by first: submission {first}."
     assert "the same source as" in client.get(copy.get_absolute_url()).content.decode()
     assert "the same source as" not in client.get(own.get_absolute_url()).content.decode()
     Submission.objects.filter(pk=first.pk).update(private=True)

@@ -73,7 +73,7 @@ def test_the_author_s_last_is_a_chip() -> None:
 @pytest.mark.parametrize(
     ("mode", "changes", "words"),
     [
-        ("quick", {}, "nobody has done on this device yet"),
+        ("quick", {}, "nobody has run one on this device yet"),
         ("test", {}, "too few calls"),
         ("ranked", {}, "could be measured"),
         ("ranked", {"pending_baselines": ("eager",)}, "have been measured"),

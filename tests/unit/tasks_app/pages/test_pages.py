@@ -29,7 +29,7 @@ def test_filters_choose_tasks(client: Client) -> None:
     for address in ("?direction=backward", "?abi=torch", "?dtype=float16", "?q=%3Cscript%3E"):
         answer = client.get(f"/tasks/{address}")
         assert answer.status_code == 200
-        assert "No task fits" in answer.content.decode()
+        assert "No task matches" in answer.content.decode()
 
 
 @pytest.mark.django_db

@@ -127,12 +127,12 @@ def test_what_a_brief_report_counts_is_said_without_hidden_names(client: Client)
 def test_without_filters_or_without_a_report_the_page_says_what_to_do(client: Client) -> None:
     version = make.make_task_version()
     text = client.get(PAGE).content.decode()
-    assert "Nobody has shown it" in text
+    assert "Not shown." in text
     assert "gpu_runner filter --device cpu --task PATH/TO/scale --json scale.json" in text
     store(version, filters=[])
     text = client.get(PAGE).content.decode()
     assert "has no filters" in text
-    assert "nothing of filters" in text
+    assert "cover filters" in text
 
 
 def test_commands_name_built_in_tasks_and_ask_for_the_path_of_others(client: Client) -> None:

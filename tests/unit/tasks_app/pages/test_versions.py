@@ -63,7 +63,7 @@ def test_the_list_says_what_each_version_changed(client: Client) -> None:
     positions = [text.index(f">Version {number}</a>") for number in (3, 2, 1)]
     assert positions == sorted(positions)
     assert "1 file changed, +4 −4 lines; 1 workload new: n8192; 1 workload gone: n256" in text
-    assert "the first that was public" in text
+    assert "the first public version" in text
     assert text.index("current</span>") > positions[1]
     listed = client.get("/api/v1/tasks/scale/versions").json()
     assert [(row["number"], row["current"]) for row in listed] == [
@@ -284,7 +284,10 @@ def test_the_task_page_shows_labels_and_why_it_is_contaminated(client: Client) -
         contaminated="its kernel is in a model's data",
     )
     text = text_of(client, "/tasks/scale/")
-    assert "it counts in no figure over tasks. Why: its kernel is in a model&#x27;s data" in text
+    assert (
+        "it doesn't count in figures across tasks. Why: its kernel is in a model&#x27;s data"
+        in text
+    )
     assert "?tag=gemm" in text
     assert "?difficulty=hard" in text
     summary = client.get("/api/v1/tasks").json()[0]
@@ -354,4 +357,4 @@ def test_a_change_of_order_that_one_may_not_see_is_said() -> None:
     one, two = publish(workloads=(*PUBLIC, hidden)), publish(workloads=(hidden, *PUBLIC))
     found = version_page.compare(one, two, None, Budget())
     assert (found.files, found.is_same) == ((), False)
-    assert found.summary == "nothing that you may see"
+    assert found.summary == "nothing that you can see"

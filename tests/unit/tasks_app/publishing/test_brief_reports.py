@@ -38,7 +38,7 @@ COUNTS = {"failed": {"n256": 3, "n4096": 1}, "passed": 2, "right": 1}
         ({}, ""),
         ({"unlisted": {}}, "tries no wrong kernel"),
         ({"unlisted": {"forward": COUNTS | {"failed": {}}}}, "tries no wrong kernel"),
-        ({"unlisted": {"forward": COUNTS | {"passed": 0}}}, "nothing of filters"),
+        ({"unlisted": {"forward": COUNTS | {"passed": 0}}}, "cover filters"),
         ({"mutants": [MUTANT | {"state": "survived"}]}, "1 of 5 wrong kernels pass it"),
         ({"honest": []}, "did not pass"),
     ],

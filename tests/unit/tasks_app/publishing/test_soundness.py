@@ -96,7 +96,7 @@ def test_a_report_may_begin_with_a_mark(task: Path, digest: str) -> None:
         ({"survivors": ["forward: zeros"]}, "1 of 1 wrong kernels pass it"),
         ({"mutants": []}, "tries no wrong kernel"),
         ({"passed": False}, "did not pass"),
-        ({"filters": []}, "nothing of filters"),
+        ({"filters": []}, "cover filters"),
         ({"filters": [FILTER, FILTER | {"passed": False}]}, "1 of 2 filters flag it: forward: in"),
         ({"passed": False, "honest": [OFF]}, "reference is off, forward: 1.25 times"),
         # What a report says of itself is not believed against its own lists.
@@ -211,7 +211,7 @@ def test_an_older_report_sends_a_public_version_back_to_review(task: Path, diges
     document = json.loads((folder / "double.json").read_text())
     del document["filters"]
     (folder / "double.json").write_text(json.dumps(document))
-    assert "nothing of filters" in load(task, "--soundness", folder)
+    assert "cover filters" in load(task, "--soundness", folder)
     assert selectors.find_task("double") is None
     assert Soundness.objects.get().passed is False
 
@@ -314,7 +314,7 @@ def test_admins_evaluate_what_is_in_review_and_nobody_else(client: Client) -> No
     assert evaluation.audited == "none"
     client.force_login(admin)
     text = client.get("/tasks/scale/").content.decode()
-    assert "In review, seen by admins alone" in text
+    assert "In review, visible to admins only" in text
     assert "nobody has shown" in text
     listed = client.get("/tasks/").content.decode()
     assert "1 task is in review" in listed

@@ -17,10 +17,10 @@ class Command(BaseCommand):
     """`manage.py spool export DIR --device SLUG`, `spool import DIR` and `spool cancel DIR`."""
 
     help = (
-        "export: write waiting jobs of a device to DIR; no runner takes them any more."
+        "export: write a device's waiting jobs to DIR; runners no longer take them."
         " On the other host `python -m gpu_runner work --spool DIR` does them."
-        " import: record what came of them; do it as often as you like."
-        " cancel: queue again what DIR has brought nothing of."
+        " import: record their results; repeat it as often as you like."
+        " cancel: queue the jobs again that DIR has no results for."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("folder", type=Path, metavar="DIR")
         parser.add_argument("--device", default="", help="slug of the device, such as nvidia-h100")
         parser.add_argument(
-            "--new", default="", metavar="NAME", help="make the device, a GPU of that name"
+            "--new", default="", metavar="NAME", help="create the device, a GPU with that name"
         )
         parser.add_argument("--most", type=int, default=1000, help="jobs to export (1000)")
 

@@ -31,10 +31,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare FILE and the options."""
         parser.add_argument("path", type=Path, metavar="FILE")
-        parser.add_argument("--site", default="", help="what other sites shall call this one")
-        parser.add_argument("--device", default="", help="results of this device alone")
-        parser.add_argument("--task", default="", help="results of this task alone")
-        parser.add_argument("--note", default="", help="a line about them, for people")
+        parser.add_argument("--site", default="", help="what other sites call this one")
+        parser.add_argument("--device", default="", help="results for this device only")
+        parser.add_argument("--task", default="", help="results for this task only")
+        parser.add_argument("--note", default="", help="a line about them for readers")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Write the file, or say why not and leave what was there."""
@@ -66,5 +66,5 @@ def _own_name() -> str:
     """The host under which the site is known; raises `CommandError` where it has no such name."""
     host = settings.ALLOWED_HOSTS[0] if settings.ALLOWED_HOSTS else ""
     if not host or _LOCAL.match(host):
-        raise CommandError("--site: say what other sites shall call this one")
+        raise CommandError("--site: say what other sites call this one")
     return str(host)

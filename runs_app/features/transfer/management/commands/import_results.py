@@ -18,8 +18,8 @@ class Command(BaseCommand):
 
     help = (
         "Store the results of FILE, which `manage.py export_results` wrote, on boards of their own"
-        " that say where they were measured. What is here already is left alone; of a file with"
-        " anything wrong nothing is stored."
+        " that say where they were measured. Existing results stay as they are. If anything in the "
+        "file is wrong, nothing is stored."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

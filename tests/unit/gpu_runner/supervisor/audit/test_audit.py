@@ -201,7 +201,7 @@ def test_a_call_that_ends_only_without_the_tool_is_told_of_with_both_times() -> 
     """And accuses nobody: the tool may be what stands in its way."""
     workload, target = Workload(name="a", parameters={}), Target(Abi.C, Direction.FORWARD)
     for when, state, more in (
-        ("in a call", AuditState.INCONCLUSIVE, "; without the tool it takes 12.5 us"),
+        ("in a call", AuditState.INCONCLUSIVE, "; without the tool it takes 12.5 µs"),
         ("while it was started", AuditState.SKIPPED, ""),
     ):
         ran = run_under(SlowBench(when), target, [workload], lambda: Sanitized({}), {"a": 12_500.0})

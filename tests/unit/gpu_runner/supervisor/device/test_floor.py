@@ -65,7 +65,7 @@ def test_a_time_below_the_bytes_that_no_cache_saves_is_suspected() -> None:
     least_us = (12 * 2**24 - 60e6 - 0.14 * 60e6) / 4.8e12 * 1e6
     assert suspected(ADD, least_us - 0.9, 4.0 * 2**24) == []  # within the events' resolution
     (reason,) = suspected(ADD, least_us - 1.1, 4.0 * 2**24)
-    assert reason.startswith("n16777216 took 26.59 us, less than")
+    assert reason.startswith("n16777216 took 26.6 µs, less than")
     assert "its bytes take" in reason
 
 

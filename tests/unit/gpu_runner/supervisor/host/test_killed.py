@@ -135,7 +135,7 @@ def test_the_kernels_count_is_evidence_for_a_part_of_a_compiler(
 ) -> None:
     monkeypatch.setattr(killed, "oom_kills", iter(range(1 << 30)).__next__)
     with killing("cc1plus"):  # noqa: SIM117 - the killer outlives the error
-        with pytest.raises(KilledFromOutside, match="had the host no memory"):
+        with pytest.raises(KilledFromOutside, match="did the host run out of memory"):
             build(recipe(ENDLESS), SupervisorConfig(cache_folder=tmp_path))
 
 

@@ -85,7 +85,7 @@ def test_the_command_writes_a_task_that_can_be_loaded(
     assert [w.devices for w in task.workloads[:3]] == [("cuda",), ("cuda",), ("cpu",)]
     assert "small_odd  cpu       rows=461, size=[461, 512]" in capsys.readouterr().out
     assert command.main(["vary", "--task", str(out)]) == 2
-    assert "no KernelBench file with its own shape alone" in capsys.readouterr().err
+    assert "not a KernelBench file with only its own shape" in capsys.readouterr().err
 
 
 def test_it_writes_no_file_and_takes_no_memory(tmp_path: Path) -> None:

@@ -257,4 +257,4 @@ def test_the_exit_status(
     assert json.loads(out.read_text()) == report | {"unlisted": {}}
     told = capsys.readouterr().out
     assert "double" in told
-    assert "on the site (manage.py judge_task NAME), because runners hold no keys" in told
+    assert "on the site (manage.py judge_task NAME), because runners have no API keys" in told

@@ -92,7 +92,7 @@ def test_a_healthy_device_is_fine_at_once(config: SupervisorConfig) -> None:
         (Scripted(gpus=[USED], ours=[8]), "processes 8 still"),
         (Scripted(probes=[ProbeFailed("run a kernel: misaligned address")]), "misaligned"),
         (Scripted(probes=[Probe(100e3, wrong=3)]), "3 wrong results"),
-        (Scripted(probes=[Probe(201e3, wrong=0)]), "takes 201 us, not 100 us"),
+        (Scripted(probes=[Probe(201e3, wrong=0)]), "takes 201 µs, not 100 µs"),
         (Scripted(orphans=["process 9 (runner)"]), "left behind: process 9"),
         (
             Scripted(builds=[ToolchainError("cannot build a: b")]),

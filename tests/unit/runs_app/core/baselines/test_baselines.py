@@ -83,7 +83,7 @@ def test_results_that_wait_get_them(jobs: Jobs) -> None:
     assert evaluation.speedup_best == 2.0
     measurement = BaselineMeasurement.objects.get()
     make.send(measurement, EventKind.STARTED, {"runner": "host-1"}, seq=1)
-    assert "being measured apart" in awaited(evaluation)
+    assert "being measured separately" in awaited(evaluation)
     report(measurement)
     assert measurement.status == Status.FINISHED
     for row in (evaluation, second):

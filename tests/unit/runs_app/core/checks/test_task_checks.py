@@ -91,7 +91,7 @@ class TestAsking:
         author = make.make_user()
         versions = [a_version(name=name) for name in ("first", "second")]
         for version in versions:
-            with pytest.raises(CurationError, match="only admins and who works on its draft"):
+            with pytest.raises(CurationError, match="only admins and the draft's author"):
                 ask(author, version)
             a_draft(version, author)
         check = ask(author, versions[0])
@@ -138,7 +138,7 @@ class TestAsking:
         self, jobs: Jobs, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
     ) -> None:
         check = ask()
-        with pytest.raises(CurationError, match="only who asked"):
+        with pytest.raises(CurationError, match="only admins and the person who asked"):
             cancel_check(check=check, user=make.make_user(), now=make.NOW)
         make.start(check)
         admin = make.make_admin(username="ada")

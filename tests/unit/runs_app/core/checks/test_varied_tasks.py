@@ -156,8 +156,8 @@ def test_workloads_that_nobody_could_have_found_end_it(
 @pytest.mark.parametrize(
     ("workloads", "words"),
     [
-        ({}, "are no list of at most 8"),
-        ([{}] * 9, "are no list of at most 8"),
+        ({}, "are not a list of at most 8"),
+        ([{}] * 9, "are not a list of at most 8"),
         ([7], "workloads[0]"),
         ([], "not those of a varied file"),
     ],

@@ -84,7 +84,7 @@ def test_an_admin_decides_on_the_page_and_everybody_sees_who_and_why(admin: Clie
     assert "Not decided: say why" in refused.content.decode()
     form = {"state": "rejected", "reason": "it loads <cuBLAS>"}
     text = admin.post(f"/quarantine/{case.pk}/decide/", form, follow=True).content.decode()
-    assert "Nothing waits." in text
+    assert "Nothing to decide." in text
     assert "it loads &lt;cuBLAS&gt;" in text
     assert QuarantineDecision.objects.get().decided_by.username == "judge"
     text = page_of(Client(), evaluation)
@@ -141,7 +141,7 @@ def test_an_entry_of_a_refused_source_says_so_and_links_to_the_audit(client: Cli
     page = page_of(client, copy)
     assert "Audit failed" in page
     assert "WRONG_RESULT: off by 2." in page
-    assert "the audit of another entry of the same source" in page
+    assert "Another submission of the same source was audited" in page
     link = f'href="/submissions/{evaluation.submission_id}/?evaluation={audit.pk}"'
     assert link in page
     evaluation.submission.private = True
@@ -164,7 +164,7 @@ def test_a_failed_audit_says_why_and_an_admin_can_repeat_it(admin: Client) -> No
     assert audit.asked_by is not None
     assert "The audit under way" in page_of(admin, evaluation)
     again = admin.post(f"/submissions/{evaluation.submission_id}/audit/", follow=True)
-    assert "No audit: an audit of it is under way." in again.content.decode()
+    assert "No audit: it is already being audited." in again.content.decode()
 
 
 def test_the_outside_clock_stands_beside_the_claimed_time(client: Client) -> None:
@@ -197,7 +197,7 @@ def test_excerpts_stay_inside_the_source(line: int | None, shown: int) -> None:
 
 
 def test_the_advice_is_of_what_raised_the_suspicion(client: Client) -> None:
-    of_code, of_times = "A re-run does not lift what the source raises", "A busy host can raise one"
+    of_code, of_times = "A re-run raises the same suspicion", "A busy host can cause a suspicion"
     first = suspicious()
     text = page_of(client, first)
     assert of_code in text

@@ -91,7 +91,7 @@ def test_a_job_that_takes_for_ever_is_retried(jobs: Jobs, job: RunnerJob, settin
     assert reconcile(now=make.later(721), listening_since=LONG_AGO) == 1
     job.refresh_from_db()
     assert job.attempt == 2
-    assert job.reason == "test.nobody worked at it for longer than 600 s"
+    assert job.reason == "test.nobody worked on it for longer than 600 s"
 
 
 def test_a_silent_job_is_retried_and_given_up_at_last(jobs: Jobs, job: RunnerJob) -> None:
@@ -144,7 +144,7 @@ def test_a_job_that_its_runner_leaves_out_for_long_is_retried(jobs: Jobs, job: R
     assert attempt_after(69) == 1
     assert attempt_after(71, listening_since=60) == 1  # what was said meanwhile is not read yet
     assert attempt_after(72, f"{name}1", "evaluation-x-1") == 2
-    assert job.reason == "runner test.host-1 does not work at it any more"
+    assert job.reason == "runner test.host-1 no longer works on it"
 
 
 def test_a_runner_that_is_not_heard_leaves_out_nothing(jobs: Jobs, job: RunnerJob) -> None:

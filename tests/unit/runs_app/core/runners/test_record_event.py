@@ -218,8 +218,8 @@ def test_signs_of_life_are_not_stored() -> None:
     ("changes", "words"),
     [
         ({"job_id": "00000000-0000-4000-8000-000000000000"}, "there is no {kind} '0000"),
-        ({"job_id": "not an id"}, "'not an id' is no job"),
-        ({"job": None}, "{id}' is no job"),
+        ({"job_id": "not an id"}, "'not an id' is not a job"),
+        ({"job": None}, "{id}' is not a job"),
         ({"attempt": 7}, "attempt 7 of {id} has not begun"),
     ],
 )

@@ -165,7 +165,7 @@ def test_what_cannot_be_read_is_measured_again_but_is_no_lie() -> None:
 def test_a_refused_stage_ends_no_attempt() -> None:
     evaluation = make.make_evaluation()
     make.start(evaluation)
-    with pytest.raises(EventError, match="'lunch' is no stage"):
+    with pytest.raises(EventError, match="'lunch' is not a stage"):
         record(evaluation, make.make_sender(), EventKind.STAGE, {"stage": "lunch"})
     evaluation.refresh_from_db()
     assert (evaluation.status, evaluation.attempt) == (Status.RUNNING, 1)

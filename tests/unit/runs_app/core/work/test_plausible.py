@@ -236,7 +236,7 @@ LIES: dict[str, tuple[Change, str]] = {
     "a limit of nothing": (sets(f"{FIRST}.floor_ns", -1.0), "cpu_n1024 has -1.0 as floor_ns"),
     "a limit without end": (sets(f"{FIRST}.floor_ns", "inf"), "cpu_n1024 has inf as floor_ns"),
     "no size": (sets(f"{FIRST}.tensor_bytes", "nan"), "cpu_n1024 has nan as tensor_bytes"),
-    "any time": (as_uncertain_as_it_likes, "cpu_n1024 has a time known only to +-"),
+    "any time": (as_uncertain_as_it_likes, "cpu_n1024 has a time only known to ±"),
     "another baseline": (another_baseline, "cpu_n1024 has a baseline 'slow', which is none"),
     "a baseline of a day": (a_baseline_of_a_day, "'eager' whose calls take longer than a job may"),
     "faster than its calls": (faster_than_its_calls, "cpu_n1024 has a time below all of its calls"),

@@ -65,7 +65,7 @@ def test_verdicts_are_stored_with_reasons_model_and_cost_and_shown(client: Clien
     )  # fmt: skip
     page = client.get("/tasks/scale/soundness/").content.decode()
     assert "Line 2 adds &lt;b&gt;zero" in page
-    assert "This is advice for a person to weigh" in page
+    assert "This is advice, based on" in page
     assert "$0.0090" in page
     [row] = client.get("/api/v1/tasks/scale/judgements").json()
     assert row["verdicts"][0] == {"criterion": "redundancy", **FLAGGED}
@@ -112,7 +112,7 @@ def test_a_verdict_gates_nothing() -> None:
     ("answer", "words"),
     [
         ("It is fine.", "no JSON object"),
-        ("```json\n[1]\n```", "is no object"),
+        ("```json\n[1]\n```", "is not an object"),
         (said(inefficiency=None), "no verdict on inefficiency"),
         (said(redundancy={"flagged": "no", "reason": "x"}), "redundancy.flagged is neither"),
         (said(redundancy={"flagged": False, "reason": " ... "}), "redundancy.reason is missing"),

@@ -89,7 +89,7 @@ def test_an_admin_makes_a_challenge() -> None:
     challenge = Challenge.objects.get()
     assert (challenge.wall_time_s, challenge.usd) == (3600, 2.5)
     listed = text(Client().get("/challenges/"))
-    assert ("Winter" in listed, "Make a challenge" in listed) == (True, False)
+    assert ("Winter" in listed, "Create a challenge" in listed) == (True, False)
     assert "$2.50 as" in text(Client().get(made["Location"]))
 
 

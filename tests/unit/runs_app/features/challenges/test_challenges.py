@@ -222,8 +222,8 @@ def test_reports_are_totals(entry: Entry) -> None:
     assert (entry.usd, entry.tokens, entry.transcript) == (1.5, 2000, "hello\ufffd")
     for changes, words in (
         ({"usd": 1.0}, "usd: is a total, so it cannot fall below 1.5"),
-        ({"tokens": -1}, "tokens: must lie between"),
-        ({"usd": float("inf")}, "usd: must lie between"),
+        ({"tokens": -1}, "tokens: must be between"),
+        ({"usd": float("inf")}, "usd: must be between"),
         ({"transcript": "x" * (TRANSCRIPT_LIMIT_BYTES + 1)}, "transcript: is larger than 2 MiB"),
     ):
         with pytest.raises(SubmissionError, match=words):

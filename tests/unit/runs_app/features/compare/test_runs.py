@@ -234,7 +234,7 @@ def test_what_cannot_be_compared_is_said(client: Client) -> None:
 def test_pages_without_runs_say_what_to_do(client: Client) -> None:
     assert "Start one" in client.get("/runs/compare/").content.decode()
     page = client.get("/runs/ablation/").content.decode()
-    assert "three times or more with different random seeds" in page
+    assert "at least three times with different random seeds" in page
 
 
 def repeats(version: Any, speeds: list[float], **overrides: Any) -> None:
@@ -277,7 +277,7 @@ def test_private_runs_stay_out_of_an_ablation(client: Client) -> None:
     owner = make.make_user()
     version = make.make_task_version()
     finished(500.0, version, private=True, user=owner)
-    assert "No finished run that you may see" in client.get("/runs/ablation/").content.decode()
+    assert "No finished run that you can see" in client.get("/runs/ablation/").content.decode()
     client.force_login(owner)
     assert len(client.get("/runs/ablation/?format=json").json()["groups"]) == 1
 

@@ -174,12 +174,12 @@ def test_a_worker_that_was_killed_costs_nothing(
 def test_one_at_a_time(admin: User, client: Client) -> None:
     wait(1)
     row = wish(admin)
-    with pytest.raises(WrongState, match="being emptied already"):
+    with pytest.raises(WrongState, match="already being emptied"):
         wish(admin)
     client.force_login(admin)
     answer = client.post(PATH, {"parts": "people", "reason": "again"})
     assert answer.status_code == 422
-    assert "being emptied already" in answer.content.decode()
+    assert "already being emptied" in answer.content.decode()
     assert "Being emptied: 0 of 1 cancelled" in client.get("/operate/").content.decode()
     finish(row)
     wish(admin, now=make.later(3))
@@ -210,4 +210,4 @@ def test_audits_and_background_are_apart(admin: User) -> None:
 
 def test_candidates_of_runs_come_again() -> None:
     assert "measured again" in CONSEQUENCES[Part.RUNS]
-    assert "counts as an evaluation again" in CONSEQUENCES[Part.RUNS]
+    assert "counts as another evaluation" in CONSEQUENCES[Part.RUNS]

@@ -54,7 +54,7 @@ class TestStops:
         submission = make.make_submission()
         made = stop(Kind.SUBMISSIONS, admin, now=timezone.now())
         version = TaskVersion.objects.get()
-        with pytest.raises(Stopped, match="takes no submissions now: moving house"):
+        with pytest.raises(Stopped, match="isn't accepting submissions now: moving house"):
             make.make_submission(task_version=version, now=timezone.now())
         with pytest.raises(Stopped):
             rerun(submission=submission, user=submission.author, now=timezone.now())
@@ -94,7 +94,7 @@ class TestStops:
             lambda: check_running(make.make_user(), make.later(1)),
             lambda: resume_run(run=run, user=run.user, now=make.later(1)),
         ):
-            with pytest.raises(Stopped, match="starts no runs now"):
+            with pytest.raises(Stopped, match="isn't starting runs now"):
                 act()
 
     @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ class TestLimits:
         PersonalQuota.objects.create(user=who, waiting=0, running_runs=7)
         limits = limits_of(who, make.NOW)
         assert (limits.waiting, limits.running_runs) == (0, 7)
-        with pytest.raises(QuotaExceeded, match="an admin has set this limit for you"):
+        with pytest.raises(QuotaExceeded, match="an admin set this limit for you"):
             make.make_submission(user=who)
 
 
@@ -208,7 +208,7 @@ class TestRunners:
         assert "Not known here: clock" in text
         RunnerReading.objects.all().delete()
         text = client.get(f"/operate/runners/{runner.pk}/sensors/?hours=zz").content.decode()
-        assert "has told nothing" in " ".join(text.split())
+        assert "reported nothing" in " ".join(text.split())
 
     def test_a_sensor_that_says_no_number_is_not_read(self) -> None:
         runner = make.make_runner()

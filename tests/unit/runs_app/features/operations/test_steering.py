@@ -56,7 +56,7 @@ def test_a_disabled_runner_is_called_so(wanted: str, state: str, shown: str, sum
 def test_one_that_drains_can_be_disabled_at_once(client: Client, admin: User) -> None:
     drains = runner("drain", "draining")
     text = client.get("/operate/").content.decode()
-    assert "Work again" in text
+    assert "Resume" in text
     assert f"Disable {drains.name} now" in text
     assert "by an admin: hot" in text
     assert "wanted: " not in text

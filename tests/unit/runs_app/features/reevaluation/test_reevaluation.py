@@ -140,7 +140,7 @@ def test_what_was_not_seen_and_a_changed_task_start_nothing() -> None:
     choice = chosen(version)
     admin, moment = make.make_admin(), make.later(100)
     for seen in ("1-2-2", "2-2-1", ""):
-        with pytest.raises(SubmissionError, match="by now it would be 1 on version 2"):
+        with pytest.raises(SubmissionError, match="it would now be 1 on version 2"):
             reevaluate(choice=choice, seen=seen, user=admin, now=moment)
     with pytest.raises(NotAllowed):
         reevaluate(choice=choice, seen="1-2-1", user=make.make_user(), now=moment)

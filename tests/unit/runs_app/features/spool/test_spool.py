@@ -35,7 +35,7 @@ def test_jobs_go_out_and_results_come_back_once(folder: Path) -> None:
     assert (first.status, first.events.last().kind) == ("RUNNING", "spooled")
     assert first.spool == SpoolFolder(folder).manifest().name
     page = Client().get(first.submission.get_absolute_url()).content.decode()
-    assert f"In the spool {first.spool}, which another host works at" in page
+    assert f"In the spool {first.spool}, which another host is working on" in page
     assert f"spool {first.spool}" in Client().get("/queue/").content.decode()
     assert orders.waiting("cpu") == set()
     work(folder, first)
@@ -101,7 +101,7 @@ def test_results_of_what_was_not_handed_out_are_refused(folder: Path, tmp_path: 
     path.write_text(json.dumps(forged))
     work(folder, other)
     done = import_spool(folder=folder, now=make.NOW)
-    assert done.refused == [f"evaluation-{other.pk}-1: it was not handed out in this spool"]
+    assert done.refused == [f"evaluation-{other.pk}-1: it is not one of this spool's jobs"]
     other.refresh_from_db()
     assert other.status == "QUEUED"
 
@@ -116,7 +116,7 @@ def test_events_of_another_job_in_a_jobs_file_are_refused(folder: Path) -> None:
     assert "holds events of another job; the job is in the queue again" in done.refused[0]
     one.refresh_from_db()
     assert (one.status, one.attempt) == ("QUEUED", 2)
-    assert "what its spool brought was refused: its file holds events of" in one.reason
+    assert "the results from its spool were refused: its file holds events of" in one.reason
     assert import_spool(folder=folder, now=make.NOW).refused == []  # told once
 
 
@@ -156,7 +156,7 @@ def test_a_folder_with_other_things_and_other_devices_are_refused(
     tmp_path: Path, folder: Path
 ) -> None:
     (tmp_path / "notes").write_text("mine")
-    with pytest.raises(SpoolError, match="is not empty, and no spool"):
+    with pytest.raises(SpoolError, match="is not empty, and is not a spool"):
         export(tmp_path)
     export(folder)
     with pytest.raises(CommandError, match="is a spool of cpu, not of nvidia-h200"):

@@ -141,7 +141,7 @@ def test_a_name_of_another_site_is_nobodys_here(tmp_path: Path) -> None:
     imported(tmp_path / "all.json")
     submission = Submission.objects.get()
     assert submission.agent.name == f"robot @ {SITE} (imported)"
-    with pytest.raises(SubmissionError, match="stands for an agent elsewhere"):
+    with pytest.raises(SubmissionError, match="is an agent's name on another site"):
         submit(
             user=make.make_user(),
             task_version=submission.task_version,
@@ -214,7 +214,7 @@ def test_one_without_all_baselines_stays_provisional(tmp_path: Path) -> None:
     imported(tmp_path / "one.json")
     evaluation = Evaluation.objects.get()
     assert result_state(evaluation) is PROVISIONAL
-    assert "not known when" in awaited_baselines(evaluation, evaluation.result.data)
+    assert "unknown when" in awaited_baselines(evaluation, evaluation.result.data)
 
 
 def test_a_wrong_result_counts_as_an_attempt(tmp_path: Path) -> None:

@@ -24,16 +24,16 @@ from tests.unit.runs_app.features.transfer.measured import (
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 WRONG: list[tuple[str, Any, str]] = [
-    ("evaluation", "7", "results[0].evaluation: '7' is no UUID"),
+    ("evaluation", "7", "results[0].evaluation: '7' is not a UUID"),
     ("submission", None, "results[0].submission: must be str, not null"),
     ("source", "", "results[0].source: is empty"),
     ("source", "int a;\0", "results[0].source: contains a NUL"),
     ("source_digest", "0" * 64, "results[0].source_digest: is not that of the source"),
-    ("agent", "<b>", "results[0].agent: '<b>' is no name"),
-    ("agent", "", "results[0].agent: '' is no name"),
+    ("agent", "<b>", "results[0].agent: '<b>' is not a name"),
+    ("agent", "", "results[0].agent: '' is not a name"),
     ("agent_kind", "admin", "results[0].agent_kind: 'admin' is not one of person, agent"),
     ("language_model", "a\nb", "results[0].language_model"),
-    ("device", "../cpu", "results[0].device: '../cpu' is no short name"),
+    ("device", "../cpu", "results[0].device: '../cpu' is not a short name"),
     ("device_name", " ", "results[0].device_name: is empty"),
     ("device_name", "x" * 91, "results[0].device_name: has 91 characters"),
     ("device_kind", "tpu", "results[0].device_kind: 'tpu' is not one of"),
@@ -51,7 +51,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("environment", {"a": "x" * 20_001}, "results[0].environment: has 20"),
     ("environment", {"a": "\0"}, "results[0].environment: holds a NUL"),
     ("reason", "\ud800", "results[0].reason: holds a NUL character, or half of one"),
-    ("measured_at", "yesterday", "results[0].measured_at: 'yesterday' is no moment"),
+    ("measured_at", "yesterday", "results[0].measured_at: 'yesterday' is not a time"),
     ("measured_at", "2026-01-02T03:04:05", "results[0].measured_at: has no offset"),
     ("measured_at", "2999-01-02T03:04:05+00:00", "results[0].measured_at: 2999"),
     ("task", "another", "results[0].task: the digest is that of scale here"),
@@ -74,8 +74,8 @@ def test_a_wrong_record_is_refused_by_its_field_and_nothing_is_stored(
 
 
 WORKLOAD: list[tuple[str, Any, str]] = [
-    ("name", "n255", "results[0].workloads: 'n255' is no public workload"),
-    ("name", make.HIDDEN_WORKLOAD, "is no public workload"),
+    ("name", "n255", "results[0].workloads: 'n255' is not a public workload"),
+    ("name", make.HIDDEN_WORKLOAD, "is not a public workload"),
     ("name", "n4096", "results[0].workloads: names a workload twice"),
     ("weight", 0.0, "results[0].workloads[0].weight: must be a finite number above 0"),
     ("floor_ns", "inf", "results[0].workloads[0].floor_ns: must be a finite"),
@@ -107,7 +107,7 @@ def test_an_interval_holds_its_time(tmp_path: Path) -> None:
         ({"site": "<b>"}, "site: must hold"),
         ({"site": "x" * 40}, "is too long for a board's name"),
         ({"note": "x" * 501}, "note: has 501 characters; the limit is 500"),
-        ({"exported_at": ""}, "exported_at: '' is no moment"),
+        ({"exported_at": ""}, "exported_at: '' is not a time"),
         ({"results": {}}, "results: must be a list"),
         ({"extra": 1}, "extra: is not a known field"),
     ],
@@ -136,7 +136,7 @@ def refused(folder: Path, document: dict[str, Any], reason: str) -> None:
     ("name", "content", "reason"),
     [
         ("a.json", b"{", "is not JSON: line 1"),
-        ("a.json", b'{"a": NaN}', "NaN is no number of JSON"),
+        ("a.json", b'{"a": NaN}', "NaN is not a number of JSON"),
         ("a.json", b"[1]", "must be an object"),
         ("a.json", b"\xff\xfe", "is not UTF-8"),
         ("a.json", b'{"a":' * 100_000, "is nested too deeply"),

@@ -170,7 +170,7 @@ def test_without_a_seed_it_translates_first() -> None:
     run = a_run("cudamaster", good, parameters={"r": 1}, seed_source="")
     assert steps(run) == ["translate", "measure quick", "measure profile", *ROUND, "end"]
     none = a_run("cudamaster", lambda _: fenced(wrong()), seed_source="", parameters={"tries": 2})
-    assert ending(none.history) == "no correct kernel to begin with in 2 tries"
+    assert ending(none.history) == "no correct seed kernel after 2 tries"
 
 
 def test_calls_that_fail_cost_a_round_at_most() -> None:

@@ -101,7 +101,7 @@ def test_without_a_seed_it_translates_first() -> None:
 
 def test_no_working_kernel_ends_the_run() -> None:
     run = a_run("evolve", lambda ask: fenced(wrong(ask.place.slot)), seed_source="")
-    assert "no correct kernel to begin with in 10 tries" in ending(run.history)
+    assert "no correct seed kernel after 10 tries" in ending(run.history)
     assert "propose" not in steps(run)
 
 

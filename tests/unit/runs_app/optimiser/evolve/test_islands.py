@@ -155,7 +155,7 @@ def test_it_ends_without_a_working_kernel() -> None:
     )
     run = a_run(world, parameters={"tries": 2}).go()
     assert run.history.finished is not None
-    assert run.history.finished.reason == "no correct kernel to begin with in 2 tries"
+    assert run.history.finished.reason == "no correct seed kernel after 2 tries"
 
 
 def test_failing_calls_use_proposals_up() -> None:

@@ -66,7 +66,7 @@ def judge(want: Want) -> str:
 
 
 def drive(tuner: Tuner, answer: Callable[[Want], str | None]) -> list[Want]:
-    """Answer everything, the newest first, until nothing is asked; what was asked."""
+    """Answer everything, newest first, until nothing is asked; what was asked."""
     asked: list[Want] = []
     waiting: list[Want] = []
     while True:

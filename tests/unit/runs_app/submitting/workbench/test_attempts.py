@@ -31,7 +31,7 @@ def tried(ada: User, version: TaskVersion, hour: int, **overrides: Any) -> Evalu
 
 
 def rows_of(version: TaskVersion, user: User) -> list[Attempt]:
-    """Her attempts on the CPU, the newest first."""
+    """Her attempts on the CPU, newest first."""
     return list(attempts(version, "forward", factories.make_cpu(), user).rows)
 
 

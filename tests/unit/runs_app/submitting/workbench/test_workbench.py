@@ -172,7 +172,7 @@ def test_a_source_that_no_device_takes_says_so(client: Client) -> None:
         made = factories.make_submission(task_version=version)
         Submission.objects.filter(pk=made.pk).update(language=language)
         page = shown(client, f"/submit/?submission={made.pk}")
-        assert ("No device of this site takes" in page) is is_told, language
+        assert ("No device on this site can run" in page) is is_told, language
 
 
 def test_a_private_submission_opens_for_its_author_alone(signed_in: Client, ada: User) -> None:

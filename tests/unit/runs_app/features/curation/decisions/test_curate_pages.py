@@ -61,7 +61,7 @@ def test_nobody_but_admins_comes_in(client: Client, address: str) -> None:
 
 
 def test_what_waits_comes_first_with_links(client: Client, admin: User) -> None:
-    assert "Nothing waits" in client.get("/curate/").content.decode()
+    assert "Nothing is waiting" in client.get("/curate/").content.decode()
     author = make.make_user()
     task, bare, failing, version = None, *(None,) * 3
     for name in ("bare", "failing", "drafted"):
@@ -110,7 +110,7 @@ def test_filters_of_the_table_live_in_the_address(client: Client, admin: User) -
     fragment = client.get("/curate/?tag=gemm", headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in fragment
     assert 'value="/curate/?tag=gemm"' in fragment
-    assert "No task fits" in client.get("/curate/?q=nothing").content.decode()
+    assert "No task matches" in client.get("/curate/?q=nothing").content.decode()
     table = client.get("/curate/?select=all").content.decode().partition("</main>")[0]
     assert table.count(" checked") == 3
 
@@ -208,7 +208,7 @@ def test_many_proven_tasks_are_published_at_once(client: Client, admin: User) ->
     ("changes", "words"),
     [
         ({"task": []}, "select at least one task"),
-        ({"action": ""}, "choose what to do"),
+        ({"action": ""}, "choose an action"),
         ({"reason": " "}, "say why"),
         ({"action": "add-tag", "tag": "a b"}, "is not of 1 to 30"),
     ],
@@ -285,7 +285,7 @@ def test_one_task_is_curated_on_its_page(client: Client, admin: User) -> None:
             "no soundness",
             "newer",
         ),
-        ({"action": "burn"}, "choose what to do", ""),
+        ({"action": "burn"}, "choose an action", ""),
     ],
 )
 def test_a_wrong_form_says_why_and_comes_back_filled(
@@ -354,7 +354,7 @@ def test_labels_filter_the_list_and_the_api(client: Client) -> None:
     text = client.get("/tasks/").content.decode()
     assert text.index('value="easy"') < text.index('value="hard"')
     assert "contaminated" in text
-    assert "No task fits" in client.get("/tasks/?tag=unknown").content.decode()
+    assert "No task matches" in client.get("/tasks/?tag=unknown").content.decode()
     shown = client.get("/api/v1/tasks?tag=gemm").json()[0]
     assert (shown["tags"], shown["difficulty"]) == (["fused", "gemm"], "hard")
 

@@ -18,7 +18,7 @@ from tests import factories as make
 
 pytestmark = pytest.mark.django_db
 
-UNSAVED = "Not saved; what you wrote is still in the editor."
+UNSAVED = "Not saved. Your text is still in the editor."
 BROKEN = "def make_inputs(N:\n"
 
 

@@ -74,7 +74,7 @@ def test_an_upload_becomes_a_draft_and_can_be_downloaded(client: Client, author:
     assert (answer.status_code, answer["Location"]) == (302, draft.get_absolute_url())
     text = client.get(draft.get_absolute_url()).content.decode()
     assert "void scaled_sum" in text
-    assert "Nothing is wrong with its files" in text
+    assert "No problems in its files" in text
     packed = client.get(reverse("draft-download", args=[draft.pk]))
     with zipfile.ZipFile(io.BytesIO(packed.content)) as archive:
         assert archive.read("wave/reference.py").decode() == draft.files["reference.py"]
@@ -86,7 +86,7 @@ def test_an_upload_says_what_was_not_read(client: Client, author: User) -> None:
     upload = as_zip({**files_of(), **clutter})
     page = client.post(reverse("drafts"), {"upload": [upload]}, follow=True).content.decode()
     said = "wave/Thumbs.db, wave/plot0.png, wave/plot1.png, wave/plot2.png, wave/plot3.png"
-    assert f"Not read, because no task has such files: {said} and 2 more." in page
+    assert f"Ignored, because tasks don't have such files: {said} and 2 more." in page
 
 
 def test_the_example_starts_a_draft(client: Client, author: User) -> None:
@@ -281,7 +281,7 @@ def test_admins_see_what_waits_and_others_do_not(
     client: Client, author: User, admin_client: Client
 ) -> None:
     draft = created(make.make_user())
-    assert "What others are writing" in admin_client.get("/drafts/").content.decode()
+    assert "Drafts by others" in admin_client.get("/drafts/").content.decode()
     send_to_review(draft=draft, user=draft.author, now=make.NOW)
     text = admin_client.get("/drafts/").content.decode()
     assert "1 in review" in text

@@ -123,7 +123,7 @@ class TestALostName:
         assert client.post(reverse("draft-act", args=[draft.pk]), posted).status_code == 422
         client.force_login(draft.author)
         text = client.get(draft.get_absolute_url()).content.decode()
-        assert f"{words}. Take it back and mend that." in text
+        assert f"{words}. Take it back and fix that." in text
 
     def test_a_next_version_keeps_its_task(self) -> None:
         admin = make.make_admin()

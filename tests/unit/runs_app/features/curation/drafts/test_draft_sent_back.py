@@ -89,7 +89,7 @@ def test_a_draft_that_a_newer_version_has_overtaken_says_what_it_would_undo() ->
         act(curator, draft, "send")
         draft.refresh_from_db()
     one, other = drafts
-    assert "has become public since this draft was begun" not in page(curator, one)
+    assert "has become public since this draft was started" not in page(curator, one)
     seen = {"revision": other.revision, "replaces": first.number}
     assert f'name="replaces" value="{first.number}"' in page(curator, other)
     act(curator, one, "override", reason="seen by hand")

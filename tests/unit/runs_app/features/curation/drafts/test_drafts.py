@@ -368,5 +368,5 @@ def test_an_admin_reads_which_kind_of_device_a_report_did_not_look_at(
     assert draft.version is not None
     assert {kind for w in draft.version.data.workloads for kind in w.devices} == {"cpu", "cuda"}
     step = draft_page.Workbench(draft, make.make_admin()).step
-    assert f"nobody has looked at its workloads for {unseen}: publish it" in step.text
+    assert f"nobody has checked its workloads for {unseen}: publish it" in step.text
     assert step.tone == "warn"

@@ -127,17 +127,17 @@ def test_a_first_version_is_published_on_its_draft(
 
 def test_what_is_to_be_done_depends_on_the_check(client: Client, judge: User, draft: Draft) -> None:
     asked = {"version": version_of(draft), "user": judge, "now": make.NOW}
-    assert "Have it checked below, or send it back." in step(client, draft)
+    assert "Check it below, or send it back." in step(client, draft)
     check = request_check(device=make.make_cpu(), **asked)
     words = step(client, draft)
-    assert "A check of it is under way: wait for its end, then decide." in words
-    assert "Have it checked" not in words
+    assert "A check is under way: wait until it ends, then decide." in words
+    assert "Check it" not in words
     fail(draft)
     cancel_check(check=check, user=judge, now=make.NOW)
     words = step(client, draft)
     assert "20 of 28 wrong kernels pass" in words
-    assert "Send it back to be mended, or publish it anyway and say why." in words
-    assert "Have it checked" not in words
+    assert "Send it back to be fixed, or publish it anyway and say why." in words
+    assert "Check it" not in words
     request_check(device=make.make_cpu(), **asked)
     assert "wait for its end, then decide." in step(client, draft)
 
@@ -149,7 +149,7 @@ def test_whoever_writes_it_is_told_of_a_check_and_of_what_it_found(
     files = draft_page.example_files()
     files["task.toml"] = files["task.toml"].replace(SLUG, "own")
     mine = create_draft(user=judge, files=files, now=make.NOW)
-    assert "Have it checked and its kernels tried below" in step(client, mine)
+    assert "Check it and try its kernels below" in step(client, mine)
     version = snapshot(draft=mine, now=make.NOW)
     check = request_check(version=version, device=make.make_cpu(), user=judge, now=make.NOW)
     assert "wait for its end; if it is sound, send it to review." in step(client, mine)
@@ -157,7 +157,7 @@ def test_whoever_writes_it_is_told_of_a_check_and_of_what_it_found(
     fail(mine)
     assert "Its check found something, below. A check of it is under way" in step(client, mine)
     cancel_check(check=check, user=judge, now=make.NOW)
-    assert "Mend it, or send it to review as it is." in step(client, mine)
+    assert "Fix it, or send it to review as it is." in step(client, mine)
     send_to_review(draft=mine, user=judge, now=make.NOW)
     assert "Take it back to be mended, or publish it anyway" in step(client, mine)
 

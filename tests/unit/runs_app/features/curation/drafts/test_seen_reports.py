@@ -117,7 +117,7 @@ def test_making_a_version_public_asks_for_the_same(desk: Client) -> None:
     found(version, 5)
     form = {"action": "make-public", "version": "1", "reason": "read", "override": "1"}
     refused = desk.post("/tasks/scale/curate/", form | {"reports": seen}).content.decode()
-    assert "a soundness report has come since you opened it" in refused
+    assert "a soundness report has arrived since you opened it" in refused
     assert not Override.objects.exists()
     [now] = values(refused)
     assert desk.post("/tasks/scale/curate/", form | {"reports": now}).status_code == 302

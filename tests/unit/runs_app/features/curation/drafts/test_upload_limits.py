@@ -34,7 +34,7 @@ def test_beyond_the_limit_an_upload_is_not_read(
     answer = client.post("/drafts/", upload())
     text = answer.content.decode()
     assert (answer.status_code, read) == (422, [])
-    assert "Nothing was kept. You have 1 drafts that are open or in review; the limit is 1" in text
+    assert "Nothing was saved. You have 1 drafts that are open or in review; the limit is 1" in text
     assert Draft.objects.count() == 1
 
 

@@ -55,7 +55,7 @@ def test_clutter_is_neither_unpacked_nor_refused() -> None:
     link = special(stat.S_IFLNK | 0o777)
     hidden = Upload(name="t.zip", content=link.content.replace(b"top/link", b"top/.lnk"))
     assert hidden != link
-    assert "hold no task" in refused(hidden).reason
+    assert "contain no task" in refused(hidden).reason
     assert read_upload([zipped(under("top") | large)]).skipped == ["top/film.png"]
 
 
@@ -71,7 +71,7 @@ def test_names_from_macos_are_those_that_a_specification_lists() -> None:
     apart = "kernels/nai\u0308ve.cpp"
     files = NATIVE | {"task.toml": listed, apart: NATIVE["kernels/naive.cpp"]}
     assert names(read_upload([zipped(files)])) == ["row_sum"]
-    assert "is there twice" in refused(zipped({apart: "", "kernels/naïve.cpp": ""})).reason
+    assert "appears twice" in refused(zipped({apart: "", "kernels/naïve.cpp": ""})).reason
 
 
 @pytest.mark.parametrize(

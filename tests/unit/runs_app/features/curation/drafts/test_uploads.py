@@ -110,7 +110,7 @@ def test_tasks_of_every_format_in_one_zip() -> None:
     uploaded = read_upload([zipped(files)])
     expected = ["vector_add", "level1-3_copy", "row_sum", "row_sum_bf16", "task_7"]
     assert sorted(names(uploaded)) == sorted(expected)
-    left = "belongs to no task here, and was left out"
+    left = "belongs to no task, and was left out"
     assert {error.field: error.reason for error in uploaded.refused} == {
         "set/tool.py": "must define the function get_inputs(); must define the function"
         " get_init_inputs(); must define the class Model with a method forward()",
@@ -197,14 +197,14 @@ def test_single_files_of_other_formats() -> None:
         ("C:x.py", "to a drive"),
         ("..\\Thumbs.db", "leads out"),
         ("a:x.py/b", "to a drive"),
-        ("x.py:stream", "no plain path"),
-        ("a\nb.py", "no plain path"),
+        ("x.py:stream", "not a plain path"),
+        ("a\nb.py", "not a plain path"),
         ("x" * 201, "more than 200 bytes"),
         ("a/inner.ZIP", "an archive inside"),
         ("a/inner.tar.gz", "an archive inside"),
-        ("Top/task.toml", "is there twice"),
-        ("top\\task.toml", "is there twice"),
-        ("TOP\\Task.toml", "is there twice"),
+        ("Top/task.toml", "appears twice"),
+        ("top\\task.toml", "appears twice"),
+        ("TOP\\Task.toml", "appears twice"),
         ("top/task.toml/x", "which is a file"),
         ("TOP/Task.toml/x", "which is a file"),
     ],
@@ -286,11 +286,11 @@ def squeezed(content: bytes) -> bytes:
     ("change", "reason"),
     [
         (flagged, "is encrypted"),
-        (squeezed, "compressed in another way"),
+        (squeezed, "compressed with something other"),
         (lambda content: content[:-40], "cannot be unpacked"),
         (lambda content: content[:40] + b"\xff" * 20 + content[60:], "cannot be unpacked"),
         (lambda content: b"PK\x03\x04" + b"\0" * 60, "cannot be unpacked"),
-        (lambda content: b"PK\x05\x06" + b"\0" * 18, "hold no task"),
+        (lambda content: b"PK\x05\x06" + b"\0" * 18, "contain no task"),
     ],
 )
 def test_a_damaged_zip_is_refused(change: Callable[[bytes], bytes], reason: str) -> None:
@@ -319,20 +319,20 @@ def test_the_time_of_reading_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_uploads_without_a_task() -> None:
     assert "are missing" in refused().reason
-    assert "hold no task" in refused(*singles({"README.md": "words"})).reason
-    assert "hold no task" in refused(zipped({"top/README.md": "words"})).reason
-    assert "hold no task" in refused(zipped({})).reason
+    assert "contain no task" in refused(*singles({"README.md": "words"})).reason
+    assert "contain no task" in refused(zipped({"top/README.md": "words"})).reason
+    assert "contain no task" in refused(zipped({})).reason
     alone = refused(zipped({"t/reference.py": REFERENCE, "t/kernels/naive.cu": "// a kernel"}))
     assert alone.field == "t/reference.py"
-    assert "stands without a task.toml" in alone.reason
+    assert "has no task.toml" in alone.reason
     error = refused(*singles({"a.py": "import os", "b.py": "x"}))
     assert error.field == "a.py"
     assert error.reason.endswith("(and 1 more was refused)")
     kernel = refused(zipped({"fp32/vector_add.cu": "void"}))
     assert kernel.field == "fp32/vector_add.cu"
-    assert "a zip and others" in refused(zipped(NATIVE), *singles(NATIVE)).reason
+    assert "a zip and other files" in refused(zipped(NATIVE), *singles(NATIVE)).reason
     twice = [*singles({"x/a.py": KERNELBENCH}), *singles({"y/A.py": KERNELBENCH})]
-    assert "is there twice" in refused(*twice).reason
+    assert "appears twice" in refused(*twice).reason
     large = Upload(name="x.txt", content=b" " * (UNPACKED_LIMIT_BYTES + 1))
     assert refused(large).field == "files"
 

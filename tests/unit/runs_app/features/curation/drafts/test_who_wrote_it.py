@@ -85,7 +85,7 @@ def test_after_publication_an_author_sees_what_everybody_sees(
     published(draft, judge)
     for query in ("", "?file=task.toml", "?file=sizes.json", "?file=reference.py"):
         text = client.get(draft.get_absolute_url() + query).content.decode()
-        assert "its hidden workloads are for admins alone" in text
+        assert "only admins can see its hidden workloads" in text
         assert "readonly" in text
         assert not [secret for secret in SECRETS if secret in text]
     answer = client.get(reverse("draft-download", args=[draft.pk]))
@@ -102,7 +102,7 @@ def test_an_admin_who_wrote_it_is_told_of_nothing_withheld(judge: User) -> None:
     draft = published(proposed(judge), judge)
     text = page(judge, draft.get_absolute_url())
     assert all(secret in text for secret in SECRETS)
-    assert "its hidden workloads are for admins alone" not in text
+    assert "only admins can see its hidden workloads" not in text
 
 
 @pytest.mark.parametrize("hides", [True, False])
@@ -120,14 +120,16 @@ def test_after_publication_so_does_an_author_whose_draft_was_taken_over(
         revision=draft.revision, now=make.NOW,
     )  # fmt: skip
     send_to_review(draft=draft, user=judge, now=make.NOW)
-    assert "its files, checks and dry runs are for admins" in page(author, draft.get_absolute_url())
+    assert "only admins can see its files, checks and dry runs" in page(
+        author, draft.get_absolute_url()
+    )
     assert client.get(reverse("draft-download", args=[draft.pk])).status_code == 403
     draft.refresh_from_db()
     published(draft, judge)
     shown = page(author, draft.get_absolute_url())
     assert "readonly" in shown
-    assert "its files, checks and dry runs are for admins" not in shown
-    assert ("its hidden workloads are for admins alone" in shown) is hides
+    assert "only admins can see its files, checks and dry runs" not in shown
+    assert ("only admins can see its hidden workloads" in shown) is hides
     assert ("4099" in shown) is not hides
     assert "# of an admin" not in shown
     assert client.get(reverse("draft-download", args=[draft.pk])).status_code == 200
@@ -154,7 +156,7 @@ def test_files_without_hidden_workloads_stay_as_their_author_wrote_them(
     draft = published(proposed(author, **{"task.toml": public}), judge)
     text = client.get(draft.get_absolute_url()).content.decode()
     assert "# of its author" in text
-    assert "for admins alone" not in text
+    assert "only admins can see all of its files" not in text
 
 
 def test_a_version_that_was_made_public_of_a_closed_draft_is_no_less_so(

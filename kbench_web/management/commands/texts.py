@@ -1,0 +1,98 @@
+"""Print every text of the interface, so that an editor can read them in one go."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from kbench_web.settings import BASE_DIR
+
+Texts = Iterator[tuple[int, str]]
+
+_ROOTS = ("templates", "runs_app", "tasks_app", "leaderboard_app", "kbench_web", "kbench_client",
+          "gpu_runner", "static/js")  # fmt: skip
+_SKIPPED = re.compile(r"/(migrations|catalog|catalog_soundness|example|native)/")
+_HIDDEN = re.compile(r"\{#.*?#\}|\{% comment .*?endcomment %\}|<(script|style)\b.*?</\1>", re.S)
+_READ = re.compile(r'\b(?:title|label|placeholder|aria-label|alt|content|empty)="([^"{]+)"')
+_INLINE = re.compile(r"</?(a|abbr|b|code|em|kbd|span|strong)\b[^>]*>", re.S)
+_QUOTED = re.compile(r'"([^"\n]+)"|`([^`]+)`')
+_WORD = re.compile(r"(?<!\S)[“(]?[A-Za-z’'-]{2,}[.,:;?!)”]*(?!\S)")
+_CODE = re.compile(r"^(SELECT|INSERT|UPDATE|/|--|<)|[{;]$|::|\\[bsdw(]|\(\?")
+
+
+def template_texts(text: str) -> Texts:
+    """What a template shows: a block of HTML in one line, with `|` between Django's branches."""
+    text = _HIDDEN.sub(lambda match: "\n" * match[0].count("\n"), text)
+    for match in _READ.finditer(text):
+        yield text.count("\n", 0, match.start()) + 1, match[1]
+    bare = re.sub(r"\{%.*?%\}", lambda match: "|" + "\n" * match[0].count("\n"), text)
+    bare = _INLINE.sub(lambda match: "\n" * match[0].count("\n"), re.sub(r"\{\{.*?\}\}", "…", bare))
+    start = 0
+    for tag in re.finditer(r"<[^>]*>|\Z", bare):
+        yield bare.count("\n", 0, start) + 1, unescape(bare[start : tag.start()]).strip(" |\n")
+        start = tag.end()
+
+
+def python_texts(text: str) -> Texts:
+    """Strings of a module, without docstrings; values of f-strings are dots."""
+    waiting: list[ast.AST] = [ast.parse(text)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+        elif isinstance(node, ast.JoinedStr):
+            parts = [each.value if isinstance(each, ast.Constant) else "…" for each in node.values]
+            yield node.lineno, "".join(map(str, parts))
+        elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def script_texts(text: str) -> Texts:
+    """Strings of a script, without comments."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.lstrip().startswith(("//", "*", "/*")):
+            yield from ((number, a or b) for a, b in _QUOTED.findall(line))
+
+
+# chosen: a template's words are all read; in code, what is shorter than this is mostly a name
+_READERS = {".html": (template_texts, 1), ".txt": (template_texts, 1), ".py": (python_texts, 3),
+            ".js": (script_texts, 2)}  # fmt: skip
+
+
+def prose(path: Path) -> list[tuple[int, str]]:
+    """Line and text of all that somebody reads in a file."""
+    reader, least = _READERS[path.suffix]
+    found = {(line, " ".join(text.split())) for line, text in reader(path.read_text())}
+    return sorted(
+        (line, text)
+        for line, text in found
+        if len(_WORD.findall(text)) >= least and not _CODE.search(text)
+    )
+
+
+class Command(BaseCommand):
+    """`manage.py texts`."""
+
+    help = __doc__ or ""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take where to look."""
+        parser.add_argument(
+            "paths", nargs="*", default=_ROOTS, help="files or folders; all if left out"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print each file's name, and below it `line: text`."""
+        roots = [BASE_DIR / each for each in options["paths"]]
+        paths = [path for root in roots for path in sorted([root, *root.rglob("*")])]
+        for path in paths:
+            readable = path.suffix in _READERS and not _SKIPPED.search(str(path))
+            if readable and (shown := prose(path)):
+                self.stdout.write(f"\n== {path.relative_to(BASE_DIR)}")
+                self.stdout.write("\n".join(f"{line}: {text}" for line, text in shown))
