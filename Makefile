@@ -5,7 +5,7 @@ EXTRAS ?= site,runner,mcp,parquet,dev
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install packages up test coverage lint redteam bench bench-site bench-chaos bench-doors format lock clean
+.PHONY: help install packages up test coverage lint redteam bench bench-site bench-chaos bench-doors format wheel lock clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -67,6 +67,10 @@ bench-doors: $(STAMP) ## how late jobs and events arrive over Redis and over HTT
 format: $(STAMP) ## rewrite the code as `make lint` wants it
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+wheel: $(STAMP) ## the client and the engine, without the site, as a wheel; prints where it is
+	@$(BIN)/python manage.py shell --verbosity 0 -c \
+	    "from kbench_web.client.wheel import wheel; print(wheel())"
 
 lock: $(STAMP) ## newer releases of all packages in requirements.lock, as pyproject.toml allows
 	scripts/lock $(ARGS)

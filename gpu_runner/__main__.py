@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from gpu_runner.check import command as check
 from gpu_runner.daemon import config as daemon
 from gpu_runner.daemon.work import work
 from gpu_runner.data.baselines import BaselineRequest
@@ -70,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
     for add in (_add_evaluate, _add_doctor, _add_filter, _add_vary, _add_baselines):
         add(commands)
+    check.add(commands.add_parser)
     serve = commands.add_parser("work", help="take jobs from a site, or from a folder")
     daemon.add_arguments(serve)
     serve.set_defaults(run=_work)

@@ -11,6 +11,7 @@ from typing import NoReturn
 from kbench_client import config, version
 from kbench_client.commands import (
     challenge,
+    check,
     collection,
     evaluate,
     login,
@@ -95,7 +96,7 @@ def _parser() -> _Parser:
         return added
 
     of_the_site = (login, tasks, submitting, collection, reading, running, challenge)
-    for module in (*of_the_site, evaluate, mcp):
+    for module in (*of_the_site, evaluate, check, mcp):
         module.add(command)
     return parser
 

@@ -24,6 +24,7 @@ from tests import tiers
 
 # Programs of the site are imported where they are used: a GPU host's tests run without them.
 
+TESTS = Path(__file__).parent
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 """Commands that start a browser for tests, the cheapest first."""
 SITE_FOLDERS = {"kbench_web", "leaderboard_app", "runs_app", "tasks_app", "integration", "browser"}
@@ -36,12 +37,17 @@ TIMED_FOLDERS = {"adversarial", "protocol", "supervisor", "gpu"}
 UNTIMED = {  # files there that judge outputs, or build, and bear company
     "adversarial": {
         "test_bad_kernels.py",
+        "test_blame.py",
         "test_builder_safety.py",
         "test_judging.py",
         "test_redteam_outputs.py",
+        "test_strangers.py",
+        "test_strangers_gpu.py",
     },
     "protocol": {
+        "test_check.py",
         "test_command_line.py",
+        "test_killed_processes.py",
         "test_python_kernels.py",
         "test_reports.py",
         "test_symptoms.py",
@@ -50,6 +56,7 @@ UNTIMED = {  # files there that judge outputs, or build, and bear company
     "supervisor": {
         "test_answers.py",
         "test_arena.py",
+        "test_aside.py",
         "test_attribution.py",
         "test_audit.py",
         "test_audit_cpu.py",
@@ -66,6 +73,7 @@ UNTIMED = {  # files there that judge outputs, or build, and bear company
         "test_further_sizes.py",
         "test_further_workloads.py",
         "test_health.py",
+        "test_in_doubt.py",
         "test_interposed.py",
         "test_judge.py",
         "test_kernel_list.py",
@@ -77,6 +85,7 @@ UNTIMED = {  # files there that judge outputs, or build, and bear company
         "test_outside.py",
         "test_pool.py",
         "test_printed_reports.py",
+        "test_process.py",
         "test_profile_parts.py",
         "test_profiling.py",
         "test_ptxas.py",
@@ -98,22 +107,47 @@ UNTIMED = {  # files there that judge outputs, or build, and bear company
 }
 
 
+def is_of_the_site(path: Path) -> bool:
+    """Whether a file's tests need the site."""
+    folders = set(path.relative_to(TESTS).parts[:-1])
+    return bool(folders & SITE_FOLDERS) and not folders & PURE_FOLDERS
+
+
+def is_timed(path: Path) -> bool:
+    """Whether a file's tests measure kernels."""
+    folders = TIMED_FOLDERS & set(path.relative_to(TESTS).parts[:-1])
+    return any(path.name not in UNTIMED.get(folder, ()) for folder in folders)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Don't import a file if `-m` leaves none of its tests."""
+    if not collection_path.match("test_*.py") or TESTS not in collection_path.parents:
+        return None
+    wanted = config.option.markexpr
+    site, timed = is_of_the_site(collection_path), is_timed(collection_path)
+    left_out = [
+        "not timed" in wanted and timed,
+        "not site" in wanted and site,
+        wanted.startswith("site") and not site,
+        wanted.startswith("timed") and not timed and "timed" not in collection_path.read_text(),
+    ]
+    return any(left_out) or None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the site's and the thorough tests, and skip what needs what is not here."""
     tiers.leave(items, config.option.markexpr)
-    root = Path(__file__).parent
     has_gpu = shutil.which("nvidia-smi") is not None
     has_browser = any(map(shutil.which, BROWSERS)) or "CI" in os.environ
     for item in items:
-        folders = set(item.path.relative_to(root).parts[:-1])
-        if folders & SITE_FOLDERS and not folders & PURE_FOLDERS:
+        folders = set(item.path.relative_to(TESTS).parts[:-1])
+        if is_of_the_site(item.path):
             item.add_marker("site")
         for name in folders & {"gpu", "browser"}:
             item.add_marker(name)
         if folders & WHOLE_SITES and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(WHOLE_SITE_S))
-        timed = folders & TIMED_FOLDERS
-        if any(item.path.name not in UNTIMED.get(folder, ()) for folder in timed):
+        if is_timed(item.path):
             item.add_marker("timed")
         if item.get_closest_marker("gpu") and not has_gpu:
             item.add_marker(pytest.mark.skip(reason="this machine has no CUDA device"))

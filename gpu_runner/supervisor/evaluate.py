@@ -333,7 +333,8 @@ class _Evaluation:
     def _tell_work(self, bench: Bench, target: Target) -> None:
         """Say who did the work, as far as it was seen.
 
-        On a GPU, a profiler is asked where the source or the host's calls speak of a library; an
+        On a GPU, a profiler is asked where the source or the host's calls speak of a library, and
+        of what counts for a board if it is Python, which can name a library in too many ways; an
         audit asks it anyway.
         """
         record, worked = self._record, bench.watch.worked if bench.watch else None
@@ -342,7 +343,9 @@ class _Evaluation:
                 record.tell_work(worked)
             return
         calls_one = worked is not None and is_of_libraries(worked)
-        if self._request.mode is Mode.AUDIT or not (record.hints or calls_one):
+        is_python = self._request.solution.language is Language.PYTHON
+        is_asked = record.hints or calls_one or (is_python and self._request.mode is Mode.RANKED)
+        if self._request.mode is Mode.AUDIT or not is_asked:
             return
         with self._timeline.stage(Stage.CHECK, "which kernels run"):
             listed = work_on_gpu(self._request, bench, target, record.build, record.results())

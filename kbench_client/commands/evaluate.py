@@ -37,16 +37,21 @@ def missing() -> list[str]:
     return [name for name in NEEDED if importlib.util.find_spec(name) is None]
 
 
-def _evaluate(options: argparse.Namespace, site: Site, output: Output) -> int:
-    kernel = read_kernel(options.file)
-    names = ("task", "device", "mode", "direction", "language")
-    wanted = payload(kernel, given(options, *names) | ({"task": "-"} if options.folder else {}))
+def require_runner(site: Site) -> None:
+    """Raise `Stop` where the protocol's packages are missing, with what installs them."""
     if lacking := missing():
         raise Stop(
             Exit.MISUSE,
             f"needs {', '.join(lacking)} on this machine: pip install 'kbench[runner] @ URL',"
             f" with the URL of {site.account.url}/agents.md",
         )
+
+
+def _evaluate(options: argparse.Namespace, site: Site, output: Output) -> int:
+    kernel = read_kernel(options.file)
+    names = ("task", "device", "mode", "direction", "language")
+    wanted = payload(kernel, given(options, *names) | ({"task": "-"} if options.folder else {}))
+    require_runner(site)
     with tempfile.TemporaryDirectory() as folder:
         out, task = Path(folder, "result.json"), Path(folder, "task.json")
         if options.folder:

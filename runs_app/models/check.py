@@ -25,6 +25,7 @@ class TaskCheck(RunnerJob):
     KIND = CheckRequest.KIND
     urgency = Urgency.PEOPLE
     FINISH = "runs_app.core.checks.services.finish"
+    FAILED = Q(passed__isnull=True)
     NEEDS_TRUST = True
 
     version = models.ForeignKey(TaskVersion, on_delete=models.CASCADE)
@@ -78,6 +79,7 @@ class BaselineMeasurement(RunnerJob):
     KIND = BaselineRequest.KIND
     urgency = Urgency.BASELINES
     FINISH = "runs_app.core.runners.results.finish_baselines"
+    FAILED = Q(report__isnull=True)
 
     version = models.ForeignKey(TaskVersion, on_delete=models.CASCADE)
     direction = models.CharField(max_length=10, choices=[(v.value, v.value) for v in Direction])

@@ -35,6 +35,7 @@ class Evaluation(RunnerJob):
     FINISH = "runs_app.core.runners.results.finish"
     ENDED = "runs_app.core.runners.results.ended"
     PREFERS_TRUST = Q(mode=Mode.AUDIT.value)
+    FAILED = Q(verdict=Verdict.SYSTEM_ERROR.value)
     MOVING = (*RunnerJob.MOVING, "events_stored")
     LOCKED_WITH = ("runner__token", "task_version", "submission")
     LOCKED_WITHOUT = ("task_version__document", "submission__source")

@@ -63,6 +63,7 @@ class RunnerJob(models.Model):
     """Path of `ended(job, now)`, for what follows from any end; empty if nothing does."""
     NEEDS_TRUST: ClassVar[bool] = False  # whether only a runner of a trusted host may do it
     PREFERS_TRUST: ClassVar[Q] = Q(pk__isnull=False)  # those for guests only if there is no other
+    FAILED: ClassVar[Q]  # finished without an outcome, through our fault
     MOVING: ClassVar[tuple[str, ...]] = (
         "status", "started_at", "stage", "runner", "runner_boot_id", "last_seq", "last_event_at",
     )  # fmt: skip

@@ -106,5 +106,10 @@
       if (again.shouldSwap) htmx.swap(target, fragment.firstElementChild.outerHTML, { swapStyle: "outerHTML" });
     });
   });
+  // A panel loads what it holds when it is opened. One that was opened before htmx knew of it is told so again.
+  document.addEventListener("htmx:afterProcessNode", ({ target }) => {
+    if (!target.matches('[hx-trigger^="toggle from:closest details"]')) return;
+    target.closest("details[open]")?.dispatchEvent(new Event("toggle"));
+  });
   window.kbench = { released };
 })();

@@ -7,6 +7,7 @@ import functools
 import importlib.util
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language, Mode, 
 FOLDER = Path(__file__).parent
 HOSTILE_FOLDERS = ("cpu", "torch", "cuda", "python", "python_cuda")
 HONEST_FOLDER = "honest"
+
+MOST_OF_A_ROW = 2
 
 _ENTRY = re.compile(r"(?://|#)\s*([a-z ]+?):\s*(.*)")
 _CONTINUED = re.compile(r"(?://|#)\s{2,}(.*)")
@@ -163,6 +166,19 @@ def repeated(kernels: Iterable[Kernel]) -> set[str]:
         if tries and tries <= seen:
             names.add(kernel.name)
         seen |= tries
+    return names
+
+
+def crowded(kernels: Iterable[Kernel]) -> set[str]:
+    """Names of hostile kernels whose rows two others have tried already, in the same language."""
+    seen: Counter[tuple[object, ...]] = Counter()
+    names = set()
+    for kernel in kernels:
+        tries = [(row, kernel.path.parent, kernel.needs_no_clock) for row in kernel.rows]
+        if tries and all(seen[each] >= MOST_OF_A_ROW for each in tries):
+            names.add(kernel.name)
+        else:
+            seen.update(tries)
     return names
 
 

@@ -172,8 +172,8 @@ def ahead(
     """The parametrised kernels of this module, begun in the background."""
     config = SupervisorConfig(
         cache_folder=tmp_path_factory.mktemp("cache"),
-        call_timeout_s=5.0,
-        build_timeout_s=10.0,
+        call_timeout_s=15.0,
+        build_timeout_s=60.0,
         memory_bytes=1 << 29,
     )
     requests = {name: request_for(name) for name in selected(request, "name")}

@@ -19,7 +19,7 @@ from gpu_runner.supervisor.tools.health import left_behind, snapshot
 from tests.adversarial.cases import load_cases
 from tests.adversarial.catalogue import ROWS
 from tests.adversarial.judging import run
-from tests.adversarial.kernels import Kernel, alike, load_kernels, repeated
+from tests.adversarial.kernels import Kernel, alike, crowded, load_kernels, repeated
 from tests.adversarial.redteam import build_all, make_config, uncovered
 from tests.adversarial.side_by_side import OneOracle, selected
 
@@ -45,6 +45,7 @@ IN_ORDER = sorted(
 )
 """The others are in test_redteam_outputs.py."""
 AGAIN |= repeated(KERNELS) | alike(KERNELS)
+AGAIN |= crowded(kernel for kernel in KERNELS if kernel.name not in AGAIN | TWINS)
 
 
 def marks_of(kernel: Kernel) -> list[pytest.MarkDecorator]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
+from tests.browser import walking
 from tests.browser.accessibility import violations
 from tests.browser.conftest import Stack
 from tests.browser.seed import PASSWORD
@@ -216,3 +217,21 @@ def test_a_word_explains_itself_by_keyboard(page: Page, seeded: Stack) -> None:
     assert violations(page) == []
     page.keyboard.press("Escape")
     expect(meaning).to_be_hidden()
+
+
+def test_a_challenge_is_previewed_before_it_is_published(page: Page, seeded: Stack) -> None:
+    maker = f"User.objects.create_superuser('maker', password='{walking.PASSWORD}')"
+    models = "from django.contrib.auth.models import User; "
+    seeded.run("manage.py", "shell", "-c", models + maker)
+    walking.sign_in(page, seeded.url, "maker")
+    page.goto(f"{seeded.url}/challenges/new/")
+    page.get_by_label("Name").fill("Winter")
+    page.get_by_label("Search tasks").fill("rms norm")
+    page.get_by_label("Tag").select_option("reduction")
+    page.get_by_role("button", name="Choose all shown").click()
+    expect(page.get_by_text("3 chosen, 3 of")).to_be_visible()
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("link", name="rms_norm_bf16")).to_be_visible()
+    page.get_by_role("button", name="Publish the challenge").click()
+    page.wait_for_url("**/challenges/winter/")
+    assert violations(page) == []

@@ -125,7 +125,12 @@ def test_an_attempt_shows_its_difference_and_comes_back(
     rows = page.locator(".attempts > li")
     expect(rows).to_have_count(2)
     rows.first.locator("summary").click()
-    expect(rows.first.locator(".diff .remove").first).to_contain_text("A[i] - B[i]")
+    difference = rows.first.locator(".diff .remove").first
+    expect(difference).to_contain_text("A[i] - B[i]")
+    with page.expect_response(lambda answer: "/attempts/" in answer.url):
+        page.evaluate("htmx.trigger(document, 'kbench:verdict')")
+    page.wait_for_function("!document.querySelector('#attempts.htmx-request')")
+    expect(difference).to_contain_text("A[i] - B[i]")
 
     page.get_by_role("link", name="Restore attempt 1").click()
     expect(source).to_contain_text("A[i] - B[i]")

@@ -58,6 +58,17 @@ def queued_ns(ended_ns: int) -> int:
     return ended_ns if interposed is None else int(interposed.kb_queued_ns(ended_ns))
 
 
+def blocking_stream() -> int:
+    """The handle of a stream beside which nothing may be launched to the default one.
+
+    So a graph that is recorded from it holds all work, or none. Raises `RuntimeError`.
+    """
+    stream = ctypes.c_void_p()
+    if status := _runtime().cudaStreamCreate(ctypes.byref(stream)):
+        raise RuntimeError(f"CUDA error {status}: no stream could be made")
+    return stream.value or 0
+
+
 @functools.cache
 def _interposed() -> ctypes.CDLL | None:
     """This process, if the library of native/interposed.h was loaded into it."""

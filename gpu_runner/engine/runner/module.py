@@ -120,6 +120,7 @@ def _prepared(
         inputs=tensor_entries(setup["arguments"]),
         dtypes=[entry["dtype"] for entry in setup["outputs"]],
         warm=[],
+        recordable=True,
     )
 
 

@@ -10,6 +10,7 @@ import select
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from gpu_runner.data.wire import (
 )
 from gpu_runner.engine.device import torch_settings
 from gpu_runner.engine.device.heap import Poison, keep_freed_memory
+from gpu_runner.engine.device.recorded import Recorder
 from gpu_runner.engine.runner.clock import Clock, make_clock
 from gpu_runner.engine.runner.mapped_arena import MappedArena
 from gpu_runner.engine.runner.module import Module
@@ -132,6 +134,7 @@ class Runner:
         self._clock = clock
         self._poison = Poison(device)
         self._prepared: list[Prepared] = []
+        self._recorder = Recorder()
         self._kept: list[Tensor] = []  # the last call's outputs, until they have been read
         self._returned: list[tuple[_Coming, object]] = []  # what calls on a device have returned
 
@@ -192,12 +195,20 @@ class Runner:
     def _burst(self, burst_id: int, calls: Sequence[Call]) -> Done:
         """Calls that the supervisor times: as few other things as possible happen in between."""
         coming = [self._placed(call) for call in calls]
+        made = self._recorded(coming)
         self._clock.settle()
         self._gate.wait(burst_id, Coming(), lambda: None)
-        results = [_made(one.prepared, one.tensors) for one in coming]
+        results = made()
         self._clock.finish()
         self._returned = list(zip(coming, results, strict=True))
         return Done(burst_id, 1.0, ())
+
+    def _recorded(self, coming: Sequence[_Coming]) -> Callable[[], list[object]]:
+        """What makes the calls of a burst once their inputs are there."""
+        made = [partial(_made, one.prepared, one.tensors) for one in coming]
+        if self._device == "cpu" or not all(one.prepared.recordable for one in coming):
+            return lambda: [one() for one in made]
+        return self._recorder.record(coming[0].call.setup, made)
 
     def _copy(self, number: int) -> Done:
         """Copy what was returned to its places; the records are those of the last call."""

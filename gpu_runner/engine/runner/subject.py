@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import itertools
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -34,6 +35,7 @@ from gpu_runner.engine.runner.clock import HeadStart
 from gpu_runner.engine.runner.returned import CallError
 
 _WARM_SEED = 0  # of inputs that no call gets
+_NULL_SETS, _NULL_BYTES = 4, 1 << 30  # chosen: more than a cache holds, far less than a device
 Arrange = Callable[[Sequence[Tensor]], tuple[object, ...]]
 
 
@@ -45,7 +47,8 @@ class Prepared:
     values. owned: numbers of those that the function may write to, because they are its own
     buffers. fill: copies these on a device. inputs: their descriptions. dtypes: of the outputs.
     warm: inputs to warm up with, none for a submission. before: of a baseline, does what is not
-    timed, and returns what is to be called without arguments instead.
+    timed, and returns what is to be called without arguments instead. recordable: a device's bursts
+    of it may be recorded (see `Recorder`).
     """
 
     function: Callable[..., object]
@@ -56,6 +59,7 @@ class Prepared:
     before: Callable[[tuple[object, ...]], Callable[[], object]] | None = None
     fill: Callable[[], None] = lambda: None
     owned: frozenset[int] = frozenset()
+    recordable: bool = False
     head_start: HeadStart = field(default_factory=HeadStart)
 
 
@@ -105,21 +109,31 @@ def load_extension(path: Path, name: str) -> ModuleType:
 
 
 class Null:
-    """A function that does nothing: its outputs are there before it is called."""
+    """A function that does nothing: its outputs are there before it is called.
+
+    On a device there are several sets of them by turns: what is copied from one place again and
+    again stays in the cache, as a kernel's outputs do not.
+    """
 
     def prepare(self, setup: dict[str, Any], device: str) -> Prepared:
         """See `Subject.prepare`."""
-        outputs = tuple(
-            torch.zeros(entry["shape"], dtype=getattr(torch, entry["dtype"]), device=device)
-            for entry in setup["outputs"]
-        )
+        nbytes = sum(entry["nbytes"] for entry in setup["outputs"])
+        sets = 1 if device == "cpu" else min(_NULL_SETS, 1 + _NULL_BYTES // max(nbytes, 1))
+        outputs = itertools.cycle([_zeros(setup["outputs"], device) for _ in range(sets)])
         return Prepared(
-            function=lambda *_: outputs,
+            function=lambda *_: next(outputs),
             arrange=tuple,
             inputs=tensor_entries(setup["arguments"]),
             dtypes=[entry["dtype"] for entry in setup["outputs"]],
             warm=[],
         )
+
+
+def _zeros(entries: Sequence[Described], device: str) -> tuple[Tensor, ...]:
+    return tuple(
+        torch.zeros(entry["shape"], dtype=getattr(torch, entry["dtype"]), device=device)
+        for entry in entries
+    )
 
 
 class Baseline:

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.text import decoded
@@ -17,10 +19,12 @@ from runs_app.core.queue.devices import devices
 from runs_app.features.challenges.services import (
     LONGEST_S,
     MOST_EVALUATIONS,
+    MOST_TASKS,
     MOST_TOKENS,
     MOST_USD,
     TRANSCRIPT_LIMIT_BYTES,
 )
+from tasks_app.models import Task
 from tasks_app.selectors import published_tasks
 
 _MINUTE_S = 60
@@ -39,6 +43,14 @@ def _moment(label: str) -> forms.DateTimeField:
     )
 
 
+def _task_words(task: Task) -> SafeString:
+    """A task with its name, difficulty and tags, by which the list is searched."""
+    tags = filter(None, (task.difficulty, *task.tags))
+    shown = format_html_join(" ", '<span class="tag">{}</span>', ((tag,) for tag in tags))
+    name = format_html('{} <span class="faint mono">{}</span>', task.title, task.slug)
+    return format_html("<span>{} {}</span>", name, shown)
+
+
 class ChallengeForm(_Form):
     """Fields of `services.make_challenge`."""
 
@@ -49,6 +61,7 @@ class ChallengeForm(_Form):
     tasks = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple(attrs={"class": "check-list"}),
         error_messages={"required": "Choose at least one task."},
+        help_text=f"At most {MOST_TASKS}, each with hidden workloads on the device.",
     )
     direction = forms.ChoiceField(
         choices=[(d.value, d.value.capitalize()) for d in Direction],
@@ -85,8 +98,7 @@ class ChallengeForm(_Form):
         now = timezone.now().replace(second=0, microsecond=0)
         self.fields["starts_at"].initial = now
         self.fields["ends_at"].initial = now + _WEEK
-        offered = published_tasks().values_list("slug", "title")
-        self.offer("tasks", [(slug, f"{slug}: {title}") for slug, title in offered])
+        self.offer("tasks", [(task.slug, _task_words(task)) for task in published_tasks()])
         here = [device for device in devices() if not device.imported_from]
         self.offer("device", [(device.slug, device.name) for device in here])
 

@@ -12,8 +12,10 @@ from django.db.models import QuerySet
 from django.forms import Form
 
 from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.core.work.estimate import estimate, in_words
 from runs_app.features.challenges.figures import MEASURES, Contender, EntryResult, Measure, Spread
 from runs_app.features.challenges.models import Challenge, Entry
+from runs_app.features.challenges.services import Plan
 from runs_app.features.challenges.winner import Winner
 from runs_app.models import Evaluation, Quarantine
 from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot
@@ -54,6 +56,17 @@ class Curve:
     best_ns: float | None
     best_at: int
     budget: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewChallengePage:
+    """The form of a new challenge; with a `plan` it shows what would be made, and `busy` how long
+    an entry that uses its whole budget keeps the device busy, in words; empty if that's unknown.
+    """
+
+    form: Form
+    plan: Plan | None = None
+    busy: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,15 +117,23 @@ class EntryPage:
     now: datetime
 
 
+def busy(plan: Plan) -> str:
+    """How long an entry that uses its whole budget keeps the device busy; empty if unknown."""
+    device, tasks = plan.challenge.device_id, len(plan.versions)
+    one, ranked = estimate(device, Mode.QUICK), estimate(device, Mode.RANKED)
+    if one is None or ranked is None:
+        return ""
+    return in_words(tasks * (plan.challenge.evaluations * one.median_s + ranked.median_s))
+
+
 def lines(contenders: Sequence[Contender]) -> list[Line]:
-    """All measures side by side: medians, with ranges if there are repeats."""
-    return [
-        Line(
-            *measure.words,
-            tuple(_cell(measure, contender.spread(measure.name)) for contender in contenders),
-        )
-        for measure in MEASURES
-    ]
+    """Measures side by side, as medians with ranges over repeats; without those nobody has."""
+    found = []
+    for measure in MEASURES:
+        spreads = [contender.spread(measure.name) for contender in contenders]
+        if any(spreads):
+            found.append(Line(*measure.words, tuple(_cell(measure, each) for each in spreads)))
+    return found
 
 
 def picture(contenders: Sequence[Contender]) -> Plot | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -50,8 +51,15 @@ def may_end(user: Viewer, challenge: Challenge) -> bool:
     return sees_hidden(user) or (may_make(user) and challenge.made_by_id == user.pk)
 
 
-@transaction.atomic
-def make_challenge(  # noqa: PLR0913 - keywords only: one for each field of the form
+@dataclass(frozen=True)
+class Plan:
+    """A challenge that isn't stored, and the versions of its tasks."""
+
+    challenge: Challenge
+    versions: list[TaskVersion]
+
+
+def plan_challenge(  # noqa: PLR0913 - keywords only: one for each field of the form
     *,
     user: User,
     name: str,
@@ -65,8 +73,8 @@ def make_challenge(  # noqa: PLR0913 - keywords only: one for each field of the 
     direction: str = Direction.FORWARD.value,
     usd: float | None = None,
     description: str = "",
-) -> Challenge:
-    """Store a challenge over the current versions of these tasks.
+) -> Plan:
+    """A challenge over the current versions of these tasks, which nobody sees yet.
 
     Raises `NotAllowed` for who may make none, `SubmissionError` naming the field.
     """
@@ -85,7 +93,7 @@ def make_challenge(  # noqa: PLR0913 - keywords only: one for each field of the 
     if ends_at <= now:
         raise SubmissionError("ends_at", "must be in the future")
     versions = [_version(slug, direction, DeviceKind(target.kind)) for slug in _tasks(tasks)]
-    challenge = Challenge.objects.create(
+    challenge = Challenge(
         name=name,
         slug=slug,
         description=storable(description.strip()),
@@ -99,8 +107,16 @@ def make_challenge(  # noqa: PLR0913 - keywords only: one for each field of the 
         made_by=user,
         created_at=now,
     )
-    challenge.versions.set(versions)
-    return challenge
+    return Plan(challenge, versions)
+
+
+@transaction.atomic
+def make_challenge(**fields: Any) -> Challenge:
+    """Store what `plan_challenge` makes of these fields; everybody sees it from now on."""
+    plan = plan_challenge(**fields)
+    plan.challenge.save(force_insert=True)
+    plan.challenge.versions.set(plan.versions)
+    return plan.challenge
 
 
 @transaction.atomic

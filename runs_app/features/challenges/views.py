@@ -35,6 +35,7 @@ from runs_app.features.challenges.services import (
     make_challenge,
     may_end,
     may_make,
+    plan_challenge,
     report,
 )
 from runs_app.features.challenges.winner import winner
@@ -59,16 +60,20 @@ def challenges(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def challenge_new(request: AuthenticatedRequest) -> HttpResponse:
-    """The form that makes a challenge."""
+    """The form that makes a challenge: it shows what would be made, and then makes it."""
     if not may_make(request.user):
         raise PermissionDenied
     form = ChallengeForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
+    shown, step = page.NewChallengePage(form=form), request.POST.get("step")
+    if step != "change" and form.is_valid():
         with form.refusals():
-            made = make_challenge(user=request.user, now=timezone.now(), **form.request())
-            return redirect(made)
-    status = 422 if form.is_bound else 200
-    return render(request, f"{_FOLDER}/challenge_new.html", {"form": form}, status=status)
+            fields = {**form.request(), "user": request.user, "now": timezone.now()}
+            if step == "make":
+                return redirect(make_challenge(**fields))
+            plan = plan_challenge(**fields)
+            shown = page.NewChallengePage(form=form, plan=plan, busy=page.busy(plan))
+    status = 422 if form.is_bound and form.errors else 200
+    return render(request, f"{_FOLDER}/challenge_new.html", vars(shown), status=status)
 
 
 @never_cache

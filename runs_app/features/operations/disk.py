@@ -20,12 +20,17 @@ _EVERY_S = 3600
 
 
 @dataclass(frozen=True)
-class LowDisk:
-    """A disk with so many bytes left for us, which is too little."""
+class Disk:
+    """The disk of a folder: its size and what is left of it for us, in bytes."""
 
     folder: Path
     free: int
     total: int
+
+    @property
+    def is_low(self) -> bool:
+        """Whether less is free than 2 GiB and than 5 % of it."""
+        return self.free < min(self.total * _ENOUGH_SHARE, _ENOUGH_BYTES)
 
     def __str__(self) -> str:
         """One sentence for admins."""
@@ -35,15 +40,20 @@ class LowDisk:
         )
 
 
-def low_disk() -> LowDisk | None:
-    """The disk of the data folder if less is free than 2 GiB and than 5 % of it, else None."""
+def data_disk() -> Disk | None:
+    """The disk of the data folder; None on a site on PostgreSQL that has no such folder."""
     folder = Path(settings.DATA_DIR)
     try:
         usage = shutil.disk_usage(folder)
-    except OSError:  # a site on PostgreSQL may need no such folder
+    except OSError:
         return None
-    is_low = usage.free < min(usage.total * _ENOUGH_SHARE, _ENOUGH_BYTES)
-    return LowDisk(folder, usage.free, usage.total) if is_low else None
+    return Disk(folder, usage.free, usage.total)
+
+
+def low_disk() -> Disk | None:
+    """The disk of the data folder if it has too little room, else None."""
+    disk = data_disk()
+    return disk if disk and disk.is_low else None
 
 
 def warn() -> None:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
-from django.db.models import Count, Max, Prefetch, Q
+from django.db.models import Count, Max, Prefetch
 from django.forms import Form
 
+from runs_app.core.queue.loads import Load
 from runs_app.core.queue.runners import RunnerStatus, runner_list
 from runs_app.core.work.stops import in_force
 from runs_app.features.operations.emptying import Waiting
+from runs_app.features.operations.glance import Glance, glance, waiting_since
 from runs_app.features.operations.models import Emptying, RunnerReading
 from runs_app.features.operations.readings import Curve, curves
 from runs_app.models import (
     Announcement,
     Device,
-    Evaluation,
     Runner,
     RunnerFlag,
     RunnerToken,
-    Status,
 )
 
 _MOST_READINGS = 10_080  # of a week
@@ -29,13 +28,13 @@ _MOST_READINGS = 10_080  # of a week
 
 @dataclass(frozen=True)
 class DeviceRow:
-    """A device with what waits and runs on it, its runners, and whether its queue is emptied."""
+    """A device with its queue, its runners, and whether its queue is emptied."""
 
-    device: Device
-    waiting: int
-    running: int
+    load: Load
     runners: list[RunnerStatus]
     emptying: Emptying | None
+    waits_since: datetime | None
+    """When the oldest waiting job was queued; None if nothing waits."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,7 @@ class TokenRow:
 class Overview:
     """The whole site as an admin steers it."""
 
+    glance: Glance
     announcements: list[Announcement]
     devices: list[DeviceRow]
     tokens: list[TokenRow]
@@ -69,32 +69,23 @@ class EmptyingPage:
 
 
 def overview(now: datetime) -> Overview:
-    """Announcements and stops, and all devices."""
-    counts: dict[str, Any] = {
-        row["device"]: row
-        for row in Evaluation.objects.filter(status__in=(Status.QUEUED, Status.RUNNING))
-        .order_by()
-        .values("device")
-        .annotate(
-            waiting=Count("pk", filter=Q(status=Status.QUEUED)),
-            running=Count("pk", filter=Q(status=Status.RUNNING)),
-        )
-    }
+    """How the site is doing, what is in force, and all devices."""
+    seen = glance(now)
     runners = runner_list(now)
     emptyings = {each.device_id: each for each in Emptying.objects.filter(finished_at=None)}
+    since = waiting_since()
     rows = [
         DeviceRow(
-            device=device,
-            waiting=counts.get(device.slug, {}).get("waiting", 0),
-            running=counts.get(device.slug, {}).get("running", 0),
-            runners=[each for each in runners if each.runner.device_id == device.slug],
-            emptying=emptyings.get(device.slug),
+            load=load,
+            runners=[each for each in runners if each.runner.device_id == load.device.slug],
+            emptying=emptyings.get(load.device.slug),
+            waits_since=since.get(load.device.slug),
         )
-        for device in Device.objects.order_by("slug")
+        for load in seen.loads
     ]
     announcements = list(in_force(now).select_related("made_by"))
-    shown = [row for row in rows if row.runners or row.waiting]
-    return Overview(announcements, shown, _token_rows())
+    shown = [row for row in rows if row.runners or row.load.waiting]
+    return Overview(seen, announcements, shown, _token_rows())
 
 
 def _token_rows() -> list[TokenRow]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from runs_app.features.operations import runner_views, views
+from runs_app.features.operations import metrics, runner_views, views
 
 urlpatterns = [
+    path("metrics", metrics.metrics, name="metrics"),
     path("operate/", views.operate, name="operate"),
     path(
         "operate/announcements/<int:announcement_id>/end/",

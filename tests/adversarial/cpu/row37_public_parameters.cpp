@@ -1,6 +1,7 @@
 // row: 37
 // abi: c
 // task: softmax
+// workloads: cpu_n16_c256, cpu_n17_c1009_heavy
 // mode: ranked
 // stopped by: verdict WRONG_RESULT: as it is drawn, but not on other values
 // stopped by: verdict WRONG_RESULT: nearly the inputs of the call before

@@ -5,6 +5,7 @@
 // workloads: n16_c256, n17_c1009_integers
 // stopped by: verdict VIOLATION
 // stopped by: verdict WRONG_RESULT
+// stopped by: quarantine audit
 // tries: reduces over shared memory without waiting for the other warps, and is right by luck of the schedule
 #include <cuda_runtime.h>
 

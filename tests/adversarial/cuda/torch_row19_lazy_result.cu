@@ -4,6 +4,7 @@
 // mode: ranked
 // workloads: b512_i4096_o4096
 // stopped by: verdict VIOLATION: the device needs at least
+// stopped by: verdict WRONG_RESULT: wrong
 // stopped by: raised
 // tries: returns a plain tensor that launches its work, in C++, when somebody first asks for its size
 #include <torch/extension.h>

@@ -2,7 +2,8 @@
 # task: matrix_copy
 # workloads: m1024_n2048, m4096_n2048
 # mode: quick
-# does: to return what it may change as it came, beside a copy of it.
+# does: to return a copy of what it may change, beside another: a device's outputs are read when
+#   its inputs are gone.
 
 """An honest kernel: the comment above says what it does."""
 
@@ -22,4 +23,4 @@ def copy(out, x, count, BLOCK: tl.constexpr):
 def forward(A, M, N):
     out = torch.empty_like(A)
     copy[(triton.cdiv(M * N, 1024),)](out, A, M * N, BLOCK=1024)
-    return A, out
+    return A.clone(), out

@@ -2,7 +2,7 @@
 # device: cuda
 # task: vector_add
 # workloads: n65536
-# mode: test
+# mode: quick
 # libraries: allowed
 # stopped by: verdict WRONG_RESULT: wrong
 # tries: to replay a graph that it has captured over the first call's inputs, wherever later ones

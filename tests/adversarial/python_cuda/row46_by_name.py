@@ -2,7 +2,7 @@
 # device: cuda
 # task: matrix_mul
 # workloads: m64_n2048_k4096
-# mode: quick
+# mode: ranked
 # stopped by: quarantine work
 # tries: to find the framework's product among its operations by a name that stands nowhere.
 

@@ -5,6 +5,7 @@
 # mode: audit
 # stopped by: quarantine audit
 # stopped by: quarantine work
+# stopped by: verdict WRONG_RESULT: wrong
 # tries: to have the framework's product captured in a graph, so that later calls do not name it:
 #   they copy into its inputs and replay it.
 

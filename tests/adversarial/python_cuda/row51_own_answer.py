@@ -6,6 +6,7 @@
 # libraries: allowed
 # stopped by: verdict WRONG_RESULT: wrong
 # stopped by: verdict VIOLATION
+# stopped by: verdict WRONG_SHAPE
 # tries: to send the acknowledgement by itself as its first step, and to work while the next call is
 #   announced.
 

@@ -51,7 +51,7 @@ _TABLE = {
     OF_ADMINS: """
         /curate/ /curate/history/ /tasks/<slug>/curate/ /tasks/<slug>/reevaluate/
         /tasks/<slug>/reevaluate/<number>/ /quarantine/ /challenges/new/ /operate/people/
-        /operate/people/<user_id>/ /operate/ /operate/runners/<runner_id>/sensors/
+        /operate/people/<user_id>/ /operate/ /metrics /operate/runners/<runner_id>/sensors/
         /operate/queues/<device_slug>/empty/ /operate/runners/add/ /language-models/new/
         /language-models/<language_model_id>/edit/
         """,

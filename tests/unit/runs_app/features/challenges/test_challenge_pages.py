@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -78,7 +79,12 @@ def test_an_admin_makes_a_challenge() -> None:
     client = signed_in(make.make_admin())
     assert "No challenge yet" in text(client.get("/challenges/"))
     assert client.get("/challenges/new/").status_code == 200
-    made = client.post("/challenges/new/", fields(usd="2.5"))
+    preview = client.post("/challenges/new/", fields(usd="2.5"))
+    assert "$2.50 as" in text(preview)
+    assert not Challenge.objects.exists()
+    changed = client.post("/challenges/new/", fields(usd="2.5", step="change"))
+    assert re.search(r'value="scale2"[^>]* checked', text(changed))
+    made = client.post("/challenges/new/", fields(usd="2.5", step="make"))
     assert made["Location"] == "/challenges/winter/"
     challenge = Challenge.objects.get()
     assert (challenge.wall_time_s, challenge.usd) == (3600, 2.5)

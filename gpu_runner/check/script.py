@@ -1,0 +1,249 @@
+"""A script with `ref`, `kernel` and `inputs`, as a task and the solutions to it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats.building import build_task
+from gpu_runner.data.formats.naming import task_name
+from gpu_runner.data.formats.robust_kbench import UNKNOWN_REDUCTION
+from gpu_runner.data.formats.source import functions, needs_cuda, parse_module
+from gpu_runner.data.formats.text import decoded
+from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
+from gpu_runner.data.static import gpu_reason
+from gpu_runner.data.task import Task
+from gpu_runner.data.verdict import DeviceKind, Language
+
+SIZE = "kbench_size"
+"""Name of the global that a size is given to."""
+_REFERENCE, _INPUTS, _KERNEL = "ref", "inputs", "kernel"
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_NARROW = frozenset({"bfloat16", "float16", "half"})
+_MODEL = """
+
+
+import torch as _torch
+
+{size}
+class Model(_torch.nn.Module):
+    def forward({parameters}):
+        return ref({given})
+
+
+def get_inputs():
+    _made = inputs({argument})
+    if isinstance(_made, dict):
+        return [_made[_name] for _name in {names} if _name in _made]
+    return list(_made) if isinstance(_made, (list, tuple)) else [_made]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+@dataclass(frozen=True)
+class Script:
+    """A task, and the solutions to it by name; kind is the device that they are for by default."""
+
+    task: Task
+    kernels: dict[str, Solution]
+    kind: DeviceKind
+
+
+def read_script(path: Path, sizes: Sequence[int], *, has_gpu: bool) -> Script:
+    """Read a file, and the .cu and .cpp of the same name beside it.
+
+    sizes: given to `inputs`, one a workload; else those of the file's global `sizes`, else the
+    default of the parameter. has_gpu: whether to measure on a GPU what runs on both. Raises
+    `DataError` naming what is missing or wrong.
+    """
+    text = _text(path)
+    tree = parse_module(text, path.name)
+    own = functions(tree)
+    for name in (_REFERENCE, _INPUTS):
+        if name not in own:
+            raise DataError(path.name, f"must define the function {name}()")
+    _check_width(own[_INPUTS], own[_REFERENCE])
+    kernels = {
+        name: Solution(source=_alone(text, own, name), language=Language.PYTHON)
+        for name in own
+        if name == _KERNEL or name.startswith(f"{_KERNEL}_")
+    }
+    for language in (Language.CUDA, Language.CPP):
+        beside = path.with_suffix(language.suffix)
+        if beside.is_file() and (has_gpu or language is Language.CPP):
+            kernels[beside.name] = Solution(source=_text(beside), language=language)
+    if not kernels:
+        raise DataError(path.name, "must define kernel(), or kernel_NAME(), or lie beside a .cu")
+    is_for_gpu = has_gpu or any(gpu_reason(each.source) for each in kernels.values())
+    kind = DeviceKind.CUDA if is_for_gpu else DeviceKind.CPU
+    found = _sizes(tree, own[_INPUTS], sizes)
+    problem = _needed(text, tree, [own[_REFERENCE], own[_INPUTS]])
+    problem += _model(own[_REFERENCE], own[_INPUTS], found)
+    devices = ["cuda"] if needs_cuda(tree) else ["cpu", "cuda"]
+    return Script(_task(path, problem, found, devices), kernels, kind)
+
+
+def _text(path: Path) -> str:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise DataError("file", f"{path}: {error.strerror or error}") from None
+    if len(raw) > SOURCE_LIMIT_BYTES:
+        raise DataError("file", f"{path.name} is larger than {SOURCE_LIMIT_BYTES} bytes")
+    return decoded(raw, path.name)
+
+
+def _check_width(*parts: ast.FunctionDef) -> None:
+    for node in (node for part in parts for node in ast.walk(part)):
+        if isinstance(node, ast.Attribute) and node.attr in _NARROW:
+            reason = f"uses {node.attr} (line {node.lineno}): a check judges float32 alone so far"
+            raise DataError("inputs", f"{reason}; a task's folder can have other types")
+
+
+def _alone(text: str, own: dict[str, ast.FunctionDef], name: str) -> str:
+    """The module of one kernel: without the reference and the inputs, lines keeping their numbers.
+
+    Other kernels stay, for it may call them.
+    """
+    return f"{_without(text, [own[_REFERENCE], own[_INPUTS]])}\n\nforward = {name}\n"
+
+
+def _without(text: str, parts: Collection[ast.FunctionDef]) -> str:
+    lines = text.splitlines()
+    for part in parts:
+        first = min([part.lineno, *(each.lineno for each in part.decorator_list)])
+        last = part.end_lineno or first
+        lines[first - 1 : last] = [""] * (last - first + 1)
+    return "\n".join(lines)
+
+
+def _needed(text: str, tree: ast.Module, roots: Sequence[ast.stmt]) -> str:
+    """The statements of a module that these need, so that no edit of a kernel changes a task."""
+    kept = {id(root): root for root in roots}
+    names = _names(roots)
+    while True:
+        more = [node for node in tree.body if id(node) not in kept and names & _bound(node)]
+        if not more:
+            break
+        kept |= {id(node): node for node in more}
+        names |= _names(more)
+    parts = [node for node in tree.body if id(node) in kept or _is_future(node)]
+    return "\n\n".join(_segment(text, node) for node in parts)
+
+
+def _is_future(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+
+
+def _names(nodes: Iterable[ast.AST]) -> set[str]:
+    return {each.id for node in nodes for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """Names that a statement at the top of a module defines."""
+    found: set[str] = set()
+    for each in ast.walk(node) if not isinstance(node, _DEFINITIONS) else [node]:
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            found.add(each.id)
+        elif isinstance(each, _DEFINITIONS):
+            found.add(each.name)
+        elif isinstance(each, ast.Import | ast.ImportFrom):
+            found |= {(alias.asname or alias.name).partition(".")[0] for alias in each.names}
+    return found
+
+
+def _segment(text: str, node: ast.stmt) -> str:
+    first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+    return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
+
+
+def _sizes(tree: ast.Module, inputs: ast.FunctionDef, given: Sequence[int]) -> list[int]:
+    """The sizes of the workloads; none where `inputs` takes no argument."""
+    takes = [*inputs.args.posonlyargs, *inputs.args.args]
+    if not takes:
+        if given:
+            raise DataError("size", "can't be given: inputs() takes no argument")
+        return []
+    found = list(given) or _listed(tree) or _default(inputs)
+    if not found:
+        reason = (
+            f"must be known: give --size, assign `sizes = [...]`, or `{takes[0].arg}` a default"
+        )
+        raise DataError("size", reason)
+    if any(type(size) is not int or size < 1 for size in found):
+        raise DataError("size", "must be whole numbers of 1 or more")
+    return list(dict.fromkeys(found))
+
+
+def _listed(tree: ast.Module) -> list[int]:
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == "sizes" for target in node.targets
+        ):
+            return _literal(node.value)
+    return []
+
+
+def _default(inputs: ast.FunctionDef) -> list[int]:
+    arguments = inputs.args
+    positional = len(arguments.posonlyargs) + len(arguments.args)
+    if len(arguments.defaults) < positional:
+        return []
+    return _literal(arguments.defaults[0])
+
+
+def _literal(value: ast.expr) -> list[int]:
+    try:
+        found = ast.literal_eval(value)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        raise DataError("size", f"must be plain numbers (line {value.lineno})") from None
+    return list(found) if isinstance(found, list | tuple) else [found]
+
+
+def _model(ref: ast.FunctionDef, inputs: ast.FunctionDef, sizes: Sequence[int]) -> str:
+    names = [each.arg for each in (*ref.args.posonlyargs, *ref.args.args)]
+    if not names or ref.args.vararg or ref.args.kwonlyargs or ref.args.kwarg:
+        raise DataError(_REFERENCE, "must name its arguments, without * and **")
+    takes = ast.arguments(
+        posonlyargs=[],
+        args=[ast.arg("self"), *(ast.arg(name) for name in names)],
+        kwonlyargs=[],
+        kw_defaults=[],
+        defaults=ref.args.defaults,
+    )
+    return _MODEL.format(
+        size=f"{SIZE} = {sizes[0]}\n" if sizes else "",
+        parameters=ast.unparse(takes),
+        given=", ".join(names),
+        argument=SIZE if sizes else "",
+        names=names,
+    )
+
+
+def _task(path: Path, problem: str, sizes: Sequence[int], devices: Sequence[str]) -> Task:
+    workloads = [
+        {"name": f"{size:,}".replace(",", "_"), "parameters": {SIZE: size}} for size in sizes
+    ] or [{"name": "default", "parameters": {}}]
+    document = {
+        "name": task_name(path),
+        "title": path.stem,
+        "format": "kernelbench",
+        "abi": "torch",
+        "files": {path.name: problem},
+        "workloads": [
+            {**workload, "devices": devices, "directions": ["forward"]} for workload in workloads
+        ],
+        "tolerance": {
+            "reduction": UNKNOWN_REDUCTION.reduction,
+            "constant": UNKNOWN_REDUCTION.constant,
+            "growth": UNKNOWN_REDUCTION.growth,
+        },
+        "libraries": True,
+    }
+    return build_task(document)

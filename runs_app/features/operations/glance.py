@@ -1,0 +1,178 @@
+"""How the site is doing: throughput, failures, waiting jobs, money, disk and errors.
+
+The page Operate shows these figures, and `metrics` tells them to Prometheus.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from django.db.models import Count, Min, QuerySet, Sum
+from django.db.models.functions import TruncHour
+from django.urls import reverse
+from django.utils.text import capfirst
+
+from runs_app.core.queue.loads import Load, loads
+from runs_app.features.operations.disk import Disk, data_disk
+from runs_app.models import JOBS, Evaluation, LanguageModelCall, RunnerJob, Status
+
+DAY = timedelta(days=1)
+HOURS = 24  # chosen: the hours of a day, so the curve covers what the figures count
+_MONTH = timedelta(days=30)  # chosen: as long as providers of language models bill
+_MOST_READ = 500  # chosen: more errors in a day than anybody reads one by one
+_MOST_SHOWN = 10  # chosen: what an admin looks at first fits on one screen
+_OVER = (
+    LanguageModelCall.Status.ANSWERED,
+    LanguageModelCall.Status.FAILED,
+    LanguageModelCall.Status.INTERRUPTED,
+)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How many evaluations ended on a device with a verdict; an empty one means cancelled."""
+
+    device: str
+    verdict: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """An error that wasn't an author's fault: how often, the last time, and where to look."""
+
+    what: str
+    reason: str
+    count: int
+    at: datetime
+    url: str
+
+
+@dataclass(frozen=True)
+class Oldest:
+    """The job that has waited longest: on which device, since when, and where it's shown."""
+
+    device: str
+    queued_at: datetime
+    url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Glance:
+    """The state of the site; "day" means the last 24 hours, and money is in US dollars."""
+
+    by_hour: tuple[int, ...]
+    """Evaluations that ended in each of the last 24 hours, oldest first."""
+    ended: int
+    ended_before: int
+    """The same in the 24 hours before."""
+    verdicts: list[tuple[str, int]]
+    """Verdicts of the day, most frequent first; cancelled evaluations aren't in it."""
+    loads: list[Load]
+    oldest: Oldest | None
+    usd_day: float
+    usd_month: float
+    disk: Disk | None
+    troubles: list[Trouble]
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that wait on all devices."""
+        return sum(load.waiting for load in self.loads)
+
+
+def glance(now: datetime) -> Glance:
+    """The state of the site at `now`."""
+    verdicts: Counter[str] = Counter()
+    for each in ended(now - DAY, now):
+        verdicts[each.verdict] += each.count
+    return Glance(
+        by_hour=_by_hour(now),
+        ended=verdicts.total(),
+        ended_before=_ended(now - 2 * DAY, now - DAY).count(),
+        verdicts=[(verdict, count) for verdict, count in verdicts.most_common() if verdict],
+        loads=loads(now),
+        oldest=_oldest(),
+        usd_day=spent_usd(now - DAY),
+        usd_month=spent_usd(now - _MONTH),
+        disk=data_disk(),
+        troubles=troubles(now - DAY)[:_MOST_SHOWN],
+    )
+
+
+def ended(since: datetime, until: datetime) -> list[Ended]:
+    """How many evaluations ended between two moments, by device and verdict."""
+    rows = _ended(since, until).values_list("device_id", "verdict").annotate(count=Count("pk"))
+    return [Ended(*row) for row in rows]
+
+
+def waiting_since() -> dict[str, datetime]:
+    """Since when the oldest job of each device waits; without devices where nothing waits."""
+    found: dict[str, datetime] = {}
+    for job in JOBS.values():
+        waiting = job._default_manager.filter(status=Status.QUEUED).order_by()
+        for device, at in waiting.values_list("device_id").annotate(at=Min("queued_at")):
+            found[device] = min(at, found.get(device, at))
+    return found
+
+
+def spent_usd(since: datetime) -> float:
+    """US dollars that calls of language models cost which ended since then."""
+    calls = LanguageModelCall.objects.filter(status__in=_OVER, heard_at__gt=since)
+    return float(calls.aggregate(usd=Sum("cost_usd", default=0.0))["usd"])
+
+
+def troubles(since: datetime) -> list[Trouble]:
+    """Errors since then, most recent first; errors of one reason are one line."""
+    found: dict[tuple[str, str], Trouble] = {}
+    for each in [*_failed_jobs(since), *_failed_calls(since)]:
+        known = found.setdefault((each.what, each.reason), replace(each, count=0))
+        newest = max(known, each, key=lambda one: one.at)
+        found[each.what, each.reason] = replace(newest, count=known.count + 1)
+    return sorted(found.values(), key=lambda each: each.at, reverse=True)
+
+
+def _ended(since: datetime, until: datetime) -> QuerySet[Evaluation]:
+    return Evaluation.objects.filter(finished_at__gt=since, finished_at__lte=until).order_by()
+
+
+def _by_hour(now: datetime) -> tuple[int, ...]:
+    rows = _ended(now - DAY, now).annotate(hour=TruncHour("finished_at"))
+    counts = dict(rows.values_list("hour").annotate(count=Count("pk")))
+    this = now.replace(minute=0, second=0, microsecond=0)
+    hours = [this - timedelta(hours=back) for back in reversed(range(HOURS))]
+    return tuple(counts.get(hour, 0) for hour in hours)
+
+
+def _oldest() -> Oldest | None:
+    waiting = [job._default_manager.filter(status=Status.QUEUED) for job in JOBS.values()]
+    firsts = [rows.select_related("device").order_by("queued_at").first() for rows in waiting]
+    first = min(filter(None, firsts), key=lambda row: row.queued_at, default=None)
+    return Oldest(first.device.name, first.queued_at, _url(first)) if first else None
+
+
+def _failed_jobs(since: datetime) -> Iterable[Trouble]:
+    for job in JOBS.values():
+        rows = job._default_manager.filter(job.FAILED, status=Status.FINISHED)
+        newest = rows.filter(finished_at__gt=since).order_by("-finished_at")
+        for row in newest.select_related("device")[:_MOST_READ]:
+            what = f"{capfirst(job._meta.verbose_name)} on {row.device.name}"
+            yield Trouble(what, row.reason, 1, row.finished_at or since, _url(row))
+
+
+def _failed_calls(since: datetime) -> Iterable[Trouble]:
+    rows = LanguageModelCall.objects.filter(status__in=_OVER[1:], heard_at__gt=since)
+    shown = ("language_model_id", "language_model__name", "error", "ended_at")
+    for key, name, error, at in rows.order_by("-heard_at").values_list(*shown)[:_MOST_READ]:
+        url = reverse("language-model-edit", args=[key])
+        yield Trouble(f"Call of {name}", error, 1, at, url)
+
+
+def _url(job: RunnerJob) -> str:
+    """Where an admin cancels a job or repeats it, or else where it's read."""
+    if isinstance(job, Evaluation):
+        return reverse("submission", args=[job.submission_id])
+    return reverse(f"admin:runs_app_{job._meta.model_name}_change", args=[job.pk])

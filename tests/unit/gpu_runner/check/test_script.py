@@ -1,0 +1,150 @@
+"""A script becomes a task of its reference, and a module for each of its kernels."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.check.script import SIZE, Script, read_script
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.verdict import DeviceKind, Language
+
+SCRIPT = '''"""Softmax."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+SCALE = math.pi
+sizes = [128, 4096]
+
+
+def scaled(x):
+    return x * SCALE
+
+
+def inputs(n):
+    return torch.randn(64, n), -1
+
+
+def ref(x, dim=-1):
+    return F.softmax(scaled(x), dim)
+
+
+def helper(x):
+    return x.exp()
+
+
+def kernel(x, dim=-1):
+    y = helper(x * SCALE)
+    return y / y.sum(dim, keepdim=True)
+
+
+def kernel_other(x, dim=-1):
+    return torch.softmax(x * SCALE, dim)
+
+
+if __name__ == "__main__":
+    print(kernel(*inputs(128)))
+'''
+
+
+def read(folder: Path, text: str = SCRIPT, *sizes: int, has_gpu: bool = False) -> Script:
+    path = folder / "mine.py"
+    path.write_text(text)
+    return read_script(path, sizes, has_gpu=has_gpu)
+
+
+def test_a_workload_for_each_size_and_a_module_for_each_kernel(tmp_path: Path) -> None:
+    script = read(tmp_path)
+    assert [w.parameters for w in script.task.workloads] == [{SIZE: 128}, {SIZE: 4096}]
+    assert list(script.kernels) == ["kernel", "kernel_other"]
+    assert script.kind is DeviceKind.CPU
+    assert read(tmp_path, has_gpu=True).kind is DeviceKind.CUDA
+
+
+def test_the_reference_has_what_it_needs_and_no_kernel(tmp_path: Path) -> None:
+    """An edit of a kernel must not be another task, whose baselines nobody knows."""
+    ((_, problem),) = read(tmp_path).task.files.items()
+    for name in ("scaled", "SCALE", "import math", "def ref"):
+        assert name in problem
+    for name in ("def kernel", "helper", "__main__"):
+        assert name not in problem
+    edited = SCRIPT.replace("x.exp()", "torch.exp(x)")
+    assert read(tmp_path, edited).task.digest() == read(tmp_path).task.digest()
+    assert (
+        read(tmp_path, SCRIPT.replace("* SCALE", "/ SCALE", 1)).task.digest()
+        != read(tmp_path).task.digest()
+    )
+
+
+def test_a_kernels_lines_keep_their_numbers(tmp_path: Path) -> None:
+    source = read(tmp_path).kernels["kernel"].source
+    ast.parse(source)
+    line = "    y = helper(x * SCALE)"
+    assert source.splitlines().index(line) == SCRIPT.splitlines().index(line)
+    assert "def ref" not in source
+    assert "def inputs" not in source
+    assert source.rstrip().endswith("forward = kernel")
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "found"),
+    [
+        (SCRIPT, (7, 9, 7), [7, 9]),
+        (SCRIPT.replace("sizes = [128, 4096]\n", "").replace("(n)", "(n=512)", 1), (), [512]),
+        (SCRIPT.replace("(n)", "()", 1).replace("64, n", "64, 32"), (), [None]),
+    ],
+)
+def test_where_sizes_come_from(
+    tmp_path: Path, text: str, sizes: tuple[int, ...], found: list[int | None]
+) -> None:
+    workloads = read(tmp_path, text, *sizes).task.workloads
+    assert [w.parameters.get(SIZE) for w in workloads] == found
+
+
+def test_sources_beside_it_are_kernels_too(tmp_path: Path) -> None:
+    (tmp_path / "mine.cpp").write_text("int one;")
+    (tmp_path / "mine.cu").write_text("int one;")
+    here, on_gpu = read(tmp_path), read(tmp_path, has_gpu=True)
+    assert here.kernels["mine.cpp"].language is Language.CPP
+    assert set(on_gpu.kernels) - set(here.kernels) == {"mine.cu"}
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "reason"),
+    [
+        (("def ref", "def reference"), "mine.py", "ref()"),
+        (("def inputs", "def make"), "mine.py", "inputs()"),
+        (("def kernel", "def fast"), "mine.py", "kernel"),
+        (("sizes = [128, 4096]", "sizes = range(9)"), "size", "line 11"),
+        (("sizes = [128, 4096]", "sizes = [0]"), "size", "1 or more"),
+        (("sizes = [128, 4096]", ""), "size", "--size"),
+        (("def ref(x, dim=-1)", "def ref(*all)"), "ref", "name its arguments"),
+        (("torch.randn(64, n)", "torch.randn(64, n).half()"), "inputs", "float32"),
+        (("import math", "import math("), "mine.py", "line 5"),
+    ],
+)
+def test_what_is_missing_is_named(
+    tmp_path: Path, change: tuple[str, str], field: str, reason: str
+) -> None:
+    with pytest.raises(DataError) as raised:
+        read(tmp_path, SCRIPT.replace(*change))
+    assert raised.value.field == field
+    assert reason in str(raised.value)
+
+
+def test_a_size_for_inputs_that_take_none_is_refused(tmp_path: Path) -> None:
+    text = SCRIPT.replace("(n)", "()", 1).replace("64, n", "64, 32")
+    with pytest.raises(DataError, match="no argument"):
+        read(tmp_path, text, 5)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none\.py"):
+        read_script(tmp_path / "none.py", (), has_gpu=False)

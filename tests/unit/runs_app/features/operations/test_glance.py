@@ -1,0 +1,86 @@
+"""The state of the site on one page, and as metrics."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from prometheus_client.parser import text_string_to_metric_families
+
+from runs_app.features.operations.glance import glance
+from runs_app.models import Evaluation
+from tests import factories as make
+
+pytestmark = pytest.mark.django_db
+DASHBOARD = Path(__file__).parents[5] / "docs" / "grafana.json"
+
+
+@pytest.fixture(autouse=True)
+def evaluations() -> list[Evaluation]:
+    """One is correct, the runner failed twice for one reason, and one waits for an hour."""
+    now = timezone.now()
+    make.make_runner(seen_at=now)
+    rows = [make.make_finished_evaluation() for _ in range(3)]
+    ids = [row.pk for row in rows]
+    Evaluation.objects.filter(pk__in=ids).update(finished_at=now)
+    failed = {"verdict": "SYSTEM_ERROR", "latency_ns": None, "reason": "no memory"}
+    Evaluation.objects.filter(pk__in=ids[1:]).update(**failed)
+    waits = make.make_evaluation()
+    Evaluation.objects.filter(pk=waits.pk).update(queued_at=now - timezone.timedelta(hours=1))
+    return [*rows, waits]
+
+
+def told(client: Client, **headers: str) -> dict[tuple[str, ...], float]:
+    """Values of the metrics by name and labels."""
+    answer = client.get("/metrics", headers=headers)
+    assert answer.status_code == 200
+    families = text_string_to_metric_families(answer.content.decode())
+    samples = [sample for family in families for sample in family.samples]
+    return {(each.name, *each.labels.values()): each.value for each in samples}
+
+
+def test_errors_of_one_reason_are_one_line(evaluations: list[Evaluation]) -> None:
+    seen = glance(timezone.now())
+    assert dict(seen.verdicts) == {"SYSTEM_ERROR": 2, "CORRECT": 1}
+    assert (seen.ended, sum(seen.by_hour), seen.ended_before) == (3, 3, 0)
+    [trouble] = seen.troubles
+    assert (trouble.reason, trouble.count) == ("no memory", 2)
+    assert seen.oldest is not None
+    assert seen.oldest.url == f"/submissions/{evaluations[-1].submission_id}/"
+
+
+def test_the_page_leads_to_where_one_acts(client: Client, evaluations: list[Evaluation]) -> None:
+    client.force_login(make.make_admin(username="judge"))
+    page = client.get("/operate/").content.decode()
+    _, *failed, waits = [f'href="/submissions/{row.submission_id}/"' in page for row in evaluations]
+    assert any(failed)
+    assert waits
+    assert "?verdict__exact=SYSTEM_ERROR" in page
+    assert client.get("/admin/runs_app/evaluation/?verdict__exact=SYSTEM_ERROR").status_code == 200
+
+
+def test_metrics_are_for_the_token_and_for_admins(
+    client: Client, settings: pytest.FixtureRequest
+) -> None:
+    assert client.get("/metrics", headers={"Authorization": "Bearer "}).status_code == 403
+    settings.METRICS_TOKEN = "secret"
+    for words in ("", "Bearer ", "Bearer secrets", "Bearer é"):
+        assert client.get("/metrics", headers={"Authorization": words}).status_code == 403
+    values = told(client, authorization="Bearer secret")
+    assert values["kbench_evaluations_hour", "cpu", "SYSTEM_ERROR"] == 2
+    assert values["kbench_jobs_waiting", "cpu", "people"] == 1
+    assert 3600 <= values["kbench_oldest_job_seconds", "cpu"] < 3700
+    assert values["kbench_errors_day",] == 2
+    client.force_login(make.make_admin(username="judge"))
+    assert told(client).keys() == values.keys()
+
+
+def test_the_dashboard_asks_for_what_there_is(client: Client) -> None:
+    client.force_login(make.make_admin(username="judge"))
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    asked = {name for panel in panels for name in re.findall(r"kbench_\w+", str(panel["targets"]))}
+    assert asked <= {key[0] for key in told(client)}
