@@ -10,6 +10,7 @@ from django.core.paginator import Page, Paginator
 
 from leaderboard_app.boards.board import Board
 from leaderboard_app.boards.charts import cost_figure, fast_p_figure, progress_figure
+from leaderboard_app.boards.headline import Headline, headline
 from leaderboard_app.boards.history import climbs, in_words
 from leaderboard_app.boards.matrix import SHADES
 from leaderboard_app.boards.query import By, Choices, Query, QueryError, default_sort
@@ -71,6 +72,7 @@ class BoardPage:
     fragment: bool
     thresholds: Sequence[float] = THRESHOLDS
     shades: Sequence[tuple[str, str]] = SHADES
+    headline: Headline | None = None
     axis: drawings.Axis | None = None
     progress: Mapping[str, object] | None = None
     records: Sequence[tuple[Problem, Sequence[float], str]] = ()
@@ -91,7 +93,9 @@ def board_page(
     query = board.query
     device = Device.objects.filter(slug=query.device).first()
     page = Paginator(board.rows, PAGE_ROWS).get_page(number)
+    is_first = device is not None and page.number == 1 and query.sort is default_sort(query.by, "")
     return BoardPage(
+        headline=headline(board, device) if is_first and device else None,
         board=board,
         query=query,
         by=query.by.value,

@@ -35,7 +35,7 @@ export function themed(layout) {
     ...layout,
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: resolve("var(--ink-2)") },
+    font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: resolve("var(--ink-2)") },
     xaxis: { ...layout.xaxis, ...axis },
     yaxis: { ...layout.yaxis, ...axis },
     showlegend: true,

@@ -22,7 +22,7 @@ const COLOURS = HighlightStyle.define([
 ]);
 
 const LOOK = EditorView.theme({
-  "&": { color: "var(--ink)", backgroundColor: "var(--paper)", fontSize: "0.8125rem", height: "100%" },
+  "&": { color: "var(--ink)", backgroundColor: "var(--paper)", fontSize: "var(--text-s)", height: "100%" },
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.5" },
   ".cm-content": { caretColor: "var(--ink)" },
@@ -35,7 +35,7 @@ const LOOK = EditorView.theme({
   ".cm-searchMatch-selected": { outline: "1px solid var(--warn)" },
   "&.cm-focused .cm-matchingBracket": { backgroundColor: "var(--accent-wash)", outline: "1px solid var(--line-strong)" },
   ".cm-panels": { backgroundColor: "var(--surface)", color: "var(--ink)", borderColor: "var(--line)" },
-  ".cm-panel input, .cm-panel button, .cm-panel label": { fontSize: "0.8125rem" },
+  ".cm-panel input, .cm-panel button, .cm-panel label": { fontSize: "var(--text-s)" },
   ".cm-textfield": { backgroundColor: "var(--paper)", borderColor: "var(--line-strong)" },
   ".cm-button": { backgroundImage: "none", backgroundColor: "var(--paper)", borderColor: "var(--line-strong)", color: "var(--ink)" },
   ".cm-tooltip": { backgroundColor: "var(--paper)", color: "var(--ink)", borderColor: "var(--line-strong)" },

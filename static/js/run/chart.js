@@ -147,14 +147,14 @@ export function figure(state, known, axis, colours, narrow) {
     layout: {
       height: 340, margin: { l: 66, r: 12, t: 12, b: 44 }, hovermode: "closest", showlegend: false,
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colours.ink2 },
+      font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: colours.ink2 },
       xaxis: { ...base, title: { text: axis === "time" ? "seconds since the start" : "candidate" }, rangemode: "tozero", nticks: narrow ? 5 : 10, ...wholes(axis, state), anchor: "y2" },
       yaxis: { ...base, type: "log", domain: [0.13, 1], range: y.range, tickvals: y.tickvals, ticktext: y.tickvals.map((value) => duration(value).replace(/\.0+ /, " ")), title: narrow ? undefined : { text: "time of a call, log scale" } },
       yaxis2: { ...base, domain: [0, 0.09], range: [-1, 1], tickvals: [0], ticktext: ["no time"], showgrid: false, zeroline: false },
       shapes: horizontals.map(([name, value]) => ({
         type: "line", xref: "paper", x0: 0, x1: 1, y0: value, y1: value, yref: "y",
         line: { width: 1.2, color: colours.ink3, dash: dashes[name] || "dashdot" },
-        label: { text: `${name} ${duration(value)}`, textposition: places.get(name), font: { size: 11, color: colours.ink2 }, yanchor: "bottom" },
+        label: { text: `${name} ${duration(value)}`, textposition: places.get(name), font: { size: 13, color: colours.ink2 }, yanchor: "bottom" },
       })),
     },
   };

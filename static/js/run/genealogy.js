@@ -83,7 +83,7 @@ export class Genealogy {
     pen.fillStyle = this.colours.ink3;
     pen.strokeStyle = this.colours.line;
     pen.lineWidth = 1;
-    pen.font = `11px ${getComputedStyle(document.body).fontFamily}`;
+    pen.font = `13px ${getComputedStyle(document.body).fontFamily}`;
     for (const head of this.layout.heads) {
       if (head.x > left + width || head.x + head.width < left) continue;
       pen.fillText(String(head.generation), head.x + 4, 14);

@@ -80,7 +80,11 @@ WORKLOAD: list[tuple[str, Any, str]] = [
     ("weight", 0.0, "results[0].workloads[0].weight: must be a finite number above 0"),
     ("floor_ns", "inf", "results[0].workloads[0].floor_ns: must be a finite"),
     ("measurement", None, "results[0].workloads: a correct result has a time"),
-    ("baselines", {"<b>": {"time_ns": 1, "low_ns": 1, "high_ns": 1, "calls": 1}}, "not a name of a"),
+    (
+        "baselines",
+        {"<b>": {"time_ns": 1, "low_ns": 1, "high_ns": 1, "calls": 1}},
+        "not a name of a",
+    ),
 ]
 
 
