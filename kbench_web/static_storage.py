@@ -12,7 +12,7 @@ _IMPORTS = (
     r"""(?P<matched>(?P<word>\bfrom |\bimport |\bimport\()"(?P<url>\.[^"]+)")""",
     '%(word)s"%(url)s"',
 )
-_OWN = ("css/", "js/", "vendor/")
+_OWN = ("css/", "js/", "vendor/", "django_htmx/htmx-2.min")
 
 
 class HashedStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc] # untyped

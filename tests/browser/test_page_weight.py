@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, Request, expect
 
 from tests.browser.conftest import Stack
 
-MOST_PAGE = 150_000
+MOST_PAGE = 100_000
 MOST_CHARTS = 350_000
 LIBRARY = "plotly-basic"
 EDITOR = "codemirror"
