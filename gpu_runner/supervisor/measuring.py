@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from gpu_runner.data.environment import AnchorTimes
 from gpu_runner.data.evaluation import Mismatch
-from gpu_runner.data.numbers import plus_minus
 from gpu_runner.data.plan import Plan
 from gpu_runner.data.protocol import NOISE_LIMIT, PLANS, UNSTABLE_FROM
 from gpu_runner.data.rounding import HIDDEN
@@ -98,13 +97,13 @@ class Measuring:
         name, noise = self._record.noise()
         if is_scored and noise > UNSTABLE_FROM:
             reason = (
-                f"the time of {name!r} is only known to {plus_minus(noise)}, after {processes}"
+                f"the time of {name!r} is only known to ±{noise * 100:.0f} %, after {processes}"
                 " processes: the device was noisy, or the kernel's time varies by itself"
             )
             return Fault(Verdict.UNSTABLE, reason)
         if is_scored and self._record.unlisted_noise() > UNSTABLE_FROM:
             reason = (
-                f"its time on unlisted sizes is not even known to {plus_minus(UNSTABLE_FROM)}: the"
+                f"its time on unlisted sizes is not even known to ±{UNSTABLE_FROM * 100:.0f} %: the"
                 " device was noisy, or the kernel's time varies by itself"
             )
             return Fault(Verdict.UNSTABLE, reason)

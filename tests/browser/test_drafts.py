@@ -200,7 +200,7 @@ def test_what_was_not_seen_is_not_sent(page: Page, stack: Stack) -> None:
         page.evaluate(REFRESH)
     expect(page.locator("#draft-actions [name=revision]").first).to_have_value("2")
     page.get_by_role("button", name="Send to review").click()
-    expect(page.get_by_role("alert")).to_contain_text("Its files were changed since you opened it")
+    expect(page.get_by_role("alert")).to_contain_text("Its files have changed since you opened it")
     page.get_by_role("button", name="Send to review").click()
     expect(page.locator("#draft-step")).to_contain_text("An admin will decide")
 

@@ -15,7 +15,6 @@ from django.conf import settings
 
 from gpu_runner.data.baselines import BaselineReport
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
-from gpu_runner.data.numbers import plus_minus
 from gpu_runner.data.plan import Plan
 from gpu_runner.data.protocol import LEAST_CALLS, PLANS, RESOLUTION_NS, UNSTABLE_FROM
 from gpu_runner.data.scores import speedups, summary
@@ -160,7 +159,7 @@ def _unsure(workload: WorkloadResult, kind: DeviceKind) -> Iterator[str]:
     if measured is None or workload.hidden:
         return
     if measured.noise(RESOLUTION_NS[kind]) > UNSTABLE_FROM * (1 + _ROUNDING):
-        yield f"has a time only known to {plus_minus(measured.relative_half_width)}"
+        yield f"has a time only known to ±{measured.relative_half_width * 100:.0f} %"
 
 
 def _contradictions(result: EvaluationResult, elapsed_s: float) -> Iterator[str]:

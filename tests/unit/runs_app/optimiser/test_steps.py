@@ -112,7 +112,7 @@ def test_candidates_are_on_no_list_and_count_for_no_quota(start: Start, world: W
     assert not listed_evaluations(run.user).exists()
     assert find_evaluation(candidate.pk, run.user) == candidate
     assert find_evaluation(candidate.pk, make.make_user()) is None
-    with pytest.raises(NotAllowed, match="candidate of a run"):
+    with pytest.raises(NotAllowed, match="run's candidate"):
         rerun(submission=candidate.submission, user=run.user, now=make.NOW)
 
 

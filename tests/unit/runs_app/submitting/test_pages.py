@@ -96,8 +96,8 @@ def test_a_person_who_typed_an_agent_before_is_a_person(signed_in: Client) -> No
         ({"device": "abacus"}, "Select a valid choice"),
         ({"direction": "backward"}, "has only: forward"),
         ({"written_by": "agent"}, "Name the agent"),
-        ({"written_by": "agent", "agent": "<b>"}, "Must begin with a letter"),
-        ({"written_by": "agent", "agent": "r", "language_model": "<b>"}, "Must begin with a"),
+        ({"written_by": "agent", "agent": "<b>"}, "Must start with a letter"),
+        ({"written_by": "agent", "agent": "r", "language_model": "<b>"}, "Must start with a"),
     ],
 )
 def test_a_refusal_names_the_field_and_keeps_everything(

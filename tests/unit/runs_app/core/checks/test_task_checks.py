@@ -113,7 +113,7 @@ class TestAsking:
         make.start(held := ask(author, version))
         send(held, EventKind.FINISHED, {"reason": "failed"}, seq=2, now=make.later(100))
         assert check_time(author, make.NOW).left == 0
-        with pytest.raises(CurationError, match="held devices for 3 minutes"):
+        with pytest.raises(CurationError, match="used devices for 3 minutes"):
             ask(author, version)
         assert ask(make.make_admin(), version).status == Status.QUEUED
         assert check_time(author, make.later(25 * 3600)).left == 3

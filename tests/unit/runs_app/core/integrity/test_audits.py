@@ -302,7 +302,7 @@ def test_only_admins_ask_and_only_one_is_under_way() -> None:
     submission, device = evaluation.submission, evaluation.device
     with pytest.raises(NotAllowed):
         request_audit(submission=submission, device=device, user=submission.author, now=make.NOW)
-    with pytest.raises(WrongState, match="under way"):
+    with pytest.raises(WrongState, match="already being audited"):
         request_audit(submission=submission, device=device, user=make.make_admin(), now=make.NOW)
     with pytest.raises(WrongState, match="no correct ranked result"):
         request_audit(

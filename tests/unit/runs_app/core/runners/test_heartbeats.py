@@ -73,7 +73,7 @@ def test_a_page_names_what_is_there() -> None:
     ("changes", "error", "words"),
     [
         ({"device_kind": "tpu"}, EventError, "'tpu' is not a kind of device"),
-        ({"state": "asleep"}, EventError, "'asleep' is not a state"),
+        ({"state": "asleep"}, EventError, "'asleep' is not a runner's state"),
         ({"device_kind": "cuda"}, EventError, "device 'cpu' is a cpu, not a cuda"),
         ({"device": "../cpu"}, DataError, "'../cpu' can name no device"),
         ({"device": "x" * 61}, DataError, "can name no device"),

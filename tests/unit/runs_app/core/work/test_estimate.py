@@ -62,10 +62,10 @@ def test_a_verdict_is_told_with_what_comes_before_it() -> None:
     first, behind = waiting(), waiting(5.0)
     Evaluation.objects.filter(pk=waiting(1.0).pk).update(background=True)
     now = make.later(20)
-    assert "its verdict will come in about 4 s" in waiting_reason(first, now)
+    assert "expect its verdict in about 4 s" in waiting_reason(first, now)
     reason = waiting_reason(behind, now)
     assert reason.startswith("number 2 in the queue")
-    assert "its verdict will come in about 8 s" in reason
+    assert "expect its verdict in about 8 s" in reason
     assert wait_of_people("cpu") == "about 8 s of work before yours"
 
 

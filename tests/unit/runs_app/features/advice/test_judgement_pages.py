@@ -108,7 +108,7 @@ def test_an_admin_asks_about_a_draft_as_it_is_and_earlier_answers_stay(
     assert len(queued) == 1
     Draft.objects.update(taken_by=User.objects.get(username="root"))
     assert author.get(address).status_code == 404
-    assert "You are signed out" in Client().get(address, headers=HTMX).content.decode()
+    assert "signed out.</strong>" in Client().get(address, headers=HTMX).content.decode()
 
 
 @pytest.mark.usefixtures("model")

@@ -124,7 +124,7 @@ def test_entering_shows_the_token_once(ada: User) -> None:
     assert "kbe_" not in text(client.get(entry.get_absolute_url()))
     refused = client.post(PAGE, {"agent": "!"})
     assert refused.status_code == 422
-    assert "Must begin with a letter or digit" in text(refused)
+    assert "Must start with a letter or digit" in text(refused)
 
 
 def test_sources_are_the_owners_and_the_admins_until_it_is_closed(

@@ -126,7 +126,7 @@ def test_entering_is_refused_with_the_reason(challenge: Challenge, ada: User) ->
         ({"now": challenge.ends_at}, "has ended"),
         ({"agent": "evolver"}, "agent: 'evolver' belongs to another user"),
         ({"agent": "ada", "setting": "x" * 101}, "setting: is longer than 100"),
-        ({"agent": "ada", "language_model": "?"}, "language_model: must begin"),
+        ({"agent": "ada", "language_model": "?"}, "language_model: must start"),
     ):
         with pytest.raises(SubmissionError, match=words):
             new_entry(challenge, ada, **changes)

@@ -118,9 +118,9 @@ def test_one_that_has_no_time_is_shown_with_its_verdict(client: Client) -> None:
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("submission=17", "no submission's number"),
+        ("submission=17", "not a submission's number"),
         ("submission=00000000-0000-0000-0000-000000000000", "does not exist, or it is private"),
-        ("submission={00000000-0000-0000-0000-000000000000}", "no submission's number"),
+        ("submission={00000000-0000-0000-0000-000000000000}", "not a submission's number"),
     ],
 )
 def test_a_wrong_submission_is_named(client: Client, query: str, words: str) -> None:

@@ -209,5 +209,5 @@ def test_audits_and_background_are_apart(admin: User) -> None:
 
 
 def test_candidates_of_runs_come_again() -> None:
-    assert "measured again" in CONSEQUENCES[Part.RUNS]
+    assert "measures them again" in CONSEQUENCES[Part.RUNS]
     assert "counts as another evaluation" in CONSEQUENCES[Part.RUNS]

@@ -92,7 +92,7 @@ def test_what_was_previewed_for_another_version_is_not_started(admin: Client) ->
     for seen in ({"seen": "1-2-1"}, {}):
         answer = admin.post(page(version), fields | seen)
         assert answer.status_code == 422
-        assert "By now it would be 1 on version 3" in answer.content.decode()
+        assert "It would now be 1 on version 3" in answer.content.decode()
     assert not Reevaluation.objects.exists()
 
 

@@ -162,7 +162,7 @@ def test_who_is_signed_out_meanwhile_is_told_so_in_place(ada: User) -> None:
         answer = Client().get(f"/drafts/{draft.pk}/trials/", headers=headers)
         assert answer.status_code == 286
         assert f'id="{part}"' in answer.content.decode()
-        assert "You are signed out" in answer.content.decode()
+        assert "signed out.</strong>" in answer.content.decode()
         assert "wave" not in answer.content.decode()
 
 

@@ -62,7 +62,7 @@ class TestSending:
         newer = {**draft.files, "notes.txt": "x"}
         edit_draft(draft=draft, user=author, files=newer, revision=1, now=make.later(1))
         for revision in (1, ""):
-            assert "Its files were changed since you opened it: look again." in send(
+            assert "Its files have changed since you opened it: look again." in send(
                 client, draft, revision=revision
             )
         assert Draft.objects.get().state == Draft.State.OPEN

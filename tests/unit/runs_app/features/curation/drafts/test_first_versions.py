@@ -139,7 +139,7 @@ def test_what_is_to_be_done_depends_on_the_check(client: Client, judge: User, dr
     assert "Send it back to be fixed, or publish it anyway and say why." in words
     assert "Check it" not in words
     request_check(device=make.make_cpu(), **asked)
-    assert "wait for its end, then decide." in step(client, draft)
+    assert "wait until it ends, then decide." in step(client, draft)
 
 
 def test_whoever_writes_it_is_told_of_a_check_and_of_what_it_found(
@@ -152,7 +152,7 @@ def test_whoever_writes_it_is_told_of_a_check_and_of_what_it_found(
     assert "Check it and try its kernels below" in step(client, mine)
     version = snapshot(draft=mine, now=make.NOW)
     check = request_check(version=version, device=make.make_cpu(), user=judge, now=make.NOW)
-    assert "wait for its end; if it is sound, send it to review." in step(client, mine)
+    assert "wait until it ends; if it is sound, send it to review." in step(client, mine)
     mine.refresh_from_db()
     fail(mine)
     assert "Its check found something, below. A check of it is under way" in step(client, mine)

@@ -18,7 +18,7 @@ from tests import factories as make
 
 pytestmark = pytest.mark.django_db
 
-STALE = "A soundness report has come since you opened it: read what it found, then decide."
+STALE = "A soundness report has arrived since you opened it: read it, then decide."
 OWN_CODE = "made by running the draft's own code"
 
 
