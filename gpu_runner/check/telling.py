@@ -7,8 +7,8 @@ from typing import Any
 
 from gpu_runner.check.checking import Bound, Checked, Ratio
 from gpu_runner.data.codec import encode
-from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import EvaluationResult, Measurement
+from gpu_runner.data.numbers import duration_text, plus_minus, times
 from gpu_runner.data.verdict import Verdict
 
 _LOG_LIMIT = 2000  # chosen: characters of a compiler's log, whose beginning tells most
@@ -84,7 +84,7 @@ def _kernel(name: str, result: EvaluationResult, checked: Checked) -> Iterator[s
         yield result.log.rstrip()[:_LOG_LIMIT]
     for workload in result.workloads:
         if workload.measurement is not None:
-            beside = [f"{_by(n)} {duration(b.time_ns)}" for n, b in workload.baselines.items()]
+            beside = [f"{_by(n)} {duration_text(b.time_ns)}" for n, b in workload.baselines.items()]
             yield "  ".join([f"  {workload.name:>12}", _time(workload.measurement), *beside])
     for suspicion in result.suspicions:
         yield f"  suspected ({suspicion.check}): {suspicion.reason}"
@@ -95,8 +95,8 @@ def _headline(name: str, result: EvaluationResult, checked: Checked) -> str:
         return f"differs from ref(), by a bound that is unproven: {result.reason}"
     if result.latency_ns is None:
         return f"{result.verdict}: {result.reason}"
-    words = [f"right, {duration(result.latency_ns)}"]
-    words += [f"{n:.2f}× {_by(b)}" for b, n in result.speedups.items() if b != "best"]
+    words = [f"right, {duration_text(result.latency_ns)}"]
+    words += [f"{times(n)} {_by(b)}" for b, n in result.speedups.items() if b != "best"]
     if (limit := checked.limits.get(name)) is not None:
         words.append(f"reading and writing its tensors once takes at least {limit:.0%} of that")
     return ", ".join(words)
@@ -107,7 +107,7 @@ def _by(baseline: str) -> str:
 
 
 def _time(measured: Measurement) -> str:
-    return f"{duration(measured.time_ns)} ±{measured.relative_half_width:.1%}"
+    return f"{duration_text(measured.time_ns)} {plus_minus(measured.relative_half_width)}"
 
 
 def _ratio(ratio: Ratio) -> str:
