@@ -26,8 +26,7 @@ def text_of(checked: Checked) -> str:
     lines = [_bound(checked.bound)]
     for name, result in checked.results.items():
         lines += _kernel(name, result, checked)
-    if checked.ratio is not None:
-        lines.append(_ratio(checked.ratio))
+    lines += [_ratio(name, ratio) for name, ratio in checked.ratios.items()]
     for where, reason in checked.baselines.errors.items():
         lines.append(f"baseline {where}: {reason}")
     return "\n".join([*lines, "", WHY])
@@ -58,7 +57,7 @@ def document_of(checked: Checked) -> dict[str, Any]:
             }
             for name, result in checked.results.items()
         },
-        "ratio": encode(checked.ratio) if checked.ratio else None,
+        "ratios": encode(dict(checked.ratios)),
     }
 
 
@@ -110,12 +109,12 @@ def _time(measured: Measurement) -> str:
     return f"{duration_text(measured.time_ns)} {plus_minus(measured.relative_half_width)}"
 
 
-def _ratio(ratio: Ratio) -> str:
+def _ratio(name: str, ratio: Ratio) -> str:
     if ratio.low > 1:
-        said = "the new one is faster"
+        said = "faster than before"
     elif ratio.high < 1:
-        said = "the new one is slower"
+        said = "slower than before"
     else:
         said = "no difference"
     interval = f"95 %: {ratio.low:.3f} to {ratio.high:.3f}, {ratio.rounds} rounds"
-    return f"new / old: {ratio.value:.3f}× as fast ({interval}): {said}"
+    return f"{name}: {said}, {ratio.value:.3f}× as fast ({interval})"
