@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kbench_client.exits import Exit, Stop
-from kbench_client.results import duration, factor, newest, rated, table, workloads
+from kbench_client.results import duration, factor, newest, rated, significant, table, workloads
 
 Document = dict[str, Any]
 
@@ -102,5 +102,7 @@ def comparison_table(found: Document) -> str:
     rows.append(("geometric mean", *marked))
     rows.append(("score", *map(rated, found["submissions"])))
     rows.append(("verdict", *(each["verdict"] or "-" for each in found["submissions"])))
-    noise = f" (two evaluations of one source differ by up to {100 * found['noise']:.2g} %)"
+    noise = (
+        f" (two evaluations of one source differ by up to {significant(100 * found['noise'], 2)} %)"
+    )
     return f"{table(rows)}\n= : no more than noise{noise if found['noise'] else ''}"

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kbench_client.results import standing_line, verdict_line, workload_table
+from kbench_client.results import significant, standing_line, verdict_line, workload_table
 
 Document = dict[str, Any]
 
@@ -181,7 +181,7 @@ def _shares(metrics: Mapping[str, float]) -> Iterator[str]:
     """The throughputs in a line, if there are any."""
     names = ("compute", "dram", "memory")
     known = [
-        f"{name} {metrics[key]:.3g} %"
+        f"{name} {significant(metrics[key])} %"
         for name in names
         if (key := f"{name}_throughput_pct") in metrics
     ]

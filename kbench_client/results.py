@@ -11,19 +11,30 @@ Document = dict[str, Any]
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
 
+def significant(value: float, digits: int = 3) -> str:
+    """Three significant digits without an exponent, as the site writes them."""
+    if value == 0:
+        return "0"
+    magnitude = int(f"{value:.{digits - 1}e}".split("e")[1])
+    return f"{value:.{max(digits - 1 - magnitude, 0)}f}"
+
+
 def duration(time_ns: float | None) -> str:
     """A time with three digits and its unit."""
     if time_ns is None:
         return "-"
-    scale, unit = next((pair for pair in _UNITS if time_ns >= pair[0]), _UNITS[-1])
-    return f"{time_ns / scale:.3g} {unit}"
+    scale, unit = next((pair for pair in _UNITS if time_ns >= 0.9995 * pair[0]), _UNITS[-1])
+    return f"{significant(time_ns / scale)} {unit}"
 
 
 def factor(value: float | None) -> str:
-    """A speedup; one of a very slow kernel keeps two digits."""
-    if value is None:
-        return "-"
-    return f"{value:.2f}x" if value >= 0.1 else f"{value:.2g}x"
+    """A speedup: 0.250×, 1.72×, 143×."""
+    return "-" if value is None else f"{significant(value)}×"
+
+
+def money(usd: float) -> str:
+    """An amount of money: $12.34, or $0.0012 below a cent."""
+    return f"${usd:,.2f}" if usd >= 0.0995 or usd == 0 else f"${significant(usd, 2)}"
 
 
 def rated(state: Document) -> str:

@@ -9,14 +9,7 @@ def significant(value: float, digits: int = 3) -> str:
     """`value` with this many significant digits and no exponent: 0.0123, 1.23, 12.3, 1234."""
     if value == 0:
         return "0"
-    magnitude = 0
-    scaled_value = abs(value)
-    while round(scaled_value, digits - 1) >= 10:
-        scaled_value /= 10
-        magnitude += 1
-    while round(scaled_value, digits - 1) < 1 and magnitude > -12:
-        scaled_value *= 10
-        magnitude -= 1
+    magnitude = int(f"{value:.{digits - 1}e}".split("e")[1])
     return f"{value:.{max(digits - 1 - magnitude, 0)}f}"
 
 

@@ -70,6 +70,11 @@ class Language(StrEnum):
     PYTHON = "python"
 
     @property
+    def label(self) -> str:
+        """Name for people."""
+        return {Language.CUDA: "CUDA C++", Language.CPP: "C++", Language.PYTHON: "Python"}[self]
+
+    @property
     def suffix(self) -> str:
         """File name suffix, with the dot."""
         return {Language.CUDA: ".cu", Language.CPP: ".cpp", Language.PYTHON: ".py"}[self]

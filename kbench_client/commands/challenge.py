@@ -11,7 +11,7 @@ from typing import Any
 from kbench_client.commands.submitting import add_watch_options
 from kbench_client.exits import Exit, Stop
 from kbench_client.output import Output
-from kbench_client.results import duration, factor
+from kbench_client.results import duration, factor, money, significant
 from kbench_client.site import Site
 
 _ENTRY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -123,11 +123,11 @@ def _listed(challenge: dict[str, Any]) -> str:
 def _budget(challenge: dict[str, Any]) -> list[str]:
     """Its tasks, and what an entry may use."""
     usd = challenge["usd"]
-    money = "" if usd is None else f", {usd:g} USD"
+    cap = "" if usd is None else f", {money(usd)}"
     minutes = f"{challenge['wall_time_s'] / 60:g} minutes"
     return [
         f"  tasks: {', '.join(challenge['tasks'])} ({challenge['direction']})",
-        f"  each entry: {challenge['evaluations']} evaluations on each task, {minutes}{money};"
+        f"  each entry: {challenge['evaluations']} evaluations on each task, {minutes}{cap};"
         " compile checks are free",
     ]
 
@@ -135,14 +135,14 @@ def _budget(challenge: dict[str, Any]) -> list[str]:
 def _contender(contender: dict[str, Any]) -> str:
     name = ", ".join(filter(None, (contender["agent"], contender["setting"])))
     known = {key: each["median"] for key, each in contender["measures"].items() if each}
-    figures = ", ".join(f"{key} {value:.3g}" for key, value in known.items())
+    figures = ", ".join(f"{key} {significant(value)}" for key, value in known.items())
     return f"  {name} ({contender['repeats']} repeats): {figures}"
 
 
 def _left(entry: dict[str, Any]) -> str:
     """Time and money that are left."""
-    money = "" if entry["left_usd"] is None else f", {entry['left_usd']:.2f} USD"
-    return f"until {entry['deadline_at']}; {entry['left_s'] / 60:.0f} minutes{money} left"
+    left = "" if entry["left_usd"] is None else f", {money(entry['left_usd'])}"
+    return f"until {entry['deadline_at']}; {entry['left_s'] / 60:.0f} minutes{left} left"
 
 
 def _standing(entry: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from kbench_client.commands.submitting import add_watch_options
 from kbench_client.exits import Exit, Stop
 from kbench_client.kernels import read_kernel
 from kbench_client.output import Output
-from kbench_client.results import duration
+from kbench_client.results import duration, factor, money
 from kbench_client.site import Site
 
 _RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -140,8 +140,7 @@ def follow(site: Site, identity: str, output: Output, timeout_s: float) -> dict[
 
 def _line(run: dict[str, Any]) -> str:
     best, seed = run["best_latency_ns"], run["seed_latency_ns"]
-    gain = f", {seed / best:.2f}x its seed" if best and seed else ""
-    usd = f"{run['usd']:.2f}" if not 0 < run["usd"] < 0.1 else f"{run['usd']:.2g}"
-    spent = f"{run['evaluations']} evaluations, {usd} USD"
+    gain = f", {factor(seed / best)} its seed" if best and seed else ""
+    spent = f"{run['evaluations']} evaluations, {money(run['usd'])}"
     reason = f" ({run['reason']})" if run["reason"] else ""
     return f"{run['status']}{reason}: best {duration(best)}{gain}; {spent}"

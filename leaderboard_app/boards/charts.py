@@ -117,7 +117,7 @@ def _points(
         "line": {"shape": "hv", "width": 2},
         "marker": {"size": 9},
         "meta": {"colour": colour},
-        "hovertemplate": "%{text}: %{x:.3g} USD, %{y:.3g}×<extra></extra>",
+        "hovertemplate": "%{text}: $%{x:.3g}, %{y:.3g}×<extra></extra>",
     }
 
 

@@ -11,6 +11,7 @@ from django.db.models import F, Max, Q, QuerySet, RowRange, Window
 from leaderboard_app.boards.ranking import Entry, Problem
 from runs_app.core.work.result_state import SURE
 from runs_app.models import Evaluation
+from tasks_app.numbers import times
 
 WEEK = timedelta(days=7)
 
@@ -83,7 +84,9 @@ def in_words(days: Sequence[Day]) -> str:
     if len(steps) < 2:
         return "one record so far"
     gain = steps[-1] / steps[0]
-    return f"{len(steps)} records since {days[0].day}, the latest {gain:.2f}× as good as the first"
+    return (
+        f"{len(steps)} records since {days[0].day}, the latest {times(gain)} as good as the first"
+    )
 
 
 def days_of(rows: QuerySet[Evaluation]) -> dict[Problem, tuple[Day, ...]]:

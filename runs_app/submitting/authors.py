@@ -55,8 +55,15 @@ def _check_owner(agent: Agent, user: User) -> None:
 
 
 def imported_agent(name: str, kind: str, site: str, now: datetime) -> Agent:
-    """The agent that stands for one of another site; its name says so."""
-    for shown in (f"{name} @ {site}", f"{name[:90]} @ {site} (imported)"):
+    """The agent that stands for one of another site; its name says so where it could be one's own.
+
+    A person could come here, too, and a strategy's name is everybody's.
+    """
+    names = [f"{name} @ {site}", f"{name[:90]} @ {site} (imported)"]
+    is_free = kind == Agent.Kind.AGENT and not (is_kept_agent(name) or is_own_agent(name))
+    if is_free and not Agent.objects.filter(name=names[0]).exists():
+        names.insert(0, name)
+    for shown in names:
         agent, _ = Agent.objects.get_or_create(
             name=shown, defaults={"kind": kind, "imported_from": site, "created_at": now}
         )

@@ -105,8 +105,8 @@ def rerun(
         reason = f"{target.name} is not here; name a device of this site"
         raise SubmissionError("device", reason)
     if submission.language not in [language.value for language in target.languages]:
-        known = " and ".join(language.value for language in target.languages)
-        raise SubmissionError("device", f"{target.slug} runs {known} only")
+        known = " and ".join(language.label for language in target.languages)
+        raise SubmissionError("device", f"{target} runs only {known}")
     _check_packages(submission.language, submission.source, target)
     if not may_check(submission.task_version, user):  # who may try a draft's kernels, may again
         _check_open(submission.task_version, user)
@@ -150,8 +150,8 @@ def _solution(source: str, language: str, direction: str, device: Device) -> Sol
         allowed = ", ".join(entry.value for entry in Language)
         raise SubmissionError("language", f"{language!r} is not one of {allowed}") from None
     if chosen not in device.languages:
-        needed = " and ".join(language.value for language in device.languages)
-        raise SubmissionError("language", f"device {device.slug} runs {needed}, not {chosen.value}")
+        needed = " and ".join(language.label for language in device.languages)
+        raise SubmissionError("language", f"{device} runs {needed}, not {chosen.label}")
     _check_packages(chosen, source, device)
     try:
         chosen_direction = Direction(direction)

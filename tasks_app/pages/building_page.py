@@ -9,7 +9,6 @@ from gpu_runner.data.flags import ALLOWED, EXAMPLE, FIXED, HEAD_LINES, STANDARD
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, DeviceKind, Language
 
-_NAMES = {Language.CUDA: "CUDA C++", Language.CPP: "C++"}
 _OWN_HEADERS = {
     Language.CUDA: "CUDA's own, CUB, Thrust and libcu++ among them, and the C++ standard library",
     Language.CPP: "the C++ standard library, OpenMP, and the intrinsics of the processor",
@@ -60,7 +59,7 @@ def _building(data: Task, kind: DeviceKind) -> Building:
     own = _OWN_HEADERS[language]
     grouped = itertools.groupby(ALLOWED[language], key=lambda allowed: allowed.meaning)
     return Building(
-        language=_NAMES[language],
+        language=language.label,
         suffix=language.suffix,
         kind=kind.value,
         command=command_text(kind),

@@ -16,6 +16,7 @@ from runs_app.core.work.result_state import result_state
 from runs_app.features.notices.views import visible_run
 from runs_app.models import Device, Evaluation, Run, RunEvent
 from tasks_app.models import Task
+from tasks_app.numbers import duration_text, times
 from tasks_app.parameters import takes
 from tasks_app.selectors import find_task
 
@@ -39,7 +40,7 @@ class _Results(Feed):  # type: ignore[type-arg]
 
     def item_title(self, item: Evaluation) -> str:
         """Who, how fast, and on what."""
-        speedup = f"{item.rated:.3g}x" if item.rated else "correct"
+        speedup = times(item.rated) if item.rated else "correct"
         where = f"{item.task_version.task.slug} on {item.device.name}"
         return f"{item.submission.agent.name}: {speedup}, {where}"
 
@@ -47,7 +48,7 @@ class _Results(Feed):  # type: ignore[type-arg]
         """The time, and where the result stands."""
         state = result_state(item)
         stands = f", {state.label.lower()}" if state else ""
-        return f"{(item.latency_ns or 0.0) / 1000:.4g} µs, {item.direction}{stands}"
+        return f"{duration_text(item.latency_ns)}, {item.direction}{stands}"
 
     def item_link(self, item: Evaluation) -> str:
         """The submission's page."""

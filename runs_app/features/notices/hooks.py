@@ -28,6 +28,7 @@ from runs_app.features.notices.services import tell, watch_key
 from runs_app.models import Device, Evaluation, Quarantine, Run, Status, Submission
 from runs_app.optimiser.signals import run_halted
 from tasks_app.models import Task, TaskVersion
+from tasks_app.numbers import times
 from tasks_app.people import account_closing
 from tasks_app.publishing.signals import version_published
 from tasks_app.selectors import find_task
@@ -63,7 +64,7 @@ def _words(evaluation: Evaluation) -> str:
     if evaluation.verdict != Verdict.CORRECT:
         return evaluation.verdict.replace("_", " ").lower()
     rated = evaluation.rated
-    words = f"correct, {rated:.3g} times the best baseline" if rated else "correct"
+    words = f"correct, {times(rated)} the speed of the best baseline" if rated else "correct"
     if evaluation.quarantine == Quarantine.OPEN:
         return f"{words}; in quarantine, on no board until a person decides"
     return words
@@ -91,7 +92,7 @@ def _place(
     loser = before.submission.author if before is not None else None
     winner = after.submission.author
     if loser is not None and loser.pk != winner.pk:
-        text = f"{where}: {leads} has{when} taken the first place from you"
+        text = f"{where}: {leads} took first place from you{when}"
         tell([loser], NoticeKind.PLACE, text, url, now=now)
     same = Q(task=task, device=None) | Q(task=task, device=device) | Q(task=None, device=device)
     known = {winner.pk, loser.pk if loser else winner.pk}

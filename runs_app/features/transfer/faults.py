@@ -153,8 +153,8 @@ def _names(record: ResultRecord, field: str) -> Iterator[DataError]:
 
 def _kernel(record: ResultRecord, field: str) -> Iterator[DataError]:
     if record.device_kind not in record.language.device_kinds:
-        kind, language = record.device_kind.value, record.language.value
-        yield DataError(f"{field}.language", f"a {kind} runs no {language}")
+        kind, language = record.device_kind.value, record.language.label
+        yield DataError(f"{field}.language", f"a {kind} device does not run {language}")
     try:
         found = Solution(
             source=record.source, language=record.language, direction=record.direction

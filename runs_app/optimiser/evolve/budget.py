@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from runs_app.optimiser.evolve.commands import Message
 from runs_app.optimiser.evolve.config import Budget, ModelSpec
 from runs_app.optimiser.evolve.history import History
+from tasks_app.numbers import usd
 
 MIN_OUTPUT_TOKENS = 256
 """An answer that may be no longer than this is not worth asking for."""
@@ -86,8 +87,8 @@ def allow(
             worst = cost_usd(model, tokens_in, least)
             return Allowance(
                 0,
-                refusal=f"the budget of ${budget.usd:g} leaves no room for another call of"
-                f" {model.name}: ${max(left_usd, 0):.4f} is left, and it may cost ${worst:.4f}",
+                refusal=f"the budget of {usd(budget.usd)} leaves no room for another call of"
+                f" {model.name}: {usd(max(left_usd, 0))} is left, and it may cost {usd(worst)}",
             )
     return Allowance(most, cost_usd(model, tokens_in, most), tokens_in + most)
 

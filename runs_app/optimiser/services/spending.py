@@ -15,6 +15,7 @@ from runs_app.models import Run
 from runs_app.optimiser.evolve.config import Budget, ModelSpec
 from runs_app.optimiser.selectors.spending import held_usd, paid_usd
 from tasks_app.disclosure import sees_hidden
+from tasks_app.numbers import usd
 
 _FIELD = "budget.usd"
 
@@ -59,7 +60,7 @@ def check_day(budget: Budget, *, user: User, now: datetime, run: Run | None = No
     cost = budget.usd - (paid_usd(run) if run else 0.0)
     if cost > left:
         reason = (
-            f"the run may still cost ${cost:.2f}, and ${left:.2f} is left of the ${limit:g} that"
+            f"the run may still cost {usd(cost)}, and {usd(left)} is left of the {usd(limit)} that"
             " your runs may cost in 24 hours, caps of running ones included"
         )
         raise QuotaExceeded(

@@ -34,7 +34,7 @@ def test_from_entering_to_the_end(
     assert kbench("challenge").out.startswith("autumn: 2 tasks on cpu, open, until ")
     entered = kbench("challenge", "autumn", "--enter", "--agent", "evolver", "--json")
     assert entered.status == 0
-    assert "told only here" in entered.err
+    assert "shown only here" in entered.err
     entry, token = entered.document["id"], entered.document["token"]
     monkeypatch.setenv("KBENCH_TOKEN", token)
     kernel = home / "mine.cpp"
@@ -44,7 +44,7 @@ def test_from_entering_to_the_end(
     (home / "log.txt").write_text("I tried")
     spent = ("--usd", "1.5", "--tokens", "900", "--transcript", "log.txt")
     reported = kbench("challenge", entry, *spent)
-    assert "; 60 minutes, 8.50 USD left" in reported.out
+    assert "; 60 minutes, $8.50 left" in reported.out
     assert "  scale: 2 left, best 1 µs" in reported.out
     assert kbench("challenge").out == reported.out  # its token says which entry it is
     finished = kbench("challenge", entry, "--finish").out
@@ -55,7 +55,7 @@ def test_from_entering_to_the_end(
     end(Evaluation.objects.get(mode="ranked"))
     ranked = kbench("challenge", entry, "--wait").out
     assert ranked.startswith("ranked: finished\n")
-    assert "ranked CORRECT, 1.50x of the best baseline, 1.50x on unlisted sizes" in ranked
+    assert "ranked CORRECT, 1.50× of the best baseline, 1.50× on unlisted sizes" in ranked
     shown = kbench("challenge", "autumn").out
     assert "tasks: scale, scale2 (forward)\n  each entry: 3 evaluations on each task, 60" in shown
     assert "evolver (1 repeats): correct 0.5" in shown

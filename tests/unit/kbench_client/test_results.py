@@ -11,6 +11,8 @@ from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.profile import THROUGHPUTS, Profile
 from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.data.verdict import Verdict
+from kbench_client import results
+from tasks_app import numbers
 from tests import factories as make
 from tests.unit.kbench_client.conftest import Run as Command
 
@@ -22,7 +24,7 @@ def test_results_are_shown_and_compared(kbench: Command, ada: Any) -> None:
     second = make.make_finished_evaluation(user=ada, source=make.SOURCE + "\n// faster")
     shown = kbench("show", str(first.submission_id))
     assert shown.status == 0
-    assert "CORRECT, 1 µs, score 1.50x" in shown.out
+    assert "CORRECT, 1.00 µs, score 1.50×" in shown.out
     assert "n256" in shown.out
     assert make.HIDDEN_WORKLOAD not in shown.out
     ids = (str(first.submission_id), str(second.submission_id))
@@ -36,6 +38,14 @@ def test_results_are_shown_and_compared(kbench: Command, ada: Any) -> None:
     assert kbench("show", "nonsense").status == 2
     wrong = make.make_finished_evaluation(Verdict.WRONG_RESULT, user=ada)
     assert kbench("show", str(wrong.submission_id)).status == 1
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.0123, 9.996, 999.6, 1234.5, 2.5e6, 7e-5])
+def test_the_client_writes_numbers_as_the_site_does(value: float) -> None:
+    """It is installed without the site, so it has a formatter of its own."""
+    assert results.duration(value * 1e3) == numbers.duration_text(value * 1e3)
+    assert results.factor(value) == numbers.times(value)
+    assert results.money(value) == numbers.usd(value)
 
 
 def test_repeating_a_source_is_no_difference(kbench: Command, ada: Any) -> None:
@@ -59,7 +69,7 @@ def test_repeating_a_source_is_no_difference(kbench: Command, ada: Any) -> None:
     (workload,) = found["workloads"]
     assert [time["differs"] for time in workload["times"]] == [False, False, True]
     words = kbench("compare", *ids).out
-    assert "(0.91x =)" in words
+    assert "(0.909× =)" in words
     assert "two evaluations of one source differ by up to 22 %" in words
 
 

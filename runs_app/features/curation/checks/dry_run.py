@@ -76,8 +76,8 @@ def _solutions(version: TaskVersion, device: Device) -> dict[str, Solution]:
     kind, data = DeviceKind(device.kind), version.data
     fitting = [kernel for kernel in data.kernels if kernel.language in device.languages]
     if not fitting:
-        reason = f"the task has no {device.language.value} kernelto try"
-        raise SubmissionError("device", f"{reason} on {device.slug}")
+        reason = f"the task has no {device.language.label} kernel to try"
+        raise SubmissionError("device", f"{reason} on {device}")
     measured = [
         kernel for kernel in fitting if data.workloads_for(kind, kernel.direction, hidden=False)
     ]

@@ -136,7 +136,7 @@ def test_a_person_whose_name_an_agent_took_gets_another(jobs: Jobs) -> None:
         ("source", {"source": "// flags: -O9\nint x;"}, "line 1: flags: '-O9' is not a flag"),
         ("source", {"source": "\ud800"}, "UTF-8"),
         ("language", {"language": "rust"}, "'rust' is not one of cuda, cpp, python"),
-        ("language", {"language": "cuda", "device": "cpu"}, "not cuda"),
+        ("language", {"language": "cuda", "device": "cpu"}, "not CUDA C++"),
         ("direction", {"direction": "sideways"}, "'sideways' is not one of forward, backward"),
         ("direction", {"direction": "backward"}, "task scale has only: forward"),
         ("mode", {"mode": "turbo"}, "'turbo' is not one of compile, test, quick, ranked"),
@@ -273,7 +273,7 @@ def test_only_author_and_admins_may_rerun_and_cancel(jobs: Jobs) -> None:
 def test_a_rerun_stays_with_the_language(jobs: Jobs) -> None:
     make.make_device()
     submission = make.make_submission()
-    with pytest.raises(SubmissionError, match="nvidia-h200 runs cuda and python only"):
+    with pytest.raises(SubmissionError, match="runs only CUDA C\\+\\+ and Python"):
         rerun(submission=submission, user=submission.author, now=make.NOW, device="nvidia-h200")
 
 

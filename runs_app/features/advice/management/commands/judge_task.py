@@ -10,6 +10,7 @@ from django.utils import timezone
 from runs_app.core.errors import SubmissionError
 from runs_app.features.advice.models import TaskJudgement
 from runs_app.features.advice.services import JudgeRequest, judge_task, version_of
+from tasks_app.numbers import usd
 
 
 class Command(BaseCommand):
@@ -48,7 +49,7 @@ class Command(BaseCommand):
     def _say(self, judgement: TaskJudgement) -> None:
         call = judgement.call
         call.refresh_from_db()
-        cost = f"It cost ${call.cost_usd:.4f}."
+        cost = f"It cost {usd(call.cost_usd)}."
         if judgement.problem:
             raise CommandError(f"no verdict: {judgement.problem}. {cost}")
         if not judgement.verdicts:

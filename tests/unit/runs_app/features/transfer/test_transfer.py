@@ -269,7 +269,7 @@ def test_the_site_runs_without_importing_pyarrow() -> None:
 def test_an_export_names_what_is_wrong(tmp_path: Path) -> None:
     for options, reason in (
         ({"site": ""}, "--site: say what"),
-        ({"site": "<b>"}, "site: must hold"),
+        ({"site": "<b>"}, "site: must have"),
         ({"device": "gpu"}, "--device: this site measures on no device 'gpu'"),
         ({"task": "nothing"}, "--task: there is no published task 'nothing'"),
     ):

@@ -37,7 +37,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("device_name", " ", "results[0].device_name: is empty"),
     ("device_name", "x" * 91, "results[0].device_name: has 91 characters"),
     ("device_kind", "tpu", "results[0].device_kind: 'tpu' is not one of"),
-    ("device_kind", "cuda", "results[0].language: a cuda runs no cpp"),
+    ("device_kind", "cuda", "results[0].language: a cuda device does not run C++"),
     ("direction", "backward", "results[0].source_digest"),
     ("mode", "quick", "results[0].mode: only ranked"),
     ("verdict", "SYSTEM_ERROR", "results[0].verdict: SYSTEM_ERROR says nothing"),
@@ -52,7 +52,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("environment", {"a": "\0"}, "results[0].environment: holds a NUL"),
     ("reason", "\ud800", "results[0].reason: holds a NUL character, or half of one"),
     ("measured_at", "yesterday", "results[0].measured_at: 'yesterday' is not a time"),
-    ("measured_at", "2026-01-02T03:04:05", "results[0].measured_at: has no offset"),
+    ("measured_at", "2026-01-02T03:04:05", "results[0].measured_at: has no UTC offset"),
     ("measured_at", "2999-01-02T03:04:05+00:00", "results[0].measured_at: 2999"),
     ("task", "another", "results[0].task: the digest is that of scale here"),
     ("colour", "red", "results[0].colour: is not a known field"),
@@ -80,7 +80,7 @@ WORKLOAD: list[tuple[str, Any, str]] = [
     ("weight", 0.0, "results[0].workloads[0].weight: must be a finite number above 0"),
     ("floor_ns", "inf", "results[0].workloads[0].floor_ns: must be a finite"),
     ("measurement", None, "results[0].workloads: a correct result has a time"),
-    ("baselines", {"<b>": {"time_ns": 1, "low_ns": 1, "high_ns": 1, "calls": 1}}, "no name of a"),
+    ("baselines", {"<b>": {"time_ns": 1, "low_ns": 1, "high_ns": 1, "calls": 1}}, "not a name of a"),
 ]
 
 
@@ -104,7 +104,7 @@ def test_an_interval_holds_its_time(tmp_path: Path) -> None:
     [
         ({"format": "other"}, "format: must be 'kbench-results'"),
         ({"version": 1}, "version: is 1; this version of kbench reads 2"),
-        ({"site": "<b>"}, "site: must hold"),
+        ({"site": "<b>"}, "site: must have"),
         ({"site": "x" * 40}, "is too long for a board's name"),
         ({"note": "x" * 501}, "note: has 501 characters; the limit is 500"),
         ({"exported_at": ""}, "exported_at: '' is not a time"),
