@@ -14,6 +14,7 @@ from kbench_client.commands import (
     check,
     collection,
     evaluate,
+    gate,
     login,
     mcp,
     reading,
@@ -96,7 +97,7 @@ def _parser() -> _Parser:
         return added
 
     of_the_site = (login, tasks, submitting, collection, reading, running, challenge)
-    for module in (*of_the_site, evaluate, check, mcp):
+    for module in (*of_the_site, evaluate, check, gate, mcp):
         module.add(command)
     return parser
 

@@ -26,6 +26,8 @@ from gpu_runner.supervisor.soundness.soundness import survey
 from gpu_runner.supervisor.tools.calibrate import calibrated
 
 Say = Callable[[str], None]
+OLD = ", old"
+"""What follows the name of a kernel that others are compared with."""
 _LEAST_WAYS = 3  # chosen: fewer ways than these to compute the same prove no bound
 _STUDENT = {3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
 """Two-sided 95 % quantiles of Student's distribution, by the number of values.
@@ -74,7 +76,8 @@ class Ratio:
 class Checked:
     """What came of a script. limits: by kernel, the share of its time that memory takes at least.
 
-    ratio: of the last kernel to the first, where two were compared.
+    ratios: by kernel, of the new one to the old one, where scripts were compared; `results` then
+    has both.
     """
 
     task: Task
@@ -83,13 +86,14 @@ class Checked:
     baselines: BaselineReport
     results: Mapping[str, EvaluationResult]
     limits: Mapping[str, float] = field(default_factory=dict)
-    ratio: Ratio | None = None
+    ratios: Mapping[str, Ratio] = field(default_factory=dict)
 
     @property
     def is_good(self) -> bool:
-        """Whether all kernels are right, and the new one is not slower."""
-        slower = self.ratio is not None and self.ratio.high < 1
-        return not slower and all(r.verdict is Verdict.CORRECT for r in self.results.values())
+        """Whether all kernels are right, but for old ones, and no new one is slower."""
+        wrong = (n for n, r in self.results.items() if r.verdict is not Verdict.CORRECT)
+        slower = any(ratio.high < 1 for ratio in self.ratios.values())
+        return not slower and all(name.endswith(OLD) for name in wrong)
 
 
 def check(script: Script, config: SupervisorConfig, mode: Mode, say: Say) -> Checked:
@@ -100,23 +104,28 @@ def check(script: Script, config: SupervisorConfig, mode: Mode, say: Say) -> Che
 
 
 def compare(
-    old: Solution, script: Script, name: str, config: SupervisorConfig, rounds: int, say: Say
+    old: Mapping[str, Solution], script: Script, config: SupervisorConfig, rounds: int, say: Say
 ) -> Checked:
-    """Judge two kernels by turns, and which is faster; both by the new script's reference."""
-    kernels = {"old": old, "new": script.kernels[name]}
+    """Judge each kernel and the old one of its name by turns, both by the new reference.
+
+    A kernel that has no old one is judged alone.
+    """
+    kernels = dict(script.kernels)
+    kernels |= {f"{name}{OLD}": old[name] for name in script.kernels if name in old}
     with _Checking(script.task, config, Mode.QUICK, say) as checking:
-        times: dict[str, list[float]] = {each: [] for each in kernels}
+        times: dict[str, list[float]] = {name: [] for name in kernels}
         results: dict[str, EvaluationResult] = {}
         for number in range(rounds):
-            for each in list(kernels)[:: 1 if number % 2 else -1]:
-                told = f"{each}, round {number + 1} of {rounds}"
-                results[each] = checking.result(told, kernels[each])
-                latency_ns = results[each].latency_ns
-                if latency_ns is None:
-                    return checking.checked(results)
-                times[each].append(latency_ns)
-        ratio = Ratio.of(times["old"], times["new"])
-        return replace(checking.checked(results), ratio=ratio)
+            for name in list(kernels)[:: 1 if number % 2 else -1]:
+                result = checking.result(f"{name}, round {number + 1} of {rounds}", kernels[name])
+                results[name] = result
+                if result.latency_ns is None:
+                    del kernels[name]
+                else:
+                    times[name].append(result.latency_ns)
+        pairs = {n: (times[f"{n}{OLD}"], times[n]) for n in kernels if f"{n}{OLD}" in kernels}
+        ratios = {name: Ratio.of(*pair) for name, pair in pairs.items()}
+        return replace(checking.checked(results), ratios=ratios)
 
 
 class _Checking:

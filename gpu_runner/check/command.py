@@ -62,13 +62,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _compared(script: Script, options: argparse.Namespace, config: SupervisorConfig) -> Checked:
-    name = next(iter(script.kernels))
     old = _script(options.compare, options).kernels
-    if len(script.kernels) > 1:
-        raise DataError("kernel", f"must name one of {', '.join(script.kernels)} to compare")
-    if name not in old:
-        raise DataError("compare", f"{options.compare} has no {name}, but {', '.join(old)}")
-    return compare(old[name], script, name, config, options.rounds, _say)
+    if not old.keys() & script.kernels.keys():
+        here, there = ", ".join(script.kernels), ", ".join(old)
+        raise DataError("compare", f"{options.compare} has {there}, and this file has {here}")
+    return compare(old, script, config, options.rounds, _say)
 
 
 def _script(path: Path, options: argparse.Namespace) -> Script:

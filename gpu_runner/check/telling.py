@@ -8,7 +8,7 @@ from typing import Any
 from gpu_runner.check.checking import Bound, Checked, Ratio
 from gpu_runner.data.codec import encode
 from gpu_runner.data.evaluation import EvaluationResult, Measurement
-from gpu_runner.data.numbers import duration_text
+from gpu_runner.data.numbers import duration_text, plus_minus, times
 from gpu_runner.data.verdict import Verdict
 
 _LOG_LIMIT = 2000  # chosen: characters of a compiler's log, whose beginning tells most
@@ -26,8 +26,7 @@ def text_of(checked: Checked) -> str:
     lines = [_bound(checked.bound)]
     for name, result in checked.results.items():
         lines += _kernel(name, result, checked)
-    if checked.ratio is not None:
-        lines.append(_ratio(checked.ratio))
+    lines += [_ratio(name, ratio) for name, ratio in checked.ratios.items()]
     for where, reason in checked.baselines.errors.items():
         lines.append(f"baseline {where}: {reason}")
     return "\n".join([*lines, "", WHY])
@@ -58,7 +57,7 @@ def document_of(checked: Checked) -> dict[str, Any]:
             }
             for name, result in checked.results.items()
         },
-        "ratio": encode(checked.ratio) if checked.ratio else None,
+        "ratios": encode(dict(checked.ratios)),
     }
 
 
@@ -96,7 +95,7 @@ def _headline(name: str, result: EvaluationResult, checked: Checked) -> str:
     if result.latency_ns is None:
         return f"{result.verdict}: {result.reason}"
     words = [f"right, {duration_text(result.latency_ns)}"]
-    words += [f"{n:.2f}× {_by(b)}" for b, n in result.speedups.items() if b != "best"]
+    words += [f"{times(n)} {_by(b)}" for b, n in result.speedups.items() if b != "best"]
     if (limit := checked.limits.get(name)) is not None:
         words.append(f"reading and writing its tensors once takes at least {limit:.0%} of that")
     return ", ".join(words)
@@ -107,15 +106,15 @@ def _by(baseline: str) -> str:
 
 
 def _time(measured: Measurement) -> str:
-    return f"{duration_text(measured.time_ns)} ±{measured.relative_half_width:.1%}"
+    return f"{duration_text(measured.time_ns)} {plus_minus(measured.relative_half_width)}"
 
 
-def _ratio(ratio: Ratio) -> str:
+def _ratio(name: str, ratio: Ratio) -> str:
     if ratio.low > 1:
-        said = "the new one is faster"
+        said = "faster than before"
     elif ratio.high < 1:
-        said = "the new one is slower"
+        said = "slower than before"
     else:
         said = "no difference"
     interval = f"95 %: {ratio.low:.3f} to {ratio.high:.3f}, {ratio.rounds} rounds"
-    return f"new / old: {ratio.value:.3f}× as fast ({interval}): {said}"
+    return f"{name}: {said}, {ratio.value:.3f}× as fast ({interval})"

@@ -7,15 +7,17 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from kbench_client.commands.evaluate import require_runner
 from kbench_client.exits import Exit, Stop
 from kbench_client.output import Output
 from kbench_client.site import Site
 
-_MISUSE = 2
+MISUSE = 2
+"""Status of `gpu_runner` for wrong use, or a broken host."""
 _REPEATED = ("size", "kernel")
 _SINGLE = ("compare", "rounds", "device", "mode")
 
@@ -36,22 +38,24 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
 
 def _check(options: argparse.Namespace, site: Site, output: Output) -> int:
     require_runner(site)
+    document, text, status = checked([options.file, *_words(options)], output)
+    output.answer(document, text)
+    return int(Exit.UNREACHABLE) if status == MISUSE else status
+
+
+def checked(words: Sequence[str], output: Output) -> tuple[dict[str, Any], str, int]:
+    """What `gpu_runner check` gives: its document, its text and its status. Raises `Stop`."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "checked.json")
-        program = [sys.executable, "-m", "gpu_runner", "check", options.file, "--json", str(out)]
+        program = [sys.executable, "-m", "gpu_runner", "check", *words, "--json", str(out)]
         progress = subprocess.PIPE if output.is_quiet else None
         done = subprocess.run(
-            [*program, *_words(options)],
-            stdout=subprocess.PIPE,
-            stderr=progress,
-            text=True,
-            check=False,
+            program, stdout=subprocess.PIPE, stderr=progress, text=True, check=False
         )
         if not out.exists():
             reason = (done.stderr or "see above").replace("gpu_runner: ", "").strip()
             raise Stop(Exit.MISUSE, reason)
-        output.answer(json.loads(out.read_text()), done.stdout.rstrip())
-    return int(Exit.UNREACHABLE) if done.returncode == _MISUSE else done.returncode
+        return json.loads(out.read_text()), done.stdout.rstrip(), done.returncode
 
 
 def _words(options: argparse.Namespace) -> list[str]:

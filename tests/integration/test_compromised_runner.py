@@ -1,6 +1,6 @@
 """Somebody who took a runner over gets no further than docs/lend-a-gpu.md says.
 
-Some attacks flood the site, and all of them wait for its answers: they run while nothing else does.
+Some attacks flood the site, and all of them wait for its answers, however long those take.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.adversarial.compromised.contract import Attack
 from tests.adversarial.compromised.run import catalogue
 from tests.adversarial.compromised.world import World
 
-pytestmark = [pytest.mark.slow, pytest.mark.timed, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ from tests.installation import ROOT, Installation, InstallationError
 OWN, FOREIGN, QUIET = "shared-gpu", "foreign-gpu", "quiet-gpu"
 """As in `stage`, which needs the site's models."""
 _SETTINGS = {"KBENCH_SUBMIT_SHIPPED_KERNELS": "false", "KBENCH_SILENCE_S": "20"}
-_PATIENCE_S = 15.0
+_PATIENCE_S = 60.0
 
 
 class Site(Installation):

@@ -1,0 +1,96 @@
+"""`kbench gate`: fails a change that makes a script's kernels wrong or slower."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from kbench_client.commands.check import MISUSE, checked
+from kbench_client.commands.evaluate import require_runner
+from kbench_client.exits import Exit, Stop
+from kbench_client.output import Output
+from kbench_client.site import Site
+
+_HEAD = "| kernel | verdict | before | now | times as fast | |\n|---|---|---|---|---|---|"
+_OLD = ", old"
+
+
+def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = command("gate", "compare scripts with those of another commit; for CI")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="as of `kbench check`")
+    parser.add_argument("--base", default="HEAD~1", help="the commit; HEAD~1 if left out")
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        default=0.95,
+        help="fails if a kernel is surely less than so many times as fast; 0.95 if left out",
+    )
+    parser.add_argument("--device", help="cpu or cuda")
+    parser.add_argument("--rounds", default="5", help="5 if left out")
+    parser.set_defaults(run=_gate)
+
+
+def _gate(options: argparse.Namespace, site: Site, output: Output) -> int:
+    require_runner(site)
+    status, rows, documents = Exit.GOOD, [_HEAD], {}
+    for path in options.files:
+        document = _compared(path, options, output)
+        documents[str(path)] = document
+        for name, kernel in document["kernels"].items():
+            if not name.endswith(_OLD):
+                row, is_good = _row(path.stem, name, document, options.threshold)
+                rows.append(row)
+                status = status if is_good else Exit.OTHER_VERDICT
+                output.progress(f"{path}: {name}: {kernel['verdict']}")
+    output.answer({"good": status is Exit.GOOD, "files": documents}, "\n".join(rows))
+    return int(status)
+
+
+def _compared(path: Path, options: argparse.Namespace, output: Output) -> dict[str, Any]:
+    words = ["--device", options.device] if options.device else []
+    with tempfile.TemporaryDirectory() as folder:
+        if (old := _before(path, options.base, Path(folder))) is not None:
+            words += ["--compare", str(old), "--rounds", options.rounds]
+        document, _, status = checked([str(path), *words], output)
+    if status == MISUSE:
+        reasons = [kernel["reason"] for kernel in document["kernels"].values()]
+        raise Stop(Exit.UNREACHABLE, f"{path}: {'; '.join(reasons)}")
+    return document
+
+
+def _before(path: Path, commit: str, folder: Path) -> Path | None:
+    """The script as it was, with the sources beside it; None if it is new. Raises `Stop`."""
+    for beside in (path, path.with_suffix(".cu"), path.with_suffix(".cpp")):
+        shown = subprocess.run(
+            ["git", "-C", path.parent, "show", f"{commit}:./{beside.name}"],
+            capture_output=True,
+            check=False,
+        )
+        if shown.returncode == 0:
+            (folder / beside.name).write_bytes(shown.stdout)
+        elif b"invalid object name" in shown.stderr or b"not a git repo" in shown.stderr:
+            raise Stop(Exit.MISUSE, shown.stderr.decode().strip(), "base")
+    return folder / path.name if (folder / path.name).exists() else None
+
+
+def _row(script: str, name: str, document: Mapping[str, Any], threshold: float) -> tuple[str, bool]:
+    """A line of the table, and whether the kernel passes."""
+    now, ratio = document["kernels"][name], document["ratios"].get(name)
+    before = document["kernels"].get(f"{name}{_OLD}", {}).get("time_ns")
+    is_right = now["verdict"] == "CORRECT"
+    is_good = is_right and (ratio is None or ratio["high"] >= threshold)
+    change = ""
+    if ratio:
+        change = f"{ratio['value']:.3f} ({ratio['low']:.3f} to {ratio['high']:.3f})"
+    verdict = "right" if is_right else f"{now['verdict']}: {now['reason']}"
+    cells = (f"{script} `{name}`", verdict, _time(before), _time(now["time_ns"]), change)
+    return f"| {' | '.join(cells)} | {'✓' if is_good else '✗'} |", is_good
+
+
+def _time(nanoseconds: float | None) -> str:
+    return "" if nanoseconds is None else f"{nanoseconds / 1e3:.4g} µs"
