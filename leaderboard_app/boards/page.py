@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.core.paginator import Page, Paginator
 
 from leaderboard_app.boards.board import Board
 from leaderboard_app.boards.charts import cost_figure, fast_p_figure, progress_figure
+from leaderboard_app.boards.headline import Leading, leading
 from leaderboard_app.boards.history import climbs, in_words
 from leaderboard_app.boards.matrix import SHADES
 from leaderboard_app.boards.query import By, Choices, Query, QueryError, default_sort
-from leaderboard_app.boards.ranking import THRESHOLDS, Problem, Sort, fast_p
+from leaderboard_app.boards.ranking import THRESHOLDS, Entry, Problem, Ranked, Sort, fast_p
 from leaderboard_app.boards.tables import TABLES
 from runs_app.models import Device
+from runs_app.submitting.likeness import likenesses
 from tasks_app import drawings
 from tasks_app.columns import Table
+from tasks_app.selectors import find_task
 
 PAGE_ROWS = 100
 _TABS = {
@@ -77,6 +80,8 @@ class BoardPage:
     figure: Mapping[str, object] | None = None
     cost: Mapping[str, object] | None = None
     curve: Sequence[tuple[str, Sequence[float]]] = ()
+    leading: Leading | None = None
+    likeness: Mapping[str, str] = field(default_factory=dict)
 
 
 def board_page(
@@ -112,6 +117,7 @@ def board_page(
         has_costs=any(ranked.row.tokens is not None for ranked in board.groups),
         error=error,
         fragment=fragment,
+        leading=_leading(query, page),
         **_charts(board, list(page.object_list)),
     )
 
@@ -125,7 +131,8 @@ def _charts(board: Board, shown: Sequence[Any]) -> dict[str, Any]:
         }
     if board.query.by is By.SUBMISSION:
         fell = [(problem, days) for problem, days in board.days.items() if len(days) > 1]
-        return {"records": [(problem, climbs(days), in_words(days)) for problem, days in fell]}
+        records = [(problem, climbs(days), in_words(days)) for problem, days in fell]
+        return {"records": records, "likeness": _likeness(board.query.task, shown)}
     leading = [ranked.row for ranked in board.groups]
     return {
         "figure": fast_p_figure(leading, board.query.p) if leading else None,
@@ -135,6 +142,21 @@ def _charts(board: Board, shown: Sequence[Any]) -> dict[str, Any]:
             for group in leading[:PAGE_ROWS]
         ],
     }
+
+
+def _likeness(slug: str, rows: Sequence[Ranked[Entry]]) -> dict[str, str]:
+    """What the shown sources of one task's board are like."""
+    task = find_task(slug) if slug else None
+    if task is None or task.current_version is None:
+        return {}
+    return likenesses(task.current_version, [each.row.submission_id for each in rows])
+
+
+def _leading(query: Query, page: Page[Any]) -> Leading | None:
+    """The headline of one task's board, on its first page."""
+    is_one_board = query.by is By.SUBMISSION and query.task and query.sort is Sort.SCORE
+    rows = page.object_list
+    return leading(rows[0].row) if is_one_board and page.number == 1 and rows else None
 
 
 def _tab(query: Query, by: By) -> str:
