@@ -155,7 +155,7 @@ def test_whoever_writes_it_is_told_of_a_check_and_of_what_it_found(
     assert "wait until it ends; if it is sound, send it to review." in step(client, mine)
     mine.refresh_from_db()
     fail(mine)
-    assert "Its check found something, below. A check of it is under way" in step(client, mine)
+    assert "Its check found something, below. A check is under way" in step(client, mine)
     cancel_check(check=check, user=judge, now=make.NOW)
     assert "Fix it, or send it to review as it is." in step(client, mine)
     send_to_review(draft=mine, user=judge, now=make.NOW)
