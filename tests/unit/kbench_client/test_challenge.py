@@ -45,7 +45,7 @@ def test_from_entering_to_the_end(
     spent = ("--usd", "1.5", "--tokens", "900", "--transcript", "log.txt")
     reported = kbench("challenge", entry, *spent)
     assert "; 60 minutes, $8.50 left" in reported.out
-    assert "  scale: 2 left, best 1 µs" in reported.out
+    assert "  scale: 2 left, best 1.00 µs" in reported.out
     assert kbench("challenge").out == reported.out  # its token says which entry it is
     finished = kbench("challenge", entry, "--finish").out
     assert finished.startswith("ranking (finished): 1 of 1 kernels are still to be ranked\n")

@@ -95,7 +95,7 @@ class TestPlaces:
         after = result(eve, 500.0, task_version=TaskVersion.objects.get())
         Notice.objects.all().delete()
         place_changed.send(Evaluation, before=before, after=after, now=make.NOW)
-        assert "eve has taken the first place" in texts(ada)[0]
+        assert "eve took first place" in texts(ada)[0]
         assert len(texts(fan)) == 1
         assert texts(eve) == []
 
@@ -114,7 +114,7 @@ class TestPlaces:
         make.make_finished_evaluation(
             mode="ranked", user=eve, task_version=TaskVersion.objects.get()
         )
-        assert any("taken the first place" in text for text in texts(ada))
+        assert any("took first place" in text for text in texts(ada))
 
 
 class TestRuns:
