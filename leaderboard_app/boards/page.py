@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.core.paginator import Page, Paginator
 
 from leaderboard_app.boards.board import Board
 from leaderboard_app.boards.charts import cost_figure, fast_p_figure, progress_figure
-from leaderboard_app.boards.headline import Headline, headline
+from leaderboard_app.boards.headline import Headline, headline, leading
 from leaderboard_app.boards.history import climbs, in_words
 from leaderboard_app.boards.matrix import SHADES
 from leaderboard_app.boards.query import By, Choices, Query, QueryError, default_sort
-from leaderboard_app.boards.ranking import THRESHOLDS, Problem, Sort, fast_p
+from leaderboard_app.boards.ranking import THRESHOLDS, Entry, Problem, Ranked, Sort, fast_p
 from leaderboard_app.boards.tables import TABLES
 from runs_app.models import Device
+from runs_app.submitting.likeness import likenesses
 from tasks_app import drawings
 from tasks_app.columns import Table
+from tasks_app.selectors import find_task
 
 PAGE_ROWS = 100
 _TABS = {
@@ -79,6 +81,7 @@ class BoardPage:
     figure: Mapping[str, object] | None = None
     cost: Mapping[str, object] | None = None
     curve: Sequence[tuple[str, Sequence[float]]] = ()
+    likeness: Mapping[str, str] = field(default_factory=dict)
 
 
 def board_page(
@@ -93,9 +96,8 @@ def board_page(
     query = board.query
     device = Device.objects.filter(slug=query.device).first()
     page = Paginator(board.rows, PAGE_ROWS).get_page(number)
-    is_first = device is not None and page.number == 1 and query.sort is default_sort(query.by, "")
     return BoardPage(
-        headline=headline(board, device) if is_first and device else None,
+        headline=_headline(board, page, device) if device and page.number == 1 else None,
         board=board,
         query=query,
         by=query.by.value,
@@ -129,7 +131,8 @@ def _charts(board: Board, shown: Sequence[Any]) -> dict[str, Any]:
         }
     if board.query.by is By.SUBMISSION:
         fell = [(problem, days) for problem, days in board.days.items() if len(days) > 1]
-        return {"records": [(problem, climbs(days), in_words(days)) for problem, days in fell]}
+        records = [(problem, climbs(days), in_words(days)) for problem, days in fell]
+        return {"records": records, "likeness": _likeness(board.query.task, shown)}
     leading = [ranked.row for ranked in board.groups]
     return {
         "figure": fast_p_figure(leading, board.query.p) if leading else None,
@@ -139,6 +142,23 @@ def _charts(board: Board, shown: Sequence[Any]) -> dict[str, Any]:
             for group in leading[:PAGE_ROWS]
         ],
     }
+
+
+def _likeness(slug: str, rows: Sequence[Ranked[Entry]]) -> dict[str, str]:
+    """What the shown sources of one task's board are like."""
+    task = find_task(slug) if slug else None
+    if task is None or task.current_version is None:
+        return {}
+    return likenesses(task.current_version, [each.row.submission_id for each in rows])
+
+
+def _headline(board: Board, page: Page[Any], device: Device) -> Headline | None:
+    """What a board's first page opens with, where it is ordered as such boards are."""
+    query, rows = board.query, page.object_list
+    if query.by is By.SUBMISSION:
+        is_one_board = query.task and query.sort is Sort.SCORE
+        return leading(rows[0].row) if is_one_board and rows else None
+    return headline(board, device) if query.sort is default_sort(query.by, "") else None
 
 
 def _tab(query: Query, by: By) -> str:

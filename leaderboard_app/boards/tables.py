@@ -21,13 +21,14 @@ _NUMBER, _TEXT = float | None, str | None
 
 _PLACE = (
     Column("rank", int | None, "Rank", _CELLS + "rank.html", value=lambda row: row.rank or None,
-           help="Null if the row has no value for the board's sort order."),
+           classes="n at-rank", help="Null if the row has no value for the board's sort order."),
     Column("tied", bool, help="Whether another row has the same rank."),
 )  # fmt: skip
 _SPEEDS = (
     Column("score", BOUNDS, "Score", _CELLS + "score.html", value="score", sort=Sort.SCORE,
-           term="score", help="Geometric mean of the speedups over the best baseline on listed and"
-           " on unlisted sizes, with equal weight."),
+           term="score", classes="n at-end",
+           help="Geometric mean of the speedups over the best baseline on listed and on unlisted"
+           " sizes, with equal weight."),
     Column("speedup_best", BOUNDS, "Listed", _AGAINST, value="speedup", sort=Sort.SPEEDUP,
            help="Speedup over the best baseline on listed sizes."),
     Column("unlisted_speedup", _NUMBER, "Unlisted", times, value="unlisted_speedup",
@@ -37,12 +38,12 @@ _SPEEDS = (
     Column("p_score", _NUMBER, "P", ratio, term="P score", sort=Sort.P),
     Column("floor_fraction", _NUMBER, "Of limit", percent, term="of limit", sort=Sort.FLOOR,
            help="Share of the physical limit that the kernel reached."),
-    Column("listed_ratio", _NUMBER, "Listed/unlisted", ratio, term="listed over unlisted",
+    Column("listed_ratio", _NUMBER,
            help="Speedup on listed sizes divided by speedup on unlisted sizes."),
 )  # fmt: skip
 """Columns of an entry; a name has them as means over its entries."""
 _ENTRY = (
-    Column("task", str, "Task", _CELLS + "task.html", value="problem.task", classes="",
+    Column("task", str, "Task", _CELLS + "task.html", value="problem.task", classes="at-top",
            when=lambda page: not page["query"].task),
     Column("direction", value="problem.direction"),
     Column("device"),
@@ -51,9 +52,11 @@ _ENTRY = (
     Column("language_model", value="author.language_model", help="Empty if none was named."),
     Column("submitter", value="author.submitter"),
     Column("latency_ns", BOUNDS, "Time", _CELLS + "time.html", value="latency",
-           is_always=True, sort=Sort.LATENCY, direction="ascending", after="score"),
+           is_always=True, sort=Sort.LATENCY, direction="ascending", classes="n at-last",
+           after="score"),
     *_SPEEDS,
-    Column("state", value="state.name",
+    Column("state", str, "State", _CELLS + "state.html", value="state.name", classes="at-state",
+           after="agent",
            help="provisional, ranked, verified, or tuned (to the listed sizes)"),
     Column("audited", help="What audits say about the submission."),
     Column("verified", bool, help="Whether an audit passed."),
@@ -71,14 +74,15 @@ ENTRIES = Table(
 )
 BRIEF = ENTRIES.showing(
     {
-        "rank": {}, "agent": {}, "latency_ns": {"after": ""}, "score": {},
+        "rank": {}, "agent": {}, "state": {}, "latency_ns": {"after": ""}, "score": {},
         "speedup_best": {}, "unlisted_speedup": {}, "floor_fraction": {"term": ""},
     }
 )  # fmt: skip
 """The columns of a board that its task's page shows."""
 OF_VERSION = ENTRY.showing(
     {
-        "agent": {}, "latency_ns": {"cell": lambda time: duration(time.value), "after": ""},
+        "agent": {}, "state": {},
+        "latency_ns": {"cell": lambda time: duration(time.value), "after": ""},
         "score": {}, "speedup_best": {}, "unlisted_speedup": {},
         "finished_at": {"head": "Measured", "classes": "nowrap hide-narrow"},
     }
@@ -88,9 +92,10 @@ OF_VERSION = ENTRY.showing(
 _LEADING: dict[str, dict[str, object]] = {
     "task": {"is_name": True, "when": bool},
     "score": {"cell": _CELLS + "leading_score.html"},
-    "agent": {"head": "Leader", "after": "Interval", "is_name": False, "classes": ""},
+    "agent": {"head": "Leader", "after": "Interval", "is_name": False, "classes": "at-below"},
+    "state": {},
     "latency_ns": {"sub": "share of the limit", "sort": Sort.FLOOR, "direction": "descending",
-                   "after": "records"},
+                   "classes": "n", "after": "records"},
     "finished_at": {"head": "Since", "sort": Sort.NEWEST},
 }  # fmt: skip
 LEADERS = Table(
@@ -98,7 +103,7 @@ LEADERS = Table(
     [
         *(replace(each, inner="entry") for each in ENTRY.showing(_LEADING).columns),
         Column("", None, "Interval", _CELLS + "interval.html", value="entry.rated",
-               drawn_head=_CELLS + "ticks.html", classes="axis skip-narrow", after="score"),
+               drawn_head=_CELLS + "ticks.html", classes="axis at-last", after="score"),
         Column("movement", str, "This week", _CELLS + "movement.html", classes="", after="agent",
                help="new, taken, improved or same"),
         Column("gain", _NUMBER, help="Speed relative to the leader of a week ago."),
@@ -119,11 +124,12 @@ _GROUP = (
     Column("solved", int),
     Column("verified", int, help="Solved problems whose result passed an audit."),
     Column("correct_share", float, "Correct", _CELLS + "correct.html", sort=Sort.CORRECT,
-           after="fast_p"),
+           classes="n at-last labelled", after="fast_p"),
     Column("evaluations_judged", int, value="judged"),
     Column("evaluations_correct", int, value="accepted"),
     Column("fast_p", BOUNDS, lambda page: f"fast_{short(page['query'].p)}", _CELLS + "fast.html",
-           value="fast", is_always=True, sort=Sort.FAST, after="score"),
+           value="fast", is_always=True, sort=Sort.FAST, classes="n at-below labelled",
+           after="score"),
     *(
         replace(each, cell=_AGAINST) if each.kind in (BOUNDS, MIDDLE) else each
         for each in _SPEEDS

@@ -1,4 +1,4 @@
-"""Small boards that other pages show, and the cells of a matrix."""
+"""What lists of tasks say of their boards, and the cells of a matrix."""
 
 from __future__ import annotations
 
@@ -11,18 +11,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from leaderboard_app.boards import selectors
-from leaderboard_app.boards.board import top
-from leaderboard_app.boards.headline import leading
 from leaderboard_app.boards.matrix import Cell
-from leaderboard_app.boards.query import Query
-from leaderboard_app.boards.ranking import Entry
-from leaderboard_app.boards.tables import BRIEF
 from tasks_app import drawings
 from tasks_app.templatetags.display import ratio
 
 register = template.Library()
 
-_ROWS = 5
 _NOBODY = UUID(int=0)
 """In place of a submission's key in its address, which is looked up once for a row."""
 _SOLVED = '<td class="{}"><a href="{}?evaluation={}">{}</a></td>'
@@ -33,28 +27,6 @@ _ATTEMPTED = SafeString(
 _NOT_ATTEMPTED = SafeString(
     '<td class="none"><span class="visually-hidden">not attempted</span></td>'
 )
-
-
-@register.inclusion_tag("leaderboard_app/boards/parts/task_boards.html")
-def task_boards(slug: str) -> dict[str, object]:
-    """Who leads a task's first board, and the first rows of all of them, one table a device."""
-    boards = [
-        (device, top(device.slug, task=slug, limit=_ROWS))
-        for device in selectors.devices_with_results()
-    ]
-    tables = [each for each in boards if each[1]]
-    return {
-        "tables": tables,
-        "query": Query(device="", task=slug),
-        "columns": BRIEF,
-        "leading": leading(tables[0][1][0].row) if tables else None,
-    }
-
-
-@register.inclusion_tag("leaderboard_app/boards/parts/leading.html")
-def board_leader(entry: Entry) -> dict[str, object]:
-    """The headline of the board that an entry leads."""
-    return {"leading": leading(entry)}
 
 
 @register.simple_tag

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.task import Work
+from leaderboard_app.boards.task_boards import TaskBoards
 from runs_app.core.queue.devices import devices
 from tasks_app.models import Draft, Override, Soundness, Task, TaskVersion
 from tasks_app.pages.building_page import Building
@@ -57,6 +58,7 @@ class TaskPage:
 
     task: Task
     version: TaskVersion
+    boards: TaskBoards | None  # none of a retired task
     data: TaskData
     works: Sequence[tuple[str, Work | None]]
     tables: Sequence[tuple[str, list[WorkloadGroup]]]

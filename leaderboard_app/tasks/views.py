@@ -8,6 +8,7 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from gpu_runner.data.verdict import Abi, Direction
+from leaderboard_app.boards.task_boards import task_boards
 from leaderboard_app.tasks import page
 from tasks_app import selectors
 from tasks_app.formats.loader import command_argument
@@ -80,6 +81,7 @@ def _detail(request: HttpRequest, task: Task, version: TaskVersion) -> page.Task
     return page.TaskPage(
         task=task,
         version=version,
+        boards=None if task.state == Task.State.RETIRED else task_boards(version),
         data=data,
         works=[(d.value, data.work.get(d)) for d in data.directions],
         tables=[

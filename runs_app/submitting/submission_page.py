@@ -10,6 +10,7 @@ from django.urls import reverse
 from gpu_runner.data.evaluation import EvaluationResult
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting import citation
+from runs_app.submitting.likeness import likeness
 from runs_app.submitting.live import Live
 from runs_app.submitting.remarks import first_of_its_source
 from tasks_app.models import Draft, TaskVersion
@@ -40,6 +41,7 @@ class SubmissionPage:
     live: Live
     share: Share
     first_of_its_source: Submission | None
+    likeness: str
     task_has_page: bool
     task_is_open: bool
     draft: Draft | None
@@ -56,6 +58,7 @@ def submission_page(
         live=live,
         share=_share(request, live.evaluation, live.result),
         first_of_its_source=first_of_its_source(submission),
+        likeness=likeness(submission),
         task_has_page=shown_version(version.task.slug, user) is not None,
         task_is_open=find_task(version.task.slug, user) is not None,
         draft=_draft(version, user),

@@ -1,4 +1,5 @@
 // Keeps a part of a page up to date: a WebSocket says when to ask for it again, at most once in its pace.
+// A board isn't changed under its reader: it counts new results, and asks for its rows when the count is pressed.
 (() => {
   "use strict";
 
@@ -6,7 +7,8 @@
   const IDLE_MS = 10000;
   const LAST_WAIT_MS = 15000;
 
-  const part = document.querySelector("[data-live]");
+  let part = document.querySelector("[data-live]");
+  const counts = part.hasAttribute("data-counts");
   const pace = Number(part.dataset.pace) || PACE_MS;
   let waiting = 0;
   let failures = 0;
@@ -45,8 +47,19 @@
     say(state);
   }
 
+  // Rows that replace the board bring a count of their own, which begins at 0.
+  function count(event) {
+    const pill = part.querySelector("[data-new]");
+    const { device, task } = pill?.dataset || {};
+    if (!pill || !event.ranked || (device && device !== event.device) || (task && task !== event.ranked)) return;
+    const known = Number(pill.dataset.new) + 1;
+    pill.dataset.new = known;
+    pill.textContent = known === 1 ? "1 new result" : `${known} new results`;
+    pill.hidden = false;
+  }
+
   function soon() {
-    if (!waiting) waiting = setTimeout(() => refresh().catch(() => {}), pace);
+    if (!waiting && !counts) waiting = setTimeout(() => refresh().catch(() => {}), pace);
   }
 
   function connect() {
@@ -58,8 +71,10 @@
       say("live");
     };
     socket.onmessage = (message) => {
-      seq = Math.max(seq, JSON.parse(message.data).seq || 0);
-      soon();
+      const event = JSON.parse(message.data);
+      seq = Math.max(seq, event.seq || 0);
+      if (counts) count(event);
+      else soon();
     };
     socket.onclose = () => {
       say("polling");
@@ -70,6 +85,10 @@
 
   say("connecting");
   connect();
+  if (counts) document.addEventListener("htmx:afterSettle", () => {
+    part = document.querySelector("[data-live]");
+    if (document.activeElement === document.body) part.querySelector(".table-wrap")?.focus({ preventScroll: true });
+  });
   setInterval(soon, IDLE_MS);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) soon(); });
 })();

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from django import template
 from django.template.context import Context
-from django.utils.html import conditional_escape, format_html
+from django.utils.html import conditional_escape, format_html, strip_tags
 from django.utils.safestring import SafeString
 
 from tasks_app.columns import Column, Table
@@ -21,23 +21,41 @@ def table(
 ) -> dict[str, object]:
     """Head and body. `sort` is the current order; `best` marks rows of rank 1.
 
+    A column that says the same in every row is left out, and `same` says it once, above the heads.
     Cells are put together here, because a template for each of a thousand cells takes too long.
     """
     page = cast(dict[str, object], context.flatten())
-    shown = [(each, _words(each, page)) for each in columns.shown(page)]
+    rows = list(rows)
+    filled = [(each, [_cell(each, row, context) for row in rows]) for each in columns.shown(page)]
+    same = [each for each in filled if _repeats(*each, sort)]
+    shown = [each for each in filled if each not in same]
     heads = [
-        (each, _rendered(each.drawn_head, context) if each.drawn_head else words)
-        for each, words in shown
+        (each, _rendered(each.drawn_head, context) if each.drawn_head else _words(each, page))
+        for each, _ in shown
     ]
-    tags = [(each, *_tags(each, words)) for each, words in shown]
+    tags = [_tags(each, _words(each, page)) for each, _ in shown]
     lines = [
         (
             best and row.rank == 1,
-            SafeString("".join(f"{start}{_cell(c, row, context)}{end}" for c, start, end in tags)),
+            SafeString(
+                "".join(
+                    f"{start}{cells[place]}{end}"
+                    for (start, end), (_, cells) in zip(tags, shown, strict=True)
+                )
+            ),
         )
-        for row in rows
+        for place, row in enumerate(rows)
     ]
-    return {"heads": heads, "lines": lines, "sort": sort}
+    said = [(_words(each, page), SafeString(cells[0])) for each, cells in same]
+    known = [(head, cell) for head, cell in said if strip_tags(cell).strip() not in ("", "–")]
+    return {"heads": heads, "lines": lines, "sort": sort, "same": known}
+
+
+def _repeats(column: Column, cells: Sequence[str], sort: str) -> bool:
+    """Whether a column reads the same in every row, and isn't what the rows are ordered by."""
+    is_needed = column.is_name or (sort and column.sort == sort)
+    read = {cell if "<svg" in cell else strip_tags(cell) for cell in cells}
+    return len(cells) > 1 and len(read) == 1 and not is_needed
 
 
 def _words(column: Column, page: dict[str, object]) -> str:

@@ -32,11 +32,15 @@ TWINS = {
 """An extension tries the same here, in the same interpreter; `make redteam` runs both."""
 AGAIN = {
     "torch/row19_lazy_tensor_impl",
+    "torch/row21_over_by_page",
     "torch/row21_thread_after_return",
     "torch/row22_early_thread",
+    "torch/row24_python_clock",
     "torch/row26_clock_import",
+    "torch/row26_leave_code",
     "torch/row51_frame_halved",
     "torch/row53_result_halved",
+    "torch/row59_constructor",
 }
 """What a kernel of the c ABI or another extension shows, too; `make test ALL=1` runs them."""
 IN_ORDER = sorted(

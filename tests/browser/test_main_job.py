@@ -12,7 +12,6 @@ from tests.browser.conftest import Stack
 from tests.browser.walking import GOOD, WRONG, sign_up, submit
 
 pytestmark = [
-    pytest.mark.timed,
     pytest.mark.slow,
     pytest.mark.timeout(900),
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="no jail can be made here"),

@@ -193,3 +193,26 @@ def test_the_queue_page_and_the_first_page_follow(
     runner.finish(Verdict.WRONG_RESULT)
     expect(watcher.locator(".feed .fresh")).to_contain_text("Wrong result")
     assert watcher.locator(".feed li").count() > before or before == 8
+
+
+def test_a_board_counts_new_results_and_shows_them_when_pressed(
+    page: Page, stack: Stack, runner: FakeRunner
+) -> None:
+    """A board isn't changed under its reader; one of another task counts nothing."""
+    runner.finish_all()
+    sign_up(page, stack.url, "climber")
+    boards = [page.context.new_page() for _ in range(3)]
+    paths = ("/leaderboard/?device=cpu&by=leaders", "/tasks/vector_add/", "/tasks/softmax/")
+    for board, path in zip(boards, paths, strict=True):
+        with board.expect_websocket():
+            board.goto(stack.url + path)
+    submit(page, stack.url, f"{GOOD}// a third\n")
+    runner.take()
+    runner.finish(Verdict.CORRECT, level=9.0)
+    for board in boards[:2]:
+        expect(board.get_by_role("button", name="1 new result")).to_be_visible()
+        expect(board.locator("#board")).not_to_contain_text("climber")
+        board.get_by_role("button", name="1 new result").click()
+        expect(board.locator("#board table")).to_contain_text("climber")
+        expect(board.locator("[data-new]")).to_be_hidden()
+    expect(boards[2].locator("[data-new]")).to_be_hidden()

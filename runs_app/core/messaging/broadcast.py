@@ -16,8 +16,17 @@ from django.conf import settings
 from django.db import transaction
 from redis.exceptions import RedisError
 
+from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.messaging import queues
-from runs_app.models import Evaluation, EvaluationEvent, RunEvent, Runner, RunnerJob, Status
+from runs_app.models import (
+    Evaluation,
+    EvaluationEvent,
+    RunEvent,
+    Runner,
+    RunnerJob,
+    Status,
+    Submission,
+)
 from tasks_app.disclosure import public_payload
 
 log = logging.getLogger(__name__)
@@ -88,8 +97,14 @@ def event_message(event: EvaluationEvent, hidden_names: tuple[str, ...]) -> dict
 
 
 def queue_message(event: EvaluationEvent, evaluation: Evaluation) -> dict[str, object]:
-    """What the queue's socket shows of an event; a private submission's names are left out."""
+    """What the queue's socket shows of an event; a private submission's names are left out.
+
+    `ranked` names the task if this is a result that may stand on its board, else it's empty.
+    """
     private = evaluation.submission.private
+    verdict = "" if private else event.payload.get("verdict", "")
+    is_candidate = evaluation.submission.origin == Submission.Origin.RUN
+    is_ranked = evaluation.mode == Mode.RANKED and verdict == Verdict.CORRECT and not is_candidate
     return {
         "seq": event.pk,
         "kind": event.kind,
@@ -97,7 +112,8 @@ def queue_message(event: EvaluationEvent, evaluation: Evaluation) -> dict[str, o
         "status": STATUS_AFTER[event.kind].value,
         "evaluation": None if private else str(evaluation.pk),
         "submission": None if private else str(evaluation.submission_id),
-        "verdict": "" if private else event.payload.get("verdict", ""),
+        "verdict": verdict,
+        "ranked": evaluation.task_version.task.slug if is_ranked else "",
         "at": event.created_at.isoformat(),
     }
 

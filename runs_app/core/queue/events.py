@@ -25,7 +25,8 @@ def queue_events(since: int) -> list[dict[str, object]]:
     """What happened to all queues after event number `since`: at most the newest 500, in order."""
     rows = (
         EvaluationEvent.objects.filter(pk__gt=since, kind__in=broadcast.LIFECYCLE)
-        .select_related("evaluation__submission")
+        .select_related("evaluation__submission", "evaluation__task_version__task")
+        .defer("evaluation__task_version__document", "evaluation__submission__source")
         .order_by("-pk")[:_QUEUE_REPLAY_LIMIT]
     )
     return [broadcast.queue_message(row, row.evaluation) for row in reversed(rows)]

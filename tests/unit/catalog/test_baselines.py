@@ -25,6 +25,7 @@ def test_some_tasks_have_one() -> None:
     assert {"spmm_coo", "spmm_coo_bf16", "softmax_attention_bf16"} <= set(OWN)
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.each_task
 @pytest.mark.parametrize("case", cases(*OWN, direction=FORWARD), ids=str)
 def test_a_baseline_is_right_on_every_workload_of_a_cpu(case: Case) -> None:

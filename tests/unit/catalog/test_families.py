@@ -28,6 +28,7 @@ DRAWS = 1
 DIRECTIONS = [(name, direction) for name in NAMES for direction in task(name).directions]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("name", "direction"), DIRECTIONS)
 def test_honest_families_are_right(name: str, direction: Direction) -> None:
     """`python -m tests.bench.families` makes a thousand draws of each task."""

@@ -21,6 +21,7 @@ TABLES = {"cosines", "sines"}
 """Constants, of which nobody wants a gradient."""
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("case", BACKWARD, ids=str)
 def test_backward_equals_autograd(case: Case) -> None:
     drawn = case.draw(5)

@@ -71,6 +71,7 @@ def fused(a: Tensor, b: Tensor, lanes: int = 1024) -> Tensor:
 ORDERS: dict[str, Sum] = {"serial": serial, "pairwise": pairwise, "split": split}
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("case", cases("dot_product"), ids=str)
 def test_dot_product_in_any_order(case: Case, order: str) -> None:
@@ -82,6 +83,7 @@ def test_dot_product_with_fused_additions(case: Case) -> None:
     assert not case.fails(lambda x, y: fused(x, y).reshape(1), SEEDS)
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("case", cases("matrix_mul"), ids=str)
 def test_matrix_mul_in_any_order(case: Case, order: str) -> None:
@@ -92,6 +94,7 @@ def test_matrix_mul_in_any_order(case: Case, order: str) -> None:
         assert not case.fails(multiply, SEEDS[:2])
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("case", cases("rms_norm"), ids=str)
 def test_rms_norm_in_any_order(case: Case, order: str) -> None:
@@ -102,6 +105,7 @@ def test_rms_norm_in_any_order(case: Case, order: str) -> None:
     assert not case.fails(normalise, SEEDS)
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("case", cases("softmax"), ids=str)
 def test_softmax_in_any_order(case: Case, order: str) -> None:
@@ -123,6 +127,7 @@ def test_softmax_with_a_fast_exponential(case: Case) -> None:
     assert not case.fails(softmax, SEEDS)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", cases("spmv_csr"), ids=str)
 def test_spmv_serially_and_in_lanes(case: Case) -> None:
     def multiply(order: Sum) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:

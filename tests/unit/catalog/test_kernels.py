@@ -51,7 +51,7 @@ RUNS = [
 ]
 
 
-@pytest.mark.sampled(100)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(("case", "kernel"), RUNS)
 def test_a_shipped_kernel_is_right(case: Case, kernel: ShippedKernel, build: Build) -> None:
     for seed in range(2):

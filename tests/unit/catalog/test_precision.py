@@ -19,6 +19,7 @@ SCALAR_OUTPUT = {"dot_product", "cross_entropy"}
 """Tasks whose one number hits the bound by luck now and then: a kernel fails on most calls only."""
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("case", drawn_cases(*sorted(NETWORKS | TUNED)), ids=str)
 def test_inputs_rounded_to_a_lower_precision_fail(case: Case, precision: str) -> None:

@@ -74,6 +74,7 @@ def test_a_report_judges_what_is_timed_in_place_of_the_reference(name: str) -> N
     assert judged == {d for d in task(name).directions if own.has_baseline(d)}
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.each_task
 @pytest.mark.parametrize("name", NAMES)
 def test_filters_of_today_flag_nothing_on_a_small_workload(name: str) -> None:
@@ -98,6 +99,7 @@ def test_filters_of_today_flag_nothing_on_a_small_workload(name: str) -> None:
         assert {e["name"] for e in listed} <= {f["name"] for f in findings}
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.each_task
 @pytest.mark.parametrize("name", NAMES)
 def test_mutants_fail_where_the_report_says_so(name: str) -> None:

@@ -54,6 +54,7 @@ def test_elements_come_in_both_orders(case: Case) -> None:
     assert bool((rows.diff() >= 0).all()) != bool(case.workload.parameters["shuffled"])
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("case", drawn_cases(*OPERATORS), ids=str)
 def test_a_kernel_that_leaves_empty_rows_as_they_are_fails(case: Case) -> None:
     arguments = drawn(case)

@@ -68,6 +68,7 @@ def test_a_tuned_routine_ships_three_kernels_for_both_devices(name: str) -> None
     assert len(task(name).kernels) == len(shipped)
 
 
+@pytest.mark.sampled(60)
 @pytest.mark.each_task
 @pytest.mark.parametrize("case", cases(*NAMES), ids=str)
 def test_the_work_formula_counts_each_byte_once(case: Case) -> None:
@@ -99,6 +100,7 @@ def test_the_weights_of_large_workloads_do_not_overflow() -> None:
     assert cost.weight == 16384 * 2048 * 4096
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.each_task
 @pytest.mark.parametrize("name", sorted(set(NAMES) - SPARSE))
 def test_no_workload_needs_too_much_memory(name: str) -> None:
@@ -108,6 +110,7 @@ def test_no_workload_needs_too_much_memory(name: str) -> None:
                 assert _input_bytes(name, workload, direction) < LARGEST_INPUTS, workload.name
 
 
+@pytest.mark.sampled(60)
 @pytest.mark.each_task
 @pytest.mark.parametrize("case", cases(*NAMES), ids=str)
 def test_inputs_are_the_seed_s_alone(case: Case) -> None:

@@ -122,6 +122,7 @@ def test_no_request_breaks_the_document(case: Any, site: Site) -> None:
     check(case, site, "submit")
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("bearer", ["none", "entry"])
 @contract.parametrize()
 @settings(max_examples=2, phases=[Phase.generate], **USUAL)

@@ -120,7 +120,12 @@ def shown(answer: Any) -> str:
     return str(pyarrow.parquet.read_table(io.BytesIO(body)).to_pylist())
 
 
-@pytest.mark.parametrize("name", ["visitor", "bob", "bob's token", "alice", "alice's token"])
+VISITOR = pytest.param(
+    "visitor", marks=pytest.mark.thorough(reason="bob sees whatever a visitor sees")
+)
+
+
+@pytest.mark.parametrize("name", [VISITOR, "bob", "bob's token", "alice", "alice's token"])
 def test_no_address_tells_more_than_three_digits(name: str, world: World) -> None:
     who = everybody(world)[name]
     client = who.client()

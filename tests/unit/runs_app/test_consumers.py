@@ -195,6 +195,10 @@ async def test_the_queue_socket_tells_of_work_and_runners() -> None:
     assert (private["evaluation"], private["submission"]) == (None, None)
     assert str(secret.pk) not in str(private)
     assert (runner["kind"], runner["runner"], runner["seq"]) == ("runner", "test.host-1", 0)
+    await sync_to_async(make.make_finished_evaluation)(mode="ranked")
+    await sync_to_async(make.make_finished_evaluation)(mode="ranked", private=True)
+    messages = await heard(communicator, 6)
+    assert [message["ranked"] for message in messages] == ["", "", "scale", "", "", ""]
     await communicator.disconnect()
 
     again = socket(f"/ws/queue/?since={public['seq']}")

@@ -17,6 +17,7 @@ LINK = re.compile(r'href="(/docs/[^"#]*|)(?:#([^"]+))?"')
 TERM = re.compile(r'{% term "([^"]+)"')
 
 
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("name", document_names())
 @pytest.mark.django_db
 def test_every_document_is_a_page_with_one_heading(client: Client, name: str) -> None:

@@ -159,7 +159,7 @@ def test_whoever_writes_it_is_told_of_a_check_and_of_what_it_found(
     cancel_check(check=check, user=judge, now=make.NOW)
     assert "Fix it, or send it to review as it is." in step(client, mine)
     send_to_review(draft=mine, user=judge, now=make.NOW)
-    assert "Take it back to be mended, or publish it anyway" in step(client, mine)
+    assert "Take it back to be fixed, or publish it anyway" in step(client, mine)
 
 
 def test_pages_of_versions_say_which_one_is_in_review(
