@@ -14,6 +14,7 @@ from gpu_runner.data.numbers import (
     scaled,
     significant,
     times,
+    usd,
 )  # fmt: skip
 
 __all__ = [
@@ -63,10 +64,3 @@ def between(low: float, high: float) -> str:
     if low <= 0 or high / low > _WIDEST:
         return TOO_NOISY
     return f"95\N{NO-BREAK SPACE}%: {significant(low)} to {significant(high)}"
-
-
-def usd(value: float | None) -> str:
-    """An amount of money: $12.34, or $0.0012 below a cent; a dash for None."""
-    if value is None:
-        return "–"
-    return f"${value:,.2f}" if value >= 0.0995 or value == 0 else f"${significant(value, 2)}"

@@ -1,4 +1,4 @@
-"""How kbench writes numbers, on the site and in a terminal: 1.72×, 5.02 µs, ±0.4 %."""
+"""How kbench writes numbers, on the site and in a terminal: 1.72×, 5.02 µs, ±0.4 %, $0.07."""
 
 from __future__ import annotations
 
@@ -42,3 +42,10 @@ def plus_minus(share: float) -> str:
     if share >= 1:
         return "too noisy"
     return f"±{share * 100:.1f} %" if share < 0.0995 else f"±{share * 100:.0f} %"
+
+
+def usd(value: float | None) -> str:
+    """An amount of money: $12.34, or $0.0012 below a cent; a dash for None."""
+    if value is None:
+        return "–"
+    return f"${value:,.2f}" if value >= 0.0995 or value == 0 else f"${significant(value, 2)}"

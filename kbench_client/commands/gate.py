@@ -13,6 +13,7 @@ from kbench_client.commands.check import MISUSE, checked
 from kbench_client.commands.evaluate import require_runner
 from kbench_client.exits import Exit, Stop
 from kbench_client.output import Output
+from kbench_client.results import duration
 from kbench_client.site import Site
 
 _HEAD = "| kernel | verdict | before | now | times as fast | |\n|---|---|---|---|---|---|"
@@ -88,9 +89,5 @@ def _row(script: str, name: str, document: Mapping[str, Any], threshold: float) 
     if ratio:
         change = f"{ratio['value']:.3f} ({ratio['low']:.3f} to {ratio['high']:.3f})"
     verdict = "right" if is_right else f"{now['verdict']}: {now['reason']}"
-    cells = (f"{script} `{name}`", verdict, _time(before), _time(now["time_ns"]), change)
+    cells = (f"{script} `{name}`", verdict, duration(before), duration(now["time_ns"]), change)
     return f"| {' | '.join(cells)} | {'✓' if is_good else '✗'} |", is_good
-
-
-def _time(nanoseconds: float | None) -> str:
-    return "" if nanoseconds is None else f"{nanoseconds / 1e3:.4g} µs"

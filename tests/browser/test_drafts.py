@@ -279,5 +279,5 @@ def test_what_may_be_decided_follows_a_check_but_for_a_reason_that_is_typed(
     expect(step).to_contain_text("1 of 3 wrong kernels pass (zeros)")
     expect(reason).to_have_value("Half a sentence")
     page.get_by_role("button", name="Publish", exact=True).click()  # of what was seen before
-    expect(page.get_by_role("alert")).to_contain_text("A soundness report has come since")
+    expect(page.get_by_role("alert")).to_contain_text("A soundness report has arrived since")
     expect(panel).to_contain_text("it is not proven sound")

@@ -127,12 +127,12 @@ def test_filters_live_in_the_address(page: Page, seeded: Stack) -> None:
 def test_the_theme_is_kept(page: Page, seeded: Stack) -> None:
     """System, light, dark; the choice holds after a reload, before the first paint."""
     page.goto(seeded.url)
-    switch = page.get_by_role("button", name="Colours")
+    switch = page.get_by_role("button", name="Colors")
     switch.click()
     switch.click()
     page.reload()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-    expect(page.get_by_role("button", name="Colours: dark")).to_be_visible()
+    expect(page.get_by_role("button", name="Colors: dark")).to_be_visible()
 
 
 def test_keyboard(page: Page, seeded: Stack) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gpu_runner.data.numbers import usd
 from runs_app.optimiser.evolve.commands import Message
 from runs_app.optimiser.evolve.config import Budget, ModelSpec
 from runs_app.optimiser.evolve.history import History
-from tasks_app.numbers import usd
 
 MIN_OUTPUT_TOKENS = 256
 """An answer that may be no longer than this is not worth asking for."""

@@ -57,7 +57,7 @@ def test_a_slower_kernel_fails(
 ) -> None:
     status, seen = gate(monkeypatch, [script])
     assert (status, seen) == (Exit.OTHER_VERDICT, ["old"])
-    assert "| mine `kernel` | right | 1 µs | 2 µs | 0.500 (0.400 to 0.600) | ✗ |" in (
+    assert "| mine `kernel` | right | 1.00 µs | 2.00 µs | 0.500 (0.400 to 0.600) | ✗ |" in (
         capsys.readouterr().out
     )
 
