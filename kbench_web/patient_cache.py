@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.core.cache.backends.redis import RedisCache
@@ -49,18 +49,26 @@ class PatientRedisCache(RedisCache):
         found = _or(None, super().get, key, None, version)
         return default if found is None else found
 
+    def get_many(self, keys: Iterable[str], version: int | None = None) -> dict[str, Any]:
+        """By key, the values that can be read."""
+        found: dict[str, Any] = _or({}, super().get_many, list(keys), version)
+        return {key: value for key, value in found.items() if value is not None}
+
     def set(self, *arguments: object, **options: object) -> None:
         """Store a value."""
         _or(None, super().set, *arguments, **options)
+
+    def set_many(self, *arguments: object, **options: object) -> list[str]:
+        """Store several values; no key is ever told as one that wasn't."""
+        _or([], super().set_many, *arguments, **options)
+        return []
 
     def delete(self, *arguments: object, **options: object) -> bool:
         """Whether there was such a value."""
         return bool(_or(False, super().delete, *arguments, **options))
 
 
-def _or(
-    otherwise: object, function: Callable[..., object], *arguments: object, **options: object
-) -> object:
+def _or(otherwise: Any, function: Callable[..., Any], *arguments: object, **options: object) -> Any:
     try:
         return function(*arguments, **options)
     except RedisError as error:

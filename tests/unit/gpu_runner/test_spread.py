@@ -67,6 +67,6 @@ def test_devices_may_be_named() -> None:
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", ""])
 def test_without_a_process_nothing_would_be_done(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="no number of processes"):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a number of processes"):
         workers(text)
     assert workers("2") == 2
