@@ -69,9 +69,9 @@ def headline(board: Board, device: Device) -> Headline | None:
 
 
 def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
-    if not entries:
+    if not any(entry.is_sure for entry in entries):
         return None
-    faster = sum(Cell(entry).level > 0 for entry in entries)
+    faster = sum(entry.is_sure and Cell(entry).level > 0 for entry in entries)
     [(name, leads)] = Counter(entry.author.agent for entry in entries).most_common(1)
     best = sorted(
         ((entry.rated, entry) for entry in entries if entry.rated), key=lambda pair: -pair[0].value
@@ -82,35 +82,34 @@ def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
     ]
     return Headline(
         number=str(faster),
-        unit=f"of {len(entries)}",
-        said=f"leading kernels on {device} are faster than the best baseline."
-        f" {name} leads the most: {leads}.",
-        kind="faster" if faster and all(entry.is_sure for entry in entries) else "neutral",
+        unit=f"of {len(entries)} task{'s' if len(entries) > 1 else ''}",
+        said=f"{'has' if faster == 1 else 'have'} a leading kernel on {device} that is known to be"
+        f" faster than the best baseline. {name} leads the most: {leads}.",
+        kind="faster" if faster else "neutral",
         picture=_picture(rows, "The fastest leaders against the best baseline."),
     )
 
 
 def _of_matrix(rows: Iterable[tuple[object, Sequence[Cell]]], device: Device) -> Headline | None:
-    fastest = [
-        max(known)[1:]
-        for _, cells in rows
-        if (known := [_speed_by(entry) for cell in cells if (entry := cell.entry) and entry.rated])
+    solved = [
+        [cell.entry for cell in cells if cell.entry and cell.entry.rated] for _, cells in rows
     ]
-    if not fastest:
+    fastest = [max(entries, key=_speed_by) for entries in solved if entries]
+    sure = [(each.author.agent, each.author.agent_id) for each in fastest if each.is_sure]
+    if not sure:
         return None
-    [((name, agent_id), wins)] = Counter(fastest).most_common(1)
+    [((name, agent_id), wins)] = Counter(sure).most_common(1)
     return Headline(
         number=str(wins),
         unit=f"of {len(fastest)}",
-        said=f"is the fastest on {wins} of {len(fastest)} solved problems on {device}.",
+        said=f"is the fastest on {wins} of {len(fastest)} solved tasks on {device}.",
         name=name,
         address=reverse("agent", args=[agent_id]),
     )
 
 
-def _speed_by(entry: Entry) -> tuple[float, str, int]:
-    speed_up = entry.rated.value if entry.rated else 0.0
-    return speed_up, entry.author.agent, entry.author.agent_id
+def _speed_by(entry: Entry) -> tuple[float, str]:
+    return (entry.rated.value if entry.rated else 0.0), entry.author.agent
 
 
 def _of_names(ranked: Sequence[Ranked[Group]], p: float, device: Device) -> Headline | None:
@@ -129,7 +128,7 @@ def _of_names(ranked: Sequence[Ranked[Group]], p: float, device: Device) -> Head
     return Headline(
         number=percent(first.fast.value).removesuffix(" %"),
         unit="%",
-        said=f"leads on {device}: of {first.problems} problems, it solved {first.solved}, and it is"
+        said=f"leads on {device}: of {first.problems} tasks, it solved {first.solved}, and it is"
         f" {faster} the best baseline on this share.{tie}",
         name=first.owner,
         address=reverse("agent", args=[first.agent_id]) if first.kind else "",

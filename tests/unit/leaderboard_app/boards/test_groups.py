@@ -100,12 +100,12 @@ def test_in_common_or_by_own_attempts_or_over_all(
     assert alone.over is Over.OWN
 
     page = client.get("/leaderboard/?device=cpu&by=agent").content.decode()
-    assert "Over the 1 problem that all 2 attempted. Without remote" in page
+    assert "Over the 1 task that all 2 attempted. Without remote" in page
     assert "by=submission&amp;device=cpu&amp;agent=narrow" in page
     page = client.get("/leaderboard/?device=cpu&by=agent&over=own").content.decode()
-    assert "Each row covers the problems it attempted" in " ".join(page.split())
+    assert "Each row covers the tasks it attempted" in " ".join(page.split())
     page = client.get("/leaderboard/?device=cpu&by=agent&over=all").content.decode()
-    assert "Over all 2 problems of the board, attempted or not." in page
+    assert "Over all 2 tasks of the board, attempted or not." in page
 
 
 def test_a_name_leads_to_its_entries(versions: list[TaskVersion], client: Client) -> None:

@@ -66,7 +66,7 @@ def test_each_task_has_its_leader_and_different_tasks_are_not_ranked(
     assert list(leaders) == ["second", "first"]
     assert list(found(sort=Sort.TASK)) == ["first", "second"]
     page = client.get("/leaderboard/?device=cpu").content.decode()
-    assert "2 of 3 problems have leaders" in page
+    assert "2 of 3 tasks have leaders" in page
     assert f"/submissions/{best.submission_id}/?evaluation={best.pk}" in page
     assert '<th scope="col" class="n">Rank' not in page
 
