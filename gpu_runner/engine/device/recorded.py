@@ -33,7 +33,7 @@ class Recorder:
     def record(self, setup: int, calls: Calls) -> Callable[[], Results]:
         """What makes these calls of a workload, and returns what each returned.
 
-        setup: the workload's number. Where it could not be recorded once, no one tries again.
+        setup: the workload's number. A workload that could not be recorded is not tried again.
         """
         if setup not in self._refused:
             try:
