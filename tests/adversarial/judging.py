@@ -26,9 +26,6 @@ BLIND = 0.05
 """Error of the outside clock beyond its margin, as a part of the time, that tells of a host that is
 too busy to judge."""
 
-MOST_RAISED = 1.5
-"""An honest claim that becomes more than so many times as long is an accusation, too."""
-
 UNCONFIRMED = "unconfirmed"
 """What stops a lie about a time where the result says that the clock could not confirm it."""
 
@@ -110,9 +107,9 @@ def judge(kernel: Kernel, result: EvaluationResult) -> Judgement:
     if kernel.honest:
         fine = result.verdict is Verdict.CORRECT and not result.suspicions
         raised = _raised(result)
-        if raised > MOST_RAISED:
+        if raised > kernel.raised_at_most:
             happened = f"{happened}; its time is raised by {raised - 1:.0%}"
-        fine = fine and raised <= MOST_RAISED
+        fine = fine and raised <= kernel.raised_at_most
         return Judgement(Outcome.FINE if fine else Outcome.ACCUSED, happened, "")
     gained = _gained(kernel, result)
     if gained:

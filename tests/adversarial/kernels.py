@@ -23,6 +23,7 @@ HOSTILE_FOLDERS = ("cpu", "torch", "cuda", "python", "python_cuda")
 HONEST_FOLDER = "honest"
 
 MOST_OF_A_ROW = 2
+MOST_RAISED = 1.5  # chosen: what an honest author would still put up with
 
 _ENTRY = re.compile(r"(?://|#)\s*([a-z ]+?):\s*(.*)")
 _CONTINUED = re.compile(r"(?://|#)\s{2,}(.*)")
@@ -85,8 +86,9 @@ class Kernel:
 
     stops: any of them will do. must_not_print: what a kernel prints that got what it wanted.
     at_least_ns: a latency below this means that a cheat paid off; so does a speedup of more than
-    at_most_speedup, where the file asks for baselines. needs: packages beside torch. kind: of the
-    device; the header of a Python module that needs a GPU says "device: cuda".
+    at_most_speedup, where the file asks for baselines. raised_at_most: an honest claim that becomes
+    more than so many times as long is an accusation, too; a file that allows more says why. needs:
+    packages beside torch. kind: of the device; the header of a Python module that needs a GPU says "device: cuda".
     """
 
     path: Path
@@ -102,6 +104,7 @@ class Kernel:
     must_not_print: tuple[str, ...] = ()
     at_least_ns: float = 0.0
     at_most_speedup: float = math.inf
+    raised_at_most: float = MOST_RAISED
     needs: tuple[str, ...] = ()
 
     @property
@@ -243,6 +246,7 @@ def _kernel(path: Path, text: str, header: dict[str, list[str]]) -> Kernel:
         must_not_print=tuple(header.get("must not print", [])),
         at_least_ns=float(_one(header, "at least", "0 ns").removesuffix("ns")),
         at_most_speedup=float(_one(header, "at most", "inf x").removesuffix("x")),
+        raised_at_most=float(_one(header, "raised at most", f"{MOST_RAISED} x").removesuffix("x")),
         needs=_names(header, "needs"),
     )
 

@@ -1,6 +1,8 @@
 // abi: c
 // task: vector_add
 // does: asks for 64 threads, as on its author's machine, however few processors there are.
+// raised at most: 2.5 x
+// On two processors, 62 threads too many go to sleep after the call, which takes their time.
 #include <omp.h>
 
 extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
