@@ -4,6 +4,7 @@
 // workloads: cpu_b64_i1600_o128
 // mode: ranked
 // stopped by: raised
+// stopped by: verdict VIOLATION: wrote to its outputs after
 // tries: to return a plain tensor that does its work, in C++, when somebody first asks for its size.
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/python_variable.h>
