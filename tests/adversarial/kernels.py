@@ -88,7 +88,8 @@ class Kernel:
     at_least_ns: a latency below this means that a cheat paid off; so does a speedup of more than
     at_most_speedup, where the file asks for baselines. raised_at_most: an honest claim that becomes
     more than so many times as long is an accusation, too; a file that allows more says why. needs:
-    packages beside torch. kind: of the device; the header of a Python module that needs a GPU says "device: cuda".
+    packages beside torch. kind: of the device; the header of a Python module that needs a GPU says
+    "device: cuda".
     """
 
     path: Path
