@@ -9,6 +9,7 @@ from django.conf import settings
 from redis import Redis
 from redis.exceptions import RedisError
 from rq import Queue, Worker
+from rq.job import Job
 from rq.serializers import JSONSerializer
 
 log = logging.getLogger(__name__)
@@ -20,6 +21,7 @@ _ADVANCE_TIMEOUT_S = 300
 _CALL_TIMEOUT_S = 2 * 3600  # a call ends itself after one hour
 _ADVANCE_MARK_S = 30  # so long at most does a step that never began keep another from the queue
 _FAILURE_TTL_S = 24 * 3600
+MOST_FAILED = 100  # chosen: of a queue; when more fail, something is broken for all of them
 _ANSWER_TIMEOUT_S = 10  # longer than any blocking read, so that a hung Redis hangs no page
 
 
@@ -108,6 +110,18 @@ def waiting_calls() -> set[str]:
     """Ids of the calls whose jobs are in the queue; raises `RedisError` without Redis."""
     jobs = _queue(CALLS_QUEUE).job_ids
     return {job.removeprefix("call-") for job in jobs}
+
+
+def failed_jobs() -> list[Job]:
+    """Jobs of the site's workers that failed and are still kept; none without Redis."""
+    found: list[Job | None] = []
+    try:
+        for name in settings.RQ_QUEUES:
+            failed = _queue(name).failed_job_registry.get_job_ids(end=MOST_FAILED - 1, desc=True)
+            found += Job.fetch_many(failed, connection(), JSONSerializer)
+    except RedisError as error:
+        log.warning("nothing can be said of failed jobs without Redis: %s", error)
+    return [job for job in found if job is not None]
 
 
 def has_worker(name: str) -> bool:

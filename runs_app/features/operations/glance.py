@@ -15,6 +15,7 @@ from django.db.models.functions import TruncHour
 from django.urls import reverse
 from django.utils.text import capfirst
 
+from runs_app.core.messaging import queues
 from runs_app.core.queue.loads import Load, loads
 from runs_app.features.operations.disk import Disk, data_disk
 from runs_app.models import JOBS, Evaluation, LanguageModelCall, RunnerJob, Status
@@ -128,7 +129,7 @@ def spent_usd(since: datetime) -> float:
 def troubles(since: datetime) -> list[Trouble]:
     """Errors since then, most recent first; errors of one reason are one line."""
     found: dict[tuple[str, str], Trouble] = {}
-    for each in [*_failed_jobs(since), *_failed_calls(since)]:
+    for each in [*_failed_jobs(since), *_failed_calls(since), *_failed_work(since)]:
         known = found.setdefault((each.what, each.reason), replace(each, count=0))
         newest = max(known, each, key=lambda one: one.at)
         found[each.what, each.reason] = replace(newest, count=known.count + 1)
@@ -169,6 +170,19 @@ def _failed_calls(since: datetime) -> Iterable[Trouble]:
     for key, name, error, at in rows.order_by("-heard_at").values_list(*shown)[:_MOST_READ]:
         url = reverse("language-model-edit", args=[key])
         yield Trouble(f"Call of {name}", error, 1, at, url)
+
+
+def _failed_work(since: datetime) -> Iterable[Trouble]:
+    """What the site's own workers failed to do, with the last line of the traceback."""
+    for job in queues.failed_jobs():
+        at = job.ended_at or since
+        result = job.latest_result()
+        lines = (result.exc_string or "").strip().splitlines() if result else []
+        name = job.func_name.rpartition(".")[2].replace("_", " ")
+        is_step = job.func_name == queues.ADVANCE_FUNCTION
+        url = reverse("run", args=job.args) if is_step else ""
+        if at >= since:
+            yield Trouble(f"Worker: {name}", lines[-1] if lines else "it was lost", 1, at, url)
 
 
 def _url(job: RunnerJob) -> str:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
+from rq import SimpleWorker
+from rq.serializers import JSONSerializer
 
+from runs_app import jobs
+from runs_app.core.messaging import queues
 from runs_app.features.operations.glance import glance
 from runs_app.models import Evaluation
 from tests import factories as make
@@ -61,6 +66,20 @@ def test_the_page_leads_to_where_one_acts(client: Client, evaluations: list[Eval
     assert waits
     assert "?verdict__exact=SYSTEM_ERROR" in page
     assert client.get("/admin/runs_app/evaluation/?verdict__exact=SYSTEM_ERROR").status_code == 200
+
+
+def test_what_a_worker_of_the_site_failed_to_do_is_an_error(
+    client: Client, settings: Any, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.REDIS_URL = redis_url
+    monkeypatch.setitem(jobs.ALLOWED, queues.ADVANCE_FUNCTION, lambda run_id: 1 // 0)
+    run = make.make_run()
+    assert queues.enqueue_advance(run.pk)
+    site = {"job_class": jobs.SiteJob, "serializer": JSONSerializer}
+    SimpleWorker([queues.RUNS_QUEUE], connection=queues.connection(), **site).work(burst=True)
+    newest = glance(timezone.now()).troubles[0]
+    assert (newest.what, newest.url) == ("Worker: advance run", f"/runs/{run.pk}/")
+    assert newest.reason.startswith("ZeroDivisionError")
 
 
 def test_metrics_are_for_the_token_and_for_admins(
