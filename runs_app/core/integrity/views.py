@@ -84,7 +84,7 @@ def quarantine_decide(request: AuthenticatedRequest, case_id: int) -> HttpRespon
 @require_POST
 def submission_audit(request: AuthenticatedRequest, submission_id: UUID) -> HttpResponse:
     """Queue an audit of a submission on a device."""
-    user = admin_of(request, _REFUSAL)
+    user = admin_of(request, "only admins request audits")
     submission = find_submission(submission_id, user)
     if submission is None:
         raise Http404("There is no such submission.")

@@ -49,7 +49,6 @@ def finish(evaluation: Evaluation, payload: Mapping[str, object], now: datetime,
     lifecycle.end(evaluation, Status.FINISHED, summary, now=now, seq=seq)
     if evaluation.mode == Mode.AUDIT:
         audits.settle(evaluation, result, now=now)
-    noise.pool(evaluation)
     if evaluation.mode in (Mode.AUDIT, Mode.RANKED):
         audits.recheck(evaluation, now=now)
         audits.consider(evaluation, now=now)
@@ -83,6 +82,7 @@ def ended(evaluation: Evaluation, now: datetime) -> None:
     if evaluation.mode == Mode.RANKED:
         audit_state.inherit(evaluation)
         replaced.settle([evaluation.submission_id])
+        noise.pool(evaluation)  # before anybody is told of the score
     if evaluation.mode == Mode.AUDIT and evaluation.verdict in ("", Verdict.SYSTEM_ERROR):
         reason = evaluation.reason or "it was cancelled"
         audit_state.inconclusive(evaluation, reason, now=now)

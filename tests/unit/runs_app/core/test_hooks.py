@@ -36,6 +36,23 @@ def test_an_evaluation_that_ends_is_told() -> None:
     assert ended == [evaluation]
 
 
+def test_what_is_told_has_the_score_that_entries_of_one_source_share() -> None:
+    told: list[float | None] = []
+
+    def hear(sender: Any, evaluation: Evaluation, **_: Any) -> None:
+        told.append(evaluation.score)
+
+    hooks.evaluation_ended.connect(hear)
+    try:
+        for latency_ns in (1000.0, 250.0):
+            entered = {"mode": "ranked", "source": make.SOURCE}
+            last = make.make_finished_evaluation(**entered, result={"latency_ns": latency_ns})
+    finally:
+        hooks.evaluation_ended.disconnect(hear)
+    assert told == [1.5, last.score]
+    assert last.score == pytest.approx(3.0)
+
+
 def test_a_place_that_changed_is_told_with_who_led_before() -> None:
     told: list[tuple[Evaluation | None, Evaluation | None]] = []
 
