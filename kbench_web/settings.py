@@ -293,10 +293,6 @@ CSRF_COOKIE_SECURE = PRODUCTION
 SECURE_SSL_REDIRECT = PRODUCTION and env.flag("KBENCH_HTTPS_REDIRECT", default=True)
 SECURE_HSTS_SECONDS = env.whole("KBENCH_HSTS_SECONDS", 3600 if PRODUCTION else 0)
 TRUSTED_PROXIES = env.networks("KBENCH_TRUSTED_PROXIES")
-if os.environ.get("KBENCH_BEHIND_PROXY"):
-    raise ImproperlyConfigured(
-        "KBENCH_BEHIND_PROXY was removed: set the proxy's address in KBENCH_TRUSTED_PROXIES."
-    )
 if TRUSTED_PROXIES:  # of others the middleware drops the header
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 

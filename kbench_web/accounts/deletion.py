@@ -8,8 +8,6 @@ from allauth.account.models import EmailAddress
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F, Value
-from django.db.models.functions import Replace
 
 from kbench_web.accounts.sessions import end_sessions
 from kbench_web.models import ApiToken
@@ -19,10 +17,8 @@ from runs_app.models import (
     UNDER_WAY,
     Agent,
     Evaluation,
-    EvaluationEvent,
     PersonalQuota,
     Run,
-    RunEvent,
     Submission,
 )
 from runs_app.optimiser.services.control import stop_run
@@ -46,7 +42,6 @@ def delete_account(*, user: User, now: datetime) -> None:
         origin=Submission.Origin.RUN
     ).delete()
     Run.objects.filter(user=locked, private=True).delete()
-    _forget_words(locked)
     account_closing.send(sender=User, user=locked, now=now)
     for model in (ApiToken, PersonalQuota):
         model._default_manager.filter(user=locked).delete()
@@ -65,28 +60,6 @@ def _stop_work(user: User, now: datetime) -> None:
     )
     for evaluation in private.select_for_update(of=("self",)):
         lifecycle.cancel(evaluation, reason="its owner deleted the account", now=now)
-
-
-def _forget_words(user: User) -> None:
-    """Take the user name out of reasons and events that were stored with it."""
-    name = user.get_username()
-    evaluations = Evaluation.objects.filter(submission__author=user)
-    evaluations.filter(reason=f"cancelled by {name}").update(reason="cancelled by its owner")
-    for event in EvaluationEvent.objects.filter(
-        evaluation__submission__author=user, payload__reason=f"cancelled by {name}"
-    ):
-        event.payload = {**event.payload, "reason": "cancelled by its owner"}
-        event.save(update_fields=["payload"])
-    runs = Run.objects.filter(user=user)
-    runs.filter(reason__endswith=f" by {name}").update(
-        reason=Replace(F("reason"), Value(f" by {name}"), Value(" by its owner"))
-    )
-    for said in RunEvent.objects.filter(run__user=user, payload__by=name):
-        words = {"by": "its owner"}
-        if "reason" in said.payload:
-            words["reason"] = str(said.payload["reason"]).replace(name, "its owner")
-        said.payload = {**said.payload, **words}
-        said.save(update_fields=["payload"])
 
 
 def _rename(user: User) -> None:

@@ -110,9 +110,9 @@ class Run(models.Model):
 
 
 class RunEvent(models.Model):
-    """One event of a run: a event of `runs_app.optimiser.evolve.events`, or what a person did.
+    """One event of a run: an event of `runs_app.optimiser.evolve.events`, or what a person did.
 
-    `seq` counts from 1 in each run. `payload` of a event is its encoded form, with `id`s of rows
+    `seq` counts from 1 in each run. `payload` of an event is its encoded form, with `id`s of rows
     beside it under the key "row" where the page needs them; events alone replay the run.
     """
 

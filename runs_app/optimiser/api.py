@@ -214,11 +214,9 @@ def _find(request: HttpRequest, run_id: str) -> Run:
 def _run(run: Run) -> dict[str, Any]:
     now = timezone.now()
     listed = _listed(run, run_budgets([run])[run.pk], now)
-    found = asdict(confirmation_of(run))
     return listed | {
         "waiting_reason": run_waiting_reason(run, now),
-        "confirmation": found,
-        "claim": found,  # its name until 0.1.0: programs may still read it
+        "confirmation": asdict(confirmation_of(run)),
     }
 
 
@@ -247,6 +245,5 @@ def _candidate(candidate: Candidate) -> dict[str, object]:
     return {
         **{name: getattr(candidate, name) for name in (*same, *more, *rest)},
         "submission": candidate.submission_id,
-        "trial": candidate.submission_id,  # its name until 0.1.0: programs may still read it
         "entry": candidate.entry_id,
     }

@@ -210,10 +210,6 @@ class RunOut(RunListed):
 
     waiting_reason: str = Field(description="Why it does not get on; empty if it does.")
     confirmation: ConfirmationOut
-    claim: ConfirmationOut = Field(
-        description="The same as `confirmation`, under its former name.",
-        json_schema_extra={"deprecated": True},
-    )
 
 
 class EventOut(Schema):
@@ -256,8 +252,4 @@ class CandidateOut(Schema):
     bottleneck: str
     feedback: dict[str, object] | None
     submission: UUID | None = Field(description="The submission whose evaluations measured it.")
-    trial: UUID | None = Field(
-        description="The same as `submission`, under its former name.",
-        json_schema_extra={"deprecated": True},
-    )
     entry: UUID | None = Field(description="The submission by which it was entered.")

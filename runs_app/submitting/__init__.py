@@ -1,6 +1,6 @@
 """Kernels are entered, watched, measured again and cancelled: form, pages and API.
 
-`services` is the way in for all, and `refusals` refuses what is too much. `workbench` is the page
+`services` is the way in for all, and `quota` refuses what is too much. `workbench` is the page
 that people submit from. The page of a submission is `submission_page`; the part of it that changes
 is `live`, which takes its rows from `page`, `profile_page` and `pictures`. `shipped` enters the
 kernels that come with tasks.

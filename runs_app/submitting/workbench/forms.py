@@ -30,7 +30,7 @@ LANGUAGES = (("", "C++ or CUDA"), (Language.PYTHON.value, "Python"))
 
 
 class SubmissionForm(ServiceForm):
-    """Fields of `submissions.services.submit`; the source comes as text or as a file."""
+    """Fields of `runs_app.submitting.services.submit`; the source comes as text or as a file."""
 
     FIELDS: ClassVar[Mapping[str, str]] = {"model": "language_model"}
 

@@ -10,10 +10,9 @@ from django.forms import Form
 from django.urls import reverse
 
 from gpu_runner.data.task import Task as TaskData
-from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode
+from gpu_runner.data.verdict import DeviceKind, Direction, Language
 from runs_app.core.integrity.eligibility import leader
 from runs_app.core.queue.loads import Load
-from runs_app.core.work.access import visible_evaluations
 from runs_app.models import Device, Evaluation, Submission
 from runs_app.submitting.live import Live
 from runs_app.submitting.quota import Quota
@@ -27,8 +26,6 @@ STARTER = "starter"
 """Stands for the entry point around nothing, where a path stands for a kernel of the task."""
 PYTHON_STARTER = "starter.py"
 """The same as a Python module."""
-_OWN_SHOWN = 5
-_LOOKED_AT = 20  # newest evaluations; several may be of one submission
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,22 +194,3 @@ def _leader(first: Evaluation) -> Start:
 
 def _address(query: dict[str, str]) -> str:
     return f"{reverse('submit')}?{urlencode(query)}"
-
-
-def own_latest(
-    version: TaskVersion, direction: str, device: Device, user: Viewer
-) -> list[Evaluation]:
-    """The newest evaluation of each of the last submissions of `user` to this problem."""
-    if user.pk is None:
-        return []
-    rows = visible_evaluations(user).filter(
-        submission__author_id=user.pk,
-        task_version=version,
-        direction=direction,
-        device=device,
-    )
-    entered = rows.exclude(submission__origin=Submission.Origin.RUN).exclude(mode=Mode.AUDIT.value)
-    found: dict[object, Evaluation] = {}
-    for row in entered.order_by("-created_at")[:_LOOKED_AT]:
-        found.setdefault(row.submission_id, row)
-    return list(found.values())[:_OWN_SHOWN]
