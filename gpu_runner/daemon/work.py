@@ -247,7 +247,7 @@ class Daemon:
             return ""
         if self._config.allow_unjailed:
             return f"works without a jail: {self._jail_fault}"
-        return f"takes no jobs, as it has no jail: {self._jail_fault}"
+        return f"takes no jobs, because it has no jail: {self._jail_fault}"
 
     def _ask_to_stop(self, *_: object) -> None:
         self._stops += 1

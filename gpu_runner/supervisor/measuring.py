@@ -98,13 +98,13 @@ class Measuring:
         if is_scored and noise > UNSTABLE_FROM:
             reason = (
                 f"the time of {name!r} is only known to ±{noise * 100:.0f} %, after {processes}"
-                " processes: the device was noisy, or the kernel's time varies by itself"
+                " processes: the device was noisy, or the kernel's own time varies"
             )
             return Fault(Verdict.UNSTABLE, reason)
         if is_scored and self._record.unlisted_noise() > UNSTABLE_FROM:
             reason = (
-                f"its time on unlisted sizes is not even known to ±{UNSTABLE_FROM * 100:.0f} %: the"
-                " device was noisy, or the kernel's time varies by itself"
+                f"its time on unlisted sizes isn't even known to ±{UNSTABLE_FROM * 100:.0f} %: the "
+                "device was noisy, or the kernel's own time varies"
             )
             return Fault(Verdict.UNSTABLE, reason)
         self._record.look_at_times()

@@ -145,10 +145,10 @@ def _of_lines(sample: Sample, name: str) -> Finding | None:
     if by_factor == by_amount:
         return None
     if by_factor and mostly((factor - 1).abs() * want.abs().amax(1, keepdim=True) > near, 0.5):
-        text = f"{name}s are off by a factor each: the {name}'s sum, norm or scale is wrong"
+        text = f"each {name} is off by its own factor: the {name}'s sum, norm or scale is wrong"
         return Finding(symptom=Symptom.FACTOR_BY_LINE, text=text)
     if by_amount and mostly(amount.abs() > 4 * allowed, 0.5):
-        text = f"{name}s are off by an amount each: the {name}'s mean, maximum or bias is wrong"
+        text = f"each {name} is off by its own amount: the {name}'s mean, maximum or bias is wrong"
         return Finding(symptom=Symptom.OFFSET_BY_LINE, text=text)
     return None
 

@@ -68,7 +68,7 @@ def run_under(
     began = time.monotonic()
     for workload in workloads:
         if found and time.monotonic() - began > TOOL_LIMIT_S:
-            late = f"{TOOL_LIMIT_S:g} s were over after {len(found)} of {len(workloads)} workloads"
+            late = f"{TOOL_LIMIT_S:g} s had passed after {len(found)} of {len(workloads)} workloads"
             found.append(Ran("", workload.hidden, Fault(Verdict.TIME_LIMIT, late)))
             break
         with tool() as wrapper:

@@ -32,8 +32,8 @@ class Diagnosis(StrEnum):
 
 
 MEANINGS: dict[str, str] = {
-    Diagnosis.COMPUTE: "near the limit of arithmetic",
-    Diagnosis.MEMORY_BANDWIDTH: "near the limit of memory's bandwidth",
+    Diagnosis.COMPUTE: "near the arithmetic limit",
+    Diagnosis.MEMORY_BANDWIDTH: "near the memory bandwidth limit",
     Diagnosis.NEITHER: (
         "near neither limit: latency, dependencies, instructions that no formula "
         "counts, or poor memory access"

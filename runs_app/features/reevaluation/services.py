@@ -67,7 +67,7 @@ def cancel_reevaluation(*, reevaluation: Reevaluation, user: User, now: datetime
         raise WrongState("", "nothing is waiting any more")
     for row in rows:
         lifecycle.cancel(row, reason="cancelled by an admin", now=now)
-    reason = f"cancelled {len(rows)} of its evaluations, which still waited"
+    reason = f"cancelled {len(rows)} of its evaluations that were still waiting"
     _note(reevaluation, reason, user, now, cancelled=len(rows))
     return len(rows)
 

@@ -55,8 +55,8 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         name: str = self.cleaned_data["name"]
         if self.instance.pk and name != self.instance.name and is_used(self.instance):
             raise forms.ValidationError(
-                f"runs or calls know it as {self.instance.name}, so keep that; another name at the "
-                "endpoint goes into API name"
+                f"runs or calls refer to it as {self.instance.name}, so its name can't change; if "
+                "the endpoint uses another name, enter that as API name"
             )
         return name
 

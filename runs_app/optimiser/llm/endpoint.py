@@ -109,7 +109,7 @@ def check_url(base_url: str) -> None:
     """
     if base_url.startswith(COMMAND):
         if not _COMMAND.fullmatch(base_url):
-            raise ValueError("base_url: a command's name has small letters, digits, - and _")
+            raise ValueError("base_url: a command's name has lowercase letters, digits, - and _")
         return
     try:
         parts = urlsplit(base_url)
@@ -124,4 +124,4 @@ def check_url(base_url: str) -> None:
     if "@" in parts.netloc:
         raise ValueError("base_url: take the credentials out; keys come from the environment")
     if parts.query or parts.fragment or not base_url.isprintable() or " " in base_url:
-        raise ValueError("base_url: give an address without query, fragment and blanks")
+        raise ValueError("base_url: give an address without a query, a fragment or spaces")
