@@ -154,8 +154,9 @@ def _add_baselines(commands: _Commands) -> None:
     apart = commands.add_parser(
         "baselines",
         help="measure a task's baselines, compiled ones too, and remember them",
-        description="`evaluate --mode ranked` measures only what is quick, and compares with what"
-        " is remembered. Exit 0 if every baseline was measured, 1 if not, 2 for a broken task.",
+        description="`evaluate --mode ranked` measures only the quick ones, and uses the stored "
+        "times of the "
+        "others. Exit 0 if every baseline was measured, 1 if not, 2 for a broken task.",
         parents=_shared("task", "device", "index", "direction", "cache", "allow-unjailed"),
     )
     apart.set_defaults(run=_baselines)

@@ -240,7 +240,7 @@ class Daemon:
             logger.warning("the cache of builds cannot be looked through: %s", error)
             return
         if removed:
-            logger.info("removed %d builds that nobody had asked for in a day", removed)
+            logger.info("removed %d builds that nobody had used in a day", removed)
 
     def _reason(self) -> str:
         if not self._jail_fault:

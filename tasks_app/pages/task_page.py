@@ -166,8 +166,8 @@ def tolerance_text(data: Task) -> str:
     if data.has_verifier:
         return (
             f"The task judges by its own verifier, `{VERIFIER}` in `reference.py`. It gets the "
-            "inputs as the kernel saw them and what the kernel wrote, in float64, and gives scaled "
-            "residuals. Each must be at most 1."
+            "inputs as the kernel saw them and what the kernel wrote, in float64, and returns "
+            "scaled residuals. Each must be at most 1."
         )
     tolerance = data.tolerance
     dtype = data.real_dtype or data.dtype

@@ -35,7 +35,10 @@ def name_refusal(draft: Draft, name: str) -> str:
         keeps = f"must stay {draft.task.slug!r}: versions of that task have been made from it"
         return "" if name == draft.task.slug else keeps
     if draft.task is not None and name == draft.task.slug:
-        return f"another task {name!r} was loaded or published meanwhile: choose another name"
+        return (
+            f"another task {name!r} has been loaded or published in the meantime: choose "
+            f"another name"
+        )
     if "." in name:
         return f"{name!r} has a '.', which no task's address on the site may have"
     task = names_kept_from(draft.author_id).filter(slug=name).first()

@@ -110,7 +110,7 @@ def _text_reasons(name: str, text: str) -> Iterator[str]:
         if error.field != _FILES:
             yield error.reason
     if is_variant(name):
-        yield "would be a variant of the task: upload it as a task of its own"
+        yield "would be a variant of the task: upload it as a separate task"
 
 
 def _about_file(name: str, reason: str) -> Fault:

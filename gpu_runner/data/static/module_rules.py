@@ -268,7 +268,7 @@ MODULE_RULES = (
     Rule("python-processes", "other processes and programs, exit handlers", _processes),
     Rule(
         "python-files",
-        "files opened to be read, listed, moved or removed, and what is stored in them",
+        "files that are read, listed, moved or removed, and data stored in them",
         _files,
     ),
     Rule("python-network", "sockets, web clients, model hubs", _network),

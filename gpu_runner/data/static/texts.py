@@ -65,7 +65,7 @@ def _assembly(case: Case) -> Iterator[Finding]:
 
 def _about(template: str) -> str:
     if names := [match[1] for match in _ASM_DIRECTIVE.finditer(template)]:
-        return f"holds the directives .{', .'.join(names)}"
+        return f"contains the directives .{', .'.join(names)}"
     if _SYSTEM_CALL.search(template):
         return "enters the operating system"
     return "is spelled with escapes" if "\\" in template else ""
@@ -97,7 +97,7 @@ def _invisible(case: Case) -> Iterator[Finding]:
     if match := _INVISIBLE.search(case.source):
         name = f"U+{ord(match[0]):04X}"
         yield Code(case.source).finding(
-            name, match.start(), f"holds the invisible character {name}"
+            name, match.start(), f"contains the invisible character {name}"
         )
 
 

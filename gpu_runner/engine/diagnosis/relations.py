@@ -132,7 +132,7 @@ def _of_lines(sample: Sample, name: str) -> Finding | None:
         return None
     have, want, allowed = have[telling], want[telling], allowed[telling]
     if mostly(have.amax(1) == have.amin(1), 1.0):
-        text = f"each {name} holds one value throughout: an index that does not change in it"
+        text = f"each {name} has one value throughout: an index that doesn't change in it"
         return Finding(symptom=Symptom.REPEATED, text=text)
     ratio = torch.where(
         want.abs() >= want.abs().median(1, keepdim=True).values, have / want, torch.nan

@@ -158,5 +158,5 @@ class EntryCreated(EntryOut):
 class ChallengeOut(ChallengeListed):
     """A challenge with what came of it."""
 
-    entered: int = Field(description="How many entries it has; they have a list of their own.")
+    entered: int = Field(description="How many entries it has; they have their own list.")
     contenders: list[ContenderOut] = Field(description="By agent and setting, best first.")

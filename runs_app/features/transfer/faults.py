@@ -229,7 +229,7 @@ def _texts(values: Mapping[str, str], prefix: str) -> Iterator[DataError]:
         if len(text) > limit:
             yield DataError(prefix + name, f"has {len(text)} characters; the limit is {limit}")
         elif not _is_storable(text):
-            yield DataError(prefix + name, "holds a NUL character, or half of one")
+            yield DataError(prefix + name, "contains a NUL character, or half a surrogate pair")
 
 
 def _environment(values: Mapping[str, object], field: str) -> Iterator[DataError]:
@@ -237,7 +237,7 @@ def _environment(values: Mapping[str, object], field: str) -> Iterator[DataError
     if len(text) > _ENVIRONMENT_BYTES:
         yield DataError(field, f"has {len(text)} characters; the limit is {_ENVIRONMENT_BYTES}")
     elif not _is_storable(text) or "\\u0000" in text:
-        yield DataError(field, "holds a NUL character, or half of one")
+        yield DataError(field, "contains a NUL character, or half a surrogate pair")
 
 
 def _is_storable(text: str) -> bool:

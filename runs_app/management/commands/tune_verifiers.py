@@ -41,7 +41,7 @@ class Command(BaseCommand):
             "--max-usd",
             type=float,
             default=default.max_usd,
-            help=f"cap that holds to the call, {default.max_usd:g} without a word",
+            help=f"exact cap on the cost (default {default.max_usd:g})",
         )
         parser.add_argument("--concurrency", type=int, default=default.concurrency)
         parser.add_argument("--use", action="store_true", help="use the new prompt in new runs")

@@ -103,7 +103,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         """1 to 86400 seconds."""
         seconds = _positive(self.cleaned_data["timeout_s"])
         if seconds > 86_400:
-            raise forms.ValidationError("give at most 86400 seconds, a day")
+            raise forms.ValidationError("give at most 86400 seconds (a day)")
         return seconds
 
     def clean_attempts(self) -> int:
@@ -144,7 +144,7 @@ def _check_command(name: str) -> None:
 
 def _price(value: float) -> float:
     if not 0 <= value < float("inf"):
-        raise forms.ValidationError("give 0 or more, in USD a million tokens")
+        raise forms.ValidationError("give 0 or more, in USD per million tokens")
     return value
 
 

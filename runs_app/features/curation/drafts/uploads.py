@@ -323,7 +323,7 @@ def _folder(row: Row, root: Path, texts: Mapping[str, str]) -> dict[str, str]:
         try:
             "".join(written.values()).encode()
         except UnicodeEncodeError:
-            raise DataError(_FIELD, "hold half of a surrogate pair, which is not text") from None
+            raise DataError(_FIELD, "contain half of a surrogate pair, which is not text") from None
         return written
     if row.offer is not None:
         raise DataError(_FIELD, f"is a kernel, not a task: submit it to {row.offer.task}")

@@ -27,13 +27,15 @@ class Command(BaseCommand):
         """Which task, which language model, and the most that it may cost."""
         default = JudgeRequest(model="")
         parser.add_argument("task", metavar="NAME", help="name of a task of this site")
-        parser.add_argument("--number", type=int, help="of the version; left out: the current one")
+        parser.add_argument(
+            "--number", type=int, help="number of the version (default: the current one)"
+        )
         parser.add_argument("--model", required=True, help="name of a language model of this site")
         parser.add_argument(
             "--max-usd",
             type=float,
             default=default.max_usd,
-            help=f"cap on the call's cost, {default.max_usd:g} without a word",
+            help=f"cap on the call's cost (default {default.max_usd:g})",
         )
 
     def handle(self, **options: Any) -> None:
