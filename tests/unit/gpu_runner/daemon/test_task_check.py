@@ -146,7 +146,7 @@ def test_a_check_that_takes_longer_than_its_job_may_says_where_it_was(
     with exclusive(SupervisorConfig(cache_folder=daemon.config.cache_folder)):
         enqueue(daemon, broken_task(), timeout_s=1)
         reason = daemon.wait_for(EventKind.FINISHED, "c1").payload["reason"]
-    assert reason == "stopped after 1 s, the most that it may take, at: waits for cpu"
+    assert reason == "stopped after 1 s, the time limit, at: waits for cpu"
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_check_that_takes_longer_than_its_job_may_says_where_it_was(
     [
         (OracleError("it ran out of memory:\nkilled"), "ran out of memory:\nkilled"),
         (KeyError(), "the runner failed: KeyError"),
-        (JobTimeout("3600 s"), "the most that it may take, at: forward n8"),
+        (JobTimeout("3600 s"), "the time limit, at: forward n8"),
     ],
 )
 def test_what_fails_ends_with_a_reason(tmp_path: Path, error: Exception, words: str) -> None:

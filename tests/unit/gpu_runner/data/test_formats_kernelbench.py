@@ -170,7 +170,7 @@ def test_what_asks_for_cuda_by_name_is_for_cuda(
         (
             "return torch.relu(self.norm(self.project(x)) * mask)",
             'return {"out": self.project(x) * mask}',
-            "its values are the outputs, in their order",
+            "its values are the outputs, in order",
         ),
     ],
 )

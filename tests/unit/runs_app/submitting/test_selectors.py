@@ -235,7 +235,7 @@ def test_kernels_of_tasks_take_nobodys_name_and_keep_no_device_out(settings: Any
     agents = version.submissions.values_list("agent__name", flat=True)
     assert set(agents) == {"kbench-good", "ada-agent (shipped)"}
     assert Agent.objects.get(name="ada-agent") == mine
-    with pytest.raises(SubmissionError, match="is kept for kernels"):
+    with pytest.raises(SubmissionError, match="is reserved for kernels"):
         make.make_submission(agent="other (shipped)", task_version=version)
 
 

@@ -294,7 +294,7 @@ def test_an_empty_folder_is_a_fault(tmp_path: Path) -> None:
     [
         ("out", None, "{}/out is a folder; name a file in it"),
         ("none/r.json", None, "there is no folder {}/none"),
-        ("r.json", "", "no file can be made in {}"),
+        ("r.json", "", "no file can be created in {}"),
         ("old.json", "old.json", "{}/old.json cannot be written to"),
     ],
 )

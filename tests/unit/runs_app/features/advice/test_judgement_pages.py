@@ -64,7 +64,7 @@ def test_an_admin_asks_about_a_version_and_everybody_reads_the_answer(
     assert 'id="judgements-ask"' in admin.get("/tasks/scale/soundness/").content.decode()
     answer = admin.post(PAGE, FORM)
     assert (answer.status_code, answer["Location"]) == (302, "/tasks/scale/soundness/#judgements")
-    assert "waits to be sent" in admin.get(PAGE).content.decode()
+    assert "waiting to be" in admin.get(PAGE).content.decode()
     with ScriptedEndpoint([SAID]) as endpoint:
         LanguageModel.objects.update(base_url=endpoint.base_url)
         assert jobs.answer_call(queued[0])
@@ -93,7 +93,7 @@ def test_an_admin_asks_about_a_draft_as_it_is_and_earlier_answers_stay(
         return SAID
 
     page = admin.post(address, FORM, headers=HTMX).content.decode()
-    assert "waits to be sent" in page
+    assert "waiting to be" in page
     with ScriptedEndpoint(script) as endpoint:
         LanguageModel.objects.update(base_url=endpoint.base_url)
         assert jobs.answer_call(queued[0])
@@ -115,7 +115,7 @@ def test_an_admin_asks_about_a_draft_as_it_is_and_earlier_answers_stay(
 @pytest.mark.parametrize(
     ("form", "words"),
     [
-        ({"model": "nobody"}, "&#x27;nobody&#x27; cannot be called; there are: judge"),
+        ({"model": "nobody"}, "&#x27;nobody&#x27; can&#x27;t be called; these can: judge"),
         ({"model": ""}, "cannot be called"),
         ({"max_usd": "much"}, "must be a number of US dollars"),
         ({"max_usd": ""}, "must be a number of US dollars"),

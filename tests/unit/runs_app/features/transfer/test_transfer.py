@@ -160,7 +160,7 @@ def test_nothing_runs_where_results_were_imported(tmp_path: Path) -> None:
         resolve_device(BOARD)
     with pytest.raises(SubmissionError, match="is not here"):
         rerun(submission=evaluation.submission, user=make.make_admin(), now=make.NOW)
-    with pytest.raises(EventError, match="holds results of another site"):
+    with pytest.raises(EventError, match="has results from another site"):
         make.beat(device=BOARD)
     assert document["results"][0]["device"] == "cpu"
 

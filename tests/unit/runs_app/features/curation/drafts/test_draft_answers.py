@@ -157,6 +157,6 @@ class TestTheExamplesName:
         assert "'scaled_sum' is the name of a task that is not public" in fault.reason
         make.make_task_version(name="scaled_sum")
         [fault] = draft_page.read_draft(mine)[1]
-        assert fault.reason.startswith("there is a task 'scaled_sum' already: choose another name")
+        assert fault.reason.startswith("a task 'scaled_sum' already exists")
         Task.objects.update(state=Task.State.RETIRED)
         assert draft_page.read_draft(mine)[1] == (fault,)

@@ -163,7 +163,7 @@ def test_files_are_added_renamed_uploaded_and_deleted(client: Client, author: Us
     ("values", "words"),
     [
         ({"do": "add", "new_path": "../x"}, "is not a relative path"),
-        ({"do": "add", "new_path": "reference.py"}, "there is a file reference.py already"),
+        ({"do": "add", "new_path": "reference.py"}, "reference.py already exists"),
         ({"do": "add"}, "say the file"),
         ({"do": "upload"}, "choose a file"),
         ({"do": "upload", "upload": SimpleUploadedFile("a.bin", b"\xff")}, "not UTF-8"),
