@@ -180,7 +180,7 @@ class Measuring:
             if verdict is Verdict.COMPILE_ERROR:  # it has loaded for the public ones
                 verdict = Verdict.RUNTIME_ERROR
             self._log_hidden(f"{verdict}, {error}")
-            reason = "right on the public workloads, but not on a hidden one"
+            reason = "correct on the public workloads, but not on a hidden one"
             raise FaultError(Fault(verdict, reason)) from None
 
     def _log_hidden(self, what: str) -> None:

@@ -197,7 +197,7 @@ def _check_fit(version: TaskVersion, direction: str, device: Device) -> None:
 def _mode(mode: str) -> Mode:
     if mode == Mode.AUDIT:
         raise SubmissionError(
-            "mode", "records are audited automatically; admins can ask for more audits"
+            "mode", "records are audited automatically; admins can request more audits"
         )
     try:
         return Mode(mode)

@@ -147,7 +147,7 @@ def _died(name: str, ran: Ran, fault: Fault) -> AuditCheck:
         return skipped(name, f"it does not work on this host: {reason}", report)
     if exhausted := exhaustion(fault, ran.report):
         return inconclusive(name, f"{exhausted}: {reason}", report)
-    return suspicious(name, f"without a report of the tool: {reason}", report)
+    return suspicious(name, f"the tool gave no report: {reason}", report)
 
 
 def exhaustion(fault: Fault, report: str) -> str:

@@ -93,7 +93,7 @@ def ceiling(config: SupervisorConfig) -> KnownPeak | None:
         return KnownPeak(peak, source + "not measured, so set higher than any CPU's")
     moved = max(CPU_LEAST_BYTES_PER_S, CPU_HEADROOM * measured.peak().bytes_per_s)
     peak = Peak(min(generous.bytes_per_s, moved), cores.flops, generous.cache_bytes)
-    words = f"{CPU_HEADROOM:g} times what was measured, and no less than 100 GB/s"
+    words = f"{CPU_HEADROOM:g} times what was measured, and at least 100 GB/s"
     return KnownPeak(peak, source + words)
 
 

@@ -100,7 +100,9 @@ def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -
         return
     state, reason = _outcome(evaluation, result)
     if evaluation.verdict == Verdict.CORRECT and (slow := _compare(evaluation, result, now=now)):
-        reason = f"{reason}; it found {' and '.join(slow)} faster, so the score rests on its times"
+        reason = (
+            f"{reason}; it measured {' and '.join(slow)} as faster, so the score now uses its times"
+        )
     if state is Audited.PASSED and _is_slower(evaluation, _rests_on(evaluation)):
         state = Audited.INCONCLUSIVE
         reason = f"it measured more than {SLOWER:g} times the time that it should have confirmed"

@@ -126,7 +126,7 @@ def _too_little(workload: WorkloadResult, plan: Plan, *, timed: bool) -> Iterato
         if not run.verified or not set(run.verified) <= set(range(calls)):
             yield f"{where} has no verified outputs of its calls"
         if not all(SHORTEST_NS <= time_ns < math.inf for time_ns in (*run.times_ns, *run.hard_ns)):
-            yield f"{where} has a time that is none"
+            yield f"{where} has an invalid time"
 
 
 def _odd(workload: WorkloadResult, cost: Cost | None) -> Iterator[str]:

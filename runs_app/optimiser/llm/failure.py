@@ -48,7 +48,7 @@ def of_status(error: openai.APIStatusError, now: datetime, worst: Usage) -> Call
     status = error.status_code
     codes = {error.code, error.type}
     if status < 400:
-        reason = "the endpoint redirects elsewhere; give its final address as base_url"
+        reason = "the endpoint redirects; use its final address as base_url"
         return CallError(f"{reason} (HTTP {status})", "bad_request")
     explanation = explained(error.body)
     if status >= 500 and status not in KINDS:
@@ -84,7 +84,7 @@ def of_connection(error: Exception, worst: Usage) -> CallError:
     if isinstance(cause, httpx2.ReadTimeout):
         return CallInterrupted("the endpoint took the request but never answered", worst)
     if isinstance(cause, Compressed):
-        reason = "the endpoint compresses its answers although it is asked not to"
+        reason = "the endpoint compresses its answers although it was asked not to"
         return CallError(reason, "garbage", usage=worst)
     if isinstance(cause, UNSENDABLE):
         return CallError("the request cannot be sent: check base_url", "bad_request")

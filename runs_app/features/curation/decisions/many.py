@@ -82,7 +82,7 @@ def _tag(text: str) -> str:
     except CurationError as error:
         raise CurationError("tag", error.reason) from None
     if not tags:
-        raise CurationError("tag", "name the tag")
+        raise CurationError("tag", "give the tag")
     return tags[0]
 
 

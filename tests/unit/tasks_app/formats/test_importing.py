@@ -275,8 +275,8 @@ def test_origin_kernels_are_matched_and_change_no_task(
             "refused  fp32/vector_sub.cu  -       vector_sub.cu: no built-in task of float32 asks "
             "for vector_sub()",
             "1 ignored, no tasks by their names: README.md",
-            "1 kernel offered, none entered: `manage.py submit_shipped_kernels --origin "
-            f"{tmp_path / 'origin'}` enters them",
+            "1 kernel offered, but not submitted: `manage.py submit_shipped_kernels --origin "
+            f"{tmp_path / 'origin'}` submits them",
             "2 read: 0 loaded, 1 adapted, 1 refused",
         ]
         assert error == "1 refused, for the reason above"

@@ -54,7 +54,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("measured_at", "yesterday", "results[0].measured_at: 'yesterday' is not a time"),
     ("measured_at", "2026-01-02T03:04:05", "results[0].measured_at: has no UTC offset"),
     ("measured_at", "2999-01-02T03:04:05+00:00", "results[0].measured_at: 2999"),
-    ("task", "another", "results[0].task: the digest is that of scale here"),
+    ("task", "another", "results[0].task: here, the digest belongs to scale"),
     ("colour", "red", "results[0].colour: is not a known field"),
 ]
 
