@@ -201,7 +201,7 @@ def test_numbers_that_json_does_not_have_travel_as_words(tmp_path: Path) -> None
 
 def test_a_report_that_no_site_would_read_is_not_sent(tmp_path: Path) -> None:
     events, _ = run(tmp_path, lambda *_: {"mutants": ["x" * 2**22]})
-    assert "at most 4194304 are read" in events[-1].payload["reason"]
+    assert "the limit is 4194304" in events[-1].payload["reason"]
     assert "report" not in events[-1].payload
 
 

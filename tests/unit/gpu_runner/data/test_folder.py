@@ -315,7 +315,7 @@ def test_a_formula_that_lacks_a_parameter_of_one_workload_is_that_workloads_faul
         (texts(b__py="1" + "+1" * 60_000), "b.py", "is not valid Python", "b.py"),
         (texts(b__py=" " * 2**18), "b.py", "too many for a module", "b.py"),
         (texts(**{f"{i}.py": " " * 2**17 for i in range(4)}), "files", "of Python", ""),
-        (texts(task__toml="\n" * 2**20), "task.toml", "is larger than", "task.toml"),
+        (texts(task__toml="\n" * 2**20), "task.toml", "has more than", "task.toml"),
         (texts(reference__py=""), "reference.py", "must define", "reference.py"),
         (texts(SPECIFICATION.replace("N * C", "+1" * 1999)), None, "nested too deeply", None),
         (texts(SPECIFICATION.replace("N * C", "(((9**16)**16)**16)**16")), None, "above", None),

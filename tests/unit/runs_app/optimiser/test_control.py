@@ -274,7 +274,7 @@ def test_bad_requests_name_the_field(start: Start, overrides: dict[str, Any], fi
 
 def test_a_model_without_address_is_refused(start: Start) -> None:
     LanguageModel.objects.filter(name=MODEL).update(base_url="")
-    with pytest.raises(SubmissionError, match="no address"):
+    with pytest.raises(SubmissionError, match="no base URL"):
         start()
 
 

@@ -78,7 +78,7 @@ def test_waiting_reason_without_any_runner() -> None:
 def test_waiting_reason_with_a_dead_runner() -> None:
     make.make_runner(name="host-1")
     text = reason(make.make_evaluation(), 600)
-    assert text.endswith("no runner for cpu is alive: test.host-1 was last heard 10 min ago")
+    assert text.endswith("no runner for cpu is alive: test.host-1 was last heard from 10 min ago")
 
 
 def test_waiting_reason_with_runners_that_take_no_work() -> None:

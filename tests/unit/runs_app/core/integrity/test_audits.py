@@ -308,7 +308,7 @@ def test_only_admins_ask_and_only_one_is_under_way() -> None:
         request_audit(
             submission=submission, device=make.make_device(), user=make.make_admin(), now=make.NOW
         )
-    with pytest.raises(SubmissionError, match="admins can ask"):
+    with pytest.raises(SubmissionError, match="admins can request"):
         rerun(submission=submission, user=submission.author, mode="audit", now=make.NOW)
 
 

@@ -90,7 +90,7 @@ def test_a_challenge_that_cannot_be_names_the_field(changes: dict[str, Any], fie
 
 
 def test_a_name_is_taken_once(challenge: Challenge) -> None:
-    with pytest.raises(SubmissionError, match="name: is taken"):
+    with pytest.raises(SubmissionError, match="name: is already taken"):
         new_challenge(name="autumn")
 
 
@@ -204,7 +204,7 @@ def test_time_and_money_end_submissions(entry: Entry) -> None:
     report(entry=entry, usd=9.99, now=make.NOW)
     try_once(entry)
     report(entry=entry, usd=10.0, now=make.NOW)
-    with pytest.raises(WrongState, match="reports 10 of 10 USD"):
+    with pytest.raises(WrongState, match="10 of 10 USD"):
         try_once(entry)
 
 

@@ -148,7 +148,7 @@ def test_the_most_urgent_go_first_and_more_can_follow(folder: Path) -> None:
 
 @pytest.mark.parametrize("action", ["import", "cancel"])
 def test_what_is_no_spool_is_refused(tmp_path: Path, action: str) -> None:
-    with pytest.raises(CommandError, match=r"holds no spool\.json"):
+    with pytest.raises(CommandError, match=r"has no spool\.json"):
         call_command("spool", action, str(tmp_path))
 
 

@@ -145,7 +145,7 @@ def refused(folder: Path, document: dict[str, Any], reason: str) -> None:
         ("a.json", b"\xff\xfe", "is not UTF-8"),
         ("a.json", b'{"a":' * 100_000, "is nested too deeply"),
         ("a.json.gz", b"no gzip", "cannot be read"),
-        ("a.parquet", b"no parquet", "is not Parquet"),
+        ("a.parquet", b"no parquet", "is not readable Parquet"),
         ("a.csv", b"a,b", "must end in .json, .json.gz or .parquet"),
     ],
 )

@@ -91,9 +91,9 @@ class TestWhatIsNotSaved:
         ("values", "words"),
         [
             ({"do": "upload"}, "Choose a file."),
-            ({"do": "add"}, "Say the file"),
-            ({"do": "add", "new_path": "reference.py"}, "There is a file reference.py already."),
-            ({"do": "rename", "rename_to": "reference.py"}, "There is a file reference.py already"),
+            ({"do": "add"}, "Give the file"),
+            ({"do": "add", "new_path": "reference.py"}, "Reference.py already exists."),
+            ({"do": "rename", "rename_to": "reference.py"}, "eference.py already exists"),
         ],
     )
     def test_nothing_is_said_of_a_text_that_is_as_it_is_stored(

@@ -118,7 +118,7 @@ class TestALostName:
         assert "Nothing speaks against it" not in text
         assert 'value="publish"' not in text
         assert 'value="override"' not in text
-        assert "loaded or published meanwhile" in client.get("/drafts/").content.decode()
+        assert "loaded or published in the meantime" in client.get("/drafts/").content.decode()
         posted = {"action": "override", "reason": "x", "revision": draft.revision, "replaces": "1"}
         assert client.post(reverse("draft-act", args=[draft.pk]), posted).status_code == 422
         client.force_login(draft.author)
