@@ -87,7 +87,7 @@ def _shared(*names: str) -> list[argparse.ArgumentParser]:
         "device": {"choices": kinds, "default": "cpu"},
         "index": {"type": int, "default": 0, "help": "which CUDA device"},
         "direction": {"choices": directions, "default": "forward"},
-        "json": {"type": Path, "metavar": "OUT", "help": "write the whole answer there"},
+        "json": {"type": Path, "metavar": "OUT", "help": "write the whole answer to this file"},
         "cache": {"type": Path, "default": default_cache_folder()},
         "allow-unjailed": {"action": "store_true", "help": "run even without a jail"},
     }
@@ -108,7 +108,7 @@ def _add_evaluate(commands: _Commands) -> None:
     one.add_argument(
         "--device",
         choices=[kind.value for kind in DeviceKind],
-        help="default: by the file's suffix, and by what a Python module imports",
+        help="default: from the file's suffix, and from what a Python module imports",
     )
     one.add_argument(
         "--mode", choices=[mode.value for mode in Mode], default="quick", help="default: quick"
@@ -127,12 +127,12 @@ def _add_filter(commands: _Commands) -> None:
         parents=_shared("task", "device", "index", "json", "allow-unjailed"),
     )
     sound.add_argument(
-        "--seeds", type=_one_or_more, default=MUTANT_SEEDS, help="calls of each workload"
+        "--seeds", type=_one_or_more, default=MUTANT_SEEDS, help="calls per workload"
     )
     sound.add_argument(
         "--brief",
         action="store_true",
-        help="with --json: only count what is fine, as in the reports that come with kbench",
+        help="with --json: only count what passed, as in the reports that come with kbench",
     )
     sound.set_defaults(run=_filter)
 
@@ -154,8 +154,9 @@ def _add_baselines(commands: _Commands) -> None:
     apart = commands.add_parser(
         "baselines",
         help="measure a task's baselines, compiled ones too, and remember them",
-        description="`evaluate --mode ranked` measures only what is quick, and compares with what"
-        " is remembered. Exit 0 if every baseline was measured, 1 if not, 2 for a broken task.",
+        description="`evaluate --mode ranked` measures only the quick ones, and uses the stored "
+        "times of the "
+        "others. Exit 0 if every baseline was measured, 1 if not, 2 for a broken task.",
         parents=_shared("task", "device", "index", "direction", "cache", "allow-unjailed"),
     )
     apart.set_defaults(run=_baselines)
@@ -170,12 +171,12 @@ def _add_doctor(commands: _Commands) -> None:
     look.add_argument(
         "--calibrate",
         action="store_true",
-        help="measure bandwidth and arithmetic of the device, and remember them",
+        help="measure the device's bandwidth and arithmetic, and remember them",
     )
     look.add_argument(
         "--device",
         choices=[kind.value for kind in DeviceKind],
-        help="of --calibrate; default: every device of this host",
+        help="device for --calibrate (default: every device of this host)",
     )
     look.set_defaults(run=_doctor)
 

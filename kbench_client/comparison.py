@@ -25,7 +25,7 @@ def comparison(submissions: Sequence[Document]) -> Document:
     ]
     for name, values in zip(("task", "direction", "device"), zip(*facts, strict=True), strict=True):
         if len(set(values)) > 1:
-            raise Stop(Exit.MISUSE, f"these differ in it: {', '.join(sorted(set(values)))}", name)
+            raise Stop(Exit.MISUSE, f"but they differ: {', '.join(sorted(set(values)))}", name)
     timed = [workloads(each) for each in shown]
     common = [name for name in timed[0] if all(name in each for each in timed)]
     noise = [float(each.get("noise") or 0.0) for each in shown]

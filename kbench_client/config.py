@@ -49,7 +49,7 @@ def account(environment: Mapping[str, str] = os.environ) -> Account:
 def checked(token: str) -> str:
     """A token that can be sent; raises `Stop`."""
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise Stop(Exit.NO_TOKEN, "is empty, or holds what no token holds", "token")
+        raise Stop(Exit.NO_TOKEN, "is empty, or has characters that no token has", "token")
     return token
 
 

@@ -47,7 +47,11 @@ def read_kernel(path: Path) -> Kernel:
     language = found.get("language") or LANGUAGES.get(path.suffix.lower(), "")
     if not language:
         known = ", ".join(LANGUAGES)
-        raise Stop(Exit.MISUSE, f"{path.name} ends in none of {known}; give --language", "language")
+        raise Stop(
+            Exit.MISUSE,
+            f"{path.name} has none of the suffixes {known}; give --language",
+            "language",
+        )
     return Kernel(source=source, language=language, directives=found)
 
 

@@ -26,9 +26,9 @@ from kbench_client.exits import Exit, Stop
 from kbench_client.output import Output
 from kbench_client.site import Site
 
-_EPILOG = """exit status: 0 good; 1 another verdict than CORRECT; 2 wrong use, or refused;
-3 no site, or its fault; 4 no token, or a wrong one; 5 --timeout is over; 6 slower than
---min-speedup. KBENCH_URL and KBENCH_TOKEN override what `kbench login` stores."""
+_EPILOG = """exit status: 0 success; 1 a verdict other than CORRECT; 2 misuse, or refused by the
+site; 3 the site can't be reached, or failed; 4 no token, or a wrong one; 5 --timeout passed;
+6 below --min-speedup. KBENCH_URL and KBENCH_TOKEN override what `kbench login` stores."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -82,9 +82,9 @@ def _parser() -> _Parser:
     shared = _Parser(add_help=False)
     shared.add_argument("--json", action="store_true", help="one JSON document on standard output")
     shared.add_argument("--quiet", action="store_true", help="no progress on standard error")
-    shared.add_argument("--url", default="", help="the site, in place of the one that is kept")
+    shared.add_argument("--url", default="", help="use this site instead of the stored one")
     parser = _Parser(
-        prog="kbench", description="Kernels: entered, measured and compared.", epilog=_EPILOG
+        prog="kbench", description="Submit, measure and compare kernels.", epilog=_EPILOG
     )
     parser.add_argument("--version", action="version", version=f"kbench {version() or 'unknown'}")
     known = parser.add_subparsers(required=True, metavar="COMMAND")

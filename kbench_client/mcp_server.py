@@ -73,8 +73,8 @@ class ChallengeTools:
 
     def report_entry(
         self,
-        usd: Annotated[float | None, Field(description="US dollars in all so far")] = None,
-        tokens: Annotated[int | None, Field(description="tokens in all so far")] = None,
+        usd: Annotated[float | None, Field(description="US dollars in total so far")] = None,
+        tokens: Annotated[int | None, Field(description="tokens in total so far")] = None,
         transcript: Annotated[str | None, Field(description="what you did, at most 2 MiB")] = None,
         entry: Annotated[str, _ENTRY] = "",
     ) -> Document:
@@ -95,7 +95,9 @@ class ChallengeTools:
     def _own(self) -> str:
         found = self._entry or str(self._site.about().get("entry") or "")
         if not found:
-            raise Stop(Exit.MISUSE, "you are in no challenge here; give an entry's id", "entry")
+            raise Stop(
+                Exit.MISUSE, "you haven't entered a challenge here; give an entry's id", "entry"
+            )
         return found
 
 
@@ -134,7 +136,9 @@ class Tools:
         language: Annotated[
             str, Field(description="cpp or cuda: only kernels in this language")
         ] = "cpp",
-        others: Annotated[bool, Field(description="also other kernels that come with it")] = False,
+        others: Annotated[
+            bool, Field(description="also include the other kernels that come with it")
+        ] = False,
     ) -> dict[str, str]:
         """A task's files: README.md says what to write, reference.py what is right, and kernel.*
         is a right and slow kernel to begin with."""
@@ -159,7 +163,7 @@ class Tools:
         agent: Annotated[str, Field(description="your name on the board")] = "",
         model: Annotated[str, Field(description="the language model that wrote it")] = "",
         private: Annotated[
-            bool, Field(description="on no board, visible only to its owner")
+            bool, Field(description="not on any board, visible only to its owner")
         ] = False,
     ) -> Document:
         """Enter a kernel; answers with its id, for `wait` and `result`."""

@@ -36,7 +36,7 @@ class ApiTokenAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         """Whoever may change tokens may list and revoke them; there is nothing to edit."""
         return obj is None and super().has_change_permission(request, obj)
 
-    @admin.action(description="Revoke the chosen tokens", permissions=["change"])
+    @admin.action(description="Revoke the selected tokens", permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
         """End the tokens' life now."""
         queryset.filter(revoked_at=None).update(revoked_at=timezone.now())

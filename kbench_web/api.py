@@ -26,7 +26,7 @@ from tasks_app.pages.api import router as tasks_router
 api = Api(
     title="kbench",
     version="1",
-    description="Submit kernels, follow their evaluation, read the leaderboard.",
+    description="Submit kernels, follow their evaluation and read the leaderboard.",
     urls_namespace="api",
     auth=BearerAuth(),
     docs=Swagger({"validatorUrl": None}),  # it would ask another site
@@ -114,7 +114,7 @@ def _field_of(error: Mapping[str, Any]) -> str:
 
 @api.exception_handler(Http404)
 def _not_found(request: HttpRequest, error: Http404) -> HttpResponse:
-    return _error(request, "", str(error) or "there is no such thing", 404)
+    return _error(request, "", str(error) or "there is nothing at this address", 404)
 
 
 @api.exception_handler(RequestDataTooBig)

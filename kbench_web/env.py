@@ -69,7 +69,7 @@ def networks(name: str) -> list[IPv4Network | IPv6Network]:
             found.append(ip_network(word))
         except ValueError as error:
             raise ImproperlyConfigured(
-                f"{name} holds {word!r}, which is neither an address nor a network: {error}."
+                f"{name} contains {word!r}, which is neither an address nor a network: {error}."
             ) from None
     return found
 
@@ -149,7 +149,7 @@ def secret(name: str, path: Path, *, production: bool) -> str:
     value = text(name, "")
     if production and len(value) < _SECRET_LENGTH:
         raise ImproperlyConfigured(
-            f"{name} must hold at least {_SECRET_LENGTH} random characters in production; make one"
+            f"{name} must have at least {_SECRET_LENGTH} random characters in production; make one"
             ' with: python -c "import secrets; print(secrets.token_urlsafe(64))"'
         )
     return value or _kept_secret(path)

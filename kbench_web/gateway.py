@@ -88,7 +88,7 @@ class Gateway:
         except RecursionError:
             answer = _Answer(422, {"field": "", "reason": "it is nested too deeply"})
         except (RedisError, OperationalError, InterfaceError, OSError) as error:
-            log.warning("a runner is asked to come back: %s", error)
+            log.warning("a runner was asked to try again later: %s", error)
             reason = "the site cannot reach its database or Redis; try again in a moment"
             answer = _Answer(503, {"field": "", "reason": reason})
         await _send(send, answer)
@@ -282,7 +282,7 @@ async def _body(receive: App, most: int) -> bytes:
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > most:
-            raise _Refusal(413, f"it has more than {most >> 10} KiB")
+            raise _Refusal(413, f"it is larger than {most >> 10} KiB")
         if not message.get("more_body"):
             return b"".join(parts)
 
@@ -295,7 +295,7 @@ def _parsed(body: bytes) -> object:
 
 
 def _no_json(number: str) -> None:
-    raise ValueError(f"{number} is not a number of JSON")
+    raise ValueError(f"{number} is not a JSON number")
 
 
 async def _disconnected(receive: App) -> None:

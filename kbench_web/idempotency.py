@@ -84,7 +84,7 @@ def _bearer(token: ApiToken | Bearer) -> str:
 
 def _again(found: IdempotencyKey, digest: str) -> HttpResponse:
     if found.digest != digest:
-        return _refused("was used for another request; take a new one for each")
+        return _refused("was used for another request; use a new key for each request")
     response = HttpResponse(found.body, content_type="application/json", status=found.status)
     response["Idempotent-Replay"] = "true"
     if found.location:

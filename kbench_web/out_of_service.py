@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 RETRY_AFTER_S = 30
 _FULL = "the site's disk is full"
 _AWAY = "the database does not answer"
-_REDIS = "Redis, which holds the site's jobs, takes nothing now"
+_REDIS = "Redis, which holds the site's jobs, isn't accepting anything right now"
 _SQLITE = {
     sqlite3.SQLITE_FULL: _FULL,
     # What SQLite says of a full disk when it cannot enlarge the files beside the database.

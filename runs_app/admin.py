@@ -160,15 +160,15 @@ class VerifierPromptAdmin(ReadOnlyAdmin):
     list_select_related = ("tuning",)
     actions = ("use", "use_shipped")
 
-    @admin.action(description="Use the chosen prompt from now on")
+    @admin.action(description="Use the selected prompt from now on")
     def use(self, request: HttpRequest, chosen: QuerySet[models.VerifierPrompt]) -> None:
         """Put one prompt in use for its verifier."""
         if chosen.count() != 1:
-            self.message_user(request, "Choose one prompt.", "error")
+            self.message_user(request, "Select one prompt.", "error")
             return
         use_prompt(prompt=chosen.get())
 
-    @admin.action(description="Use the shipped prompt of these verifiers again")
+    @admin.action(description="Go back to the shipped prompt for these verifiers")
     def use_shipped(self, request: HttpRequest, chosen: QuerySet[models.VerifierPrompt]) -> None:
         """Take tuned prompts out of use."""
         chosen.filter(in_use=True).update(in_use=False)

@@ -19,7 +19,7 @@ from gpu_runner.data.rounding import all_three_digits, three_digits
 from tasks_app.people import Viewer
 
 HIDDEN = "a hidden workload"
-WITHHELD = "where is shown to admins only"
+WITHHELD = "only admins can see where"
 _CODE_SUFFIXES = (".py", ".cu", ".cpp", ".cuh", ".h", ".hpp")
 
 JsonObject = dict[str, Any]

@@ -32,13 +32,20 @@ def add(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("file", type=Path, metavar="FILE")
     parser.add_argument("--size", type=int, action="append", default=[], help="of inputs()")
-    parser.add_argument("--kernel", action="append", default=[], help="default: all of the file")
-    parser.add_argument("--compare", type=Path, metavar="OLD", help="by turns with that file's")
+    parser.add_argument("--kernel", action="append", default=[], help="default: all in the file")
+    parser.add_argument(
+        "--compare",
+        type=Path,
+        metavar="OLD",
+        help="alternate with the kernels of the same names in that file",
+    )
     parser.add_argument("--rounds", type=int, choices=ROUNDS, default=_DEFAULT_ROUNDS)
     parser.add_argument("--device", choices=[kind.value for kind in DeviceKind])
     parser.add_argument("--index", type=int, default=0, help="which CUDA device")
     parser.add_argument("--mode", choices=["quick", "ranked", "audit"], default="quick")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write the whole answer there")
+    parser.add_argument(
+        "--json", type=Path, metavar="OUT", help="write the whole answer to this file"
+    )
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     parser.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     parser.set_defaults(run=run)

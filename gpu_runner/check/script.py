@@ -79,7 +79,9 @@ def read_script(path: Path, sizes: Sequence[int], *, has_gpu: bool) -> Script:
         if beside.is_file() and (has_gpu or language is Language.CPP):
             kernels[beside.name] = Solution(source=_text(beside), language=language)
     if not kernels:
-        raise DataError(path.name, "must define kernel(), or kernel_NAME(), or lie beside a .cu")
+        raise DataError(
+            path.name, "must define kernel(), or kernel_NAME(), or be next to a .cu file"
+        )
     is_for_gpu = has_gpu or any(gpu_reason(each.source) for each in kernels.values())
     kind = DeviceKind.CUDA if is_for_gpu else DeviceKind.CPU
     found = _sizes(tree, own[_INPUTS], sizes)
@@ -102,7 +104,7 @@ def _text(path: Path) -> str:
 def _check_width(*parts: ast.FunctionDef) -> None:
     for node in (node for part in parts for node in ast.walk(part)):
         if isinstance(node, ast.Attribute) and node.attr in _NARROW:
-            reason = f"uses {node.attr} (line {node.lineno}): a check judges float32 alone so far"
+            reason = f"uses {node.attr} (line {node.lineno}): so far, a check only judges float32"
             raise DataError("inputs", f"{reason}; a task's folder can have other types")
 
 

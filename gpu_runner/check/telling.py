@@ -13,7 +13,7 @@ from gpu_runner.data.verdict import Verdict
 
 _LOG_LIMIT = 2000  # chosen: characters of a compiler's log, whose beginning tells most
 
-WHY = """Why a loop around the kernel tells another time:
+WHY = """Why a loop around the kernel gives a different time:
   launch      a loop of calls on a GPU hides what a single launch costs; each call here is timed
               alone, from an idle device
   caches      a loop finds its inputs in the caches; here the caches are emptied before each call

@@ -132,7 +132,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the token from the site's page Operate; default: ${TOKEN_VARIABLE}",
     )
     parser.add_argument(
-        "--redis-url", default="", help="on the site's own hosts; default: $REDIS_URL"
+        "--redis-url", default="", help="only on the site's own hosts; default: $REDIS_URL"
     )
     parser.add_argument(
         "--spool",
@@ -140,7 +140,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="do the jobs that `manage.py spool export DIR` wrote, then exit; uses no network",
     )
-    parser.add_argument("--name", default="", help="of this runner; default: host and device")
+    parser.add_argument("--name", default="", help="name of this runner; default: host and device")
     parser.add_argument("--slots", type=int, help="jobs at the same time; only builds overlap")
     parser.add_argument("--people-slots", type=int, help="extra slots for people's submissions")
     parser.add_argument("--cache-dir", type=Path, help="default: $KBENCH_CACHE or ~/.cache/kbench")

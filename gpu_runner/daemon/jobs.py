@@ -178,14 +178,14 @@ class TaskJob(Job):
             size = len(json.dumps(report))
             if size <= REPORT_LIMIT_BYTES:
                 return End(kind, {"report": report}, Verdict.CORRECT, "")
-            reason = f"its report has {size} bytes, at most {REPORT_LIMIT_BYTES} are read"
+            reason = f"its report has {size} bytes; the limit is {REPORT_LIMIT_BYTES}"
         except (KilledFromOutside, RunnerUnfit, ToolchainError, JailError) as error:
             kind, reason = EventKind.LOST, str(error)
         except OracleError as error:
             reason = _shortened(str(error))
         except JobTimeout:
             elapsed_s = time.monotonic() - began_at
-            reason = f"stopped after {elapsed_s:.0f} s, the most that it may take, at: {stage}"
+            reason = f"stopped after {elapsed_s:.0f} s, the time limit, at: {stage}"
         except Exception as error:
             if lacking := shortage(error):
                 kind, reason = EventKind.LOST, lacking

@@ -184,7 +184,7 @@ class _SlotProcess:
             elif time.monotonic() > deadline:
                 cause = "it took longer than the job may, and was killed"
             elif stood.is_over(horse.pid or 0):
-                cause = "the runner's work process stood still, stopped by a signal, and was killed"
+                cause = "the runner's work process was stopped by a signal, so it was killed"
         if cause:
             horse.kill()
         return cause

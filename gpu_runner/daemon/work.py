@@ -240,14 +240,14 @@ class Daemon:
             logger.warning("the cache of builds cannot be looked through: %s", error)
             return
         if removed:
-            logger.info("removed %d builds that nobody had asked for in a day", removed)
+            logger.info("removed %d builds that nobody had used in a day", removed)
 
     def _reason(self) -> str:
         if not self._jail_fault:
             return ""
         if self._config.allow_unjailed:
             return f"works without a jail: {self._jail_fault}"
-        return f"takes no jobs, as it has no jail: {self._jail_fault}"
+        return f"takes no jobs, because it has no jail: {self._jail_fault}"
 
     def _ask_to_stop(self, *_: object) -> None:
         self._stops += 1

@@ -77,18 +77,18 @@ _STANDARD = "standard"
 _CUDA = (
     _switch("use_fast_math", "approximate functions, division and roots; flush denormals"),
     _choice("ftz", "flush denormal float32 values to zero"),
-    _choice("prec-div", "divide float32 values as IEEE 754 has it"),
-    _choice("prec-sqrt", "take float32 square roots as IEEE 754 has it"),
+    _choice("prec-div", "divide float32 values exactly as IEEE 754 requires"),
+    _choice("prec-sqrt", "take float32 square roots exactly as IEEE 754 requires"),
     _choice("fmad", "contract products and sums into fused multiply-adds"),
     Allowed(
         "-maxrregcount=N",
-        "at most N registers a thread, 16 to 255",
+        "at most N registers per thread, 16 to 255",
         r"--?maxrregcount=(\d+)",
         "maxrregcount",
         (16, 255),
     ),
     _switch("extra-device-vectorization", "vectorize more in device code"),
-    _switch("restrict", "pointers that kernels take do not alias"),
+    _switch("restrict", "kernels' pointer parameters don't alias"),
     _switch("expt-relaxed-constexpr", "call constexpr host functions in device code"),
     Allowed(
         "--extended-lambda",
@@ -96,20 +96,27 @@ _CUDA = (
         "--?(?:expt-)?extended-lambda",
         "extended-lambda",
     ),
-    Allowed("-O0 to -O3", "in place of -O3", "-O[0-3]", _LEVEL),
-    Allowed("-Xptxas=-O0 to -O3", "the assembler's level", "-Xptxas=-O[0-3]", "assembler's level"),
+    Allowed("-O0 to -O3", "replaces -O3", "-O[0-3]", _LEVEL),
+    Allowed(
+        "-Xptxas=-O0 to -O3",
+        "the assembler's optimization level",
+        "-Xptxas=-O[0-3]",
+        "assembler's level",
+    ),
     Allowed(
         "-Xptxas=-dlcm=ca|cg|cs|lu|cv",
         "how loads from global memory are cached",
         "-Xptxas=-dlcm=(?:ca|cg|cs|lu|cv)",
         "dlcm",
     ),
-    Allowed("-std=c++17|c++20", "in place of C++20", r"-std=c\+\+(?:17|20)", _STANDARD),
+    Allowed("-std=c++17|c++20", "replaces C++20", r"-std=c\+\+(?:17|20)", _STANDARD),
 )
 
 _CPP = (
-    Allowed("-O0 to -O3, -Ofast", "in place of -O3", "-O(?:[0-3]|fast)", _LEVEL),
-    *_either("fast-math", "arithmetic that may be reordered and approximated, all below"),
+    Allowed("-O0 to -O3, -Ofast", "replaces -O3", "-O(?:[0-3]|fast)", _LEVEL),
+    *_either(
+        "fast-math", "arithmetic may be reordered and approximated; includes everything below"
+    ),
     *_either(
         "math-errno trapping-math signed-zeros finite-math-only unsafe-math-optimizations"
         " associative-math reciprocal-math rounding-math cx-limited-range",
@@ -125,7 +132,7 @@ _CPP = (
     *_either("tree-vectorize tree-slp-vectorize", "use vector instructions"),
     Allowed(
         "-fvect-cost-model=MODEL",
-        "when vectors are worth it: unlimited, dynamic, cheap or very-cheap",
+        "when to use vectors: unlimited, dynamic, cheap or very-cheap",
         "-fvect-cost-model=(?:unlimited|dynamic|cheap|very-cheap)",
         "vect-cost-model",
     ),
@@ -136,11 +143,11 @@ _CPP = (
         "prefer-vector-width",
     ),
     *_either("tree-loop-distribution prefetch-loop-arrays", "rewrite loops for the caches"),
-    *_either("strict-aliasing", "values of unlike types do not alias"),
+    *_either("strict-aliasing", "values of different types don't alias"),
     Allowed("-fopenmp-simd", "obey omp simd", "-fopenmp-simd", "openmp-simd"),
     Allowed(
         "-std=c++17|c++20|gnu++17|gnu++20",
-        "in place of C++20",
+        "replaces C++20",
         r"-std=(?:c|gnu)\+\+(?:17|20)",
         _STANDARD,
     ),
@@ -155,15 +162,15 @@ EXAMPLE: Mapping[Language, str] = {
 }
 """A comment that asks."""
 
-_LINKING = "what is linked, and how, is the same for all"
+_LINKING = "every kernel is linked in the same way"
 _REFUSED = (
     (r"--?(?:gencode|arch|code|gpu-\w+)\b.*|-m(?:arch|tune|cpu)=.*|-m(?:avx|sse|fma|bmi).*",
      "the build is for the runner's own device"),
     (r"--?default-stream.*",
-     "calls are timed on the legacy default stream, with which a stream of each thread's own"
-     " synchronizes anyway"),
+     "calls are timed on the legacy default stream, and per-thread streams synchronize with it "
+     "anyway"),
     (r"-[IDU].*|--?(?:define-macro|undefine-macro|include|isystem|pre-include).*",
-     "headers are the same for all, and macros are defined in the source"),
+     "every kernel gets the same headers; define macros in the source"),
     (r"-[lL].*|-Wl,.*|-Xlinker.*|-static.*|-nostd.*|-fPI[CE]|-pie|-rdynamic|--?cudart.*|-flto.*"
      r"|--?(?:rdc|relocatable-device-code|dlto).*", _LINKING),
     (r"-G|-g.*|-p|-pg|-f(?:sanitize|instrument|profile|plugin|dump|stack-protector).*"
@@ -216,7 +223,7 @@ def _asked_for(source: str) -> Iterator[tuple[int, str]]:
     comments = list(_comments(source))
     if len(comments) > 1:
         first, second = comments[0][0], comments[1][0]
-        reason = f"line {second}: flags stand in one comment, and line {first} has it"
+        reason = f"line {second}: flags must be in one comment, which is on line {first}"
         raise DataError("source", reason)
     for number, text in comments:
         for flag in _flags(text):

@@ -62,12 +62,12 @@ GENERAL: Mapping[Symptom, str] = {
     Symptom.ACCUMULATED: "it was computed from the bytes that the output held before the call: "
     f"{_SET_FIRST}",
     Symptom.READ_BEFORE_SET: "NaN where the output held NaN before the call: even 0 * NaN is NaN, "
-    "so do not read what you never set",
-    Symptom.OTHER_DTYPE: "its bytes are right as another dtype than the output's",
+    "so don't read what you never set",
+    Symptom.OTHER_DTYPE: "its bytes would be right if the output had another dtype",
     Symptom.NOT_A_NUMBER: "NaN where a number was expected: 0/0, inf - inf, a root of a negative, "
     "or memory that was never set",
-    Symptom.INFINITE: "infinite where a finite number was expected: an overflow, as of exp without "
-    "the maximum subtracted",
+    Symptom.INFINITE: "infinite where a finite number was expected: an overflow, such as exp "
+    "without subtracting the maximum",
     Symptom.FINITE: "finite where NaN or infinity was expected: fmax, fmin, a clamp or fast math "
     "drops them",
     Symptom.ZEROS: "zeros where other values were expected: cleared but never added to, or a guard "
@@ -84,15 +84,15 @@ GENERAL: Mapping[Symptom, str] = {
     Symptom.SIGN: "the right values, but with the opposite sign",
     Symptom.FACTOR: "all values are off by the same factor: a scale, or the division of a mean",
     Symptom.OFFSET: "all values are off by the same amount: a bias, an epsilon or an initial value",
-    Symptom.FACTOR_BY_LINE: "rows or columns are off by a factor each: its sum, norm or scale "
+    Symptom.FACTOR_BY_LINE: "each row or column is off by its own factor: its sum, norm or scale "
     "is wrong",
-    Symptom.OFFSET_BY_LINE: "rows or columns are off by an amount each: its mean, maximum or "
+    Symptom.OFFSET_BY_LINE: "each row or column is off by its own amount: its mean, maximum or "
     "bias is wrong",
-    Symptom.LOWER_PRECISION: "errors as of a lower precision than the task's: TF32, FP16 or BF16 "
-    "somewhere on the way",
+    Symptom.LOWER_PRECISION: "errors typical of a lower precision than the task's: TF32, FP16 or "
+    "BF16 somewhere along the way",
     Symptom.OTHER_FORMULA: "the error is a smooth function of the value: another formula, such as "
     "an approximation",
-    Symptom.SLIGHTLY_OFF: "only slightly beyond the bound: another order of summation, a "
+    Symptom.SLIGHTLY_OFF: "only slightly beyond the bound: a different order of summation, one "
     "rounding too many, or a long sum on tensor cores",
     Symptom.PART_MISSING: "as if a term, or a part of a sum, were left out: a loop that ends "
     "early, or a missing addend",
@@ -102,8 +102,8 @@ GENERAL: Mapping[Symptom, str] = {
     Symptom.TAIL: (
         "only the end is wrong: does it handle sizes that are not a multiple of the block?"
     ),
-    Symptom.REGION: "only one regular part is wrong: some threads or blocks compute it otherwise",
-    Symptom.SCATTERED: "only few, scattered elements are wrong: a race between threads, or a "
+    Symptom.REGION: "only one regular part is wrong: some threads or blocks compute it differently",
+    Symptom.SCATTERED: "only a few scattered elements are wrong: a race between threads, or a "
     "special case of the input",
 }
 """A sentence for each symptom that tells nothing of sizes, places or values."""

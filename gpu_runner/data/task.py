@@ -50,11 +50,11 @@ KINDS_OF_VALUES: Mapping[Values, str] = {
     Values.SMALL: "very small ones",
     Values.LARGE: "very large ones",
     Values.SHIFTED: "ones whose mean is far from zero",
-    Values.HEAVY: "ones of which a few are far larger than the others",
+    Values.HEAVY: "ones of which a few are far larger than the rest",
     Values.STRUCTURED: "ones with repeated rows and zeros",
     Values.INTEGERS: "whole numbers",
     Values.HARD: "those that the task draws to be hard",
-    Values.NEAR: "nearly those of the call before",
+    Values.NEAR: "nearly those of the previous call",
 }
 """Families of values in words, for a person who is told that a kernel is wrong on one."""
 

@@ -149,17 +149,17 @@ def _lines(facts: dict[str, Any], gpus: list[int]) -> list[str]:
         _line("gpu", bool(gpus), f"{len(gpus)} found", "CUDA kernels cannot be run here"),
         _line("ncu", facts["ncu"] == "works", facts["ncu"], "profiles have no hardware counters"),
     ]
-    unverified = "what they would look for is not looked for, and its boards stay unverified"
+    unverified = "audits can't run these checks, and the device's boards stay unverified"
     for device, found in facts["audits"].items():
         words = f"{device}: {found}"
         lines.append(_line("audits", found == "complete", words, unverified))
     measured = set(facts["devices"]) <= set(facts["calibrated"])
     found = ", ".join(facts["calibrated"]) or "none"
-    meaning = "doctor --calibrate measures what the others reach"
+    meaning = "doctor --calibrate measures what it reaches"
     lines.append(_line("peaks", measured, f"measured of: {found}", meaning))
     for index in gpus:
         name = device_name(DeviceKind.CUDA, index)
-        known = "peaks by the data sheet" if name in PEAKS else "peaks by the driver's figures"
+        known = "peaks from the data sheet" if name in PEAKS else "peaks from the driver's figures"
         lines.append(f"       GPU {index}: {name} ({known})")
     return lines
 
@@ -241,7 +241,7 @@ def _torch() -> str:
     found = _or_missing(toolchain.torch_version)
     if found.startswith("missing") or jail.probe() or _is_in_jails("torch"):
         return found
-    return f"missing: it is in {toolchain.torch_folder()}, where no jail looks"
+    return f"missing: it is in {toolchain.torch_folder()}, which no jail can see"
 
 
 def _is_in_jails(package: str) -> bool:

@@ -232,7 +232,7 @@ class _Evaluation:
         """A target whose calls find compiled what a Python module compiles when it is called."""
         if not target.is_module or not self._compiles_at_calls():
             return target
-        with self._timeline.stage(Stage.PREPARE, "compiling at the first calls"):
+        with self._timeline.stage(Stage.PREPARE, "compiling during the first calls"):
             return rehearsal.of(target, workloads, hidden=hidden)
 
     def _rehearsal(self, bench: Bench, target: Target) -> Rehearsal:
@@ -324,7 +324,7 @@ class _Evaluation:
                 raise
 
     def _stepping_aside(self) -> AbstractContextManager[None]:
-        return self._timeline.stage(Stage.DEVICE, "stepped aside for somebody who waited")
+        return self._timeline.stage(Stage.DEVICE, "stepped aside for somebody who was waiting")
 
     def _settle(self) -> None:
         if reason := health.settle(self._config):

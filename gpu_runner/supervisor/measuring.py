@@ -98,13 +98,13 @@ class Measuring:
         if is_scored and noise > UNSTABLE_FROM:
             reason = (
                 f"the time of {name!r} is only known to ±{noise * 100:.0f} %, after {processes}"
-                " processes: the device was noisy, or the kernel's time varies by itself"
+                " processes: the device was noisy, or the kernel's own time varies"
             )
             return Fault(Verdict.UNSTABLE, reason)
         if is_scored and self._record.unlisted_noise() > UNSTABLE_FROM:
             reason = (
-                f"its time on unlisted sizes is not even known to ±{UNSTABLE_FROM * 100:.0f} %: the"
-                " device was noisy, or the kernel's time varies by itself"
+                f"its time on unlisted sizes isn't even known to ±{UNSTABLE_FROM * 100:.0f} %: the "
+                "device was noisy, or the kernel's own time varies"
             )
             return Fault(Verdict.UNSTABLE, reason)
         self._record.look_at_times()
@@ -180,7 +180,7 @@ class Measuring:
             if verdict is Verdict.COMPILE_ERROR:  # it has loaded for the public ones
                 verdict = Verdict.RUNTIME_ERROR
             self._log_hidden(f"{verdict}, {error}")
-            reason = "right on the public workloads, but not on a hidden one"
+            reason = "correct on the public workloads, but not on a hidden one"
             raise FaultError(Fault(verdict, reason)) from None
 
     def _log_hidden(self, what: str) -> None:

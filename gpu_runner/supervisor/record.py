@@ -244,8 +244,8 @@ def wrong_on_other_values(workload: str, found: Mapping[Values, Mismatch]) -> Fa
     """
     if Values.NEAR in found:
         reason = (
-            f"right on {workload}, but wrong on nearly the inputs of the call before: does it keep "
-            "what it has computed, or count on where values stand?"
+            f"right on {workload}, but wrong on nearly the same inputs as in the previous call:"
+            " does it cache results, or rely on where values are?"
         )
         return Fault(Verdict.WRONG_RESULT, reason)
     kinds = [KINDS_OF_VALUES[values] for values in Values if values in found]

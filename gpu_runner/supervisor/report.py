@@ -26,7 +26,9 @@ def describe(result: EvaluationResult) -> str:
         lines += _profile(result.profile)
     if result.pending_baselines:
         names = " and ".join(result.pending_baselines)
-        lines.append(f"  not compared with the {names} baseline: not measured on this host yet")
+        lines.append(
+            f"not compared with the {names} baseline, which hasn't been measured on this host yet"
+        )
     lines += _audit(result.audit) + _suspicions(result) + _hints(result)
     lines += _threads(result.environment)
     stages = ", ".join(f"{s.stage} {s.duration_s:.2f} s" for s in result.stages)
@@ -95,7 +97,7 @@ def _audit(audit: Audit | None) -> list[str]:
     missing = [name for name in audit.required if name not in made]
     lines += [f"    {name:<16} {'not made':<12} required" for name in missing]
     if not audit.required:
-        lines.append("    it does not say which checks are required, so it verifies nothing")
+        lines.append("    it doesn't say which checks are required, so it verifies nothing")
     return lines
 
 

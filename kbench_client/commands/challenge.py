@@ -22,23 +22,25 @@ _REPORTED = ("usd", "tokens", "transcript")
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    parser = command("challenge", "challenges of whole agents: list, show, enter, report, finish")
+    parser = command("challenge", "challenges for whole agents: list, show, enter, report, finish")
     parser.add_argument(
         "name",
         nargs="?",
         default="",
         metavar="NAME_OR_ENTRY",
-        help="a challenge, or an entry's id; with an entry's token that entry, if left out",
+        help="a challenge, or an entry's id; default with an entry's token: that entry",
     )
-    parser.add_argument("--enter", action="store_true", help="begin an entry; prints its token")
+    parser.add_argument("--enter", action="store_true", help="begin an entry and print its token")
     parser.add_argument("--agent", default="", help="with --enter: whose kernels they are")
-    parser.add_argument("--setting", default="", help="with --enter: tells settings apart")
+    parser.add_argument("--setting", default="", help="with --enter: name of the agent's setting")
     parser.add_argument("--model", default="", help="with --enter: its language model")
-    parser.add_argument("--usd", type=float, help="of an entry: US dollars spent in all")
-    parser.add_argument("--tokens", type=int, help="of an entry: tokens spent in all")
-    parser.add_argument("--transcript", metavar="FILE", help="of an entry: what its agent did")
-    parser.add_argument("--finish", action="store_true", help="of an entry: end it, and rank it")
-    parser.add_argument("--wait", action="store_true", help="of an entry: until it is ranked")
+    parser.add_argument("--usd", type=float, help="for an entry: US dollars spent in total")
+    parser.add_argument("--tokens", type=int, help="for an entry: tokens spent in total")
+    parser.add_argument("--transcript", metavar="FILE", help="for an entry: what its agent did")
+    parser.add_argument(
+        "--finish", action="store_true", help="for an entry: end it, and rank its best kernels"
+    )
+    parser.add_argument("--wait", action="store_true", help="for an entry: wait until it is ranked")
     add_watch_options(parser)
     parser.set_defaults(run=_run)
 

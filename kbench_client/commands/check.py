@@ -26,10 +26,12 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Declare the command; `gpu_runner check` says what is wrong with its values."""
     parser = command("check", "judge and time a script's kernels on this machine; needs no site")
     parser.add_argument("file", metavar="FILE", help="with ref(), kernel() and inputs(size)")
-    parser.add_argument("--size", action="append", help="of inputs(); may be repeated")
-    parser.add_argument("--kernel", action="append", help="default: all of the file")
-    parser.add_argument("--compare", metavar="OLD", help="by turns with the kernel of that file")
-    parser.add_argument("--rounds", help="of --compare; 5 if left out")
+    parser.add_argument("--size", action="append", help="size for inputs(); may be repeated")
+    parser.add_argument("--kernel", action="append", help="default: all in the file")
+    parser.add_argument(
+        "--compare", metavar="OLD", help="alternate with the kernels of the same names in that file"
+    )
+    parser.add_argument("--rounds", help="rounds of --compare (default 5)")
     parser.add_argument("--device", help="cpu or cuda")
     parser.add_argument("--mode", help="quick, ranked or audit")
     parser.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")

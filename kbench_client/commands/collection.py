@@ -21,13 +21,13 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Declare the command."""
     parser = command("import", "submit every kernel in a folder whose task the site has")
     parser.add_argument("folder", type=Path, metavar="FOLDER")
-    parser.add_argument("--device", default="", help="cpu, cuda or a device of the queues")
+    parser.add_argument("--device", default="", help="cpu, cuda or a device on the queue page")
     parser.add_argument("--mode", default="", choices=("", *MODES), help="default: quick")
     parser.add_argument("--agent", default="", help="who wrote them; you, if left out")
     parser.add_argument("--model", default="", help="the language model that wrote them")
     parser.add_argument("--private", action="store_true", help="visible only to you and admins")
     parser.add_argument(
-        "--dry-run", action="store_true", help="only say which tasks match; submit nothing"
+        "--dry-run", action="store_true", help="only show which tasks match; submit nothing"
     )
     parser.set_defaults(run=_import)
 
@@ -67,7 +67,9 @@ def _import(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         site.need_token()
     paths = sorted(p for p in options.folder.rglob("*") if p.suffix.lower() in LANGUAGES)
     if not 0 < len(paths) <= MOST_FILES:
-        raise Stop(Exit.MISUSE, f"has {len(paths)} kernels; 1 to {MOST_FILES} are taken", "folder")
+        raise Stop(
+            Exit.MISUSE, f"has {len(paths)} kernels; it must have 1 to {MOST_FILES}", "folder"
+        )
     known = {str(task["name"]) for task in site.tasks()}
     rows, status = [], Exit.GOOD
     for path in paths:

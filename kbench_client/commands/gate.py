@@ -24,15 +24,15 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Declare the command."""
     parser = command("gate", "compare scripts with those of another commit; for CI")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="as of `kbench check`")
-    parser.add_argument("--base", default="HEAD~1", help="the commit; HEAD~1 if left out")
+    parser.add_argument("--base", default="HEAD~1", help="the commit (default HEAD~1)")
     parser.add_argument(
         "--threshold",
         type=float,
         default=0.95,
-        help="fails if a kernel is surely less than so many times as fast; 0.95 if left out",
+        help="fail if a kernel is surely less than this many times as fast (default 0.95)",
     )
     parser.add_argument("--device", help="cpu or cuda")
-    parser.add_argument("--rounds", default="5", help="5 if left out")
+    parser.add_argument("--rounds", default="5", help="default 5")
     parser.set_defaults(run=_gate)
 
 

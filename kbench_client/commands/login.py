@@ -17,9 +17,11 @@ _LOCAL = ("http://localhost", "http://127.0.0.1", "http://[::1]")
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    parser = command("login", "keep a token, made on the site's page /account/")
+    parser = command("login", "store a token from the site's page /account/")
     parser.add_argument("site", nargs="?", default="", help="such as https://kbench.example")
-    parser.add_argument("--token", default="", help="asked for, or read from a pipe, if left out")
+    parser.add_argument(
+        "--token", default="", help="if left out, you're asked for it, or it's read from a pipe"
+    )
     parser.set_defaults(run=_login)
 
 
@@ -43,4 +45,4 @@ def _login(options: argparse.Namespace, site: Site, output: Output) -> Exit:
 def _ask(url: str) -> str:
     if not sys.stdin.isatty():
         return sys.stdin.readline().strip()
-    return getpass.getpass(f"token (make one at {url}/account/): ").strip()
+    return getpass.getpass(f"token (create one at {url}/account/): ").strip()

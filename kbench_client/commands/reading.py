@@ -18,9 +18,11 @@ BOARD = ("by", "device", "task", "scenario", "dtype", "direction", "sort")
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Declare the commands."""
-    parser = command("show", "a submission's verdict and times; without ID your newest ones")
+    parser = command(
+        "show", "a submission's verdict and times; without ID, your newest submissions"
+    )
     parser.add_argument("submission", metavar="ID", nargs="?", default="")
-    parser.add_argument("--wait", action="store_true", help="for the verdict")
+    parser.add_argument("--wait", action="store_true", help="wait for the verdict")
     parser.add_argument(
         "--raw", action="store_true", help="with --json: all that is stored, and the source"
     )
@@ -29,7 +31,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command("cancel", "take a submission's evaluation out of the queue, or stop it")
     parser.add_argument("submission", metavar="ID")
     parser.set_defaults(run=_cancel)
-    parser = command("compare", "submissions of one task and device, against the first")
+    parser = command("compare", "compare submissions for one task and device with the first")
     parser.add_argument("submissions", metavar="ID", nargs="+")
     parser.set_defaults(run=_compare)
     parser = command("leaderboard", "a board's rows")
@@ -92,6 +94,6 @@ def _leaderboard(options: argparse.Namespace, site: Site, output: Output) -> Exi
         shown = (duration(row.get("latency_ns")), rated(row), row.get("state") or "-")
         rows.append((row.get("rank") or "-", who, row.get("kind") or "-", what, *shown))
     heading = ("rank", "agent", "kind", "task or solved", "time", "score", "state")
-    text = table([heading, *rows]) if rows else "nothing counts here yet"
+    text = table([heading, *rows]) if rows else "there are no results here yet"
     output.answer(board, f"{board['device']}, by {board['by']}\n{text}")
     return Exit.GOOD

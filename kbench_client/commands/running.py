@@ -18,7 +18,7 @@ from kbench_client.site import Site
 
 _RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 STEPS = {
-    "pause": "start nothing new",
+    "pause": "pause it: start nothing new",
     "resume": "resume it",
     "stop": "end it for good",
     "extend": "change the given caps, and with --parameter NAME=MORE those of its strategy",
@@ -27,9 +27,9 @@ STEPS = {
 """What may be done with a run."""
 BUDGET: dict[str, tuple[Callable[[str], object], str]] = {
     "evaluations": (int, "a cap"),
-    "usd": (float, "a cap of money, in USD"),
+    "usd": (float, "a cap on money, in USD"),
     "tokens": (int, "a cap"),
-    "wall_time_s": (int, "a cap of running time, in seconds"),
+    "wall_time_s": (int, "a cap on running time, in seconds"),
 }
 
 
@@ -40,23 +40,25 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser.add_argument("--strategy", default="", help="such as autotune; the site lists them")
     parser.add_argument("--device", default="")
     parser.add_argument("--direction", default="", choices=("forward", "backward"))
-    parser.add_argument("--model", action="append", default=[], help="may be given again")
+    parser.add_argument("--model", action="append", default=[], help="may be repeated")
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE")
     begins = parser.add_mutually_exclusive_group()
-    begins.add_argument("--kernel", default="", metavar="FILE", help="what to start from")
+    begins.add_argument("--kernel", default="", metavar="FILE", help="the seed kernel")
     seeds = ("naive", "best", "none")
     begins.add_argument(
         "--seed-kernel", default="", choices=seeds, help="default: the strategy's own"
     )
     parser.add_argument("--name", default="")
     parser.add_argument("--private", action="store_true")
-    parser.add_argument("--enter-best", action="store_true", help="submit the best at the end")
+    parser.add_argument(
+        "--enter-best", action="store_true", help="submit the best candidate at the end"
+    )
     for name, (kind, words) in BUDGET.items():
         parser.add_argument(f"--{name.replace('_', '-')}", dest=name, type=kind, help=words)
     steps = parser.add_mutually_exclusive_group()
     for name, words in STEPS.items():
         steps.add_argument(f"--{name}", dest="step", action="store_const", const=name, help=words)
-    parser.add_argument("--watch", action="store_true", help="wait for its end")
+    parser.add_argument("--watch", action="store_true", help="wait until it ends")
     add_watch_options(parser)
     parser.set_defaults(run=_run)
 

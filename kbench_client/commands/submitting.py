@@ -31,7 +31,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--min-speedup",
         type=float,
-        help="with --watch: end with 6 if the score is lower; without one, the speedup counts",
+        help="with --watch: exit with 6 if the score (without one, the speedup) is lower",
     )
     parser.set_defaults(run=_submit)
 
@@ -39,7 +39,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
 def add_kernel_options(parser: argparse.ArgumentParser) -> None:
     """Options that a directive in the source may say as well."""
     parser.add_argument("--task", default="", help="a task's name")
-    parser.add_argument("--device", default="", help="cpu, cuda or a device of the queues")
+    parser.add_argument("--device", default="", help="cpu, cuda or a device on the queue page")
     parser.add_argument("--mode", default="", choices=MODES, help="default: quick")
     parser.add_argument("--direction", default="", choices=("forward", "backward"))
     languages = sorted(set(LANGUAGES.values()))
@@ -53,7 +53,7 @@ def add_watch_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=TIMEOUT_S,
         metavar="SECONDS",
-        help="to wait; then exit with 5",
+        help="how long to wait before exiting with 5",
     )
 
 
@@ -66,7 +66,7 @@ def _submit(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     site.need_token()
     if options.min_speedup is not None and not options.watch:
         raise Stop(
-            Exit.MISUSE, "needs --watch, because the verdict is not known before", "min-speedup"
+            Exit.MISUSE, "needs --watch, because the verdict isn't known any earlier", "min-speedup"
         )
     names = ("task", "device", "mode", "direction", "language", "agent", "model", "private")
     body = payload(read_kernel(options.file), given(options, *names))

@@ -27,7 +27,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=_tasks)
     parser = command("get", "a task as a folder: signature, reference, workloads, first kernels")
     parser.add_argument("task", metavar="TASK")
-    parser.add_argument("--to", type=Path, help="folder; by default the task's name")
+    parser.add_argument("--to", type=Path, help="folder (default: the task's name)")
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
     parser.set_defaults(run=_get)
 
@@ -50,7 +50,7 @@ def _get(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     files = folder_of(task)
     taken = [name for name in files if (folder / name).exists()]
     if taken and not options.force:
-        raise Stop(Exit.MISUSE, f"{folder} has {', '.join(taken)} already; --force replaces them")
+        raise Stop(Exit.MISUSE, f"{folder} already has {', '.join(taken)}; --force replaces them")
     for name, text in files.items():
         path = folder / name
         try:
@@ -95,9 +95,10 @@ def _tolerance(document: dict[str, Any]) -> str:
     constant, growth = float(given.get("constant", 16)), float(given.get("growth", 4))
     terms = given.get("reduction", "1")
     return (
-        f"an element may be off by eps × ({constant:g} + {growth:g} √L) × its scale; eps is that of"
-        f" {document.get('dtype', 'the output')}, L = `{terms}` the terms that it sums up; the"
-        " scale is its expected size plus the output's root mean square, or what reference.py says"
+        f"an element may be off by eps × ({constant:g} + {growth:g} √L) × its scale. eps is that "
+        f"of {document.get('dtype', 'the output')}; L = `{terms}` is the number of terms that it "
+        f"sums up; the scale is its expected size plus the output's root mean square, or what "
+        "reference.py says"
     )
 
 

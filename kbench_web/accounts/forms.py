@@ -58,7 +58,7 @@ class NameForm(forms.Form):
         max_length=100,
         required=False,
         label="Shown name",
-        help_text="Empty: your user name. Existing results change with it.",
+        help_text="Leave empty to use your user name. Existing results change with it.",
     )
 
 
@@ -91,7 +91,7 @@ class DeletionForm(forms.Form):
 class TokenForm(forms.Form):
     """What a new token is called, what it allows, and how long it lasts."""
 
-    name = forms.CharField(max_length=100, error_messages={"required": "Say what it is for."})
+    name = forms.CharField(max_length=100, error_messages={"required": "Say what it's for."})
     scope = forms.ChoiceField(
         choices=[("submit", "Read and submit"), ("read", "Read only")], initial="submit"
     )

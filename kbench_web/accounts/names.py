@@ -19,7 +19,7 @@ _KEPT = ("deleted", "kbench", "admin", "site")
 def name_refusal(name: str, user: User | None = None) -> str:
     """Why `user`, or a new user, cannot be shown as `name`; empty if it is free."""
     if is_own_agent(name) or name.lower().startswith(_KEPT[:2]) or name.lower() in _KEPT:
-        return f"The name {name} is kept for the site itself."
+        return f"The name {name} is reserved for the site itself."
     same = Q(username__iexact=name) | Q(first_name__iexact=name)
     agents = Agent.objects.filter(name__iexact=name)
     people = User.objects.filter(same)

@@ -99,7 +99,7 @@ class ReauthenticateView(Refusing, allauth.ReauthenticateView):  # type: ignore[
     """The password once more, before something that matters."""
 
     template_name = _FORM
-    extra_context = {"title": "Your password, please", "button": "Go on"}  # noqa: RUF012
+    extra_context = {"title": "Confirm your password", "button": "Continue"}  # noqa: RUF012
 
 
 class EmailResetForm(ResetPasswordForm):  # type: ignore[misc]
@@ -129,7 +129,7 @@ class PasswordResetView(Refusing, allauth.PasswordResetView):  # type: ignore[mi
     extra_context = {  # noqa: RUF012
         "title": "Reset your password",
         "button": "Send the link",
-        "lede": "If an account has this address, a link to choose a new password goes there.",
+        "lede": "If an account has this address, we'll send it a link to choose a new password.",
     }
 
     def get_form_class(self) -> type[EmailResetForm]:
@@ -164,7 +164,7 @@ class ResetFromKeyView(Refusing, allauth.PasswordResetFromKeyView):  # type: ign
 def reset_sent(request: HttpRequest) -> HttpResponse:
     """Say that an e-mail is on its way."""
     page = SaidPage(
-        title="Check your email",
+        title="Check your e-mail",
         lede="If an account has this address, we sent it a link to choose a new password.",
         back=reverse("login"),
         back_words="Back to sign-in",
@@ -177,7 +177,7 @@ def reset_sent(request: HttpRequest) -> HttpResponse:
 def reset_done(request: HttpRequest) -> HttpResponse:
     """The new password counts."""
     if request.user.is_authenticated:
-        messages.success(request, "Your password is changed.")
+        messages.success(request, "Your password has been changed.")
         return redirect("account")
     page = SaidPage(
         title="Password changed",

@@ -82,7 +82,7 @@ def revoke_token(request: AuthenticatedRequest, token_id: int) -> HttpResponse:
     if token.revoked_at is None:
         token.revoked_at = timezone.now()
         token.save(update_fields=["revoked_at"])
-    messages.success(request, f"The token “{token.name}” is revoked.")
+    messages.success(request, f"The token “{token.name}” has been revoked.")
     return redirect("account")
 
 
@@ -128,7 +128,7 @@ def delete(request: AuthenticatedRequest) -> HttpResponse:
                 form.add_error(None, error.reason)
             else:
                 logout(request)
-                messages.success(request, "Your account is deleted.")
+                messages.success(request, "Your account has been deleted.")
                 return redirect("home")
     status = 422 if form.is_bound else 200
     return render(request, "kbench_web/accounts/delete.html", {"form": form}, status=status)

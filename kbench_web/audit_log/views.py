@@ -25,7 +25,7 @@ _ENTRIES = 100
 @takes(*audit_page.FILTERS, "format", "page")
 def audit_log(request: AuthenticatedRequest) -> HttpResponse:
     """All entries, newest first; with `format=csv` as a file."""
-    admin_of(request, "only admins read the audit log")
+    admin_of(request, "only admins can read the audit log")
     filters = read_filters(request.GET, audit_page.FILTERS)
     entries = audit_page.audit_entries(filters)
     if request.GET.get("format") == "csv":

@@ -25,7 +25,7 @@ def backup(path: Path, *, now: datetime) -> Manifest:
     """Write a backup of the site as it is now; it may be at work. Raises `BackupError`."""
     if path.exists():
         raise BackupError(
-            f"{path} exists; name a new file, for example one with today's date in it"
+            f"{path} already exists; choose a new file name, for example with today's date in it"
         )
     with archive.workplace(path.parent) as folder:
         held = _engine().dump(folder / DATABASE)

@@ -18,10 +18,10 @@ class SiteOut(Schema):
 
     version: str = Field(examples=["0.1.0+1f0c77a2"])
     client: str = Field(description="Path of the client's wheel, for `pip install`.")
-    guide: str = Field(examples=["/agents.md"], description="Path of the guide for agents.")
-    user: str = Field(description="Whose token was shown; empty without one.")
+    guide: str = Field(examples=["/agents.md"], description="Path of the agents' guide.")
+    user: str = Field(description="Whose token you sent; empty without one.")
     scopes: list[str] = Field(description="What the token allows.", examples=[["read", "submit"]])
-    entry: str = Field(description="Of a challenge: the entry whose token was shown, or empty.")
+    entry: str = Field(description="In a challenge: the entry whose token you sent, or empty.")
 
 
 @router.get("/site", response=SiteOut, summary="The site, and whose token this is")

@@ -18,7 +18,7 @@ class InvitationForm(forms.Form):
     """Whom an invitation is for."""
 
     note = forms.CharField(
-        max_length=100, label="Whom it is for", error_messages={"required": "Say whom it is for."}
+        max_length=100, label="Who it's for", error_messages={"required": "Say who it's for."}
     )
 
 

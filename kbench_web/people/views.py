@@ -95,7 +95,7 @@ def invitation_revoke(request: AuthenticatedRequest, invitation_id: int) -> Http
     """Make an invitation useless."""
     invitation = get_object_or_404(Invitation, pk=invitation_id)
     if invitations.revoke(invitation=invitation, user=request.user, now=timezone.now()):
-        messages.success(request, f"The invitation of {invitation} no longer works.")
+        messages.success(request, f"The invitation for {invitation} no longer works.")
     else:
         messages.error(request, "It has been used, revoked, or has expired.")
     return redirect("people")
@@ -115,7 +115,7 @@ def person(request: AuthenticatedRequest, user_id: int) -> HttpResponse:
             services.set_quota(
                 person=who, values=values, reason=reason, user=request.user, now=timezone.now()
             )
-            messages.success(request, f"Limits of {shown_name(who)} are set.")
+            messages.success(request, f"The limits for {shown_name(who)} have been set.")
             return redirect("person", who.pk)
     return _person_page(request, who, form, status=422 if form.is_bound else 200)
 

@@ -50,16 +50,16 @@ class BoardIn(Schema):
     task: str = ""
     scenario: str = ""
     dtype: str = ""
-    direction: str = Field("", description="forward or backward, where a task has it")
+    direction: str = Field("", description="forward or backward, if the task has it")
     who: str = Field(
         "", description="Whose kernels.", json_schema_extra=one_of("", "person", "agent", "shipped")
     )
     agent: str = Field("", description="Kernels of the agent of this name.")
     model: str = Field("", description="Kernels of the language model of this name.")
     since: str = Field(
-        "", description="Results of this day (UTC) and later.", examples=["2026-11-25"]
+        "", description="Results from this day (UTC) or later.", examples=["2026-11-25"]
     )
-    until: str = Field("", description="Results of this day (UTC) and earlier.")
+    until: str = Field("", description="Results from this day (UTC) or earlier.")
     p: str = Field("", description="The p of fast_p, 0 to 16; 1 if left out.")
     sort: str = Field(
         "", description="speedup, latency, fast, correct, score, floor, newest or task"
@@ -107,7 +107,7 @@ class _BoardOut(Schema):
     trusted: bool
     contaminated: bool = Field(description="Whether contaminated tasks were asked for.")
     contaminated_tasks: list[ContaminatedOut] = Field(
-        description="Those of this selection; left out unless asked for, or named as `task`."
+        description="Those in this selection; left out unless asked for, or named as `task`."
     )
     problems: int = Field(description="Tasks, each in each of its directions, on this board.")
 

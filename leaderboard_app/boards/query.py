@@ -186,7 +186,11 @@ def _hint(value: str, allowed: Collection[str]) -> str:
     if len(allowed) <= _MOST_NAMED:
         return f"known: {', '.join(allowed) or 'none yet'}"
     near = difflib.get_close_matches(value, allowed)
-    return f"like it: {', '.join(near)}" if near else f"it has {len(allowed)}, none of a like name"
+    return (
+        f"like it: {', '.join(near)}"
+        if near
+        else (f"it has {len(allowed)}, and none with a similar name")
+    )
 
 
 def _name(values: Mapping[str, str], name: str) -> str:

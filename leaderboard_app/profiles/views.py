@@ -134,7 +134,7 @@ def _profile(request: HttpRequest, owner: Owner) -> Profile | None:
     try:
         return profile(owner, request.GET.get("device", ""))
     except NoSuchDeviceError as error:
-        raise Http404(f"{owner.row} has no ranked result on a device {error}.") from None
+        raise Http404(f"{owner.row} has no ranked result on the device {error}.") from None
 
 
 def _row(model: LanguageModel, usage: Usage) -> ModelRow:

@@ -42,7 +42,7 @@ class Body(Schema):
     def _can_be_stored(cls, value: object) -> object:
         """Refuse NUL and lone surrogates, however deep they lie."""
         if storable(value) != value:
-            words = "holds a character that cannot be stored, such as NUL"
+            words = "contains a character that can't be stored, such as NUL"
             raise PydanticCustomError("unstorable", words)
         if isinstance(value, float) and value.is_integer():
             return int(value)  # JSON has one kind of numbers: 4.0 is a whole one

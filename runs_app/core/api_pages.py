@@ -57,5 +57,5 @@ def _row(rows: QuerySet[Row], after: str, by: str) -> dict[str, object]:
     except ValueError:
         row = None
     if row is None:
-        raise SubmissionError("after", "is not an id of this list; take it from the header Link")
+        raise SubmissionError("after", "is not an id from this list; take it from the Link header")
     return row

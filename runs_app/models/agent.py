@@ -82,15 +82,17 @@ class LanguageModel(models.Model):
         max_length=500, blank=True, help_text="OpenAI-compatible, such as https://api.openai.com/v1"
     )
     api_name = models.CharField(
-        max_length=150, blank=True, help_text="Its name at the endpoint; empty: the name above."
+        max_length=150,
+        blank=True,
+        help_text="Its name at the endpoint. Leave empty if it is the name above.",
     )
     key_variable = models.CharField(
         max_length=100,
         blank=True,
-        help_text="Environment variable of the web host that holds the key; never the key itself.",
+        help_text="Environment variable on the web host that holds the key; never the key itself.",
     )
-    price_in_usd = models.FloatField(default=0.0, help_text="USD for a million tokens of input.")
-    price_out_usd = models.FloatField(default=0.0, help_text="USD for a million tokens of output.")
+    price_in_usd = models.FloatField(default=0.0, help_text="USD per million input tokens.")
+    price_out_usd = models.FloatField(default=0.0, help_text="USD per million output tokens.")
     max_output_tokens = models.PositiveIntegerField(default=8192)
     token_parameter = models.CharField(
         max_length=30,
@@ -98,12 +100,15 @@ class LanguageModel(models.Model):
         choices=[(v, v) for v in ("max_tokens", "max_completion_tokens")],
     )
     supports_temperature = models.BooleanField(default=True)
-    timeout_s = models.PositiveIntegerField(default=120, help_text="Longest silence in an answer.")
-    extra = models.JSONField(default=dict, blank=True, help_text="Further fields of the request.")
+    timeout_s = models.PositiveIntegerField(
+        default=120, help_text="Seconds of silence after which a call is abandoned."
+    )
+    extra = models.JSONField(default=dict, blank=True, help_text="Additional request fields.")
     attempts = models.PositiveSmallIntegerField(
         default=0,
         blank=True,
-        help_text="Kernels that a command may have measured for an answer, in the run's budget.",
+        help_text="How many kernels a command can have measured for one answer; they count toward "
+        "the run's budget.",
     )
 
     class Meta:

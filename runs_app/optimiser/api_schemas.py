@@ -43,7 +43,7 @@ class BudgetIn(Body):
     wall_time_s: StrictInt | None = Field(
         None,
         examples=[3600],
-        description="Seconds of running; pauses do not count.",
+        description="Seconds of running; pauses don't count.",
         json_schema_extra=between(0, MOST["wall_time_s"]),
     )
 
@@ -62,10 +62,10 @@ class ExtendIn(BudgetIn):
 class AgainIn(Body):
     """What is to be another way than in the run that is started once more."""
 
-    models: list[str] = Field([], description="Left out: those of that run.")
+    models: list[str] = Field([], description="If left out, those of that run.")
     seed: StrictInt | None = Field(None, json_schema_extra=between(0, SEED_LIMIT - 1))
     budget: BudgetIn | None = None
-    parameters: dict[str, object] = Field({}, description="Of the strategy; left out: the same.")
+    parameters: dict[str, object] = Field({}, description="The strategy's; if left out, the same.")
     name: str = Field("", json_schema_extra={"maxLength": NAME_LENGTH})
     private: StrictBool = False
 
@@ -78,10 +78,10 @@ class VerifiersIn(Body):
     )
     soft: StrictBool = Field(True, description="Measure the best `survivors` of a generation.")
     threshold: StrictFloat = Field(
-        0.5, description="If not soft: drop candidates with a lower score."
+        0.5, description="Unless soft: drop candidates with a lower score."
     )
     survivors: StrictInt = Field(4, json_schema_extra=between(1, MOST_SURVIVORS))
-    reflect: StrictBool = Field(True, description="Each verifier looks at its vote a second time.")
+    reflect: StrictBool = Field(True, description="Each verifier reconsiders its vote.")
     model: str = Field("", description="Empty: the language model that wrote the candidate.")
 
 
@@ -96,7 +96,7 @@ class RunIn(Body):
         description="forward or backward",
         json_schema_extra=one_of(*Direction),
     )
-    parameters: dict[str, object] = Field({}, description="Of the strategy, named as in its paper.")
+    parameters: dict[str, object] = Field({}, description="The strategy's, named as in its paper.")
     models: list[str] = Field([], description="Language models; see /language-models/.")
     temperatures: list[StrictFloat] = Field(
         [0.5, 0.75, 1.0],
@@ -104,7 +104,7 @@ class RunIn(Body):
     )
     max_tokens: StrictInt = Field(
         8192,
-        description="Of one answer.",
+        description="For one answer.",
         json_schema_extra=between(MIN_OUTPUT_TOKENS, MOST_ANSWER_TOKENS),
     )
     budget: BudgetIn | None = Field(None, description="Left out: 60 evaluations, an hour, 2 USD.")
@@ -125,7 +125,7 @@ class RunIn(Body):
     source: str = ""
     seed: StrictInt | None = Field(
         None,
-        description="Of the run's randomness; drawn if left out.",
+        description="Random seed of the run; drawn if left out.",
         json_schema_extra=between(0, SEED_LIMIT - 1),
     )
     agent: str = Field("", description='Empty: "kbench-" and the strategy.')
@@ -134,7 +134,7 @@ class RunIn(Body):
     enters_best: StrictBool = Field(False, description="Submit the best candidate at the end.")
     ranks_best: StrictBool = Field(
         True,
-        description="After the search rank the best, and audit it; this counts in no cap.",
+        description="After the search, rank and audit the best; this doesn't count toward any cap.",
     )
 
 
@@ -146,7 +146,7 @@ class RunFilters(Schema):
     strategy: str = Field("", json_schema_extra=one_of("", *STRATEGIES))
     status: str = Field("", json_schema_extra=one_of("", *Run.Status.values))
     limit: int = Field(50, ge=1, le=MOST_LISTED)
-    after: str = Field("", description="Id of the last one that you have; see the header Link.")
+    after: str = Field("", description="Id of the last one that you have; see the Link header.")
 
 
 class RunListed(Schema):
@@ -167,14 +167,14 @@ class RunListed(Schema):
     seed: int
     status: str = Field(examples=["RUNNING"], json_schema_extra=one_of(*Run.Status.values))
     reason: str = Field(
-        description="Why it is paused, or why it ended; while it runs, that its best are ranked."
+        description="Why it is paused or ended; while its best are being ranked, it says so."
     )
-    by_budget: bool = Field(description="Its budget ended it; extend the budget to continue.")
+    by_budget: bool = Field(description="It used up its budget; extend the budget to continue.")
     usd: float
     tokens: int
     evaluations: int
     active_s: float = Field(
-        description="Seconds of searching: no pauses, and no ranking of its best."
+        description="Seconds of searching, without pauses and without ranking its best."
     )
     candidates: int
     budget: dict[str, object]
@@ -194,7 +194,9 @@ class RankingOut(Schema):
     verdict: str
     reason: str
     latency_ns: float | None
-    is_refusal: bool = Field(description="The candidate is not right, and the next took its place.")
+    is_refusal: bool = Field(
+        description="The candidate wasn't right, so the next one took its place."
+    )
 
 
 class ConfirmationOut(Schema):
@@ -208,7 +210,7 @@ class ConfirmationOut(Schema):
 class RunOut(RunListed):
     """A run by itself."""
 
-    waiting_reason: str = Field(description="Why it does not get on; empty if it does.")
+    waiting_reason: str = Field(description="Why it isn't making progress; empty if it is.")
     confirmation: ConfirmationOut
 
 
@@ -252,4 +254,4 @@ class CandidateOut(Schema):
     bottleneck: str
     feedback: dict[str, object] | None
     submission: UUID | None = Field(description="The submission whose evaluations measured it.")
-    entry: UUID | None = Field(description="The submission by which it was entered.")
+    entry: UUID | None = Field(description="The submission that entered it.")

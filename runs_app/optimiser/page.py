@@ -237,7 +237,7 @@ def _verifier_words(verifiers: Mapping[str, Any]) -> str:
     if not names:
         return ""
     if verifiers.get("soft", True):
-        return f"{names}; of each generation the best {verifiers.get('survivors')} are measured"
+        return f"{names}; the best {verifiers.get('survivors')} of each generation are measured"
     return f"{names}; dropped below {verifiers.get('threshold'):g} of the votes"
 
 

@@ -195,7 +195,7 @@ def _other_time(candidate: Candidate, shown: Mapping[str, Any]) -> tuple[str, ..
     told = shown.get("latency_ns")
     if not told or not candidate.latency_ns or _is_same(told, candidate.latency_ns):
         return ()
-    return ("The time above is from another evaluation than these.",)
+    return ("The time above is from a different evaluation.",)
 
 
 def _other_modes(mode: Mode | None, compared: Mapping[str, Compared]) -> tuple[str, ...]:

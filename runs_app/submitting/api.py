@@ -68,8 +68,8 @@ class SubmissionIn(Body):
     device: str = Field(
         "",
         examples=["cpu"],
-        description='A device from /queue, or "cuda" for the only CUDA device. By the source, if '
-        "left out: a GPU for CUDA, and for Python that imports Triton or uses CUDA.",
+        description='A device from /queue, or "cuda" for the only CUDA device. If left '
+        "out, the source decides: a GPU for CUDA, and for Python that imports Triton or uses CUDA.",
     )
     mode: str = Field(
         Mode.QUICK.value,
@@ -142,7 +142,7 @@ class EvaluationOut(Schema):
     quarantine: str = Field(
         description="none, open, cleared or rejected: an open or rejected result counts nowhere."
     )
-    quarantine_reason: str = Field(description="Why a person decided so; empty until one did.")
+    quarantine_reason: str = Field(description="Why a person decided this; empty until one has.")
     audited: str = Field(
         description="Of a ranked evaluation: none, waiting, passed, failed, suspicious or"
         " inconclusive. Only passed is verified; failed and suspicious are on no board."

@@ -26,7 +26,7 @@ def agent_of(user: User, name: str, now: datetime) -> Agent:
         return _person(user, now)
     check_name("agent", name)
     if is_kept_agent(name):
-        raise SubmissionError("agent", f"{name!r} is kept for kernels that come with the tasks")
+        raise SubmissionError("agent", f"{name!r} is reserved for kernels that come with the tasks")
     owner = None if is_own_agent(name) else user
     agent, made = Agent.objects.get_or_create(
         name=name, defaults={"kind": Agent.Kind.AGENT, "owner": owner, "created_at": now}
@@ -111,6 +111,6 @@ def check_name(field: str, name: str) -> None:
     if not _NAME.match(name):
         raise SubmissionError(
             field,
-            "must start with a letter or digit, and have at most 100 letters, digits, blanks"
-            " and _ . : / @ + ( ) -",
+            "must start with a letter or digit, and have at most 100 letters, digits, spaces "
+            "and _ . : / @ + ( ) -",
         )

@@ -181,10 +181,10 @@ def slow_baseline_sentence(rows: Iterable[WorkloadRow]) -> str:
         return ""
     worst = max(slow, key=lambda name: slow[name])
     return (
-        f"On {len(slow)} of {len(times)} workloads with a limit of"
-        f" {JUDGED_FLOOR_NS / 1000:g} µs or more the best baseline takes more than"
-        f" {SLOW_BASELINE:g} times the physical limit ({slow[worst]:.0f} times on {worst}):"
-        " a speedup over it says little; the share of the limit says more."
+        f"On {len(slow)} of {len(times)} workloads with a limit of {JUDGED_FLOOR_NS / 1000:g} µs "
+        f"or more, the best baseline takes more than {SLOW_BASELINE:g} times the physical limit "
+        f"({slow[worst]:.0f} times on {worst}). A speedup over it says little; the share of the "
+        f"limit says more."
     )
 
 

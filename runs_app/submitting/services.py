@@ -88,7 +88,7 @@ def rerun(
     """
     _check_owner(submission, user)
     if submission.budgeted and not user.is_staff:
-        raise NotAllowed("", "only admins can re-run what was submitted on a budget")
+        raise NotAllowed("", "only admins can re-run a challenge entry's submission")
     if submission.origin == Submission.Origin.RUN:
         reason = "this is a run's candidate; submit it to have it measured again"
         raise NotAllowed("", reason)
@@ -102,7 +102,7 @@ def rerun(
         else latest.device
     )
     if target.imported_from:
-        reason = f"{target.name} is not here; name a device of this site"
+        reason = f"this site has no device {target.name}; name one that it has"
         raise SubmissionError("device", reason)
     if submission.language not in [language.value for language in target.languages]:
         known = " and ".join(language.label for language in target.languages)
@@ -127,7 +127,7 @@ def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
     _check_owner(evaluation.submission, user)
     locked = lifecycle.lock(Evaluation, evaluation.pk)
     if locked.is_over:
-        raise WrongState("", f"this evaluation is {locked.status.lower()} already")
+        raise WrongState("", f"this evaluation is already {locked.status.lower()}")
     if not may_stop(locked, user):
         what = "an audit" if locked.mode == Mode.AUDIT else "a re-run that has begun"
         raise NotAllowed("", f"only admins may cancel {what}: its outcome counts")
@@ -163,7 +163,7 @@ def _solution(source: str, language: str, direction: str, device: Device) -> Sol
     except DataError as error:
         raise SubmissionError(error.field, error.reason) from None
     except UnicodeEncodeError:
-        raise SubmissionError("source", "holds characters that UTF-8 cannot encode") from None
+        raise SubmissionError("source", "contains characters that UTF-8 can't encode") from None
 
 
 def _check_packages(language: str, source: str, device: Device) -> None:
@@ -197,7 +197,7 @@ def _check_fit(version: TaskVersion, direction: str, device: Device) -> None:
 def _mode(mode: str) -> Mode:
     if mode == Mode.AUDIT:
         raise SubmissionError(
-            "mode", "records are audited automatically; admins can ask for more audits"
+            "mode", "records are audited automatically; admins can request more audits"
         )
     try:
         return Mode(mode)

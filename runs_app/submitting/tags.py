@@ -14,8 +14,8 @@ _SIGNS = {"good": "✓", "bad": "✗", "warn": "!", "accent": "●", "": "○"}
 _VERDICTS: dict[str, tuple[str, str, str]] = {
     "CORRECT": ("good", "Correct", "Every output that was checked is within the tolerance."),
     "COMPILED": ("good", "Compiled", "It builds. Nothing was run, timed or verified."),
-    "WRONG_SHAPE": ("bad", "Wrong shape", "An output has another shape than the reference's."),
-    "WRONG_DTYPE": ("bad", "Wrong dtype", "An output has another dtype than the reference's."),
+    "WRONG_SHAPE": ("bad", "Wrong shape", "An output's shape differs from the reference's."),
+    "WRONG_DTYPE": ("bad", "Wrong dtype", "An output's dtype differs from the reference's."),
     "WRONG_RESULT": ("bad", "Wrong result", "An output differs by more than the tolerance allows."),
     "COMPILE_ERROR": ("bad", "Compile error", "The compiler rejected the source; see its log."),
     "RUNTIME_ERROR": ("bad", "Runtime error", "The kernel failed while it ran."),

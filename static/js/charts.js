@@ -6,7 +6,7 @@ const PALETTE = [
   "light-dark(#5b3fb8, #b9a6f5)", "light-dark(#55606e, #b4bdc9)",
 ];
 export const CONFIG = { displayModeBar: false, responsive: true };
-export const MISSING = "The chart's library did not load; the numbers are below.";
+export const MISSING = "The chart library didn't load; the numbers are below.";
 
 // A colour as the browser computes it: canvas and plotly.js understand neither variables nor light-dark().
 export function resolve(colour) {

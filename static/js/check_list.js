@@ -16,15 +16,15 @@ function start(list) {
   const search = made("input", { type: "search", placeholder: "Search tasks", ariaLabel: "Search tasks" });
   const tags = [...new Set(rows.flatMap((row) => row.tags))].sort();
   const tag = made("select", { ariaLabel: "Tag" }, new Option("Any tag", ""), ...tags.map((name) => new Option(name, name)));
-  const all = made("button", { type: "button", className: "button small", textContent: "Choose all shown" });
-  const none = made("button", { type: "button", className: "button small", textContent: "Choose none" });
+  const all = made("button", { type: "button", className: "button small", textContent: "Select all shown" });
+  const none = made("button", { type: "button", className: "button small", textContent: "Select none" });
   const count = made("span", { className: "small muted", role: "status" });
   list.before(made("div", { className: "row" }, search, tag), made("div", { className: "row" }, all, none, count));
 
   const say = () => {
     const shown = rows.filter((row) => !row.label.hidden).length;
     const chosen = rows.filter((row) => row.box.checked).length;
-    count.textContent = `${chosen} chosen, ${shown} of ${rows.length} shown`;
+    count.textContent = `${chosen} selected, ${shown} of ${rows.length} shown`;
   };
   const filter = () => {
     const words = search.value.toLowerCase().replaceAll("_", " ").split(/\s+/);

@@ -85,7 +85,7 @@
   text.addEventListener("scroll", () => { gutter.scrollTop = text.scrollTop; });
   text.addEventListener("input", () => {
     number(false);
-    say(isChanged() ? "Unsaved changes." : "As it is stored.");
+    say(isChanged() ? "Unsaved changes." : "Saved.");
   });
 
   // What checks, dry runs and language models find, or that they were asked, changes what is to be done next.
@@ -163,7 +163,7 @@
     const { xhr } = event.detail;
     if (!xhr.responseText.includes('id="draft-status"')) {
       event.detail.shouldSwap = false;
-      sayUnsaved([200, 403, 404].includes(xhr.status) ? "You are signed out, or may not change it any more: sign in again in another tab, then save." : `The site answered with an error (${xhr.status}).`);
+      sayUnsaved([200, 403, 404].includes(xhr.status) ? "You are signed out, or may no longer change it: sign in again in another tab, then save." : `The site answered with an error (${xhr.status}).`);
     } else if (xhr.status === 409 || xhr.status === 422) {
       event.detail.shouldSwap = true;
       event.detail.isError = false;

@@ -93,9 +93,9 @@
 
     startPolling() {
       if (this.poll || !this.isWanted) return;
-      say("polling", "asking every 3 s");
+      say("polling", "updating every 3 s");
       this.poll = setInterval(() => {
-        if (!document.hidden) this.refresh().catch(() => say("polling", "the site does not answer; trying again"));
+        if (!document.hidden) this.refresh().catch(() => say("polling", "the site doesn't answer; trying again"));
       }, POLL_MS);
     }
 

@@ -20,7 +20,7 @@
     const sign = document.querySelector("[data-live-sign]"); // it may be inside the part
     if (!sign || sign.dataset.state === state) return;
     sign.dataset.state = state;
-    sign.textContent = { connecting: "connecting", live: "live", polling: "asking every 10 s" }[state];
+    sign.textContent = { connecting: "connecting", live: "live", polling: "updating every 10 s" }[state];
   }
 
   // What stands there for the first time is marked, so that it can be seen to come.

@@ -93,7 +93,7 @@ function showKept() {
     button.textContent = `${new Date(each.at).toLocaleString()}, ${lines.length} lines: ${lines[0].slice(0, 60)}`;
     button.addEventListener("click", () => {
       replace(each.text, "kept");
-      say("The earlier text is back; the one before it is among the earlier ones.");
+      say("The earlier text is back. The text it replaced is under “Earlier texts”.");
     });
     item.append(button);
     return item;
@@ -128,7 +128,7 @@ function turn(isOtherTask) {
   } else if (!isTouched()) {
     show(starter(), { from: "starter" });
     say("");
-  } else if (isOtherTask) say("Your text stayed. The starter of this task is beside it, under Start from.");
+  } else if (isOtherTask) say("Your text is unchanged. This task's starter is under Start from.");
   showKept();
 }
 
@@ -144,10 +144,10 @@ function open() {
     if (!source.value) show(starter(), { from: "starter" });
   } else if (!opening || found.base === opening) {
     show(found.text, { from: found.base, untouched: false });
-    say("Your draft from before is back.");
+    say("Your earlier draft is back.");
   } else if (found.text !== source.value) {
     keep(held, found.text);
-    say("Your draft from before is among the earlier texts below.");
+    say("Your earlier draft is under “Earlier texts” below.");
   }
   showKept();
 }
@@ -291,7 +291,7 @@ async function loadEditor() {
     const nobody = [document.body, source].includes(document.activeElement);
     if (nobody && sideBySide() && form.dataset.bound === "no") editor.focus();
   } catch {
-    say("The editor did not load; this plain field does the same.");
+    say("The editor didn't load; this plain field does the same.");
   }
   form.dataset.editor = editor ? "yes" : "no";
 }

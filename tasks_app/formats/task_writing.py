@@ -82,7 +82,7 @@ def _parameters(workload: Workload, field: str) -> object:
     try:
         text = json.dumps(workload.parameters, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError):
-        raise DataError(field, "hold what JSON cannot hold") from None
+        raise DataError(field, "contain values that JSON can't represent") from None
     document = json.loads(text)
     return text if _has_null(document) else document
 

@@ -76,7 +76,7 @@ class TriedKernelOut(Schema):
     direction: str
     workload: str
     scaled: float | str | None = Field(
-        description="Largest error over what is allowed; inf and nan are words."
+        description="Largest error over what is allowed; inf and nan are strings."
     )
 
 
@@ -119,7 +119,9 @@ class SoundnessDetail(Schema):
     honest: list[HonestOut] = Field(description="Right kernels; one with a reason is off.")
     filters: list[FilterOut]
     unlisted: dict[str, UnlistedOut] = Field(
-        description="By direction what a brief report leaves out, because it is as it should be."
+        description="What a brief report leaves out in "
+        "each direction because nothing is wrong with "
+        "it."
         " Reports that come with kbench are brief; those of a site's runners list everything."
     )
 
@@ -134,7 +136,7 @@ class TaskDetail(TaskSummary):
             "If there are several reports, the one that decides. None if nobody has proven it."
         )
     )
-    unseen: list[str] = Field(description="Kinds of devices with workloads that no report is of.")
+    unseen: list[str] = Field(description="Kinds of devices with workloads that no report covers.")
     override: str = Field(description="Why it was published without a proof; mostly empty.")
     document: dict[str, object] = Field(
         description="The task: signature, workloads, tolerance, work formula, reference source."
@@ -147,10 +149,10 @@ class VersionSummary(Schema):
     number: int = Field(examples=[2])
     digest: str = Field(description="SHA-256 of the version; scores attach to it.")
     current: bool = Field(description="Whether results on it are ranked, while the task is public.")
-    published_at: datetime | None = Field(description="Null: it was never public.")
+    published_at: datetime | None = Field(description="Null if it was never public.")
     created_at: datetime
     changes: str = Field(
-        description="What changed against the public version before; empty: not compared.",
+        description="What changed since the previous public version; empty: not compared.",
         examples=["1 file changed, +2 −1 lines; 1 workload new: n8192"],
     )
     url: str = Field(examples=["/tasks/softmax/versions/2/"])
@@ -171,7 +173,7 @@ class FileChangeOut(Schema):
     state: str = Field(description="new, gone or changed.")
     added: int = Field(description="Lines.")
     removed: int = Field(description="Lines.")
-    diff: str | None = Field(description="Unified diff without its head; null: too large.")
+    diff: str | None = Field(description="Unified diff without its header; null: too large.")
 
 
 class VersionDetail(Schema):
@@ -189,7 +191,7 @@ class VersionDetail(Schema):
         description="Of the task as a folder; hidden workloads are shown to admins only."
     )
     hidden_differ: bool = Field(description="Hidden workloads differ, and are not shown here.")
-    withheld_differ: bool = Field(description="Files differ that could list hidden workloads.")
+    withheld_differ: bool = Field(description="Files that could list hidden workloads differ.")
     document: dict[str, object] = Field(description="The task, as under /tasks/{slug}.")
 
 

@@ -10,11 +10,11 @@ from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, DeviceKind, Language
 
 _OWN_HEADERS = {
-    Language.CUDA: "CUDA's own, CUB, Thrust and libcu++ among them, and the C++ standard library",
+    Language.CUDA: "CUDA's own, including CUB, Thrust and libcu++, and the C++ standard library",
     Language.CPP: "the C++ standard library, OpenMP, and the intrinsics of the processor",
 }
 _TORCH_HEADERS = (
-    "PyTorch's with pybind11, beside {own}; torch's libraries are linked. A build first tries a "
+    "PyTorch's with pybind11, next to {own}; torch's libraries are linked. A build first tries a "
     "small set of torch's headers: tensors and their"
     " methods, the functions that make tensors, dispatch over dtypes, checks, and bindings. If "
     "that isn't enough, it builds again with all of them, which only takes longer"

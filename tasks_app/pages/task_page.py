@@ -166,8 +166,8 @@ def tolerance_text(data: Task) -> str:
     if data.has_verifier:
         return (
             f"The task judges by its own verifier, `{VERIFIER}` in `reference.py`. It gets the "
-            "inputs as the kernel saw them and what the kernel wrote, in float64, and gives scaled "
-            "residuals. Each must be at most 1."
+            "inputs as the kernel saw them and what the kernel wrote, in float64, and returns "
+            "scaled residuals. Each must be at most 1."
         )
     tolerance = data.tolerance
     dtype = data.real_dtype or data.dtype
@@ -187,8 +187,8 @@ def _least_text(data: Task) -> str:
     if least is None:
         return ""
     return (
-        f"No error below {least:.2g} counts, or below that share of the output's largest value "
-        "where it is above 1: an exponential may underflow. "
+        f"Errors below {least:.2g} don't count, and neither do errors below that share of the "
+        "output's largest value if it is above 1: an exponential may underflow. "
     )
 
 
@@ -200,7 +200,7 @@ def _scale_text(data: Task) -> str:
         return f"The reference says how large the scale is: `{'`, `'.join(own)}`."
     return (
         "The scale is the expected value's size plus the root mean square of the whole output, "
-        "and the whole output may be off by no larger a share of its norm."
+        "and the whole output may be off by at most the same share of its norm."
     )
 
 

@@ -46,7 +46,7 @@ def lines(result: Result, *, brief: bool = False) -> Iterator[str]:
     if found.offers:
         kernels = f"{len(found.offers)} {'kernel' if len(found.offers) == 1 else 'kernels'}"
         command = f"manage.py submit_shipped_kernels --origin {found.path}"
-        yield f"{kernels} offered, none entered: `{command}` enters them"
+        yield f"{kernels} offered, but not submitted: `{command}` submits them"
     yield _counts(found)
 
 

@@ -54,10 +54,10 @@ def clean_tags(tags: Iterable[str]) -> list[str]:
     for tag in found:
         if not _TAG.fullmatch(tag):
             shown = tag[: _LONGEST_TAG + 5]
-            reason = f"{shown!r} is not of 1 to {_LONGEST_TAG} characters a-z, 0-9 and -"
+            reason = f"{shown!r} must be 1 to {_LONGEST_TAG} characters from a-z, 0-9 and -"
             raise CurationError("tags", reason)
     if len(found) > MOST_TAGS:
-        raise CurationError("tags", f"are {len(found)}, at most {MOST_TAGS}")
+        raise CurationError("tags", f"are {len(found)}; the limit is {MOST_TAGS}")
     return found
 
 

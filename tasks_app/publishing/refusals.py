@@ -35,14 +35,17 @@ def name_refusal(draft: Draft, name: str) -> str:
         keeps = f"must stay {draft.task.slug!r}: versions of that task have been made from it"
         return "" if name == draft.task.slug else keeps
     if draft.task is not None and name == draft.task.slug:
-        return f"another task {name!r} was loaded or published meanwhile: choose another name"
+        return (
+            f"another task {name!r} has been loaded or published in the meantime: choose "
+            f"another name"
+        )
     if "." in name:
         return f"{name!r} has a '.', which no task's address on the site may have"
     task = names_kept_from(draft.author_id).filter(slug=name).first()
     if task is None:
         return ""
     if task.versions.filter(published_at__isnull=False).exists():
-        taken = f"there is a task {name!r} already: choose another name"
+        taken = f"a task {name!r} already exists: choose another name"
         return f"{taken} (only admins begin next versions of a task)"
     unseen = "a task that is not public, such as one that somebody is writing"
     return f"{name!r} is the name of {unseen}: choose another name"
@@ -51,7 +54,7 @@ def name_refusal(draft: Draft, name: str) -> str:
 def title_refusal(title: str) -> str:
     """Why no task on the site may have this title; empty if one may."""
     if len(title) > _TITLE_LIMIT:
-        return f"has {len(title)} characters, at most {_TITLE_LIMIT}"
+        return f"has {len(title)} characters; the limit is {_TITLE_LIMIT}"
     return "" if title.isprintable() else "must be one line of printable characters"
 
 
@@ -76,8 +79,8 @@ def _agent_refusals(author: User, data: TaskData) -> dict[str, str]:
     if author.is_staff:
         return {}
     return {
-        f"kernels[{index}].agent": f"{kernel.agent!r} is kept for kernels that come with kbench:"
-        " name who wrote this one"
+        f"kernels[{index}].agent": f"{kernel.agent!r} is reserved for kernels that come with "
+        "kbench: name who wrote this one"
         for index, kernel in enumerate(data.kernels)
         if is_own_agent(kernel.agent)
     }

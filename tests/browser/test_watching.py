@@ -138,7 +138,7 @@ def test_what_is_written_is_never_lost(page: Page, stack: Stack) -> None:
     page.goto(opened)
     source = page.get_by_label("Source")
     expect(source).to_contain_text("vector_add")
-    expect(page.locator("#draft-state")).to_contain_text("Your draft from before is back")
+    expect(page.locator("#draft-state")).to_contain_text("Your earlier draft is back")
 
     page.goto(f"{opened}&kernel=starter")
     expect(source).to_contain_text("your kernel")

@@ -61,7 +61,7 @@ def causes(config: SupervisorConfig, oracles: Oracles, task: str, source: str) -
 @pytest.mark.parametrize(
     ("task", "source", "words"),
     [
-        ("dot_product", SUM, "a scalar reduction, one element after the other"),
+        ("dot_product", SUM, "a scalar reduction, one element after another"),
         pytest.param(
             "vector_add", DENORMAL, "denormal numbers: with them flushed to zero, a call takes",
             marks=pytest.mark.thorough(reason="some processors hardly slow down on denormals"),

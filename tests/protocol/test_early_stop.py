@@ -39,5 +39,5 @@ def test_a_kernel_that_cannot_win_is_stopped_and_the_reason_says_so(tmp_path: Pa
     assert (result.verdict, result.latency_ns) == (Verdict.TOO_SLOW, None)
     assert result.reason.startswith("stopped: cpu_n16384 takes ")
     assert result.reason.endswith(
-        "above 1.00 ns it cannot beat the run's best, however fast the rest is"
+        "above 1.00 ns it can't beat the run's best, however fast the rest is"
     )

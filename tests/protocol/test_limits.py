@@ -91,7 +91,7 @@ def test_a_host_on_which_nothing_can_be_stopped_is_unfit_and_its_device_is_looke
         patched.setattr(Freezer, "tree", lambda _: [])
         result = protocol.evaluate(request(Mode.TEST), config)
     assert result.verdict is Verdict.SYSTEM_ERROR
-    assert "this host names no children of processes" in result.reason
+    assert "this host doesn't list processes' children" in result.reason
     looked: list[SupervisorConfig] = []
 
     def look(config: SupervisorConfig, *_: object) -> str:

@@ -160,7 +160,7 @@ def test_what_is_wrong_on_other_values_is_said_in_kinds_alone() -> None:
     reason = wrong_on_other_values("n256", found).reason
     assert reason == (
         "right on n256 as it is drawn, but not on other values: very large ones, ones of which a "
-        f"few are far larger than the others; on these {GENERAL[Symptom.FACTOR]}"
+        f"few are far larger than the rest; on these {GENERAL[Symptom.FACTOR]}"
     )
     assert "777" not in reason
 

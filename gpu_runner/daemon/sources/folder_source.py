@@ -30,7 +30,7 @@ class FolderSource:
         self._spool = SpoolFolder(folder)
         manifest = self._spool.manifest()
         if manifest is None:
-            raise DataError("spool", f"{folder} holds no spool.json: it is not a spool")
+            raise DataError("spool", f"{folder} has no spool.json, so it is not a spool")
         if manifest.device != device:
             raise DataError("spool", f"its jobs are for {manifest.device}; this host has {device}")
         self._paths = self._spool.job_files()

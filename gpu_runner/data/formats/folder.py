@@ -110,7 +110,7 @@ def _text_reasons(name: str, text: str) -> Iterator[str]:
         if error.field != _FILES:
             yield error.reason
     if is_variant(name):
-        yield "would be a variant of the task: upload it as a task of its own"
+        yield "would be a variant of the task: upload it as a separate task"
 
 
 def _about_file(name: str, reason: str) -> Fault:
@@ -128,7 +128,7 @@ def _folders(name: str) -> list[str]:
 def _python_faults(files: Mapping[str, str]) -> Iterator[Fault]:
     modules = {name: text for name, text in files.items() if name.endswith(".py")}
     if sum(map(len, modules.values())) > _PYTHON_LIMIT:
-        yield Fault(field=_FILES, reason=f"hold more than {_PYTHON_LIMIT} characters of Python")
+        yield Fault(field=_FILES, reason=f"contain more than {_PYTHON_LIMIT} characters of Python")
         return
     for name, text in modules.items():
         try:
@@ -173,7 +173,7 @@ class _Specification:
         document = parse_specification(self._files[SPECIFICATION], SPECIFICATION)
         errors = list(_content_errors(document))
         reserved = [name for name in NOT_IN_TOML if name in document and name != "format"]
-        errors += [DataError(name, f"does not belong into {SPECIFICATION}") for name in reserved]
+        errors += [DataError(name, f"does not belong in {SPECIFICATION}") for name in reserved]
         if errors:
             return None, errors
         expanded = expand(document)

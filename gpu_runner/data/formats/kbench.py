@@ -104,14 +104,14 @@ def _from_json(text: str, field: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise DataError(field, "must be a table, or a text that holds one as JSON") from None
+        raise DataError(field, "must be a table, or a string that contains one as JSON") from None
 
 
 def _document(texts: Mapping[str, str], name: str) -> dict[str, object]:
     document = expand(parse_specification(texts[name], name))
     for field in NOT_IN_TOML:
         if field in document and (field, name) != ("format", SPECIFICATION):
-            raise DataError(field, f"does not belong into {name}")
+            raise DataError(field, f"does not belong in {name}")
     return document
 
 
@@ -121,7 +121,7 @@ def _variant(document: dict[str, object], texts: Mapping[str, str], name: str) -
         raise DataError("path", f"{name!r} is not in the folder")
     changes = _document(texts, name)
     if "name" in changes:
-        raise DataError("name", f"does not belong into {name}: the file's name gives it")
+        raise DataError("name", f"does not belong in {name}: the file's name gives it")
     if "title" not in changes:
         raise DataError("title", f"is missing in {name}")
     return {**document, **changes, "name": f"{document.get('name', '')}_{match[1]}"}

@@ -105,13 +105,13 @@ def _changed(tree: ast.Module, forward: ast.FunctionDef) -> Iterator[str]:
     """What the engine does in another way than the file says."""
     nodes = list(ast.walk(tree))
     if needs_cuda(tree):
-        yield "it is for CUDA devices only: it asks for CUDA by name"
+        yield "it is for CUDA devices only, because it names CUDA"
     if any(sets_seed(node) for node in nodes if isinstance(node, ast.Call)):
-        yield "a seed that a function sets follows from each call's own: inputs are always new"
+        yield "a seed that a function sets is derived from each call's own: inputs are always new"
     if any(node.attr in _NARROW for node in nodes if isinstance(node, ast.Attribute)):
-        yield "floating tensors come as float32, narrower ones too"
+        yield "floating-point tensors are converted to float32, narrower ones too"
     if any(isinstance(n, ast.Return) and isinstance(n.value, ast.Dict) for n in ast.walk(forward)):
-        yield "forward() gives a dictionary: its values are the outputs, in their order"
+        yield "forward() returns a dictionary: its values are the outputs, in order"
 
 
 def size_errors(task: Task) -> Iterator[DataError]:
@@ -149,7 +149,7 @@ def _check_size(known: Globals, name: str, value: object, field: str) -> None:
     if name in known.bound:
         raise DataError(field, "is read by more than get_inputs(): Model needs it")
     if name not in known.names:
-        raise DataError(field, "must be left out: the file assigns no such global")
+        raise DataError(field, "must be left out: the file doesn't assign that global")
 
 
 def _parts(tree: ast.Module, name: str) -> tuple[ast.ClassDef, ast.FunctionDef]:

@@ -48,9 +48,9 @@ def read_origin(path: Path, tasks: Iterable[Task]) -> Offer:
     """
     precision = path.parent.name
     if precision not in PRECISIONS:
-        raise DataError("path", f"{str(path)!r} lies in no folder {' or '.join(PRECISIONS)}")
+        raise DataError("path", f"{str(path)!r} isn't in a folder {' or '.join(PRECISIONS)}")
     if path.name.startswith(HARNESS):
-        raise DataError(path.name, "is a harness with a checker of its own, not a kernel")
+        raise DataError(path.name, "is a harness with its own checker, not a kernel")
     if path.is_symlink():
         raise DataError(path.name, "is a symbolic link; copy the file")
     source = read_text(path, path.name, SOURCE_LIMIT_BYTES)

@@ -66,7 +66,7 @@ def _sweep(sweep: object, field: str) -> Iterator[dict[str, object]]:
         raise DataError(f"{field}.name", "a sweep's workloads are named by their parameters")
     prefix = sweep.get("prefix", "")
     if not isinstance(prefix, str):
-        raise DataError(f"{field}.prefix", "must be a text")
+        raise DataError(f"{field}.prefix", "must be a string")
     names = list(sweep["parameters"])
     if len(names) > _MOST_PARAMETERS:
         raise DataError(f"{field}.parameters", f"are more than {_MOST_PARAMETERS}")

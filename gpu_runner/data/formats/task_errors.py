@@ -124,7 +124,7 @@ def _direction_errors(task: Task) -> Iterator[DataError]:
             yield DataError("workloads", f"has no public one for the direction {direction.value}")
     for direction in task.work:
         if direction not in task.directions:
-            yield DataError(f"work.{direction.value}", "is of no direction that the task has")
+            yield DataError(f"work.{direction.value}", "has no direction that the task has")
 
 
 def _is_name(name: str) -> bool:
@@ -134,7 +134,7 @@ def _is_name(name: str) -> bool:
 def _parameter_errors(field: str, parameters: Any) -> Iterator[DataError]:
     bad = [name for name, value in parameters.items() if not _is_plain(value)]
     for name in bad:
-        yield DataError(f"{field}.{name}", "must be a number, a text, a truth value or a list")
+        yield DataError(f"{field}.{name}", "must be a number, a string, a boolean or a list")
     if not bad and len(json.dumps(encode(parameters))) > _PARAMETERS_LIMIT_BYTES:
         yield DataError(field, f"are longer than {_PARAMETERS_LIMIT_BYTES} bytes as JSON")
 
@@ -156,9 +156,9 @@ def _kernel_errors(task: Task, kernel: ShippedKernel, field: str) -> Iterator[Da
     if not kernel.path.endswith(suffix):
         yield DataError(f"{field}.path", f"must end in {suffix}, being a {kernel.language} kernel")
     if kernel.direction not in task.directions:
-        yield DataError(f"{field}.direction", "is none that the task has")
+        yield DataError(f"{field}.direction", "is not one that the task has")
     if not _AGENT.fullmatch(kernel.agent):
-        reason = "must be 1 to 100 of A-Z, a-z, 0-9, blanks and _ . : / @ + ( ) -"
+        reason = "must be 1 to 100 of A-Z, a-z, 0-9, spaces and _ . : / @ + ( ) -"
         yield DataError(f"{field}.agent", f"{reason}, a letter or digit first")
     yield from _source_errors(task, kernel)
 

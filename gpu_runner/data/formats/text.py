@@ -59,7 +59,9 @@ def read_text(path: Path, name: str, limit: int = TASK_LIMIT_BYTES) -> str:
     except OSError as error:
         raise DataError(name, f"cannot be read: {error.strerror}") from None
     if len(content) > limit:
-        raise DataError(name, f"has more than {limit} bytes, the limit for a task's files together")
+        raise DataError(
+            name, f"is larger than {limit} bytes, the limit for all of a task's files together"
+        )
     return decoded(content, name)
 
 
@@ -75,7 +77,9 @@ def read_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
     for name in sorted(names):
         path = folder / name
         if not path.resolve().is_relative_to(root):
-            raise DataError(name, "is a symbolic link out of the task's folder; copy the file")
+            raise DataError(
+                name, "is a symbolic link to a file outside the task's folder; copy the file"
+            )
         if len(files) == FILES_LIMIT:
             raise DataError("files", f"a task has at most {FILES_LIMIT} files")
         files[name] = read_text(path, name, left)
@@ -123,6 +127,6 @@ def check_files(files: Iterable[tuple[str, str]]) -> None:
             raise DataError(f"files.{name}", "contains a NUL character")
         left -= len(text.encode(errors="replace"))
         if left < 0:
-            raise DataError("files", f"hold more than {TASK_LIMIT_BYTES} bytes together")
+            raise DataError("files", f"together are larger than {TASK_LIMIT_BYTES} bytes")
         if count >= FILES_LIMIT:
             raise DataError("files", f"a task has at most {FILES_LIMIT} files")

@@ -196,14 +196,16 @@ def _targets(case: ModuleCase) -> Iterator[ast.expr]:
 
 
 def _interpreter(case: ModuleCase) -> Iterator[Finding]:
-    yield from _named(case, _RUNNER, "reaches into the interpreter by {!r}")
+    yield from _named(case, _RUNNER, "reaches into the interpreter with {!r}")
     for node in case.nodes:
         if isinstance(node, ast.Attribute) and _INNER.fullmatch(node.attr):
-            yield Finding(node.attr, node.lineno, f"reaches into the interpreter by {node.attr!r}")
+            yield Finding(
+                node.attr, node.lineno, f"reaches into the interpreter with {node.attr!r}"
+            )
     for call, _ in case.calls():
         if isinstance(call.func, ast.Name) and call.func.id in _BUILTINS:
             name = call.func.id
-            yield Finding(name, call.lineno, f"runs code, or looks at names, by {name!r}")
+            yield Finding(name, call.lineno, f"runs code, or looks up names, with {name!r}")
 
 
 def _state(case: ModuleCase) -> Iterator[Finding]:
@@ -216,18 +218,18 @@ def _state(case: ModuleCase) -> Iterator[Finding]:
 
 
 def _processes(case: ModuleCase) -> Iterator[Finding]:
-    yield from _named(case, _PROCESSES, "starts programs, or outlives a call, by {!r}")
+    yield from _named(case, _PROCESSES, "starts programs, or outlives a call, with {!r}")
 
 
 def _files(case: ModuleCase) -> Iterator[Finding]:
     """Files that are found. What a process writes itself, such as sources, only it can read."""
-    yield from _named(case, _FILES, "reads or writes files by {!r}")
+    yield from _named(case, _FILES, "reads or writes files with {!r}")
     for call, _ in case.calls():
         named = isinstance(call.func, ast.Name) and call.func.id == "open"
         if named and not _WRITTEN & {ast.unparse(mode) for mode in _modes(call)}:
-            yield Finding("open", call.lineno, "reads or writes files by 'open'")
+            yield Finding("open", call.lineno, "reads or writes files with 'open'")
         if isinstance(call.func, ast.Attribute) and (name := call.func.attr) in _OF_PATHS:
-            yield Finding(name, call.lineno, f"reads or writes files by {name!r}")
+            yield Finding(name, call.lineno, f"reads or writes files with {name!r}")
 
 
 def _modes(call: ast.Call) -> list[ast.expr]:
@@ -235,12 +237,12 @@ def _modes(call: ast.Call) -> list[ast.expr]:
 
 
 def _network(case: ModuleCase) -> Iterator[Finding]:
-    yield from _named(case, _NETWORK, "names the network's {!r}")
+    yield from _named(case, _NETWORK, "uses the network with {!r}")
 
 
 def _sleeps(case: ModuleCase) -> Iterator[Finding]:
     pattern = re.compile(r"time\.sleep|torch\.cuda\._sleep")
-    yield from _named(case, pattern, "rests by {!r}, which lets a device cool down")
+    yield from _named(case, pattern, "sleeps with {!r}, which lets a device cool down")
 
 
 def _named(case: ModuleCase, pattern: re.Pattern[str], sentence: str) -> Iterator[Finding]:
@@ -252,7 +254,7 @@ def _named(case: ModuleCase, pattern: re.Pattern[str], sentence: str) -> Iterato
 MODULE_RULES = (
     Rule(
         "python-library",
-        "modules without a kernel of their own, and torch's operations that compute, unless the "
+        "modules without a kernel of their own, and torch operations that compute, unless the "
         "task allows libraries",
         _library,
     ),
@@ -266,10 +268,10 @@ MODULE_RULES = (
     Rule("python-processes", "other processes and programs, exit handlers", _processes),
     Rule(
         "python-files",
-        "files opened to be read, listed, moved or removed, and what is stored in them",
+        "files that are read, listed, moved or removed, and data stored in them",
         _files,
     ),
-    Rule("python-network", "sockets, clients of the web, hubs of models", _network),
+    Rule("python-network", "sockets, web clients, model hubs", _network),
     Rule("python-sleeps", "sleeps, on the host or on a GPU", _sleeps),
 )
 """Every rule for Python, in the order of the manual."""

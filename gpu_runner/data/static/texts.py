@@ -65,10 +65,10 @@ def _assembly(case: Case) -> Iterator[Finding]:
 
 def _about(template: str) -> str:
     if names := [match[1] for match in _ASM_DIRECTIVE.finditer(template)]:
-        return f"holds the directives .{', .'.join(names)}"
+        return f"contains the directives .{', .'.join(names)}"
     if _SYSTEM_CALL.search(template):
         return "enters the operating system"
-    return "is spelled by escapes" if "\\" in template else ""
+    return "is spelled with escapes" if "\\" in template else ""
 
 
 def _meaning(literal: str) -> str:
@@ -89,7 +89,7 @@ def _streams(case: Case) -> Iterator[Finding]:
         own = {match[1] for match in made}
         joined = (match[1] not in own for match in _WAITS_FOR_EVENT.finditer(code.plain))
         if made and not _WAITS.search(code.plain) and not any(joined):
-            sentence = "makes a stream, and nothing ever waits for one"
+            sentence = "makes a non-blocking stream, and nothing ever waits for one"
             yield code.finding("stream", made[0].start(), sentence)
 
 
@@ -97,7 +97,7 @@ def _invisible(case: Case) -> Iterator[Finding]:
     if match := _INVISIBLE.search(case.source):
         name = f"U+{ord(match[0]):04X}"
         yield Code(case.source).finding(
-            name, match.start(), f"holds the invisible character {name}"
+            name, match.start(), f"contains the invisible character {name}"
         )
 
 
@@ -115,12 +115,12 @@ TEXT_RULES = (
     ),
     Rule(
         "streams",
-        "non-blocking streams made where the source waits for no stream, event or graph",
+        "non-blocking streams in a source that never waits for a stream, event or graph",
         _streams,
     ),
     Rule(
         "invisible-text",
-        "characters that turn text around or cannot be seen, so that a person reads other code",
+        "characters that reverse text or are invisible, so that a person reads different code",
         _invisible,
     ),
 )

@@ -41,7 +41,7 @@ _TORCHS_OWN = rf"TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?(?:\s*\(\s*|_init_){NAMESPACES
 def torch_symbol_sentence(symbol: str, *, libraries: bool) -> str:
     """Why an extension should not need a symbol of torch's or Python's; empty if it may."""
     if _PYTHON_SYMBOLS.fullmatch(symbol):
-        return f"python: calls into Python by {symbol!r}"
+        return f"python: calls into Python with {symbol!r}"
     if _STATE_SYMBOLS.fullmatch(symbol):
         return f"torch-state: {symbol!r} changes torch for everybody in the process"
     if libraries:
@@ -61,7 +61,7 @@ TORCH_RULES = (
         "python",
         "calls into Python from an extension: CPython's functions, `py::exec`, imports",
         Words(
-            "calls into Python by {!r}",
+            "calls into Python with {!r}",
             named=_PYTHON,
             odd=r"(?:py|pybind11)\s*::\s*(?:exec|eval|eval_file|globals|initialize_interpreter)"
             r"|(?:py\s*::\s*)?module_?\s*::\s*import",

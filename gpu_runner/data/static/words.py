@@ -94,9 +94,9 @@ def symbol_sentence(symbol: str, *, libraries: bool) -> str:
 WORD_RULES = (
     Rule(
         "vendor-library",
-        "calls of cuBLAS, cuDNN, cuSPARSE, cuFFT, cuSOLVER, cuTENSOR, cuRAND's host side, NCCL, "
-        "NPP, CBLAS, MKL, oneDNN, unless the task allows libraries; CUB, Thrust and CUTLASS are "
-        "source that is compiled into the kernel, and allowed",
+        "calls to cuBLAS, cuDNN, cuSPARSE, cuFFT, cuSOLVER, cuTENSOR, cuRAND's host side, NCCL, "
+        "NPP, CBLAS, MKL, oneDNN, unless the task allows libraries. CUB, Thrust and CUTLASS are "
+        "allowed: their source is compiled into the kernel",
         Words(
             "uses {!r} of a vendor's library, which this task does not allow",
             named=rf"{_VENDORS}|{_CPU_LIBRARIES}|CUBLAS_\w+|CUDNN_\w+|CUSPARSE_\w+|CUFFT_\w+"
@@ -110,14 +110,14 @@ WORD_RULES = (
         "code-at-run-time",
         "NVRTC, nvJitLink, the PTX compiler, modules and libraries loaded from data",
         Words(
-            "loads or compiles device code at run time by {!r}",
+            "loads or compiles device code at run time with {!r}",
             named=r"nvrtc\w+|nvJitLink\w+|nvPTXCompiler\w+|cuModule(?:Load|GetFunction)\w*"
             r"|cuLibrary(?:Load|Get)\w*|cudaLibrary(?:Load|Get)\w*|cuLink(?:Create|Add)\w*",
         ),
     ),
     Rule(
         "dynamic-loading",
-        "dlopen and its kin, walks over loaded objects, the linker's tables",
+        "dlopen and similar functions, walks over loaded objects, the linker's tables",
         Words(
             "{!r} finds or loads code behind the linker's back",
             named=r"dlopen|dlmopen|dlsym|dlvsym|dladdr1?|dlinfo|dlfunc|dl_iterate_phdr"
@@ -127,19 +127,19 @@ WORD_RULES = (
     ),
     Rule(
         "driver-entry-point",
-        "driver functions looked up by name, but for encoders of tensor maps (cuTensorMap...)",
+        "driver functions looked up by name, except encoders of tensor maps (cuTensorMap...)",
         Words(
-            "looks up another function of the driver than an encoder of tensor maps by {!r}",
+            "looks up a driver function other than an encoder of tensor maps with {!r}",
             odd=r"cudaGetDriverEntryPoint\w*|cuGetProcAddress\w*",
             unless=r'\s*\(\s*"cuTensorMap',
         ),
     ),
     Rule(
         "processes",
-        "fork, exec, system, ptrace, signals and their handlers, raw system calls but for that by "
-        "which Linux is asked for AMX",
+        "fork, exec, system, ptrace, signals and their handlers, raw system calls except the one "
+        "that asks Linux for AMX",
         Words(
-            "{!r} acts on processes or enters the kernel by hand",
+            "{!r} acts on processes or makes raw system calls",
             named=r"vfork|posix_spawnp?|popen|exec(?:l|lp|le|v|ve|vp|vpe|veat)|fexecve|ptrace"
             r"|process_vm_\w+|process_madvise|pidfd_\w+|prctl|seccomp|setns|unshare|chroot"
             r"|pivot_root|sigaction|sigaltstack|tgkill|prlimit(?:64)?|setrlimit(?:64)?"
@@ -151,10 +151,10 @@ WORD_RULES = (
     ),
     Rule(
         "memory-rights",
-        "mprotect, mremap, mappings but for private memory that is read and written, "
-        "memory shared with other processes",
+        "mprotect, mremap, mappings other than private memory for reading and writing, memory "
+        "shared with other processes",
         Words(
-            "{!r} changes what memory may do, or whose it is",
+            "{!r} changes what memory may be used for, or who shares it",
             named=r"mprotect|pkey_(?:mprotect|alloc|set)|mremap|mseal|PROT_EXEC|PROT_GROWS\w+"
             r"|MAP_FIXED\w*|MREMAP_\w+|READ_IMPLIES_EXEC|memfd_create|memfd_secret"
             r"|shm_open|shmget|shmat|userfaultfd|remap_file_pages|process_mrelease"
@@ -208,7 +208,7 @@ WORD_RULES = (
     ),
     Rule(
         "host-callbacks",
-        "host functions that a stream or a graph calls, maybe after the kernel's call has ended",
+        "host functions that a stream or a graph calls, possibly after the kernel's call has ended",
         Words(
             "{!r} lets the device call the host later",
             named=r"(?:cuda|cu)LaunchHostFunc\w*|(?:cuda|cu)StreamAddCallback"

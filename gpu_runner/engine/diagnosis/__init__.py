@@ -110,8 +110,8 @@ def _special(case: Case) -> Finding:
         return Finding(symptom=Symptom.INFINITE, text=GENERAL[Symptom.INFINITE])
     if infinite.any():
         text = (
-            "NaN, and infinity beside it: an overflow, then inf - inf or inf / inf, as of exp "
-            "without the maximum subtracted"
+            "NaN, and infinity beside it: an overflow, then inf - inf or inf / inf, such as exp "
+            "without subtracting the maximum"
         )
         return Finding(symptom=Symptom.NOT_A_NUMBER, text=text)
     return Finding(symptom=Symptom.NOT_A_NUMBER, text=GENERAL[Symptom.NOT_A_NUMBER])
@@ -127,7 +127,7 @@ def _places(case: Case, *, explained: bool) -> Iterator[Finding]:
         text = f"wrong only in {place.words}: {hint}"
         yield Finding(symptom=Symptom.TAIL, text=text)
     elif place is not None and place.is_regular:
-        text = f"wrong only in {place.words}: some threads or blocks compute it otherwise"
+        text = f"wrong only in {place.words}: some threads or blocks compute it differently"
         yield Finding(symptom=Symptom.REGION, text=text)
     elif explained:
         return

@@ -50,13 +50,21 @@ _NATIVE = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 _BANDS: dict[torch.dtype, tuple[tuple[float, float, str], ...]] = {
     torch.float32: (
-        (2.0**-13.5, 2.0**-10.2, "about 2^-11 of the values, as products of TF32 or FP16 numbers"),
-        (2.0**-10.2, 2.0**-6.5, "about 2^-9 of the values, as products of BF16 numbers"),
+        (
+            2.0**-13.5,
+            2.0**-10.2,
+            "about 2^-11 of the values, typical of products of TF32 or FP16 numbers",
+        ),
+        (2.0**-10.2, 2.0**-6.5, "about 2^-9 of the values, typical of products of BF16 numbers"),
     ),
     torch.float64: (
-        (2.0**-28, 2.0**-19, "about 2^-24 of the values, as of sums in float32"),
-        (2.0**-13.5, 2.0**-10.2, "about 2^-11 of the values, as products of TF32 or FP16 numbers"),
-        (2.0**-10.2, 2.0**-6.5, "about 2^-9 of the values, as products of BF16 numbers"),
+        (2.0**-28, 2.0**-19, "about 2^-24 of the values, typical of sums in float32"),
+        (
+            2.0**-13.5,
+            2.0**-10.2,
+            "about 2^-11 of the values, typical of products of TF32 or FP16 numbers",
+        ),
+        (2.0**-10.2, 2.0**-6.5, "about 2^-9 of the values, typical of products of BF16 numbers"),
     ),
 }
 
@@ -74,7 +82,7 @@ def rounded(case: Case) -> Finding | None:
         ending = bits.view(_NATIVE[bits.element_size()]) & ((1 << kept.zeros) - 1)
         near = error <= kept.relative * sample.want.abs() + sample.allowed
         if mostly(ending == 0, 1.0) and mostly(near):
-            text = f"every wrong value has just the bits of {kept.name}: it was rounded to that"
+            text = f"every wrong value has only the bits of {kept.name}: it was rounded to that"
             return Finding(symptom=Symptom.LOWER_PRECISION, text=text)
     return None
 
@@ -83,7 +91,10 @@ def slightly_off(case: Case) -> Finding | None:
     """Beyond the bound, but not by far."""
     if not case.is_floating or case.worst > _SLIGHTLY:
         return None
-    text = f"{case.worst:.3g} times the bound: another order of summation, or a rounding too many"
+    text = (
+        f"{case.worst:.3g} times the bound: a different order of summation, or one rounding"
+        " too many"
+    )
     if case.wrong_elements == 0:  # but the whole is
         text = GENERAL[Symptom.SLIGHTLY_OFF]
     return Finding(symptom=Symptom.SLIGHTLY_OFF, text=text)
@@ -136,7 +147,10 @@ def lower_precision(case: Case) -> Finding | None:
     if case.epsilon > torch.finfo(torch.float32).eps:
         if case.epsilon <= noise / size < 32 * case.epsilon:
             name = str(case.actual.dtype).removeprefix("torch.")
-            text = f"errors of several roundings to {name}: keep sums and steps between in float32"
+            text = (
+                f"errors of several roundings to {name}: keep sums and intermediate steps in"
+                " float32"
+            )
             return Finding(symptom=Symptom.LOWER_PRECISION, text=text)
         return None
     # Where terms have one sign a sum grows with their number, and its error with the root of it.

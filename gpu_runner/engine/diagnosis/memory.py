@@ -157,7 +157,7 @@ def other_dtype(case: Case) -> Finding | None:
     own = case.actual.dtype
     for dtype in _LAYOUTS:
         if dtype is not own and own is not torch.bool and _is_laid_out_as(case, dtype):
-            text = f"its bytes are right as {_name(dtype)}, but the output is {_name(own)}"
+            text = f"its bytes would be right as {_name(dtype)}, but the output is {_name(own)}"
             return Finding(symptom=Symptom.OTHER_DTYPE, text=text)
     return None
 

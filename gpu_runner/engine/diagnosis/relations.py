@@ -132,7 +132,7 @@ def _of_lines(sample: Sample, name: str) -> Finding | None:
         return None
     have, want, allowed = have[telling], want[telling], allowed[telling]
     if mostly(have.amax(1) == have.amin(1), 1.0):
-        text = f"each {name} holds one value throughout: an index that does not change in it"
+        text = f"each {name} has one value throughout: an index that doesn't change in it"
         return Finding(symptom=Symptom.REPEATED, text=text)
     ratio = torch.where(
         want.abs() >= want.abs().median(1, keepdim=True).values, have / want, torch.nan
@@ -145,10 +145,10 @@ def _of_lines(sample: Sample, name: str) -> Finding | None:
     if by_factor == by_amount:
         return None
     if by_factor and mostly((factor - 1).abs() * want.abs().amax(1, keepdim=True) > near, 0.5):
-        text = f"{name}s are off by a factor each: the {name}'s sum, norm or scale is wrong"
+        text = f"each {name} is off by its own factor: the {name}'s sum, norm or scale is wrong"
         return Finding(symptom=Symptom.FACTOR_BY_LINE, text=text)
     if by_amount and mostly(amount.abs() > 4 * allowed, 0.5):
-        text = f"{name}s are off by an amount each: the {name}'s mean, maximum or bias is wrong"
+        text = f"each {name} is off by its own amount: the {name}'s mean, maximum or bias is wrong"
         return Finding(symptom=Symptom.OFFSET_BY_LINE, text=text)
     return None
 

@@ -70,8 +70,8 @@ def _scale(expected: Tensor, rounded: Tensor, factor: float, whole: float) -> Te
     typical, noise = _rms(size), _rms(error)
     if noise > _NOISE * typical:
         raise ProblemError(
-            "this task cannot be judged: its output is rounding noise, off by "
-            f"{noise:.2g} in the reference's own {rounded.dtype} where it should be {typical:.2g}"
+            "this task can't be judged: its output is rounding noise, off by {noise:.2g} in the "
+            f"reference's own {rounded.dtype} where it should be {typical:.2g}"
         )
     size.add_(typical)
     allowed = error.add_(noise).mul_(_SLACK / (epsilon(rounded.dtype) * whole))

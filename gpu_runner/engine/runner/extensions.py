@@ -117,8 +117,9 @@ class NotCompiled(RuntimeError):
 
 
 _NOT_COMPILED = (
-    "the extension {!r} was not compiled in advance: a measured process asks for other texts, flags"
-    " or folders than the import and the first calls did, so let these depend on nothing random"
+    "the extension {!r} was not compiled in advance: a measured process asked for different "
+    "texts, flags or folders than the import and the first calls did, so don't let these depend "
+    "on anything random"
 )
 
 

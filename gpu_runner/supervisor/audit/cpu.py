@@ -38,9 +38,9 @@ from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Report
 
 REPORT_LIMIT_BYTES = 1 << 20  # chosen: hundreds of findings
-TORCH_REASON = "for the c ABI only: Python and torch do not run under this sanitizer"
+TORCH_REASON = "only for the c ABI: Python and torch don't run under this sanitizer"
 
-MODULE_REASON = "of compiled sources only: no sanitizer looks into a Python module"
+MODULE_REASON = "only for compiled sources: no sanitizer looks into a Python module"
 
 _DEBUGGABLE = ("-O1", "-g", "-fno-omit-frame-pointer")
 _FATAL = "color=never:halt_on_error=1:exitcode=77"
@@ -162,7 +162,7 @@ class CpuSanitizers:
             return [suspicious(name, reason, built.report.log) for name in kind.checks]
         measured = self._target.library
         if kind.runner_flags and measured and own_code(built.library) != own_code(measured):
-            reason = f"its macros make other code with {kind.flags[0]}"
+            reason = f"its macros produce different code with {kind.flags[0]}"
             return [suspicious(name, reason) for name in kind.checks]
         if kind is THREADS:
             source, log = self._request.solution.source, built.report.log
@@ -228,7 +228,7 @@ def not_followed(library: Path, log: str, source: str) -> str:
     """Why races cannot be told from order in this library; empty if they can."""
     warned = "atomic_thread_fence" in log and "-fsanitize=thread" in log
     if warned or _FENCE.search(source):
-        return "it orders its threads with fences, which ThreadSanitizer does not follow"
+        return "it orders its threads with fences, which ThreadSanitizer doesn't follow"
     used = {match.decode() for match in _PARALLEL.findall(library.read_bytes())}
     strange = [n for n in sorted(used) if _NOT_FOLLOWED.fullmatch(n) or not _FOLLOWED.fullmatch(n)]
-    return f"the order that {strange[0]} gives to threads is not followed here" if strange else ""
+    return f"this sanitizer doesn't follow how {strange[0]} orders threads" if strange else ""

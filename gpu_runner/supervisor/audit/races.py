@@ -36,12 +36,12 @@ class RaceSearch:
         a race. A tool that fails accuses nobody, as in an audit.
         """
         if target.abi is not Abi.C or target.library is None:
-            return f"not looked for: {TORCH_REASON}"
+            return f"not checked: {TORCH_REASON}"
         if not starts_threads(target.library):
             return "none: it starts no threads"
         short = sorted((ns, w.name, w) for w, ns in times_ns if ns <= RACE_CALL_NS)
         if not short:
-            return "not looked for: its calls take too long; an audit looks"
+            return "not checked, because its calls take too long; an audit does check"
         looked: list[Ran] = []
 
         def run(target: Target, tool: Callable[[], Tool]) -> Sequence[Ran]:

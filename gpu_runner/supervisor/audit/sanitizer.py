@@ -92,7 +92,7 @@ def unfinished(report: str) -> str:
         return f"it wrote no summary: {said or report.strip()[:200] or 'nothing at all'}"
     counted = _COUNTED.search(report)
     if int(counted[1] if counted else match[1]) and not device_findings(report):
-        return "it counted errors that are not understood here"
+        return "it counted errors that kbench doesn't understand"
     return ""
 
 

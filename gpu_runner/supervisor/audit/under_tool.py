@@ -68,7 +68,7 @@ def run_under(
     began = time.monotonic()
     for workload in workloads:
         if found and time.monotonic() - began > TOOL_LIMIT_S:
-            late = f"{TOOL_LIMIT_S:g} s were over after {len(found)} of {len(workloads)} workloads"
+            late = f"{TOOL_LIMIT_S:g} s had passed after {len(found)} of {len(workloads)} workloads"
             found.append(Ran("", workload.hidden, Fault(Verdict.TIME_LIMIT, late)))
             break
         with tool() as wrapper:
@@ -147,7 +147,7 @@ def _died(name: str, ran: Ran, fault: Fault) -> AuditCheck:
         return skipped(name, f"it does not work on this host: {reason}", report)
     if exhausted := exhaustion(fault, ran.report):
         return inconclusive(name, f"{exhausted}: {reason}", report)
-    return suspicious(name, f"without a report of the tool: {reason}", report)
+    return suspicious(name, f"the tool gave no report: {reason}", report)
 
 
 def exhaustion(fault: Fault, report: str) -> str:

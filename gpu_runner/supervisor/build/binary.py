@@ -108,7 +108,7 @@ def _needed(inspected: _Inspected) -> Iterator[str]:
     patterns += [_VENDORS] * inspected.request.task.libraries
     for name in inspected.library.names(elf.NEEDED):
         if not any(pattern.fullmatch(name) for pattern in patterns):
-            yield f"needed: links {name!r}, which kernels do not get"
+            yield f"needed: links {name!r}, which kernels don't get"
 
 
 def _folders(inspected: _Inspected) -> Iterator[str]:
@@ -149,7 +149,7 @@ def _exports(inspected: _Inspected) -> Iterator[str]:
 def _constructors(inspected: _Inspected) -> Iterator[str]:
     library = inspected.library
     if any(tag == elf.PREINIT_ARRAY for tag, _ in library.dynamic):
-        yield "constructor: it has code that runs before all other"
+        yield "constructor: it has code that runs before anything else"
     for address in library.constructors():
         names = library.local_names.get(address, set())
         if not any(_INITIALISERS.fullmatch(name) for name in names):
@@ -184,7 +184,7 @@ def _embedded(inspected: _Inspected) -> Iterator[str]:
     while at >= 0:
         machine = int.from_bytes(content[at + 18 : at + 20], "little")
         if not (inspected.cuda and machine == _CUDA_MACHINE):
-            yield "embedded: another program or library stands in it"
+            yield "embedded: it contains another program or library"
             return
         at = content.find(_MAGIC, at + 1)
 

@@ -189,7 +189,7 @@ def _gpu_sheet(index: int) -> Hardware:
         memory_bytes=nvml.memory_total(index),
         bytes_per_s=peak.bytes_per_s,
         flop_per_s=dict(peak.flops),
-        rates_are="the maker's data sheet" if known else "what the driver says",
+        rates_are="the vendor's data sheet" if known else "what the driver says",
         l2_bytes=known.cache_bytes or None if known else None,
     )
     if capability not in _SM:

@@ -139,4 +139,4 @@ def shortage(error: BaseException) -> str:
         lacking = _LACKING[error.errno]
     else:
         return ""
-    return f"this runner's host has run out of {lacking}: its admin has to make room there"
+    return f"this runner's host has run out of {lacking}: its admin has to free some"

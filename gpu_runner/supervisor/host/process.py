@@ -296,7 +296,7 @@ class ChildProcess:
         try:
             self._used_bytes = used_bytes(descendants(self._process.pid), self.arenas)
         except Exception:  # who cannot be watched does not run
-            logger.exception("the memory of process %d cannot be told", self._process.pid)
+            logger.exception("the memory of process %d is unknown", self._process.pid)
             self._used_bytes = sys.maxsize
         if self._used_bytes > self._memory_limit:
             self._memory_exceeded = True

@@ -136,9 +136,8 @@ class Collected:
         least_ns = min(self.counted_ns)
         if least_ns > limit_ns:
             reason = (
-                f"stopped: {name} takes {duration_text(least_ns)} at least, and above"
-                f" {duration_text(limit_ns)} it cannot beat the run's best, however fast the "
-                "rest is"
+                f"stopped: {name} takes at least {duration_text(least_ns)}, and above "
+                f"{duration_text(limit_ns)} it can't beat the run's best, however fast the rest is"
             )
             raise FaultError(Fault(Verdict.TOO_SLOW, reason))
 

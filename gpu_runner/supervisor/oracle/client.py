@@ -208,7 +208,7 @@ class Oracle:
             self._handles.settimeout(self._config.oracle_timeout_s)
             _, found, _, _ = socket.recv_fds(self._handles, 16, 2)
             if len(found) != len(sizes):
-                raise ChannelClosed("no handles of the device's memory")
+                raise ChannelClosed("no handles to the device's memory")
         self.failed = False
         first, second = (DeviceArena(fd, size) for fd, size in zip(found, sizes, strict=True))
         return first, second
@@ -315,7 +315,7 @@ class Oracle:
             words = self._child.output[-4000:].strip()
             if self._child.memory_exceeded or _WANTED_MEMORY.search(words):
                 raise OutOfMemory(self._ran_out(words)) from None
-            became = "gave no answer that fits" if status is None else "died"
+            became = "gave an answer of the wrong kind" if status is None else "died"
             raise OracleError(
                 f"{_NAME} {became} ({error})" + (f":\n{words}" if words else "")
             ) from None

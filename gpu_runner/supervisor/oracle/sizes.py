@@ -21,7 +21,7 @@ MOST_RUNS, LONGEST_S = 1024, 240.0  # chosen: files of the public benchmarks nee
 _MOST_TENSORS, _MOST_DIMENSIONS = 1024, 32  # chosen: many times what a kernel takes
 _LARGEST = 2**63  # the first integer that torch does not hold
 _LONGEST_FAULT = 300  # chosen: a sentence for a person
-_SENSELESS = "the task's code gave an answer without sense"
+_SENSELESS = "the task's code gave a nonsensical answer"
 
 Shape = tuple[int, ...]
 
@@ -114,7 +114,7 @@ class Sizes:
         }
         fault = "".join(each for each in answer.fault[:_LONGEST_FAULT] if each.isprintable())
         if answer.fault and not fault:
-            fault = "a failure without words"
+            fault = "a failure without a message"
         return Ran(changed, answer.shapes, answer.integers, fault)
 
 

@@ -55,5 +55,5 @@ class Answer:
 def answer_to(number: int, reply: float | wire.Done) -> wire.Done:
     """The reply, if it is the end of the call or burst of this number; raises `FaultError`."""
     if not isinstance(reply, wire.Done) or reply.call_id != number:
-        raise FaultError(Fault(Verdict.VIOLATION, "answered something that was not asked"))
+        raise FaultError(Fault(Verdict.VIOLATION, "answered something that it wasn't asked"))
     return reply

@@ -69,9 +69,9 @@ def compared(before: Sequence[Loaded], now: Sequence[Loaded]) -> AuditCheck:
         return _check(AuditState.SKIPPED, "the ranked result comes from another toolchain")
     changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
     if ours := [name for name in changed if name in _MADE_BY_US]:
-        reason = f"this audit ran other code than the ranked result: {', '.join(ours)}"
+        reason = f"this audit ran different code from the ranked result: {', '.join(ours)}"
         return _check(AuditState.SUSPICIOUS, reason)
-    also = f"; compiled again with another result: {', '.join(changed)}" if changed else ""
+    also = f"; compiled again with a different result: {', '.join(changed)}" if changed else ""
     return _check(AuditState.PASSED, f"the same code as in the ranked result{also}")
 
 

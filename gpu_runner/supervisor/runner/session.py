@@ -140,7 +140,7 @@ class Session:
         if not tree:
             if not self._child.running:
                 raise self._death("while it was started")
-            raise RunnerUnfit("this host names no children of processes, so none can be stopped")
+            raise RunnerUnfit("this host doesn't list processes' children, so none can be stopped")
         self._pid = tree[-1]  # the jail's own processes come before it
         self._freeze()
         if not self._conditions.team:
@@ -333,7 +333,7 @@ class Session:
     def _ready(self, when: str) -> float:
         reply = self._receive(when)
         if not isinstance(reply, float):
-            raise FaultError(Fault(Verdict.VIOLATION, "answered something that was not asked"))
+            raise FaultError(Fault(Verdict.VIOLATION, "answered something that it wasn't asked"))
         return reply
 
     def _send(self, data: bytes) -> None:

@@ -21,7 +21,7 @@ def sense() -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
-        raise OracleError(f"the task's code gave an answer without sense: {error}") from None
+        raise OracleError(f"the task's code gave a nonsensical answer: {error}") from None
 
 
 @dataclass(frozen=True, kw_only=True)

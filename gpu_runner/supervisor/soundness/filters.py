@@ -139,7 +139,7 @@ def _outputs(context: _Context, seen: Mapping[str, Any]) -> Iterator[Finding]:
 def _argument(context: _Context, name: str, workload: Workload, wrong: bool) -> Finding:  # noqa: FBT001
     where = _Context(context.task, context.direction, workload)
     does = "makes the result wrong" if wrong else "leaves the result right on every workload"
-    text = f"another {name}, and nothing else, {does}"
+    text = f"changing only {name} {does}"
     # Gradients need not depend on every input: that of a sum does not on what was added.
     passed = None if context.direction is Direction.BACKWARD and not wrong else wrong
     return where.finding(f"input impact: {name}", float(wrong), "1", passed, text)
@@ -153,7 +153,7 @@ def _work(context: _Context, seen: Mapping[str, Any]) -> Iterator[Finding]:
         return
     yield context.ratio("work: bytes", cost.bytes, seen["bytes"], BYTES_RATIO)
     if seen["uncounted"]:
-        why = f"nobody can count the arithmetic of {', '.join(seen['uncounted'])}"
+        why = f"kbench can't count the arithmetic of {', '.join(seen['uncounted'])}"
         yield context.unknown("work: flops", FLOPS_RATIO, why)
     else:
         yield context.ratio("work: flops", cost.flops, seen["flops"], FLOPS_RATIO)

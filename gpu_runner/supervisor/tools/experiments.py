@@ -80,7 +80,7 @@ DENORMALS = Experiment(
     _flushed,
 )
 SCALAR_REDUCTION = Experiment(
-    "a scalar reduction, one element after the other in the order of the source",
+    "a scalar reduction, one element after another in source order",
     "when g++ may reorder it into vectors",
     f"begin the source with `// flags: {' '.join(_REORDERED)}`, or keep several partial results",
     _reordered,

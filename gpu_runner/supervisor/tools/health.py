@@ -171,7 +171,7 @@ def _gpu_fault(config: SupervisorConfig, instruments: Instruments) -> str:
     holders = living.holders(config)
     apart = living.without(gpu.pids, holders)
     if pids := instruments.ours(tuple(apart)):
-        return f"processes {', '.join(map(str, pids))} still hold the GPU"
+        return f"processes {', '.join(map(str, pids))} still use the GPU"
     if damage := _damage(gpu, known):
         return damage
     used_before = known.get("memory_used", gpu.memory_used)
@@ -179,7 +179,7 @@ def _gpu_fault(config: SupervisorConfig, instruments: Instruments) -> str:
     slack = MEMORY_SLACK_BYTES + max(theirs, len(holders) * living.BYTES_EACH)
     if gpu.memory_used > used_before + slack:
         used, before = gpu.memory_used >> 20, used_before >> 20
-        others = " and ".join(instruments.others(gpu.pids)[:3]) or "nobody that is seen here"
+        others = " and ".join(instruments.others(gpu.pids)[:3]) or "no process that we can see"
         words = f"{used} MiB of the GPU's memory are in use, {before} MiB were"
         return f"{words}; beside our own, {others} uses it"
     tried = instruments.probe(config)
@@ -212,7 +212,7 @@ def _read(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except ValueError:  # whatever it said, the device is looked at again
-        return {"unfit": f"{path} cannot be read"}
+        return {"unfit": f"{path} can't be read"}
     return found if isinstance(found, dict) else {}
 
 

@@ -146,7 +146,7 @@ def _suspicion(calls: Sequence[Sequence[Launch]]) -> str:
     names = [{plain(launch.name) for launch in call} for call in calls]
     if any(other != names[0] for other in names):
         differ = sorted({name for one in names for name in one ^ names[0]})
-        return f"not the same kernels ran in two calls: {_names(differ)}"
+        return f"different kernels ran in two calls: {_names(differ)}"
     return ""
 
 

@@ -31,7 +31,7 @@ TIMED_METRICS = ("gpu__time_duration.sum", "launch__registers_per_thread")
 TIMED_LAUNCHES_LIMIT = 4096  # chosen: more than a call has
 
 REPORT_LIMIT_BYTES = 8 << 20  # chosen: what the launches' limit leaves room for
-SAW_NOTHING = "ncu saw no kernel, or no counters of one"
+SAW_NOTHING = "ncu saw no kernel, or no counters for it"
 _INSTALLATIONS = Path("/opt/nvidia/nsight-compute")
 _REPORT = '"$TMPDIR/kbench-ncu.csv"'
 

@@ -42,10 +42,12 @@ def device_peak(config: SupervisorConfig, moved_bytes_per_s: float = 0.0) -> Kno
         found = calibrated(config) or calibrate(config)
         if moved_bytes_per_s > found.peak().bytes_per_s:
             found = calibrate_again(config, found)
-        return KnownPeak(found.peak(), "measured on this host: streams and loops of multiply-adds")
+        return KnownPeak(
+            found.peak(), "measured on this host with streams and loops of multiply-adds"
+        )
     known = PEAKS.get(device_name(config.kind, config.index))
     if known is not None:
-        return KnownPeak(known, "the maker's data sheet")
+        return KnownPeak(known, "the vendor's data sheet")
     return KnownPeak(driver_peak(config.index), "clocks, bus width and cores, as the driver says")
 
 
@@ -82,16 +84,16 @@ def ceiling(config: SupervisorConfig) -> KnownPeak | None:
     if generous is None:
         return None
     if config.kind is DeviceKind.CUDA:
-        return KnownPeak(generous, "the higher of the maker's data sheet and the driver's figures")
+        return KnownPeak(generous, "the higher of the vendor's data sheet and the driver's figures")
     cores, measured = cpu.cores(), calibrated(config)
     clock = "its highest clock" if cores.clock_hz < cpu.UNKNOWN_CLOCK_HZ else "6.5 GHz"
     source = f"{cores.count} cores at {clock} with {cores.instructions}; memory: "
     if measured is None:
         peak = Peak(generous.bytes_per_s, cores.flops, generous.cache_bytes)
-        return KnownPeak(peak, source + "not measured, so more than any CPU has")
+        return KnownPeak(peak, source + "not measured, so set higher than any CPU's")
     moved = max(CPU_LEAST_BYTES_PER_S, CPU_HEADROOM * measured.peak().bytes_per_s)
     peak = Peak(min(generous.bytes_per_s, moved), cores.flops, generous.cache_bytes)
-    words = f"{CPU_HEADROOM:g} times what was measured, and no less than 100 GB/s"
+    words = f"{CPU_HEADROOM:g} times what was measured, and at least 100 GB/s"
     return KnownPeak(peak, source + words)
 
 

@@ -61,9 +61,11 @@ class Profiler:
             metrics["latency_scaling_exponent"] = exponent
         notes = [*roofline.notes(timed, known.peak, dtype), f"peaks: {known.source}"]
         if dtype not in known.peak.flops:
-            notes.append(f"no peak rate is known for {dtype}: float32's stands in for it")
+            notes.append(f"the peak rate for {dtype} is unknown, so float32's is used")
         if any(result.name == chosen.name and result.flops is None for result in results):
-            notes.append("the task has no work formula: operations are not known, and count as 0")
+            notes.append(
+                "the task has no work formula, so its operations are unknown and count as 0"
+            )
         if self._config.kind is DeviceKind.CPU:
             metrics.update(self._vectorized(notes))
             reason = "ncu is for CUDA devices"
@@ -101,16 +103,18 @@ class Profiler:
 
     def _vectorized(self, notes: list[str]) -> dict[str, float]:
         if self._request.solution.language is Language.PYTHON:
-            notes.append("no compiler says which loops of a Python module are vectorized")
+            notes.append("no compiler reports which loops of a Python module are vectorized")
             return {}
         if vectorization.is_by_hand(self._request.solution.source):
-            notes.append("its loops hold vectors written by hand: g++'s report does not count them")
+            notes.append(
+                "its loops contain hand-written vector code, which g++'s report doesn't count"
+            )
             return {}
         recipes = solution_recipes(self._request, self._config)
         looks = (vectorization.look(recipe, self._config) for recipe in recipes)
         found = next(filter(None, looks), None)
         if found is None:
-            notes.append("g++ said nothing of loops")
+            notes.append("g++ said nothing about loops")
             return {}
         notes += found.notes()
         return found.metrics()
@@ -139,7 +143,7 @@ def _with_ncu(
     counted = ncu_report.total(launches)
     capped = {name: min(100.0, max(0.0, counted[name])) for name in THROUGHPUTS}
     if len(launches) >= ncu.LAUNCHES_LIMIT:
-        notes.append(f"only the first {ncu.LAUNCHES_LIMIT} kernels of the call were looked at")
+        notes.append(f"only the first {ncu.LAUNCHES_LIMIT} kernels of the call were profiled")
     return Profile(
         tool="ncu",
         reason="",

@@ -49,7 +49,7 @@ def work_suspicions(worked: Worked) -> list[Suspicion]:
 def unknown_share(worked: Worked) -> Suspicion:
     """What is said of a GPU's kernel whose host calls a library, where no profiler tells more."""
     name, _ = worked.libraries.most_common(1)[0]
-    reason = f"calls {name}, and no profiler of this host tells how much of the work that did"
+    reason = f"calls {name}, and no profiler on this host can tell how much of the work that did"
     return Suspicion(check=Check.WORK, reason=reason)
 
 

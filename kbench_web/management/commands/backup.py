@@ -17,8 +17,8 @@ class Command(BaseCommand):
     """`manage.py backup FILE`."""
 
     help = (
-        "Write the database and the site's secret key into FILE, as they are at one moment. The"
-        " site may be running. `manage.py restore FILE` puts them back."
+        "Write a consistent copy of the database and the site's secret key to FILE. The site can "
+        "keep running. `manage.py restore FILE` puts them back."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

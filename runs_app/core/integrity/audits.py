@@ -78,7 +78,7 @@ def request_audit(
     if not user.is_staff:
         raise NotAllowed("", "only admins can ask for audits; records are audited automatically")
     if submission.origin == Submission.Origin.RUN:
-        raise WrongState("", "this is a candidate of a run, which is on no board")
+        raise WrongState("", "this is a run's candidate, so it isn't on a board")
     ranked = submission.evaluations.filter(device=device, mode=Mode.RANKED.value)
     if not ranked.filter(verdict=Verdict.CORRECT.value).exists():
         raise WrongState("device", f"it has no correct ranked result on {device.slug} to audit")
@@ -100,10 +100,12 @@ def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -
         return
     state, reason = _outcome(evaluation, result)
     if evaluation.verdict == Verdict.CORRECT and (slow := _compare(evaluation, result, now=now)):
-        reason = f"{reason}; it found {' and '.join(slow)} faster, so the score rests on its times"
+        reason = (
+            f"{reason}; it measured {' and '.join(slow)} as faster, so the score now uses its times"
+        )
     if state is Audited.PASSED and _is_slower(evaluation, _rests_on(evaluation)):
         state = Audited.INCONCLUSIVE
-        reason = f"it measured more than {SLOWER:g} times the time that it was supposed to verify"
+        reason = f"it measured more than {SLOWER:g} times the time that it should have confirmed"
     if state is Audited.INCONCLUSIVE:
         audit_state.inconclusive(evaluation, reason, now=now)
     else:
@@ -266,7 +268,7 @@ def _by_case(
 def _lacking(audit: Audit, evaluation: Evaluation, *, cleared: bool = False) -> str:
     """Why an audit that found nothing verifies nothing."""
     words = "; ".join(audit.lacking(cleared=cleared)) or "a check raised a suspicion"
-    return _public(f"not every check that it needs has passed: {words}", evaluation)
+    return _public(f"some required checks haven't passed: {words}", evaluation)
 
 
 def _public(words: str, evaluation: Evaluation) -> str:

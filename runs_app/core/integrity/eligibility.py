@@ -45,9 +45,12 @@ class Why(TextChoices):
     OF_A_RUN = "of_a_run", "It is a candidate of a run, and those aren't on boards."
     PRIVATE = "private", "Its submission is private, so it isn't on a board."
     CANCELLED = "cancelled", "It was cancelled."
-    UNDER_WAY = "under_way", "It has not ended yet."
-    SYSTEM_ERROR = "system_error", "It ended by our fault, which says nothing about the kernel."
-    NOT_CURRENT = "not_current", "It is for a version of its task that isn't ranked any more."
+    UNDER_WAY = "under_way", "It hasn't finished yet."
+    SYSTEM_ERROR = (
+        "system_error",
+        "It failed through our fault, which says nothing about the kernel.",
+    )
+    NOT_CURRENT = "not_current", "It is for a version of its task that is no longer ranked."
     NOT_CORRECT = "not_correct", "Only correct results count on boards."
     REPLACED = "replaced", "A later evaluation of the same submission has replaced it."
     COUNTS = "counts", "It counts on its board."

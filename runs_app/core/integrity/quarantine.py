@@ -80,7 +80,9 @@ def decide(
     if not reason:
         raise SubmissionError("reason", "say why: the author and other admins read it")
     if len(reason) > _LONGEST_REASON:
-        raise SubmissionError("reason", f"has {len(reason)} characters, at most {_LONGEST_REASON}")
+        raise SubmissionError(
+            "reason", f"has {len(reason)} characters; the limit is {_LONGEST_REASON}"
+        )
     locked = QuarantineCase.objects.select_for_update(of=("self",)).get(pk=case.pk)
     decision = QuarantineDecision.objects.create(
         case=locked, state=state, reason=reason, decided_by=user, created_at=now

@@ -22,7 +22,7 @@ register = template.Library()
 _QUARANTINE = {
     "open": ("warn", "In quarantine"),
     "cleared": ("good", "Cleared by a person"),
-    "rejected": ("bad", "Rejected by a person: counts nowhere"),
+    "rejected": ("bad", "Rejected by a person: it doesn't count"),
 }
 _DECISIONS = {"cleared": "Cleared", "rejected": "Rejected"}
 _AUDITED = {
@@ -33,8 +33,8 @@ _AUDITED = {
         "Verified",
         "new seeds, sanitizers and a profiler agreed",
     ),
-    "failed": ("bad", "Audit failed", "it is on no board"),
-    "suspicious": ("warn", "Audit in quarantine", "it is on no board until a person decides"),
+    "failed": ("bad", "Audit failed", "it isn't on any board"),
+    "suspicious": ("warn", "Audit in quarantine", "it stays off boards until a person decides"),
     "inconclusive": (
         "",
         "Unverified",

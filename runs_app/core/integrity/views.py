@@ -75,7 +75,7 @@ def quarantine_decide(request: AuthenticatedRequest, case_id: int) -> HttpRespon
             reason=request.POST.get("reason", ""),
             now=timezone.now(),
         )
-        words = f"{decision_words(decision.state)}: {case}. It is in the list of decisions."
+        words = f"{decision_words(decision.state)}: {case}. It's in the list of decisions."
         messages.success(request, words)
     return redirect("quarantine")
 

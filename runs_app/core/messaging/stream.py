@@ -63,7 +63,7 @@ class Entry:
     def _read(self, field: str, kind: type[T]) -> T:
         text = self.fields.get(field.encode(), b"")
         if len(text) > MOST_BYTES:
-            raise DataError(field, f"has more than {MOST_BYTES >> 20} MiB")
+            raise DataError(field, f"is larger than {MOST_BYTES >> 20} MiB")
         try:
             document = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -71,7 +71,7 @@ class Entry:
         said = codec.decode(kind, document)
         is_end = isinstance(said, Event) and said.kind is EventKind.FINISHED
         if len(text) > _MOST_BYTES_BEFORE and not is_end:
-            raise DataError(field, f"has more than {_MOST_BYTES_BEFORE >> 10} KiB")
+            raise DataError(field, f"is larger than {_MOST_BYTES_BEFORE >> 10} KiB")
         return said
 
 

@@ -43,7 +43,7 @@ class DeviceQueueOut(Schema):
     kind: str
     name: str
     depth: int
-    reason: str = Field(description="Why no work would be taken now; empty if some would.")
+    reason: str = Field(description="Why no jobs are being taken now; empty if they are.")
     wait_p50_s: float | None
     wait_p95_s: float | None
     waiting: list[QueueEntryOut]

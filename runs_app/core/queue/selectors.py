@@ -250,7 +250,7 @@ def why_blocked(device_slug: str, runners: list[RunnerStatus]) -> str:
         return f"no runner is taking work: {names}"
     latest = min(runners, key=lambda status: status.age_s)
     name, silence = latest.runner.name, age(latest.age_s)
-    return f"no runner for {device_slug} is alive: {name} was last heard {silence} ago"
+    return f"no runner for {device_slug} is alive: {name} was last heard from {silence} ago"
 
 
 def _waits(device: Device, now: datetime) -> list[float]:

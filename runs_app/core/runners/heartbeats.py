@@ -129,7 +129,7 @@ def _device(state: RunnerState, token: RunnerToken, now: datetime) -> Device:
     if device is None:
         device = _made(state, now)
     if device.imported_from:
-        raise EventError(f"device {device.slug!r} holds results of another site")
+        raise EventError(f"device {device.slug!r} has results from another site")
     if device.kind != state.device_kind:
         raise EventError(f"device {device.slug!r} is a {device.kind}, not a {state.device_kind}")
     if not token.devices.filter(pk=device.pk).exists():

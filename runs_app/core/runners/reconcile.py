@@ -98,7 +98,7 @@ def _why_lost(job: RunnerJob, now: datetime, listened: timedelta, deaf: Collecti
     if runner is not None and runner.token_id in deaf:
         return ""
     if min(now - heard_at, listened) > timedelta(seconds=settings.SILENCE_S):
-        return f"{name} fell silent for more than {settings.SILENCE_S} s"
+        return f"{name} was silent for more than {settings.SILENCE_S} s"
     if runner is None or str(orders.name_of(job)) in runner.current:
         return ""
     is_long = min(runner.seen_at - heard_at, listened) > _FORGETTING

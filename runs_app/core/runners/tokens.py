@@ -56,10 +56,11 @@ def add_runner(
     check_admin(user)
     if not _NAME.fullmatch(name):
         raise SubmissionError(
-            "name", "must be 1 to 40 lowercase letters, digits and dashes, the first no dash"
+            "name",
+            "must be 1 to 40 lowercase letters, digits and dashes, and can't begin with a dash",
         )
     if RunnerToken.objects.filter(name=name).exists():
-        raise SubmissionError("name", f"there is a runner {name!r} already; choose another name")
+        raise SubmissionError("name", f"runner {name!r} already exists; choose another name")
     if serves == RunnerToken.Serves.LISTED and not devices:
         raise SubmissionError("devices", "choose at least one, or allow new devices")
     token, text = _made(name, serves, trusted=trusted, user=user, now=now)
@@ -104,7 +105,7 @@ def revoke(*, token: RunnerToken, reason: str, user: User, now: datetime) -> int
     why = checked_reason(reason, "reason")
     token = RunnerToken.objects.select_for_update(of=("self",)).get(pk=token.pk)
     if token.revoked_at is not None:
-        raise WrongState("", f"{token.name} was revoked already")
+        raise WrongState("", f"{token.name} has already been revoked")
     token.revoked_at = now
     token.save(update_fields=["revoked_at"])
     count = 0

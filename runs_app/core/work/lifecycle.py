@@ -210,7 +210,7 @@ def end(
 
     `payload` is what an evaluation's watchers are told; `seq` as in `retry_or_give_up`.
     """
-    assert not job.is_over, f"{job.KIND} {job.pk} has ended before"
+    assert not job.is_over, f"{job.KIND} {job.pk} had already ended"
     job.status, job.finished_at, job.stage = status, now, ""
     journal.say(job, status.lower(), payload, now=now, seq=seq)
     job.save()
@@ -228,7 +228,7 @@ def by_report(
 
     @functools.wraps(take)
     def finish(job: J, payload: Mapping[str, object], now: datetime, seq: int) -> None:
-        reason = str(payload.get("reason") or "its runner gave neither a report nor a reason")
+        reason = str(payload.get("reason") or "its runner sent neither a report nor a reason")
         if payload.get("report") is not None:
             try:
                 return take(job, codec.encode(payload["report"]), now)

@@ -104,9 +104,9 @@ def _incomplete(evaluation: Evaluation, result: EvaluationResult) -> Iterator[st
 def _unlike(workload: WorkloadResult, wanted: Workload) -> Iterator[str]:
     """What a workload has otherwise than its task."""
     if workload.hidden != wanted.hidden:
-        yield f"workloads.{wanted.name} says otherwise whether it is hidden"
+        yield f"workloads.{wanted.name} disagrees with the task about whether it is hidden"
     if dict(workload.parameters) != dict(wanted.parameters):
-        yield f"workloads.{wanted.name} has other parameters than the task"
+        yield f"workloads.{wanted.name} has different parameters from the task"
 
 
 def _too_little(workload: WorkloadResult, plan: Plan, *, timed: bool) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _too_little(workload: WorkloadResult, plan: Plan, *, timed: bool) -> Iterato
         if not run.verified or not set(run.verified) <= set(range(calls)):
             yield f"{where} has no verified outputs of its calls"
         if not all(SHORTEST_NS <= time_ns < math.inf for time_ns in (*run.times_ns, *run.hard_ns)):
-            yield f"{where} has a time that is none"
+            yield f"{where} has an invalid time"
 
 
 def _odd(workload: WorkloadResult, cost: Cost | None) -> Iterator[str]:
@@ -138,7 +138,7 @@ def _odd(workload: WorkloadResult, cost: Cost | None) -> Iterator[str]:
     expected = (cost.flops, cost.bytes, weight) if cost else (None, None, weight)
     found = (workload.flops, workload.bytes, workload.weight)
     if not all(map(_agree, found, expected)):
-        yield "has other work than the task"
+        yield "has different work from the task"
     for field in ("floor_ns", "tensor_bytes", "claimed_ns"):
         value = getattr(workload, field)
         if value is not None and not 0 < value < math.inf:
@@ -148,7 +148,7 @@ def _odd(workload: WorkloadResult, cost: Cost | None) -> Iterator[str]:
 def _odd_baselines(baselines: Mapping[str, Measurement], task: Task) -> Iterator[str]:
     for name, measurement in baselines.items():
         if name not in task.baselines:
-            yield f"has a baseline {name[:100]!r}, which is none of the task's"
+            yield f"has a baseline {name[:100]!r}, which the task doesn't have"
         if measurement.high_ns > settings.JOB_TIMEOUT_S * 1e9:
             yield f"has a baseline {name!r} whose calls take longer than a job may"
 
@@ -159,7 +159,7 @@ def _unsure(workload: WorkloadResult, kind: DeviceKind) -> Iterator[str]:
     if measured is None or workload.hidden:
         return
     if measured.noise(RESOLUTION_NS[kind]) > UNSTABLE_FROM * (1 + _ROUNDING):
-        yield f"has a time only known to ±{measured.relative_half_width * 100:.0f} %"
+        yield f"has a time known only to ±{measured.relative_half_width * 100:.0f} %"
 
 
 def _contradictions(result: EvaluationResult, elapsed_s: float) -> Iterator[str]:
@@ -173,7 +173,7 @@ def _contradictions(result: EvaluationResult, elapsed_s: float) -> Iterator[str]
         if not _agree(workload.speedups, speedups(workload.measurement, workload.baselines)):
             yield f"workloads.{workload.name} has speedups that do not follow from its baselines"
     if total_ns > (elapsed_s + _CLOCKS_S) * 1e9:
-        yield f"workloads took {total_ns / 1e9:.1f} s, more than the job"
+        yield f"workloads took {total_ns / 1e9:.1f} s, longer than the job"
     for field, expected in summary(result.workloads).items():
         if not _agree(getattr(result, field), expected):
             yield f"{field} does not follow from its workloads"

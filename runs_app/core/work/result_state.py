@@ -29,7 +29,7 @@ PROVISIONAL = ResultState(
     "provisional",
     "Provisional",
     "",
-    "We are still waiting for its baselines or an audit.",
+    "We're still waiting for its baselines or an audit.",
     is_sure=False,
 )
 RANKED = ResultState(

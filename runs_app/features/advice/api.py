@@ -26,8 +26,10 @@ class JudgementOut(Schema):
     """One language model's advice on a task. It gates nothing."""
 
     model: str
-    served_by: str = Field(description="The language model's name, as its endpoint said.")
-    verdicts: list[VerdictOut] = Field(description="Empty while under way, or with a problem.")
+    served_by: str = Field(description="The language model's name, as reported by its endpoint.")
+    verdicts: list[VerdictOut] = Field(
+        description="Empty while it's under way, or if there is a problem."
+    )
     problem: str = Field(description="Why there is no verdict.")
     cost_usd: float
     tokens_in: int
@@ -38,7 +40,7 @@ class JudgementOut(Schema):
 @router.get(
     "/tasks/{slug}/judgements",
     response=list[JudgementOut],
-    summary="What language models say of a task",
+    summary="What language models say about a task",
 )
 def list_judgements(
     request: HttpRequest,
@@ -46,7 +48,7 @@ def list_judgements(
     slug: str,
     limit: int = Query(100, ge=1, le=MOST_LISTED),  # type: ignore[type-arg]
     after: int | None = Query(  # type: ignore[type-arg]
-        None, ge=1, lt=2**31, description="Id of the last one that you have; see the header Link."
+        None, ge=1, lt=2**31, description="Id of the last one that you have; see the Link header."
     ),
 ) -> list[dict[str, object]]:
     """Answer with the judgements of the task's current version, newest first."""

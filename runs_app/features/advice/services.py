@@ -82,7 +82,7 @@ def request_judgement(
     TaskVersion.objects.select_for_update(no_key=True).get(pk=version.pk)  # two requests take turns
     asked = TaskJudgement.objects.filter(version=version, call__status__in=_OPEN)
     if asked.filter(call__language_model__name=request.model).exists():
-        raise CurationError("model", f"{request.model} is being asked already: wait for its answer")
+        raise CurationError("model", f"{request.model} has already been asked: wait for its answer")
     judgement = _stored(version, request, now, user, draft)
     transaction.on_commit(lambda: queues.enqueue_call(judgement.call_id))
     return judgement
@@ -208,6 +208,6 @@ def _model(name: str) -> LanguageModel:
     if model is None or not model.is_callable:
         known = LanguageModel.objects.exclude(base_url="").values_list("name", flat=True)
         raise SubmissionError(
-            "model", f"{name!r} cannot be called; there are: {', '.join(known) or 'none'}"
+            "model", f"{name!r} can't be called; these can: {', '.join(known) or 'none'}"
         )
     return model

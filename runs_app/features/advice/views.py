@@ -55,7 +55,7 @@ def draft_judgements(request: AuthenticatedRequest, draft_id: UUID) -> HttpRespo
     def ask(wanted: JudgeRequest, user: User, now: datetime) -> object:
         if not draft.may_be_tried_by(user):
             state = draft.get_state_display().lower()
-            raise CurationError("", f"this draft is {state}, so nobody is asked about it")
+            raise CurationError("", f"this draft is {state}, so you can't ask about it")
         version = snapshot(draft=draft, now=now)
         return request_judgement(version=version, request=wanted, user=user, now=now, draft=draft)
 

@@ -140,7 +140,7 @@ def create_report(
     """Store the totals so far; what is left out stays as it is."""
     entry = find_entry(entry_id)
     if entry.user_id != request.user.pk:
-        raise NotAllowed("", "only its owner reports for an entry")
+        raise NotAllowed("", "only its owner can report for an entry")
     report(
         entry=entry,
         usd=payload.usd,

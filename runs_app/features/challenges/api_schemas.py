@@ -24,7 +24,8 @@ class EntryIn(Body):
         "",
         max_length=LONGEST_SETTING,
         examples=["temperature 0.2"],
-        description="Tells settings of one agent apart. Entering one again is its next repeat.",
+        description="Tells an agent's settings apart. If you enter one again, that's its next "
+        "repeat.",
     )
     model: str = Field("", description="The language model that the agent uses, if it uses one.")
 
@@ -100,7 +101,7 @@ class TaskOut(Schema):
 
     task: str
     used: int
-    left: int = Field(description="Evaluations that are left.")
+    left: int = Field(description="Evaluations left.")
     best_latency_ns: float | None = Field(description="Of the fastest correct submission.")
     verdict: str = Field(
         description="Of its ranked evaluation, after the entry's end; empty before.",
@@ -135,7 +136,7 @@ class EntryOut(Schema):
     )
     ranking: str = Field(
         description="In the state ranking: how many kernels are left, and when it will be over.",
-        examples=["1 of 3 kernels are still to be ranked; over in about 40 s"],
+        examples=["1 of 3 kernels are still to be ranked; done in about 40 s"],
     )
     started_at: datetime
     deadline_at: datetime
@@ -143,7 +144,7 @@ class EntryOut(Schema):
     usd: float | None = Field(description="As reported.")
     tokens: int | None = Field(description="As reported.")
     left_s: float = Field(description="Seconds until it ends automatically; 0 if it has ended.")
-    left_usd: float | None = Field(description="US dollars that are left; null: no limit.")
+    left_usd: float | None = Field(description="US dollars left; null: no limit.")
     measures: MeasuresOut
     tasks: list[TaskOut]
 
@@ -157,5 +158,5 @@ class EntryCreated(EntryOut):
 class ChallengeOut(ChallengeListed):
     """A challenge with what came of it."""
 
-    entered: int = Field(description="How many entries it has; they have a list of their own.")
-    contenders: list[ContenderOut] = Field(description="By agent and setting, the best first.")
+    entered: int = Field(description="How many entries it has; they have their own list.")
+    contenders: list[ContenderOut] = Field(description="By agent and setting, best first.")

@@ -85,13 +85,12 @@ def check_open(entry: Entry, now: datetime) -> None:
     if entry.state != Entry.State.RUNNING:
         raise WrongState("", f"this entry has ended: {entry.reason}")
     if now >= entry.deadline_at:
-        raise WrongState(
-            "", f"this entry's time was over at {entry.deadline_at:%Y-%m-%d %H:%M} UTC"
-        )
+        raise WrongState("", f"this entry's time ran out at {entry.deadline_at:%Y-%m-%d %H:%M} UTC")
     challenge = entry.challenge
     if challenge.usd is not None and (entry.usd or 0) >= challenge.usd:
         raise WrongState(
-            "", f"this entry has spent its money: it reports {entry.usd:g} of {challenge.usd:g} USD"
+            "",
+            f"this entry has spent its money: it reported {entry.usd:g} of {challenge.usd:g} USD",
         )
 
 
@@ -112,7 +111,7 @@ def _version(entry: Entry, task: str) -> TaskVersion:
     if task not in found:
         names = ", ".join(found)
         raise SubmissionError(
-            "task", f"{task[:100]!r} is not of this challenge, which has: {names}"
+            "task", f"{task[:100]!r} isn't part of this challenge; its tasks are: {names}"
         )
     return found[task]
 

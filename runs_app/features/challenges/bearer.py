@@ -31,10 +31,7 @@ class EntryBearer(Bearer):
     this agent's business.
     """
 
-    reach = (
-        "this is an entry's token: it submits and cancels for its entry, reports and finishes it,"
-        " no more"
-    )
+    reach = "this is an entry's token: it can only submit, cancel, report and finish for its entry"
 
     def __init__(self, entry: Entry) -> None:
         """Act for `entry`."""

@@ -198,7 +198,7 @@ def ranking_words(result: EntryResult, now: datetime) -> str:
     if not left:
         return ""
     known = [s for row in left if (s := verdict_in_s(row, now)) is not None]
-    when = f"; over in about {in_words(max(known))}" if known else ""
+    when = f"; done in about {in_words(max(known))}" if known else ""
     sent = sum(task.ranked is not None for task in result.tasks)
     return f"{len(left)} of {sent} kernels are still to be ranked{when}"
 

@@ -73,21 +73,21 @@ class ChallengeForm(_Form):
         initial=20,
         min_value=1,
         max_value=MOST_EVALUATIONS,
-        help_text="Of one entry. Evaluations that fail by the site's fault do not count.",
+        help_text="For each entry. Evaluations that fail through our fault don't count.",
     )
     minutes = forms.IntegerField(
         label="Minutes",
         initial=120,
         min_value=1,
         max_value=LONGEST_S // _MINUTE_S,
-        help_text="Of one entry, from entering on.",
+        help_text="For each entry, from the moment it enters.",
     )
     usd = forms.FloatField(
         label="US dollars",
         required=False,
         min_value=0.01,
         max_value=MOST_USD,
-        help_text="Of one entry, as its agent reports them. Empty: no limit.",
+        help_text="For each entry, as its agent reports it. Leave empty for no limit.",
     )
     starts_at = _moment("Start, in UTC")
     ends_at = _moment("End, in UTC")
@@ -112,12 +112,15 @@ class EntryForm(_Form):
     """Fields of `services.enter`."""
 
     agent = forms.CharField(
-        required=False, max_length=100, help_text="Its name on pages. Empty: you yourself."
+        required=False,
+        max_length=100,
+        help_text="Its name on pages. Leave empty to enter under your own name.",
     )
     setting = forms.CharField(
         required=False,
         max_length=100,
-        help_text="Tells settings of one agent apart. Entering one again is its next repeat.",
+        help_text="Tells an agent's settings apart. If you enter one again, that's its next "
+        "repeat.",
     )
     model = forms.CharField(label="Language model", required=False, max_length=100)
 
@@ -126,10 +129,10 @@ class ReportForm(_Form):
     """Fields of `services.report`; the transcript comes as a file."""
 
     usd = forms.FloatField(
-        label="US dollars in all", required=False, min_value=0, max_value=MOST_USD
+        label="US dollars in total", required=False, min_value=0, max_value=MOST_USD
     )
     tokens = forms.IntegerField(
-        label="Tokens in all", required=False, min_value=0, max_value=MOST_TOKENS
+        label="Tokens in total", required=False, min_value=0, max_value=MOST_TOKENS
     )
     transcript = forms.FileField(
         required=False,

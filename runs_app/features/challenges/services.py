@@ -79,11 +79,15 @@ def plan_challenge(  # noqa: PLR0913 - keywords only: one for each field of the 
     Raises `NotAllowed` for who may make none, `SubmissionError` naming the field.
     """
     if not may_make(user):
-        raise NotAllowed("", "only admins, and people with the right to add them, make challenges")
+        raise NotAllowed(
+            "", "only admins, and people whom an admin has allowed to, can create challenges"
+        )
     name, slug = _names(name)
     target = resolve_device(device)
     if target.imported_from:
-        raise SubmissionError("device", f"{target.name} is not here; name a device of this site")
+        raise SubmissionError(
+            "device", f"this site has no device {target.name}; name one that it has"
+        )
     _within("evaluations", evaluations, MOST_EVALUATIONS)
     _within("wall_time_s", wall_time_s, LONGEST_S)
     if usd is not None and not 0 < usd <= MOST_USD:
@@ -142,7 +146,7 @@ def enter(
     if len(setting) > LONGEST_SETTING:
         raise SubmissionError("setting", f"is longer than {LONGEST_SETTING} characters")
     if locked.entries.filter(user=user).count() >= MOST_ENTRIES:
-        raise QuotaExceeded("", f"you have entered {MOST_ENTRIES} times, the most allowed")
+        raise QuotaExceeded("", f"you have entered {MOST_ENTRIES} times, which is the limit")
     known = _listed(agent_of(user, agent, now))
     text = f"kbe_{secrets.token_urlsafe(32)}"
     alike = locked.entries.filter(agent=known, setting=setting)
@@ -236,10 +240,10 @@ def _names(name: str) -> tuple[str, str]:
     slug = slugify(name)
     if slug in ("", "new") or len(name) > _LONGEST_NAME:
         raise SubmissionError(
-            "name", f"needs 1 to {_LONGEST_NAME} characters, letters or digits among them"
+            "name", f"needs 1 to {_LONGEST_NAME} characters, including letters or digits"
         )
     if Challenge.objects.filter(slug=slug).exists() or Challenge.objects.filter(name=name).exists():
-        raise SubmissionError("name", "is taken: choose another")
+        raise SubmissionError("name", "is already taken: choose another one")
     return name, slug
 
 
@@ -274,7 +278,7 @@ def _total(field: str, value: float, before: float | None, most: float) -> float
     if not (math.isfinite(value) and 0 <= value <= most):
         raise SubmissionError(field, f"must be between 0 and {most:g}")
     if before is not None and value < before:
-        raise SubmissionError(field, f"is a total, so it cannot fall below {before:g}")
+        raise SubmissionError(field, f"is a total, so it can't be below {before:g}")
     return value
 
 

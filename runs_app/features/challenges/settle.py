@@ -41,7 +41,7 @@ def _end_overdue(entry: Entry, now: datetime) -> bool:
     locked = lock_entry(entry)
     if locked.state != Entry.State.RUNNING:
         return False
-    end_entry(locked, reason="its time was over", now=now)
+    end_entry(locked, reason="its time ran out", now=now)
     return True
 
 

@@ -11,7 +11,7 @@ from tasks_app.numbers import percent, times
 
 _MEASURES = {measure.name: measure for measure in MEASURES}
 _WORDS = {
-    "hidden_correct": "{} of the tasks correct on hidden workloads, too",
+    "hidden_correct": "{} of the tasks also correct on hidden workloads",
     "score": "a score of {}",
     "correct": "{} of the tasks correct on public workloads",
 }
@@ -35,7 +35,7 @@ def winner(challenge: Challenge, contenders: Sequence[Contender]) -> Winner | No
         return Winner("Nobody leads", "No entry has solved a task.", "")
     decisive = next((name for name in ORDER if _differs(name, contenders[:2])), "")
     if others and not decisive:
-        sentence = f"{first.name} and {others[0].name} are level on every measure that ranks."
+        sentence = f"{first.name} and {others[0].name} are tied on every measure that counts."
         return Winner("A tie", sentence, "")
     name = decisive or next((name for name in ORDER if _median(name, first)), "correct")
     said = _words(name, first)

@@ -46,8 +46,8 @@ _MEASURES: tuple[tuple[str, str, Callable[[RunSummary], float | None]], ...] = (
     ("Evaluations", "count", lambda s: s.run.evaluations),
     ("Time running", "seconds", lambda s: s.active_s),
     ("Candidates", "count", lambda s: s.run.candidates_made),
-    ("Correct, of measured candidates", "share", lambda s: s.correct_share),
-    ("Correct, of proposals", "share", lambda s: s.valid_share),
+    ("Correct among measured candidates", "share", lambda s: s.correct_share),
+    ("Correct among proposals", "share", lambda s: s.valid_share),
 )
 
 
@@ -61,7 +61,7 @@ def compare_runs(request: HttpRequest) -> HttpResponse:
     rows = summaries(visible_runs(request.user).filter(pk__in=keys), timezone.now(), points=True)
     rows.sort(key=lambda row: keys.index(str(row.run.pk)))
     if len(rows) < len(keys):
-        problems.append("A run of this address does not exist, or it is private.")
+        problems.append("There is no run at this address, or it is private.")
     key = pinned_key(request.GET, [str(row.run.pk) for row in rows])
     pinned = next((row for row in rows if str(row.run.pk) == key), None)
     x = _choice(request.GET, "x", AXES)

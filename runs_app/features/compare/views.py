@@ -39,7 +39,7 @@ def compare_submissions(request: HttpRequest) -> HttpResponse:
     found = submissions.columns(choice.keys, request.user, request.GET.get("device", ""))
     problems = list(choice.problems)
     if len(found) < len(choice.keys):
-        problems.append("A submission of this address does not exist, or it is private.")
+        problems.append("There is no submission at this address, or it is private.")
     if request.GET.get("format") in FORMS and not problems:
         return download(request.GET["format"], records.of_submissions(found), "comparison")
     key = pinned_key(request.GET, [column.key for column in found])

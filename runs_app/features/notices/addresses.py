@@ -73,7 +73,7 @@ def public_address(host: str, port: int, look_up: Resolve = resolve) -> str:
 def url_refusal(url: str, look_up: Resolve = resolve) -> str:
     """Why nothing is sent to `url`; empty if something may be."""
     if len(url) > _LONGEST or any(ord(letter) <= 32 or ord(letter) == 127 for letter in url):
-        return f"must have at most {_LONGEST} characters, and no blanks"
+        return f"must have at most {_LONGEST} characters and no spaces"
     try:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)

@@ -21,4 +21,4 @@ class WaysForm(forms.ModelForm):  # type: ignore[type-arg]
 class WebhookForm(forms.Form):
     """An address that is told."""
 
-    url = forms.CharField(max_length=500, error_messages={"required": "Give an address."})
+    url = forms.CharField(max_length=500, error_messages={"required": "Enter an address."})

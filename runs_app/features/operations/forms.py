@@ -15,14 +15,14 @@ class AnnouncementForm(ServiceForm):
     kind = forms.ChoiceField(choices=Announcement.Kind.choices, label="What it does")
     text = forms.CharField(
         max_length=500,
-        label="What everybody reads",
+        label="Message to everybody",
         widget=forms.Textarea(attrs={"rows": 2}),
-        error_messages={"required": "Say what everybody reads."},
+        error_messages={"required": "Enter the message."},
     )
     until = forms.DateTimeField(
         required=False,
         label="Until, in UTC",
-        help_text="Empty: until an admin ends it.",
+        help_text="Leave empty to keep it until an admin ends it.",
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
         input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"],
     )

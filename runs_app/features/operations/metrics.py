@@ -39,7 +39,7 @@ class SiteCollector(Collector):
         since = self._now - DAY
         failed = sum(each.count for each in troubles(since))
         yield _gauge(
-            "spend_usd_day", "Dollars that language models cost in a day", spent_usd(since)
+            "spend_usd_day", "US dollars spent on language models in a day", spent_usd(since)
         )
         yield _gauge("errors_day", "Jobs and calls that failed through our fault in a day", failed)
         if disk := data_disk():
@@ -48,7 +48,7 @@ class SiteCollector(Collector):
 
     def _jobs(self) -> Iterator[GaugeMetricFamily]:
         waiting = _family("jobs_waiting", "Jobs in a device's queue", "device", "whose")
-        running = _family("jobs_running", "Jobs that a device's runners work at", "device")
+        running = _family("jobs_running", "Jobs that a device's runners are working on", "device")
         oldest = _family("oldest_job_seconds", "Age of the oldest waiting job", "device")
         since = waiting_since()
         for load in loads(self._now):

@@ -123,7 +123,7 @@ def sensor_page(runner: Runner, hours: int, now: datetime) -> SensorPage:
     since = now - timedelta(hours=hours)
     rows = list(RunnerReading.objects.filter(runner=runner, at__gt=since)[:_MOST_READINGS])
     found = curves(rows, since, now)
-    names = {"Temperature", "Clock", "Clock of the memory", "Power"} - {c.label for c in found}
+    names = {"Temperature", "Clock", "Memory clock", "Power"} - {c.label for c in found}
     if runner.device.kind == "cpu":
-        names -= {"Clock of the memory", "Power"}
+        names -= {"Memory clock", "Power"}
     return SensorPage(runner, hours, found, sorted(names), since, now)

@@ -18,7 +18,7 @@ _MOST_POINTS = 300
 LABELS = {
     "temperature_c": ("Temperature", "°C"),
     "clock_mhz": ("Clock", "MHz"),
-    "memory_clock_mhz": ("Clock of the memory", "MHz"),
+    "memory_clock_mhz": ("Memory clock", "MHz"),
     "power_w": ("Power", "W"),
 }
 assert set(LABELS) == set(SENSORS)

@@ -38,7 +38,7 @@ def operate(request: AuthenticatedRequest) -> HttpResponse:
                 user=request.user,
                 now=timezone.now(),
             )
-            messages.success(request, f"{made.get_kind_display()}: everybody reads it now.")
+            messages.success(request, f"{made.get_kind_display()}: everybody can see it now.")
             return redirect("operate")
     context = {"form": form, "site": page.overview(timezone.now())}
     status = 422 if form.is_bound else 200

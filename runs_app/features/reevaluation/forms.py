@@ -39,7 +39,7 @@ class ReevaluationForm(forms.Form):
 
     def choice(self) -> Choice:
         """The choice of a valid form."""
-        assert self._target is not None, "a task without a version offers none"
+        assert self._target is not None, "a task without a version has none to offer"
         wanted = self.cleaned_data["device"]
         return Choice(
             source=self._sources[self.cleaned_data["version"]],

@@ -64,10 +64,10 @@ def cancel_reevaluation(*, reevaluation: Reevaluation, user: User, now: datetime
     waiting = reevaluation.evaluations.filter(status=Status.QUEUED)
     rows = list(waiting.select_related("submission").select_for_update(of=("self",)))
     if not rows:
-        raise WrongState("", "nothing is waiting any more")
+        raise WrongState("", "nothing is waiting anymore")
     for row in rows:
         lifecycle.cancel(row, reason="cancelled by an admin", now=now)
-    reason = f"cancelled {len(rows)} of its evaluations, which still waited"
+    reason = f"cancelled {len(rows)} of its evaluations that were still waiting"
     _note(reevaluation, reason, user, now, cancelled=len(rows))
     return len(rows)
 

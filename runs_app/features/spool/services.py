@@ -51,7 +51,7 @@ def export_spool(*, folder: Path, device: Device, most: int, now: datetime) -> i
     as somebody died in between, is refused when it comes back. Raises `SpoolError`, `OSError`.
     """
     if device.imported_from:
-        raise SpoolError(f"device {device.slug} holds results of another site")
+        raise SpoolError(f"device {device.slug} has results from another site")
     spool = SpoolFolder(folder)
     manifest = _manifest(spool)
     if manifest is None:
@@ -87,7 +87,7 @@ def import_spool(*, folder: Path, now: datetime) -> Imported:
     spool = SpoolFolder(folder)
     manifest = _manifest(spool)
     if manifest is None:
-        raise SpoolError(f"{folder} holds no spool.json: it is not a spool")
+        raise SpoolError(f"{folder} has no spool.json, so it is not a spool")
     done = Imported()
     for path in spool.job_files():
         try:
@@ -166,7 +166,7 @@ def _check(name: JobName, events: list[Event], manifest: Manifest) -> None:
         raise SpoolError("it is not one of this spool's jobs")
     for event in events:
         if (event.job, event.job_id, event.attempt) != (name.kind, name.job_id, name.attempt):
-            raise SpoolError("its file holds events of another job")
+            raise SpoolError("its file has events of another job")
 
 
 def _is_out(row: RunnerJob, manifest: Manifest) -> bool:
@@ -184,7 +184,7 @@ def take_back(*, folder: Path, now: datetime) -> int:
     """Queue all jobs again of which this spool has brought nothing; returns how many."""
     manifest = _manifest(SpoolFolder(folder))
     if manifest is None:
-        raise SpoolError(f"{folder} holds no spool.json: it is not a spool")
+        raise SpoolError(f"{folder} has no spool.json, so it is not a spool")
     return sum(_take_back(job, now) for job in _handed_out(manifest.name))
 
 

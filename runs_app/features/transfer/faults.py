@@ -90,7 +90,10 @@ def moment(text: str, field: str) -> datetime:
 
 def _faults(file: ResultFile, now: datetime) -> Iterator[DataError]:
     if not SITE.fullmatch(file.site):
-        reason = "must have 1 to 40 letters, digits, blanks and . _ : -, a letter or digit first"
+        reason = (
+            "must have 1 to 40 letters, digits, spaces and . _ : -, and begin with a letter "
+            "or digit"
+        )
         yield DataError("site", reason)
     yield from _texts({"note": file.note}, "")
     yield from _moments({"exported_at": file.exported_at}, "", now)
@@ -113,7 +116,7 @@ def _record(record: ResultRecord, field: str, now: datetime) -> Iterator[DataErr
     yield from _kernel(record, field)
     yield from _environment(encode(record.environment), f"{field}.environment")
     if record.mode is not Mode.RANKED:
-        yield DataError(f"{field}.mode", "only ranked results stand on boards")
+        yield DataError(f"{field}.mode", "only ranked results can be on boards")
     if record.verdict in (Verdict.SYSTEM_ERROR, Verdict.COMPILED):
         yield DataError(f"{field}.verdict", f"{record.verdict.value} says nothing about a kernel")
     for number, workload in enumerate(record.workloads):
@@ -162,7 +165,7 @@ def _kernel(record: ResultRecord, field: str) -> Iterator[DataError]:
     except DataError as error:
         yield DataError(f"{field}.{error.field}", error.reason)
     except UnicodeEncodeError:
-        yield DataError(f"{field}.source", "holds characters that UTF-8 cannot encode")
+        yield DataError(f"{field}.source", "contains characters that UTF-8 can't encode")
     else:
         if found != record.source_digest:
             yield DataError(f"{field}.source_digest", f"is not that of the source, {found}")
@@ -226,7 +229,7 @@ def _texts(values: Mapping[str, str], prefix: str) -> Iterator[DataError]:
         if len(text) > limit:
             yield DataError(prefix + name, f"has {len(text)} characters; the limit is {limit}")
         elif not _is_storable(text):
-            yield DataError(prefix + name, "holds a NUL character, or half of one")
+            yield DataError(prefix + name, "contains a NUL character, or half a surrogate pair")
 
 
 def _environment(values: Mapping[str, object], field: str) -> Iterator[DataError]:
@@ -234,7 +237,7 @@ def _environment(values: Mapping[str, object], field: str) -> Iterator[DataError
     if len(text) > _ENVIRONMENT_BYTES:
         yield DataError(field, f"has {len(text)} characters; the limit is {_ENVIRONMENT_BYTES}")
     elif not _is_storable(text) or "\\u0000" in text:
-        yield DataError(field, "holds a NUL character, or half of one")
+        yield DataError(field, "contains a NUL character, or half a surrogate pair")
 
 
 def _is_storable(text: str) -> bool:

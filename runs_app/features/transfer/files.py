@@ -77,7 +77,7 @@ def _read_compressed(path: Path) -> Document:
     with gzip.open(path) as opened:
         text = opened.read(LARGEST_BYTES + 1)
     if len(text) > LARGEST_BYTES:
-        raise FileError(f"{path} becomes larger than {LARGEST_BYTES >> 20} MiB")
+        raise FileError(f"{path} would be larger than {LARGEST_BYTES >> 20} MiB")
     return _parse(text)
 
 
@@ -98,7 +98,7 @@ def _parse(text: bytes) -> Document:
 
 
 def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not a number of JSON")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def _text(document: Document) -> bytes:

@@ -38,9 +38,9 @@ def read(path: Path) -> dict[str, object]:
         rows = table.to_pylist()
     except (pyarrow.ArrowException, ValueError) as error:
         first = str(error).splitlines()[0]
-        raise DataError("", f"is not Parquet that can be read: {first[:200]}") from None
+        raise DataError("", f"is not readable Parquet: {first[:200]}") from None
     if not isinstance(head, dict):
-        raise DataError("", "is not a file of kbench's results, according to its metadata")
+        raise DataError("", "is not a kbench results file, according to its metadata")
     results = [_record(row, f"results[{number}]") for number, row in enumerate(rows)]
     return {**head, "results": results}
 

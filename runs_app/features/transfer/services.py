@@ -85,7 +85,7 @@ def _refuse_misfits(file: ResultFile, versions: Mapping[str, TaskVersion]) -> No
 
 def _fit(record: ResultRecord, version: TaskVersion, name: str) -> list[DataError]:
     if version.task.slug != record.task:
-        return [DataError(f"{name}.task", f"the digest is that of {version.task.slug} here")]
+        return [DataError(f"{name}.task", f"here, the digest belongs to {version.task.slug}")]
     return list(faults.misfits(record, version, name))
 
 
@@ -208,7 +208,9 @@ class _Storing:
             raise DataError(f"{name}.submission", f"{known.pk} is a submission {where}")
         version = self._versions[record.task_digest]
         if known.digest != record.source_digest or known.task_version_id != version.pk:
-            raise DataError(f"{name}.submission", f"{known.pk} has another source or task version")
+            raise DataError(
+                f"{name}.submission", f"{known.pk} has a different source or task version"
+            )
 
     def _site_of(self, known: Submission) -> str:
         """Which site a submission comes from; empty for our own."""

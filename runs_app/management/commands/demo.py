@@ -42,6 +42,6 @@ class Command(BaseCommand):
             self.stdout.write(evaluation.submission.get_absolute_url())
         run = start_demo_run(device=device, now=now)
         if run is None:
-            self.stdout.write("no demo run: there are runs, or no kernel to tune")
+            self.stdout.write("no demo run: there are runs already, or there is no kernel to tune")
         else:
             self.stdout.write(run.get_absolute_url())

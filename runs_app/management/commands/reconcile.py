@@ -18,8 +18,9 @@ class Command(BaseCommand):
     """`manage.py reconcile`."""
 
     help = (
-        "Queue again or retry, now, what ingest_events would find by itself every few seconds. Use "
-        "it when ingest_events is not running; it ignores events that wait in Redis."
+        "Requeue or retry lost jobs and calls now. ingest_events does this by itself every few "
+        "seconds, so you need it only when ingest_events isn't running. It ignores events that "
+        "are waiting in Redis."
     )
 
     def handle(self, *args: object, **options: object) -> None:
@@ -28,4 +29,4 @@ class Command(BaseCommand):
         count = reconcile(now=now, listening_since=_EVER)
         calls = reconcile_runs(now=now, listening_since=_EVER)
         hooks.tick.send(sender=Command, now=now)
-        self.stdout.write(f"{count} job(s) and {calls} call(s) taken up again")
+        self.stdout.write(f"{count} job(s) and {calls} call(s) resumed")

@@ -15,8 +15,8 @@ class Command(BaseCommand):
     """`manage.py replay_run RUN_ID`."""
 
     help = (
-        "Make every decision of a stored run again, without a network, and print where it differs"
-        " from what was stored; exit status 1 if it does anywhere."
+        "Repeat every decision of a stored run, without a network, and print any differences from "
+        "what was stored. The exit status is 1 if there are any."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -22,9 +22,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the name and --local."""
-        parser.add_argument("name", nargs="?", default="", help="of the runner")
+        parser.add_argument("name", nargs="?", default="", help="the runner's name")
         parser.add_argument(
-            "--local", action="store_true", help="for the runners beside the site; made if missing"
+            "--local",
+            action="store_true",
+            help="for the runners next to the site; created if missing",
         )
 
     def handle(self, *args: object, **options: object) -> None:

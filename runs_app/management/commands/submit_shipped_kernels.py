@@ -34,7 +34,9 @@ class Command(BaseCommand):
         parser.add_argument("--device", default="", help="default: every known device")
         parser.add_argument("--mode", default=Mode.RANKED.value, choices=[m.value for m in Mode])
         parser.add_argument(
-            "--tuned", action="store_true", help="of tasks with a tuned one only, as a new device"
+            "--tuned",
+            action="store_true",
+            help="only for tasks with a tuned kernel, as for a new device",
         )
         parser.add_argument("--origin", type=Path, metavar="PATH", help="origin/{fp32,bf16}/*.cu")
 

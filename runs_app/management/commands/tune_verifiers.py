@@ -19,8 +19,8 @@ class Command(BaseCommand):
     """Tune a prompt, and print the accuracy of each generation."""
 
     help = (
-        "Improves a verifier's prompt over generations, on a balanced set of stored evaluations, "
-        "and reports training and held-out accuracy. Ctrl-C keeps the finished generations."
+        "Improve a verifier's prompt over generations, on a balanced set of stored evaluations, "
+        "and report training and held-out accuracy. Ctrl-C keeps the finished generations."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -41,12 +41,10 @@ class Command(BaseCommand):
             "--max-usd",
             type=float,
             default=default.max_usd,
-            help=f"cap that holds to the call, {default.max_usd:g} without a word",
+            help=f"exact cap on the cost (default {default.max_usd:g})",
         )
         parser.add_argument("--concurrency", type=int, default=default.concurrency)
-        parser.add_argument(
-            "--use", action="store_true", help="have new runs use the prompt that is found"
-        )
+        parser.add_argument("--use", action="store_true", help="use the new prompt in new runs")
 
     def handle(self, **options: Any) -> None:
         """Tune, then say what was found and where to see it."""
@@ -61,7 +59,7 @@ class Command(BaseCommand):
             self.stdout.write(f"It ended early: {tuning.reason}.")
         prompt = tuning.prompts.first()
         if prompt is None:
-            self.stdout.write("No prompt was better in training than the first one.")
+            self.stdout.write("No prompt did better in training than the first one.")
         elif options["use"]:
             use_prompt(prompt=prompt)
             self.stdout.write(f"Version {prompt.version} of {prompt.verifier} is in use.")

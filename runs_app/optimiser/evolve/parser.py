@@ -84,7 +84,7 @@ class AnswerParser:
         cut = answer.finish_reason in ("length", "cut")
         problem, transitions = self._read(question, answer.text, cut=cut)
         if problem and answer.finish_reason == "length":
-            problem = f"{problem}: it reached the most tokens that it may have"
+            problem = f"{problem}: it reached its token limit"
         if problem and answer.finish_reason == "content_filter":
             problem = "the endpoint's content filter stopped the answer"
         answered = events.Answered(
@@ -131,7 +131,7 @@ class AnswerParser:
         if isinstance(vote, Unusable):
             return vote.reason, []
         if question.about is None:
-            return "the vote is about no candidate", []
+            return "the vote isn't about any candidate", []
         voted = events.Voted(
             candidate=question.about, verifier=question.verifier, passes=vote, ask=question.number
         )

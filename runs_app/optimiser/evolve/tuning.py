@@ -252,9 +252,9 @@ class Tuner:
         """The variants of the next generation, not yet written; none if the tuning is over."""
         ranked = sorted(self._parents().values(), key=lambda v: -self._train_share(v))
         if not ranked:
-            self.reason = "no vote of the first prompt could be had"
+            self.reason = "the first prompt produced no vote"
         elif not self._wrong(ranked[0]) and self._number < self.plan.generations:
-            self.reason = "the best prompt makes no mistake in training that to learn from"
+            self.reason = "the best prompt makes no mistakes in training to learn from"
         if self.reason or self._number >= self.plan.generations:
             return []
         self._number += 1
@@ -287,7 +287,7 @@ def read_instructions(text: str) -> str | Unusable:
     """The instructions between their tags; of several the last counts."""
     found = _TAGGED.findall(text)
     if not found:
-        return Unusable("the answer holds no <instructions> … </instructions>")
+        return Unusable("the answer has no <instructions> … </instructions>")
     instructions: str = found[-1].strip()
     if not LEAST_CHARACTERS <= len(instructions) <= MOST_CHARACTERS:
         return Unusable(

@@ -55,8 +55,8 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         name: str = self.cleaned_data["name"]
         if self.instance.pk and name != self.instance.name and is_used(self.instance):
             raise forms.ValidationError(
-                f"runs or calls know it as {self.instance.name}, so keep that; another name at the "
-                "endpoint goes into API name"
+                f"runs or calls refer to it as {self.instance.name}, so its name can't change; if "
+                "the endpoint uses another name, enter that as API name"
             )
         return name
 
@@ -103,7 +103,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         """1 to 86400 seconds."""
         seconds = _positive(self.cleaned_data["timeout_s"])
         if seconds > 86_400:
-            raise forms.ValidationError("give at most 86400 seconds, a day")
+            raise forms.ValidationError("give at most 86400 seconds (a day)")
         return seconds
 
     def clean_attempts(self) -> int:
@@ -144,7 +144,7 @@ def _check_command(name: str) -> None:
 
 def _price(value: float) -> float:
     if not 0 <= value < float("inf"):
-        raise forms.ValidationError("give 0 or more, in USD a million tokens")
+        raise forms.ValidationError("give 0 or more, in USD per million tokens")
     return value
 
 

@@ -28,5 +28,5 @@ def commands() -> dict[str, list[str]]:
     for name, command in found.items():
         words = isinstance(command, list) and command and all(isinstance(w, str) for w in command)
         if not _NAME.fullmatch(name) or not words:
-            raise ValueError(f"{VARIABLE}: {name!r} must name a list of words, in small letters")
+            raise ValueError(f"{VARIABLE}: {name!r} must be a list of words, with a lowercase name")
     return found

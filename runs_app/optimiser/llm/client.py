@@ -56,7 +56,7 @@ def complete(  # noqa: PLR0913 - the parameters of a call, and the world it happ
     if not messages:
         raise ValueError("messages: give at least one")
     if not HEADER_VALUE.fullmatch(call_id):
-        raise ValueError("call_id: give printable ASCII without blanks")
+        raise ValueError("call_id: give printable ASCII without spaces")
     if endpoint.is_command:
         return ask_command(
             endpoint,

@@ -190,7 +190,7 @@ def _read(folder: Path, endpoint: Endpoint, worst: Usage, status: int, *, late: 
         reason = f"the command ended with status {status}" + (f": {words}" if words else "")
         raise CallError(reason[:MAX_REASON], "unavailable", usage=usage, text=text)
     if not text.strip():
-        raise CallError("the command answered nothing", "empty", usage=usage)
+        raise CallError("the command gave no answer", "empty", usage=usage)
     end = "cut" if is_cut else "stop"
     return Completion(
         text=text, finish_reason=end, usage=usage, model=endpoint.api_name, attempts=1

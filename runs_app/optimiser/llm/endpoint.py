@@ -79,13 +79,13 @@ class Endpoint:
         key = os.environ.get(self.key_variable, "").strip()
         if not key:
             raise MissingKey(
-                f"{self.name}: the environment variable {self.key_variable} holds no key; "
-                "set it where the site and its workers run, and restart them"
+                f"{self.name}: the environment variable {self.key_variable} has no key; set "
+                "it where the site and its workers run, and restart them"
             )
         if not HEADER_VALUE.fullmatch(key):
             raise MissingKey(
-                f"{self.name}: the environment variable {self.key_variable} holds characters "
-                "that a key cannot have; set it to the key alone"
+                f"{self.name}: the environment variable {self.key_variable} has characters that a "
+                "key can't have; set it to the key only"
             )
         return key
 
@@ -109,7 +109,7 @@ def check_url(base_url: str) -> None:
     """
     if base_url.startswith(COMMAND):
         if not _COMMAND.fullmatch(base_url):
-            raise ValueError("base_url: a command's name has small letters, digits, - and _")
+            raise ValueError("base_url: a command's name has lowercase letters, digits, - and _")
         return
     try:
         parts = urlsplit(base_url)
@@ -124,4 +124,4 @@ def check_url(base_url: str) -> None:
     if "@" in parts.netloc:
         raise ValueError("base_url: take the credentials out; keys come from the environment")
     if parts.query or parts.fragment or not base_url.isprintable() or " " in base_url:
-        raise ValueError("base_url: give an address without query, fragment and blanks")
+        raise ValueError("base_url: give an address without a query, a fragment or spaces")

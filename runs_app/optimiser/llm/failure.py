@@ -29,7 +29,7 @@ KINDS: dict[int, Kind] = {
 SENTENCES: dict[Kind, str] = {
     "auth": "the endpoint does not accept the key or the account",
     "refused": "the endpoint's content filter refused the prompt",
-    "unavailable": "the endpoint fails",
+    "unavailable": "the endpoint failed",
     "rate_limited": "the endpoint's rate limit is reached",
     "bad_request": "the endpoint does not accept the request",
 }
@@ -48,7 +48,7 @@ def of_status(error: openai.APIStatusError, now: datetime, worst: Usage) -> Call
     status = error.status_code
     codes = {error.code, error.type}
     if status < 400:
-        reason = "the endpoint redirects elsewhere; give its final address as base_url"
+        reason = "the endpoint redirects; use its final address as base_url"
         return CallError(f"{reason} (HTTP {status})", "bad_request")
     explanation = explained(error.body)
     if status >= 500 and status not in KINDS:
@@ -82,14 +82,14 @@ def of_connection(error: Exception, worst: Usage) -> CallError:
         what = type(cause).__name__
         return CallError(f"no connection to the endpoint ({what})", "unavailable", transient=True)
     if isinstance(cause, httpx2.ReadTimeout):
-        return CallInterrupted("the endpoint took the request and gave no sign of life", worst)
+        return CallInterrupted("the endpoint took the request but never answered", worst)
     if isinstance(cause, Compressed):
-        reason = "the endpoint compresses its answers although it is asked not to"
+        reason = "the endpoint compresses its answers although it was asked not to"
         return CallError(reason, "garbage", usage=worst)
     if isinstance(cause, UNSENDABLE):
         return CallError("the request cannot be sent: check base_url", "bad_request")
     if isinstance(cause, httpx2.RemoteProtocolError) and "without sending" not in str(cause):
-        reason = "what answers does not speak HTTP: check base_url"
+        reason = "the server doesn't speak HTTP: check base_url"
         return CallError(reason, "garbage", usage=worst)
     what = type(cause).__name__
     return CallInterrupted(f"the connection broke off before an answer came ({what})", worst)

@@ -59,9 +59,9 @@ class Body(httpx2.SyncByteStream):
         for chunk in self._inner:
             now = self._clock()
             if now > self._ends_at:
-                raise httpx2.ReadTimeout("the time for this call is over")
+                raise httpx2.ReadTimeout("this call ran out of time")
             if now - self._used_at > self._silence_s:
-                raise httpx2.ReadTimeout("bytes came, but no answer in them")
+                raise httpx2.ReadTimeout("it sent bytes, but no answer")
             self.unread += chunk
             if len(self.unread) > MAX_UNREAD_BYTES:
                 raise TooLong("the answer does not end")

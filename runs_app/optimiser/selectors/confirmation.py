@@ -116,6 +116,6 @@ def _chosen(name: str, payload: dict[str, Any]) -> tuple[ConfirmationState, str]
     if not payload.get("is_audited"):
         return (
             ConfirmationState.RANKED,
-            f"{name} was ranked; its audit said nothing. {reason.capitalize()}.",
+            f"{name} was ranked; its audit had no result. {reason.capitalize()}.",
         )
     return ConfirmationState.AUDITED, f"{name} was ranked and audited; {reason}."

@@ -43,7 +43,7 @@ def advance_run(*, run_id: UUID | str, now: datetime) -> int:
     error of ours pauses the run with the reason, and is logged; so do steps whose process died.
     """
     if _begin(run_id) > DEATHS_IN_A_ROW:
-        reason = f"its last {DEATHS_IN_A_ROW} steps died, of too little memory perhaps"
+        reason = f"its last {DEATHS_IN_A_ROW} steps died, perhaps for lack of memory"
         log.error("run %s cannot be advanced: %s", run_id, reason)
         _pause_broken(run_id, reason, now)
         return 0
@@ -208,7 +208,10 @@ class _Step:
         task = self.run.task_version.task
         if task.state == task.State.PUBLISHED:
             return ""
-        return f"the task {task.slug} is {task.get_state_display().lower()}: it takes no kernels"
+        return (
+            f"the task {task.slug} is {task.get_state_display().lower()}, so it doesn't "
+            f"accept kernels"
+        )
 
     def _time_refusal(self) -> str:
         return budget.wall_time_refusal(self.budget, active_s(self.run, self.now))
@@ -290,7 +293,7 @@ def _unbuildable(candidate: int, mode: Mode) -> Evaluated:
         evaluation_id="",
         attempt=1,
         verdict=Verdict.COMPILE_ERROR,
-        reason="no compiler can be given this source: it is empty or too long",
+        reason="this source can't be compiled: it is empty or too long",
         mode=mode,
         device="",
         task="",

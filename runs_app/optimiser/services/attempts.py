@@ -41,7 +41,9 @@ class RunAttempts:
                 return str(self._begin(source, self._clock()).pk)
         except _AWAY:
             connection.close()
-            raise Refused("the site's database is away; try it again under another name") from None
+            raise Refused(
+                "the site's database is unavailable; try again under another name"
+            ) from None
 
     def report(self, key: str) -> str | None:
         """Its verdict, times and first error, as prompts show them; None before its end."""

@@ -105,10 +105,12 @@ def try_language_model(*, model: LanguageModel, user: User, now: datetime) -> La
         raise NotAllowed("", "sign in to test a language model")
     LanguageModel.objects.select_for_update().get(pk=model.pk)
     if not model.is_callable:
-        raise SubmissionError("base_url", f"{model.name} has no address to be called at")
+        raise SubmissionError("base_url", f"{model.name} has no base URL")
     open_tests = model.calls.filter(role=_TEST, status__in=(_Status.WAITING, _Status.SENT))
     if open_tests.exists():
-        raise NotAllowed("", "a test of this language model is under way: wait for its end")
+        raise NotAllowed(
+            "", "a test of this language model is already under way: wait until it ends"
+        )
     spec = spec_of(model)
     max_tokens = min(_TEST_TOKENS, model.max_output_tokens)
     worst_in = len(_TEST_PROMPT) + 100 + spec.extra_tokens

@@ -73,7 +73,7 @@ def stop_run(*, run: Run, user: User, now: datetime) -> Run:
     """End a run for good; calls that were not sent and evaluations are taken back."""
     locked = _locked(run, user)
     if locked.is_over:
-        raise WrongState("status", f"this run is {locked.status.lower()} already")
+        raise WrongState("status", f"this run is already {locked.status.lower()}")
     run_end.stop(locked, by=role_of(user, locked.user_id), now=now)
     locked.save()
     return locked
@@ -145,8 +145,8 @@ def grown(run: Run, parameters: Mapping[str, object]) -> dict[str, object]:
 def _what_to_do(run: Run) -> str:
     names = STRATEGIES[run.strategy].grows if run.strategy in STRATEGIES else ()
     if run.status == Run.Status.STOPPED or not names:
-        return "start another one"
-    return f"give it more {' or '.join(names)}, or start another one"
+        return "start another run"
+    return f"give it more {' or '.join(names)}, or start another run"
 
 
 def _paid_for(run: Run, user: User, budget: Budget, now: datetime) -> Budget:
@@ -211,7 +211,7 @@ def check_running(user: User, now: datetime) -> None:
     running = Run.objects.filter(user=user, status=Run.Status.RUNNING).count()
     if running >= limits.running_runs:
         words = "run of yours is" if running == 1 else "runs of yours are"
-        reason = f"{running} {words} running, the most allowed; pause or stop one first"
+        reason = f"{running} {words} running, which is the limit; pause or stop one first"
         raise QuotaExceeded("", f"{reason}{limits.why('running_runs')}")
 
 

@@ -56,12 +56,12 @@ def enter_best(run: Run, number: int, *, now: datetime) -> Submission | None:
 
 def _refusal(run: Run, candidate: Candidate) -> str:
     if candidate.entry_id is not None:
-        return f"candidate {candidate.number} has been entered already"
+        return f"candidate {candidate.number} has already been entered"
     if candidate.verdict != Verdict.CORRECT or candidate.submission is None:
         return f"candidate {candidate.number} is not correct, so it cannot be ranked"
     task = run.task_version.task
     if task.state != task.State.PUBLISHED:
-        return f"the task {task.slug} takes no submissions any more"
+        return f"the task {task.slug} no longer takes submissions"
     return ""
 
 

@@ -141,7 +141,7 @@ def _checked(source: str, device: Device, direction: Direction) -> str:
     except DataError as error:
         raise SubmissionError("source", error.reason) from None
     except UnicodeEncodeError:
-        raise SubmissionError("source", "holds characters that UTF-8 cannot encode") from None
+        raise SubmissionError("source", "contains characters that UTF-8 can't encode") from None
     return source
 
 

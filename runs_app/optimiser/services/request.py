@@ -121,7 +121,7 @@ def _check(request: RunRequest) -> None:
     _check_numbers(request)
     for name in ("name", "agent"):
         if storable(getattr(request, name)) != getattr(request, name):
-            raise SubmissionError(name, "holds a character that cannot be stored, such as NUL")
+            raise SubmissionError(name, "contains a character that can't be stored, such as NUL")
     if len(request.name) > NAME_LENGTH:
         raise SubmissionError("name", f"has {len(request.name)} characters of {NAME_LENGTH}")
     check_budget(request.budget)
@@ -149,7 +149,7 @@ def _spec(field_name: str, name: str) -> ModelSpec:
     if model is None or not model.is_callable:
         callable_models = LanguageModel.objects.exclude(base_url="").order_by("name")
         have = ", ".join(callable_models.values_list("name", flat=True)) or "none"
-        what = "is not known" if model is None else "has no address to be called at"
+        what = "is not known" if model is None else "has no base URL"
         raise SubmissionError(
             field_name,
             f"{name!r} {what}; callable language models: {have}; an admin enters them",

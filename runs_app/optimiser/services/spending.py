@@ -61,7 +61,7 @@ def check_day(budget: Budget, *, user: User, now: datetime, run: Run | None = No
     if cost > left:
         reason = (
             f"the run may still cost {usd(cost)}, and {usd(left)} is left of the {usd(limit)} that"
-            " your runs may cost in 24 hours, caps of running ones included"
+            " your runs may cost in 24 hours, including the caps of running ones"
         )
         raise QuotaExceeded(
             _FIELD, f"{reason}; give a lower cap, or wait{limits.why('usd_per_day')}"

@@ -65,10 +65,10 @@ _LABELS = {
     "minutes": "Running time, minutes",
     "verifier_use": "Verifiers",
     "threshold": "Least share of passing votes",
-    "survivors": "Measured of a generation",
+    "survivors": "Measured per generation",
     "verifier_model": "Who judges",
     "profile": "Profile in prompts",
-    "concurrent_asks": "Calls at once",
+    "concurrent_asks": "Calls at a time",
     "seed": "Seed number",
     "name": "Name of the run",
 }
@@ -170,7 +170,9 @@ class RunForm(ServiceForm):
         try:
             values = [float(part) for part in text.replace(";", ",").split(",") if part.strip()]
         except ValueError:
-            raise forms.ValidationError("Enter numbers with commas between, as 0.5, 1.") from None
+            raise forms.ValidationError(
+                "Enter numbers separated by commas, such as 0.5, 1."
+            ) from None
         if not all(0 <= value <= 2 for value in values):
             raise forms.ValidationError("Each must be between 0 and 2.")
         return values or list(RunConfig(strategy="", seed=0).temperatures)

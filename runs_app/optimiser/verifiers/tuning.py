@@ -110,7 +110,7 @@ def _check(request: TuningRequest) -> LanguageModel:
     if model is None or not model.is_callable:
         known = LanguageModel.objects.exclude(base_url="").values_list("name", flat=True)
         raise SubmissionError(
-            "model", f"{request.model!r} cannot be called; there are: {', '.join(known) or 'none'}"
+            "model", f"{request.model!r} can't be called; these can: {', '.join(known) or 'none'}"
         )
     return model
 

@@ -123,11 +123,11 @@ def missing(result: EvaluationResult, rows: Sequence[WorkloadRow]) -> str:
     if not any(work[row.name].flops for row in timed):
         return "No roofline: the task does no arithmetic, so bandwidth is all that matters."
     if result.environment.measured:
-        return "No roofline: how fast this device computes in the task's dtype is not known."
+        return "No roofline: we don't know how fast this device computes in the task's dtype."
     if result.mode is Mode.PROFILE:
         return "No roofline: the profile couldn't determine what this device can do."
     return (
-        "No roofline yet: what this runner's device can do has not been measured. An evaluation in"
+        "No roofline yet: we haven't measured what this runner's device can do. An evaluation in"
         " profile mode measures it on a CPU, and doctor --calibrate on any device."
     )
 
@@ -150,7 +150,7 @@ def _share(rate: float, intensity: float, peak: _Peak) -> str:
         return f"{percent(rate / top)} of what its device can do there"
     if top < peak.flop_per_s:
         return f"{significant(rate / top)} times what memory gives there, so caches serve it"
-    return f"{significant(rate / top)} times the measured peak, which is too low then"
+    return f"{significant(rate / top)} times the measured peak, so that peak is too low"
 
 
 def _top(peak: _Peak, intensity: float) -> float:

@@ -201,7 +201,7 @@ def _kernel(request: HttpRequest) -> str:
         raise Http404(f"There is no task {slug!r} that takes submissions.")
     text = page.kernel_source(version, path, request.GET.get("direction", ""), request.user)
     if text is None:
-        raise Http404(f"The task {slug!r} shows no kernel {path!r}.")
+        raise Http404(f"The task {slug!r} has no kernel {path!r} to show.")
     return text
 
 

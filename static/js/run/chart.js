@@ -181,7 +181,7 @@ export class BestChart {
   async draw(state, axis, colours) {
     if (this.state === "unseen") return;
     if (this.state === "missing") {
-      this.node.textContent = "The chart's library did not load; the numbers are in the table below.";
+      this.node.textContent = "The chart library didn't load; the numbers are in the table below.";
       return;
     }
     const from = performance.now();

@@ -71,9 +71,9 @@ export class Feed {
 
   startPolling() {
     if (this.poll) return;
-    this.on.state("polling", "asking every 3 s");
+    this.on.state("polling", "updating every 3 s");
     this.poll = setInterval(() => {
-      if (!document.hidden) this.catchUp().catch(() => this.on.state("polling", "the site does not answer; trying again"));
+      if (!document.hidden) this.catchUp().catch(() => this.on.state("polling", "the site doesn't answer; trying again"));
     }, POLL_MS);
   }
 

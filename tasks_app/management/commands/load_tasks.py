@@ -29,9 +29,9 @@ class Command(BaseCommand):
     """`manage.py load_tasks [PATH] [--format FORMAT] [--soundness FILE_OR_FOLDER]`."""
 
     help = (
-        "Publish the task, or the folder of tasks, at PATH (the built-in tasks if left out), and"
-        " say of each what was loaded, adapted or refused, and why."
-        " Unchanged tasks are left alone, changed ones get a new version. A task is published only"
+        "Publish the task, or the folder of tasks, at PATH (the built-in tasks if left out), and "
+        "report what was loaded, adapted or refused, and why."
+        " Unchanged tasks are left alone; changed ones get a new version. A task is published only"
         " if a soundness report shows that wrong kernels fail it and that no filter flags it"
         " (python -m gpu_runner filter --task PATH --json REPORT); the others wait in review,"
         " where admins can try them."
@@ -56,10 +56,10 @@ class Command(BaseCommand):
             help="publish without a passing report; the reason is stored and shown",
         )
         parser.add_argument(
-            "--report", type=Path, metavar="FILE", help="write what became of each, as JSON"
+            "--report", type=Path, metavar="FILE", help="write the outcome of each task, as JSON"
         )
         parser.add_argument(
-            "--brief", action="store_true", help="print no line for each task, only what sums up"
+            "--brief", action="store_true", help="print only the summary, not a line for each task"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -125,7 +125,7 @@ def _not_writable(path: Path) -> str:
     if path.exists():
         return "" if os.access(path, os.W_OK) else f"{path} cannot be written to"
     can_be_made = os.access(path.parent, os.W_OK | os.X_OK)
-    return "" if can_be_made else f"no file can be made in {path.parent}"
+    return "" if can_be_made else f"no file can be created in {path.parent}"
 
 
 def _write(path: Path, document: dict[str, object]) -> None:

@@ -158,7 +158,7 @@ def test_an_entrys_token_knows_its_entry_and_no_other_one(challenge: Challenge) 
         (lambda: tools.report_entry(usd=-1), "usd"),
         (tools.report_entry, "give usd, tokens or transcript"),
         (lambda: tools.entry("5"), "no entry '5'"),
-        (lambda: ChallengeTools(connected()).entry(), "you are in no challenge here"),
+        (lambda: ChallengeTools(connected()).entry(), "you haven't entered a challenge here"),
     ):
         with pytest.raises(Stop, match=reason):
             refused()

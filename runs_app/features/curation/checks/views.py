@@ -106,7 +106,7 @@ def _asked(request: AuthenticatedRequest, draft_id: UUID, ask: Ask, words: str) 
     try:
         if not draft.may_be_tried_by(request.user):
             state = draft.get_state_display().lower()
-            raise CurationError("", f"this draft is {state}, so nothing of it is checked or tried")
+            raise CurationError("", f"this draft is {state}, so it can't be checked or tried")
         with transaction.atomic():
             device = resolve_device(request.POST.get("device", ""))
             ask(snapshot(draft=draft, now=now), device, now)

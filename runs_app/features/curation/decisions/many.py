@@ -82,7 +82,7 @@ def _tag(text: str) -> str:
     except CurationError as error:
         raise CurationError("tag", error.reason) from None
     if not tags:
-        raise CurationError("tag", "name the tag")
+        raise CurationError("tag", "give the tag")
     return tags[0]
 
 
@@ -148,7 +148,7 @@ def _refusal(bulk: Bulk, task: Task, draft: Draft | None) -> str:
     if (tags, difficulty) == (list(task.tags), task.difficulty):
         return "is so already"
     if len(tags) > labels.MOST_TAGS:
-        return f"has {labels.MOST_TAGS} tags, and may have no more"
+        return f"has {labels.MOST_TAGS} tags, which is the limit"
     return ""
 
 
@@ -160,7 +160,7 @@ def _publish_refusal(task: Task, draft: Draft | None) -> str:
     if draft is not None and draft.version is not None:
         state = Draft.State(draft.state).label.lower()
         number = draft.version.number
-        return f"stays as it is: version {number} is of a draft in the state “{state}”"
+        return f"stays as it is: version {number} belongs to a draft in the state “{state}”"
     if task.current_version is None:
         return "has no version that could be public"
     if reason := curation.public_refusal(task, task.current_version):

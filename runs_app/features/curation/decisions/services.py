@@ -191,7 +191,9 @@ def public_refusal(task: Task, version: TaskVersion) -> str:
     drafts = version.drafts.filter(state__in=_UNDER_WAY)
     if version.published_at is None and (draft := drafts.defer("files").first()):
         state = Draft.State(draft.state).label.lower()
-        return f"version {version.number} is of a draft in the state “{state}”: publish that one"
+        return (
+            f"version {version.number} belongs to a draft in the state “{state}”: publish that one"
+        )
     return ""
 
 
@@ -213,7 +215,7 @@ def optional_reason(reason: str) -> str:
     """The reason as it is stored, which may be empty; raises `CurationError` if it is too long."""
     kept = reason.replace("\0", "").strip()
     if len(kept) > LONGEST_REASON:
-        raise CurationError("reason", f"has {len(kept)} characters, at most {LONGEST_REASON}")
+        raise CurationError("reason", f"has {len(kept)} characters; the limit is {LONGEST_REASON}")
     return kept
 
 

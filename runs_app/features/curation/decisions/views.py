@@ -57,7 +57,7 @@ _ACTIONS = {
     Action.CLEAR: ("Remove the contamination mark", "cleared of contamination"),
     Action.DIFFICULTY: ("Set difficulty", "given the difficulty"),
     Action.ADD_TAG: ("Add tag", "given the tag"),
-    Action.REMOVE_TAG: ("Remove tag", "rid of the tag"),
+    Action.REMOVE_TAG: ("Remove tag", "without the tag"),
 }
 _BULK_FIELDS = ("action", "reason", "difficulty", "tag")
 

@@ -57,9 +57,9 @@ class Edit:
 
     def _must_be_free(self, field: str, path: str) -> None:
         if not path:
-            raise CurationError(field, "say the file's path, such as kernels/tuned.cu")
+            raise CurationError(field, "give the file's path, such as kernels/tuned.cu")
         if path in self.files:
-            raise CurationError(field, f"there is a file {path} already")
+            raise CurationError(field, f"{path} already exists")
 
     def _upload_path(self) -> str:
         return self.new_path or str(getattr(self.upload, "name", ""))
@@ -69,7 +69,7 @@ class Edit:
             raise CurationError("upload", "choose a file")
         if self.upload.size > TASK_LIMIT_BYTES:
             mib = TASK_LIMIT_BYTES // 1024**2
-            raise CurationError("upload", f"the file has more than {mib} MiB")
+            raise CurationError("upload", f"the file is larger than {mib} MiB")
         try:
             return decoded(self.upload.read(), "upload")
         except DataError as error:

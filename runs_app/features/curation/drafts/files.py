@@ -33,7 +33,7 @@ def kept_files(files: Mapping[str, str]) -> dict[str, str]:
         if len(path) > PATH_LIMIT:
             raise CurationError(f"files.{path[:40]}…", f"has more than {PATH_LIMIT} characters")
         if path in folders:
-            raise CurationError(f"files.{path}", "is a file and a folder")
+            raise CurationError(f"files.{path}", "is both a file and a folder")
         if not text.isascii() and _has_surrogates(text):
             raise CurationError(f"files.{path}", "is not UTF-8 text")
     return kept

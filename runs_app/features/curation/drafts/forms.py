@@ -52,7 +52,7 @@ class UploadForm(forms.Form):
             return values
         if sum(file.size or 0 for file in chosen) > UNPACKED_LIMIT_BYTES:
             mib = UNPACKED_LIMIT_BYTES // 1024**2
-            self.add_error("upload", f"The files have more than {mib} MiB together.")
+            self.add_error("upload", f"The files together are larger than {mib} MiB.")
             return values
         try:
             uploads = [Upload(name=file.name or "", content=file.read()) for file in chosen]

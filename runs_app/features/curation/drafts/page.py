@@ -313,7 +313,7 @@ class Workbench:
         if not self.may_write:
             return Step(text="Its author is writing it. Take it over to change it yourself.")
         if self.faults:
-            return Step(text="Fix its problems; your files are kept meanwhile.", tone="bad")
+            return Step(text="Fix its problems; your files are kept in the meantime.", tone="bad")
         if self.soundness is None:
             then = "if it is sound, send it to review."
             order = f"Check it and try its kernels below; {then}"

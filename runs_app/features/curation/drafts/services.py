@@ -115,7 +115,7 @@ def send_to_review(
     version = snapshot(draft=locked, now=now)
     task = _locked_task(version)
     if task.state == Task.State.PUBLISHED and task.current_version_id == version.pk:
-        reason = f"nothing differs from version {version.number}, which is public"
+        reason = f"it is the same as version {version.number}, which is public"
         raise CurationError("", reason)
     locked = _locked(draft)
     must_fit(locked, version.data)
@@ -153,7 +153,7 @@ def close_draft(*, draft: Draft, user: User, reason: str, now: datetime) -> Draf
     """End a draft without publishing it: its author withdraws it, or an admin turns it down."""
     locked = _locked(draft)
     if not (_is_admin(user) or _writes(locked, user)):
-        raise CurationError("", "only its author and admins close it")
+        raise CurationError("", "only its author and admins can close it")
     if locked.state not in _UNDER_WAY:
         raise CurationError("", f"it is {_words(locked)} already")
     why = clean_reason(reason, "say why: its author and other admins read it")

@@ -91,7 +91,7 @@ def read_upload(uploads: Sequence[Upload]) -> Uploaded:
         sum(len(each.content) for each in uploads if not is_clutter(each.name))
         > UNPACKED_LIMIT_BYTES
     ):
-        raise DataError(_FIELD, f"have more than {_UNPACKED_MIB} MiB")
+        raise DataError(_FIELD, f"are larger than {_UNPACKED_MIB} MiB")
     top = "upload"
     skipped: list[str] = []
     no_texts: list[DataError] = []
@@ -148,7 +148,7 @@ def _members(content: bytes, skipped: list[str]) -> Iterator[tuple[str, bytes]]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
             if len(entries) > ENTRIES_LIMIT:
-                raise DataError(_FIELD, f"are more than {ENTRIES_LIMIT} in the zip")
+                raise DataError(_FIELD, f"can't be more than {ENTRIES_LIMIT} in one zip")
             left = UNPACKED_LIMIT_BYTES
             for entry in entries:
                 name = _file_name(entry)
@@ -228,7 +228,7 @@ def _check_path(name: str) -> None:
     if not name.isprintable() or ":" in name:
         raise DataError(_shown_name(name), "is not a plain path")
     if len(name.encode()) > _PATH_LIMIT_BYTES:
-        raise DataError(name, f"is a path of more than {_PATH_LIMIT_BYTES} bytes")
+        raise DataError(name, f"is a path longer than {_PATH_LIMIT_BYTES} bytes")
 
 
 def _missed(skipped: Iterable[str], texts: Mapping[str, str]) -> Iterator[DataError]:
@@ -310,7 +310,9 @@ def _read(folder: Path, texts: Mapping[str, str]) -> Uploaded:
     if not found.folders:
         raise _without_specification(texts) or _nothing(found.refused)
     left = [name for name in texts if folder / name not in used]
-    found.refused.extend(DataError(name, "belongs to no task, and was left out") for name in left)
+    found.refused.extend(
+        DataError(name, "doesn't belong to any task, so it was left out") for name in left
+    )
     return found
 
 
@@ -321,7 +323,7 @@ def _folder(row: Row, root: Path, texts: Mapping[str, str]) -> dict[str, str]:
         try:
             "".join(written.values()).encode()
         except UnicodeEncodeError:
-            raise DataError(_FIELD, "hold half of a surrogate pair, which is not text") from None
+            raise DataError(_FIELD, "contain half of a surrogate pair, which is not text") from None
         return written
     if row.offer is not None:
         raise DataError(_FIELD, f"is a kernel, not a task: submit it to {row.offer.task}")

@@ -47,7 +47,7 @@ from tasks_app.pages.text_diff import Budget, diff
 from tasks_app.parameters import takes, takes_uploads
 from tasks_app.people import AuthenticatedRequest
 
-_REFUSAL = "only admins write next versions of tasks"
+_REFUSAL = "only admins can write a task's next version"
 _ROWS = 30
 _TOLD = 5  # skipped files, and tasks that were changed, of which an upload's page says so
 _NEEDS_REASON = "It is not proven sound, so publishing it needs a reason, under “Publish anyway”."
@@ -233,7 +233,7 @@ def _keep(request: HttpRequest, user: User, found: Uploaded) -> str | Draft:
         messages.info(request, f"{each.task} exists already: this is a draft of its next version.")
     if len(kept) == 1:
         return kept[0]
-    messages.success(request, f"{len(kept)} drafts were made.")
+    messages.success(request, f"{len(kept)} drafts were created.")
     return "drafts"
 
 

@@ -76,7 +76,7 @@ class IslandsParameters:
         between(0, MAX_STEPS, notes=self.notes)
         between(0, 1000, diff=self.diff, rewrite=self.rewrite, crossover=self.crossover)
         if self.diff + self.rewrite + self.crossover == 0:
-            raise DataError("parameters.diff", "one kind of edit needs a weight above 0")
+            raise DataError("parameters.diff", "at least one kind of edit needs a weight above 0")
         for name in ("similarity", "floor_stop"):
             if not 0 <= getattr(self, name) <= 1:
                 raise DataError(f"parameters.{name}", "is a share; it must be from 0 to 1")
@@ -161,7 +161,7 @@ class Islands(Planned[IslandsParameters]):
         found = novelty.nearest(steps.source(candidate), sources)
         if found is None or found[1] < self.parameters.similarity:
             return ""
-        return f"no news: {found[1]:.1%} the same as #{found[0]}"
+        return f"nothing new: {found[1]:.1%} the same as #{found[0]}"
 
     def _profiles(self, steps: Steps) -> list[Command]:
         """Profiles of the elites-to-be: what is faster than its first parent, and the seeds."""

@@ -145,7 +145,7 @@ INFO = StrategyInfo(
     grows=("tries",),
     help={
         "tries": "The most attempts in a row.",
-        "summarise": "Whether a call of its own condenses an error before the next try.",
+        "summarise": "Whether a separate call condenses an error before the next try.",
         "stop_when_correct": "Whether the run ends with the first kernel that is correct.",
     },
     make=Translate,

@@ -166,7 +166,7 @@ def test_two_hosts_share_a_folder(spool: SpoolFolder, tmp_path: Path) -> None:
 
 def test_what_is_no_spool_or_of_another_device_is_refused(tmp_path: Path) -> None:
     config = DaemonConfig(spool=tmp_path, cache_folder=tmp_path / "cache", ready=False)
-    with pytest.raises(DataError, match=r"holds no spool\.json"):
+    with pytest.raises(DataError, match=r"has no spool\.json"):
         work_on(config)
     SpoolFolder(tmp_path).begin(replace(MANIFEST, device="nvidia-h100"))
     with pytest.raises(DataError, match="its jobs are for nvidia-h100; this host has cpu"):

@@ -146,7 +146,7 @@ def test_a_check_that_takes_longer_than_its_job_may_says_where_it_was(
     with exclusive(SupervisorConfig(cache_folder=daemon.config.cache_folder)):
         enqueue(daemon, broken_task(), timeout_s=1)
         reason = daemon.wait_for(EventKind.FINISHED, "c1").payload["reason"]
-    assert reason == "stopped after 1 s, the most that it may take, at: waits for cpu"
+    assert reason == "stopped after 1 s, the time limit, at: waits for cpu"
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_check_that_takes_longer_than_its_job_may_says_where_it_was(
     [
         (OracleError("it ran out of memory:\nkilled"), "ran out of memory:\nkilled"),
         (KeyError(), "the runner failed: KeyError"),
-        (JobTimeout("3600 s"), "the most that it may take, at: forward n8"),
+        (JobTimeout("3600 s"), "the time limit, at: forward n8"),
     ],
 )
 def test_what_fails_ends_with_a_reason(tmp_path: Path, error: Exception, words: str) -> None:
@@ -201,7 +201,7 @@ def test_numbers_that_json_does_not_have_travel_as_words(tmp_path: Path) -> None
 
 def test_a_report_that_no_site_would_read_is_not_sent(tmp_path: Path) -> None:
     events, _ = run(tmp_path, lambda *_: {"mutants": ["x" * 2**22]})
-    assert "at most 4194304 are read" in events[-1].payload["reason"]
+    assert "the limit is 4194304" in events[-1].payload["reason"]
     assert "report" not in events[-1].payload
 
 

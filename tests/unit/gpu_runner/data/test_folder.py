@@ -307,7 +307,7 @@ def test_a_formula_that_lacks_a_parameter_of_one_workload_is_that_workloads_faul
         (texts(**{"\udc00": ""}), "files.?", "surrogate", ""),
         (texts(**{"../x": ""}), "../x", "is not a relative path", "../x"),
         (texts(**{"reference.py/x": ""}), "reference.py/x", "which is a file", None),
-        (texts(b="x" * (TASK_LIMIT_BYTES + 1)), "files", "hold more than", ""),
+        (texts(b="x" * (TASK_LIMIT_BYTES + 1)), "files", "together are larger than", ""),
         (texts(**{str(i): "" for i in range(FILES_LIMIT)}), "files", "has at most", ""),
         (texts(task__toml="\ud800"), "task.toml", "surrogate", "task.toml"),
         (texts(b__py="\0"), "b.py", "NUL", "b.py"),

@@ -155,7 +155,7 @@ def test_what_asks_for_cuda_by_name_is_for_cuda(
     path.write_text(text.replace("torch.rand(rows, 8)", new))
     reading = read_task(path)
     assert {device for w in reading.task.workloads for device in w.devices} == devices
-    assert any("by name" in words for words in reading.adaptations) is (len(devices) == 1)
+    assert any("names CUDA" in words for words in reading.adaptations) is (len(devices) == 1)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_what_asks_for_cuda_by_name_is_for_cuda(
         (
             "return torch.relu(self.norm(self.project(x)) * mask)",
             'return {"out": self.project(x) * mask}',
-            "its values are the outputs, in their order",
+            "its values are the outputs, in order",
         ),
     ],
 )

@@ -92,7 +92,7 @@ def test_a_file_with_another_symbol_gets_the_tasks(tmp_path: Path) -> None:
         ("fp32/scale.cu", "float* __restrict__", "Tensor*", "'Tensor' is not one of"),
         ("fp32/test_scale.cu", "", "", "is a harness"),
         ("bf16/scale_bf16.cu", "", "", "but scale_bf16 asks for"),
-        ("fp16/scale.cu", "", "", "lies in no folder fp32 or bf16"),
+        ("fp16/scale.cu", "", "", "isn't in a folder fp32 or bf16"),
     ],
 )
 def test_what_is_no_kernel_of_a_task_is_refused(

@@ -45,8 +45,8 @@ def test_torch_that_no_jail_finds_is_missing(monkeypatch: pytest.MonkeyPatch) ->
     assert not doctor.doctor()[2]["torch"].startswith("missing")
     monkeypatch.setattr(jail, "python_paths", lambda: [Path(sys.executable).resolve().parents[1]])
     text, is_fit, facts = doctor.doctor()
-    assert "where no jail looks" in facts["torch"]
-    assert "where no jail looks" in text
+    assert "which no jail can see" in facts["torch"]
+    assert "which no jail can see" in text
     assert not is_fit
 
 

@@ -157,7 +157,7 @@ def test_the_commands_say_what_they_did(
     assert "gets queued again from the database" in " ".join(said.split())
     call_command("restore", str(path), "--replace")
     assert "each of its" in capsys.readouterr().out
-    with pytest.raises(CommandError, match="exists; name a new file"):
+    with pytest.raises(CommandError, match="already exists"):
         call_command("backup", str(path))
     settings.SECRET_KEY = "of the environment"
     call_command("backup", str(tmp_path / "second.tar.gz"))

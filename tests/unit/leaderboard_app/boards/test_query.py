@@ -103,7 +103,7 @@ def test_of_many_names_those_like_it_are_said() -> None:
     many = replace(CHOICES, tasks=tasks)
     with pytest.raises(QueryError, match="like it: softmax, softmax_bf16"):
         parse_query({"task": "sofmax"}, many, lambda: "cpu")
-    with pytest.raises(QueryError, match="it has 32, none of a like name"):
+    with pytest.raises(QueryError, match="it has 32, and none with"):
         parse_query({"task": "zzz"}, many, lambda: "cpu")
 
 

@@ -70,7 +70,7 @@ def test_stopping_takes_back_what_was_not_sent(start: Start, world: World) -> No
     for act in (pause_run, resume_run, stop_run):
         with pytest.raises(NotAllowed, match="stopped"):
             act(run=run, user=run.user, now=make.NOW)
-    with pytest.raises(NotAllowed, match="start another one"):
+    with pytest.raises(NotAllowed, match="start another run"):
         extend_run(run=run, user=run.user, budget=Budget(usd=9), now=make.NOW)
 
 
@@ -148,7 +148,7 @@ def test_a_retired_task_pauses_the_run(start: Start, world: World) -> None:
     task.save()
     world.advance(run)
     assert run.status == "PAUSED"
-    assert run.reason == "the task scale is retired: it takes no kernels"
+    assert run.reason == "the task scale is retired, so it doesn't accept kernels"
 
 
 def test_failed_calls_pause_the_run(start: Start, world: World) -> None:
@@ -274,7 +274,7 @@ def test_bad_requests_name_the_field(start: Start, overrides: dict[str, Any], fi
 
 def test_a_model_without_address_is_refused(start: Start) -> None:
     LanguageModel.objects.filter(name=MODEL).update(base_url="")
-    with pytest.raises(SubmissionError, match="no address"):
+    with pytest.raises(SubmissionError, match="no base URL"):
         start()
 
 

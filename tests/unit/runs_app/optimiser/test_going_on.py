@@ -95,7 +95,7 @@ def test_what_cannot_grow_is_refused_by_its_name(
 
 def test_without_more_to_do_the_refusal_says_what_there_is(start: Start, world: World) -> None:
     run = finished(start, world)
-    with pytest.raises(WrongState, match="give it more asks, or start another one"):
+    with pytest.raises(WrongState, match="give it more asks, or start another run"):
         extend_run(run=run, user=run.user, budget=Budget(usd=9), now=make.NOW)
 
 
@@ -103,7 +103,7 @@ def test_a_stopped_run_stays_stopped(start: Start, world: World) -> None:
     run = start()
     world.advance(run)
     stop_run(run=run, user=run.user, now=make.NOW)
-    with pytest.raises(WrongState, match="start another one"):
+    with pytest.raises(WrongState, match="start another run"):
         extend(run, asks=9)
 
 

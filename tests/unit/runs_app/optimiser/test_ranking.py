@@ -23,7 +23,7 @@ from tests.unit.runs_app.optimiser.test_steps import assert_rows_tell_what_the_l
 
 pytestmark = pytest.mark.django_db
 
-REASON = "right on the public workloads, but not on a hidden one"
+REASON = "correct on the public workloads, but not on a hidden one"
 
 
 def searched(start: Start, world: World, third: float = 800.0, **overrides: Any) -> Run:

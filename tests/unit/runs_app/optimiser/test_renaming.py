@@ -30,7 +30,7 @@ def test_a_run_that_has_asked_nothing_yet_holds_the_name(
 ) -> None:
     run = start()
     assert not run.calls.exists()
-    assert "runs or calls know it as writer-1" in str(renamed(model).errors["name"])
+    assert "refer to it as writer-1" in str(renamed(model).errors["name"])
 
 
 def test_a_call_without_a_run_holds_the_name(world: World, model: LanguageModel) -> None:

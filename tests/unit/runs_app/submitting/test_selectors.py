@@ -78,7 +78,7 @@ def test_waiting_reason_without_any_runner() -> None:
 def test_waiting_reason_with_a_dead_runner() -> None:
     make.make_runner(name="host-1")
     text = reason(make.make_evaluation(), 600)
-    assert text.endswith("no runner for cpu is alive: test.host-1 was last heard 10 min ago")
+    assert text.endswith("no runner for cpu is alive: test.host-1 was last heard from 10 min ago")
 
 
 def test_waiting_reason_with_runners_that_take_no_work() -> None:
@@ -235,7 +235,7 @@ def test_kernels_of_tasks_take_nobodys_name_and_keep_no_device_out(settings: Any
     agents = version.submissions.values_list("agent__name", flat=True)
     assert set(agents) == {"kbench-good", "ada-agent (shipped)"}
     assert Agent.objects.get(name="ada-agent") == mine
-    with pytest.raises(SubmissionError, match="is kept for kernels"):
+    with pytest.raises(SubmissionError, match="is reserved for kernels"):
         make.make_submission(agent="other (shipped)", task_version=version)
 
 

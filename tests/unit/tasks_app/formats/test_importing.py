@@ -275,8 +275,8 @@ def test_origin_kernels_are_matched_and_change_no_task(
             "refused  fp32/vector_sub.cu  -       vector_sub.cu: no built-in task of float32 asks "
             "for vector_sub()",
             "1 ignored, no tasks by their names: README.md",
-            "1 kernel offered, none entered: `manage.py submit_shipped_kernels --origin "
-            f"{tmp_path / 'origin'}` enters them",
+            "1 kernel offered, but not submitted: `manage.py submit_shipped_kernels --origin "
+            f"{tmp_path / 'origin'}` submits them",
             "2 read: 0 loaded, 1 adapted, 1 refused",
         ]
         assert error == "1 refused, for the reason above"
@@ -294,7 +294,7 @@ def test_an_empty_folder_is_a_fault(tmp_path: Path) -> None:
     [
         ("out", None, "{}/out is a folder; name a file in it"),
         ("none/r.json", None, "there is no folder {}/none"),
-        ("r.json", "", "no file can be made in {}"),
+        ("r.json", "", "no file can be created in {}"),
         ("old.json", "old.json", "{}/old.json cannot be written to"),
     ],
 )

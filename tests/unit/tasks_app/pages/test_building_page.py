@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 def test_the_page_names_compilers_devices_and_flags(client: Client) -> None:
     factories.make_task_version()
     text = client.get("/tasks/scale/").content.decode()
-    assert "None is here now" in text
+    assert "no runner at the moment" in text
     factories.beat(
         device="nvidia-h100",
         device_kind="cuda",

@@ -143,6 +143,6 @@ def test_the_tolerance_names_the_scale_that_the_reference_defines() -> None:
     own = factories.make_task(files=files, kernels=())
     assert "`forward_scale`" in task_page.tolerance_text(own)
     assert "root mean square" in task_page.tolerance_text(factories.make_task())
-    assert "No error below 7.9e-31 counts" in task_page.tolerance_text(own)
+    assert "Errors below 7.9e-31 don't count" in task_page.tolerance_text(own)
     narrow = factories.make_task(dtype="float16")
-    assert "No error below" not in task_page.tolerance_text(narrow)
+    assert "Errors below" not in task_page.tolerance_text(narrow)

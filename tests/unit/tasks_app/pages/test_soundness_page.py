@@ -84,7 +84,7 @@ def test_hidden_workloads_are_named_to_admins_alone(client: Client) -> None:
         assert "a value of it" not in text, address
     page = client.get(PAGE).content.decode()
     assert "a hidden workload" in page
-    assert "where is shown to admins only" in page
+    assert "only admins can see where" in page
     assert ">77.2<" in page
     client.force_login(make.make_admin())
     page = client.get(PAGE).content.decode()

@@ -17,23 +17,25 @@ class Command(BaseCommand):
     """Ask, print the verdicts, and store them."""
 
     help = (
-        "Asks a language model whether a part of a task is redundant, or its reference needlessly"
-        " slow, and stores the answer with its reasons and its cost. It is shown on the task's page"
-        " as advice; whether the task is published does not depend on it. Exit status 1 if no"
-        " verdict could be had; the failure is stored as well."
+        "Ask a language model whether part of a task is redundant, or its reference needlessly "
+        "slow, and store the answer with its reasons and cost. The task's page shows it as "
+        "advice; it doesn't decide whether the task is published. The exit status is 1 if there "
+        "is no verdict; that failure is stored, too."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Which task, which language model, and the most that it may cost."""
         default = JudgeRequest(model="")
         parser.add_argument("task", metavar="NAME", help="name of a task of this site")
-        parser.add_argument("--number", type=int, help="of the version; left out: the current one")
+        parser.add_argument(
+            "--number", type=int, help="number of the version (default: the current one)"
+        )
         parser.add_argument("--model", required=True, help="name of a language model of this site")
         parser.add_argument(
             "--max-usd",
             type=float,
             default=default.max_usd,
-            help=f"cap on the call's cost, {default.max_usd:g} without a word",
+            help=f"cap on the call's cost (default {default.max_usd:g})",
         )
 
     def handle(self, **options: Any) -> None:
@@ -53,7 +55,7 @@ class Command(BaseCommand):
         if judgement.problem:
             raise CommandError(f"no verdict: {judgement.problem}. {cost}")
         if not judgement.verdicts:
-            raise CommandError("no verdict: somebody else took the call, and it has not ended")
+            raise CommandError("no verdict: another process took the call, and it hasn't ended")
         for verdict in judgement.verdicts:
             state = "FLAGGED" if verdict["flagged"] else "not flagged"
             self.stdout.write(f"{verdict['criterion']}: {state}. {verdict['reason']}")

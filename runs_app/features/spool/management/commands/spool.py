@@ -18,9 +18,9 @@ class Command(BaseCommand):
 
     help = (
         "export: write a device's waiting jobs to DIR; runners no longer take them."
-        " On the other host `python -m gpu_runner work --spool DIR` does them."
+        " On the other host, `python -m gpu_runner work --spool DIR` runs them."
         " import: record their results; repeat it as often as you like."
-        " cancel: queue the jobs again that DIR has no results for."
+        " cancel: requeue the jobs that DIR has no results for."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("folder", type=Path, metavar="DIR")
         parser.add_argument("--device", default="", help="slug of the device, such as nvidia-h100")
         parser.add_argument(
-            "--new", default="", metavar="NAME", help="create the device, a GPU with that name"
+            "--new", default="", metavar="NAME", help="create the device: a GPU with this name"
         )
         parser.add_argument("--most", type=int, default=1000, help="jobs to export (1000)")
 

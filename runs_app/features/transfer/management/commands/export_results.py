@@ -24,14 +24,16 @@ class Command(BaseCommand):
 
     help = (
         "Write the ranked results of public submissions for the tasks' current versions into FILE:"
-        " .json, .json.gz or .parquet. Nothing private and no hidden workload is in it. Another"
+        " .json, .json.gz or .parquet. It contains nothing private and no hidden workloads. Another"
         " site shows them with `manage.py import_results FILE`."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare FILE and the options."""
         parser.add_argument("path", type=Path, metavar="FILE")
-        parser.add_argument("--site", default="", help="what other sites call this one")
+        parser.add_argument(
+            "--site", default="", help="the name that other sites show for this one"
+        )
         parser.add_argument("--device", default="", help="results for this device only")
         parser.add_argument("--task", default="", help="results for this task only")
         parser.add_argument("--note", default="", help="a line about them for readers")
@@ -66,5 +68,5 @@ def _own_name() -> str:
     """The host under which the site is known; raises `CommandError` where it has no such name."""
     host = settings.ALLOWED_HOSTS[0] if settings.ALLOWED_HOSTS else ""
     if not host or _LOCAL.match(host):
-        raise CommandError("--site: say what other sites call this one")
+        raise CommandError("--site: say the name that other sites show for this one")
     return str(host)

@@ -17,8 +17,8 @@ class Command(BaseCommand):
     """`manage.py import_results FILE` or `manage.py import_results --shipped`."""
 
     help = (
-        "Store the results of FILE, which `manage.py export_results` wrote, on boards of their own"
-        " that say where they were measured. Existing results stay as they are. If anything in the "
+        "Store the results of FILE, which `manage.py export_results` wrote, on separate boards "
+        "that say where they were measured. Existing results stay as they are. If anything in the "
         "file is wrong, nothing is stored."
     )
 

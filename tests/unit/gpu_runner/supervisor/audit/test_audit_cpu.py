@@ -223,7 +223,7 @@ def test_a_kernel_that_is_another_under_a_tool_is_told(condition: str, look: Loo
     body = f"{ADD}\n#if !{condition}\nfloat last = A[N]; C[0] += 0 * last;\n#endif"
     checks = look(f"{head}{HEAD}{body}\n}}\n", until="leftovers")
     assert checks["address"].state is AuditState.SUSPICIOUS
-    assert "make other code with -fsanitize=address" in checks["address"].reason
+    assert "different code with -fsanitize=address" in checks["address"].reason
 
 
 def test_a_tool_that_needs_more_memory_than_there_is_accuses_nobody(look: Look) -> None:

@@ -247,7 +247,7 @@ def test_a_kernel_without_threads_is_not_built_again(
 
 def test_nobody_waits_for_long_calls_under_the_tool(search: Search) -> None:
     racy = RACY["a sum without its reduction"]
-    assert search(racy, time_ns=2 * RACE_CALL_NS).startswith("not looked for: ")
+    assert search(racy, time_ns=2 * RACE_CALL_NS).startswith("not checked")
 
 
 def test_the_search_ends_when_its_time_is_over(
@@ -259,4 +259,4 @@ def test_the_search_ends_when_its_time_is_over(
 
 
 def test_a_torch_extension_says_why_it_has_no_search(search: Search) -> None:
-    assert search(ADD, abi=Abi.TORCH).startswith("not looked for: for the c ABI only")
+    assert search(ADD, abi=Abi.TORCH).startswith("not checked: only for the c ABI")

@@ -191,7 +191,7 @@ def test_an_unfit_device_stays_so_until_it_is_seen_to_work(known: SupervisorConf
 
 def test_an_unreadable_mark_is_a_mark(known: SupervisorConfig) -> None:
     (known.cache_folder / "health" / "cuda-0-mark.json").write_text("{")
-    assert "cannot be read" in health.unfit(known)
+    assert "can't be read" in health.unfit(known)
     assert health.settle(known, Scripted().instruments) == ""
     assert health.unfit(known) == ""
 

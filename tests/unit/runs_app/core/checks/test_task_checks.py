@@ -286,7 +286,7 @@ class TestQueuePage:
         assert "halving" not in page
         client.force_login(make.make_admin())
         page = client.get("/queue/").content.decode()
-        assert "tried again: its runner died" in page
+        assert "retried: its runner died" in page
         assert page.index("doubling v1") < page.index("halving v1")
 
     def test_a_queue_without_checks_says_nothing_of_them(self, jobs: Jobs, client: Client) -> None:

@@ -45,9 +45,9 @@ def test_a_prompt_does_not_call_53_percent_a_limit() -> None:
     papers = class_line("memory_bandwidth", metrics(12, 53, 50))
     assert papers.startswith("Class: neither, near neither limit")
     contradicted = class_line("compute", metrics(32, 80.2, 50))  # it was above the threshold
-    assert contradicted == "Class: memory_bandwidth, near the limit of memory's bandwidth"
+    assert contradicted == "Class: memory_bandwidth, near the memory bandwidth limit"
     sure = class_line("memory_bandwidth", metrics(12, 91, 50))
-    assert sure == "Class: memory_bandwidth, near the limit of memory's bandwidth"
+    assert sure == "Class: memory_bandwidth, near the memory bandwidth limit"
     assert class_line("compute", {}) == class_line("", {}) == ""
 
 
@@ -58,7 +58,7 @@ def test_stalls_are_told_where_they_are_counted() -> None:
         "dram_throughput_pct": 40.0,
     }
     assert stall_line(found) == (
-        "Warps wait most for, in cycles an instruction: long scoreboard 8, barrier 1.2"
+        "Warps wait most for (cycles per instruction): long scoreboard 8, barrier 1.2"
     )
     assert stall_line({}) == ""
 

@@ -95,7 +95,7 @@ def test_impossible_runners_are_refused(
 
 def test_nobody_measures_for_the_board_of_another_site() -> None:
     make.make_device(imported_from="elsewhere")
-    with pytest.raises(EventError, match="'nvidia-h200' holds results of another site"):
+    with pytest.raises(EventError, match="'nvidia-h200' has results from another site"):
         make.beat(device="nvidia-h200", device_kind="cuda")
 
 

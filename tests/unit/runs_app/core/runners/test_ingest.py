@@ -141,7 +141,7 @@ def test_only_an_end_may_be_long() -> None:
     ends = make.make_event(evaluation, kind="finished", payload=long)
     stage = make.make_event(evaluation, kind="stage", payload=long)
     assert entry(event=json.dumps(codec.encode(ends))).said()
-    with pytest.raises(DataError, match="has more than 64 KiB"):
+    with pytest.raises(DataError, match="is larger than 64 KiB"):
         entry(event=json.dumps(codec.encode(stage))).said()
-    with pytest.raises(DataError, match="has more than 8 MiB"):
+    with pytest.raises(DataError, match="is larger than 8 MiB"):
         entry(event=b" " * (17 << 20)).said()

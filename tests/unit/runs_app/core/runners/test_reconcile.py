@@ -61,7 +61,7 @@ def test_a_job_of_which_no_word_came_is_retried(jobs: Jobs, job: RunnerJob) -> N
     assert reconcile(now=make.later(1061), listening_since=LONG_AGO) == 1
     job.refresh_from_db()
     assert (job.status, job.attempt) == (Status.QUEUED, 2)
-    assert job.reason == "test.nobody fell silent for more than 60 s"
+    assert job.reason == "test.nobody was silent for more than 60 s"
 
 
 def test_silence_while_nobody_listened_proves_nothing(jobs: Jobs, job: RunnerJob) -> None:
@@ -104,7 +104,7 @@ def test_a_silent_job_is_retried_and_given_up_at_last(jobs: Jobs, job: RunnerJob
         job.refresh_from_db()
     assert (job.status, job.attempt, job.finished_at) == (Status.FINISHED, 3, late)
     assert job.reason.startswith("lost 3 times; the last time: ")
-    assert "fell silent for more than 60 s" in job.reason
+    assert "was silent for more than 60 s" in job.reason
     assert reconcile(now=make.later(9000), listening_since=LONG_AGO) == 0
 
 

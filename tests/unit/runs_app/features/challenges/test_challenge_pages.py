@@ -168,7 +168,7 @@ def test_a_transcript_is_public_when_the_challenge_is_closed(
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ({"usd": "1"}, "Is a total, so it cannot fall below 2."),
+        ({"usd": "1"}, "t be below 2."),
         ({"tokens": "-1"}, "greater than or equal to 0"),
         ({"transcript": SimpleUploadedFile("x", b"\xff\xfe\xfd")}, "The file"),
         ({"transcript": SimpleUploadedFile("x", b"x" * (2**21 + 1))}, "The limit is 2 MiB."),

@@ -90,7 +90,7 @@ def test_a_challenge_that_cannot_be_names_the_field(changes: dict[str, Any], fie
 
 
 def test_a_name_is_taken_once(challenge: Challenge) -> None:
-    with pytest.raises(SubmissionError, match="name: is taken"):
+    with pytest.raises(SubmissionError, match="name: is already taken"):
         new_challenge(name="autumn")
 
 
@@ -199,12 +199,12 @@ def test_what_fails_by_our_fault_does_not_count_but_a_cancelled_one_does(
 
 
 def test_time_and_money_end_submissions(entry: Entry) -> None:
-    with pytest.raises(WrongState, match="time was over at 2026-01-02 04:04"):
+    with pytest.raises(WrongState, match="time ran out at 2026-01-02 04:04"):
         try_once(entry, now=make.later(3600))
     report(entry=entry, usd=9.99, now=make.NOW)
     try_once(entry)
     report(entry=entry, usd=10.0, now=make.NOW)
-    with pytest.raises(WrongState, match="reports 10 of 10 USD"):
+    with pytest.raises(WrongState, match="10 of 10 USD"):
         try_once(entry)
 
 
@@ -221,7 +221,7 @@ def test_reports_are_totals(entry: Entry) -> None:
     entry.refresh_from_db()
     assert (entry.usd, entry.tokens, entry.transcript) == (1.5, 2000, "hello\ufffd")
     for changes, words in (
-        ({"usd": 1.0}, "usd: is a total, so it cannot fall below 1.5"),
+        ({"usd": 1.0}, "usd: is a total, so it can't be below 1.5"),
         ({"tokens": -1}, "tokens: must be between"),
         ({"usd": float("inf")}, "usd: must be between"),
         ({"transcript": "x" * (TRANSCRIPT_LIMIT_BYTES + 1)}, "transcript: is larger than 2 MiB"),
@@ -285,7 +285,7 @@ def test_the_end_of_the_time_ranks_once_all_evaluations_have_ended(entry: Entry)
     assert settle_challenges(now=make.later(3599)) == 0
     assert settle_challenges(now=make.later(3600)) == 1
     entry.refresh_from_db()
-    assert (entry.state, entry.reason) == ("ended", "its time was over")
+    assert (entry.state, entry.reason) == ("ended", "its time ran out")
     assert settle_challenges(now=make.later(3601)) == 0
     end(running, latency_ns=1000.0)
     assert settle_challenges(now=make.later(3602)) == 1

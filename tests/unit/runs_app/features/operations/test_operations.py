@@ -205,7 +205,7 @@ class TestRunners:
         text = client.get(f"/operate/runners/{runner.pk}/sensors/?hours=6").content.decode()
         assert "60 to 64 °C" in text
         assert text.count("<polyline") == 1
-        assert "Not known here: clock" in text
+        assert "Not available: clock" in text
         RunnerReading.objects.all().delete()
         text = client.get(f"/operate/runners/{runner.pk}/sensors/?hours=zz").content.decode()
         assert "reported nothing" in " ".join(text.split())

@@ -113,10 +113,10 @@ def test_events_of_another_job_in_a_jobs_file_are_refused(folder: Path) -> None:
     SpoolFolder(folder).events_file(the_job(folder, one).name).write_text(lines)
     done = import_spool(folder=folder, now=make.NOW)
     assert done.new == 1
-    assert "holds events of another job; the job is in the queue again" in done.refused[0]
+    assert "has events of another job; the job is in the queue again" in done.refused[0]
     one.refresh_from_db()
     assert (one.status, one.attempt) == ("QUEUED", 2)
-    assert "the results from its spool were refused: its file holds events of" in one.reason
+    assert "the results from its spool were refused: its file has events of" in one.reason
     assert import_spool(folder=folder, now=make.NOW).refused == []  # told once
 
 
@@ -148,7 +148,7 @@ def test_the_most_urgent_go_first_and_more_can_follow(folder: Path) -> None:
 
 @pytest.mark.parametrize("action", ["import", "cancel"])
 def test_what_is_no_spool_is_refused(tmp_path: Path, action: str) -> None:
-    with pytest.raises(CommandError, match=r"holds no spool\.json"):
+    with pytest.raises(CommandError, match=r"has no spool\.json"):
         call_command("spool", action, str(tmp_path))
 
 

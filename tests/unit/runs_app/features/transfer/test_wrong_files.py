@@ -50,11 +50,11 @@ WRONG: list[tuple[str, Any, str]] = [
     ("workloads", [], "results[0].workloads: a correct result has a time for each"),
     ("environment", {"a": "x" * 20_001}, "results[0].environment: has 20"),
     ("environment", {"a": "\0"}, "results[0].environment: holds a NUL"),
-    ("reason", "\ud800", "results[0].reason: holds a NUL character, or half of one"),
+    ("reason", "\ud800", "results[0].reason: contains a NUL character, or half"),
     ("measured_at", "yesterday", "results[0].measured_at: 'yesterday' is not a time"),
     ("measured_at", "2026-01-02T03:04:05", "results[0].measured_at: has no UTC offset"),
     ("measured_at", "2999-01-02T03:04:05+00:00", "results[0].measured_at: 2999"),
-    ("task", "another", "results[0].task: the digest is that of scale here"),
+    ("task", "another", "results[0].task: here, the digest belongs to scale"),
     ("colour", "red", "results[0].colour: is not a known field"),
 ]
 
@@ -140,12 +140,12 @@ def refused(folder: Path, document: dict[str, Any], reason: str) -> None:
     ("name", "content", "reason"),
     [
         ("a.json", b"{", "is not JSON: line 1"),
-        ("a.json", b'{"a": NaN}', "NaN is not a number of JSON"),
+        ("a.json", b'{"a": NaN}', "NaN is not a JSON number"),
         ("a.json", b"[1]", "must be an object"),
         ("a.json", b"\xff\xfe", "is not UTF-8"),
         ("a.json", b'{"a":' * 100_000, "is nested too deeply"),
         ("a.json.gz", b"no gzip", "cannot be read"),
-        ("a.parquet", b"no parquet", "is not Parquet"),
+        ("a.parquet", b"no parquet", "is not readable Parquet"),
         ("a.csv", b"a,b", "must end in .json, .json.gz or .parquet"),
     ],
 )
@@ -161,5 +161,5 @@ def test_what_is_no_such_file_is_refused(
 def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("runs_app.features.transfer.files.LARGEST_BYTES", 1 << 20)
     (tmp_path / "a.json.gz").write_bytes(gzip.compress(b" " * (1 << 22)))
-    with pytest.raises(CommandError, match="becomes larger than 1 MiB"):
+    with pytest.raises(CommandError, match="would be larger than 1 MiB"):
         imported(tmp_path / "a.json.gz")

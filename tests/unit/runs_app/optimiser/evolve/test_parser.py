@@ -124,8 +124,7 @@ def test_an_unusable_answer_says_why() -> None:
     assert kinds(found) == ["answered"]
     assert isinstance(found[0], events.Answered)
     assert found[0].problem == (
-        "the answer was cut off before its code was complete: it reached the most tokens that it"
-        " may have"
+        "the answer was cut off before its code was complete: it reached its token limit"
     )
 
 

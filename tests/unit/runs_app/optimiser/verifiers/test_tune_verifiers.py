@@ -254,7 +254,7 @@ def test_private_kernels_are_not_shown_to_a_model(model: LanguageModel) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"model": "nobody"}, "cannot be called; there are: judge"),
+        ({"model": "nobody"}, "can't be called; these can: judge"),
         ({"generations": -1}, "generations: must be 0 or more"),
         ({"population": 0}, "population: must be 1 or more"),
         ({"max_usd": -1.0}, "max-usd: must be 0 or more"),

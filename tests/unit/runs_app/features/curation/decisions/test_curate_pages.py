@@ -210,7 +210,7 @@ def test_many_proven_tasks_are_published_at_once(client: Client, admin: User) ->
         ({"task": []}, "select at least one task"),
         ({"action": ""}, "choose an action"),
         ({"reason": " "}, "say why"),
-        ({"action": "add-tag", "tag": "a b"}, "is not of 1 to 30"),
+        ({"action": "add-tag", "tag": "a b"}, "must be 1 to 30"),
     ],
 )
 def test_a_bulk_form_that_is_wrong_comes_back_filled(
@@ -311,7 +311,7 @@ def test_the_page_of_a_task_lists_versions_that_were_never_public(
     draft = make_draft(author=admin, task=task, name="scale", state="review", version=stored)
     text = client.get("/tasks/scale/curate/").content.decode()
     assert "in review, made" in text
-    assert "is of a draft in the state “in review”" in text
+    assert "draft in the state “in review”" in text
     assert draft.get_absolute_url() in text
     assert 'name="version" value="2"' not in text
     Draft.objects.update(state="closed")

@@ -91,9 +91,9 @@ class TestWhatIsNotSaved:
         ("values", "words"),
         [
             ({"do": "upload"}, "Choose a file."),
-            ({"do": "add"}, "Say the file"),
-            ({"do": "add", "new_path": "reference.py"}, "There is a file reference.py already."),
-            ({"do": "rename", "rename_to": "reference.py"}, "There is a file reference.py already"),
+            ({"do": "add"}, "Give the file"),
+            ({"do": "add", "new_path": "reference.py"}, "Reference.py already exists."),
+            ({"do": "rename", "rename_to": "reference.py"}, "eference.py already exists"),
         ],
     )
     def test_nothing_is_said_of_a_text_that_is_as_it_is_stored(
@@ -157,6 +157,6 @@ class TestTheExamplesName:
         assert "'scaled_sum' is the name of a task that is not public" in fault.reason
         make.make_task_version(name="scaled_sum")
         [fault] = draft_page.read_draft(mine)[1]
-        assert fault.reason.startswith("there is a task 'scaled_sum' already: choose another name")
+        assert fault.reason.startswith("a task 'scaled_sum' already exists")
         Task.objects.update(state=Task.State.RETIRED)
         assert draft_page.read_draft(mine)[1] == (fault,)

@@ -109,7 +109,7 @@ def test_an_upload_that_is_too_large_is_not_read(client: Client, author: User) -
     large = SimpleUploadedFile("a.py", b"#" * (8 * 1024 * 1024 + 1))
     answer = client.post("/drafts/", {"upload": [large]})
     assert answer.status_code == 422
-    assert "more than 8 MiB together" in answer.content.decode()
+    assert "larger than 8 MiB" in answer.content.decode()
 
 
 def test_saving_keeps_what_is_wrong_and_names_file_and_line(client: Client, author: User) -> None:
@@ -163,8 +163,8 @@ def test_files_are_added_renamed_uploaded_and_deleted(client: Client, author: Us
     ("values", "words"),
     [
         ({"do": "add", "new_path": "../x"}, "is not a relative path"),
-        ({"do": "add", "new_path": "reference.py"}, "there is a file reference.py already"),
-        ({"do": "add"}, "say the file"),
+        ({"do": "add", "new_path": "reference.py"}, "reference.py already exists"),
+        ({"do": "add"}, "give the file"),
         ({"do": "upload"}, "choose a file"),
         ({"do": "upload", "upload": SimpleUploadedFile("a.bin", b"\xff")}, "not UTF-8"),
         ({"do": "upload", "upload": SimpleUploadedFile("a.h", b"\xff\xfe/\0")}, "is UTF-16 text"),

@@ -29,7 +29,7 @@ from tests.unit.tasks_app.formats.test_importing import CONFIG, ROBUST
 
 pytestmark = pytest.mark.django_db
 
-LOST = "another task 'wave' was loaded or published meanwhile: choose another name"
+LOST = "another task 'wave' has been loaded or published in the meantime: choose another name"
 
 
 def toml_of(**changes: str) -> str:
@@ -118,7 +118,7 @@ class TestALostName:
         assert "Nothing speaks against it" not in text
         assert 'value="publish"' not in text
         assert 'value="override"' not in text
-        assert "loaded or published meanwhile" in client.get("/drafts/").content.decode()
+        assert "loaded or published in the meantime" in client.get("/drafts/").content.decode()
         posted = {"action": "override", "reason": "x", "revision": draft.revision, "replaces": "1"}
         assert client.post(reverse("draft-act", args=[draft.pk]), posted).status_code == 422
         client.force_login(draft.author)
@@ -144,7 +144,7 @@ class TestKeptAgents:
         draft = created(make.make_user(), naive=agent)
         lines = draft.files["task.toml"].splitlines()
         places = [n for n, line in enumerate(lines, 1) if line.startswith("agent")]
-        words = f"{agent!r} is kept for kernels that come with kbench: name who wrote this one"
+        words = f"{agent!r} is reserved for kernels that come with kbench: name who wrote this one"
         assert faults(draft) == [
             f"task.toml, line {line}: kernels[{index}].agent: {words}"
             for index, line in enumerate(places)
@@ -172,7 +172,7 @@ class TestKeptAgents:
         draft = sent(created(author, naive="kbench-good"))
         author.is_staff = False
         author.save()
-        with pytest.raises(CurationError, match="is kept for kernels that come with kbench"):
+        with pytest.raises(CurationError, match="is reserved for kernels that come with kbench"):
             publish_draft(draft=draft, user=make.make_admin(), override="seen", now=make.NOW)
 
     def test_an_admin_may_and_everybody_reads_whose_kernels_they_are(self, client: Client) -> None:

@@ -275,7 +275,7 @@ def test_a_next_version_is_written_beside_the_public_one() -> None:
         copy_version(version=old, user=make.make_user(), now=make.NOW)
     draft = copy_version(version=old, user=admin, now=make.NOW)
     assert snapshot(draft=draft, now=make.NOW) == old
-    with pytest.raises(CurationError, match="nothing differs"):
+    with pytest.raises(CurationError, match="the same as version"):
         send_to_review(draft=draft, user=admin, now=make.NOW)
     draft = edited(draft, admin, **{"hints.py": "# new\n"})
     draft = send_to_review(draft=draft, user=admin, now=make.NOW)

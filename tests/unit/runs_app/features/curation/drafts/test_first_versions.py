@@ -117,7 +117,7 @@ def test_a_first_version_is_published_on_its_draft(
     client: Client, judge: User, draft: Draft
 ) -> None:
     text = client.post("/curate/bulk/", BULK | {"action": "publish"}).content.decode()
-    assert "version 1 is of a draft in the state “in review”" in text
+    assert "version 1 belongs to a draft in the state “in review”" in text
     assert f'href="{draft.get_absolute_url()}">Decide on its draft' in text
     client.post("/curate/bulk/", BULK | {"action": "publish", "confirm": "1"})
     assert Task.objects.get().state == Task.State.REVIEW

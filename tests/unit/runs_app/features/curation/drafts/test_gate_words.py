@@ -130,7 +130,7 @@ def test_a_curated_task_names_few_and_says_where_all_are(client: Client, judge: 
 def test_kinds_of_devices_without_hidden_workloads_are_said_to_who_decides(
     client: Client, judge: User
 ) -> None:
-    words = "No hidden workloads on cpu and cuda"
+    words = "no hidden workloads on cpu and cuda"
     assert make.make_task_version().without_hidden == ()
     public = draft_page.example_files()["task.toml"].replace("hidden = true\n", "")
     author = make.make_user()

@@ -110,7 +110,7 @@ def test_tasks_of_every_format_in_one_zip() -> None:
     uploaded = read_upload([zipped(files)])
     expected = ["vector_add", "level1-3_copy", "row_sum", "row_sum_bf16", "task_7"]
     assert sorted(names(uploaded)) == sorted(expected)
-    left = "belongs to no task, and was left out"
+    left = "doesn't belong to any task, so it was left out"
     assert {error.field: error.reason for error in uploaded.refused} == {
         "set/tool.py": "must define the function get_inputs(); must define the function"
         " get_init_inputs(); must define the class Model with a method forward()",
@@ -151,7 +151,7 @@ def test_a_folder_too_large_to_be_a_task_is_refused() -> None:
     assert names(uploaded) == ["row_sum"]
     (error,) = uploaded.refused
     assert error.field == "big"
-    assert "the limit for a task's files together" in error.reason
+    assert "the limit for all of a task's files together" in error.reason
     many = {f"many/{number}.txt": "" for number in range(256)}
     assert "at most 256 files" in refused(zipped(many | under("many"))).reason
 
@@ -267,7 +267,7 @@ def test_a_bomb_is_not_unpacked() -> None:
     many = zipped({f"{i}.txt": b"0" * (UNPACKED_LIMIT_BYTES // 4) for i in range(5)})
     assert "unpack to more than" in refused(many).reason
     files = {f"{i}.txt": "" for i in range(ENTRIES_LIMIT + 1)}
-    assert "are more than" in refused(zipped(files)).reason
+    assert "can't be more than" in refused(zipped(files)).reason
 
 
 def flagged(content: bytes) -> bytes:
