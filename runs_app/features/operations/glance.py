@@ -178,7 +178,7 @@ def _failed_work(since: datetime) -> Iterable[Trouble]:
         at = job.ended_at or since
         result = job.latest_result()
         lines = (result.exc_string or "").strip().splitlines() if result else []
-        name = job.func_name.rpartition(".")[2].replace("_", " ")
+        name = str(job.func_name).rpartition(".")[2].replace("_", " ")
         is_step = job.func_name == queues.ADVANCE_FUNCTION
         url = reverse("run", args=job.args) if is_step else ""
         if at >= since:
