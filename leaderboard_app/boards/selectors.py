@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
-from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Max, OuterRef, Subquery
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from leaderboard_app.boards.query import Choices
@@ -81,28 +79,19 @@ def choices(tasks: Iterable[BoardTask]) -> Choices:
 
 
 def default_device() -> str:
-    """The device of the latest ranked result, or the CPU.
-
-    Each device's latest is looked up: sorted by all, a site of a million results takes seconds.
-    """
-    return next(iter(latest_results()), DeviceKind.CPU.value)
+    """The device with results for the most tasks, or the CPU; of equals, one of this site."""
+    rows = eligible_evaluations().order_by().values_list("device")
+    tasks = rows.annotate(tasks=Count("task_version", distinct=True))
+    first = tasks.order_by("-tasks", "device__imported_from", "device").first()
+    return str(first[0]) if first else DeviceKind.CPU.value
 
 
 def devices_with_results() -> list[Device]:
     """Devices that have at least one ranked correct result, the most recent first."""
-    return list(_with_results())
-
-
-def latest_results() -> dict[str, datetime]:
-    """By such a device: when its latest ended; the most recent first."""
-    return dict(_with_results().values_list("slug", "latest"))
-
-
-def _with_results() -> QuerySet[Any]:
     correct = entered_evaluations().filter(verdict=Verdict.CORRECT.value).order_by()
     newest = correct.filter(device=OuterRef("pk")).order_by("-finished_at").values("finished_at")
     devices = Device.objects.annotate(latest=Subquery(newest[:1])).exclude(latest=None)
-    return devices.order_by("-latest", "slug")
+    return list(devices.order_by("-latest", "slug"))
 
 
 def solved_tasks() -> dict[str, Solved]:

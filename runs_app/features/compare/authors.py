@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from leaderboard_app.boards.best import best_of
 from leaderboard_app.boards.ranking import Entry, Estimate, Problem, geometric_mean
+from leaderboard_app.boards.selectors import default_device
 from runs_app.core.integrity.eligibility import eligible_evaluations
 from runs_app.models import Agent, Evaluation, LanguageModel
 from runs_app.optimiser.selectors.authors import visible_agents, visible_language_models
@@ -68,6 +69,19 @@ def authors(kind: Kind, names: Sequence[str], user: Viewer) -> dict[str, Agent |
     rows: QuerySet[Agent] | QuerySet[LanguageModel]
     rows = visible_agents(user) if kind is AGENTS else visible_language_models(user)
     return {row.name: row for row in rows.filter(name__in=names)}
+
+
+def device_of(kind: Kind, found: Iterable[Agent | LanguageModel]) -> str:
+    """The device with results of most of these authors, then for most tasks; else the board's."""
+    mine = eligible_evaluations().filter(**{f"{kind.column}__in": list(found)})
+    names = Count(kind.column, distinct=True)
+    counted = (
+        mine.order_by()
+        .values_list("device")
+        .annotate(names=names, tasks=Count("task_version", distinct=True))
+    )
+    first = counted.order_by("-names", "-tasks", "device").first()
+    return str(first[0]) if first else default_device()
 
 
 def offered(kind: Kind, device: str) -> list[str]:

@@ -44,7 +44,7 @@ def address(*evaluations: Evaluation, **more: str) -> str:
 
 
 def page(client: Client, path: str, status: int = 200) -> str:
-    answer = client.get(path)
+    answer = client.get(path, follow=True)
     assert answer.status_code == status
     return as_shown(answer.content.decode())
 
@@ -155,7 +155,7 @@ def test_agents_over_what_they_have_in_common(client: Client) -> None:
     assert "2.00×" in text
     assert "1.50×" in text
     assert "3.00×" in text
-    records = client.get("/compare/agents/?agent=snail&agent=hare&format=json").json()
+    records = client.get("/compare/agents/?agent=snail&agent=hare&device=cpu&format=json").json()
     assert [(r["agent"], r["latency_ns"]) for r in records["comparison"]] == [
         ("snail", 1000.0),
         ("hare", 500.0),
@@ -175,7 +175,7 @@ def test_who_is_first_is_told_by_the_score_once_it_is_sure(client: Client) -> No
     assert "0.77" in text
     assert "alike" in text, "no audit has ended"
     factories.pass_audits()
-    found = client.get(path).context["columns"]
+    found = client.get(path, follow=True).context["columns"]
     assert [each.standing.first for each in found] == [0, 1]
 
 
@@ -214,6 +214,21 @@ def test_its_queries_do_not_grow_with_rows(
         page(client, "/compare/agents/?agent=agent-0&agent=agent-1")
     with django_assert_max_num_queries(25):
         page(client, address(*rows))
+
+
+def test_a_comparison_stays_on_its_device(client: Client) -> None:
+    """The one on which all have results, not that with the most; every link names it."""
+    version, other = factories.make_task_version(), factories.make_task_version(name="other")
+    for task_version, agent, device in (
+        (version, "one", "nvidia-h200"), (version, "two", "nvidia-h200"),
+        (version, "one", "cpu"), (other, "one", "cpu"),
+    ):  # fmt: skip
+        finished(task_version=task_version, agent=agent, device=device)
+    text = page(client, "/compare/agents/?agent=one&agent=two")
+    links = [part.split('"')[0] for part in text.split('href="?')[1:]]
+    assert links
+    assert all("device=nvidia-h200" in link for link in links)
+    assert "Over 1 " in text
 
 
 def test_boards_and_profiles_lead_there(client: Client) -> None:

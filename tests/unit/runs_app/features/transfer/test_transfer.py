@@ -16,7 +16,7 @@ from runs_app.core.baselines.selectors import awaited_baselines
 from runs_app.core.errors import EventError, SubmissionError
 from runs_app.core.integrity.eligibility import eligible_evaluations
 from runs_app.core.queue.devices import resolve_device
-from runs_app.core.work.result_state import PROVISIONAL, result_state
+from runs_app.core.work.result_state import EAGER_ONLY, result_state
 from runs_app.features.transfer import shipped
 from runs_app.features.transfer.models import ResultImport
 from runs_app.models import Agent, Evaluation, Submission
@@ -175,21 +175,25 @@ def test_it_stands_on_a_board_that_says_so_and_on_no_other(tmp_path: Path, clien
     own = client.get("/leaderboard/", {"device": "cpu", "task": "scale"}).content.decode()
     assert str(local.submission_id) in own
     assert document["results"][0]["submission"] not in own
-    assert f"measured at {SITE}" in own  # the choice of devices names it
+    assert f"(imported from {SITE})" in own  # the choice of devices names it
 
     page = client.get("/leaderboard/", {"device": BOARD, "task": "scale"}).content.decode()
     assert document["results"][0]["submission"] in page
     assert str(local.submission_id) not in page
-    assert page.count("Measured elsewhere") == 1
+    assert page.count(">Imported<") == 1
+
+    models = client.get("/leaderboard/", {"device": BOARD, "by": "model"}).content.decode()
+    assert "language models weren't recorded" in models
+    assert "Submit a" not in models
 
     other = {"site": SITE, "note": "of another device", "digest": "d", "results": 0}
     ResultImport.objects.create(exported_at=make.NOW, imported_at=make.NOW, **other)
     page = client.get("/leaderboard/", {"device": BOARD, "task": "scale"}).content.decode()
     assert "of another device" not in page
-    assert page.count("Measured elsewhere") == 1
+    assert page.count(">Imported<") == 1
 
     task = client.get("/tasks/scale/").content.decode()
-    assert f"CPU, measured at {SITE}" in task
+    assert f"CPU (imported from {SITE})" in task
 
 
 def test_the_submissions_page_says_where_it_was_measured(tmp_path: Path, client: Client) -> None:
@@ -198,6 +202,7 @@ def test_the_submissions_page_says_where_it_was_measured(tmp_path: Path, client:
     page = client.get(f"/submissions/{document['results'][0]['submission']}/").content.decode()
     assert f"Measured on {SITE} and imported on" in page
     assert "This site has not measured it" in page
+    assert page.count(f"CPU (imported from {SITE})</") == 1, "one chip, and the title"
     assert "n4096" in page
     assert "2.13.0" in page
     client.force_login(make.make_admin())
@@ -207,14 +212,21 @@ def test_the_submissions_page_says_where_it_was_measured(tmp_path: Path, client:
     assert (answer["origin"], answer["imported_from"]) == ("imported", SITE)
 
 
-def test_one_without_all_baselines_stays_provisional(tmp_path: Path) -> None:
+def test_one_without_all_baselines_stays_provisional(tmp_path: Path, client: Client) -> None:
     document = exported_one(tmp_path)
     document["results"][0]["pending_baselines"] = ["compiled"]
     (tmp_path / "one.json").write_text(json.dumps(document))
     imported(tmp_path / "one.json")
     evaluation = Evaluation.objects.get()
-    assert result_state(evaluation) is PROVISIONAL
-    assert "unknown when" in awaited_baselines(evaluation, evaluation.result.data)
+    assert result_state(evaluation) is EAGER_ONLY
+    assert "sent no time" in awaited_baselines(evaluation, evaluation.result.data)
+    told = EAGER_ONLY.meaning
+    for address in (f"/leaderboard/?device={BOARD}", evaluation.submission.get_absolute_url()):
+        page = client.get(address).content.decode()
+        assert told in page
+        assert "to come" not in page
+    verified = client.get(f"/leaderboard/?device={BOARD}&verified=1").content.decode()
+    assert "audited automatically" not in verified
 
 
 def test_a_wrong_result_counts_as_an_attempt(tmp_path: Path) -> None:
