@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Count, Max, OuterRef, Subquery
+from django.db.models.functions import Coalesce
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from leaderboard_app.boards.query import Choices
@@ -15,8 +16,14 @@ from runs_app.core.integrity.eligibility import (
 )
 from runs_app.core.work.result_state import SURE
 from runs_app.models import Agent, Device
+from runs_app.models.runner import short_name
 from tasks_app.outlines import outlines
 from tasks_app.selectors import published_tasks
+
+
+_PROVISIONAL = "provisional"
+_KINDS = ("", "listed", _PROVISIONAL)
+_UNKNOWN = (_PROVISIONAL, None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +40,26 @@ class BoardTask:
 
 @dataclass(frozen=True, kw_only=True)
 class Solved:
-    """How a task stands: on the device with the best score, and most agents on one device."""
+    """How a task stands: on the device with the best result, and most agents on one device.
+
+    `rated` is a score or, without one, a speedup on listed sizes; `kind` says if it is `listed`,
+    or even `provisional`.
+    """
 
     agents: int
-    score: float | None
+    rated: float | None
+    kind: str
     device: str
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it may have a color."""
+        return self.kind != _PROVISIONAL
+
+    @property
+    def short_device(self) -> str:
+        """The device's name in short."""
+        return short_name(self.device)
 
 
 def board_tasks() -> list[BoardTask]:
@@ -95,17 +117,26 @@ def devices_with_results() -> list[Device]:
 
 
 def solved_tasks() -> dict[str, Solved]:
-    """By task: how many agents solved it, and the best score with its device."""
-    rows = (
-        eligible_evaluations()
-        .order_by()
-        .values_list("task_version__task__slug", "device__name")
-        .annotate(agents=Count("submission__agent", distinct=True), best=Max("score", filter=SURE))
+    """By task: how many agents solved it, and the best score with its device.
+
+    Without a score, it is the best speedup on listed sizes, and a provisional one comes last.
+    """
+    rows = eligible_evaluations().order_by().values_list("task_version__task__slug", "device__name")
+    counted = rows.annotate(
+        agents=Count("submission__agent", distinct=True),
+        scored=Max("score", filter=SURE),
+        listed=Max("speedup_best", filter=SURE),
+        provisional=Max(Coalesce("score", "speedup_best")),
     )
     solved: dict[str, Solved] = {}
-    for task, device, agents, best in rows:
+    for task, device, agents, *values in counted:
+        kind, best = next((pair for pair in zip(_KINDS, values, strict=True) if pair[1]), _UNKNOWN)
         held = solved.get(task)
-        if held is None or (best or 0) > (held.score or 0):
-            most = max(agents, held.agents if held else 0)
-            solved[task] = Solved(agents=most, score=best, device=device)
+        most = max(agents, held.agents if held else 0)
+        new = Solved(agents=most, rated=best, kind=kind, device=device)
+        solved[task] = max(new, replace(held, agents=most), key=_merit) if held else new
     return solved
+
+
+def _merit(solved: Solved) -> tuple[int, float]:
+    return -_KINDS.index(solved.kind), solved.rated or 0.0

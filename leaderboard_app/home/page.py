@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from leaderboard_app.boards.ranking import Entry
 from leaderboard_app.boards.recent import leaders
@@ -15,7 +15,8 @@ from leaderboard_app.boards.records import Record, furthest_ahead, record_of_the
 from runs_app.core.queue.loads import Load, loads
 from runs_app.core.queue.selectors import Bar
 from runs_app.core.work.access import listed_evaluations
-from runs_app.models import Device, Evaluation, Run, Status
+from runs_app.core.work.result_state import SURE
+from runs_app.models import Audited, Device, Evaluation, Run, Status
 from runs_app.optimiser.page import RunRow, run_rows
 from runs_app.optimiser.selectors.runs import visible_runs
 from tasks_app import drawings
@@ -61,6 +62,10 @@ class Live:
     """How many there are."""
     led: int
     """How many boards of one task have a leader."""
+    sure: int
+    """How many of these leaders aren't provisional."""
+    audited: int
+    """How many of them an audit has passed."""
 
     @property
     def latest_s(self) -> float | None:
@@ -117,6 +122,14 @@ def live(user: Viewer, now: datetime, leading: Collection[UUID]) -> Live:
         ahead=None if record else furthest_ahead(leading),
         tasks=published_tasks().count(),
         led=len(leading),
+        **_counts(leading),
+    )
+
+
+def _counts(leading: Collection[UUID]) -> dict[str, int]:
+    passed = Q(audited=Audited.PASSED)
+    return Evaluation.objects.filter(pk__in=leading).aggregate(
+        sure=Count("pk", filter=SURE), audited=Count("pk", filter=passed)
     )
 
 

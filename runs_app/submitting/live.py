@@ -17,6 +17,7 @@ from runs_app.core.work.access import public_reason, shown_result
 from runs_app.models import Evaluation, Quarantine, Status, Submission
 from runs_app.submitting import page as evaluation_page
 from runs_app.submitting import profile_page
+from runs_app.submitting.citation import is_of_fewer_sizes
 from runs_app.submitting.diagnostics import Diagnostic, as_json, diagnostics
 from runs_app.submitting.pictures.comparison import comparison
 from runs_app.submitting.pictures.plot import Plot
@@ -83,6 +84,11 @@ class Live:
     def is_measured_here(self) -> bool:
         """Whether runners of this site work at it."""
         return self.submission.origin != Submission.Origin.IMPORTED
+
+    @property
+    def is_of_fewer_sizes(self) -> bool:
+        """Whether the measured version lacks unlisted sizes of this site's."""
+        return self.result is not None and is_of_fewer_sizes(self.evaluation, self.result)
 
     @property
     def shows_audit(self) -> bool:
