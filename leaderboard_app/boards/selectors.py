@@ -20,7 +20,6 @@ from runs_app.models.runner import short_name
 from tasks_app.outlines import outlines
 from tasks_app.selectors import published_tasks
 
-
 _PROVISIONAL = "provisional"
 _KINDS = ("", "listed", _PROVISIONAL)
 _UNKNOWN = (_PROVISIONAL, None)
