@@ -126,7 +126,7 @@ def test_a_roofline_lies_below_its_roof() -> None:
     slope, flat = roof.segments
     assert slope.y1 > slope.y2 == flat.y1 == flat.y2
     assert (slope.x2, slope.y2) == (flat.x1, flat.y1)
-    assert "4.00 FLOP a byte, 4.00 GFLOP/s: 100 % of what" in point.words
+    assert "4.00 FLOP per byte, 4.00 GFLOP/s: 100 % of what" in point.words
     assert roofline(replace(result, environment=Environment()), workload_rows(result)) is None
 
 
