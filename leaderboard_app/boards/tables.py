@@ -40,6 +40,7 @@ _SPEEDS = (
            help="Geometric mean of the speedups over the best baseline on listed and on unlisted"
            " sizes, with equal weight."),
     Column("speedup_best", BOUNDS, "Listed", _AGAINST, value="speedup", sort=Sort.SPEEDUP,
+           when=lambda page: page.get("has_scores", True),
            help="Speedup over the best baseline on listed sizes."),
     Column("unlisted_speedup", _NUMBER, "Unlisted", times, value="unlisted_speedup",
            help="Speedup over the best baseline on unlisted sizes."),
