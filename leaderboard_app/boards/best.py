@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, overload
 from uuid import UUID
 
 from django.db.models import F, QuerySet, Window
-from django.db.models.functions import RowNumber
+from django.db.models.functions import Coalesce, RowNumber
 
 from leaderboard_app.boards.ranking import Author, Entry, Estimate, Problem, Ranked, Sort, rank
 from runs_app.models import Evaluation, Submission
@@ -62,14 +62,17 @@ _COLUMNS = (
     "pk", "submission_id", "direction", "latency_ns", "latency_spread", "score", "score_spread",
     *_SAME, *itertools.chain(*_SPEEDUPS.values()),
 )  # fmt: skip
-_ORDERS = {
+_ORDERS: dict[Sort, tuple[str, str | Coalesce | None]] = {
     Sort.LATENCY: ("latency_ns", "latency_spread"),
     Sort.SPEEDUP: ("speedup_best", "speedup_spread"),
-    Sort.SCORE: ("merit", "score_spread"),
+    Sort.SCORE: ("merit", Coalesce("score_spread", "latency_spread")),
     Sort.P: ("p_score", None),
     Sort.FLOOR: ("floor_fraction", None),
 }
-"""Column of the value and of its spread; a value without one is exact."""
+"""Column of the value and of its spread; a value without one is exact.
+
+Without a score, merit is the time, and less of it is better.
+"""
 
 
 class RankedEntries(Sequence[Ranked[Entry]]):
@@ -137,7 +140,8 @@ def _order(place: _Value, sign: int) -> Estimate | None:
     if place.value is None:
         return None
     known = Estimate.around(place.value, place.spread)
-    return known if sign > 0 else Estimate(-known.value, -known.high, -known.low)
+    low, high = sorted((sign * known.low, sign * known.high))
+    return Estimate(sign * known.value, low, high)
 
 
 def _best(rows: QuerySet[Evaluation], owner: Sequence[str]) -> QuerySet[Evaluation]:

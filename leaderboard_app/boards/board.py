@@ -143,4 +143,5 @@ def _section(
         problems=len(counted),
         groups=tuple(rank_groups(groups, GROUP_VALUES[query.sort])),
         left_out=tuple(sorted(set(tried) - set(names))),
+        tasks=tuple(sorted({p.task for p in counted})) if over is Over.COMMON else (),
     )

@@ -20,7 +20,7 @@ from leaderboard_app.boards.ranking import (
 )
 
 LEAST_COMMON = 5
-"""Problems that names must share to be compared, where two of them share so many."""
+"""Problems that names must share for a comparison to say something; fewer only if no two do."""
 
 
 class Over(StrEnum):
@@ -59,6 +59,7 @@ class Group:
     judged: int
     accepted: int
     fast: Estimate
+    provisional: int = 0  # solved problems that `fast` doesn't count yet
     kind: str = ""  # of the agent; empty for a language model
     usd: float | None = None  # what its runs on these problems cost; None if it had none
     tokens: int | None = None
@@ -95,13 +96,13 @@ class Group:
 
     @property
     def eager(self) -> Estimate | None:
-        """The same against the eager baseline."""
-        return geometric_mean([entry.eager for entry in self.entries if entry.eager])
+        """The same against the eager baseline; None unless all of them have it."""
+        return self._mean_of_all([entry.eager for entry in self.entries])
 
     @property
     def compiled(self) -> Estimate | None:
-        """The same against the compiled baseline."""
-        return geometric_mean([entry.compiled for entry in self.entries if entry.compiled])
+        """The same against the compiled baseline; None unless all of them have it."""
+        return self._mean_of_all([entry.compiled for entry in self.entries])
 
     @property
     def unlisted_speedup(self) -> float | None:
@@ -115,8 +116,13 @@ class Group:
 
     @property
     def rated(self) -> list[Estimate]:
-        """The values of solved problems that fast_p is computed from."""
-        return [entry.rated for entry in self.entries if entry.rated is not None]
+        """The values of solved problems that fast_p is computed from; none is provisional."""
+        return [entry.rated for entry in self.entries if entry.rated and entry.is_sure]
+
+    @property
+    def rated_mean(self) -> Estimate | None:
+        """Geometric mean of the scores and, where there is none, of the listed speedups."""
+        return geometric_mean([entry.rated for entry in self.entries if entry.rated])
 
     @property
     def score(self) -> Estimate | None:
@@ -139,6 +145,10 @@ class Group:
         ratio = _mean_of(entry.listed_ratio for entry in self.entries)
         return None if ratio is None else three_digits(ratio)
 
+    def _mean_of_all(self, found: Sequence[Estimate | None]) -> Estimate | None:
+        known = [each for each in found if each is not None]
+        return geometric_mean(known) if len(known) == len(found) else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
@@ -154,6 +164,12 @@ class Section:
     problems: int
     groups: tuple[Ranked[Group], ...]
     left_out: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()  # those of the problems that they have in common
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether it compares names over so few problems that the order says little."""
+        return len(self.groups) > 1 and self.problems < LEAST_COMMON
 
 
 @dataclass(frozen=True)
@@ -218,10 +234,11 @@ def attempts(tallies: Iterable[Tally], owner: Owner) -> dict[str, set[Problem]]:
 def in_common(tried: Mapping[str, Collection[Problem]]) -> tuple[tuple[str, ...], set[Problem]]:
     """Names that can be compared, and the problems that all of them attempted.
 
-    Those that attempted most join first; one joins if `LEAST_COMMON` problems stay in common, or
-    where no two share so many, a single one. Nothing where no two names attempted the same.
+    Those that attempted most join first; one joins if `LEAST_COMMON` problems stay in common, or,
+    where no two share so many, as many as two of them share. A newcomer with a single problem
+    therefore doesn't leave the others with that one. Nothing where no two attempted the same.
     """
-    for least in (LEAST_COMMON, 1):
+    for least in range(LEAST_COMMON, 0, -1):
         names, shared = _joined(tried, least)
         if len(names) > 1:
             return names, shared
@@ -245,7 +262,7 @@ def rank_groups(
 ) -> list[Ranked[Group]]:
     """Rank groups by a value; those without it come last, with rank 0.
 
-    Equal shares are told apart by the score.
+    Equal shares are told apart by the mean score or, without scores, the mean listed speedup.
     """
 
     def estimate(group: Group) -> Estimate | None:
@@ -256,7 +273,7 @@ def rank_groups(
         list(groups),
         estimate,
         lambda group: group.owner,
-        lambda group: group.score,
+        lambda group: group.rated_mean,
     )
 
 
@@ -264,7 +281,8 @@ def _group(
     name: str, best: Sequence[Entry], tallies: Sequence[Tally], p: float, problems: int | None
 ) -> Group:
     """The row of one name; over what it attempted where `problems` is None."""
-    speedups = [entry.rated for entry in best if entry.rated is not None]
+    known = [entry for entry in best if entry.rated]
+    counted = [entry.rated for entry in known if entry.rated and (entry.is_sure or p <= 0)]
     attempted = len({tally.problem for tally in tallies})
     count = attempted if problems is None else problems
     return Group(
@@ -274,7 +292,8 @@ def _group(
         problems=count,
         judged=sum(tally.judged for tally in tallies),
         accepted=sum(tally.accepted for tally in tallies),
-        fast=fast_p(speedups, count, p),
+        fast=fast_p(counted, count, p),
+        provisional=len(known) - len(counted),
         kind=next((tally.author.kind for tally in tallies), ""),
     )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
+from django.utils.text import get_text_list
 
 from leaderboard_app.boards.board import Board
-from leaderboard_app.boards.groups import Group
+from leaderboard_app.boards.groups import Group, Section
 from leaderboard_app.boards.matrix import Cell
 from leaderboard_app.boards.query import By
 from leaderboard_app.boards.ranking import Entry, Estimate, Ranked
@@ -38,10 +39,12 @@ class Headline:
     entry: Entry | None = None  # whose state is shown
 
 
-def leading(entry: Entry) -> Headline | None:
-    """The headline of a task's board that `entry` leads; None without a speedup."""
-    rows = Evaluation.objects.select_related("result", "submission__agent", "device")
-    evaluation = rows.get(pk=entry.evaluation_id)
+def leading(rows: Sequence[Ranked[Entry]]) -> Headline | None:
+    """The headline of a task's board with these rows; None without a speedup."""
+    entry = rows[0].row
+    level = [each.row.author.agent for each in rows[1:] if each.rank == 1]
+    evaluations = Evaluation.objects.select_related("result", "submission__agent", "device")
+    evaluation = evaluations.get(pk=entry.evaluation_id)
     if not evaluation.rated:
         return None
     listed = [row for row in workload_rows(evaluation.result.data) if not row.hidden]
@@ -50,7 +53,8 @@ def leading(entry: Entry) -> Headline | None:
     return Headline(
         number=significant(evaluation.rated),
         unit="×",
-        said=f"leads{'' if is_sure else ' for now'} on {evaluation.device}, with {with_speed}.",
+        said=f"{_lead(level)}{'' if is_sure else ' for now'} on {evaluation.device}, with"
+        f" {with_speed}.",
         name=entry.author.agent,
         address=evaluation.submission.get_absolute_url(),
         kind=standing(evaluation.rated, evaluation.rated_spread) if is_sure else "neutral",
@@ -59,13 +63,20 @@ def leading(entry: Entry) -> Headline | None:
     )
 
 
+def _lead(level: list[str]) -> str:
+    """The verb for who leads with others on the same rank."""
+    if not level:
+        return "leads"
+    return f"and {get_text_list(level, 'and')} share the lead"
+
+
 def headline(board: Board, device: Device) -> Headline | None:
     """The headline of a board over several problems; None if it has nothing to say."""
     if board.query.by is By.LEADERS:
         return _of_leaders([leader.entry for leader in board.leaders], device)
     if board.query.by is By.MATRIX:
         return _of_matrix(board.matrix.rows, device)
-    return _of_names(board.sections[0].groups, board.query.p, device) if board.sections else None
+    return _of_names(board.sections[0], board.query.p, device) if board.sections else None
 
 
 def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
@@ -82,7 +93,7 @@ def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
     ]
     return Headline(
         number=str(faster),
-        unit=f"of {len(entries)} task{'s' if len(entries) > 1 else ''}",
+        unit=f"of {_tasks(len(entries))}",
         said=f"{'has' if faster == 1 else 'have'} a leading kernel on {device} that is known to be"
         f" faster than the best baseline. {name} leads the most: {leads}.",
         kind="faster" if faster else "neutral",
@@ -98,13 +109,17 @@ def _of_matrix(rows: Iterable[tuple[object, Sequence[Cell]]], device: Device) ->
     sure = [(each.author.agent, each.author.agent_id) for each in fastest if each.is_sure]
     if not sure:
         return None
-    [((name, agent_id), wins)] = Counter(sure).most_common(1)
+    wins = Counter(sure)
+    most = max(wins.values())
+    [first, *others] = sorted(agent for agent, count in wins.items() if count == most)
+    too = f"and {get_text_list([name for name, _ in others], 'and')} are each" if others else "is"
     return Headline(
-        number=str(wins),
+        number=str(most),
         unit=f"of {len(fastest)}",
-        said=f"is the fastest on {wins} of {len(fastest)} solved tasks on {device}.",
-        name=name,
-        address=reverse("agent", args=[agent_id]),
+        said=f"{too} the fastest on {most} of {len(fastest)} solved tasks on {device}, not"
+        " counting provisional results.",
+        name=first[0],
+        address=reverse("agent", args=[first[1]]),
     )
 
 
@@ -112,29 +127,70 @@ def _speed_by(entry: Entry) -> tuple[float, str]:
     return (entry.rated.value if entry.rated else 0.0), entry.author.agent
 
 
-def _of_names(ranked: Sequence[Ranked[Group]], p: float, device: Device) -> Headline | None:
+def _of_names(section: Section, p: float, device: Device) -> Headline | None:
     """Of the first section of a board by agent or language model, which ranks by fast_p."""
-    first = ranked[0].row
-    if not first.solved:
+    rows = [ranked.row for ranked in section.groups]
+    [first, *level] = [ranked.row for ranked in section.groups if ranked.rank <= 1]
+    if not first.solved or first.rated_mean is None:
         return None
-    level = sum(each.rank == 1 for each in ranked) - 1
-    tie = f" {level} more {'are' if level > 1 else 'is'} level with it." if level else ""
-    faster = "faster than" if p == 1 else f"more than {p:g}× as fast as"
-    known = [(row.score, row) for row in (each.row for each in ranked) if row.score]
-    rows = [
-        (row.owner, f"{row.solved} of {row.problems} solved", score, "")
-        for score, row in sorted(known, key=lambda pair: -pair[0].value)
-    ]
-    return Headline(
-        number=percent(first.fast.value).removesuffix(" %"),
-        unit="%",
-        said=f"leads on {device}: of {first.problems} tasks, it solved {first.solved}, and it is"
-        f" {faster} the best baseline on this share.{tie}",
-        name=first.owner,
-        address=reverse("agent", args=[first.agent_id]) if first.kind else "",
-        kind="faster" if first.is_sure and first.fast.value > 0.5 else "neutral",
-        picture=_picture(rows, "Mean score of each, with its 95 % interval."),
+    means = sorted(
+        ((row.rated_mean, row) for row in rows if row.rated_mean), key=lambda pair: -pair[0].value
     )
+    found = (
+        _of_sure(first, level, p, device) if first.fast.value else _for_now(first, level, device)
+    )
+    return replace(
+        found,
+        picture=_picture(
+            [(r.owner, f"{r.solved} of {r.problems} solved", mean, "") for mean, r in means],
+            "Mean speedup of each, with its 95 % interval.",
+        ),
+    )
+
+
+def _of_sure(first: Group, level: Sequence[Group], p: float, device: Device) -> Headline:
+    faster = "faster than" if p == 1 else f"more than {p:g}× as fast as"
+    share = f"{faster} the best baseline on this share of {_tasks(first.problems)} on {device}"
+    kind = "faster" if first.is_sure and first.fast.value > 0.5 else "neutral"
+    number = percent(first.fast.value).removesuffix(" %")
+    if level:
+        names = get_text_list([row.owner for row in (first, *level)], "and")
+        said = f"Nobody leads: {names} are each {share}, and their speedups are too close to call."
+        return Headline(number=number, unit="%", said=said, kind=kind)
+    return Headline(
+        number=number,
+        unit="%",
+        said=f"leads: it is {share}.",
+        name=first.owner,
+        address=_address(first),
+        kind=kind,
+    )
+
+
+def _for_now(first: Group, level: Sequence[Group], device: Device) -> Headline:
+    """No result is known to be faster, so the mean speedup is all there is to tell."""
+    assert first.rated_mean is not None
+    share = f"this mean speedup over {_tasks(first.solved)} on {device}"
+    if level:
+        names = get_text_list([row.owner for row in (first, *level)], "and")
+        start, name, address = f"Nobody leads: {names} are level. The first has {share}.", "", ""
+    else:
+        start, name, address = f"is ahead for now, with {share}.", first.owner, _address(first)
+    return Headline(
+        number=significant(first.rated_mean.value),
+        unit="×",
+        said=f"{start} No result is known to be faster than the best baseline yet.",
+        name=name,
+        address=address,
+    )
+
+
+def _address(group: Group) -> str:
+    return reverse("agent", args=[group.agent_id]) if group.kind and group.agent_id else ""
+
+
+def _tasks(count: int) -> str:
+    return f"{count} task{'s' if count > 1 else ''}"
 
 
 def _picture(rows: Sequence[tuple[str, str, Estimate, str]], caption: str) -> Plot | None:

@@ -18,6 +18,7 @@ DEEPEST = 4
 SHADES = (
     ("s4", "1/8× and less"), ("s3", "1/4×"), ("s2", "1/2×"), ("s1", "slower"), ("n", "noise"),
     ("f1", "faster"), ("f2", "2×"), ("f3", "4×"), ("f4", "8× and more"),
+    ("unknown", "provisional"), ("failed", "not solved"),
 )  # fmt: skip
 """Classes of cells with the speedup from which, or down to which, they are used."""
 _KINDS = ("agent", "person", "shipped", "")

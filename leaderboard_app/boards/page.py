@@ -10,6 +10,7 @@ from django.core.paginator import Page, Paginator
 
 from leaderboard_app.boards.board import Board
 from leaderboard_app.boards.charts import cost_figure, fast_p_figure, progress_figure
+from leaderboard_app.boards.groups import Group
 from leaderboard_app.boards.headline import Headline, headline, leading
 from leaderboard_app.boards.history import climbs, in_words
 from leaderboard_app.boards.matrix import SHADES
@@ -70,6 +71,7 @@ class BoardPage:
     export: str
     folded: int
     has_costs: bool
+    has_scores: bool
     error: QueryError | None
     fragment: bool
     thresholds: Sequence[float] = THRESHOLDS
@@ -116,6 +118,7 @@ def board_page(
         export=query.address(),
         folded=sum(bool(getattr(query, name)) for name in _FOLDED),
         has_costs=any(ranked.row.tokens is not None for ranked in board.groups),
+        has_scores=_has_scores(page.object_list),
         error=error,
         fragment=fragment,
         **_charts(board, list(page.object_list)),
@@ -138,10 +141,20 @@ def _charts(board: Board, shown: Sequence[Any]) -> dict[str, Any]:
         "figure": fast_p_figure(leading, board.query.p) if leading else None,
         "cost": cost_figure(leading),
         "curve": [
-            (group.owner, [fast_p(group.rated, group.problems, p).value for p in THRESHOLDS])
-            for group in leading[:PAGE_ROWS]
+            (group.owner, [_fast(group, p) for p in THRESHOLDS]) for group in leading[:PAGE_ROWS]
         ],
     }
+
+
+def _fast(group: Group, p: float) -> float:
+    """At 0, every correct result counts; above, only what isn't provisional."""
+    return fast_p(group.rated, group.problems, p).value if p > 0 else group.correct_share
+
+
+def _has_scores(rows: Iterable[Any]) -> bool:
+    """Whether any of the shown rows has a score; without, they have speedups on listed sizes."""
+    shown = (getattr(each, "entry", None) or getattr(each, "row", None) for each in rows)
+    return any(getattr(each, "score", None) is not None for each in shown)
 
 
 def _likeness(slug: str, rows: Sequence[Ranked[Entry]]) -> dict[str, str]:
@@ -154,10 +167,10 @@ def _likeness(slug: str, rows: Sequence[Ranked[Entry]]) -> dict[str, str]:
 
 def _headline(board: Board, page: Page[Any], device: Device) -> Headline | None:
     """What a board's first page opens with, where it is ordered as such boards are."""
-    query, rows = board.query, page.object_list
+    query, rows = board.query, list(page.object_list)
     if query.by is By.SUBMISSION:
         is_one_board = query.task and query.sort is Sort.SCORE
-        return leading(rows[0].row) if is_one_board and rows else None
+        return leading(rows) if is_one_board and rows else None
     return headline(board, device) if query.sort is default_sort(query.by, "") else None
 
 

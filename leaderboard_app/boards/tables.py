@@ -5,8 +5,11 @@ Files and the API list the columns in the order of this module. On the page, `af
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from operator import attrgetter
+from typing import Any
 
 from leaderboard_app.boards.query import By
 from leaderboard_app.boards.ranking import Sort
@@ -24,12 +27,20 @@ _PLACE = (
            classes="n at-rank", help="Null if the row has no value for the board's sort order."),
     Column("tied", bool, help="Whether another row has the same rank."),
 )  # fmt: skip
+
+
+def _score_head(page: Mapping[str, Any]) -> str:
+    """What boards rank by: without any score, the column has the speedups on listed sizes."""
+    return "Score" if page.get("has_scores", True) else "Speedup"
+
+
 _SPEEDS = (
-    Column("score", BOUNDS, "Score", _CELLS + "score.html", value="score", sort=Sort.SCORE,
+    Column("score", BOUNDS, _score_head, _CELLS + "score.html", value="score", sort=Sort.SCORE,
            term="score", classes="n at-end",
            help="Geometric mean of the speedups over the best baseline on listed and on unlisted"
            " sizes, with equal weight."),
     Column("speedup_best", BOUNDS, "Listed", _AGAINST, value="speedup", sort=Sort.SPEEDUP,
+           when=lambda page: page.get("has_scores", True),
            help="Speedup over the best baseline on listed sizes."),
     Column("unlisted_speedup", _NUMBER, "Unlisted", times, value="unlisted_speedup",
            help="Speedup over the best baseline on unlisted sizes."),
@@ -55,6 +66,8 @@ _ENTRY = (
            is_always=True, sort=Sort.LATENCY, direction="ascending", classes="n at-last",
            after="score"),
     *_SPEEDS,
+    Column("ranked_by", str, value=lambda entry: "score" if entry.score else "listed",
+           help="score, or listed: without unlisted sizes, the speedup on listed ones counts"),
     Column("state", str, "State", _CELLS + "state.html", value="state.name", classes="at-state",
            after="agent",
            help="provisional, ranked, verified, or tuned (to the listed sizes)"),
@@ -127,11 +140,14 @@ _GROUP = (
            classes="n at-last labelled", after="fast_p"),
     Column("evaluations_judged", int, value="judged"),
     Column("evaluations_correct", int, value="accepted"),
+    Column("provisional", int, help="Solved problems that fast_p doesn't count yet."),
     Column("fast_p", BOUNDS, lambda page: f"fast_{short(page['query'].p)}", _CELLS + "fast.html",
            value="fast", is_always=True, sort=Sort.FAST, classes="n at-below labelled",
            after="score"),
     *(
-        replace(each, cell=_AGAINST) if each.kind in (BOUNDS, MIDDLE) else each
+        replace(each, cell=_CELLS + "mean_score.html" if each.field == "score" else _AGAINST)
+        if each.kind in (BOUNDS, MIDDLE)
+        else each
         for each in _SPEEDS
     ),
     Column("usd", _NUMBER, "Cost", _CELLS + "cost.html", sub="of public runs",
@@ -142,7 +158,9 @@ _GROUP = (
     Column("", None, "Results", "{0.accepted} / {0.judged}".format, value=lambda group: group,
            sub="correct of judged"),
 )  # fmt: skip
-GROUP_VALUES = {each.sort: each.value_of for each in _GROUP if each.sort}
+GROUP_VALUES = {each.sort: each.value_of for each in _GROUP if each.sort} | {
+    Sort.SCORE: attrgetter("rated_mean")
+}
 """For each sort order of a board, a function that gets the value by which names are ranked."""
 GROUPS = Table(
     "NameRow",

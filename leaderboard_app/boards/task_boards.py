@@ -41,7 +41,7 @@ def task_boards(version: TaskVersion) -> TaskBoards:
     shown = [ranked.row.submission_id for _, rows in tables for ranked in rows]
     return TaskBoards(
         tables=tables,
-        leading=leading(tables[0][1][0].row) if tables else None,
+        leading=leading(tables[0][1]) if tables else None,
         likeness=likenesses(version, shown),
         query=Query(device="", task=slug),
     )

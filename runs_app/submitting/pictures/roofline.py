@@ -102,7 +102,7 @@ def roofline(result: EvaluationResult, rows: Sequence[WorkloadRow], dtype: str) 
                 name=row.parameters or row.name,
                 x=x.at(flops / moved),
                 y=100 - y.at(flops / seconds),
-                words=f"{significant(flops / moved)} FLOP a byte,"
+                words=f"{significant(flops / moved)} FLOP per byte,"
                 f" {amount(flops / seconds, 'FLOP/s')}:"
                 f" {_share(flops / seconds, flops / moved, lowest, dtype)}",
             )

@@ -80,7 +80,7 @@ def test_errors_have_pages(client: Client) -> None:
     strict = Client(enforce_csrf_checks=True)
     answer = strict.post("/sign-in/", {"login": "a", "password": "b"})
     assert answer.status_code == 403
-    assert "out of date" in answer.content.decode()
+    assert "has expired" in answer.content.decode()
     assert "our mistake" in render_to_string("500.html")
     assert "You are not signed in" in render_to_string("403.html")
 

@@ -100,7 +100,7 @@ def test_in_common_or_by_own_attempts_or_over_all(
     assert alone.over is Over.OWN
 
     page = client.get("/leaderboard/?device=cpu&by=agent").content.decode()
-    assert "Over the 1 task that all 2 attempted. Without remote" in page
+    assert "Over the 1 task that all 2 attempted" in page
     assert "by=submission&amp;device=cpu&amp;agent=narrow" in page
     page = client.get("/leaderboard/?device=cpu&by=agent&over=own").content.decode()
     assert "Each row covers the tasks it attempted" in " ".join(page.split())

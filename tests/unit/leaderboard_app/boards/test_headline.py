@@ -31,10 +31,10 @@ def test_boards_open_with_what_leads_them(client: Client) -> None:
     assert "have a leading kernel on CPU that is known to be faster" in leaders
     names = opened(client, "by=agent")
     assert '<span class="hero-value">100</span><span class="hero-unit">%</span>' in names
-    assert "leads on CPU: of 2 tasks, it solved 2, and it is faster" in names
+    assert "leads: it is faster than the best baseline on this share of 2 tasks on CPU" in names
     cells = opened(client, "by=matrix")
     assert '<span class="hero-value">1</span><span class="hero-unit">of 2</span>' in cells
-    assert "is the fastest on 1 of 2 solved tasks on CPU." in cells
+    assert "and narrow are each the fastest on 1 of 2 solved tasks on CPU" in cells
 
 
 def test_there_is_no_headline_without_results_or_in_another_order(client: Client) -> None:

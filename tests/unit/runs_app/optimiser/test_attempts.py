@@ -92,7 +92,7 @@ def test_a_database_that_is_away_ends_no_command(
     monkeypatch.setattr(connection, "close", lambda: None)  # the test's transaction stays open
     with monkeypatch.context() as patch:
         patch.setattr(run_log, "lock", away)
-        with pytest.raises(Refused, match="database is away"):
+        with pytest.raises(Refused, match="database is unavailable"):
             attempts.begin(SOURCE.format(2))
         patch.setattr(Evaluation.objects, "select_related", away)
         assert attempts.report(key) is None

@@ -301,7 +301,7 @@ def test_a_person_can_test_a_language_model(
     assert call.cost_usd > 0
     LanguageModel.objects.filter(pk=model.pk).update(base_url="")
     model.refresh_from_db()
-    with pytest.raises(SubmissionError, match="no address"):
+    with pytest.raises(SubmissionError, match="no base URL"):
         try_language_model(model=model, user=user, now=make.NOW)
 
 

@@ -167,7 +167,7 @@ def test_failed_calls_pause_the_run(start: Start, world: World) -> None:
 def test_a_wrong_key_pauses_at_once(start: Start, world: World) -> None:
     run = start()
     world.to_first_calls(run)
-    reason = "the environment variable WRITER_KEY holds no key"
+    reason = "the environment variable WRITER_KEY has no key"
     first = run.calls.order_by("number")[:1].get()
     run.calls.filter(pk=first.pk).update(
         status="FAILED", error=reason, error_kind="auth", ended_at=make.NOW

@@ -299,7 +299,7 @@ def test_a_best_candidate_enters_by_itself(start: Start, world: World) -> None:
     assert (best.entry.agent.name, best.entry.language_model.name) == ("kbench-plain", "writer-1")
     assert best.entry.evaluations.get().mode == "ranked"
     assert kinds(run)[-2:] == ["finished", "entered"]
-    with pytest.raises(NotAllowed, match="entered already"):
+    with pytest.raises(NotAllowed, match="already been entered"):
         enter_candidate(candidate=best, user=run.user, now=make.NOW)
 
 

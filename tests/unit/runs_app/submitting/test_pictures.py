@@ -126,10 +126,9 @@ def test_a_roofline_lies_below_its_roof() -> None:
     slope, flat = roof.segments
     assert slope.y1 > slope.y2 == flat.y1 == flat.y2
     assert (slope.x2, slope.y2) == (flat.x1, flat.y1)
-    assert "4.00 FLOP a byte, 4.00 GFLOP/s: 100 % of what" in point.words
-    assert (
-        roofline(replace(result, environment=Environment()), workload_rows(result), "int8") is None
-    )
+    assert "4.00 FLOP per byte, 4.00 GFLOP/s: 100 % of what" in point.words
+    unknown = replace(result, environment=Environment())
+    assert roofline(unknown, workload_rows(result), "float32") is None
 
 
 def test_a_roofline_that_is_missing_says_what_brings_one() -> None:

@@ -72,7 +72,7 @@ def test_a_suffix_becomes_a_unit(key: str, value: float, label: str, printed: st
 
 def test_what_speaks_of_the_bottleneck_comes_first_and_nothing_twice() -> None:
     shown = view(COUNTED)
-    assert "memory's bandwidth" in shown.bottleneck
+    assert "memory bandwidth" in shown.bottleneck
     assert [row.key for row in shown.main] == [
         *THROUGHPUTS, "max_bandwidth_pct", "mem_pipes_busy_pct",
     ]  # fmt: skip

@@ -60,7 +60,7 @@ def test_it_is_public(address: str) -> None:
         ("https://me:secret@a.example/", "not contain a password"),
         ("https://a.example:22/", "port"),
         ("https://a.example:99999/", "not an address"),
-        ("https://a.example/\r\nX: 1", "no blanks"),
+        ("https://a.example/\r\nX: 1", "no spaces"),
         ("https://a.example/" + "x" * 500, "at most 500"),
     ],
 )

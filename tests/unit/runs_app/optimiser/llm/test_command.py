@@ -170,7 +170,7 @@ def test_nothing_but_whole_files_is_measured(
 
 
 def test_one_that_says_nothing_has_answered_nothing(agent: Agent) -> None:
-    with pytest.raises(CallError, match="answered nothing"):
+    with pytest.raises(CallError, match="gave no answer"):
         ask(agent("pass"))
 
 
