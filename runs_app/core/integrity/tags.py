@@ -20,6 +20,7 @@ from runs_app.core.work.result_state import (
     state_of_place,
 )
 from runs_app.models import Evaluation
+from tasks_app.numbers import between
 from tasks_app.templatetags.display import chip, speedup
 from tasks_app.templatetags.terms import explained, term
 
@@ -99,7 +100,8 @@ def state_chip(result: Evaluation | Place) -> SafeString:
 def rated(result: Evaluation | Place) -> SafeString:
     """A result's score, colored once nothing about it is provisional.
 
-    Without a score, this is the speedup on listed sizes, marked as such.
+    Without a score, this is the speedup on listed sizes, marked as such. An entry of a board has
+    its interval below.
     """
     if isinstance(result, Evaluation):
         value, low, high = result.rated, None, None
@@ -112,6 +114,9 @@ def rated(result: Evaluation | Place) -> SafeString:
     over = "eager baseline" if state is EAGER_ONLY else "best baseline"
     sure = state is None or state.is_sure
     shown = speedup(value, low, high, spread=spread, over=over, sure=sure)
+    if low is not None and high is not None:
+        interval = between(low, high)
+        shown = format_html('{}<span class="sub hide-narrow">{}</span>', shown, interval)
     if result.score or value is None or getattr(result, "mode", Mode.RANKED) != Mode.RANKED:
         return shown
     return format_html('{}<span class="sub">listed sizes only</span>', shown)
