@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from django.db.models import Count, Max, OuterRef, Subquery
+from django.db.models import Count, Exists, Max, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from leaderboard_app.boards.query import Choices
 from runs_app.core.integrity.eligibility import (
     eligible_evaluations,
+    eligible_on,
     entered_evaluations,
 )
 from runs_app.core.work.result_state import SURE
@@ -101,10 +102,12 @@ def choices(tasks: Iterable[BoardTask]) -> Choices:
 
 def default_device() -> str:
     """The device with results for the most tasks, or the CPU; of equals, one of this site."""
-    rows = eligible_evaluations().order_by().values_list("device")
-    tasks = rows.annotate(tasks=Count("task_version", distinct=True))
-    first = tasks.order_by("-tasks", "device__imported_from", "device").first()
-    return str(first[0]) if first else DeviceKind.CPU.value
+    standing = eligible_on(OuterRef("current_version")).filter(device=OuterRef(OuterRef("pk")))
+    solved = published_tasks().filter(Exists(standing)).order_by().values("state")
+    counted = Subquery(solved.annotate(tasks=Count("pk")).values("tasks"))
+    devices = Device.objects.annotate(tasks=counted).exclude(tasks=None)
+    found = devices.order_by("-tasks", "imported_from", "slug").values_list("slug", flat=True)
+    return found.first() or DeviceKind.CPU.value
 
 
 def devices_with_results() -> list[Device]:
