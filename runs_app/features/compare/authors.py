@@ -39,7 +39,10 @@ MODELS = Kind(
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """One author's best results, by problem; figures are over problems that all have solved."""
+    """One author's best results, by problem; figures are over problems that all have solved.
+
+    `first` is over those that two or more have solved.
+    """
 
     name: str
     address: str
@@ -103,7 +106,9 @@ def standings(
     problems = _problems(list(by_name.values()))
     shared = [p for p in problems if all(p.problem in held for held in by_name.values())]
     return [
-        _standing(name, found[name], by_name[name], place, shared)
+        _standing(
+            name, found[name], by_name[name], place, shared, sum(p.first == place for p in problems)
+        )
         for place, name in enumerate(found)
     ], problems
 
@@ -175,6 +180,7 @@ def _standing(
     entries: Mapping[Problem, Entry],
     place: int,
     shared: Sequence[ProblemRow],
+    first: int,
 ) -> Standing:
     own = [entry for row in shared if (entry := row.entries[place]) is not None]
     values = [entry.rated for entry in own if entry.rated is not None]
@@ -185,5 +191,5 @@ def _standing(
         common=geometric_mean(values),
         is_sure=all(entry.is_sure for entry in own),
         faster=sum(entry.is_sure and entry.rated.low > 1 for entry in own if entry.rated),
-        first=sum(row.first == place for row in shared),
+        first=first,
     )

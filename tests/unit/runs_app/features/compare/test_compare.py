@@ -151,7 +151,7 @@ def test_agents_over_what_they_have_in_common(client: Client) -> None:
         finished(task_version=shared, agent=agent, result=faster(time_ns), **model)
     finished(task_version=alone, agent="hare", result=faster(100.0))
     text = page(client, "/compare/agents/?agent=snail&agent=hare")
-    assert "Over 1 problem that all have solved" in text
+    assert "Over 1 task that all have solved" in text
     assert "2.00×" in text
     assert "1.50×" in text
     assert "3.00×" in text
@@ -162,7 +162,7 @@ def test_agents_over_what_they_have_in_common(client: Client) -> None:
     ]
     models = page(client, "/compare/language-models/?model=model-snail&model=model-hare")
     assert "model-hare" in models
-    assert "Over 1 problem" in models
+    assert "Over 1 task" in models
 
 
 def test_who_is_first_is_told_by_the_score_once_it_is_sure(client: Client) -> None:
@@ -184,7 +184,7 @@ def test_agents_that_nobody_can_tell_apart_are_alike(client: Client) -> None:
     for agent in ("one", "two"):
         finished(task_version=version, agent=agent, result=faster(1000.0))
     text = page(client, "/compare/agents/?agent=one&agent=two")
-    assert "No problem has a clear winner" in text
+    assert "No task has a clear winner" in text
     assert "alike" in page(client, "/compare/agents/?agent=one&agent=two&all=1")
 
 
