@@ -167,7 +167,7 @@ def test_nothing_runs_where_results_were_imported(tmp_path: Path) -> None:
 
 def test_it_stands_on_a_board_that_says_so_and_on_no_other(tmp_path: Path, client: Client) -> None:
     version = make.make_task_version()
-    document = exported_one(tmp_path, time_ns=100.0, task_version=version)
+    document = exported_one(tmp_path, time_ns=100.0, task_version=version, agent="robot")
     imported(tmp_path / "one.json")
     local = ranked(task_version=version)
     assert eligible_evaluations().count() == 2
@@ -202,7 +202,7 @@ def test_the_submissions_page_says_where_it_was_measured(tmp_path: Path, client:
     page = client.get(f"/submissions/{document['results'][0]['submission']}/").content.decode()
     assert f"Measured on {SITE} and imported on" in page
     assert "This site has not measured it" in page
-    assert page.count(f"CPU (imported from {SITE})</") == 1, "one chip, and the title"
+    assert page.count(f"CPU (imported from {SITE})</") == 1, "one chip says both"
     assert "n4096" in page
     assert "2.13.0" in page
     client.force_login(make.make_admin())
