@@ -121,21 +121,22 @@ def test_what_is_not_provisional_goes_before_what_is(client: Client) -> None:
 
 
 def test_the_device_with_most_tasks_is_shown_whichever_was_measured_last() -> None:
-    version = factories.make_task_version()
-    there = ranked("there", 9.0, timedelta(days=2), task_version=version)
+    versions = [factories.make_task_version(), factories.make_task_version(name="second")]
+    for version in versions:
+        there = ranked("there", 9.0, timedelta(days=2), task_version=version)
     Device.objects.filter(pk=there.device_id).update(imported_from="elsewhere")
     Device.objects.create(slug="other", kind="cpu", name="O", created_at=timezone.now())
-    here = ranked("here", 2.0, device="other", task_version=version)
+    here = ranked("here", 2.0, device="other", task_version=versions[0])
     board, others = boards(leading())
     assert board is not None
-    assert (board.device, board.first, board.leads, board.of) == (here.device, "here", 1, 1)
-    assert others == [there.device]
-    assert default_device() == "other", "of equals, one of this site"
-    ranked("more", 2.0, timedelta(days=2), task_version=factories.make_task_version(name="second"))
+    assert (board.device, board.first, board.leads, board.of) == (there.device, "there", 2, 2)
+    assert others == [here.device]
+    assert default_device() == there.device_id
+    ranked("here", 2.0, device="other", task_version=versions[1])
     board, _ = boards(leading())
     assert board is not None
-    assert board.device == there.device
-    assert default_device() == there.device_id
+    assert board.device == here.device, "of equals, one of this site"
+    assert default_device() == "other"
 
 
 def test_it_shows_verdicts_work_queues_run_and_record(client: Client) -> None:

@@ -236,7 +236,8 @@ def test_a_name_that_was_used_in_private_alone_is_nobody_elses_business(name: st
         if user:
             client.force_login(user)
         shown = "".join(client.get(path).content.decode() for path in lists)
-        return [*(client.get(path).status_code for path in paths), name in shown]
+        answers = [client.get(path, follow=True) for path in paths]
+        return [*(answer.status_code for answer in answers), name in shown]
 
     for stranger in (None, factories.make_user()):
         assert statuses(stranger) == [404, 400, False]
