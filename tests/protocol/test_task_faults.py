@@ -50,12 +50,7 @@ def faulty_task(line: str, *, hidden: bool, where: tuple[str, str] = DRAWS) -> T
 
 
 def evaluated(
-    folder: Path,
-    line: str = FAILS,
-    *,
-    hidden: bool,
-    where: tuple[str, str] = DRAWS,
-    **limits: int,
+    folder: Path, line: str = FAILS, *, hidden: bool, where: tuple[str, str] = DRAWS, **limits: int
 ) -> EvaluationResult:
     request = EvaluationRequest(
         evaluation_id="faulty",

@@ -100,9 +100,7 @@ def run(
 
 
 @needs_jail
-def test_a_built_in_task_is_checked_under_the_lock_of_the_device(
-    start_daemon: StartDaemon,
-) -> None:
+def test_a_built_in_task_is_checked_under_the_lock_of_the_device(start_daemon: StartDaemon) -> None:
     daemon = start_daemon()
     task = find_task("vector_add")
     config = SupervisorConfig(cache_folder=daemon.config.cache_folder)

@@ -33,10 +33,7 @@ def refused(comment: str, language: Language = Language.CUDA) -> str:
 @pytest.mark.parametrize(
     ("comment", "flags"),
     [
-        (
-            "// flags: --use_fast_math -maxrregcount=128",
-            ("--use_fast_math", "-maxrregcount=128"),
-        ),
+        ("// flags: --use_fast_math -maxrregcount=128", ("--use_fast_math", "-maxrregcount=128")),
         ("//flags:-use_fast_math", ("-use_fast_math",)),
         ("// flags: --ftz=true --fmad=false --prec-div=false --prec-sqrt=false", None),
         ("// flags: -maxrregcount 64 -std c++17", ("-maxrregcount=64", "-std=c++17")),

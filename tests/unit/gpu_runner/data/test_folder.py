@@ -13,22 +13,13 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.codec import DataError, encode
-from gpu_runner.data.formats import (
-    Fault,
-    built_in_tasks,
-    load_task,
-    read_folder,
-)
+from gpu_runner.data.formats import Fault, built_in_tasks, load_task, read_folder
 from gpu_runner.data.formats.folder import FAULTS_LIMIT
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
 from gpu_runner.data.task import Task, Tolerance, Workload
 from tasks_app.formats.task_writing import write_folder
-from tests.unit.gpu_runner.data import (
-    test_formats_kernelbench as kernelbench,
-)
-from tests.unit.gpu_runner.data import (
-    test_formats_robust_kbench as robust,
-)
+from tests.unit.gpu_runner.data import test_formats_kernelbench as kernelbench
+from tests.unit.gpu_runner.data import test_formats_robust_kbench as robust
 from tests.unit.gpu_runner.data.test_formats_kbench import REFERENCE, SPECIFICATION, write
 
 NAIVE = "kernels/naive.cpp"
@@ -43,11 +34,7 @@ parameters = { N = [1, 2], C = 3, D = [1] }
 
 
 def texts(specification: str = SPECIFICATION, **files: str) -> dict[str, str]:
-    found = {
-        "task.toml": specification,
-        "reference.py": REFERENCE,
-        NAIVE: "// a kernel",
-    }
+    found = {"task.toml": specification, "reference.py": REFERENCE, NAIVE: "// a kernel"}
     return found | {name.replace("__", "."): text for name, text in files.items()}
 
 

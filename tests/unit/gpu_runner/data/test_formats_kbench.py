@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.codec import DataError, encode
-from gpu_runner.data.formats import (
-    load_task,
-)
+from gpu_runner.data.formats import load_task
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
 from gpu_runner.data.task import ShippedKernel, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
@@ -239,10 +237,7 @@ def test_a_backward_direction_needs_its_function(tmp_path: Path) -> None:
     torch_abi = SPECIFICATION.replace('abi = "c"', 'abi = "torch"\ndirections=["backward"]')
     torch_abi = torch_abi.replace("[work.forward]", "[work.backward]").partition("[[kernels]]")[0]
     error = refused(write(tmp_path, torch_abi))
-    assert (error.field, error.reason) == (
-        "reference.py",
-        "must define the function backward_fn()",
-    )
+    assert (error.field, error.reason) == ("reference.py", "must define the function backward_fn()")
 
 
 def test_inputs_that_take_any_keyword(tmp_path: Path) -> None:

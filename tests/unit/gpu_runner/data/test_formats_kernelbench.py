@@ -140,10 +140,7 @@ def test_what_model_inherits_is_its_own(tmp_path: Path) -> None:
     [
         ("torch.rand(rows, 8).cuda()", {DeviceKind.CUDA}),
         ("torch.rand(rows, 8, device='cuda:0')", {DeviceKind.CUDA}),
-        (
-            "torch.rand(rows, 8, device=device).to(device)",
-            {DeviceKind.CUDA, DeviceKind.CPU},
-        ),
+        ("torch.rand(rows, 8, device=device).to(device)", {DeviceKind.CUDA, DeviceKind.CPU}),
     ],
 )
 def test_what_asks_for_cuda_by_name_is_for_cuda(

@@ -112,10 +112,7 @@ def test_shared_values_override_both(tmp_path: Path) -> None:
 
 
 def test_a_value_that_differs_between_model_and_inputs_is_named(tmp_path: Path) -> None:
-    config = {
-        "single_input_configs": [{"width": 8}],
-        "single_init_configs": [{"width": 9}],
-    }
+    config = {"single_input_configs": [{"width": 8}], "single_init_configs": [{"width": 9}]}
     (workload,) = load_task(write(tmp_path / "t", config)).workloads
     assert workload.name == "width=8,init.width=9"
 
@@ -131,10 +128,7 @@ def test_both_directions_with_their_own_shapes(tmp_path: Path) -> None:
     task = load_task(add_backward(write(tmp_path / "t"), backward))
     assert task.directions == (Direction.FORWARD, Direction.BACKWARD)
     of = {w.name: w.directions for w in task.workloads if not w.hidden}
-    assert of == {
-        "rows=2,width=16": (Direction.FORWARD,),
-        "rows=7,width=16": (Direction.BACKWARD,),
-    }
+    assert of == {"rows=2,width=16": (Direction.FORWARD,), "rows=7,width=16": (Direction.BACKWARD,)}
     assert "`backward(grad_output, x, weight)`" in task.description
 
 

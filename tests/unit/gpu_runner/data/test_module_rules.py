@@ -7,11 +7,7 @@ import dataclasses
 import pytest
 
 from gpu_runner.data.formats import find_task
-from gpu_runner.data.static import (
-    MODULE_RULES,
-    module_suspicions,
-    only_calls_libraries,
-)
+from gpu_runner.data.static import MODULE_RULES, module_suspicions, only_calls_libraries
 
 TASK = find_task("softmax")
 FREE = dataclasses.replace(TASK, libraries=True)

@@ -22,12 +22,7 @@ CPP, CUDA = Language.CPP, Language.CUDA
 HOSTILE: list[tuple[str, Language, Abi, str]] = [
     # Rule, language, ABI, source; the line to name is the one that says HERE.
     ("directives", CPP, Abi.C, '#include "kernel.cpp" // HERE'),
-    (
-        "assembly",
-        CUDA,
-        Abi.C,
-        '__host__ __device__ void f() { asm(".byte 0x0f, 0x05"); } // HERE',
-    ),
+    ("assembly", CUDA, Abi.C, '__host__ __device__ void f() { asm(".byte 0x0f, 0x05"); } // HERE'),
     ("vendor-library", CUDA, Abi.C, "\ncublasSgemm(handle, a, b); // HERE"),
     ("vendor-library", CUDA, Abi.TORCH, "auto h = at::cuda::getCurrentCUDABlasHandle(); // HERE"),
     ("vendor-library", CPP, Abi.C, "cblas_sgemm(a, b, c); // HERE"),
@@ -332,7 +327,7 @@ def test_task_that_allows_libraries_trips_on_none() -> None:
         "#define A A2 A2 A2 A2\n#define A2 A3 A3 A3 A3\n#define A3 A4 A4 A4 A4\n"
         "#define A4 A5 A5 A5 A5\n#define A5 A6 A6 A6 A6\n#define A6 A7 A7 A7 A7\n"
         "#define A7 A8 A8 A8 A8\n#define A8 A9 A9 A9 A9\n"
-        "#define A9 xxxxxxxx xxxxxxxx xxxxxxxx\nA A A A",
+        "#define A9 xxxxxxxx xxxxxxxx xxxxxxxx\nA A A A"
     ],
 )
 def test_macros_that_grow_are_suspicious_and_cheap(source: str) -> None:

@@ -7,14 +7,7 @@ import torch
 from torch import Tensor
 
 from gpu_runner.engine.problem.compare import Limit
-from tests.unit.gpu_runner.engine.wrong_outputs import (
-    S,
-    drawn,
-    found,
-    partly,
-    seeded,
-    symptoms,
-)
+from tests.unit.gpu_runner.engine.wrong_outputs import S, drawn, found, partly, seeded, symptoms
 
 # Errors
 

@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.unit.gpu_runner.engine.wrong_outputs import (
-    FLOATS,
-    S,
-    drawn,
-    found,
-    seeded,
-    symptoms,
-)
+from tests.unit.gpu_runner.engine.wrong_outputs import FLOATS, S, drawn, found, seeded, symptoms
 
 # NaN, infinity and finite numbers in their place
 

@@ -12,12 +12,7 @@ from gpu_runner.data.task import Tolerance
 from gpu_runner.engine.oracle import oracle as engine_oracle
 from gpu_runner.engine.problem.compare import Limit
 from tests.unit.gpu_runner.engine.conftest import Start
-from tests.unit.gpu_runner.engine.stub import (
-    Evaluation,
-    make_task,
-    rows_task,
-    scaled_task,
-)
+from tests.unit.gpu_runner.engine.stub import Evaluation, make_task, rows_task, scaled_task
 
 
 def expected_rows(evaluation: Evaluation, offsets: list[int]) -> list[torch.Tensor]:

@@ -12,12 +12,7 @@ from gpu_runner.data.evaluation import ProcessRun, WorkloadResult
 from gpu_runner.data.integrity import Check
 from gpu_runner.data.protocol import MARGINS
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
-from gpu_runner.supervisor.judge import (
-    Facts,
-    clock_suspicions,
-    luck_suspicions,
-    workload_result,
-)
+from gpu_runner.supervisor.judge import Facts, clock_suspicions, luck_suspicions, workload_result
 from gpu_runner.supervisor.measure.outside import EmptyKernelTime, is_contradicted
 from tests.unit.gpu_runner.supervisor.test_judge import SMALL, TASK
 

@@ -6,11 +6,7 @@ import dataclasses
 
 import pytest
 
-from gpu_runner.data.evaluation import (
-    EvaluationResult,
-    Measurement,
-    ProcessRun,
-)
+from gpu_runner.data.evaluation import EvaluationResult, Measurement, ProcessRun
 from gpu_runner.data.integrity import Burst, Check
 from gpu_runner.data.protocol import MARGINS
 from gpu_runner.data.scores import summary, with_baselines

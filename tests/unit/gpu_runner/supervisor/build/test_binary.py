@@ -42,18 +42,8 @@ HOSTILE: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("import", "fopen64", LABEL.format("fopen64"), ()),
     ("import", "cublasSgemm_v2", LABEL.format("cublasSgemm_v2"), ()),
     ("import", "ifstream", '#include <fstream>\nstd::ifstream file("x");', ()),
-    (
-        "import",
-        "detach",
-        "#include <thread>\nvoid start() { std::thread([] {}).detach(); }",
-        (),
-    ),
-    (
-        "export",
-        "clock_gettime",
-        'extern "C" int clock_gettime(int, void*) { return 0; }',
-        (),
-    ),
+    ("import", "detach", "#include <thread>\nvoid start() { std::thread([] {}).detach(); }", ()),
+    ("export", "clock_gettime", 'extern "C" int clock_gettime(int, void*) { return 0; }', ()),
     ("constructor", "early", 'extern "C" __attribute__((constructor)) void early() {}', ()),
     (
         "constructor",

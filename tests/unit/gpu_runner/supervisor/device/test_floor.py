@@ -19,14 +19,7 @@ from gpu_runner.supervisor.device.floor import (
     possible_rate,
 )
 from gpu_runner.supervisor.judge import workload_result
-from tests.unit.gpu_runner.supervisor.test_judge import (
-    PEAK,
-    SECRET,
-    SMALL,
-    TASK,
-    exactly,
-    facts,
-)
+from tests.unit.gpu_runner.supervisor.test_judge import PEAK, SECRET, SMALL, TASK, exactly, facts
 
 
 def test_time_that_physics_forbids_is_named_and_a_fast_one_is_not() -> None:

@@ -9,12 +9,7 @@ import pytest
 
 from gpu_runner.data.scores import geometric_mean
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.device.statistics import (
-    ESTIMATORS,
-    Estimator,
-    measure,
-    median_precision,
-)
+from gpu_runner.supervisor.device.statistics import ESTIMATORS, Estimator, measure, median_precision
 
 MEDIANS, FASTEST = ESTIMATORS[DeviceKind.CUDA], ESTIMATORS[DeviceKind.CPU]
 

@@ -52,10 +52,7 @@ def stat(pid: int) -> tuple[str, str]:
 
 def test_a_stopped_bare_process_dies_with_a_supervisor_that_is_killed() -> None:
     supervisor = subprocess.Popen(
-        [sys.executable, "-c", SUPERVISOR],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", SUPERVISOR], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert supervisor.stdout is not None
     pid = int(supervisor.stdout.readline())

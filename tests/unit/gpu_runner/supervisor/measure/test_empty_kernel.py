@@ -143,8 +143,7 @@ def test_the_empty_kernel_has_a_team_of_threads_where_the_kernel_has_one(
 
 
 @pytest.mark.parametrize(
-    ("call", "found"),
-    [("cudaStreamSynchronize_ptsz", Habit.WAIT), ("cudaFreeAsync", Habit.NONE)],
+    ("call", "found"), [("cudaStreamSynchronize_ptsz", Habit.WAIT), ("cudaFreeAsync", Habit.NONE)]
 )
 def test_the_empty_kernel_waits_where_the_kernel_does(
     tmp_path: Path, call: str, found: Habit

@@ -30,12 +30,7 @@ from gpu_runner.supervisor.runner.gate import LOOKS, LOOKS_EACH, Gate
 
 NUMBER, SIZE = 2**62 + 5, 512
 CALL = wire.Call(
-    NUMBER,
-    (wire.Argument(ArgumentKind.OUTPUT, SIZE, output_offset=1024),),
-    0,
-    0,
-    1024,
-    1024 + SIZE,
+    NUMBER, (wire.Argument(ArgumentKind.OUTPUT, SIZE, output_offset=1024),), 0, 0, 1024, 1024 + SIZE
 )
 WORK_S, SPUN_S = 0.004, 0.02
 SLEEP_SHARE = 1 / 64  # several times `kKbSleepShare`: others may run, too

@@ -121,8 +121,7 @@ def test_what_a_profiler_saw_of_torch_is_torchs_work() -> None:
 
 
 @pytest.mark.parametrize(
-    ("claimed_ns", "state"),
-    [(60_000.0, AuditState.PASSED), (50_000.0, AuditState.SUSPICIOUS)],
+    ("claimed_ns", "state"), [(60_000.0, AuditState.PASSED), (50_000.0, AuditState.SUSPICIOUS)]
 )
 def test_claim_far_below_the_profilers_clock_is_suspicious(
     claimed_ns: float, state: AuditState

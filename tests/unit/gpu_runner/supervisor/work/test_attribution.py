@@ -96,10 +96,7 @@ IN_CAT = [address(TORCH, CAT), address(PYTHON)]
         (at(TORCH, SGEMM), "MKL"),
         (at(TORCH, ADD, stack=IN_MATMUL), "aten::matmul"),
         (at(TORCH, ADD, stack=IN_CAT), ""),
-        (
-            at(TORCH, ADD, stack=[address(TORCH, MM) + 1]),
-            "libtorch",
-        ),  # behind no call
+        (at(TORCH, ADD, stack=[address(TORCH, MM) + 1]), "libtorch"),  # behind no call
         (at(TORCH, COPY, stack=IN_MATMUL), ""),
         (at(TORCH, "_ZN3c1010TensorImplC1Ev", stack=IN_MATMUL), ""),
         (at(TORCH, ""), "libtorch"),

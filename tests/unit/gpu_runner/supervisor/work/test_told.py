@@ -9,12 +9,7 @@ import pytest
 from gpu_runner.data.integrity import Check
 from gpu_runner.data.torch_operations import computes
 from gpu_runner.supervisor.work.attribution import Worked
-from gpu_runner.supervisor.work.told import (
-    is_of_libraries,
-    is_told,
-    unknown_share,
-    work_suspicions,
-)
+from gpu_runner.supervisor.work.told import is_of_libraries, is_told, unknown_share, work_suspicions
 
 
 def worked(own: int, theirs: int, *, sampled: bool = True) -> Worked:
