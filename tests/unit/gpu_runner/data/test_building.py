@@ -7,27 +7,8 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data import formulas
-from gpu_runner.data.codec import DataErrors
 from gpu_runner.data.formulas import evaluate
 from tests.unit.gpu_runner.data.test_formats_kbench import SPECIFICATION, refused, write
-
-
-def test_all_mistakes_are_said_at_once(tmp_path: Path) -> None:
-    wrong = SPECIFICATION.replace("algebra", "magic").replace("naive.cpp", "good.cpp")
-    wrong = wrong.replace("N = 4096", "M = 4096")
-    error = refused(write(tmp_path, wrong))
-    assert isinstance(error, DataErrors)
-    assert [each.field for each in error.errors] == [
-        "workloads[1].parameters.N",
-        "scenario",
-        "kernels[0].path",
-        "workloads[1].parameters.M",
-    ]
-    assert (
-        str(error)
-        .split("\n")[1]
-        .startswith("task.toml, line 4: scenario: 'magic' is not one of algebra")
-    )
 
 
 def test_a_formula_without_a_value_is_tried_with_few_workloads(

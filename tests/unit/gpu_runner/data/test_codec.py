@@ -58,21 +58,17 @@ def test_encoded_values_are_plain() -> None:
     assert document["many"] == [{"size": 1, "share": 0.5}, {"size": 2, "share": 0.5}]
 
 
-@pytest.mark.parametrize("value", [math.inf, -math.inf])
-def test_infinities_survive_as_text(value: float) -> None:
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_what_json_has_no_numbers_for_survives_as_text(value: float) -> None:
     document = encode(Inner(1, value))
     assert document["share"] == str(value)
-    assert decode(Inner, document).share == value
-
-
-def test_nan_survives_as_text() -> None:
-    assert math.isnan(decode(Inner, encode(Inner(1, math.nan))).share)
+    assert str(decode(Inner, document).share) == str(value)
 
 
 def test_an_integer_is_a_float_but_not_the_other_way_round() -> None:
     assert decode(Inner, {"size": 1, "share": 2}).share == 2.0
-    with pytest.raises(DataError, match="size: must be int, not float"):
-        decode(Inner, {"size": 1.0})
+    with pytest.raises(DataError, match=r"^task\.size: must be int, not float"):
+        decode(Inner, {"size": 1.0}, "task")
 
 
 @pytest.mark.parametrize(
@@ -100,20 +96,6 @@ def test_a_mistake_is_named_by_its_path(change: dict[str, Any], path: str, reaso
     with pytest.raises(DataError) as caught:
         decode(Outer, {"name": "a", "inner": {"size": 1}, **change})
     assert (caught.value.field, caught.value.reason) == (path, reason)
-
-
-def test_a_field_path_can_be_given_in_front() -> None:
-    with pytest.raises(DataError, match=r"^task\.size: is missing$"):
-        decode(Inner, {}, "task")
-
-
-def test_a_union_without_none_refuses_null() -> None:
-    @dataclass(frozen=True)
-    class Either:
-        value: int
-
-    with pytest.raises(DataError, match="value: must be int, not null"):
-        decode(Either, {"value": None})
 
 
 def test_fields_that_were_dropped_are_left_out_of_what_was_stored() -> None:

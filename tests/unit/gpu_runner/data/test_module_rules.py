@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from gpu_runner.data.formats import find_task
-from gpu_runner.data.static import MODULE_RULES, module_suspicions, only_calls_libraries
+from gpu_runner.data.static import module_suspicions, only_calls_libraries
 
 TASK = find_task("softmax")
 FREE = dataclasses.replace(TASK, libraries=True)
@@ -175,11 +175,6 @@ def forward(A, B, N):
 def test_each_rule_finds_what_it_is_for(rule: str, source: str, line: int) -> None:
     found = [s.line for s in module_suspicions(source, TASK) if s.reason.startswith(f"{rule}: ")]
     assert line in found
-
-
-def test_every_rule_has_a_case() -> None:
-    assert {rule.name for rule in MODULE_RULES} == {rule for rule, _, _ in HOSTILE}
-    assert all(rule.looks_for and "\n" not in rule.looks_for for rule in MODULE_RULES)
 
 
 @pytest.mark.parametrize("source", HONEST)
