@@ -32,10 +32,7 @@ def test_an_output_that_was_never_written(dtype: torch.dtype, shape: tuple[int, 
 def test_a_single_element_that_was_never_written() -> None:
     for seed in range(20):
         assert symptoms(poison((1,), seed=seed), drawn(1)) == [S.NEVER_WRITTEN]
-
-
-def test_an_output_to_which_was_only_added_on_a_cpu_cannot_be_told_from_one_never_written() -> None:
-    expected = drawn(1000)
+    expected = drawn(1000)  # to which was only added, on a CPU
     findings = found(poison((1000,)) + expected.float(), expected)
     assert [each.symptom for each in findings] == [S.NEVER_WRITTEN]
     assert "added to" in findings[0].text

@@ -118,34 +118,6 @@ def kernelbench(tmp_path: Path) -> Task:
     return load_task(tmp_path / "model.py")
 
 
-def test_a_model_of_the_same_names_gets_the_weights(module: Make, kernelbench: Task) -> None:
-    same = MODEL.replace("class Model(", "class ModelNew(").replace("_inputs", "_others")
-    assert _close(kernelbench, module(same))
-
-
-def test_a_model_with_other_names_gets_them_in_order(module: Make, kernelbench: Task) -> None:
-    source = f"import torch\nfrom torch import nn\n\nclass ModelNew(nn.Module):{RENAMED}"
-    assert _close(kernelbench, module(source))
-
-
-def test_an_empty_parameter_stands_for_none(module: Make, kernelbench: Task) -> None:
-    begin = "        super().__init__()\n"
-    own = RENAMED.replace(begin, f"{begin}        self.bias = nn.Parameter(torch.Tensor())\n", 1)
-    assert own != RENAMED
-    source = f"import torch\nfrom torch import nn\n\nclass ModelNew(nn.Module):{own}"
-    assert _close(kernelbench, module(source))
-
-
-def test_a_function_gets_all_arguments_of_a_model(module: Make, kernelbench: Task) -> None:
-    source = """
-import torch.nn.functional as F
-def forward(x, w, b, g, h, v, c, mean, var, mask, width, sizes, scale):
-    y = F.batch_norm(F.linear(x, w, b), None, None, g, h, training=True)
-    return F.linear(y, v, c) * mask * scale
-"""
-    assert _close(kernelbench, module(source))
-
-
 def test_parameters_without_a_place_are_named(module: Make, kernelbench: Task) -> None:
     source = "from torch import nn\nclass ModelNew(nn.Module):\n    def __init__(self, *a):\n"
     path = module(f"{source}        super().__init__()\n        self.first = nn.Linear(8, 6)\n")
@@ -153,6 +125,29 @@ def test_parameters_without_a_place_are_named(module: Make, kernelbench: Task) -
     with pytest.raises(CallError, match=r"no place for .*'norm.weight' \[6\]") as raised:
         Module(path, form_of(path), FORWARD).prepare(told, "cpu")
     assert raised.value.code is ErrorCode.SYMBOL
+
+
+SAME = MODEL.replace("class Model(", "class ModelNew(").replace("_inputs", "_others")
+HEAD = "import torch\nfrom torch import nn\n\nclass ModelNew(nn.Module):"
+BEGIN = "        super().__init__()\n"
+NONE = f"{BEGIN}        self.bias = nn.Parameter(torch.Tensor())\n"
+FUNCTION = """
+import torch.nn.functional as F
+def forward(x, w, b, g, h, v, c, mean, var, mask, width, sizes, scale):
+    y = F.batch_norm(F.linear(x, w, b), None, None, g, h, training=True)
+    return F.linear(y, v, c) * mask * scale
+"""
+WAYS = {
+    "the same names": SAME,
+    "other names in the same order": HEAD + RENAMED,
+    "an empty parameter, which stands for none": HEAD + RENAMED.replace(BEGIN, NONE, 1),
+    "a function of all arguments": FUNCTION,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_model_of_its_own_gets_the_weights(module: Make, kernelbench: Task, way: str) -> None:
+    assert _close(kernelbench, module(WAYS[way]))
 
 
 def test_a_function_of_a_c_task_gets_all_but_the_outputs(module: Make) -> None:
