@@ -30,19 +30,15 @@ def test_a_group_beside_our_own_is_made_where_ours_cannot_pass_limits_on(tree: P
     assert cgroup.available(tree, membership) == tree / "service"
 
 
-@pytest.mark.parametrize("text", ["", "4:memory:/a\n", "0::/gone\n"])
-def test_there_may_be_none(tree: Path, text: str) -> None:
-    membership = tree / "membership"
-    membership.write_text(text)
-    assert cgroup.available(tree, membership) is None
-
-
-def test_a_group_that_is_not_ours_is_left_as_it_is(tree: Path) -> None:
-    (tree / "service" / "cgroup.subtree_control").write_text("cpu")
-    membership = tree / "membership"
+def test_there_may_be_none_and_one_that_is_not_ours_is_left_as_it_is(tree: Path) -> None:
+    membership, control = tree / "membership", tree / "service" / "cgroup.subtree_control"
+    for text in ("", "4:memory:/a\n", "0::/gone\n"):
+        membership.write_text(text)
+        assert cgroup.available(tree, membership) is None
+    control.write_text("cpu")
     membership.write_text("0::/service/daemon\n")
     assert cgroup.available(tree, membership) is None
-    assert (tree / "service" / "cgroup.subtree_control").read_text() == "cpu"
+    assert control.read_text() == "cpu"
 
 
 def test_limits_are_written_and_a_kill_for_memory_is_noticed(tree: Path) -> None:

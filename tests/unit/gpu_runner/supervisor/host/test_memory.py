@@ -29,54 +29,41 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
     return has
 
 
-@pytest.mark.parametrize(
-    ("total", "available", "spare"),
-    [
+def test_a_host_keeps_an_eighth_of_its_memory_within_bounds(
+    host: Callable[[int, int], None],
+) -> None:
+    total, available = memory._host()
+    assert 0 < available <= total
+    for total, available, spare in (
         (4 * GIB, 2 * GIB, 2 * GIB - 512 * MIB),
         (24 * GIB, 20 * GIB, 17 * GIB),
         (1024 * GIB, 900 * GIB, 896 * GIB),
         (4 * GIB, 100 * MIB, 0),
-    ],
-)
-def test_a_host_keeps_an_eighth_of_its_memory_within_bounds(
-    host: Callable[[int, int], None], total: int, available: int, spare: int
+    ):
+        host(total, available)
+        assert spare_bytes() == spare
+
+
+def test_groups_with_a_limit_count_up_to_the_root_and_older_ones_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    host(total, available)
-    assert spare_bytes() == spare
-
-
-def test_this_host_has_something_to_spare() -> None:
-    total, available = memory._host()
-    assert 0 < available <= total
-    assert spare_bytes() < available
-
-
-def test_groups_with_a_limit_count_up_to_the_root(tmp_path: Path) -> None:
-    service = tmp_path / "user" / "service"
-    service.mkdir(parents=True)
+    service, older = tmp_path / "user" / "service", tmp_path / "memory" / "box"
     for folder, limit, used in (service, "max", 5), (service.parent, "1000", 700):
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / "memory.max").write_text(limit)
         (folder / "memory.current").write_text(str(used))
         (folder / "memory.stat").write_text("anon 3\ninactive_file 100\n")
+    older.mkdir(parents=True)
+    (older / "memory.limit_in_bytes").write_text("2000")
+    (older / "memory.usage_in_bytes").write_text("50")
+    (older / "memory.stat").write_text("total_inactive_file 80\n")
     membership = tmp_path / "membership"
     membership.write_text("0::/user/service\n")
     assert list(group_limits(tmp_path, membership)) == [(1000, 600)]
-
-
-def test_older_groups_count_too_and_others_do_not(tmp_path: Path) -> None:
-    group = tmp_path / "memory" / "box"
-    group.mkdir(parents=True)
-    (group / "memory.limit_in_bytes").write_text("2000")
-    (group / "memory.usage_in_bytes").write_text("50")
-    (group / "memory.stat").write_text("total_inactive_file 80\n")
-    membership = tmp_path / "membership"
     membership.write_text("9:name=systemd:/\n4:memory:/box\n1:cpu:/box\n0::/\n")
     assert list(group_limits(tmp_path, membership)) == [(2000, 0)]
-
-
-def test_a_group_that_has_less_than_the_host_is_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "group_limits", lambda: iter([(1 << 62, 5), (3 * MIB, 2 * MIB)]))
-    assert memory._host() == (3 * MIB, 1 * MIB)
+    assert memory._host() == (3 * MIB, 1 * MIB)  # it has less than the host
 
 
 def test_a_jail_keeps_a_limit_that_the_host_can_spare(host: Callable[[int, int], None]) -> None:
@@ -92,19 +79,19 @@ def test_a_jail_keeps_a_limit_that_the_host_can_spare(host: Callable[[int, int],
 
 @needs_jail
 def test_who_takes_more_than_the_host_can_spare_is_ended(host: Callable[[int, int], None]) -> None:
-    host(4 * GIB, 512 * MIB + 200 * MIB)
-    with ChildProcess(Jail(limits=LIMITS), TAKES_400_MIB, jailed=True) as child:
-        child.wait(60)
-    assert child.memory_exceeded
-    assert child.memory_limit == "0.195 GiB, all that this host can spare"
-
-
-@needs_jail
-def test_who_stays_within_it_is_not(host: Callable[[int, int], None]) -> None:
-    host(64 * GIB, 32 * GIB)
-    with ChildProcess(Jail(limits=LIMITS), TAKES_400_MIB, jailed=True) as child:
-        status = child.wait(60)
-    assert (status, child.memory_exceeded, child.memory_limit) == (0, False, "1 GiB")
+    for available, exceeded, limit in (
+        (512 * MIB + 200 * MIB, True, "0.195 GiB, all that this host can spare"),
+        (3 * GIB, False, "1 GiB"),
+    ):
+        host(4 * GIB, available)
+        with ChildProcess(Jail(limits=LIMITS), TAKES_400_MIB, jailed=True) as child:
+            child.wait(60)
+        assert (child.memory_exceeded, child.memory_limit) == (exceeded, limit)
+    limits = Limits(cpu_s=20, memory_bytes=100 * MIB, processes=32, refuses_memory=True)
+    with ChildProcess(Jail(limits=limits), ASKS_FOR_400_MIB, jailed=True) as child:
+        assert child.wait(60) == 1  # it is refused instead
+    assert not child.memory_exceeded
+    assert "dd: memory exhausted" in child.output
 
 
 @needs_jail
@@ -114,15 +101,6 @@ def test_the_kernel_ends_what_is_jailed_before_all_else(jailed: bool) -> None:
     with ChildProcess(Jail(limits=LIMITS), command, jailed=jailed) as child:
         assert child.wait(60) == 0
     assert child.output.strip() == "1000"
-
-
-@needs_jail
-def test_memory_beyond_the_limit_can_be_refused_instead() -> None:
-    limits = Limits(cpu_s=20, memory_bytes=100 * MIB, processes=32, refuses_memory=True)
-    with ChildProcess(Jail(limits=limits), ASKS_FOR_400_MIB, jailed=True) as child:
-        status = child.wait(60)
-    assert (status, child.memory_exceeded) == (1, False)
-    assert "dd: memory exhausted" in child.output
 
 
 @needs_jail

@@ -1,4 +1,4 @@
-"""A process without a jail ends with whoever started it."""
+"""Processes, how they are heard, and what becomes of them; the driver's library after a fork."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from gpu_runner.supervisor.host import process
+from gpu_runner.supervisor.host import nvml, process
+from gpu_runner.supervisor.host.channel import Channel, ChannelTimeout
 from gpu_runner.supervisor.host.jail import Jail, Limits
 from gpu_runner.supervisor.host.leftovers import left_behind, process_table, snapshot
 from gpu_runner.supervisor.host.memory import used_bytes
@@ -133,3 +135,32 @@ def test_the_last_words_of_a_process_are_read(monkeypatch: pytest.MonkeyPatch) -
     with child:
         assert child.wait(60) == 0
     assert child.output == "error\n"
+
+
+def test_a_deadline_is_for_whoever_answers_not_for_a_supervisor_that_was_stopped() -> None:
+    with closing(Channel()) as channel:
+        os.write(channel.child_descriptor, b"done")
+        channel.allow(-60)  # this process was stopped for a minute, or its host was suspended
+        assert channel.read(4) == b"done"
+        with pytest.raises(ChannelTimeout):
+            channel.read(1)
+        channel.send(b"call")
+        assert os.read(channel.child_descriptor, 4) == b"call"
+
+
+def test_a_forked_process_starts_the_library_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+
+    class Utilities:
+        def __init__(self) -> None:
+            started.append(os.getpid())
+
+    monkeypatch.setattr(nvml, "_Utilities", Utilities)
+    nvml._of_process.cache_clear()
+    try:
+        assert nvml._nvml() is nvml._nvml()
+        monkeypatch.setattr(os, "getpid", lambda: -1)
+        nvml._nvml()
+        assert len(started) == 2
+    finally:
+        nvml._of_process.cache_clear()

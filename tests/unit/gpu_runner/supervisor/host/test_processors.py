@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -28,22 +28,26 @@ def name_siblings(system: Path, *cores: tuple[int, ...]) -> None:
             (folder / "thread_siblings_list").write_text(",".join(map(str, core)) + "\n")
 
 
-def test_a_thread_of_each_core_but_the_first(system: Path) -> None:
-    name_siblings(system, (0, 4), (1, 5), (2, 6), (3, 7))
-    assert by_core(range(8)) == [[0, 4], [1, 5], [2, 6], [3, 7]]
-    assert measured_of(range(8)) == [1, 2, 3]
-    assert measured_of([2, 6, 7]) == [7]
-
-
-def test_a_single_core_is_shared(system: Path) -> None:
-    name_siblings(system, (0, 1))
-    assert measured_of([0, 1]) == [1]
-    assert measured_of([1]) == [1]
-
-
-def test_a_host_that_does_not_name_cores_has_one_a_processor(system: Path) -> None:
-    assert by_core([3, 1]) == [[1], [3]]
-    assert measured_of([1, 3]) == [3]
+@pytest.mark.parametrize(
+    ("cores", "processors", "grouped", "measured"),
+    [
+        ([(0, 4), (1, 5), (2, 6), (3, 7)], range(8), [[0, 4], [1, 5], [2, 6], [3, 7]], [1, 2, 3]),
+        ([(0, 4), (1, 5), (2, 6), (3, 7)], [2, 6, 7], [[2, 6], [7]], [7]),
+        ([(0, 1)], [0, 1], [[0, 1]], [1]),  # a single core is shared
+        ([(0, 1)], [1], [[1]], [1]),
+        ([], [3, 1], [[1], [3]], [3]),  # a host that does not name cores has one a processor
+    ],
+)
+def test_a_thread_of_each_core_but_the_first(
+    system: Path,
+    cores: list[tuple[int, ...]],
+    processors: Sequence[int],
+    grouped: list[list[int]],
+    measured: list[int],
+) -> None:
+    name_siblings(system, *cores)
+    assert by_core(processors) == grouped
+    assert measured_of(processors) == measured
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
@@ -53,9 +57,5 @@ def test_the_supervisor_keeps_off_meanwhile() -> None:
     with keeping_off(measured):
         assert not os.sched_getaffinity(0) & set(measured)
     assert os.sched_getaffinity(0) == before
-
-
-def test_there_may_be_nowhere_else_to_go() -> None:
-    before = os.sched_getaffinity(0)
-    with keeping_off(before):
+    with keeping_off(before):  # there may be nowhere else to go
         assert os.sched_getaffinity(0) == before
