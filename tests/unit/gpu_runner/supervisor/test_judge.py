@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from gpu_runner.data.evaluation import EvaluationResult, Measurement, ProcessRun
+from gpu_runner.data.evaluation import EvaluationResult, Measurement, ProcessRun, WorkloadResult
 from gpu_runner.data.integrity import Burst, Check
 from gpu_runner.data.protocol import MARGINS
 from gpu_runner.data.scores import summary, with_baselines
@@ -51,20 +51,22 @@ def facts(time_ns: float, **baselines: float) -> Facts:
     )
 
 
+def judged(workload: Workload, known: Facts, peak: Peak | None = None) -> WorkloadResult:
+    return workload_result(TASK, workload, Direction.FORWARD, known, peak)
+
+
 def test_speedup_is_against_each_baseline_and_against_the_best_of_them() -> None:
-    result = workload_result(
-        TASK, SMALL, Direction.FORWARD, facts(100.0, eager=400.0, compiled=200.0), PEAK
-    )
+    result = judged(SMALL, facts(100.0, eager=400.0, compiled=200.0), PEAK)
     assert result.speedups == {"eager": 4.0, "compiled": 2.0, "best": 2.0}
     assert result.floor_ns == pytest.approx(8000.0)
 
 
 def test_headline_takes_public_workloads_and_weighs_p_by_work() -> None:
     results = [
-        workload_result(TASK, SMALL, Direction.FORWARD, facts(100.0, eager=100.0), PEAK),
-        workload_result(TASK, LARGE, Direction.FORWARD, facts(100.0, eager=400.0), PEAK),
-        workload_result(TASK, SECRET, Direction.FORWARD, facts(1.0, eager=9.0), PEAK),
-        workload_result(TASK, CHECK, Direction.FORWARD, facts(1.0, eager=999.0), PEAK),
+        judged(SMALL, facts(100.0, eager=100.0), PEAK),
+        judged(LARGE, facts(100.0, eager=400.0), PEAK),
+        judged(SECRET, facts(1.0, eager=9.0), PEAK),
+        judged(CHECK, facts(1.0, eager=999.0), PEAK),
     ]
     assert [each.measurement is None for each in results] == [False, False, False, True]
     found = summary(results)
@@ -75,10 +77,7 @@ def test_headline_takes_public_workloads_and_weighs_p_by_work() -> None:
 
 
 def test_baseline_that_one_workload_lacks_has_no_mean() -> None:
-    results = [
-        workload_result(TASK, SMALL, Direction.FORWARD, facts(10.0, eager=20.0), None),
-        workload_result(TASK, LARGE, Direction.FORWARD, facts(10.0), None),
-    ]
+    results = [judged(SMALL, facts(10.0, eager=20.0)), judged(LARGE, facts(10.0))]
     found = summary(results)
     assert found["speedups"] == {}
     assert found["p_score"] is None
@@ -94,7 +93,7 @@ def test_a_kernel_with_few_fast_calls_is_suspicious(
 ) -> None:
     times = tuple(100_000.0 if n % every == 0 else slow_ns for n in range(60))
     runs = [ProcessRun(process=p, times_ns=times, seeds=(), verified=()) for p in range(3)]
-    result = workload_result(TASK, SMALL, Direction.FORWARD, Facts(DeviceKind.CPU, runs=runs), None)
+    result = judged(SMALL, Facts(DeviceKind.CPU, runs=runs))
     found = luck_suspicions([result])
     assert [suspicion.check for suspicion in found] == [Check.LUCK] * suspicious
 
@@ -110,12 +109,12 @@ def test_spinning_while_the_supervisor_waits_is_no_luck(late_ns: int, suspicious
         late_ns=(0, *(late_ns,) * 11),
     )
     known = Facts(DeviceKind.CPU, runs=[run] * 3)
-    result = workload_result(TASK, SMALL, Direction.FORWARD, known, None)
+    result = judged(SMALL, known)
     assert bool(luck_suspicions([result])) is suspicious
 
 
 def test_noise_below_the_clocks_resolution_is_none() -> None:
-    result = workload_result(TASK, SMALL, Direction.FORWARD, facts(100.0), None)
+    result = judged(SMALL, facts(100.0))
     tight = Measurement(time_ns=500.0, low_ns=450.0, high_ns=550.0, calls=9)
     loose = Measurement(time_ns=5000.0, low_ns=4000.0, high_ns=6000.0, calls=9)
     assert noisiest([dataclasses.replace(result, measurement=tight)], 100.0) == ("small", 0.0)
@@ -141,7 +140,7 @@ def test_processes_of_different_speed_do_not_contradict_themselves() -> None:
         for number, (time_ns, calls) in enumerate([(0.9e6, 20), (1e6, 20), (1.3e6, 99)])
     ]
     known = Facts(DeviceKind.CPU, runs=runs, empty=empty, margin=MARGINS[DeviceKind.CPU, Abi.C])
-    outside = workload_result(TASK, SMALL, Direction.FORWARD, known, None).outside
+    outside = judged(SMALL, known).outside
     assert outside is not None
     assert outside.cpu_ns == pytest.approx(0.95e6)
     assert not is_contradicted(0.95e6, outside)
@@ -154,7 +153,7 @@ def test_a_gpu_claim_is_held_against_bursts() -> None:
     run = ProcessRun(process=0, times_ns=(5e4,) * 9, seeds=(1,) * 9, verified=(0,), bursts=(burst,))
     margin = MARGINS[DeviceKind.CUDA, Abi.C]
     known = Facts(DeviceKind.CUDA, runs=[run], empty=empty, margin=margin)
-    found = workload_result(TASK, SMALL, Direction.FORWARD, known, None)
+    found = judged(SMALL, known)
     assert found.measurement is not None
     assert found.measurement.time_ns == pytest.approx(1e5)
     assert found.claimed_ns == 5e4
@@ -176,15 +175,12 @@ def test_many_launches_on_a_slow_host_are_raised_and_no_suspect() -> None:
             host_ns=host_ns,
         )
         known = Facts(DeviceKind.CUDA, runs=[run], empty=empty, margin=margin)
-        found = workload_result(TASK, SMALL, Direction.FORWARD, known, None)
+        found = judged(SMALL, known)
         assert [each.check for each in clock_suspicions([found])] == checks
 
 
 def test_baselines_that_join_later_change_all_that_follows_from_them() -> None:
-    workloads = tuple(
-        workload_result(TASK, each, Direction.FORWARD, facts(100.0, eager=400.0), PEAK)
-        for each in (SMALL, LARGE)
-    )
+    workloads = tuple(judged(each, facts(100.0, eager=400.0), PEAK) for each in (SMALL, LARGE))
     result = EvaluationResult(
         evaluation_id="1",
         attempt=1,

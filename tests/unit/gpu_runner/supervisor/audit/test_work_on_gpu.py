@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gpu_runner.data.evaluation import EvaluationRequest, Measurement, WorkloadResult
+from gpu_runner.data.evaluation import Measurement, WorkloadResult
 from gpu_runner.data.formats import find_task
-from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, Direction, Language, Mode
 from gpu_runner.supervisor.audit.cuda import work_on_gpu
@@ -18,11 +17,13 @@ from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper
 from gpu_runner.supervisor.tools import ncu
 from gpu_runner.supervisor.work.told import work_suspicions
+from tests.protocol.evaluating import request
 
 CAPTURED = Path(__file__).parents[1] / "captured"
 TASK = find_task("softmax")
 PUBLIC = next(w for w in TASK.workloads if not w.hidden)
 MODULE = Target(Abi.TORCH, Direction.FORWARD, source="pass")
+ASKED = request(TASK, "import cupy", Mode.RANKED, Language.PYTHON)
 
 
 class Says:
@@ -37,16 +38,6 @@ class Says:
         return ""
 
 
-def request() -> EvaluationRequest:
-    return EvaluationRequest(
-        evaluation_id="test",
-        task=TASK,
-        solution=Solution(source="import cupy", language=Language.PYTHON),
-        mode=Mode.RANKED,
-        device="cuda",
-    )
-
-
 def results() -> list[WorkloadResult]:
     time = Measurement(time_ns=1e5, low_ns=9e4, high_ns=2e5, calls=9)
     return [WorkloadResult(name=PUBLIC.name, parameters={}, hidden=False, measurement=time)]
@@ -58,7 +49,7 @@ def test_the_kernels_that_ran_tell_who_worked(
 ) -> None:
     monkeypatch.setattr(ncu, "find", lambda: "/usr/bin/ncu")
     report = (CAPTURED / f"ncu_{captured}.csv").read_text()
-    worked = work_on_gpu(request(), Says(report), MODULE, None, results())
+    worked = work_on_gpu(ASKED, Says(report), MODULE, None, results())
     assert worked is not None
     assert (worked.own > 0) is is_own
     assert bool(work_suspicions(worked)) is not is_own
@@ -71,6 +62,6 @@ def test_without_a_profilers_word_nothing_is_told(
 ) -> None:
     monkeypatch.setattr(ncu, "find", lambda: path)
     silent = Says("==ERROR== ERR_NVGPUCTRPERM")
-    assert work_on_gpu(request(), silent, MODULE, None, results()) is None
+    assert work_on_gpu(ASKED, silent, MODULE, None, results()) is None
     nothing = [dataclasses.replace(each, measurement=None) for each in results()]
-    assert work_on_gpu(request(), silent, MODULE, None, nothing) is None
+    assert work_on_gpu(ASKED, silent, MODULE, None, nothing) is None

@@ -37,28 +37,21 @@ def left(builds: Path) -> set[str]:
     return {folder.name for folder in builds.iterdir()}
 
 
-def test_the_oldest_go_until_the_rest_fits(tmp_path: Path) -> None:
-    for days in (2, 5, 3, 4):
-        add(tmp_path, f"{days} days", days * DAY)
-    assert evict(tmp_path, 2000) == 2
-    assert left(tmp_path) == {"2 days", "3 days"}
-    assert evict(tmp_path, 2000) == 0
-
-
-def test_what_was_asked_for_today_stays_whatever_it_takes(tmp_path: Path) -> None:
+def test_the_oldest_go_and_what_was_asked_for_today_stays(tmp_path: Path) -> None:
     add(tmp_path, "today", 0.9 * DAY, size=5000)
     old = add(tmp_path, "asked for again", 9 * DAY)
     os.utime(old / "report.json")
     add(tmp_path, "old", 9 * DAY)
     assert evict(tmp_path, 0) == 1
     assert left(tmp_path) == {"today", "asked for again"}
-
-
-def test_no_folder_and_an_empty_build_are_no_fault(tmp_path: Path) -> None:
-    assert evict(tmp_path / "builds", 0) == 0
-    (tmp_path / "begun").mkdir()
-    assert evict(tmp_path, 0) == 0
-    assert left(tmp_path) == {"begun"}
+    assert evict(tmp_path / "builds", 0) == 0  # there is none
+    builds = tmp_path / "others"
+    for days in (2, 5, 3, 4):
+        add(builds, f"{days} days", days * DAY)
+    (builds / "begun").mkdir()
+    assert evict(builds, 2000) == 2
+    assert left(builds) == {"2 days", "3 days", "begun"}
+    assert evict(builds, 2000) == 0
 
 
 @pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")

@@ -28,29 +28,19 @@ def test_every_kernel_is_read_with_what_it_takes() -> None:
     )
 
 
-def test_constant_memory_is_summed_over_banks() -> None:
+def test_constant_memory_is_summed_and_a_callees_stack_is_not_its_callers() -> None:
     log = (
         "ptxas info    : Compiling entry function 'f(int)' for 'sm_80'\n"
         "ptxas info    : Function properties for f(int)\n"
         "    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+        "ptxas info    : Function properties for helper(int)\n"
+        "    64 bytes stack frame, 16 bytes spill stores, 16 bytes spill loads\n"
         "ptxas info    : Used 12 registers, used 1 barriers, 4096 bytes smem, 380 bytes cmem[0],"
         " 8 bytes cmem[2]\n"
     )
     (kernel,) = kernel_resources(log)
-    assert (kernel.shared_bytes, kernel.constant_bytes, kernel.stack_bytes) == (4096, 388, 8)
-
-
-def test_stack_of_a_device_function_is_not_its_callers() -> None:
-    log = (
-        "ptxas info    : Compiling entry function 'f(int)' for 'sm_90'\n"
-        "ptxas info    : Function properties for f(int)\n"
-        "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
-        "ptxas info    : Function properties for helper(int)\n"
-        "    64 bytes stack frame, 16 bytes spill stores, 16 bytes spill loads\n"
-        "ptxas info    : Used 20 registers\n"
-    )
-    (kernel,) = kernel_resources(log)
-    assert (kernel.stack_bytes, kernel.spill_store_bytes) == (0, 0)
+    assert (kernel.shared_bytes, kernel.constant_bytes) == (4096, 388)
+    assert (kernel.stack_bytes, kernel.spill_store_bytes) == (8, 0)
 
 
 def test_a_log_without_kernels_or_with_many_stays_readable() -> None:

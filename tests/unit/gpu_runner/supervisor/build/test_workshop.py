@@ -66,14 +66,10 @@ def test_a_module_has_so_many_extensions_at_most() -> None:
     assert (library, "more than" in told["log"]) == (b"", True)
 
 
-def unanswered(shop: Workshop) -> None:
-    with shop, pytest.raises(json.JSONDecodeError):
-        ask(shop, ASKED, encoded)
-
-
 def test_what_goes_wrong_on_our_side_is_raised_here() -> None:
     def killed(asked: Extension) -> Made:
         raise KilledFromOutside("by somebody")
 
-    with pytest.raises(KilledFromOutside):
-        unanswered(Workshop(killed))
+    unanswered = pytest.raises(json.JSONDecodeError)
+    with pytest.raises(KilledFromOutside), Workshop(killed) as shop, unanswered:
+        ask(shop, ASKED, encoded)

@@ -33,20 +33,16 @@ def description(nbytes: int, values: int = 0) -> Description:
     return Description((*numbers,), (output,))
 
 
-@pytest.mark.parametrize("most", [1, 2, 3, 8, 16, 64])
-@pytest.mark.parametrize("seed", range(5))
-def test_bursts_have_at_least_half_of_the_most_calls(most: int, seed: int) -> None:
-    sizes = draw_sizes(most, 4, random.Random(seed))
-    assert len(sizes) == 4
-    assert most // 2 <= min(sizes) <= max(sizes) <= most
-    assert draw_sizes(most, 0, random.Random(seed)) == []
-
-
-@pytest.mark.parametrize(("time_ns", "calls"), [(50e3, 64), (100e3, 50), (1e6, 5), (20e6, 1)])
-def test_a_burst_takes_five_milliseconds_on_a_device(time_ns: float, calls: int) -> None:
-    assert affordable(64, [3 * time_ns, time_ns]) == calls
+def test_bursts_have_at_least_half_of_the_most_calls_and_take_five_milliseconds() -> None:
+    for most in (1, 2, 3, 8, 16, 64):
+        for seed in range(5):
+            sizes = draw_sizes(most, 4, random.Random(seed))
+            assert len(sizes) == 4
+            assert most // 2 <= min(sizes) <= max(sizes) <= most
+            assert draw_sizes(most, 0, random.Random(seed)) == []
+    for time_ns, calls in ((50e3, 64), (100e3, 50), (1e6, 5), (20e6, 1), (5e-324, 64)):
+        assert affordable(64, [3 * time_ns, time_ns]) == calls
     assert affordable(64, []) == 64
-    assert affordable(64, [5e-324]) == 64
 
 
 def test_whoever_rests_at_first_is_asked_again() -> None:
@@ -72,12 +68,9 @@ def test_the_memory_of_a_gpu_decides_how_much_a_burst_may_take(
     configs = [SupervisorConfig(kind=DeviceKind.CUDA, device="test", index=i) for i in (0, 1)]
     assert [room_bytes(config) for config in configs] == [10 * GIB, 3 * GIB]
 
-
-def test_a_gpu_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(index: int) -> int:
         raise nvml.NvmlError("nvmlDeviceGetMemoryInfo failed with status 15")
 
     monkeypatch.setattr(nvml, "memory_total", gone)
-    config = SupervisorConfig(kind=DeviceKind.CUDA, device="test", index=3)
-    with pytest.raises(DeviceError, match="no CUDA device 3: nvmlDeviceGetMemoryInfo failed"):
-        room_bytes(config)
+    with pytest.raises(DeviceError, match="no CUDA device 1: nvmlDeviceGetMemoryInfo failed"):
+        room_bytes(configs[1])
