@@ -101,7 +101,6 @@ MODULE = Ownership((), "@triton.jit\ndef gemm_kernel(a, b): ...\n__global__ void
         ("my_gemm", False),
         ("nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTN", False),
         ("sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32", False),
-        ("ampere_sgemm_128x64_nn", False),
         ("void cudnn::ops::nchwToNhwcKernel<float>(T1)", False),
         ("void at::native::reduce_kernel<512, 1>(T3)", False),
         ("triton_per_fused__softmax_0", False),

@@ -54,13 +54,10 @@ def test_kernels_are_weighted_by_their_durations() -> None:
     assert found["launches_count"] == 3
     assert set(THROUGHPUTS) <= set(found)
     assert "block_threads" not in found
-
-
-def test_the_longest_kernel_comes_first() -> None:
-    found = kernels(parse(TORCH))
-    durations = [kernel.duration_ns or 0 for kernel in found]
-    assert durations == sorted(durations, reverse=True)
-    assert "gemm" in found[0].name
+    sorted_ = kernels(launches)  # the longest comes first
+    longest = [kernel.duration_ns or 0 for kernel in sorted_]
+    assert longest == sorted(longest, reverse=True)
+    assert "gemm" in sorted_[0].name
 
 
 def test_the_longest_stalls_are_named_with_their_unit() -> None:
@@ -79,20 +76,9 @@ def test_thousands_may_be_parted_and_cells_without_a_number_are_left_out() -> No
     )
     assert parse(report) == [Launch("f(int)", 1234.0, {"ID": 0.0, DURATION: 1234.0, SM: 50.5})]
     assert complete(parse(report)) == []
-
-
-@pytest.mark.parametrize("report", ["", "==PROF== Connected\n", "no table\nat all\n"])
-def test_no_table_is_no_launch(report: str) -> None:
-    assert parse(report) == []
-
-
-def test_a_kernel_with_an_endless_name_breaks_nothing() -> None:
-    name = "anchor_kernel(float *, const float *, int)"
-    assert parse(ANCHOR.replace(name, "k" * 200_000)) == []
-
-
-def test_ncu_complains_in_its_own_words() -> None:
+    endless = ANCHOR.replace("anchor_kernel(float *, const float *, int)", "k" * 200_000)
+    for none in ("", "==PROF== Connected\n", "no table\nat all\n", endless):
+        assert parse(none) == []
     text = "==PROF== Connected to process 7\n==ERROR== ERR_NVGPUCTRPERM - no permission\n"
-    assert complaint("", text) == "ERR_NVGPUCTRPERM - no permission"
-    assert complaint(text, "") == "ERR_NVGPUCTRPERM - no permission"
+    assert complaint("", text) == complaint(text, "") == "ERR_NVGPUCTRPERM - no permission"
     assert complaint("", "the kernel printed this") == ""
