@@ -1,9 +1,18 @@
-"""What the text of a Python module tells: what it compiles, imports, and which device it is for."""
+"""What is carried of Python modules, what they may ask compilers for, what their texts tell."""
 
 from __future__ import annotations
 
+import io
+import tarfile
+from typing import Any
+
 import pytest
 
+from gpu_runner.data import archive
+from gpu_runner.data.archive import BadArchive
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.extension import Extension
+from gpu_runner.data.normal_form import normal_form
 from gpu_runner.data.packages import imported_packages
 from gpu_runner.data.static import compiles_at_calls, gpu_reason, usual_kind
 from gpu_runner.data.verdict import DeviceKind, Language
@@ -118,3 +127,156 @@ def test_a_module_that_can_do_without_is_for_a_cpu(source: str) -> None:
 def test_what_is_compiled_is_for_the_device_of_its_language() -> None:
     assert usual_kind(Language.CUDA, "") is DeviceKind.CUDA
     assert usual_kind(Language.CPP, "import triton") is DeviceKind.CPU
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "source/kbench_kernel.py",
+        "kbench_kernel.py",
+        "inductor/ab/cab.py",
+        "numba/__pycache__/own.nbc",
+        "triton/own.pyc",
+        "cute/own.pth",
+        "extensions/key/own.so",
+        "triton/../source/own",
+        "/triton/own",
+        "triton//own",
+        "cuda/lock",
+    ],
+)
+def test_sources_and_what_is_ours_are_not_taken(name: str) -> None:
+    kept = {"numba/own.nbc": b"code", "programs.json": b"{}"}
+    assert archive.taken(archive.written({**kept, name: b"x"})) == kept
+
+
+def test_an_archive_is_the_same_for_the_same_files() -> None:
+    files = {"cuda/a": b"1", "triton/b.so": b"2"}
+    content = archive.written(files)
+    assert content == archive.written(dict(reversed(files.items())))
+    assert archive.read(content) == files
+    assert [part.part for part in archive.parts(files)] == ["cuda", "triton"]
+    changed = archive.parts({**files, "triton/b.so": b"3"})
+    assert [p.part for p in archive.parts(files) if p not in changed] == ["triton"]
+
+
+def linked() -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as file:
+        entry = tarfile.TarInfo("triton/own")
+        entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        file.addfile(entry)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive at all" * 100, linked()])
+def test_what_is_no_archive_of_files_is_refused(content: bytes) -> None:
+    with pytest.raises(BadArchive):
+        archive.taken(content)
+
+
+def extension(**changes: Any) -> Extension:
+    name = changes.get("name", "own")
+    told: dict[str, Any] = {
+        "name": name,
+        "files": {"folder0/main.cpp": f"PyObject* PyInit_{name}();"},
+        "sources": ("folder0/main.cpp",),
+        "flags": (f"-DTORCH_EXTENSION_NAME={name}", "-O3"),
+    }
+    return Extension(**{**told, **changes})
+
+
+def test_a_name_is_no_part_of_what_is_compiled() -> None:
+    assert extension().key() == extension(name="own_5f3a").key()
+    assert extension().key() != extension(files={"folder0/main.cpp": ""}).key()
+    assert extension().key() != extension(flags=("-O2",)).key()
+    assert extension().key() != extension(link_flags=("-lm",)).key()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "../own"},
+        {"files": {"/etc/main.cpp": ""}, "sources": ("/etc/main.cpp",)},
+        {"files": {"../main.cpp": ""}, "sources": ("../main.cpp",)},
+        {"sources": ()},
+        {"sources": ("other.cpp",)},
+        {"flags": ("-wrapper", "sh")},
+        {"flags": ("-fplugin=own.so",)},
+        {"flags": ("-o", "elsewhere")},
+        {"link_flags": ("@words",)},
+        {"cuda_flags": ("-Xcompiler=-fPIC,-specs=own",)},
+        {"cuda_flags": ("-ccbin", "own")},
+    ],
+)
+def test_what_would_replace_the_compiler_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(DataError):
+        extension(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"flags": ("-O3", "-march=native", "-fopenmp", "-Ifolder1", "-isystem", "/usr/include")},
+        {
+            "cuda_flags": (
+                "--use_fast_math",
+                "-Xcompiler=-fopenmp,-O3",
+                "--compiler-options",
+                "-fPIC",
+            )
+        },
+        {"link_flags": ("-L/usr/lib", "-lgomp", "-Wl,-rpath,/usr/lib", "-Wl,-Bsymbolic")},
+    ],
+)
+def test_ordinary_flags_are_passed(changes: dict[str, Any]) -> None:
+    assert extension(**changes).name == "own"
+
+
+SOURCE = '''# A comment
+"""What it is."""
+import os  # for paths
+
+X = """two
+lines"""
+
+
+def forward(x):
+    # inside
+    return (
+        x + 1
+    )
+'''
+
+
+def test_comments_and_layout_go_and_the_program_stays() -> None:
+    form = normal_form(SOURCE)
+    other = normal_form(SOURCE.replace("# inside\n    ", "").replace("# A comment\n", "\n\n"))
+    assert form.text == other.text
+    assert "#" not in form.text
+    assert '"""What it is."""' in form.text
+    names: dict[str, object] = {}
+    exec(form.text, names)
+    assert names["X"] == "two\nlines"
+
+
+def test_lines_are_those_of_the_source() -> None:
+    form = normal_form(SOURCE)
+    places = {line: number for number, line in enumerate(form.text.splitlines(), 1)}
+    assert form.source_line(places["import os"]) == 3
+    assert form.source_line(places["def forward(x):"]) == 9
+    assert form.source_line(places["    return x + 1"]) == 11
+    assert form.source_line(None) is None
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def forward(:\n",
+        "def f(x):\n    # type: (Tensor) -> Tensor\n    return x\n",
+        "x = " + "(" * 500 + ")" * 500,
+    ],
+)
+def test_what_cannot_or_must_not_be_written_anew_stays(source: str) -> None:
+    assert normal_form(source).text == source
+    assert normal_form(source).source_line(2) == 2

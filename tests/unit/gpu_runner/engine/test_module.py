@@ -22,6 +22,7 @@ from gpu_runner.engine.problem import arguments
 from gpu_runner.engine.problem.problem import load_problem, outputs_of, write_files
 from gpu_runner.engine.runner.model_weights import as_json, plain_of
 from gpu_runner.engine.runner.module import Module, load_module, what_failed
+from gpu_runner.engine.runner.preparation import _as_compilers_say
 from gpu_runner.engine.runner.returned import CallError
 
 FORWARD = Direction.FORWARD
@@ -206,3 +207,23 @@ def test_the_given_text_runs_whatever_the_file_and_its_bytecode_say(module: Make
 def test_tuples_stay_tuples() -> None:
     value = [1, (2, [3.5, "x", None]), True]
     assert plain_of(json.loads(json.dumps(as_json(value)))) == value
+
+
+BUILD = """line 7: RuntimeError: Error building extension 'own': [1/2] c++ -c main.cpp
+FAILED: main.o
+main.cpp:3:5: error: 'x' was not declared in this scope
+ninja: build stopped: subcommand failed."""
+SILENT = "line 7: RuntimeError: Error building extension 'own'"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("line 7: ValueError: no", "kernel.py:7: error: ValueError: no"),
+        ("no forward", "error: no forward"),
+        (BUILD, "main.cpp:3:5: error: 'x' was not declared in this scope"),
+        (SILENT, f"kernel.py:7: error: {SILENT[8:]}"),
+    ],
+)
+def test_a_reason_has_the_place_and_the_compilers_own_words(text: str, said: str) -> None:
+    assert _as_compilers_say(text) == said
