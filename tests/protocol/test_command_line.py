@@ -15,13 +15,13 @@ from gpu_runner.data.codec import SCHEMA_VERSION, decode, encode
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import catalog_folder, catalog_specifications, load_task
 from gpu_runner.data.formats.kbench import read_kbench
-from gpu_runner.data.verdict import Stage, Verdict
+from gpu_runner.data.verdict import Mode, Stage, Verdict
 from gpu_runner.supervisor.device.device import cuda_devices
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.runner.faults import RunnerUnfit
 from gpu_runner.supervisor.runner.pool import Oracles
 from gpu_runner.supervisor.tools.peaks import KnownPeak
-from tests.protocol.evaluating import evaluated, needs_jail
+from tests.protocol.evaluating import evaluated, needs_jail, only
 
 SOFTMAX = catalog_folder() / "softmax" / "kernels"
 
@@ -185,13 +185,13 @@ def test_profile_says_what_limits_a_kernel(
 
 @needs_jail
 def test_a_profiler_that_fails_fails_no_evaluation(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    config: SupervisorConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> KnownPeak:
         raise RunnerUnfit("no peaks today")
 
     monkeypatch.setattr("gpu_runner.supervisor.tools.profiling.device_peak", fail)
-    _, result = told(cache, tmp_path, *SOFTMAX_GOOD, "--mode", "profile")
+    result = evaluated(config, only("vector_add", "cpu_n16384"), mode=Mode.PROFILE)
     assert result.verdict in (Verdict.CORRECT, Verdict.UNSTABLE)
     assert result.profile is None
     assert "no peaks today" in result.environment.profile_error

@@ -97,15 +97,9 @@ OBFUSCATED = {
 
 HONEST: dict[tuple[Language, Abi], dict[str, str]] = {
     (CUDA, Abi.C): {
-        "scratch": """static float* scratch; if (!scratch) cudaMalloc(&scratch, bytes);
-cudaMallocAsync(&p, n, s); cudaFreeAsync(p, s);""",
         "own stream joined": """cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
 k<<<g, b, 0, s>>>(x);
 cudaEventRecord(e, s); cudaStreamWaitEvent(0, e, 0);""",
-        "blocking stream": "cudaStreamCreate(&s); k<<<g, block(256), 0, s>>>(x);",
-        "graph": """cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
-cudaStreamEndCapture(s, &g);
-cudaGraphInstantiate(&e, g, 0); cudaGraphLaunch(e, s); cudaStreamSynchronize(s);""",
         "atomics and cooperative groups": """#include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 __global__ void k(float* x) { cg::this_grid().sync(); atomicAdd(x, 1.0f); }
@@ -120,8 +114,6 @@ struct Bar { int n, m; __device__ Bar(int n, int k = {}) : n{n}, m{k}
 void host() { run([=] __device__(int i) { asm("membar.gl;"); }); }""",
         "tensor map": """cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &p, how, &q);
 CUtensorMap map; auto f = cuTensorMapEncodeTiled;""",
-        "cub": "#include <cub/cub.cuh>\n#include <thrust/device_ptr.h>\nint x;",
-        "random numbers on the device": "curand_init(1, 2, 3, &state);",
         "macro that makes names": """#define DEFINE(T) __global__ void add_##T(T* x) { x[0] += 1; }
 DEFINE(float)
 #define CHECK(e) if ((e) != cudaSuccess) { fprintf(stderr, "%s", #e); exit(1); }
@@ -135,22 +127,15 @@ system.solve(); auto open = [&](int i) { return i; }; open(2); }
 __device__ void s(int* f) { signal(f); }
 #define CALL(f, ...) check(f(__VA_ARGS__))
 CALL(cudaEventRecord, e, s);""",
-        "sizes with templates": """switch (N) { case 1024: return run<1024>(x);
-case 16384: return run<16384>(x); default: return any(x, N); }
-if (N == 1 || N % 4 == 0 || N == 65536) return vectors(x, N);""",
     },
     (CPP, Abi.C): {
         "mapped scratch": """#include <sys/mman.h>
 void* p = mmap(0, n, PROT_READ | PROT_WRITE,
 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); madvise(p, n, MADV_HUGEPAGE); munmap(p, n);""",
-        "threads joined": """#include <thread>
-std::vector<std::thread> pool(std::thread::hardware_concurrency());
-for (auto& t : pool) t.join();""",
         "instructions of the host": """#include <sys/syscall.h>
 #include <unistd.h>
 bool ask() { return syscall(SYS_arch_prctl, 0x1023, 18) == 0; }
 void f() { asm volatile("tdpbssd %tmm2, %tmm1, %tmm0" ::); if (g()) asm("rdtsc"); }""",
-        "fence": 'asm volatile("" : "+r"(x) : : "memory");',
         "options and checks": """#pragma GCC optimize("O3", "unroll-loops")
 #pragma GCC target("avx2,fma")
 #pragma GCC diagnostic push
@@ -162,9 +147,6 @@ void f() { asm volatile("tdpbssd %tmm2, %tmm1, %tmm0" ::); if (g()) asm("rdtsc")
 #endif
 __attribute__((target("avx2"), always_inline, aligned(64))) inline void f() {}
 [[nodiscard]] [[gnu::noinline]] int g(); int a[4]; a[b[0]] = 1;""",
-        "vectors and tables": """#include <immintrin.h>
-alignas(64) static const float table[] = {1, 2, 3};
-__m512 v = _mm512_load_ps(table); __builtin_prefetch(table);""",
         "comments and messages": """// no dlopen, no fork(), no /proc/self, don't use cublasSgemm
 /* asm(".incbin") */ printf("cannot open: system() failed, see /docs in/out");
 #error don't call mprotect

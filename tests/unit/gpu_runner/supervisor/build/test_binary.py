@@ -67,9 +67,6 @@ HOSTILE: list[tuple[str, str, str, tuple[str, ...]]] = [
 ]
 
 HONEST = {
-    "plain": "",
-    "waits": "#include <latch>\nvoid p() { std::latch l(1); l.count_down(); l.wait(); }",
-    "placement": "#include <new>\nvoid* p(void* x) { return new (x) int(1); }",
     "initialisers": "#include <iostream>\n#include <string>\nstatic std::string s(40, 'x');"
     'static int n = std::string(std::cout ? s : "").size(); int& m() { return n; }',
     "OpenMP": "#include <omp.h>\nvoid p(float* x) {\n#pragma omp parallel for\n"

@@ -56,15 +56,9 @@ def test_rates_are_work_over_time_against_the_peak() -> None:
     assert found["compute_throughput_pct"] == pytest.approx(10)
     assert found["arithmetic_intensity_flop_per_byte"] == pytest.approx(2)
     assert found["ridge_intensity_flop_per_byte"] == pytest.approx(10)
-
-
-def test_percentages_are_capped_and_an_unknown_dtype_takes_float32s_rate() -> None:
-    fast = Timed("fast", latency_ns=1.0, bytes=1e9, flops=1e9)
+    fast = Timed("fast", latency_ns=1.0, bytes=1e9, flops=1e9)  # capped, at float32's rate
     found = roofline.metrics(fast, PEAK, "bfloat16")
     assert [found[name] for name in THROUGHPUTS] == [100.0] * 3
-
-
-def test_the_largest_workload_has_the_most_operations_then_bytes() -> None:
     assert roofline.largest([SMALL, LARGE]) is LARGE
     without = [Timed("a", 1.0, 5.0, 0.0), Timed("b", 1.0, 9.0, 0.0)]
     assert roofline.largest(without).name == "b"
