@@ -170,53 +170,6 @@ def test_who_knows_the_listed_sizes_alone_scores_less(name: str, config: Supervi
     assert all(w.measurement is None for w in honest.workloads if w.hidden and not w.baselines)
 
 
-EXTENSION = """
-#include <torch/extension.h>
-
-torch::Tensor forward(torch::Tensor x, torch::Tensor weights, torch::Tensor biases) {
-%s}
-
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }
-"""
-PACKS = """
-    auto packed = torch::cat({weights, biases.unsqueeze(1)}, 1).contiguous();
-    const auto m = x.size(0), k = x.size(1), n = weights.size(0);
-    auto out = torch::empty({m, n}, x.options());
-    const float *px = x.data_ptr<float>(), *pw = packed.data_ptr<float>();
-    float* po = out.data_ptr<float>();
-    at::parallel_for(0, m, 1, [&](int64_t first, int64_t last) {
-        for (int64_t i = first; i < last; ++i)
-            for (int64_t j = 0; j < n; ++j) {
-                const float* row = pw + j * (k + 1);
-                double sum = row[k];
-                for (int64_t l = 0; l < k; ++l) sum += (double)px[i * k + l] * row[l];
-                po[i * n + j] = sum > 0 ? (float)sum : 0.f;
-            }
-    });
-    return out;
-"""
-CALLS_ATEN = "    return at::addmm(biases, x, weights.t()).clamp_min(0);\n"
-
-
-@pytest.mark.thorough(reason="the compiler takes a minute with torch's headers")
-@pytest.mark.parametrize("body", [PACKS, CALLS_ATEN])
-def test_what_ran_is_a_librarys_work_and_packing_operands_is_not(
-    config: SupervisorConfig, oracles: Oracles, body: str
-) -> None:
-    task = replace(find_task("linear_relu"), baselines=())
-    result = evaluated(config, task, EXTENSION % body, Mode.QUICK, oracles=oracles)
-    assert result.verdict is Verdict.CORRECT, result.reason
-    if body is PACKS:
-        assert result.suspicions == ()
-        assert result.environment.work.libraries == {}
-        assert result.environment.work.own > 0
-    else:  # what ran holds back, and what the library needs is a hint
-        assert {each.check for each in result.suspicions} == {Check.WORK}
-        assert "aten::addmm" in result.suspicions[0].reason
-        assert all("torch-library" in each.reason for each in result.hints)
-        assert result.hints
-
-
 NUMBA = """
 import math
 import numpy as np

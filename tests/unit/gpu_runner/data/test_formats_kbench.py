@@ -193,7 +193,7 @@ def test_a_mistake_names_its_field(
         ("def forward_fn(input): pass", "must define the function make_inputs()"),
         ("def make_inputs(N, C:", "is not valid Python (line 1)"),
         (
-            "import math\nimport scipy\nfrom requests import get",
+            f"import math\nimport scipy\nfrom requests import get\n{REFERENCE}",
             "imports scipy, requests, which no",
         ),
     ],

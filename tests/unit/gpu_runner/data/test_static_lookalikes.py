@@ -17,25 +17,30 @@ COMPILED: dict[tuple[Language, Abi], dict[str, str]] = {
 __device__ float sgemm(const float* a); float x = sgemm(a);
 cub::DeviceReduce::Sum(t, n, x, y, N); cutlass::gemm::device::Gemm<float> gemm;
 struct Mkl { void cblas(); } mkl; mkl.cblas(); dnn::conv(x); curand_uniform(&state);""",
-        "code-at-run-time": """auto f = &kernel<4>; cudaLaunchKernel((void*)f, grid, block, arguments, 0, 0);
+        "code-at-run-time": """
+auto f = &kernel<4>; cudaLaunchKernel((void*)f, grid, block, arguments, 0, 0);
 Module load(Module m); struct Link { void create(); }; cudaFuncGetAttributes(&a, f);
 void nvrtc(); // nvrtcCompileProgram would do this at run time""",
-        "driver-entry-point": """cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &p, 12000, 0, &q);
+        "driver-entry-point": """
+cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &p, 12000, 0, &q);
 cuGetProcAddress ( "cuTensorMapEncodeIm2col", &p, 12000, 0, &q);
 CUtensorMap map; auto entry = points.getDriverEntryPoint(3);""",
         "sleeps": """__device__ void back_off() { __nanosleep(64); }
 void sleep(Worker& w); condition.wait(lock); flag.wait(0); std::this_thread::yield();
 struct Timer { void create(); } timer; timer.usleep(3); int alarm = 3;""",
-        "host-callbacks": """cudaLaunchKernelEx(&config, kernel, x); cudaLaunchCooperativeKernel(f, g, b, a);
+        "host-callbacks": """
+cudaLaunchKernelEx(&config, kernel, x); cudaLaunchCooperativeKernel(f, g, b, a);
 auto callback = [=] __device__(float x) { return x; }; run(callback);
 cudaGraphAddKernelNode(&node, graph, nullptr, 0, &how); cudaStreamSynchronize(s);""",
-        "device-state": """cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize, 98304);
+        "device-state": """
+cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize, 98304);
 cudaGetDevice(&d); cudaSetDevice(d); cudaDeviceGetAttribute(&n, which, d);
 cudaMemPrefetchAsync(p, n, d, s); cudaMemAdvise(p, n, how, d); limit = cudaSuccess;""",
         "interposition": """cudaEventCreate(&e); cudaEventRecord(e, 0); cudaEventSynchronize (e);
 cudaDeviceSynchronize(); return cudaStreamSynchronize(s);
 timespec t; clock_gettime(CLOCK_MONOTONIC, &t); long long c = clock64();""",
-        "streams": """cudaStreamCreateWithPriority(&s, 1, 0); k<<<1, 1, 0, s>>>(); cudaEventSynchronize(e);
+        "streams": """
+cudaStreamCreateWithPriority(&s, 1, 0); k<<<1, 1, 0, s>>>(); cudaEventSynchronize(e);
 cudaStreamCreate(&s); k<<<1, 1, 0, s>>>(); cudaStreamDestroy(s);""",
     },
     (CPP, C): {
@@ -49,7 +54,8 @@ std::thread worker(run); worker.join(); std::signbit(x); int clone = signal(2);"
 p = mmap(0, n, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 munmap(p, n); madvise(p, n, MADV_HUGEPAGE); mlock(p, n);
 void protect(Table& t); map.mmap(2); p = aligned_alloc(64, n);""",
-        "files": r"""void write(float* to, float x); float read(const float* from); write(C, read(A));
+        "files": r"""
+void write(float* to, float x); float read(const float* from); write(C, read(A));
 printf("%d\n", N); fprintf(stderr, "N"); std::cerr << N; fflush(stdout);
 struct File { int open; } file; file.open = 1; std::ostringstream text; text << N;""",
         "network": """void connect(Graph& g); void send(int to); int socket = 3; send(socket);
@@ -71,7 +77,8 @@ int y;
 #ifdef B
 #endif
 _Pragma("omp simd") int z;""",
-        "assembly": r"""asm volatile("prefetcht0 (%0)\n\tmovaps %1, %%xmm0" :: "r"(p), "m"(x) : "xmm0");
+        "assembly": r"""
+asm volatile("prefetcht0 (%0)\n\tmovaps %1, %%xmm0" :: "r"(p), "m"(x) : "xmm0");
 __asm__("1: dec %0\n jnz 1b" : "+r"(n)); asm("bswap %0" : "+r"(x));
 asm("mfence" ::: "memory"); asm("tileloadd (%0,%1,1), %%tmm0" :: "r"(p), "r"(s));""",
         "invisible-text": """// café, naïve, Größe, 行列, матрица, λ → μ ≤ ∞

@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
-from gpu_runner.data import archive, codec
+from gpu_runner.data import codec
 from gpu_runner.data.extension import Extension
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Language
 from gpu_runner.supervisor.build.answers import asked_again
-from gpu_runner.supervisor.build.build import build
 from gpu_runner.supervisor.build.module import ModuleRecipe, module_recipe
 from gpu_runner.supervisor.build.workshop import EXTENSIONS_LIMIT, Made, Workshop
 from gpu_runner.supervisor.host import jail
@@ -25,15 +24,6 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.killed import KilledFromOutside
 
 PLAIN = "import torch\n\ndef forward(x):\n    return torch.relu(x)\n"
-INLINE = """
-from torch.utils.cpp_extension import load_inline
-
-own = load_inline("own", "torch::Tensor f(torch::Tensor x) { return x; }", functions=["f"])
-
-
-def forward(x):
-    return own.f(x)
-"""
 
 
 def recipe(source: str, config: SupervisorConfig) -> ModuleRecipe:
@@ -46,18 +36,6 @@ def test_comments_and_layout_are_no_part_of_what_is_compiled(tmp_path: Path) -> 
     commented = recipe(f"# A comment\n\n{PLAIN}# another\n", config)
     assert plain.key() == commented.key() != other.key()
     assert plain.form != commented.form  # which lines of the source its lines are
-
-
-@pytest.mark.thorough(reason="test_python_kernels.py compiles an extension, too")
-def test_an_extension_is_compiled_once_and_outside_of_the_module(tmp_path: Path) -> None:
-    config = SupervisorConfig(cache_folder=tmp_path)
-    names = ("own", "other")
-    built = [build(recipe(INLINE.replace('"own"', f'"{name}"'), config), config) for name in names]
-    assert all(each.report.ok for each in built), built[0].report.log
-    first, second = (archive.read(each.library.read_bytes()) for each in built if each.library)
-    (library,) = (name for name in first if archive.is_built(name))
-    assert library in second  # compiled for the first name, and loaded under it
-    assert library.endswith("/own.so")
 
 
 HELLO = [sys.executable, "-c", "print('hello')"]

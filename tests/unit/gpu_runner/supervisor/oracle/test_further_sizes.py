@@ -287,8 +287,6 @@ def test_a_size_that_cannot_become_small_is_for_cuda_alone(tmp_path: Path) -> No
             "self.a = torch.ones(1, device='cuda')",
             "x.to('cuda', torch.float64) * self.a.to('cuda')",
         ),
-        ("self.a = nn.LSTM(32, 4, batch_first=True)", "self.a(x[:, 0].to(x.device))[1][0]"),
-        ("self.a = nn.MultiheadAttention(32, 4)", "self.a(x[0], x[0], x[0])[0]"),
         ("self.a = nn.TransformerEncoderLayer(32, 4)", "self.a(x[:, 0])"),
         ("self.a = nn.Upsample(scale_factor=2, mode='bilinear')", "self.a(x)"),
         ("pass", "torch.einsum('bdij->bd', x)"),
