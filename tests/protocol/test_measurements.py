@@ -1,4 +1,4 @@
-"""What a measurement tells beside its times: baselines, threads, unlisted sizes, causes, authors."""
+"""What a measurement tells beside its times: baselines, threads, unlisted sizes and causes."""
 
 from __future__ import annotations
 

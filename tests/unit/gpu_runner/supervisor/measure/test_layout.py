@@ -9,7 +9,7 @@ import pytest
 
 from gpu_runner.data.integrity import Burst
 from gpu_runner.data.plan import Plan
-from gpu_runner.data.protocol import FIRST_CALLS, MOST_BURST_CALLS, PLANS
+from gpu_runner.data.protocol import MOST_BURST_CALLS, PLANS
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import DeviceKind, Mode
 from gpu_runner.supervisor.device.device import DeviceError
@@ -124,17 +124,11 @@ def test_calls_that_differ_by_times_get_more_time_and_the_clocks_resolution_is_e
     assert not is_done(PLAN, [ns * 10 for ns in noisy], spent_s=0.5, enough_ns=100.0)
 
 
-def test_what_each_mode_makes_of_a_workload() -> None:
+def test_outputs_too_large_to_keep_are_sampled_and_noise_is_looked_at_seldom() -> None:
     assert PLAN.sampled_calls(100) == PLAN.max_samples
-    assert PLAN.sampled_calls(1 << 40) == PLAN.min_samples  # of outputs too large to keep
-    ranked, quick = PLANS[Mode.RANKED], PLANS[Mode.QUICK]
-    assert ranked.processes >= 3
-    assert ranked.hidden
-    assert ranked.baselines
-    assert ranked.first_calls
-    assert FIRST_CALLS.team >= 4
-    assert not quick.baselines
-    assert (PLAN.looks(), quick.looks(), ranked.looks()) == ((1,), (1,), (3, 6))
+    assert PLAN.sampled_calls(1 << 40) == PLAN.min_samples
+    ranked = PLANS[Mode.RANKED]
+    assert (PLAN.looks(), PLANS[Mode.QUICK].looks(), ranked.looks()) == ((1,), (1,), (3, 6))
     assert (ranked.for_unlisted().processes, ranked.for_checks().processes) == (3, 1)
 
 
