@@ -129,22 +129,14 @@ def test_what_is_compiled_is_for_the_device_of_its_language() -> None:
     assert usual_kind(Language.CPP, "import triton") is DeviceKind.CPU
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "source/kbench_kernel.py",
-        "kbench_kernel.py",
-        "inductor/ab/cab.py",
-        "numba/__pycache__/own.nbc",
-        "triton/own.pyc",
-        "cute/own.pth",
-        "extensions/key/own.so",
-        "triton/../source/own",
-        "/triton/own",
-        "triton//own",
-        "cuda/lock",
-    ],
+NOT_TAKEN = (
+    "source/kbench_kernel.py kbench_kernel.py inductor/ab/cab.py numba/__pycache__/own.nbc"
+    " triton/own.pyc cute/own.pth extensions/key/own.so triton/../source/own /triton/own"
+    " triton//own cuda/lock"
 )
+
+
+@pytest.mark.parametrize("name", NOT_TAKEN.split())
 def test_sources_and_what_is_ours_are_not_taken(name: str) -> None:
     kept = {"numba/own.nbc": b"code", "programs.json": b"{}"}
     assert archive.taken(archive.written({**kept, name: b"x"})) == kept
@@ -214,23 +206,13 @@ def test_what_would_replace_the_compiler_is_refused(changes: dict[str, Any]) -> 
         extension(**changes)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"flags": ("-O3", "-march=native", "-fopenmp", "-Ifolder1", "-isystem", "/usr/include")},
-        {
-            "cuda_flags": (
-                "--use_fast_math",
-                "-Xcompiler=-fopenmp,-O3",
-                "--compiler-options",
-                "-fPIC",
-            )
-        },
-        {"link_flags": ("-L/usr/lib", "-lgomp", "-Wl,-rpath,/usr/lib", "-Wl,-Bsymbolic")},
-    ],
-)
-def test_ordinary_flags_are_passed(changes: dict[str, Any]) -> None:
-    assert extension(**changes).name == "own"
+def test_ordinary_flags_are_passed() -> None:
+    flags = "-O3 -march=native -fopenmp -Ifolder1 -isystem /usr/include"
+    cuda = "--use_fast_math -Xcompiler=-fopenmp,-O3 --compiler-options -fPIC"
+    link = "-L/usr/lib -lgomp -Wl,-rpath,/usr/lib -Wl,-Bsymbolic"
+    words = (tuple(each.split()) for each in (flags, cuda, link))
+    for kind, given in zip(("flags", "cuda_flags", "link_flags"), words, strict=True):
+        assert extension(**{kind: given}).name == "own"
 
 
 SOURCE = '''# A comment

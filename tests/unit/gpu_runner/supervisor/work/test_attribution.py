@@ -213,22 +213,8 @@ def test_little_work_says_nothing() -> None:
     assert is_told(worked(0, 3))
 
 
-@pytest.mark.parametrize(
-    ("operation", "expected"),
-    [
-        ("mm", True),
-        ("add_Tensor", True),
-        ("sum_dim_IntList", True),
-        ("index_select", True),
-        ("cat", False),
-        ("cat_out", False),
-        ("stack", False),
-        ("copy_", False),
-        ("empty_memory_format", False),
-        ("slice_Tensor", False),
-        ("to_dtype", False),
-        ("clone", False),
-    ],
-)
-def test_operations_that_compute_are_told_from_plumbing(operation: str, expected: bool) -> None:
-    assert computes(operation) is expected
+def test_operations_that_compute_are_told_from_plumbing() -> None:
+    work = "mm add_Tensor sum_dim_IntList index_select"
+    assert all(map(computes, work.split()))
+    plumbing = "cat cat_out stack copy_ empty_memory_format slice_Tensor to_dtype clone"
+    assert not any(map(computes, plumbing.split()))
