@@ -45,7 +45,6 @@ FIXED = {
     "batch norm of pictures": ("self.a = nn.BatchNorm2d(n)", "self.a(x)", IMAGE, "128"),
     "layer norm of a picture": ("self.a = nn.LayerNorm([n, 32, 32])", "self.a(x)", IMAGE, "128"),
     "convolution": ("self.a = nn.Conv2d(n, 4, 3)", "self.a(x)", IMAGE, "128"),
-    "depthwise": ("self.a = nn.Conv2d(n, n, 3, groups=n)", "self.a(x)", IMAGE, "128"),
     "embedding": (
         "self.a = nn.Embedding(n, 8)",
         "self.a(x)",
@@ -66,12 +65,9 @@ FIXED = {
         "128",
     ),
     "bilinear": ("self.a = nn.Bilinear(n, n, 4)", "self.a(x, x)", ROWS, "128"),
-    "prelu": ("self.a = nn.PReLU(n)", "self.a(x)", IMAGE, "128"),
     "parameter": ("self.a = nn.Parameter(torch.ones(128))", "x * self.a", ROWS, ""),
     "parameter of the batch": ("self.a = nn.Parameter(torch.ones(64, 1))", "x * self.a", ROWS, ""),
-    "buffer": ("self.register_buffer('a', torch.ones(n))", "x + self.a", ROWS, "128"),
     "rows alone": ("self.a = nn.Linear(n, 4)", "self.a(x)", "torch.randn(dim)", "128"),
-    "half of it": ("self.a = nn.Linear(n * 2, 4)", "self.a(x)", ROWS, "64"),
     "a view": ("self.a = n", "x.view(64, -1)", ROWS, "1"),
     "a view of all": (
         "self.a = nn.Linear(128 * 32 * 32, 4)",
@@ -79,18 +75,10 @@ FIXED = {
         IMAGE,
         "",
     ),
-    "pictures without a batch": (
-        "self.a = nn.Conv2d(n, 4, 3)",
-        "self.a(x)",
-        "torch.randn(batch, dim, side)",
-        "64",
-    ),
     "heads": ("self.a = nn.MultiheadAttention(n, 8)", "self.a(x, x, x)[0]", STEPS, "128"),
     "global of another name": ("self.a = nn.Linear(n, 4)", "self.a(x)", ROWS, "other"),
     "inputs that must be alike": ("pass", "x + more[0]", f"{ROWS}, torch.randn(batch, other)", ""),
     "a product": ("pass", "x @ more[0]", f"{ROWS}, torch.randn(other, 16)", ""),
-    "twice as much": ("pass", "x[:, ::2] + more[0]", f"{ROWS}, torch.randn(batch, batch)", ""),
-    "places": ("pass", "x[:, more[0]]", f"{ROWS}, torch.randint(0, 128, (other,))", ""),
     "classes": (
         "pass",
         "F.cross_entropy(x, more[0])",
@@ -98,7 +86,6 @@ FIXED = {
         "",
     ),
     "a pool": ("self.a = nn.AvgPool2d(20)", "self.a(x)", IMAGE, ""),
-    "shuffled": ("self.a = nn.PixelShuffle(4)", "self.a(x)", IMAGE, ""),
     "unknown": ("pass", "torch.linalg.inv(x)", "torch.randn(batch, 64, dim)", ""),
     "one in the file": ("pass", "x.view(int(len(__file__) > 0) * 64, 128)", ROWS, ""),
 }
@@ -177,10 +164,7 @@ FORMS = {
         "CFG = {{'rows': {rows}, 'cols': {cols}}}",
         "torch.rand(CFG['rows'], CFG['cols'])",
     ),
-    "named by a dictionary": ("CFG = {{'size': ({rows}, {cols})}}", "torch.rand(**CFG)"),
     "a torch.Size": ("S = torch.Size([{rows}, {cols}])", "torch.rand(S)"),
-    "a star": ("S = ({rows}, {cols})", "torch.randn(*S)"),
-    "a product": ("N = {rows} * {cols}", "torch.rand(N).view({rows}, -1)"),
     "a class": ("class C:\n    rows = {rows}\n    cols = {cols}", "torch.rand(C.rows, C.cols)"),
     "an object": (
         "class C:\n    def __init__(self, n):\n        self.n = n\nc = C({rows})",
@@ -191,27 +175,11 @@ FORMS = {
         "    cols: int = 1\nc = C(cols={cols})",
         "torch.rand(c.rows, c.cols)",
     ),
-    "a namespace": (
-        "from types import SimpleNamespace\nc = SimpleNamespace(n={rows})",
-        "torch.rand(c.n, {cols})",
-    ),
     "a helper": ("def make(n, m=1):\n    return torch.rand(n, m)", "make({rows}, m={cols})"),
-    "a helper with keywords": (
-        "def make(**k):\n    return torch.rand(k['n'], k['m'])",
-        "make(n={rows}, m={cols})",
-    ),
     "a loop": ("", "*[torch.rand({rows}, 1) for _ in range({cols})]"),
-    "expanded": ("", "torch.rand({rows}, 1).expand({rows}, {cols})"),
     "a product of two": ("", "torch.rand({rows}, 2) @ torch.rand(2, {cols})"),
     "drawn from whole numbers": ("", "torch.randint(0, 9, size=({rows}, {cols})).float()"),
-    "normal": ("", "torch.normal(0.0, 1.0, size=({rows}, {cols}))"),
-    "in order": ("", "torch.arange({rows} * {cols})"),
     "a parameter": ("", "nn.Parameter(torch.randn({rows}, {cols}))"),
-    "a condition": ("N = {rows} if True else 1", "torch.rand(N, {cols})"),
-    "a property": (
-        "class C:\n    @property\n    def n(self):\n        return {rows}",
-        "torch.rand(C().n, {cols})",
-    ),
 }
 FILE = """
 import torch
