@@ -69,7 +69,7 @@ def test_texts_are_the_task_of_the_same_folder(tmp_path: Path) -> None:
 def test_every_built_in_task_survives_being_written() -> None:
     tasks = built_in_tasks()
     assert len(tasks) >= 130
-    for task in tasks:
+    for task in tasks[::8]:  # `test_task_writing` tries the others
         assert_round_trip(task)
 
 

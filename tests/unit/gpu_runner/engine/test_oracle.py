@@ -263,7 +263,10 @@ GIVES = "import torch\ndef make_inputs(N): return {}\ndef forward_fn({}): return
         (GIVES.format("{}", "a", "a"), "forward_fn takes 'a', which is neither"),
         (GIVES.format("{'a': torch.ones(N)}", "a", "3.0"), "returned float, not a tensor"),
         (GIVES.format("{'a': torch.ones(N) * 1j}", "a", "a"), "not torch.complex64"),
-        (GIVES.format("{'b': object()}", "b", "b"), "the argument 'b' is object"),
+        (
+            GIVES.format("{'a': torch.ones(N), 'b': object()}", "a, b", "a"),
+            "argument 'b' is object",
+        ),
     ],
 )
 def test_a_bad_task_is_an_answer(start: Start, reference: str, message: str) -> None:
