@@ -14,13 +14,7 @@ from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
 from runs_app.core.profile.hardware import compiler_of, hardware_lines, processors_of
 from runs_app.optimiser.evolve.commands import Ask, Role
 from runs_app.optimiser.evolve.config import KnownTimes, Problem
-from runs_app.optimiser.evolve.prompts import (
-    MOST_TOKENS,
-    common,
-    load,
-    names,
-    render,
-)
+from runs_app.optimiser.evolve.prompts import MOST_TOKENS, common, load, names, render
 from runs_app.optimiser.evolve.reference import reference_for
 from runs_app.optimiser.evolve.sections import CHARACTERS_PER_TOKEN
 from runs_app.optimiser.evolve.strategies.cudamaster import MAX_PLAN_TOKENS
@@ -88,43 +82,36 @@ def said(name: str, problem: Problem, value: str = "") -> str:
     return "\n".join(message.content for message in prompt.messages)
 
 
+def test_the_sheet_of_a_machine() -> None:
+    text = "\n".join(hardware_lines(GPU))
+    for fact in ("132 SMs, each with 228 KiB", "227 KiB", "65536 registers", "L2 cache: 50 MB",
+                 "memory of 80 GiB: 3350 GB/s", "989.5 bfloat16"):  # fmt: skip
+        assert fact in text, fact
+    assert processors_of(GPU) is None
+    assert hardware_lines(Environment()) == ()
+    assert CPU.hardware is not None
+    moment = replace(CPU.hardware, clock_is="now", identity="AuthenticAMD family 25 model 17")
+    lines = "\n".join(hardware_lines(replace(CPU, hardware=moment)))
+    assert ("GHz" in lines, "AuthenticAMD family 25 model 17" in lines) == (False, True)
+
+
 @pytest.mark.parametrize("name", JUDGED_OR_WRITTEN)
-def test_a_prompt_tells_the_machine(name: str) -> None:
+def test_a_prompt_tells_the_machine_and_the_task_in_numbers(name: str) -> None:
     text = said(name, briefed())
     for fact in ("ONE processor", "avx2, fma", "L2 cache: 512 KiB", "2.45 GHz", "33.2 GB/s"):
         assert fact in text, fact
-
-
-def test_a_clock_of_one_moment_is_not_told() -> None:
-    assert CPU.hardware is not None
-    identity = "AuthenticAMD family 25 model 17"
-    facts = replace(CPU.hardware, clock_is="now", identity=identity)
-    lines = "\n".join(hardware_lines(replace(CPU, hardware=facts)))
-    assert "GHz" not in lines
-    assert "it identifies itself as AuthenticAMD family 25 model 17" in lines
-
-
-@pytest.mark.parametrize("name", sorted(set(JUDGED_OR_WRITTEN) - {"compile"}))
-def test_a_prompt_tells_the_task_in_numbers(name: str) -> None:
-    text = said(name, briefed())
-    assert "1.19e-07" in text
-    assert "more than 10 s is ended" in text
-    assert "n1024: n=1024; eager 4.00 us, limit 0.10 us" in text
-    assert "the limits above are estimates" in text
-    assert "return 2 * x" in text
+    if name != "compile":
+        for fact in ("1.19e-07", "more than 10 s", "eager 4.00 us, limit 0.10 us", "return 2 * x"):
+            assert fact in text, fact
+    if name in ("evolve", "recommend", "islands_diff", "islands_rewrite"):
+        assert "\n\n[tried]" in text
 
 
 @pytest.mark.parametrize("name", [n for n in names() if "form_kernel" in load(n).placeholders])
 def test_who_writes_code_hears_the_compiler_and_the_cap(name: str) -> None:
     text = said(name, briefed())
-    assert "by g++ 12.2.0 with this fixed command" in text
-    assert "within 8,192 tokens" in text
-    assert "tokens, thoughts included" not in said(name, briefed(answer_tokens=0))
-
-
-@pytest.mark.parametrize("name", ["evolve", "recommend", "islands_diff", "islands_rewrite"])
-def test_who_improves_hears_what_was_lost(name: str) -> None:
-    assert "# What was tried and lost\n\n[tried]" in said(name, briefed())
+    assert ("g++ 12.2.0" in text, "within 8,192 tokens" in text) == (True, True)
+    assert "within 8,192 tokens" not in said(name, briefed(answer_tokens=0))
 
 
 @pytest.mark.parametrize(
@@ -136,32 +123,9 @@ def test_nothing_of_cuda_is_said_on_a_cpu(name: str, abi: Abi) -> None:
     text = instructions(name, problem) if name in NAMES else said(name, problem)
     assert [word for word in CUDA_WORDS if word in text] == []
     assert "\n@" not in text
-
-
-@pytest.mark.parametrize("verifier", NAMES)
-def test_on_a_gpu_verifiers_look_at_what_a_gpu_has(verifier: str) -> None:
-    problem = briefed(language=Language.CUDA, device_kind=DeviceKind.CUDA)
-    assert any(word in instructions(verifier, problem) for word in CUDA_WORDS)
-    assert "\n@" not in instructions(verifier)
-
-
-def test_threads_are_for_more_than_one_processor() -> None:
-    one, many = said("evolve", briefed()), said("evolve", briefed(processors=4))
-    assert "use no threads" in one
-    assert "A team of threads" not in one
-    assert "use no threads" not in many
-    assert "A team of threads" in many
-
-
-def test_the_sheet_of_a_gpu() -> None:
-    text = "\n".join(hardware_lines(GPU))
-    assert "132 SMs, each with 228 KiB of shared memory (a block at most 227 KiB)" in text
-    assert "65536 registers" in text
-    assert "L2 cache: 50 MB" in text
-    assert "memory of 80 GiB: 3350 GB/s (the maker's data sheet)" in text
-    assert "989.5 bfloat16 with tensor cores" in text
-    assert processors_of(GPU) is None
-    assert hardware_lines(Environment()) == ()
+    if name in NAMES:
+        gpu = replace(problem, language=Language.CUDA, device_kind=DeviceKind.CUDA)
+        assert any(word in instructions(name, gpu) for word in CUDA_WORDS)
 
 
 @pytest.mark.parametrize("name", names())
@@ -199,8 +163,7 @@ def test_failures_reach_the_next_generation_with_their_reason() -> None:
         return fenced(broken(slot) if slot == 1 else fast(1000 + slot), f"kernel {slot}")
 
     run = a_run("evolve", speak, parameters={"generations": 2, "proposals": 2})
-    first, *_, last = prompts_of(run, Role.PROPOSE)
-    assert "# What was tried and lost\n\nNothing besides what is shown here." in first
+    *_, last = prompts_of(run, Role.PROPOSE)
     assert "COMPILE_ERROR, as scripted" in last
     assert "n1024 (n=1024): 1.00 us ± 1.0%" in last
 

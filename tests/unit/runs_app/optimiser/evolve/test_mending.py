@@ -8,7 +8,7 @@ import pytest
 
 from runs_app.optimiser.evolve.commands import Ask, Role
 from runs_app.optimiser.evolve.replay import replay
-from tests.unit.runs_app.optimiser.evolve.driving import Drive, a_config, a_problem, fenced
+from tests.unit.runs_app.optimiser.evolve.driving import Drive, a_problem, fenced
 from tests.unit.runs_app.optimiser.evolve.papers import a_run, broken, fast, prompts_of
 
 Said = Callable[[Ask], str]
@@ -16,15 +16,8 @@ Said = Callable[[Ask], str]
 
 def islands(speak: Said, mend: int) -> Drive:
     """A short run whose proposals are rewrites."""
-    parameters = {
-        "islands": 1,
-        "proposals": 3,
-        "mend": mend,
-        "diff": 0,
-        "crossover": 0,
-        "rewrite": 1,
-        "similarity": 1.0,
-    }
+    parameters = {"islands": 1, "proposals": 3, "mend": mend, "similarity": 1.0}
+    parameters |= {"diff": 0, "crossover": 0, "rewrite": 1}
     return a_run("islands", speak, parameters=parameters)
 
 
@@ -58,19 +51,14 @@ def test_a_kernel_that_fails_is_mended_with_its_error() -> None:
 
 
 @pytest.mark.parametrize(("mend", "asked"), [(0, 0), (1, 3), (2, 6)])
-def test_a_chain_of_mends_ends(mend: int, asked: int) -> None:
+def test_a_chain_of_mends_ends_and_replays(mend: int, asked: int) -> None:
     drive = islands(breaking(mends_work_after=99), mend=mend)
     assert len(drive.history.find(Role.DEBUG)) == asked
+    config = drive.optimizer.config
+    assert replay(a_problem(), config, drive.events, drive.world).differences == ()
 
 
 def test_what_works_is_not_mended() -> None:
     count = iter(range(1000))
     drive = islands(lambda _: fenced(fast(3000 - next(count))), mend=2)
     assert drive.history.find(Role.DEBUG) == []
-
-
-def test_mends_replay() -> None:
-    drive = islands(breaking(mends_work_after=1), mend=2)
-    config = a_config("islands", parameters=drive.optimizer.config.parameters)
-    report = replay(a_problem(), config, drive.events, drive.world)
-    assert report.differences == ()
