@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from datetime import timedelta
 from typing import Any
@@ -162,15 +161,10 @@ def test_a_watcher_asks_for_what_it_missed(client: Client) -> None:
     assert [line["text"] for line in missed["lines"]] == ["hello 2", "hello 3", "hello 4"]
     assert missed["run"]["status"] == "RUNNING"
     assert client.get(f"{address}?since=5").json()["seq"] == 0
+    for odd in ("-1", "x", "²"):
+        assert client.get(f"{address}?since={odd}").json()["seq"] == 5
     changes = client.get(f"{run.get_absolute_url()}replay/?since=3").json()["changes"]
     assert [change["seq"] for change in changes] == [4, 5]
-
-
-@pytest.mark.parametrize("query", ["since=-1", "since=x", "since=²"])
-def test_odd_numbers_do_no_harm(client: Client, query: str) -> None:
-    run = make.make_run()
-    make.make_run_event(run, "note", {"text": "hello"})
-    assert client.get(f"{run.get_absolute_url()}changes/?{query}").json()["seq"] == 1
 
 
 def test_hidden_workloads_stay_hidden() -> None:
@@ -178,13 +172,3 @@ def test_hidden_workloads_stay_hidden() -> None:
     make.make_run_event(run, "note", {"text": f"wrong on {make.HIDDEN_WORKLOAD}"})
     for page in (now_of(run), replay_of(run)):
         assert page.lines[0]["text"] == "wrong on a hidden workload"
-
-
-def test_large_answers_are_compressed(client: Client) -> None:
-    run = make.make_run()
-    for _ in range(50):
-        make.make_run_event(run, "note", {"text": "hello"})
-    address = f"{run.get_absolute_url()}changes/"
-    answer = client.get(address, headers={"Accept-Encoding": "gzip"})
-    assert answer.headers["Content-Encoding"] == "gzip"
-    assert json.loads(gzip.decompress(answer.content))["seq"] == 50

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runs_app.optimiser.llm import wire
 from runs_app.optimiser.llm.errors import CallInterrupted, StopCall, Usage
-from tests.scripted_endpoint import HUGE, MODEL, Answer, ScriptedEndpoint
+from tests.scripted_endpoint import HUGE, MODEL, Answer, Asked, ScriptedEndpoint, read_record
 from tests.unit.runs_app.optimiser.llm.conftest import MESSAGES, Caller
 
+ROOT = Path(__file__).parents[5]
 LONG = "The quick brown fox jumps over the lazy dog. " * 20
 
 
@@ -25,14 +30,9 @@ def test_a_good_answer(caller: Caller) -> None:
     assert done.usage == Usage(tokens_in=5, tokens_out=236)
     assert asked.messages == MESSAGES
     assert asked.body == {
-        "model": "scripted-1",
-        "messages": MESSAGES,
-        "stream": True,
-        "stream_options": {"include_usage": True},
-        "max_tokens": 1000,
-        "seed": 11,
-        "temperature": 0.7,
-    }
+        "model": "scripted-1", "messages": MESSAGES, "stream": True, "max_tokens": 1000,
+        "stream_options": {"include_usage": True}, "seed": 11, "temperature": 0.7,
+    }  # fmt: skip
     assert asked.call_id == "run-1-call-2"
 
 
@@ -48,19 +48,9 @@ def test_parameters_that_differ_between_endpoints(caller: Caller) -> None:
         )
         [asked] = endpoint.asked
     assert asked.body == {
-        "model": "scripted-1",
-        "messages": MESSAGES,
-        "stream": True,
-        "max_completion_tokens": 4000,
-        "reasoning_effort": "high",
-    }
-
-
-def test_an_endpoint_that_does_not_stream(caller: Caller) -> None:
-    with ScriptedEndpoint([Answer(LONG, stream=False)]) as endpoint:
-        done = caller.ask(endpoint.base_url)
-    assert done.text == LONG
-    assert not done.usage.estimated
+        "model": "scripted-1", "messages": MESSAGES, "stream": True,
+        "max_completion_tokens": 4000, "reasoning_effort": "high",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("label", ["text/event-stream", "application/json", "text/html"])
@@ -76,21 +66,17 @@ def test_the_bytes_say_what_an_answer_is_and_not_its_label(caller: Caller, label
 def test_content_in_parts(caller: Caller, stream: bool) -> None:
     parts: list[Any] = [{"type": "text", "text": "one "}, 7, {"type": "text", "text": "two"}]
     with ScriptedEndpoint([Answer([*parts, {"type": "image"}], stream=stream)]) as endpoint:
-        assert caller.ask(endpoint.base_url).text == "one two"
+        done = caller.ask(endpoint.base_url)
+    assert (done.text, done.usage.estimated) == ("one two", False)
 
 
 def test_usage_that_is_missing_is_estimated_on_the_high_side(caller: Caller) -> None:
-    with ScriptedEndpoint([Answer(LONG, usage="none")]) as endpoint:
+    with ScriptedEndpoint([Answer(LONG, usage="none"), Answer("yes", usage="none")]) as endpoint:
         done = caller.ask(endpoint.base_url)
-    assert done.usage.estimated
-    assert done.usage.tokens_out == len(LONG) // 2
-    assert done.usage.tokens_in == 8 + 2 * 16
-
-
-def test_unseen_reasoning_is_estimated_as_the_whole_allowance(caller: Caller) -> None:
-    with ScriptedEndpoint([Answer("yes", usage="none")]) as endpoint:
-        done = caller.ask(endpoint.base_url, token_parameter="max_completion_tokens")
-    assert (done.usage.tokens_out, done.usage.estimated) == (1000, True)
+        unseen = caller.ask(endpoint.base_url, token_parameter="max_completion_tokens")
+    assert done.usage == Usage(tokens_in=8 + 2 * 16, tokens_out=len(LONG) // 2, estimated=True)
+    # reasoning may have gone unseen: the whole allowance
+    assert (unseen.usage.tokens_out, unseen.usage.estimated) == (1000, True)
 
 
 @pytest.mark.parametrize(
@@ -121,18 +107,11 @@ def test_reasoning_that_is_counted_beside_the_output_is_added(caller: Caller) ->
     assert done.usage == Usage(tokens_in=10, tokens_out=105)
 
 
-def test_a_large_answer_is_kept(caller: Caller) -> None:
-    with ScriptedEndpoint([HUGE]) as endpoint:
+def test_a_large_answer_is_kept(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "MAX_UNREAD_BYTES", 70_000)  # only what is unread counts
+    with ScriptedEndpoint([HUGE]) as endpoint:  # 230 bytes of event for each 16
         done = caller.ask(endpoint.base_url, max_output_tokens=64_000)
     assert (len(done.text), done.finish_reason) == (200_000, "stop")
-
-
-def test_only_what_is_unread_counts_as_too_long(
-    caller: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(wire, "MAX_UNREAD_BYTES", 70_000)
-    with ScriptedEndpoint([Answer("x" * 20_000)]) as endpoint:  # 230 bytes of event for each 16
-        assert caller.ask(endpoint.base_url).finish_reason == "stop"
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -168,19 +147,44 @@ def test_progress_is_told_twice_a_second(caller: Caller, ticking: Callable[[], f
     assert 10 < len(told) <= ticking() / 0.5 + 1
 
 
-def test_a_caller_may_stop_a_call(caller: Caller) -> None:
+def test_a_caller_may_stop_a_call_and_its_errors_are_its_own(caller: Caller) -> None:
     def stop(text: str) -> None:
         raise StopCall
 
-    with ScriptedEndpoint([Answer(LONG, chunk_delay_s=0.05)]) as endpoint:
+    def stumble(text: str) -> None:
+        raise ValueError("mine")
+
+    with ScriptedEndpoint([Answer(LONG, chunk_delay_s=0.05), Answer(LONG)]) as endpoint:
         error = caller.fail(endpoint.base_url, {"on_progress": stop})
+        with pytest.raises(ValueError, match="mine"):
+            caller.ask(endpoint.base_url, {"on_progress": stumble})
     assert isinstance(error, CallInterrupted)
     assert (error.reason, error.text) == ("the call was stopped", LONG[:16])
 
 
-def test_an_error_of_the_listener_is_not_taken_for_the_endpoints(caller: Caller) -> None:
-    def stumble(text: str) -> None:
-        raise ValueError("mine")
+def test_a_function_decides_by_what_is_asked(caller: Caller) -> None:
+    def script(asked: Asked) -> Answer:
+        return Answer("hello" if "Hello?" in asked.prompt else "what?", delay_s=0.1)
 
-    with ScriptedEndpoint([Answer(LONG)]) as endpoint, pytest.raises(ValueError, match="mine"):
-        caller.ask(endpoint.base_url, {"on_progress": stumble})
+    with ScriptedEndpoint(script) as endpoint, ThreadPoolExecutor(4) as threads:
+        done = list(threads.map(caller.ask, [endpoint.base_url] * 4))
+        assert endpoint.most_at_once > 1
+    assert {one.text for one in done} == {"hello"}
+
+
+def test_a_process_of_its_own(caller: Caller, tmp_path: Path) -> None:
+    script, record = tmp_path / "script.py", tmp_path / "asked.jsonl"
+    code = "from tests.scripted_endpoint import Answer\n"
+    script.write_text(code + "def script(asked):\n    return Answer('from a file')\n")
+    command = [sys.executable, "-m", "tests.scripted_endpoint", "--script", str(script)]
+    process = subprocess.Popen(
+        [*command, "--record", str(record)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert caller.ask(process.stdout.readline().strip()).text == "from a file"
+        assert [asked.model for asked in read_record(record)] == ["scripted-1"]
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
+    assert read_record(tmp_path / "none") == []

