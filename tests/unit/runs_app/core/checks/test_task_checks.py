@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
-from pytest_django import DjangoCaptureOnCommitCallbacks
+from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
 
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import DeviceKind
@@ -48,12 +50,8 @@ def a_draft(version: TaskVersion, author: User, **columns: Any) -> Draft:
 
 
 def ask(user: User | None = None, version: TaskVersion | None = None) -> TaskCheck:
-    return request_check(
-        version=version or a_version(),
-        device=make.make_cpu(),
-        user=user or make.make_admin(),
-        now=make.NOW,
-    )
+    user, version = user or make.make_admin(), version or a_version()
+    return request_check(version=version, device=make.make_cpu(), user=user, now=make.NOW)
 
 
 def report(check: TaskCheck, **changes: Any) -> dict[str, Any]:
@@ -71,7 +69,7 @@ def send(check: TaskCheck, kind: EventKind, payload: dict[str, Any], **changes: 
 
 
 class TestAsking:
-    def test_it_is_queued_noted_and_asked_for_once(
+    def test_it_is_asked_for_once(
         self, jobs: Jobs, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
     ) -> None:
         admin, version = make.make_admin(), a_version()
@@ -92,6 +90,10 @@ class TestAsking:
         versions = [a_version(name=name) for name in ("first", "second")]
         for version in versions:
             with pytest.raises(CurationError, match="only admins and the draft's author"):
+                ask(author, version)
+            a_draft(version, author, taken_by=make.make_admin())
+            a_draft(version, author, state=Draft.State.CLOSED)
+            with pytest.raises(CurationError):  # a draft that was taken over gives no right
                 ask(author, version)
             a_draft(version, author)
         check = ask(author, versions[0])
@@ -118,17 +120,9 @@ class TestAsking:
         assert ask(make.make_admin(), version).status == Status.QUEUED
         assert check_time(author, make.later(25 * 3600)).left == 3
 
-    def test_a_draft_that_was_taken_over_or_closed_gives_no_right(self, jobs: Jobs) -> None:
-        author, version = make.make_user(), a_version()
-        a_draft(version, author, taken_by=make.make_admin())
-        a_draft(version, author, state=Draft.State.CLOSED)
-        with pytest.raises(CurationError):
-            ask(author, version)
-
     def test_a_device_for_which_the_task_has_no_workload_is_refused(self, jobs: Jobs) -> None:
-        workloads = tuple(
-            replace(workload, devices=(DeviceKind.CUDA,)) for workload in make.make_task().workloads
-        )
+        known = make.make_task().workloads
+        workloads = tuple(replace(workload, devices=(DeviceKind.CUDA,)) for workload in known)
         with pytest.raises(CurationError, match="no public forward workload") as refusal:
             ask(version=a_version(workloads=workloads))
         assert refusal.value.field == "device"
@@ -155,15 +149,6 @@ class TestAsking:
         with pytest.raises(CurationError, match="cancelled already"):
             cancel_check(check=check, user=admin, now=make.NOW)
 
-    def test_a_cancelled_one_is_told_of_the_draft_that_it_was_asked_from(self, jobs: Jobs) -> None:
-        author, version = make.make_user(), a_version()
-        a_draft(version, make.make_user(username="other"))
-        draft = a_draft(version, author)
-        check = ask(author, version)
-        Draft.objects.update(version=None)  # both were edited since
-        cancel_check(check=check, user=make.make_admin(username="ada"), now=make.later(5))
-        assert AuditEntry.objects.get(kind=AuditEntry.Kind.CANCELLED).draft == draft
-
 
 class TestEvents:
     def test_a_check_runs_and_its_report_is_the_versions(self, jobs: Jobs) -> None:
@@ -181,13 +166,13 @@ class TestEvents:
         assert check.finished_at == make.later(50)
         assert check.version.unproven == ""
         assert check.version.reports.get().device == "cpu"
-
-    def test_a_report_that_does_not_pass_is_kept_as_well(self, jobs: Jobs) -> None:
-        check = ask()
-        document = report(check, survivors=["forward: zeros"], passed=False)
-        send(check, EventKind.FINISHED, {"report": document}, seq=1)
-        assert (check.status, check.passed) == (Status.FINISHED, False)
-        assert "1 of 1 wrong kernels pass it" in check.version.unproven
+        again = ask(version=check.version)
+        mutants = [{**WRONG, "scaled": float("inf")}]  # a number that JSON does not have
+        document = report(again, survivors=["forward: zeros"], passed=False, mutants=mutants)
+        send(again, EventKind.FINISHED, {"report": document}, seq=1)
+        assert (again.status, again.passed) == (Status.FINISHED, False)
+        assert "1 of 1 wrong kernels pass it" in again.version.unproven
+        assert again.version.reports.get().document["mutants"][0]["scaled"] == "inf"
 
     @pytest.mark.parametrize(
         ("changes", "words"),
@@ -212,28 +197,15 @@ class TestEvents:
         assert words in check.reason
         assert not Soundness.objects.exists()
 
-    @pytest.mark.parametrize(
-        ("payload", "words"),
-        [
+    def test_an_end_without_a_report_says_why(self, jobs: Jobs) -> None:
+        for payload, words in (
             ({"report": [1]}, "is not a JSON object"),
             ({}, "neither a report nor a reason"),
             ({"reason": "the task's code failed in 'load': \0 boom"}, "\ufffd boom"),
-        ],
-    )
-    def test_an_end_without_a_report_says_why(
-        self, jobs: Jobs, payload: dict[str, Any], words: str
-    ) -> None:
-        check = ask()
-        send(check, EventKind.FINISHED, payload, seq=1)
-        assert (check.status, check.passed) == (Status.FINISHED, None)
-        assert words in check.reason
-
-    def test_a_report_with_numbers_that_json_does_not_have_is_stored(self, jobs: Jobs) -> None:
-        check = ask()
-        mutants = [{**WRONG, "scaled": float("inf")}]
-        send(check, EventKind.FINISHED, {"report": report(check, mutants=mutants)}, seq=1)
-        assert check.passed
-        assert check.version.reports.get().document["mutants"][0]["scaled"] == "inf"
+        ):
+            check = ask()
+            send(check, EventKind.FINISHED, payload, seq=1)
+            assert (check.status, check.passed, words in check.reason) == ("FINISHED", None, True)
 
     def test_the_database_refuses_an_end_without_report_and_reason(self, jobs: Jobs) -> None:
         rows = TaskCheck.objects.filter(pk=ask().pk)
@@ -289,7 +261,35 @@ class TestQueuePage:
         assert "tried again: its runner died" in page
         assert page.index("doubling v1") < page.index("halving v1")
 
-    def test_a_queue_without_checks_says_nothing_of_them(self, jobs: Jobs, client: Client) -> None:
-        check = ask()
-        cancel_check(check=check, user=check.asked_by, now=make.NOW)
-        assert "Check of a task" not in client.get("/queue/").content.decode()
+
+def pages(version: TaskVersion) -> list[str]:
+    names = ("task-curate", "task-soundness")
+    return [reverse("curate"), *(reverse(name, args=[version.task.slug]) for name in names)]
+
+
+def test_pages_tell_of_a_check_that_has_not_ended(jobs: Jobs, admin_client: Client) -> None:
+    version = a_version()
+    check = ask(version=version)
+    for status, words in ((Status.QUEUED, "waits"), (Status.RUNNING, "runs")):
+        TaskCheck.objects.update(status=status, started_at=make.NOW)
+        for page in pages(version):
+            text = admin_client.get(page).content.decode()
+            assert f">A check</a> {words} on {check.device_id}</span>" in text, page
+    TaskCheck.objects.update(status=Status.CANCELLED, finished_at=make.NOW)
+    for page in pages(version):
+        assert ">A check</a>" not in admin_client.get(page).content.decode()
+
+
+def test_many_tasks_take_one_query(
+    jobs: Jobs, admin_client: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    first = a_version()
+    admin_client.get(reverse("curate"))
+    with CaptureQueriesContext(connection) as before:
+        admin_client.get(reverse("curate"))
+    for name in ("b", "c", "d"):
+        ask(version=a_version(name=name))
+    ask(version=first)
+    with django_assert_num_queries(len(before)):
+        text = admin_client.get(reverse("curate")).content.decode()
+    assert text.count(">A check</a> waits") == 2 * 4  # in wide and in narrow tables
