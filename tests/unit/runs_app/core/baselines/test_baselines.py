@@ -42,12 +42,8 @@ def ranked(**columns: Any) -> Evaluation:
 
 def again(evaluation: Evaluation, **changes: Any) -> Evaluation:
     """Another one of the same submission."""
-    other = lifecycle.evaluate(
-        submission=evaluation.submission,
-        device=evaluation.device,
-        mode=Mode.RANKED,
-        now=make.NOW,
-    )
+    fields = {"submission": evaluation.submission, "device": evaluation.device}
+    other = lifecycle.evaluate(**fields, mode=Mode.RANKED, now=make.NOW)
     make.finish(other, **{**PENDING, **changes})
     other.refresh_from_db()
     return other
@@ -93,19 +89,14 @@ def test_results_that_wait_get_them(jobs: Jobs) -> None:
         assert row.events.order_by("position").last().kind == "baselines"
 
 
-def test_a_later_result_has_them_at_once(jobs: Jobs) -> None:
-    evaluation = ranked()
-    report(BaselineMeasurement.objects.get())
-    later = again(evaluation)
-    assert (later.speedup_compiled, awaited(later)) == (1.5, "")
-    assert BaselineMeasurement.objects.count() == 1
-
-
-def test_the_device_was_at_another_speed_then(jobs: Jobs) -> None:
+def test_a_later_result_has_them_at_once_at_its_devices_speed(jobs: Jobs) -> None:
     evaluation = ranked()
     report(BaselineMeasurement.objects.get(), anchor_ns=1000.0)
     later = again(evaluation, environment={"anchor_ns": {"before": 1100.0, "after": 1100.0}})
     assert later.speedup_compiled == pytest.approx(1.5 * 1.1)
+    later = again(evaluation)
+    assert (later.speedup_compiled, awaited(later)) == (1.5, "")
+    assert BaselineMeasurement.objects.count() == 1
 
 
 def test_what_cannot_be_measured_is_said_and_not_tried_again_at_once(jobs: Jobs) -> None:
@@ -115,14 +106,11 @@ def test_what_cannot_be_measured_is_said_and_not_tried_again_at_once(jobs: Jobs)
     assert awaited(evaluation) == "compiled: could not be measured"
     again(evaluation)
     assert BaselineMeasurement.objects.count() == 1
-
-
-def test_one_that_has_failed_in_the_report_is_not_awaited(jobs: Jobs) -> None:
-    evaluation = ranked()
-    report(BaselineMeasurement.objects.get(), baselines={"n256": EAGER}, errors={"n256": "no"})
-    evaluation.refresh_from_db()
-    assert (awaited(evaluation), evaluation.speedup_compiled) == ("", None)
-    assert evaluation.speedup_best == 2.0
+    failed = ranked(source=f"{make.SOURCE}//", task_version=make.make_task_version(title="2"))
+    waits = BaselineMeasurement.objects.get(status__in=UNDER_WAY)
+    report(waits, baselines={"n256": EAGER}, errors={"n256": "no"})
+    failed.refresh_from_db()
+    assert (awaited(failed), failed.speedup_compiled, failed.speedup_best) == ("", None, 2.0)
 
 
 def test_one_that_may_have_failed_by_chance_is_tried_three_times(jobs: Jobs) -> None:
