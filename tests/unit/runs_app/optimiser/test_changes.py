@@ -64,9 +64,8 @@ def replay_of(run: Run) -> Page:
 def assert_the_same(run: Run) -> None:
     """Whoever watched a replay knows what whoever loads the page knows."""
     now, past = now_of(run), replay_of(run)
-    assert now.candidates == past.candidates
-    assert now.calls == past.calls
-    assert now.lines == past.lines
+    for name in ("candidates", "calls", "lines"):
+        assert getattr(now, name) == getattr(past, name)
     names = now.run.keys() - {"reason", "active_s"}  # a row says more of why it goes on
     assert {name: past.run[name] for name in names} == {name: now.run[name] for name in names}
 
@@ -114,21 +113,16 @@ def test_each_message_brings_the_rows_that_its_event_changed(
     assert page.run["status"] == "RUNNING"
 
 
-def drafted(run: Run, number: int) -> None:
-    """A candidate's first event, with its row."""
-    make.make_candidate(run, number=number, submission=None)
-    event = events.Drafted(number=number, digest="0" * 64, edit=Edit.KNOBS, place=Place())
-    make.make_run_event(run, event)
-
-
 def test_a_replaced_draft_is_told_from_a_dropped_one() -> None:
     run = make.make_run()
     for number, reason in ((1, f"{REPLACED}: see #2"), (2, "the same as #1")):
-        drafted(run, number)
+        make.make_candidate(run, number=number, submission=None)
+        draft = {"digest": "0" * 64, "edit": Edit.KNOBS, "place": Place()}
+        make.make_run_event(run, events.Drafted(number=number, **draft))
         make.make_run_event(run, events.Dropped(candidate=number, reason=reason))
         run.candidates.filter(number=number).update(state="dropped", reason=reason)
-    assert [row["replaced"] for row in now_of(run).candidates.values()] == [True, False]
-    assert [row["replaced"] for row in replay_of(run).candidates.values()] == [True, False]
+    for page in (now_of(run), replay_of(run)):
+        assert [row["replaced"] for row in page.candidates.values()] == [True, False]
 
 
 def test_neither_pauses_nor_ranking_are_running_time() -> None:

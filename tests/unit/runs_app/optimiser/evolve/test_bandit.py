@@ -1,4 +1,4 @@
-"""The bandit spends where it gains the most for a dollar."""
+"""The bandit spends where it gains the most for a dollar; and votes against hardware."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections import Counter
 
 import pytest
 
+from gpu_runner.data.verdict import Verdict
 from runs_app.optimiser.evolve.bandit import Arm, choose, gain
 from runs_app.optimiser.evolve.config import ModelSpec
+from runs_app.optimiser.evolve.judging import VERIFIERS, Confusion, calibration, truth
 
 
 def played(skills: tuple[float, ...], prices: tuple[float, ...], rounds: int = 1000) -> int:
@@ -47,3 +49,44 @@ def test_gain_is_one_where_the_time_is_halved() -> None:
     assert gain(100.0, 10.0) == 1.0
     assert gain(100.0, 100.0 / 2**0.5) == pytest.approx(0.5)
     assert gain(100.0, 100.0) == gain(100.0, 120.0) == gain(100.0, None) == 0.0
+
+
+EXPECTED = {
+    Verdict.CORRECT: (True, True, True),
+    Verdict.COMPILED: (True, None, None),
+    Verdict.COMPILE_ERROR: (False, None, None),
+    Verdict.RUNTIME_ERROR: (True, False, None),
+    Verdict.MEMORY_LIMIT: (True, False, None),
+    Verdict.VIOLATION: (True, False, None),
+    Verdict.TIME_LIMIT: (True, False, None),
+    Verdict.TOO_SLOW: (True, True, None),
+    Verdict.WRONG_RESULT: (True, True, False),
+    Verdict.WRONG_SHAPE: (True, True, False),
+    Verdict.WRONG_DTYPE: (True, True, False),
+    Verdict.UNSTABLE: (None, None, None),
+    Verdict.SYSTEM_ERROR: (None, None, None),
+}
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_every_verdict_says_what_a_verifier_should_have_voted(verdict: Verdict) -> None:
+    assert tuple(truth(name, verdict) for name in VERIFIERS) == EXPECTED[verdict]
+
+
+def test_a_confusion_counts_votes_and_truths() -> None:
+    votes = [(False, False)] * 3 + [(False, True)] * 1 + [(True, False)] * 2 + [(True, True)] * 4
+    found = Confusion.of(votes)
+    assert (found.caught, found.false_alarms, found.missed, found.passed) == (3, 1, 2, 4)
+    shares = (found.accuracy, found.precision, found.recall, found.always_passes)
+    assert (found.total, *shares) == (10, *map(pytest.approx, (0.7, 0.75, 0.6, 0.5)))
+    found = Confusion.of([])
+    assert truth("compile", "") is None
+    assert (found.accuracy, found.precision, found.recall, found.always_passes) == (None,) * 4
+
+
+def test_scores_fall_into_bins() -> None:
+    bins = calibration([(0.0, False), (1 / 3, False), (2 / 3, True), (1.0, True), (1.0, False)])
+    assert [b.count for b in bins] == [1, 1, 0, 1, 2]
+    assert [b.correct_share for b in bins] == [0.0, 0.0, None, 1.0, 0.5]
+    assert bins[4].mean_score == pytest.approx(1.0)
+    assert calibration([(0.6, True)])[3].count == 1

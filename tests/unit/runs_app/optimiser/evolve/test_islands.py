@@ -1,10 +1,11 @@
-"""Islands: what is asked of whom, what is measured, and when it ends."""
+"""Islands: what is asked of whom, what is measured and mended, and when it ends."""
 
 from __future__ import annotations
 
 import re
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.commands import Ask, Edit, Place, Role
 from runs_app.optimiser.evolve.config import ProfileMode, VerifierConfig
 from runs_app.optimiser.evolve.history import CandidateState, History
+from runs_app.optimiser.evolve.replay import replay
+from tests.unit.runs_app.optimiser.evolve import papers
 from tests.unit.runs_app.optimiser.evolve.driving import (
     Drive,
     Failure,
@@ -65,19 +68,6 @@ def test_every_island_and_kind_of_edit_is_tried() -> None:
         assert prompt.prompt.name == f"islands_{event.edit}"
         shown = prompt.prompt.messages[1].content
         assert all(run.world.sources[parent].strip() in shown for parent in event.parents)
-
-
-def test_an_edit_changes_its_parent() -> None:
-    def speak(ask: Ask) -> str:
-        old = re.findall(r"    (y\[i\] = .*;)", ask.prompt.messages[1].content)[0]
-        new = old.replace(" * ", " * 1 * ", 1)
-        return f"NAME: once more\n<<<<<<< SEARCH\n    {old}\n=======\n    {new}\n>>>>>>> REPLACE\n"
-
-    only_edits = {"proposals": 5, "diff": 1.0, "rewrite": 0.0, "crossover": 0.0, "similarity": 1.0}
-    run = a_run(World(speak=speak), parameters=only_edits, concurrent_asks=1).go()
-    assert run.world.sources[2] == kernel("y[i] = 2 * 1 * x[i];")
-    assert run.history.candidates[2].edit is Edit.DIFF
-    assert run.history.candidates[2].parents == (1,)
 
 
 def test_models_and_device_are_kept_busy() -> None:
@@ -233,3 +223,53 @@ def lengthen(history: History, world: World, number: int) -> None:
         ]
     for event in told:
         history.apply(event)
+
+
+def mending(speak: Callable[[Ask], str], mend: int) -> Drive:
+    """A short run whose proposals are rewrites."""
+    parameters = {"islands": 1, "proposals": 3, "mend": mend, "similarity": 1.0}
+    parameters |= {"diff": 0, "crossover": 0, "rewrite": 1}
+    return papers.a_run("islands", speak, parameters=parameters)
+
+
+def breaking(mends_work_after: int) -> Callable[[Ask], str]:
+    """Every proposal is broken; so many mends are broken as well before one works."""
+    counts = {"mend": 0, "kernel": 0}
+
+    def speak(ask: Ask) -> str:
+        counts["kernel"] += 1
+        number = counts["kernel"]
+        if ask.role is not Role.DEBUG:
+            return fenced(papers.broken(number))
+        counts["mend"] += 1
+        works = counts["mend"] > mends_work_after
+        return fenced(papers.fast(2000 + number) if works else papers.broken(number))
+
+    return speak
+
+
+def test_a_kernel_that_fails_is_mended_with_its_error() -> None:
+    drive = mending(breaking(mends_work_after=0), mend=1)
+    mends = drive.history.find(Role.DEBUG)
+    assert len(mends) == 3
+    first = papers.prompts_of(drive, Role.DEBUG)[0]
+    assert "COMPILE_ERROR: as scripted" in first
+    assert "broken" in first
+    children = [drive.history.candidates[q.candidate or 0] for q in mends]
+    assert all(child.is_correct for child in children)
+    assert all(drive.history.candidates[child.parents[0]].verdict for child in children)
+    assert len(drive.history.find(Role.PROPOSE)) == 3  # a mend is no proposal
+
+
+@pytest.mark.parametrize(("mend", "asked"), [(0, 0), (1, 3), (2, 6)])
+def test_a_chain_of_mends_ends_and_replays(mend: int, asked: int) -> None:
+    drive = mending(breaking(mends_work_after=99), mend=mend)
+    assert len(drive.history.find(Role.DEBUG)) == asked
+    config = drive.optimizer.config
+    assert replay(a_problem(), config, drive.events, drive.world).differences == ()
+
+
+def test_what_works_is_not_mended() -> None:
+    count = iter(range(1000))
+    drive = mending(lambda _: fenced(papers.fast(3000 - next(count))), mend=2)
+    assert drive.history.find(Role.DEBUG) == []

@@ -11,16 +11,11 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from gpu_runner.data.verdict import Verdict
-from runs_app.models import (
-    LanguageModel,
-    LanguageModelCall,
-    Submission,
-    Tuning,
-    VerifierPrompt,
-)
+from runs_app.models import LanguageModel, LanguageModelCall, Submission, Tuning, VerifierPrompt
 from runs_app.optimiser.evolve.verifiers import instructions
 from runs_app.optimiser.verifiers import tuning as tuning_service
 from runs_app.optimiser.verifiers.tuning import TuningRequest, prompt_in_use, tune
+from runs_app.optimiser.verifiers.tuning_examples import Kernel, TooFewError, choose
 from tests import factories as make
 from tests.scripted_endpoint import Answer, Asked, ScriptedEndpoint
 from tests.unit.queued import Jobs
@@ -239,3 +234,36 @@ def test_what_cannot_be_tuned_is_said(
     with pytest.raises(CommandError, match=words):
         call_command("tune_verifiers", **{"verifier": "compile", "model": "judge", **options})
     assert not LanguageModelCall.objects.exists()
+
+
+def counted(**tasks: tuple[int, int]) -> list[Kernel]:
+    """Passing and failing kernels of each task."""
+    return [
+        Kernel(key=f"{task}-{passes}-{n}", task=task, passes=passes)
+        for task, counts in tasks.items()
+        for passes, count in zip((True, False), counts, strict=True)
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_both_sets_are_balanced_and_share_no_task(seed: int) -> None:
+    rows = counted(a=(9, 9), b=(9, 9), c=(9, 2), d=(1, 9), e=(4, 4))
+    train, held_out = choose(rows, 10, 6, seed)
+    assert [sum(k.passes for k in part) for part in (train, held_out)] == [5, 3]
+    assert [len(part) for part in (train, held_out)] == [10, 6]
+    assert not {k.task for k in train} & {k.task for k in held_out}
+    assert choose(list(reversed(rows)), 10, 6, seed) == (train, held_out)
+
+
+def test_too_few_or_odd_numbers_are_refused() -> None:
+    for tasks, words in (
+        ({}, "0 passing and 0 failing ones of 0 tasks"),
+        ({"a": (40, 40)}, "40 passing and 40 failing ones of 1 tasks"),
+        ({"a": (40, 1), "b": (40, 1)}, "80 passing and 2 failing ones of 2 tasks"),
+    ):
+        with pytest.raises(TooFewError, match=words):
+            choose(counted(**tasks), 10, 6, 0)
+    for train, held_out, field in ((9, 6, "examples"), (10, 0, "held-out")):
+        with pytest.raises(ValueError, match=field):
+            choose(counted(a=(40, 40), b=(40, 40)), train, held_out, 0)

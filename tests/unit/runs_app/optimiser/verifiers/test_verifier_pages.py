@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.conf import LazySettings
 from django.test import Client
 
 from gpu_runner.data.verdict import Verdict
@@ -18,6 +17,7 @@ from runs_app.models import (
     Tuning,
     VerifierPrompt,
 )
+from runs_app.optimiser.evolve.judging import Confusion
 from runs_app.optimiser.verifiers.calibration import verification
 from tests import factories as make
 
@@ -58,13 +58,10 @@ def test_votes_meet_what_hardware_said(judge: LanguageModel) -> None:
     found = verification(Run.objects.filter(pk=judged_run(judge).pk))
     compiling, memory = found.rows
     assert (compiling.verifier, compiling.model, compiling.votes) == ("compile", "judge", 7)
-    c = compiling.confusion
-    assert (c.caught, c.missed, c.false_alarms, c.passed) == (1, 1, 0, 3)
-    m = memory.confusion
-    assert (m.caught, m.missed, m.false_alarms, m.passed) == (1, 0, 1, 1)
+    assert compiling.confusion == Confusion(caught=1, missed=1, false_alarms=0, passed=3)
+    assert memory.confusion == Confusion(caught=1, missed=0, false_alarms=1, passed=1)
     assert (compiling.avoided, memory.avoided) == (1, 0)
-    assert compiling.usd == pytest.approx(0.07)
-    assert compiling.tokens == 700
+    assert (compiling.usd, compiling.tokens) == (pytest.approx(0.07), 700)
     assert (found.voted, found.checked, found.dropped) == (7, 5, 1)
     assert [b.count for b in found.bins] == [0, 0, 3, 0, 2]
     assert found.usd == pytest.approx(0.14)
@@ -97,20 +94,13 @@ def test_time_saved_is_that_of_the_evaluations_that_ran(judge: LanguageModel) ->
     assert found.usd_saved(0.0) is None
 
 
-def test_the_page_shows_tables_and_the_bias(
-    client: Client, judge: LanguageModel, settings: LazySettings
-) -> None:
-    judged_run(judge)
+def test_the_page_shows_tables(client: Client, judge: LanguageModel, settings: Any) -> None:
+    run = judged_run(judge, private=True)  # which does not count for others
+    assert 'id="calibration"' not in client.get("/verifiers/").content.decode()
+    client.force_login(run.user)
     assert 'id="calibration"' in client.get("/verifiers/").content.decode()
     settings.DEVICE_USD_PER_HOUR = 2.0
     assert "Money saved" in client.get("/verifiers/").content.decode()
-
-
-def test_private_runs_do_not_count(client: Client, judge: LanguageModel) -> None:
-    run = judged_run(judge, private=True)
-    assert "No verifier has voted" in client.get("/verifiers/").content.decode()
-    client.force_login(run.user)
-    assert "Votes against hardware" in client.get("/verifiers/").content.decode()
 
 
 def counts(right: int) -> dict[str, int]:
@@ -138,9 +128,8 @@ def test_a_tuning_has_a_page(client: Client, judge: LanguageModel) -> None:
         generations=[generation(0), generation(1)], created_at=make.NOW, ended_at=make.NOW,
         reason="stopped by hand",
     )  # fmt: skip
-    VerifierPrompt.objects.create(
-        verifier="compile", version=2, text="t", in_use=True, tuning=tuning, created_at=make.NOW
-    )
+    known = {"verifier": "compile", "version": 2, "text": "t", "created_at": make.NOW}
+    VerifierPrompt.objects.create(in_use=True, tuning=tuning, **known)
     page = client.get(f"/verifiers/tunings/{tuning.pk}/").content.decode()
     for words in ("stopped by hand", "Look &lt;b&gt;here&lt;/b&gt;.", "+Step 1.", "-Step 0.",
                   "1 (chosen)", "no tags", "1 passing"):  # fmt: skip
@@ -153,12 +142,8 @@ def test_a_tuning_has_a_page(client: Client, judge: LanguageModel) -> None:
 def test_one_prompt_of_a_verifier_is_in_use(client: Client) -> None:
     """Chosen in the admin; the shipped one counts again once none is."""
     client.force_login(make.make_admin())
-    first, second = (
-        VerifierPrompt.objects.create(
-            verifier="compile", version=version, text="t", created_at=make.NOW
-        )
-        for version in (2, 3)
-    )
+    known = {"verifier": "compile", "text": "t", "created_at": make.NOW}
+    first, second = (VerifierPrompt.objects.create(version=n, **known) for n in (2, 3))
     address = "/admin/runs_app/verifierprompt/"
     for prompt in (first, second):
         client.post(address, {"action": "use", "_selected_action": [prompt.pk]})
