@@ -44,23 +44,12 @@ def fenced(source: str, title: str = "kernel") -> str:
 def a_problem(**changes: Any) -> Problem:
     """A problem on a CPU; `changes` replace its fields."""
     fields: dict[str, Any] = {
-        "task": "scale",
-        "title": "Scale",
-        "description": "Multiply by two.",
-        "abi": Abi.C,
-        "signature": SIGNATURE,
-        "direction": Direction.FORWARD,
-        "dtype": "float32",
-        "language": Language.CPP,
-        "device_name": "a CPU",
-        "device_kind": DeviceKind.CPU,
-        "reference": "def forward(x):\n    return 2 * x\n",
-        "workloads": ("n1024: n=1024",),
-        "toolchain": "g++ -O3",
-        "seed_source": kernel(),
-        "seed_title": "naive",
-        "floor_ns": 100.0,
-    }
+        "task": "scale", "title": "Scale", "description": "Multiply by two.", "abi": Abi.C,
+        "signature": SIGNATURE, "direction": Direction.FORWARD, "dtype": "float32",
+        "language": Language.CPP, "device_name": "a CPU", "device_kind": DeviceKind.CPU,
+        "reference": "def forward(x):\n    return 2 * x\n", "workloads": ("n1024: n=1024",),
+        "toolchain": "g++ -O3", "seed_source": kernel(), "seed_title": "naive", "floor_ns": 100.0,
+    }  # fmt: skip
     return Problem(**{**fields, **changes})
 
 
@@ -178,13 +167,9 @@ class World:
         tokens_in = budget.tokens_bound(command.prompt.messages) // 4
         tokens_out = min(len(said) // 4 + 1, asked.max_tokens)
         return Answer(
-            ask=asked.number,
-            text=said,
-            tokens_in=tokens_in,
-            tokens_out=tokens_out,
-            cost_usd=budget.cost_usd(model, tokens_in, tokens_out),
-            latency_s=1.0,
-        )
+            ask=asked.number, text=said, tokens_in=tokens_in, tokens_out=tokens_out,
+            cost_usd=budget.cost_usd(model, tokens_in, tokens_out), latency_s=1.0,
+        )  # fmt: skip
 
     def _evaluate(self, event: events.Measuring) -> Evaluated:
         result = self.judge(self.sources[event.candidate], event.mode)

@@ -28,12 +28,9 @@ from tests.unit.runs_app.optimiser.evolve.driving import World, kernel
 
 def a_candidate(number: int, latency_ns: float | None = 100.0, **changes: Any) -> Candidate:
     fields: dict[str, Any] = {
-        "digest": str(number),
-        "edit": Edit.REWRITE,
-        "place": Place(),
-        "verdict": "CORRECT" if latency_ns else "WRONG_RESULT",
-        "latency_ns": latency_ns,
-    }
+        "digest": str(number), "edit": Edit.REWRITE, "place": Place(),
+        "verdict": "CORRECT" if latency_ns else "WRONG_RESULT", "latency_ns": latency_ns,
+    }  # fmt: skip
     return Candidate(number=number, **{**fields, **changes})
 
 

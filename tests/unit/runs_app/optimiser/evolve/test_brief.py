@@ -51,19 +51,13 @@ GPU_SHEET: dict[str, Any] = {
     "architecture": "sm_90a",
     "driver": "580.1",
     "hardware": {
-        "compute_capability": "9.0",
-        "sms": 132,
-        "shared_bytes_per_sm": 228 * 1024,
-        "shared_bytes_per_block": 227 * 1024,
-        "registers_per_sm": 65536,
-        "threads_per_sm": 2048,
-        "l2_bytes": 50e6,
-        "memory_bytes": 80 * 2**30,
-        "bytes_per_s": 3350e9,
+        "compute_capability": "9.0", "sms": 132, "shared_bytes_per_sm": 228 * 1024,
+        "shared_bytes_per_block": 227 * 1024, "registers_per_sm": 65536, "threads_per_sm": 2048,
+        "l2_bytes": 50e6, "memory_bytes": 80 * 2**30, "bytes_per_s": 3350e9,
         "flop_per_s": {"float32": 66.9e12, "bfloat16": 989.5e12},
         "rates_are": "the maker's data sheet",
     },
-}
+}  # fmt: skip
 CPU, GPU = decode(Environment, CPU_SHEET), decode(Environment, GPU_SHEET)
 CUDA_WORDS = ("__shared__", "warp", "CUDA", "shared memory", "cudaMalloc", "SMs", "launch")
 JUDGED_OR_WRITTEN = sorted(

@@ -39,13 +39,10 @@ def test_a_good_answer(caller: Caller) -> None:
 def test_parameters_that_differ_between_endpoints(caller: Caller) -> None:
     with ScriptedEndpoint([Answer("yes")]) as endpoint:
         caller.ask(
-            endpoint.base_url,
-            {"seed": None, "max_tokens": 90_000},
-            token_parameter="max_completion_tokens",
-            supports_temperature=False,
-            extra={"reasoning_effort": "high", "stream_options": None},
-            max_output_tokens=4000,
-        )
+            endpoint.base_url, {"seed": None, "max_tokens": 90_000},
+            token_parameter="max_completion_tokens", supports_temperature=False,
+            extra={"reasoning_effort": "high", "stream_options": None}, max_output_tokens=4000,
+        )  # fmt: skip
         [asked] = endpoint.asked
     assert asked.body == {
         "model": "scripted-1", "messages": MESSAGES, "stream": True,

@@ -20,24 +20,16 @@ BAD_HOSTS = ("", "me:secret@host", "me@host", "host:99999", "host:0", "[::1", "a
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("name", ""),
-        ("api_name", ""),
+        ("name", ""), ("api_name", ""),
         *[("base_url", text) for text in ("", "https://host/v 1", "file:///etc/passwd")],
         *[("base_url", f"https://{text}/v1") for text in BAD_HOSTS],
-        ("base_url", "https://host/v1?key=secret"),
-        ("key_variable", "MY KEY"),
-        ("key_variable", "sk-0123"),
-        ("max_output_tokens", 0),
-        ("timeout_s", 0),
-        ("timeout_s", float("nan")),
-        ("token_parameter", "n"),
-        ("extra", {"max_tokens": 10**9}),
-        ("extra", {"n": 5}),
-        ("extra", {"model": "dearer"}),
-        ("extra", {"bias": float("nan")}),
+        ("base_url", "https://host/v1?key=secret"), ("key_variable", "MY KEY"),
+        ("key_variable", "sk-0123"), ("max_output_tokens", 0), ("timeout_s", 0),
+        ("timeout_s", float("nan")), ("token_parameter", "n"), ("extra", {"max_tokens": 10**9}),
+        ("extra", {"n": 5}), ("extra", {"model": "dearer"}), ("extra", {"bias": float("nan")}),
         ("extra", {"what": object()}),
     ],
-)
+)  # fmt: skip
 def test_the_field_is_named(field: str, value: Any) -> None:
     with pytest.raises(ValueError, match=field) as caught:
         make_endpoint(**{field: value})

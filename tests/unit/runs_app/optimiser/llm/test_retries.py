@@ -88,17 +88,12 @@ def test_a_conflict_and_a_long_wait_are_left_to_the_caller(
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [
-        ("12", 12.0),
-        ("0.25", 0.25),
+        ("12", 12.0), ("0.25", 0.25),
         (format_datetime(NOW + timedelta(seconds=90), usegmt=True), 90.0),
-        (format_datetime(NOW - timedelta(seconds=90), usegmt=True), 0.0),
-        ("-5", None),
-        ("soon", None),
-        ("nan", None),
-        ("9" * 400, None),
-        ("", None),
+        (format_datetime(NOW - timedelta(seconds=90), usegmt=True), 0.0), ("-5", None),
+        ("soon", None), ("nan", None), ("9" * 400, None), ("", None),
     ],
-)
+)  # fmt: skip
 def test_forms_of_retry_after(value: str, seconds: float | None) -> None:
     assert retry_after_s({"retry-after": value}, NOW) == seconds
 
