@@ -15,7 +15,7 @@ from runs_app.optimiser.llm import client
 from runs_app.optimiser.llm.errors import CallError
 from runs_app.optimiser.llm.tokens import upper_bound_tokens
 from runs_app.optimiser.services.calls import answer_call, interrupt_call, try_language_model
-from runs_app.optimiser.services.control import pause_run, stop_run
+from runs_app.optimiser.services.control import pause_run, resume_run, stop_run
 from runs_app.optimiser.services.reconcile_runs import reconcile_runs
 from runs_app.optimiser.services.replay import replay_run
 from tests import factories as make
@@ -296,18 +296,9 @@ def test_a_run_with_calls_under_way_lets_another_one_go_first(
     for job in other.calls.all():  # as many jobs as calls, so each call finds one
         answer_call(call_id=job.pk, clock=Clock())
     LanguageModelCall.objects.filter(pk=sent.pk).update(status="ANSWERED", ended_at=make.NOW)
+    paused = other.calls.order_by("number")[:1].get()
+    pause_run(run=busy, user=busy.user, now=make.NOW)
+    assert not send(paused)  # a job without a call serves no paused run
+    resume_run(run=busy, user=busy.user, now=make.NOW)
     assert send(last)
     assert not LanguageModelCall.objects.filter(status__in=("WAITING", "SENT")).exists()
-
-
-def test_a_job_without_a_call_serves_no_paused_run(
-    start: Start, world: World, endpoint: Open
-) -> None:
-    endpoint(lambda _: Answer("a kernel"))
-    run = start()
-    world.to_first_calls(run)
-    first, *_ = run.calls.order_by("number")
-    assert send(first)
-    pause_run(run=run, user=run.user, now=make.NOW)
-    assert not send(first)
-    assert run.calls.filter(status="WAITING").count() == 2

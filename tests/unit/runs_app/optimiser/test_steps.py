@@ -42,6 +42,8 @@ def test_a_run_from_its_seed_to_its_end(start: Start, world: World) -> None:
     assert world.measure(run, 1000.0) == 1
     world.advance(run)
     assert (run.seed_latency_ns, run.calls.count(), len(world.calls)) == (1000.0, 3, 3)
+    assert world.advance(run) == 0  # a step without news
+    assert advance_run(run_id="00000000-0000-4000-8000-000000000000", now=make.NOW) == 0
     assert world.answer(run) == 3
     world.advance(run)
     assert world.measure(run, 900.0) == 3
@@ -57,15 +59,6 @@ def test_a_run_from_its_seed_to_its_end(start: Start, world: World) -> None:
     assert seqs == list(range(1, run.events_stored + 1))
     assert [each.author for each in Submission.objects.filter(run=run)] == [run.user] * 4
     assert_rows_tell_what_the_log_tells(run)
-
-
-def test_a_step_without_news_changes_nothing(start: Start, world: World) -> None:
-    run = start()
-    world.to_first_calls(run)
-    before = run.events_stored
-    assert world.advance(run) == 0
-    assert run.events_stored == before
-    assert advance_run(run_id="00000000-0000-4000-8000-000000000000", now=make.NOW) == 0
 
 
 def assert_rows_tell_what_the_log_tells(run: Run) -> None:
@@ -211,66 +204,59 @@ def test_a_lost_candidates_reason_names_no_hidden_workload(start: Start, world: 
     assert make.HIDDEN_WORKLOAD not in str(list(run.candidates.values_list("reason", "feedback")))
 
 
-def test_an_error_of_the_site_pauses_with_the_reason(
-    start: Start, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = start()
-    monkeypatch.setattr(Plain, "ask", lambda *_: 1 / 0)
-    world.advance(run)
-    assert (run.status, "ZeroDivisionError" in run.reason) == ("PAUSED", True)
-    assert kinds(run) == ["started", "paused"]
-
-
-def test_steps_that_die_pause_the_run_with_the_reason(
+def test_an_error_of_the_site_pauses_and_steps_that_die_do(
     start: Start, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
         """What a step sees of its process's end: nothing that it could catch."""
 
-    def die(*_: object) -> None:
-        raise Killed
+    def failing(error: type[BaseException], times: int) -> None:
+        def ask(*_: object) -> None:
+            raise error("the database is locked")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Plain, "ask", ask)
+            for _ in range(times):
+                with pytest.raises(error):
+                    advance_run(run_id=run.pk, now=make.NOW)
+            if error is not OperationalError:
+                assert advance_run(run_id=run.pk, now=make.NOW) == 0
+        run.refresh_from_db()
 
     run = start()
-    with monkeypatch.context() as patch:
-        patch.setattr(Plain, "ask", die)
-        for _ in range(5):
-            with pytest.raises(Killed):
-                advance_run(run_id=run.pk, now=make.NOW)
-        assert advance_run(run_id=run.pk, now=make.NOW) == 0
-    run.refresh_from_db()
+    failing(ZeroDivisionError, 0)
+    assert (run.status, "ZeroDivisionError" in run.reason) == ("PAUSED", True)
+    assert kinds(run) == ["started", "paused"]
+    resume_run(run=run, user=run.user, now=make.NOW)
+    failing(Killed, 5)
     assert (run.status, run.steps_begun) == ("PAUSED", 0)
     assert "its last 5 steps died" in run.reason
     resume_run(run=run, user=run.user, now=make.NOW)
+    failing(OperationalError, 7)  # is not held against it
     assert world.advance(run) == 2
     assert (run.status, run.steps_begun) == ("RUNNING", 0)
 
 
-def test_a_database_that_is_away_is_not_held_against_a_run(
-    start: Start, world: World, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_best_candidate_enters_by_itself_unless_submissions_are_stopped(
+    start: Start, world: World, stopped: bool
 ) -> None:
-    def away(*_: object) -> None:
-        raise OperationalError("database is locked")
-
-    run = start()
-    with monkeypatch.context() as patch:
-        patch.setattr(Plain, "ask", away)
-        for _ in range(7):
-            with pytest.raises(OperationalError):
-                advance_run(run_id=run.pk, now=make.NOW)
-    assert world.advance(run) == 2
-    assert run.status == "RUNNING"
-
-
-def test_a_best_candidate_enters_by_itself(start: Start, world: World) -> None:
     run = start(enters_best=True)
+    if stopped:
+        note = {"kind": "submissions", "text": "the disk is full", "created_at": make.NOW}
+        Announcement.objects.create(**note)
     world.to_the_end(run, 500.0)
     assert run.status == "FINISHED"
     best = run.candidates.get(number=4)
-    assert best.entry is not None
-    assert best.entry.run is None
-    assert (best.entry.agent.name, best.entry.language_model.name) == ("kbench-plain", "writer-1")
+    assert kinds(run)[-2:] == ["finished", "note" if stopped else "entered"]
+    assert replay_run(run=run).differences == ()
+    if stopped:
+        assert best.entry is None
+        assert "the disk is full" in run.events.get(kind="note").payload["text"]
+        return
+    assert (best.entry.run, best.entry.agent.name) == (None, "kbench-plain")
+    assert best.entry.language_model.name == "writer-1"
     assert best.entry.evaluations.get().mode == "ranked"
-    assert kinds(run)[-2:] == ["finished", "entered"]
     with pytest.raises(NotAllowed, match="entered already"):
         enter_candidate(candidate=best, user=run.user, now=make.NOW)
 
@@ -336,17 +322,3 @@ def test_a_run_of_an_older_version_goes_on(start: Start, world: World) -> None:
     world.measure(run, 900.0)
     world.advance(run)
     assert (run.status, run.reason) == ("FINISHED", "all is asked")
-
-
-def test_nothing_enters_by_itself_while_submissions_are_stopped(start: Start, world: World) -> None:
-    run = start(enters_best=True)
-    world.to_first_calls(run)
-    world.answer(run)
-    world.advance(run)
-    world.measure(run, 500.0)
-    Announcement.objects.create(kind="submissions", text="the disk is full", created_at=make.NOW)
-    world.advance(run)
-    assert (run.status, run.candidates.get(number=4).entry) == ("FINISHED", None)
-    assert kinds(run)[-2:] == ["finished", "note"]
-    assert "the disk is full" in run.events.get(kind="note").payload["text"]
-    assert replay_run(run=run).differences == ()

@@ -19,7 +19,7 @@ from runs_app.models import UNDER_WAY, BaselineMeasurement, Evaluation, Result, 
 from tests import factories as make
 from tests.unit.queued import Jobs
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 EAGER = {"eager": make.make_measurement(2000.0)}
 PENDING: dict[str, Any] = {
@@ -73,7 +73,7 @@ def test_they_are_asked_for_once_and_behind_everything(
     assert "when the device is free" in awaited(evaluation)
 
 
-def test_results_that_wait_get_them(jobs: Jobs) -> None:
+def test_results_that_wait_get_them() -> None:
     evaluation = ranked()
     second = again(evaluation)
     assert evaluation.speedup_best == 2.0
@@ -89,7 +89,7 @@ def test_results_that_wait_get_them(jobs: Jobs) -> None:
         assert row.events.order_by("position").last().kind == "baselines"
 
 
-def test_a_later_result_has_them_at_once_at_its_devices_speed(jobs: Jobs) -> None:
+def test_a_later_result_has_them_at_once_at_its_devices_speed() -> None:
     evaluation = ranked()
     report(BaselineMeasurement.objects.get(), anchor_ns=1000.0)
     later = again(evaluation, environment={"anchor_ns": {"before": 1100.0, "after": 1100.0}})
@@ -99,7 +99,7 @@ def test_a_later_result_has_them_at_once_at_its_devices_speed(jobs: Jobs) -> Non
     assert BaselineMeasurement.objects.count() == 1
 
 
-def test_what_cannot_be_measured_is_said_and_not_tried_again_at_once(jobs: Jobs) -> None:
+def test_what_cannot_be_measured_is_said_and_not_tried_again_at_once() -> None:
     evaluation = ranked()
     measurement = BaselineMeasurement.objects.get()
     make.send(measurement, EventKind.FINISHED, {"reason": "no compiler here"}, seq=2)
@@ -113,7 +113,7 @@ def test_what_cannot_be_measured_is_said_and_not_tried_again_at_once(jobs: Jobs)
     assert (awaited(failed), failed.speedup_compiled, failed.speedup_best) == ("", None, 2.0)
 
 
-def test_one_that_may_have_failed_by_chance_is_tried_three_times(jobs: Jobs) -> None:
+def test_one_that_may_have_failed_by_chance_is_tried_three_times() -> None:
     evaluation = ranked()
     bad_moment: dict[str, Any] = {
         "baselines": {"n256": EAGER}, "errors": {"n256": "killed"}, "pending": ("compiled",),
@@ -130,7 +130,7 @@ def test_one_that_may_have_failed_by_chance_is_tried_three_times(jobs: Jobs) -> 
     assert BaselineMeasurement.objects.count() == 3
 
 
-def test_a_second_try_brings_what_the_first_did_not(jobs: Jobs) -> None:
+def test_a_second_try_brings_what_the_first_did_not() -> None:
     evaluation = ranked()
     report(BaselineMeasurement.objects.get(), baselines={"n256": EAGER}, pending=("compiled",))
     report(BaselineMeasurement.objects.get(status__in=UNDER_WAY))
@@ -139,7 +139,7 @@ def test_a_second_try_brings_what_the_first_did_not(jobs: Jobs) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"task_digest": "another"}, {"baselines": 3}])
-def test_a_report_of_something_else_is_refused(jobs: Jobs, changes: dict[str, Any]) -> None:
+def test_a_report_of_something_else_is_refused(changes: dict[str, Any]) -> None:
     evaluation = ranked()
     measurement = BaselineMeasurement.objects.get()
     document = {**make.baseline_report(measurement), **changes}
@@ -164,9 +164,7 @@ def test_a_report_of_something_else_is_refused(jobs: Jobs, changes: dict[str, An
         ),
     ],
 )
-def test_a_report_that_cannot_be_joins_no_result(
-    jobs: Jobs, lie: dict[str, Any], words: str
-) -> None:
+def test_a_report_that_cannot_be_joins_no_result(lie: dict[str, Any], words: str) -> None:
     evaluation = ranked()
     measurement = BaselineMeasurement.objects.get()
     with pytest.raises(Implausible) as refusal:
@@ -178,7 +176,7 @@ def test_a_report_that_cannot_be_joins_no_result(
     assert evaluation.speedup_best == 2.0
 
 
-def test_a_stored_report_that_cannot_be_used_keeps_no_result_back(jobs: Jobs) -> None:
+def test_a_stored_report_that_cannot_be_used_keeps_no_result_back() -> None:
     evaluation = ranked()
     measurement = BaselineMeasurement.objects.get()
     report(measurement)

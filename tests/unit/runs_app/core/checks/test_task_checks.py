@@ -25,7 +25,7 @@ from tasks_app.models import AuditEntry, Draft, Soundness, TaskVersion
 from tests import factories as make
 from tests.unit.queued import Jobs
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 WRONG = {
     "name": "zeros", "direction": "forward", "state": "failed", "workload": "n256", "scaled": 9.0,
@@ -85,7 +85,7 @@ class TestAsking:
         assert (request["check_id"], request["attempt"]) == (str(check.pk), 1)
         assert request["task"] == version.document
 
-    def test_who_is_no_admin_has_one_at_a_time_and_of_an_own_draft(self, jobs: Jobs) -> None:
+    def test_who_is_no_admin_has_one_at_a_time_and_of_an_own_draft(self) -> None:
         author = make.make_user()
         versions = [a_version(name=name) for name in ("first", "second")]
         for version in versions:
@@ -106,7 +106,7 @@ class TestAsking:
         assert ask(admin, versions[0]) != check
         assert TaskCheck.objects.filter(status=Status.QUEUED).count() == 2
 
-    def test_who_is_no_admin_has_so_many_minutes_a_day(self, jobs: Jobs, settings: Any) -> None:
+    def test_who_is_no_admin_has_so_many_minutes_a_day(self, settings: Any) -> None:
         settings.MAX_CHECK_MINUTES_PER_DAY = 3
         author, version = make.make_user(), a_version()
         a_draft(version, author)
@@ -120,7 +120,7 @@ class TestAsking:
         assert ask(make.make_admin(), version).status == Status.QUEUED
         assert check_time(author, make.later(25 * 3600)).left == 3
 
-    def test_a_device_for_which_the_task_has_no_workload_is_refused(self, jobs: Jobs) -> None:
+    def test_a_device_for_which_the_task_has_no_workload_is_refused(self) -> None:
         known = make.make_task().workloads
         workloads = tuple(replace(workload, devices=(DeviceKind.CUDA,)) for workload in known)
         with pytest.raises(CurationError, match="no public forward workload") as refusal:
@@ -151,7 +151,7 @@ class TestAsking:
 
 
 class TestEvents:
-    def test_a_check_runs_and_its_report_is_the_versions(self, jobs: Jobs) -> None:
+    def test_a_check_runs_and_its_report_is_the_versions(self) -> None:
         make.make_runner(name="host-1", boot_id="boot-7")
         check = ask()
         make.start(check, runner="host-1", now=make.later(1))
@@ -188,7 +188,7 @@ class TestEvents:
         ],
     )
     def test_a_report_of_something_else_or_none_ends_it_with_the_reason(
-        self, jobs: Jobs, changes: dict[str, Any], words: str
+        self, changes: dict[str, Any], words: str
     ) -> None:
         check = ask()
         send(check, EventKind.FINISHED, {"report": report(check, **changes)}, seq=1)
@@ -197,7 +197,7 @@ class TestEvents:
         assert words in check.reason
         assert not Soundness.objects.exists()
 
-    def test_an_end_without_a_report_says_why(self, jobs: Jobs) -> None:
+    def test_an_end_without_a_report_says_why(self) -> None:
         for payload, words in (
             ({"report": [1]}, "is not a JSON object"),
             ({}, "neither a report nor a reason"),
@@ -207,7 +207,7 @@ class TestEvents:
             send(check, EventKind.FINISHED, payload, seq=1)
             assert (check.status, check.passed, words in check.reason) == ("FINISHED", None, True)
 
-    def test_the_database_refuses_an_end_without_report_and_reason(self, jobs: Jobs) -> None:
+    def test_the_database_refuses_an_end_without_report_and_reason(self) -> None:
         rows = TaskCheck.objects.filter(pk=ask().pk)
         for change in ({"status": "FINISHED", "finished_at": make.NOW}, {"passed": True}):
             with pytest.raises(IntegrityError), transaction.atomic():
@@ -215,7 +215,7 @@ class TestEvents:
 
 
 class TestDisclosure:
-    def test_reason_and_stage_are_for_those_who_see_hidden_workloads(self, jobs: Jobs) -> None:
+    def test_reason_and_stage_are_for_those_who_see_hidden_workloads(self) -> None:
         version, author, owner = a_version(), make.make_user(), make.make_user()
         a_draft(version, author, taken_by=make.make_admin())
         a_draft(version, owner)
@@ -237,9 +237,7 @@ class TestDisclosure:
 
 
 class TestQueuePage:
-    def test_it_shows_what_runs_and_waits_and_of_which_task_to_some(
-        self, jobs: Jobs, client: Client
-    ) -> None:
+    def test_it_shows_what_runs_and_waits_and_of_which_task_to_some(self, client: Client) -> None:
         make.make_runner(name="host-1", seen_at=timezone.now())
         version, author = a_version(name="doubling"), make.make_user()
         draft = a_draft(version, author)
@@ -267,7 +265,7 @@ def pages(version: TaskVersion) -> list[str]:
     return [reverse("curate"), *(reverse(name, args=[version.task.slug]) for name in names)]
 
 
-def test_pages_tell_of_a_check_that_has_not_ended(jobs: Jobs, admin_client: Client) -> None:
+def test_pages_tell_of_a_check_that_has_not_ended(admin_client: Client) -> None:
     version = a_version()
     check = ask(version=version)
     for status, words in ((Status.QUEUED, "waits"), (Status.RUNNING, "runs")):
@@ -281,7 +279,7 @@ def test_pages_tell_of_a_check_that_has_not_ended(jobs: Jobs, admin_client: Clie
 
 
 def test_many_tasks_take_one_query(
-    jobs: Jobs, admin_client: Client, django_assert_num_queries: DjangoAssertNumQueries
+    admin_client: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     first = a_version()
     admin_client.get(reverse("curate"))

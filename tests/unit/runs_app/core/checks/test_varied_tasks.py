@@ -22,10 +22,9 @@ from tasks_app.formats.task_writing import write_folder
 from tasks_app.models import AuditEntry, Draft, Soundness, Task, TaskVersion
 from tasks_app.publishing.services import store_version
 from tests import factories as make
-from tests.unit.queued import Jobs
 from tests.unit.runs_app.core.checks.test_task_checks import a_draft, report
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 FILE = """
 import torch
@@ -75,7 +74,7 @@ def finish(check: TaskCheck, found: Any, /, **changes: Any) -> TaskCheck:
     return check
 
 
-def test_a_runner_is_asked_to_vary_what_has_its_own_shape_alone(jobs: Jobs, data: TaskData) -> None:
+def test_a_runner_is_asked_to_vary_what_has_its_own_shape_alone(data: TaskData) -> None:
     assert orders.order_of(ask(data)).request["vary"] is True
     own = replace(data.workloads[0], name="own")
     assert orders.order_of(ask(replace(data, workloads=(own,)))).request["vary"] is False
@@ -85,9 +84,7 @@ def test_a_runner_is_asked_to_vary_what_has_its_own_shape_alone(jobs: Jobs, data
     assert orders.order_of(public).request["vary"] is False
 
 
-def test_the_varied_version_takes_the_place_of_the_file_that_waits(
-    jobs: Jobs, data: TaskData
-) -> None:
+def test_the_varied_version_takes_the_place_of_the_file_that_waits(data: TaskData) -> None:
     check = ask(data)
     before = check.version
     draft = a_draft(before, make.make_user(), files=write_folder(data), state=Draft.State.REVIEW)
@@ -105,7 +102,7 @@ def test_the_varied_version_takes_the_place_of_the_file_that_waits(
     assert (entry.draft, entry.version, entry.actor) == (draft, varied, check.asked_by)
 
 
-def test_a_draft_that_was_edited_meanwhile_stays(jobs: Jobs, data: TaskData) -> None:
+def test_a_draft_that_was_edited_meanwhile_stays(data: TaskData) -> None:
     check = ask(data, Task.State.DRAFT)
     draft = a_draft(check.version, make.make_user(), files={"task.toml": "x"}, version_id=None)
     Draft.objects.update(version=None)
@@ -131,7 +128,7 @@ def test_a_draft_that_was_edited_meanwhile_stays(jobs: Jobs, data: TaskData) -> 
     ],
 )
 def test_workloads_that_nobody_could_have_found_end_it(
-    jobs: Jobs, data: TaskData, changes: dict[str, Any], words: str
+    data: TaskData, changes: dict[str, Any], words: str
 ) -> None:
     wrong = further(data)
     wrong[2] = replace(wrong[2], **changes)
@@ -145,7 +142,7 @@ def test_workloads_that_nobody_could_have_found_end_it(
     assert TaskVersion.objects.count() == 1
 
 
-def test_what_is_no_list_of_workloads_ends_it(jobs: Jobs, data: TaskData) -> None:
+def test_what_is_no_list_of_workloads_ends_it(data: TaskData) -> None:
     for workloads, words in (
         ({}, "are not a list of at most 8"),
         ([{}] * 9, "are not a list of at most 8"),
@@ -156,7 +153,7 @@ def test_what_is_no_list_of_workloads_ends_it(jobs: Jobs, data: TaskData) -> Non
         assert (check.passed, words in check.reason) == (None, True)
 
 
-def test_others_keep_their_version(jobs: Jobs, data: TaskData) -> None:
+def test_others_keep_their_version(data: TaskData) -> None:
     check = finish(ask(data), data.workloads)  # nothing is added
     assert (check.version.number, check.version.unproven) == (1, "")
     assert not AuditEntry.objects.filter(kind=AuditEntry.Kind.EDITED).exists()
@@ -167,7 +164,7 @@ def test_others_keep_their_version(jobs: Jobs, data: TaskData) -> None:
     assert wrong.version.number == 1
 
 
-def test_the_file_may_become_one_for_cuda_alone(jobs: Jobs, data: TaskData) -> None:
+def test_the_file_may_become_one_for_cuda_alone(data: TaskData) -> None:
     large = [replace(each, devices=(DeviceKind.CUDA,)) for each in further(data)]
     check = finish(ask(data), large)
     assert check.version.data.workloads[0].devices == (DeviceKind.CUDA,)

@@ -19,7 +19,6 @@ from runs_app.models import BoardAudit, Evaluation, Status
 from runs_app.submitting.quota import quota as quota_of
 from runs_app.submitting.services import cancel, rerun
 from tests import factories as make
-from tests.unit.queued import Jobs
 from tests.unit.runs_app.core.integrity.suspicious import (
     MEMCHECK,
     audit_of,
@@ -29,17 +28,12 @@ from tests.unit.runs_app.core.integrity.suspicious import (
     under_way,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 FAILED = AuditCheck(name="racecheck", state=AuditState.FAILED, reason="2 hazards")
 SUSPICIOUS = AuditCheck(name="kernels", state=AuditState.SUSPICIOUS, reason="gemm ran")
 SKIPPED = AuditCheck(name="ncu", state=AuditState.SKIPPED, reason="not on this host")
 INCONCLUSIVE = replace(SKIPPED, state=AuditState.INCONCLUSIVE, reason="it needs more memory")
-
-
-@pytest.fixture(autouse=True)
-def _queue(jobs: Jobs) -> Jobs:
-    return jobs
 
 
 def ask_again(evaluation: Evaluation, seconds: float = 9) -> Evaluation:

@@ -11,25 +11,16 @@ from runs_app.models import Evaluation
 from runs_app.optimiser.services.problem import seed_for
 from runs_app.optimiser.services.request import RunRequest
 from tests import factories as make
-from tests.unit.queued import Jobs
-from tests.unit.runs_app.core.integrity.suspicious import MEMCHECK, end_audit, ranked
+from tests.unit.runs_app.core.integrity.suspicious import MEMCHECK, audit_of, end_audit, ranked
 from tests.unit.runs_app.core.integrity.test_audits import slower, stands
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _queue(jobs: Jobs) -> Jobs:
-    return jobs
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 
 def entered_again(first: Evaluation) -> Evaluation:
     """The same source, by somebody else and some time later."""
-    return ranked(
-        task_version=first.task_version,
-        source=first.submission.source,
-        result={"latency_ns": 900.0},
-    )
+    fields = {"task_version": first.task_version, "source": first.submission.source}
+    return ranked(**fields, result={"latency_ns": 900.0})
 
 
 def test_what_an_audit_refuses_is_refused_for_every_entry_of_the_same_source() -> None:
@@ -44,9 +35,8 @@ def test_what_an_audit_refuses_is_refused_for_every_entry_of_the_same_source() -
         assert entry.audited == "failed"
         assert not stands(entry)
         counts = board_audit(entry.submission, entry.device_id)
-        assert counts is not None
+        assert counts == audit_of(evaluation)
         assert counts.reason == "WRONG_RESULT: off by 2.07e-03"
-        assert counts.submission == evaluation.submission
     assert earlier.events.filter(kind="audited", payload__state="failed").exists()
     other.refresh_from_db()
     assert stands(other)

@@ -15,7 +15,7 @@ from runs_app.models import Evaluation, RunnerJob, Status
 from tests import factories as make
 from tests.unit.queued import Jobs
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 LONG_AGO = make.NOW - timedelta(days=1)
 
@@ -54,7 +54,7 @@ def test_a_waiting_or_young_job_is_left_alone(jobs: Jobs, job: RunnerJob) -> Non
     assert reconcile(now=make.later(60), listening_since=make.later(55)) == 0
 
 
-def test_a_job_of_which_no_word_came_is_retried(jobs: Jobs, job: RunnerJob) -> None:
+def test_a_job_of_which_no_word_came_is_retried(job: RunnerJob) -> None:
     """Nobody took the answer to the ask for it; its time counts from when it was handed over."""
     make.hand_over(job, now=make.later(1000))
     assert reconcile(now=make.later(1059), listening_since=LONG_AGO) == 0
@@ -64,7 +64,7 @@ def test_a_job_of_which_no_word_came_is_retried(jobs: Jobs, job: RunnerJob) -> N
     assert job.reason == "test.nobody fell silent for more than 60 s"
 
 
-def test_silence_while_nobody_listened_or_read_proves_nothing(jobs: Jobs, job: RunnerJob) -> None:
+def test_silence_while_nobody_listened_or_read_proves_nothing(job: RunnerJob) -> None:
     make.start(job)
     assert reconcile(now=make.later(600), listening_since=make.later(590)) == 0
     facts = {"now": make.later(660), "listening_since": make.later(590)}
@@ -74,7 +74,7 @@ def test_silence_while_nobody_listened_or_read_proves_nothing(jobs: Jobs, job: R
     assert reconcile(**facts, unheard=[make.make_runner_token(name="other")]) == 1
 
 
-def test_a_job_that_takes_for_ever_is_retried(jobs: Jobs, job: RunnerJob, settings: Any) -> None:
+def test_a_job_that_takes_for_ever_is_retried(job: RunnerJob, settings: Any) -> None:
     """Its runner says that it is alive, and would say so for years."""
     settings.JOB_TIMEOUT_S = 600
     make.start(job)
@@ -88,7 +88,7 @@ def test_a_job_that_takes_for_ever_is_retried(jobs: Jobs, job: RunnerJob, settin
     assert job.reason == "test.nobody worked on it for longer than 600 s"
 
 
-def test_a_silent_job_is_retried_and_given_up_at_last(jobs: Jobs, job: RunnerJob) -> None:
+def test_a_silent_job_is_retried_and_given_up_at_last(job: RunnerJob) -> None:
     for number in range(3):
         begun = make.later(1000 * number)
         make.start(job, now=begun)
@@ -106,7 +106,7 @@ def test_a_silent_job_is_retried_and_given_up_at_last(jobs: Jobs, job: RunnerJob
     ("change", "word"), [({"boot_id": "boot-2"}, "restarted"), ({"state": "stopped"}, "stopped")]
 )
 def test_work_of_a_runner_that_is_gone_is_retried(
-    jobs: Jobs, job: RunnerJob, change: dict[str, str], word: str
+    job: RunnerJob, change: dict[str, str], word: str
 ) -> None:
     make.beat()
     waits = make.make_evaluation()
@@ -121,7 +121,7 @@ def test_work_of_a_runner_that_is_gone_is_retried(
     assert job.reason == f"runner test.host-1 was {word}"
 
 
-def test_a_job_that_its_runner_leaves_out_for_long_is_retried(jobs: Jobs, job: RunnerJob) -> None:
+def test_a_job_that_its_runner_leaves_out_for_long_is_retried(job: RunnerJob) -> None:
     make.beat()
     make.hand_over(job, "host-1")
     name = str(orders.name_of(job))
