@@ -49,6 +49,8 @@ def test_each_answer_has_so_many_and_they_are_told_as_prompts_tell(
     start: Start, world: World
 ) -> None:
     attempts = trying(start, world)
+    with pytest.raises(Refused, match="source"):
+        attempts.begin("")
     first, second = (attempts.begin(SOURCE.format(n)) for n in range(2))
     assert attempts.report(first) is None
     end(first, Verdict.CORRECT, latency_ns=700.0)
@@ -57,6 +59,11 @@ def test_each_answer_has_so_many_and_they_are_told_as_prompts_tell(
     assert "no such name" in (attempts.report(second) or "")
     with pytest.raises(Refused, match="all 2 attempts of this answer are used up"):
         attempts.begin(SOURCE.format(3))
+    run = Run.objects.get()
+    pause_run(run=run, user=run.user, now=make.NOW)
+    with pytest.raises(Refused, match="has stopped"):
+        attempts.begin(SOURCE.format(1))
+    assert run.events.filter(kind="tried").count() == 2
 
 
 def test_they_count_in_the_runs_budget_and_a_replay_knows_them(start: Start, world: World) -> None:
@@ -97,16 +104,3 @@ def test_a_database_that_is_away_ends_no_command(
         patch.setattr(Evaluation.objects, "select_related", away)
         assert attempts.report(key) is None
     assert "0.70 us" in (attempts.report(key) or "")
-
-
-def test_none_is_measured_that_no_compiler_may_see_or_while_the_run_rests(
-    start: Start, world: World
-) -> None:
-    attempts = trying(start, world)
-    with pytest.raises(Refused, match="source"):
-        attempts.begin("")
-    run = Run.objects.get()
-    pause_run(run=run, user=run.user, now=make.NOW)
-    with pytest.raises(Refused, match="has stopped"):
-        attempts.begin(SOURCE.format(1))
-    assert run.events.filter(kind="tried").count() == 0

@@ -110,7 +110,9 @@ def test_resuming_needs_what_the_run_may_still_cost(begin: Start, ada: User, wor
     stop_run(run=other, user=ada, now=make.NOW)
 
 
-def test_extending_keeps_to_the_limits(begin: Start, ada: User, settings: Any) -> None:
+def test_extending_keeps_to_the_limits_of_all_but_admins(
+    begin: Start, ada: User, settings: Any
+) -> None:
     run = begin(5.0)
     begin(8.0)
 
@@ -124,7 +126,10 @@ def test_extending_keeps_to_the_limits(begin: Start, ada: User, settings: Any) -
     assert extend(7.0).usd == 7.0
     settings.MAX_USD_PER_USER_DAY = 1.0
     assert extend(6.0).usd == 6.0
-    assert extend(400.0, make.make_admin()).usd == 400.0
+    admin = make.make_admin()
+    assert extend(400.0, admin).usd == 400.0
+    assert budget_of(begin(99.0, user=admin)).usd == 99.0
+    assert money_limits(admin, make.NOW) is None
 
 
 def test_a_run_of_before_the_limits_asks_for_a_cap(begin: Start, ada: User) -> None:
@@ -143,12 +148,6 @@ def test_what_costs_nothing_is_not_limited(begin: Start, settings: Any) -> None:
     assert budget_of(run).usd is None
     assert begin(99.0).status == "RUNNING"
     assert held_usd(run.user, make.NOW) == 0
-
-
-def test_admins_are_not_limited(begin: Start) -> None:
-    run = begin(99.0, user=make.make_admin())
-    assert budget_of(run).usd == 99.0
-    assert money_limits(run.user, make.NOW) is None
 
 
 def test_an_estimate_knows_the_limit_of_a_run(begin: Start, ada: User) -> None:

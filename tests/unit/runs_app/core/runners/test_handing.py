@@ -62,11 +62,7 @@ def test_the_same_ticket_gets_the_same_job_as_long_as_it_is_held(job: RunnerJob)
     make.send(job, EventKind.LOST, {"reason": "it died"}, seq=1)
     again = given(runner, make.later(60), ticket=TICKET)
     assert names(again) == [f"{job.KIND}-{job.pk}-2"]
-
-
-def test_a_ticket_is_its_runners_own() -> None:
-    runner, row = make.make_runner(), evaluation()
-    assert names(given(runner, ticket=TICKET)) == [name(row)]
+    # a ticket is its runner's own
     assert given(make.make_runner(), ticket=TICKET) is None
     assert given(guest(name=runner.own_name), ticket=TICKET) is None
     Runner.objects.filter(pk=runner.pk).update(boot_id="boot-2")
@@ -87,19 +83,12 @@ def test_who_may_not_have_it_gets_nothing(job: RunnerJob) -> None:
     for state in ({"state": "stopped"}, {"wanted": "drain"}, {"wanted": "disable"}):
         held = make.make_runner(**state, wanted_reason="fan" if "wanted" in state else "")
         assert given(held) is given(held, job=name(job)) is None
+    revoked = make.make_runner(token=other)
+    type(other).objects.filter(pk=other.pk).update(revoked_at=make.NOW)
+    assert revoked.token.revoked_at is given(revoked) is None  # its reader does not know it yet
     job.refresh_from_db()
     assert (job.status, job.runner) == (Status.QUEUED, None)
     assert given(runner) is not None
-
-
-def test_a_revoked_token_gets_nothing_though_its_reader_does_not_know_yet(job: RunnerJob) -> None:
-    runner = make.make_runner()
-    token = runner.token
-    type(token).objects.update(revoked_at=make.NOW)
-    assert token.revoked_at is None
-    assert given(runner) is None
-    job.refresh_from_db()
-    assert job.status == Status.QUEUED
 
 
 def test_the_most_urgent_goes_first_and_of_these_the_oldest() -> None:
@@ -130,12 +119,9 @@ def test_what_was_asked_for_by_name_comes_though_others_are_older() -> None:
     assert names(given(runner, job=name(rows[2]))) == [name(rows[0])]  # it is gone: the next one
     assert names(given(runner, job=f"evaluation-{rows[1].pk}-2")) == [name(rows[1])]
     assert Evaluation.objects.filter(status=Status.QUEUED).count() == 0
-
-
-@pytest.mark.parametrize("job", ["evaluation-not-an-id-1", "evaluation-1", "lunch-1-1"])
-def test_what_names_no_job_is_an_error(job: str) -> None:
-    with pytest.raises(DataError, match="is no"):
-        given(make.make_runner(), job=job)
+    for no_job in ("evaluation-not-an-id-1", "evaluation-1", "lunch-1-1"):
+        with pytest.raises(DataError, match="is no"):
+            given(runner, job=no_job)
 
 
 def test_a_runner_holds_so_many_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,13 +235,6 @@ class TestNames:
             assert names(given(runner, job=name(check))) == [name(row)]  # it gets another one
         assert jobs.enqueued == [name(check)]
         assert jobs.dropped == [name(row)]  # whose name is in the queue no more
-
-    def test_a_job_that_is_handed_over_is_in_no_queue(
-        self, job: RunnerJob, jobs: Jobs, django_capture_on_commit_callbacks: Any
-    ) -> None:
-        with django_capture_on_commit_callbacks(execute=True):
-            given(make.make_runner())
-        assert jobs.dropped == [name(job)]
 
     def test_a_name_of_what_is_over_or_of_an_earlier_attempt_stays_away(self, jobs: Jobs) -> None:
         runner, row = make.make_runner(), evaluation()

@@ -87,7 +87,7 @@ def test_of_any_job_only_what_is_new_counts(job: RunnerJob) -> None:
     make.start(job)
 
 
-def test_a_second_verdict_changes_nothing() -> None:
+def test_what_comes_after_a_verdict_or_a_cancel_changes_nothing() -> None:
     evaluation = make.make_finished_evaluation(Verdict.WRONG_RESULT)
     before = evaluation.events.count()
     make.send(evaluation, EventKind.ALIVE, {"runner": "x"}, seq=8)  # nor is a sign of life stored
@@ -96,6 +96,12 @@ def test_a_second_verdict_changes_nothing() -> None:
     evaluation.refresh_from_db()
     assert (evaluation.verdict, evaluation.events.count()) == (Verdict.WRONG_RESULT, before)
     assert Result.objects.get().document["verdict"] == "WRONG_RESULT"
+    make.start(running := make.make_evaluation(task_version=evaluation.task_version))
+    cancel(evaluation=running, user=running.submission.author, now=make.NOW)
+    result = codec.encode(make.make_result(running))
+    make.send(running, EventKind.FINISHED, {"result": result}, seq=5)
+    running.refresh_from_db()
+    assert (running.status, running.verdict) == (Status.CANCELLED, "")
 
 
 def test_a_lost_evaluation_is_retried_and_then_given_up(
@@ -143,16 +149,6 @@ def test_what_a_runners_host_has_ended_is_tried_again(
     assert "Traceback" not in str(events(killed))
     for user, seen in ((make.make_admin(), 2), (killed.submission.author, 0)):
         assert len(live_view(killed, user, make.NOW).lost_logs) == seen
-
-
-def test_what_happens_after_a_cancel_is_ignored() -> None:
-    evaluation = make.make_evaluation()
-    make.start(evaluation)
-    cancel(evaluation=evaluation, user=evaluation.submission.author, now=make.NOW)
-    result = codec.encode(make.make_result(evaluation))
-    make.send(evaluation, EventKind.FINISHED, {"result": result}, seq=5)
-    evaluation.refresh_from_db()
-    assert (evaluation.status, evaluation.verdict) == (Status.CANCELLED, "")
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -14,7 +13,7 @@ from gpu_runner.data.verdict import Mode
 from runs_app.core.errors import EventError
 from runs_app.core.runners.events import record_event, record_events
 from runs_app.core.work import lifecycle
-from runs_app.models import Evaluation, RunnerJob
+from runs_app.models import Evaluation
 from tests import factories as make
 from tests.unit.runs_app.core.runners import asking
 
@@ -95,24 +94,6 @@ def test_ends_at_once_of_one_submissions_evaluations_leave_what_each_alone_would
         found.append((seen(older), older.replaced, newer.replaced))
         assert found[-1][1:] == (True, False)
     assert found[0] == found[1]
-
-
-@pytest.mark.parametrize(("mode", "reads"), [("quick", 1), ("ranked", 4)])
-def test_rows_are_read_again_after_ends_that_change_others(
-    mode: str, reads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    jobs = [make.make_evaluation(source=f"{make.SOURCE}// {n}", mode=mode) for n in range(4)]
-    events = [event for moments in zip(*map(life, jobs), strict=True) for event in moments]
-    lock, read = lifecycle.lock_all, []
-
-    def counted(model: type[RunnerJob], ids: Collection[UUID | None]) -> Any:
-        read.extend([ids] if ids else [])
-        return lock(model, ids)
-
-    monkeypatch.setattr(lifecycle, "lock_all", counted)
-    together(events)
-    assert len(read) == reads
-    assert {seen(job)[1] for job in jobs} == {"CORRECT"}
 
 
 def test_a_check_that_shows_life_at_once_has_begun() -> None:

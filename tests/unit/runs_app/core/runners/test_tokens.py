@@ -68,6 +68,9 @@ class TestAdding:
         assert (entry.kind, entry.name, entry.actor) == ("runner_added", "lab-7", admin)
         assert entry.details == {"devices": "cpu", "trusted": True}
         assert text not in str(AuditEntry.objects.values())
+        revoke(token=token, reason="lent back", user=admin, now=make.NOW)
+        with pytest.raises(SubmissionError, match="there is a runner 'lab-7' already"):
+            add(user=admin)  # a name is used once, even by a revoked one
 
     @pytest.mark.parametrize("name", ["", "Lab", "a b", "-lab", "lab.7", "x" * 41, "lab_7", "läb"])
     def test_a_name_that_could_be_taken_for_another_is_refused(self, name: str) -> None:
@@ -76,13 +79,6 @@ class TestAdding:
                 add(**wrong)
             assert refusal.value.field == field
         assert not RunnerToken.objects.exists()
-
-    def test_a_name_is_used_once_even_by_a_revoked_one(self) -> None:
-        admin = make.make_admin()
-        token, _ = add(user=admin)
-        revoke(token=token, reason="lent back", user=admin, now=make.NOW)
-        with pytest.raises(SubmissionError, match="there is a runner 'lab-7' already"):
-            add(user=admin)
 
     def test_the_one_beside_the_site_is_made_once(self) -> None:
         token = local_runner(now=make.NOW)

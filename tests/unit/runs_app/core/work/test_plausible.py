@@ -220,34 +220,24 @@ def test_a_lie_is_refused_by_its_name(lie: str) -> None:
     assert words in str(refusal.value)
 
 
-def test_a_result_of_a_job_that_has_just_begun_is_refused() -> None:
-    evaluation, document = measured("ranked")
+def test_no_stage_ends_after_the_job_was_reported_but_clocks_may_differ_a_little() -> None:
+    evaluation, document = measured("quick")
     with pytest.raises(Implausible, match=r"result\.stages\.\w+ ends after the job was reported"):
         check(evaluation, document, took_s=1)
-
-
-def test_clocks_may_differ_a_little() -> None:
-    evaluation, document = measured("quick")
     last = document["stages"][-1]
     check(evaluation, document, took_s=last["started_s"] + last["duration_s"] - 4.9)
 
 
-def test_an_audit_needs_as_many_processes_as_what_it_audits() -> None:
-    evaluation, document = measured("audit")
+def test_other_modes_have_their_own_rules() -> None:
+    evaluation, document = measured("audit")  # needs as many processes as what it audits
     FEWER_PROCESSES(document)
     with pytest.raises(Implausible, match="ran in 2 processes, not in 3"):
         check(evaluation, document)
-
-
-def test_a_build_alone_measures_nothing() -> None:
-    evaluation, document = measured("compile")
+    evaluation, document = measured("compile")  # a build alone measures nothing
     with pytest.raises(Implausible, match=r"result\.verdict is CORRECT, in mode compile"):
         check(evaluation, document | {"verdict": "CORRECT", "latency_ns": 1.0})
-
-
-@pytest.mark.parametrize("mode", ["test", "quick", "profile"])
-def test_modes_without_hidden_workloads_have_none(mode: str) -> None:
-    evaluation, document = measured(mode)
     hidden = [w for w in honest("ranked")["workloads"] if w["hidden"]]
-    with pytest.raises(Implausible, match="workloads are not those of the task"):
-        check(evaluation, document | {"workloads": [*document["workloads"], *hidden]})
+    for mode in ("test", "quick", "profile"):  # have none that is hidden
+        evaluation, document = measured(mode)
+        with pytest.raises(Implausible, match="workloads are not those of the task"):
+            check(evaluation, document | {"workloads": [*document["workloads"], *hidden]})
