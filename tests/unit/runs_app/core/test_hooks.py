@@ -88,9 +88,7 @@ class Guest(hooks.Bearer):
         return AnonymousUser() if reading else None
 
 
-def test_a_feature_says_whom_a_token_belongs_to(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_feature_knows_whose_a_token_is(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     guest = Guest("guest 1", 1, make.make_user(username="ada"), ("read",))
     monkeypatch.setattr(hooks, "_finders", [])
     hooks.finds_bearer(lambda text: guest if text == "guest" else None)

@@ -180,9 +180,7 @@ def test_a_cap_that_is_used_up_lets_no_run_go_on(ada: Any, world: World) -> None
 
 
 @pytest.mark.parametrize("field", ["models", "verifiers.model"])
-def test_a_language_model_without_its_key_is_refused(
-    ada: Any, monkeypatch: pytest.MonkeyPatch, field: str
-) -> None:
+def test_a_missing_key_is_refused(ada: Any, monkeypatch: pytest.MonkeyPatch, field: str) -> None:
     keyed = {"base_url": "http://127.0.0.1:9/v1", "key_variable": "KEYED_API_KEY"}
     LanguageModel.objects.create(name="keyed", created_at=make.NOW, **keyed)
     judge = {"verifiers": {"names": ["memory"], "model": "keyed"}}

@@ -45,9 +45,7 @@ def end(key: str, verdict: Verdict, **fields: object) -> None:
     make.send(row, EventKind.FINISHED, {"result": result}, seq=2, now=make.NOW)
 
 
-def test_each_answer_has_so_many_and_they_are_told_as_prompts_tell(
-    start: Start, world: World
-) -> None:
+def test_each_answer_has_so_many_told_as_prompts_tell(start: Start, world: World) -> None:
     attempts = trying(start, world)
     with pytest.raises(Refused, match="source"):
         attempts.begin("")

@@ -69,7 +69,7 @@ def send(call: LanguageModelCall) -> bool:
     return sent
 
 
-def test_a_call_is_sent_once_stored_and_charged_at_the_prices_of_the_start(
+def test_a_call_is_sent_once_at_the_starts_prices(
     start: Start, world: World, endpoint: Open
 ) -> None:
     server = endpoint(Answer("a kernel"))
@@ -109,9 +109,7 @@ def test_what_an_endpoint_may_count_is_what_was_held_back(
 
 
 @pytest.mark.parametrize("status", ["PAUSED", "STOPPED"])
-def test_nothing_is_sent_of_a_run_that_does_not_run(
-    start: Start, world: World, endpoint: Open, status: str
-) -> None:
+def test_a_held_run_sends_nothing(start: Start, world: World, endpoint: Open, status: str) -> None:
     server = endpoint(Answer("a kernel"))
     call = asked(start, world)
     assert call.run is not None
@@ -170,9 +168,7 @@ def test_what_may_have_been_paid_is_charged(
     assert run.events.filter(kind="failed").exists()
 
 
-def test_a_silent_call_is_interrupted_charged_and_not_sent_again(
-    start: Start, world: World
-) -> None:
+def test_a_silent_call_is_charged_and_not_sent_again(start: Start, world: World) -> None:
     call = asked(start, world)
     heard = make.later(10)
     LanguageModelCall.objects.filter(pk=call.pk).update(
@@ -279,9 +275,7 @@ def test_a_person_can_test_a_language_model(model: LanguageModel, endpoint: Open
         try_language_model(model=model, user=user, now=make.NOW)
 
 
-def test_a_run_with_calls_under_way_lets_another_one_go_first(
-    start: Start, world: World, endpoint: Open
-) -> None:
+def test_a_busy_run_lets_another_go_first(start: Start, world: World, endpoint: Open) -> None:
     endpoint(lambda _: Answer("a kernel"))
     busy = start()
     world.to_first_calls(busy)

@@ -196,9 +196,7 @@ def test_entering_by_click_counts_for_the_quota(start: Start, world: World, sett
         enter_candidate(candidate=other, user=run.user, now=make.NOW)
 
 
-def test_too_many_runs_at_once_or_a_model_without_address_are_refused(
-    start: Start, settings: Any
-) -> None:
+def test_too_many_runs_or_no_address_are_refused(start: Start, settings: Any) -> None:
     settings.MAX_RUNNING_RUNS_PER_USER = 1
     run = start()
     with pytest.raises(QuotaExceeded, match="is running"):

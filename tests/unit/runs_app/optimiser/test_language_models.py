@@ -127,9 +127,7 @@ def wrote_a_kernel(row: LanguageModel) -> None:
 
 
 @pytest.mark.parametrize("use", [call, entered_a_challenge, wrote_a_kernel])
-def test_one_that_something_names_stays(
-    client: Client, use: Callable[[LanguageModel], object]
-) -> None:
+def test_one_that_is_named_stays(client: Client, use: Callable[[LanguageModel], object]) -> None:
     client.force_login(make.make_admin())
     row = model()
     use(row)
@@ -157,9 +155,7 @@ def test_only_admins_set_them_up_and_test_them(client: Client, queued: list[obje
     assert not LanguageModelCall.objects.exists()
 
 
-def test_of_an_endpoint_only_the_host_is_shown(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_an_endpoint_the_host_is_shown(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     row = model()
     assert host_of(row) == "models.example:8443"
     monkeypatch.delenv("ALPHA_KEY", raising=False)

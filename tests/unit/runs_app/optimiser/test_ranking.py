@@ -81,9 +81,7 @@ def test_the_best_is_ranked_and_audited_before_the_run_ends(start: Start, world:
     assert found.words in page(run)
 
 
-def test_a_refused_best_gives_its_place_away_and_the_page_says_so(
-    start: Start, world: World
-) -> None:
+def test_a_refused_best_gives_its_place_away(start: Start, world: World) -> None:
     run = searched(start, world, enters_best=True)
     end(run, 4, Mode.RANKED, Verdict.WRONG_RESULT)
     world.advance(run)
@@ -123,9 +121,7 @@ def test_where_everything_is_refused_the_run_has_no_best(start: Start, world: Wo
     assert replay_run(run).differences == ()
 
 
-def test_at_the_end_of_its_time_a_run_takes_back_what_waits_and_ranks_its_best(
-    start: Start, world: World
-) -> None:
+def test_at_the_end_of_its_time_a_run_ranks_its_best(start: Start, world: World) -> None:
     run = start(ranks_best=True, parameters={"asks": 6}, budget={"wall_time_s": 60, "usd": 1.0})
     world.to_first_calls(run)
     world.answer(run)
@@ -165,9 +161,12 @@ def test_ranking_is_no_running_time(start: Start, world: World) -> None:
     world.advance(run, make.later(500))
     assert (run.status, active_s(run, make.later(500))) == ("RUNNING", 0.0)
     pause_run(run=run, user=run.user, now=make.later(600))
-    resume_run(run=run, user=run.user, now=make.later(700))
     end(run, 4, Mode.RANKED, 690.0)
+    world.advance(run, make.later(650))
+    assert (run.status, waiting(run)) == ("PAUSED", [])
+    resume_run(run=run, user=run.user, now=make.later(700))
     world.advance(run, make.later(900))
+    assert (run.status, waiting(run)) == ("RUNNING", [(4, "audit")])
     end(run, 4, Mode.AUDIT, 695.0)
     world.advance(run, make.later(1000))
     assert (run.status, run.active_s) == ("FINISHED", 0.0)
@@ -189,14 +188,3 @@ def test_an_extended_search_goes_on_beside_its_ranking(start: Start, world: Worl
     assert waiting(run) == [(4, "ranked")]  # nor is it at the end of the search's time
     assert "60 s of running time" in run.reason
     assert replay_run(run).differences == ()
-
-
-def test_a_pause_while_the_best_is_ranked(start: Start, world: World) -> None:
-    run = searched(start, world)
-    pause_run(run=run, user=run.user, now=make.NOW)
-    end(run, 4, Mode.RANKED, 690.0)
-    world.advance(run)
-    assert (run.status, waiting(run)) == ("PAUSED", [])
-    resume_run(run=run, user=run.user, now=make.NOW)
-    world.advance(run)
-    assert (run.status, waiting(run)) == ("RUNNING", [(4, "audit")])

@@ -61,7 +61,7 @@ def pay(run: Run, usd: float, at_s: float = 0) -> None:
     run.calls.filter(pk=first.pk).update(**ended)
 
 
-def test_a_run_without_a_cap_on_money_gets_the_sites_or_what_is_left_of_the_day(
+def test_a_run_without_a_cap_gets_the_sites_or_what_is_left(
     begin: Start,
 ) -> None:
     assert "at most 10" in refused(begin, 10.5).reason
@@ -81,9 +81,7 @@ def test_caps_of_running_runs_count_for_the_day(begin: Start, ada: User, start: 
     assert start(task_version=first.task_version).user != ada
 
 
-def test_the_day_counts_what_was_paid_and_what_may_be(
-    begin: Start, ada: User, world: World
-) -> None:
+def test_the_day_counts_what_was_or_may_be_paid(begin: Start, ada: User, world: World) -> None:
     run = begin(9.0)
     world.to_first_calls(run)
     pay(run, 2.0)
@@ -110,9 +108,7 @@ def test_resuming_needs_what_the_run_may_still_cost(begin: Start, ada: User, wor
     stop_run(run=other, user=ada, now=make.NOW)
 
 
-def test_extending_keeps_to_the_limits_of_all_but_admins(
-    begin: Start, ada: User, settings: Any
-) -> None:
+def test_extending_keeps_to_the_limits(begin: Start, ada: User, settings: Any) -> None:
     run = begin(5.0)
     begin(8.0)
 
@@ -165,9 +161,7 @@ def test_an_estimate_knows_the_limit_of_a_run(begin: Start, ada: User) -> None:
 
 @pytest.mark.parametrize("cap", ["usd", "tokens"])
 @pytest.mark.parametrize("paused", [False, True])
-def test_a_lowered_cap_takes_back_what_was_not_sent(
-    start: Start, world: World, cap: str, paused: bool
-) -> None:
+def test_a_lowered_cap_takes_calls_back(start: Start, world: World, cap: str, paused: bool) -> None:
     run = start(parameters={"asks": 4}, budget={"usd": 1.0, "tokens": 1_000_000})
     world.to_first_calls(run)
     first, second, *others = run.calls.order_by("number")

@@ -238,9 +238,7 @@ def test_an_error_of_the_site_pauses_and_steps_that_die_do(
 
 
 @pytest.mark.parametrize("stopped", [False, True])
-def test_a_best_candidate_enters_by_itself_unless_submissions_are_stopped(
-    start: Start, world: World, stopped: bool
-) -> None:
+def test_a_best_candidate_enters_by_itself(start: Start, world: World, stopped: bool) -> None:
     run = start(enters_best=True)
     if stopped:
         note = {"kind": "submissions", "text": "the disk is full", "created_at": make.NOW}

@@ -161,9 +161,7 @@ def test_an_audit_without_a_result_can_be_repeated(verdict: Verdict) -> None:
         ((replace(SKIPPED, name="memcheck"), SKIPPED), "memcheck, ncu skipped: not on this host"),
     ],
 )
-def test_a_required_check_without_a_result_leaves_it_unverified(
-    checks: tuple[AuditCheck, ...], words: str
-) -> None:
+def test_a_missing_check_leaves_it_unverified(checks: tuple[AuditCheck, ...], words: str) -> None:
     evaluation = ranked()
     audit = end_audit(evaluation, *checks, required=("memcheck", "ncu"))
     assert (audit.state, evaluation.audited) == ("inconclusive", "inconclusive")
@@ -210,9 +208,7 @@ def test_a_lost_audit_and_a_cancelled_one_say_nothing() -> None:
 
 @pytest.mark.parametrize(("decision", "state"), [("cleared", "passed"), ("rejected", "failed")])
 @pytest.mark.parametrize("ends", ["before", "after"])
-def test_a_decision_on_an_older_audit_counts_if_its_repetition_says_nothing(
-    ends: str, decision: str, state: str
-) -> None:
+def test_a_decision_outlasts_a_mute_repetition(ends: str, decision: str, state: str) -> None:
     evaluation = ranked()
     end_audit(evaluation, MEMCHECK, SUSPICIOUS)
     first = under_way(evaluation)

@@ -57,9 +57,7 @@ def audited_by(token: str, evaluation: Evaluation, **result: object) -> list[str
         (measured(1000.0, 1800.0), ["1.80× the time that test reported for the same kernel on un"]),
     ],
 )
-def test_a_runner_is_in_doubt_whose_record_another_one_cannot_confirm(
-    audit: dict[str, object], words: list[str]
-) -> None:
+def test_who_is_not_confirmed_is_in_doubt(audit: dict[str, object], words: list[str]) -> None:
     evaluation = ranked(result=measured(1000.0, 1000.0))
     said = audited_by("other", evaluation, **audit)
     assert len(said) == len(words)

@@ -100,9 +100,7 @@ def test_impossible_runners_are_refused(
         ("any", [], "nvidia-h100", True),
     ],
 )
-def test_a_token_serves_its_devices_alone(
-    serves: str, listed: list[str], device: str, may: bool
-) -> None:
+def test_a_token_serves_its_own(serves: str, listed: list[str], device: str, may: bool) -> None:
     make.make_device()
     token = a_token(RunnerToken.Serves(serves), *listed)
     kind = "cpu" if device == "cpu" else "cuda"

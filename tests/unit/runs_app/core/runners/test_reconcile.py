@@ -105,7 +105,7 @@ def test_a_silent_job_is_retried_and_given_up_at_last(job: RunnerJob) -> None:
 @pytest.mark.parametrize(
     ("change", "word"), [({"boot_id": "boot-2"}, "restarted"), ({"state": "stopped"}, "stopped")]
 )
-def test_work_of_a_runner_that_is_gone_is_retried(
+def test_work_of_a_gone_runner_is_retried(
     job: RunnerJob, change: dict[str, str], word: str
 ) -> None:
     make.beat()

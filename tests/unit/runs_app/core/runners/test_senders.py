@@ -53,9 +53,7 @@ def columns(job: RunnerJob) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", SAID)
-def test_nothing_counts_of_a_runner_that_does_not_hold_the_job(
-    job: RunnerJob, kind: EventKind
-) -> None:
+def test_nothing_counts_of_who_does_not_hold_the_job(job: RunnerJob, kind: EventKind) -> None:
     before = columns(job)
     with pytest.raises(EventError, match="does not hold"):  # it waits
         record(job, make.make_sender(), kind, SAID[kind])

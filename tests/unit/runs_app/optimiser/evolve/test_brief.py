@@ -31,7 +31,7 @@ from runs_app.optimiser.evolve.sections import CHARACTERS_PER_TOKEN, metric_line
 from runs_app.optimiser.evolve.strategies.cudamaster import MAX_PLAN_TOKENS
 from runs_app.optimiser.evolve.verifiers import NAMES, instructions
 from tests.unit.runs_app.optimiser.evolve.driving import a_problem, fenced, kernel
-from tests.unit.runs_app.optimiser.evolve.papers import a_run, broken, fast, prompts_of
+from tests.unit.runs_app.optimiser.evolve.papers import a_run, prompts_of
 
 CPU_SHEET: dict[str, Any] = {
     "device_kind": "cpu",
@@ -158,19 +158,6 @@ def test_a_plan_is_never_cut() -> None:
     assert plan in coder
     asked = next(command for command, _ in run.world.asks.values() if command.role is Role.PLAN)
     assert asked.max_tokens == MAX_PLAN_TOKENS
-
-
-def test_failures_reach_the_next_generation_with_their_reason() -> None:
-    def speak(ask: Ask) -> str:
-        if not ask.role.writes_code:
-            return "advice"
-        slot = ask.place.slot
-        return fenced(broken(slot) if slot == 1 else fast(1000 + slot), f"kernel {slot}")
-
-    run = a_run("evolve", speak, parameters={"generations": 2, "proposals": 2})
-    *_, last = prompts_of(run, Role.PROPOSE)
-    assert "COMPILE_ERROR, as scripted" in last
-    assert "n1024 (n=1024): 1.00 us ± 1.0%" in last
 
 
 REFERENCE = """import torch

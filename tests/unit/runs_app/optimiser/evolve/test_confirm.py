@@ -218,9 +218,7 @@ def test_ranking_counts_in_no_cap_and_an_extension_searches_on() -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_whatever_the_order_it_replays_event_for_event(
-    monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+def test_in_any_order_it_replays_each_event(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     said: Said = {(n, QUICK): 500.0 + 4 * n for n in range(1, 7)}
     drive = run(
         {**said, (1, RANKED): Verdict.WRONG_RESULT, (2, AUDIT): Verdict.VIOLATION},

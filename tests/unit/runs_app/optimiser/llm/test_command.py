@@ -87,9 +87,7 @@ def test_without_a_count_the_whole_allowance_is_charged(agent: Agent, told: str)
     assert (usage.tokens_out, usage.estimated) == (500, True)
 
 
-def test_one_that_fails_says_why_and_hides_its_key(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_says_why_without_the_key(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_API_KEY", "sesame")
     program = "import sys; print('half'); sys.exit('no luck with sesame')"
     with pytest.raises(CallError, match="status 1: no luck with") as failed:
@@ -119,9 +117,7 @@ class Measurer:
         return f"CORRECT: {key}" if self.asked > 1 else None
 
 
-def test_it_has_kernels_measured_before_it_answers(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kernels_are_measured_meanwhile(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tries, "_SETTLED_S", 0.0)
     program = (
         "import os, time\n"
@@ -162,9 +158,7 @@ def test_nothing_but_whole_files_is_measured(
     assert answer == "Not measured: it is larger than 0 MiB.\n"
 
 
-def test_at_the_end_of_its_time_it_dies_with_what_it_has_started(
-    agent: Agent, tmp_path: Path
-) -> None:
+def test_at_the_end_of_its_time_it_dies_with_its_children(agent: Agent, tmp_path: Path) -> None:
     mark = tmp_path / "child"
     program = (
         "import os, subprocess, sys, time\n"
@@ -204,7 +198,7 @@ def test_one_that_says_nothing_or_is_given_up_has_answered_nothing(agent: Agent)
         ask(agent("import time; time.sleep(60)"), on_progress=stop)
 
 
-def test_neither_a_setting_nor_an_address_holds_what_is_no_name(
+def test_settings_and_addresses_hold_names_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for text in ("[]", "{", '{"A": ["x"]}', '{"a": "x"}', '{"a": []}'):

@@ -62,9 +62,7 @@ def test_the_bound_counts_bytes() -> None:
 
 @pytest.mark.parametrize("texts", [[], ["be brief", "ä" * 460]])
 @pytest.mark.parametrize("extra", [{}, {"reasoning_effort": "low"}, {"schema": {"what": "ö" * 99}}])
-def test_a_run_holds_back_what_an_endpoint_may_count(
-    texts: list[str], extra: dict[str, Any]
-) -> None:
+def test_a_run_holds_back_what_may_be_counted(texts: list[str], extra: dict[str, Any]) -> None:
     sent = [{"role": "user", "content": text} for text in texts]
     added = tokens.extra_tokens(extra)
     assert added == (len(json.dumps(extra)) if extra else 0)

@@ -82,9 +82,7 @@ def test_a_long_explanation_is_shortened(caller: Caller) -> None:
         (Answer(body=""), "empty"),
     ],
 )
-def test_what_holds_no_answer_is_charged(
-    caller: Caller, answer: Answer, kind: str, stream: bool
-) -> None:
+def test_what_is_empty_is_charged(caller: Caller, answer: Answer, kind: str, stream: bool) -> None:
     answer.stream = stream
     with ScriptedEndpoint([answer]) as endpoint:
         error = caller.fail(endpoint.base_url)
@@ -161,9 +159,7 @@ PART = f"data: {json.dumps(choice(delta={'content': LONG[:32]}))}\n\n"
         (Answer(body=PART + "data: {\n\n"), ""),
     ],
 )
-def test_a_partial_answer_is_kept_and_never_asked_for_again(
-    caller: Caller, answer: Answer, reason: str
-) -> None:
+def test_a_partial_answer_is_kept(caller: Caller, answer: Answer, reason: str) -> None:
     with ScriptedEndpoint([answer]) as endpoint:
         error = caller.fail(endpoint.base_url)
         assert len(endpoint.asked) == 1

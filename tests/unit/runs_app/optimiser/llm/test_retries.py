@@ -36,9 +36,7 @@ def test_what_was_not_worked_on_is_sent_again(caller: Caller, status: int) -> No
         (Answer(drop="before"), "broke off"),  # the request was taken, so it may be paid
     ],
 )
-def test_what_may_have_been_worked_on_is_charged_and_not_sent_again(
-    caller: Caller, answer: Answer, words: str
-) -> None:
+def test_what_may_be_paid_is_not_sent_again(caller: Caller, answer: Answer, words: str) -> None:
     with ScriptedEndpoint([answer, Answer("never asked for")]) as endpoint:
         error = caller.fail(endpoint.base_url)
         assert len(endpoint.asked) == 1
@@ -113,9 +111,7 @@ def test_nobody_listens(caller: Caller) -> None:
         (b"220 mail.example ESMTP\r\n\r\n", "garbage", 1),  # does not speak HTTP
     ],
 )
-def test_a_connection_that_closes_too_soon(
-    caller: Caller, sent: bytes, kind: str, attempts: int
-) -> None:
+def test_a_connection_is_cut(caller: Caller, sent: bytes, kind: str, attempts: int) -> None:
     """What was taken may be paid, unless the status of an error says that it was not."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 

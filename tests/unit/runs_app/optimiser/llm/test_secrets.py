@@ -88,9 +88,7 @@ def test_no_error_and_no_log_holds_the_key(
     assert "openai" in caplog.text, "the libraries' logs are looked through as well"
 
 
-def test_a_key_that_guards_nothing_spoils_no_kernel(
-    caller: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_of_no_use_spoils_no_kernel(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "x")
     kernel = 'extern "C" void f(float* x) { x[threadIdx.x] = 0; }'
     with ScriptedEndpoint([Answer(kernel)]) as endpoint:
@@ -101,9 +99,7 @@ def test_a_key_that_guards_nothing_spoils_no_kernel(
     assert "account" in reason
 
 
-def test_what_is_meant_for_openai_goes_to_nobody_else(
-    caller: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_openais_keys_go_to_nobody_else(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID", "BASE_URL"):
         monkeypatch.setenv(f"OPENAI_{name}", f"private-{name}")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Private: private-header")

@@ -53,9 +53,7 @@ def fields(**overrides: Any) -> dict[str, Any]:
     return sent | {"task": "scale", "device": "cpu", "strategy": "autotune"} | overrides
 
 
-def test_limits_on_money_are_said_before_and_after(
-    signed_in: Client, client: Client, settings: Any
-) -> None:
+def test_limits_on_money_are_said(signed_in: Client, client: Client, settings: Any) -> None:
     settings.MAX_RUN_USD, settings.MAX_USD_PER_USER_DAY = 1.5, 4.0
     assert "$4.00 is left" in signed_in.get("/runs/new/").content.decode()
     assert RunForm()["usd"].value() == 1.5
@@ -171,9 +169,7 @@ def test_a_refusal_is_said_beside_its_field(
 
 
 @pytest.mark.parametrize("path", ["/runs/new/", "/runs/new/estimate/"])
-def test_all_refusals_are_said_with_the_labels_of_their_fields(
-    signed_in: Client, path: str
-) -> None:
+def test_refusals_are_said_with_the_labels_of_fields(signed_in: Client, path: str) -> None:
     wrong = {"max_tokens": "0", "evolve-generations": "-3", "evolve-proposals": "0", "task": ""}
     page = signed_in.post(path, fields(strategy="evolve", models=["writer"], **wrong))
     for words in (
