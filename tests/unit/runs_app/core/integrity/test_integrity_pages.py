@@ -162,16 +162,6 @@ def test_excerpts_stay_inside_the_source() -> None:
         assert len(view.lines) == shown
 
 
-def test_two_rules_on_one_line_share_an_excerpt() -> None:
-    found = [
-        Suspicion(check=Check.SOURCE, reason=reason, line=line)
-        for reason, line in (("a", 2), ("b", None), ("c", 5), ("d", 2), ("e", None))
-    ]
-    views = suspicion_views(found, SOURCE)
-    shown = [(view.reason, [line.number for line in view.lines if line.tripped]) for view in views]
-    assert shown == [("a", []), ("d", [2]), ("b", []), ("c", [5]), ("e", [])]
-
-
 def test_hidden_workloads_stay_hidden_in_suspicions_and_audits(client: Client) -> None:
     reason = f"faster than light on {make.HIDDEN_WORKLOAD}"
     evaluation = held(result={"suspicions": (Suspicion(check=Check.FLOOR, reason=reason),)})

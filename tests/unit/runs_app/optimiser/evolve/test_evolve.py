@@ -45,17 +45,6 @@ def of_generation(run: Any, number: int) -> list[str]:
     return mine
 
 
-def test_the_papers_defaults() -> None:
-    run = a_run("evolve", improving)
-    asked = Counter(question.role for question in run.history.questions.values())
-    assert asked == {Role.PROPOSE: 80, Role.RECOMMEND: 9}
-    assert ending(run) == "all 10 generations are done"
-    assert {q.temperature for _, q in run.world.asks.values() if q.role is Role.PROPOSE} == {
-        0.5, 0.75, 1.0,
-    }  # fmt: skip
-    assert {q.model for q in run.history.find(Role.PROPOSE)} == {"small", "large"}
-
-
 def test_the_order_of_algorithm_1() -> None:
     """Seed, then in each generation: propose, measure, profile the best, recommend."""
     run = a_run("evolve", improving, parameters=SMALL, concurrent_asks=8)

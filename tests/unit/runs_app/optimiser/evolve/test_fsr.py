@@ -24,13 +24,6 @@ def messages(run: Drive, depth: int) -> list[tuple[str, str]]:
     return [(message.role, message.content) for message in run.world.prompts[number]]
 
 
-def test_defaults_are_five_by_five() -> None:
-    run = a_run("fsr", speak, seed_source="")
-    depths = Counter(question.place.generation for question in run.history.questions.values())
-    assert depths == {1: 5, 2: 5, 3: 5, 4: 5, 5: 5}
-    assert ending(run).startswith("the search reached depth 5: kernel #")
-
-
 def test_a_depth_is_timed_before_the_next_and_its_fastest_goes_on_with_the_dialogue() -> None:
     run = a_run("fsr", speak, parameters=SMALL, seed_source="")
     begun = steps(run)

@@ -12,7 +12,7 @@ from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.budget import spent, wall_time_refusal
 from runs_app.optimiser.evolve.commands import Edit, Place, Role
 from runs_app.optimiser.evolve.config import Briefing, Budget, KnownTimes
-from runs_app.optimiser.evolve.history import AskState, History, draw
+from runs_app.optimiser.evolve.history import AskState, History
 from tests.unit.runs_app.optimiser.evolve.driving import World
 
 
@@ -139,8 +139,3 @@ def test_what_people_do_is_no_fact() -> None:
     assert wall_time_refusal(Budget(wall_time_s=60), 59.9) == ""
     assert "60 s" in wall_time_refusal(Budget(wall_time_s=60), 60.0)
     assert wall_time_refusal(Budget(), 1e9) == ""
-
-
-def test_draws_depend_on_seed_and_label_alone() -> None:
-    assert draw(1, "a", 2).random() == draw(1, "a", 2).random()
-    assert draw(1, "a", 2).random() != draw(2, "a", 2).random()

@@ -15,7 +15,6 @@ from runs_app.optimiser.evolve.commands import (
     Ask,
     Command,
     Draft,
-    Drop,
     Edit,
     Finish,
     Measure,
@@ -109,21 +108,6 @@ def test_calls_under_way_count_at_their_worst() -> None:
     assert [question.worst_usd <= 0.013 for question in run.history.waiting()] == [True]  # shorter
 
 
-@pytest.mark.parametrize(
-    ("budget", "word"),
-    [
-        (Budget(usd=0), "$0"),
-        (Budget(tokens=0), "0 tokens"),
-        (Budget(evaluations=0), "0 evaluations"),
-    ],
-)
-def test_a_budget_of_zero_ends_at_once_with_the_reason(budget: Budget, word: str) -> None:
-    run = a_run(budget).go()
-    assert [events.kind_of(event) for event in run.events] == ["finished"]
-    assert run.end.by_budget
-    assert word in run.end.reason
-
-
 def test_free_models_need_no_money_and_an_answer_may_be_as_short_as_its_asker_wants() -> None:
     def once(history: History) -> list[Command]:
         return [] if history.questions else [an_ask(max_tokens=100)]
@@ -192,18 +176,6 @@ def test_a_run_ends_when_nothing_is_under_way() -> None:
     assert run.events[-1] == run.end == events.Finished(reason="enough")
     run = a_run(Budget(), lambda _: []).go()
     assert run.events == [events.Finished(reason="the strategy has nothing more to ask")]
-
-
-def test_dropped_candidates_are_kept_with_their_reason() -> None:
-    def commands(history: History) -> list[Command]:
-        if not history.candidates:
-            return [Draft(source=kernel(), edit=Edit.SEED, place=Place())]
-        dropped = history.candidates[1].state is CandidateState.DROPPED
-        return [] if dropped else [Drop(candidate=1, reason="too plain")]
-
-    run = a_run(Budget(), commands).go()
-    assert run.history.candidates[1].reason == "too plain"
-    assert run.history.evaluations() == 0
 
 
 def test_a_lost_evaluation_is_nobodys_fault_and_ends() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import random
 import time
@@ -18,7 +17,6 @@ from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.commands import Ask, Role
 from runs_app.optimiser.evolve.config import Budget, VerifierConfig
 from runs_app.optimiser.evolve.evaluations import MAX_LOSSES
-from runs_app.optimiser.evolve.strategies import STRATEGIES
 from tests.unit.runs_app.optimiser.evolve.driving import (
     Failure,
     World,
@@ -85,26 +83,6 @@ def test_it_always_ends_by_itself(strategy: str, verifiers: str, seed: int) -> N
             question.role, generation=question.place.generation, slot=question.place.slot,
             about=question.about, verifier=question.verifier or None,
         )) <= 3  # fmt: skip
-
-
-@pytest.mark.parametrize("strategy", PAPERS)
-def test_a_budget_ends_it_and_more_lets_it_go_on(strategy: str) -> None:
-    world, problem = chaos(3, seed_source="")
-    run = begin(problem, a_config(strategy, budget=Budget(evaluations=2)), world).go()
-    if run.history.finished is not None and run.end.by_budget:
-        run.extend(Budget())
-        run.go()
-    assert not run.end.by_budget
-
-
-@pytest.mark.parametrize("strategy", PAPERS)
-def test_a_form_can_offer_it(strategy: str) -> None:
-    info = STRATEGIES[strategy]
-    names = [field.name for field in dataclasses.fields(info.parameters)]
-    assert list(info.help) == names
-    assert info.parameters() == info.parameters(**dataclasses.asdict(info.parameters()))
-    assert info.needs_models
-    assert "arXiv" in info.paper
 
 
 TUNABLE = "constexpr int A = 1;  // knob: 1 2 3\n" + kernel()

@@ -68,11 +68,6 @@ def test_prompts_for_code_state_contract_command_and_limits(name: str, problem: 
     assert FORMS[form] in said
 
 
-def test_prompts_of_the_roles_that_write_code_are_among_them() -> None:
-    ours = {"translate", "translate_retry", "evolve", "code", "compile", "debug"}
-    assert ours | {"fsr_initial"} <= set(WRITE_CODE)  # each dialogue of fsr begins with it
-
-
 def test_shapes_come_from_the_public_workloads_alone() -> None:
     """`Problem` has no field for hidden ones, and no prompt has a placeholder for them."""
     said = text(rendered("evolve", a_problem()))

@@ -85,16 +85,6 @@ def test_a_run_with_lost_evaluations_replays_and_restores(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_run_resumed_from_its_facts_goes_on_as_if_nothing_had_been(name: str) -> None:
-    whole = a_run(name, 5).go()
-    parted = a_run(name, 5).go(events_at_most=len(whole.events) // 2)
-    optimizer = parted.optimizer
-    history = folded(parted.events, parted.world)
-    parted.optimizer = Optimizer(optimizer.problem, optimizer.config, history)
-    assert parted.go().events == whole.events
-
-
-@pytest.mark.parametrize("name", EVERY)
 def test_strategies_keep_no_state(name: str) -> None:
     run = a_run(name, 8)
     problem, config = run.optimizer.problem, run.optimizer.config
@@ -103,14 +93,6 @@ def test_strategies_keep_no_state(name: str) -> None:
         used, fresh = run.optimizer.strategy, make_strategy(problem, config)
         assert used.ask(run.history) == fresh.ask(run.history) == used.ask(run.history)
         run.step(1)
-
-
-def folded(stored: list[Event], world: World) -> History:
-    """The history after those events."""
-    history = History(world)
-    for event in stored:
-        history.apply(event)
-    return history
 
 
 def restored(history: History, stored: list[Event], world: World) -> History:

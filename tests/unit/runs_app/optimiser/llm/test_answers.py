@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runs_app.optimiser.llm import wire
 from runs_app.optimiser.llm.errors import CallInterrupted, StopCall, Usage
-from tests.scripted_endpoint import HUGE, MODEL, Answer, Asked, ScriptedEndpoint, read_record
+from tests.scripted_endpoint import HUGE, MODEL, Answer, ScriptedEndpoint
 from tests.unit.runs_app.optimiser.llm.conftest import MESSAGES, Caller
 
-ROOT = Path(__file__).parents[5]
 LONG = "The quick brown fox jumps over the lazy dog. " * 20
 
 
@@ -157,31 +152,3 @@ def test_a_caller_may_stop_a_call_and_its_errors_are_its_own(caller: Caller) -> 
             caller.ask(endpoint.base_url, {"on_progress": stumble})
     assert isinstance(error, CallInterrupted)
     assert (error.reason, error.text) == ("the call was stopped", LONG[:16])
-
-
-def test_a_function_decides_by_what_is_asked(caller: Caller) -> None:
-    def script(asked: Asked) -> Answer:
-        return Answer("hello" if "Hello?" in asked.prompt else "what?", delay_s=0.1)
-
-    with ScriptedEndpoint(script) as endpoint, ThreadPoolExecutor(4) as threads:
-        done = list(threads.map(caller.ask, [endpoint.base_url] * 4))
-        assert endpoint.most_at_once > 1
-    assert {one.text for one in done} == {"hello"}
-
-
-def test_a_process_of_its_own(caller: Caller, tmp_path: Path) -> None:
-    script, record = tmp_path / "script.py", tmp_path / "asked.jsonl"
-    code = "from tests.scripted_endpoint import Answer\n"
-    script.write_text(code + "def script(asked):\n    return Answer('from a file')\n")
-    command = [sys.executable, "-m", "tests.scripted_endpoint", "--script", str(script)]
-    process = subprocess.Popen(
-        [*command, "--record", str(record)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout is not None
-        assert caller.ask(process.stdout.readline().strip()).text == "from a file"
-        assert [asked.model for asked in read_record(record)] == ["scripted-1"]
-    finally:
-        process.kill()
-        process.communicate(timeout=60)
-    assert read_record(tmp_path / "none") == []

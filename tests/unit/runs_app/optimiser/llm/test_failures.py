@@ -62,11 +62,6 @@ def test_an_explanation_is_shortened_and_a_page_is_not_quoted(caller: Caller) ->
         assert len(caller.fail(endpoint.base_url).reason) == 400
 
 
-def test_a_long_explanation_is_shortened(caller: Caller) -> None:
-    with ScriptedEndpoint([Answer(status=400, message="no " * 10_000)]) as endpoint:
-        assert len(caller.fail(endpoint.base_url).reason) == 400
-
-
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize(
     ("answer", "kind"),
