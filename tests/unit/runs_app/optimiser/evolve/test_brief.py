@@ -10,7 +10,7 @@ import pytest
 
 from gpu_runner.data.codec import decode
 from gpu_runner.data.environment import Environment
-from gpu_runner.data.formats import built_in_tasks
+from gpu_runner.data.formats import catalog_specifications, load_task
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
 from runs_app.core.profile.diagnosis import throughput_line
@@ -239,7 +239,7 @@ def test_a_limit_by_arithmetic_may_be_beaten_in_parts_alone_and_is_not_called_ph
 
 
 def task(name: str) -> Task:
-    return next(each for each in built_in_tasks() if each.name == name)
+    return load_task(catalog_specifications()[name])
 
 
 def test_what_binds_is_told_by_tensors_where_a_task_has_no_formula_of_its_work() -> None:
