@@ -16,6 +16,13 @@ def found(log: str = "", notes: tuple[str, ...] = ()) -> list[tuple[int, int | N
     return [(d.line, d.column, d.severity, d.message) for d in diagnostics(build, profile)]
 
 
+def test_a_profile_and_a_result_without_any() -> None:
+    note = "the loop at line 6 is not vectorised: complicated access pattern"
+    assert found(notes=(note,)) == [(6, None, "info", note)]
+    assert diagnostics(None, None) == []
+    assert found("everything is fine: no kernel.cpp here\n") == []
+
+
 def test_gcc() -> None:
     log = (
         "In file included from signature.h:1:\n"
@@ -40,16 +47,6 @@ def test_nvcc() -> None:
         (12, None, "error", 'identifier "vec" is undefined'),
         (3, None, "warning", "variable was declared but never referenced"),
     ]
-
-
-def test_a_profile() -> None:
-    note = "the loop at line 6 is not vectorised: complicated access pattern"
-    assert found(notes=(note,)) == [(6, None, "info", note)]
-
-
-def test_a_result_without_any() -> None:
-    assert diagnostics(None, None) == []
-    assert found("everything is fine: no kernel.cpp here\n") == []
 
 
 def test_there_are_never_too_many() -> None:

@@ -37,18 +37,14 @@ def test_being_right_on_hidden_workloads_goes_first() -> None:
     assert "50.0 %" in answer(first, second).sentence
 
 
-def test_until_it_is_closed_nobody_has_won() -> None:
-    first = contender("quill", hidden=None, score=None, solved=0.5)
-    found = answer(first, contender("ink", hidden=None, score=None, solved=0.0), closed=False)
-    assert "wins" not in found.headline
-    assert found.kind == ""
-    assert "50.0 %" in found.sentence
-
-
-def test_equal_ones_tie_and_nobody_means_no_headline() -> None:
+def test_equal_ones_tie_and_until_it_is_closed_nobody_has_won() -> None:
     both = [contender(name, hidden=1.0, score=1.5, solved=1.0) for name in ("ink", "quill")]
     assert all(each.agent in answer(*both).sentence for each in both)
     assert "wins" not in answer(*both).headline
     assert winner(Challenge(), []) is None
+    first = contender("quill", hidden=None, score=None, solved=0.5)
     idle = contender("ink", hidden=None, score=None, solved=0.0)
     assert "ink" not in answer(idle, closed=False).headline
+    found = answer(first, idle, closed=False)
+    assert ("wins" in found.headline, found.kind) == (False, "")
+    assert "50.0 %" in found.sentence

@@ -14,7 +14,7 @@ from runs_app.optimiser.evolve.config import Budget
 from tests import factories as make
 from tests.unit.runs_app.features.compare.test_runs import made_call, measured
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 
 def told(run: Run, *log: tuple[int, Any]) -> Run:
@@ -88,8 +88,3 @@ def test_an_extended_run_goes_on_where_its_search_was() -> None:
     )  # fmt: skip
     run.best, run.best_latency_ns = None, None
     assert short(curve(run))[-1] == (4, 50.0, 420.0)
-
-
-def test_no_point_is_there_twice() -> None:
-    run = told(make.make_run(), (0, "started"), (10, measured(1, 1000.0, best=True)))
-    assert short(curve(run)) == [(1, 10.0, 1000.0)]

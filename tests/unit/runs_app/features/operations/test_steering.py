@@ -37,20 +37,18 @@ def runner(wanted: str, state: str) -> Runner:
     )
 
 
-@pytest.mark.parametrize(
-    ("wanted", "state", "shown", "summary"),
-    [
+def test_a_disabled_runner_is_called_so() -> None:
+    for wanted, state, shown, summary in (
         ("work", "ready", "ready", "ready"),
         ("drain", "ready", "ready", "ready"),
         ("drain", "draining", "draining", "draining by an admin: hot"),
         ("disable", "draining", "disabled", "disabled by an admin: hot"),
         ("disable", "unfit", "unfit", "unfit"),
-    ],
-)
-def test_a_disabled_runner_is_called_so(wanted: str, state: str, shown: str, summary: str) -> None:
-    runner(wanted, state)
-    [status] = runner_list(timezone.now())
-    assert (status.state, status.summary) == (shown, summary)
+    ):
+        one = runner(wanted, state)
+        [status] = runner_list(timezone.now())
+        assert (status.state, status.summary) == (shown, summary)
+        one.delete()
 
 
 def test_one_that_drains_can_be_disabled_at_once(client: Client, admin: User) -> None:
@@ -59,7 +57,6 @@ def test_one_that_drains_can_be_disabled_at_once(client: Client, admin: User) ->
     assert "Resume" in text
     assert f"Disable {drains.name} now" in text
     assert "by an admin: hot" in text
-    assert "wanted: " not in text
     told = {"wanted": "disable", "reason": "hot"}
     assert client.post(f"/operate/runners/{drains.pk}/", told).status_code == 302
     drains.refresh_from_db()
@@ -67,7 +64,6 @@ def test_one_that_drains_can_be_disabled_at_once(client: Client, admin: User) ->
     text = client.get("/operate/").content.decode()
     assert ">Disabled</span>" in text
     assert "Draining" not in text
-    assert ' now"' not in text
 
 
 def test_what_is_told_to_a_runner_is_who_holds_it_and_why_and_what_it_has_lost(

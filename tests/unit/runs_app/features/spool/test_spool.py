@@ -30,7 +30,9 @@ def folder(tmp_path: Path) -> Path:
 
 def test_jobs_go_out_and_results_come_back_once(folder: Path) -> None:
     first, second = (make.make_evaluation(source=f"{make.SOURCE}// {n}") for n in range(2))
+    request = codec.encode(first.request())
     assert export(folder) == 2
+    assert the_job(folder, first).request == request
     first.refresh_from_db()
     assert (first.status, first.events.last().kind) == ("RUNNING", "spooled")
     assert first.spool == SpoolFolder(folder).manifest().name
@@ -51,13 +53,6 @@ def test_jobs_go_out_and_results_come_back_once(folder: Path) -> None:
     assert first.events.count() == events
 
 
-def test_the_request_is_what_a_runner_gets(folder: Path) -> None:
-    evaluation = make.make_evaluation()
-    request = codec.encode(evaluation.request())
-    export(folder)
-    assert the_job(folder, evaluation).request == request
-
-
 def test_no_silence_calls_a_spooled_job_back(folder: Path) -> None:
     evaluation = make.make_evaluation()
     export(folder)
@@ -67,30 +62,28 @@ def test_no_silence_calls_a_spooled_job_back(folder: Path) -> None:
     assert (evaluation.status, evaluation.attempt) == ("RUNNING", 1)
 
 
-def test_what_was_taken_back_counts_no_more(folder: Path) -> None:
+def test_what_was_lost_or_taken_back_counts_no_more_and_goes_out_again(folder: Path) -> None:
+    lost = make.make_evaluation(source=f"{make.SOURCE}// lost")
+    export(folder)
+    work(folder, lost, kinds="started lost")
+    assert import_spool(folder=folder, now=make.NOW).new == 1
+    lost.refresh_from_db()
+    assert (lost.status, lost.attempt) == ("QUEUED", 2)
+    assert export(folder) == 1
+    work(folder, lost)
+    assert import_spool(folder=folder, now=make.NOW).new == 1
     evaluation = make.make_evaluation()
     export(folder)
     work(folder, evaluation)
     assert take_back(folder=folder, now=make.NOW) == 1
     evaluation.refresh_from_db()
     assert (evaluation.status, evaluation.attempt) == ("QUEUED", 2)
-    assert import_spool(folder=folder, now=make.NOW).known == 1
+    assert import_spool(folder=folder, now=make.NOW).new == 0
     evaluation.refresh_from_db()
     assert evaluation.status == "QUEUED"
 
 
-def test_a_lost_job_is_tried_again_and_goes_out_again(folder: Path) -> None:
-    evaluation = make.make_evaluation()
-    export(folder)
-    work(folder, evaluation, kinds="started lost")
-    assert import_spool(folder=folder, now=make.NOW).new == 1
-    evaluation.refresh_from_db()
-    assert (evaluation.status, evaluation.attempt) == ("QUEUED", 2)
-    assert export(folder) == 1
-    assert len(all_jobs(folder)) == 2
-
-
-def test_results_of_what_was_not_handed_out_are_refused(folder: Path, tmp_path: Path) -> None:
+def test_results_of_what_was_not_handed_out_are_refused(folder: Path) -> None:
     """A folder cannot speak for jobs that it was not given, whoever wrote into it."""
     mine = make.make_evaluation()
     export(folder)
@@ -146,15 +139,12 @@ def test_the_most_urgent_go_first_and_more_can_follow(folder: Path) -> None:
     assert export(folder) == 1
 
 
-@pytest.mark.parametrize("action", ["import", "cancel"])
-def test_what_is_no_spool_is_refused(tmp_path: Path, action: str) -> None:
-    with pytest.raises(CommandError, match=r"holds no spool\.json"):
-        call_command("spool", action, str(tmp_path))
-
-
 def test_a_folder_with_other_things_and_other_devices_are_refused(
     tmp_path: Path, folder: Path
 ) -> None:
+    for action in ("import", "cancel"):
+        with pytest.raises(CommandError, match=r"holds no spool\.json"):
+            call_command("spool", action, str(tmp_path))
     (tmp_path / "notes").write_text("mine")
     with pytest.raises(SpoolError, match="is not empty, and is not a spool"):
         export(tmp_path)
@@ -165,9 +155,7 @@ def test_a_folder_with_other_things_and_other_devices_are_refused(
         call_command("spool", "export", str(folder), "--device", "gtx")
     with pytest.raises(CommandError, match="name the device"):
         call_command("spool", "export", str(folder))
-
-
-def test_a_device_that_no_runner_announced_can_be_made(folder: Path) -> None:
-    call_command("spool", "export", str(folder), "--device", "nvidia-b200", "--new", "NVIDIA B200")
+    new = ("--device", "nvidia-b200", "--new", "NVIDIA B200")  # that no runner announced
+    call_command("spool", "export", str(tmp_path / "new"), *new)
     made = Device.objects.get(pk="nvidia-b200")
     assert (made.kind, made.name) == ("cuda", "NVIDIA B200")
