@@ -27,36 +27,33 @@ def logged() -> Iterator[StringIO]:
     handler.setStream(before)
 
 
-@pytest.mark.parametrize("path", [*PAGES, *API])
 @pytest.mark.parametrize("why", ["parameters", "host"])
-def test_a_strange_address_is_refused(path: str, why: str, logged: StringIO) -> None:
+def test_a_strange_address_is_refused(why: str, logged: StringIO) -> None:
     client = Client(raise_request_exception=False)
-    if why == "parameters":
-        answer = client.get(f"{path}?{MANY}")
-    else:
-        answer = client.get(path, headers={"host": "evil.example"})
-    lines = logged.getvalue().splitlines()
-    assert len(lines) <= 1, lines
-    if path.startswith("/static/"):
-        assert answer.status_code in (400, 404)
-        return
-    assert answer.status_code == 400
-    if path.startswith("/api/"):
-        assert answer["Content-Type"].startswith("application/json")
-        assert "can't be read" in answer.json()["reason"]
-    else:
-        assert "We can't read that request" in answer.content.decode()
+    for number, path in enumerate((*PAGES, *API), 1):
+        if why == "parameters":
+            answer = client.get(f"{path}?{MANY}")
+        else:
+            answer = client.get(path, headers={"host": "evil.example"})
+        assert len(logged.getvalue().splitlines()) <= number
+        if path.startswith("/static/"):
+            assert answer.status_code in (400, 404)
+        elif path.startswith("/api/"):
+            assert answer.status_code == 400
+            assert "can't be read" in answer.json()["reason"]
+        else:
+            assert answer.status_code == 400
+            assert "read that request" in answer.content.decode()
 
 
-@pytest.mark.parametrize("path", ["/sign-in/", "/nowhere/"])
-def test_a_strange_form_is_refused(path: str, logged: StringIO) -> None:
+def test_a_strange_form_is_refused(logged: StringIO) -> None:
     client = Client(raise_request_exception=False)
     form = "application/x-www-form-urlencoded"
-    for body in (MANY, "a=" + "x" * (9 << 20)):
-        answer = client.post(path, body, content_type=form)
-        assert answer.status_code in (400, 404)
+    for path in ("/sign-in/", "/nowhere/"):
+        for body in (MANY, "a=" + "x" * (9 << 20)):
+            assert client.post(path, body, content_type=form).status_code in (400, 404)
     assert "Traceback" not in logged.getvalue()
-    assert len(logged.getvalue().splitlines()) <= 2
+    assert len(logged.getvalue().splitlines()) <= 4
 
 
 def test_a_fault_of_ours_still_has_its_traceback(logged: StringIO) -> None:

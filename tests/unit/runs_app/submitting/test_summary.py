@@ -89,7 +89,7 @@ def test_a_doubt_is_in_the_sentence() -> None:
     assert shown.kind == "neutral"
 
 
-def test_a_wrong_result_names_its_first_element_and_a_compile_error_its_line(
+def test_a_failure_names_its_first_element_or_its_line(
     client: Client,
 ) -> None:
     mismatch = Mismatch(

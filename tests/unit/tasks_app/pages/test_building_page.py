@@ -10,7 +10,7 @@ from django.utils.html import escape
 
 from gpu_runner.data.flags import ALLOWED, EXAMPLE, FIXED, source_flags
 from gpu_runner.data.task import Abi, Workload
-from gpu_runner.data.verdict import DeviceKind, Language
+from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device import toolchain
 from tasks_app.pages.building_page import buildings, command_text
 from tests import factories
@@ -23,18 +23,16 @@ def test_the_page_names_compilers_devices_and_flags(client: Client) -> None:
     text = client.get("/tasks/scale/").content.decode()
     assert "None is here now" in text
     factories.beat(
-        device="nvidia-h100",
-        device_kind="cuda",
-        device_name="NVIDIA H100 80GB HBM3",
-        compiler="nvcc 13.0 with g++ 12.2.0",
-        architecture="sm_90a",
-    )
+        device="nvidia-h100", device_kind="cuda", device_name="NVIDIA H100 80GB HBM3",
+        compiler="nvcc 13.0 with g++ 12.2.0", architecture="sm_90a",
+    )  # fmt: skip
     text = client.get("/tasks/scale/").content.decode()
     for words in ("NVIDIA H100 80GB HBM3", "nvcc 13.0 with g++ 12.2.0", "sm_90a", "C++20"):
         assert escape(words) in text
     plain = text.replace("<wbr>", "")
     for language in FIXED:
         assert EXAMPLE[language] in plain
+        assert source_flags(f"{EXAMPLE[language]}\n", language)  # it may be asked for
         assert all(escape(allowed.form) in plain for allowed in ALLOWED[language])
 
 
@@ -57,8 +55,3 @@ def test_the_command_that_is_shown_is_the_one_that_is_used(
     used = toolchain.flags(kind, Abi.C, "sm_90a")
     shown = command_text(kind).replace("arch=<the device's own>", "OWN").split()[1:]
     assert [re.sub("arch=compute_90a,code=sm_90a", "OWN", flag) for flag in used] == shown
-
-
-@pytest.mark.parametrize("language", FIXED)
-def test_the_example_may_be_asked_for(language: Language) -> None:
-    assert source_flags(f"{EXAMPLE[language]}\n", language)

@@ -32,35 +32,29 @@ def digest(task: Path) -> str:
 COUNTS = {"failed": {"n256": 3, "n4096": 1}, "passed": 2, "right": 1}
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({}, ""),
+def test_a_brief_report_counts_and_proves_no_less(task: Path, digest: str) -> None:
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"unlisted": {}}, "tries no wrong kernel"),
         ({"unlisted": {"forward": COUNTS | {"failed": {}}}}, "tries no wrong kernel"),
         ({"unlisted": {"forward": COUNTS | {"passed": 0}}}, "cover filters"),
         ({"mutants": [MUTANT | {"state": "survived"}]}, "1 of 5 wrong kernels pass it"),
         ({"honest": []}, "did not pass"),
-    ],
-)
-def test_a_brief_report_counts_and_proves_no_less(
-    task: Path, digest: str, changes: dict[str, Any], words: str
-) -> None:
+        ({}, ""),
+    )
     short: dict[str, Any] = {"mutants": [], "filters": [], "unlisted": {"forward": COUNTS}}
-    folder = report(task.parents[1] / "reports", digest, **(short | changes))
-    assert words in load(task, "--soundness", folder)
-    assert (selectors.find_task("double") is None) == bool(words)
-    if not words:
-        found = Soundness.objects.get()
-        assert (found.mutants, found.filters, found.untried) == (4, 2, 0)
+    for changes, words in cases:
+        folder = report(task.parents[1] / "reports", digest, **(short | changes))
+        assert words in load(task, "--soundness", folder)
+        assert (selectors.find_task("double") is None) == bool(words)
+    found = Soundness.objects.get()
+    assert (found.mutants, found.filters, found.untried) == (4, 2, 0)
 
 
-@pytest.mark.parametrize(
-    "unlisted",
-    [[], {"sideways": COUNTS}, {"forward": COUNTS | {"passed": -1}},
-     {"forward": COUNTS | {"right": 10**12}}, {"forward": {"failed": {"n256": "3"}}}],
-)  # fmt: skip
-def test_counts_that_count_nothing_are_refused(task: Path, digest: str, unlisted: object) -> None:
-    folder = report(task.parents[1] / "reports", digest, unlisted=unlisted)
-    with pytest.raises(CommandError, match="unlisted"):
-        load(task, "--soundness", folder)
+def test_counts_that_count_nothing_are_refused(task: Path, digest: str) -> None:
+    for unlisted in (
+        [], {"sideways": COUNTS}, {"forward": COUNTS | {"passed": -1}},
+        {"forward": COUNTS | {"right": 10**12}}, {"forward": {"failed": {"n256": "3"}}},
+    ):  # fmt: skip
+        folder = report(task.parents[1] / "reports", digest, unlisted=unlisted)
+        with pytest.raises(CommandError, match="unlisted"):
+            load(task, "--soundness", folder)

@@ -30,9 +30,9 @@ def test_a_pass_on_one_device_does_not_answer_what_another_found(client: Client)
         assert version.reports.get(kind="cuda").document == kept
         assert version.reports.get(kind="cpu").document == sound
     assert version.unproven.startswith("on gpu, 1 of ")
-    page, cpu = ("/tasks/vector_add/soundness/", "?device=cpu")
-    assert "Not shown to be sound" in client.get(page).content.decode()
-    assert "Sound.</strong> No wrong kernel passes it" in client.get(page + cpu).content.decode()
+    for query, is_sound in (("", False), ("?device=cpu", True)):
+        page = client.get(f"/tasks/vector_add/soundness/{query}").content.decode()
+        assert ("Sound.</strong>" in page) is is_sound
     address = "/api/v1/tasks/vector_add/soundness"
     kinds = [client.get(address + end).json()["kind"] for end in ("", "?kind=cpu")]
     assert kinds == ["cuda", "cpu"]
