@@ -1,8 +1,9 @@
-"""No process of the site reads a pickle: whoever can write to Redis could run code by one."""
+"""No process of the site reads a pickle; a cache that is away or unreadable is an empty one."""
 
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from django.test import Client
 from rq import Queue
 from rq.serializers import DefaultSerializer, JSONSerializer
 
+from kbench_web.patient_cache import PatientRedisCache
 from runs_app import jobs as site_jobs
 from runs_app.core.messaging import queues
 from tests.unit.kbench_web.world import make_world, routes
@@ -133,3 +135,28 @@ def test_no_worker_reads_a_pickle(called: redis.Redis, tmp_path: Path) -> None:
     assert called.lrange("called", 0, -1) == [b"7"]
     assert given_up.is_failed
     assert not executed.exists()
+
+
+USES: list[tuple[Callable[[PatientRedisCache], object], object]] = [
+    (lambda cache: cache.get("a", "none"), "none"),
+    (lambda cache: cache.get_many(["a", "b"]), {}),
+    (lambda cache: cache.set("a", 1), None),
+    (lambda cache: cache.set_many({"a": 1}), []),
+    (lambda cache: cache.add("a", 1), True),
+    (lambda cache: cache.delete("a"), False),
+]
+
+
+@pytest.mark.parametrize(("use", "answer"), USES)
+def test_nothing_fails_without_redis(
+    use: Callable[[PatientRedisCache], object], answer: object
+) -> None:
+    assert use(PatientRedisCache("redis://127.0.0.1:1", {})) == answer
+
+
+def test_several_values_come_back_without_those_that_nobody_can_read(redis_url: str) -> None:
+    cache = PatientRedisCache(redis_url, {})
+    cache.set_many({"a": 1, "b": [2]})
+    assert cache.get_many(iter(["a", "b", "c"])) == {"a": 1, "b": [2]}
+    redis.Redis.from_url(redis_url).set(cache.make_key("b"), b"\x80not JSON")
+    assert cache.get_many(["a", "b"]) == {"a": 1}

@@ -1,4 +1,4 @@
-"""Settings that are wrong stop the site with a sentence that says what to do."""
+"""Wrong settings stop the site and say what to do; `manage.py texts` finds what people read."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from kbench_web import env
+from kbench_web.management.commands.texts import python_texts, template_texts
 
 ROOT = Path(__file__).parents[3]
 NAME = "KBENCH_SOMETHING"
@@ -108,3 +109,19 @@ def test_lists_flags_and_numbers_are_read(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setenv(NAME, value)
         with pytest.raises(ImproperlyConfigured, match=NAME):
             env.number(NAME, 0.0)
+
+
+def test_a_template_s_sentences_stay_whole() -> None:
+    html = """{# no #}<p title="A hint">One {% if a %}two{% else %}three{% endif %}
+<a href="{% url 'x' %}">four</a> {{ n }}.</p>"""
+    assert list(template_texts(html)) == [
+        (1, "A hint"),
+        (1, ""),
+        (1, "One |two|three|\nfour …."),
+        (2, ""),
+    ]
+
+
+def test_a_module_s_strings_without_docstrings() -> None:
+    source = '"""No."""\nraise Fault(f"there is no {name} here", code="x")\n'
+    assert sorted(python_texts(source)) == [(2, "there is no … here"), (2, "x")]

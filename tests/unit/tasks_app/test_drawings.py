@@ -1,4 +1,4 @@
-"""Small pictures: where their points stand, and what they say to those who see none."""
+"""Small pictures: where their points stand, and what they say. Tables say once what repeats."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from django.template import Context, Template
 
 from tasks_app import drawings
+from tasks_app.columns import Column, Table
 
 
 def rendered(tag: str, **context: object) -> str:
@@ -90,3 +91,36 @@ def test_a_bar_is_filled_by_its_parts() -> None:
     assert ("<b>" in svg, "<i>" in svg) == (False, False)
     assert re.search(r'aria-label="&quot;&lt;i&gt;"', svg)
     assert drawings.stack({("done", ""): 1}, whole=4)[0].share == 0.25
+
+
+TABLE = Table(
+    "Row",
+    [
+        Column("name", head="Name", is_name=True),
+        Column("state", head="State"),
+        Column("gap", head="Gap"),
+        Column("time", head="Time", sort="time"),
+    ],
+)
+
+
+def drawn(*times: int, sort: str = "", **same: str) -> str:
+    row = {"name": "a", "state": "ranked", "gap": "–", **same}
+    rows = [SimpleNamespace(**row, time=time) for time in times]
+    text = "{% load tables %}{% table columns rows sort=sort %}"
+    page = Template(text).render(Context({"columns": TABLE, "rows": rows, "sort": sort}))
+    return " ".join(page.split())
+
+
+def test_what_repeats_is_said_once_and_dashes_are_not_said() -> None:
+    page = drawn(1, 2)
+    assert page.count("ranked") == 1
+    assert "State ranked" in page
+    assert "Gap" not in page
+    assert page.count("<td") == 3  # what is the same, and two times
+
+
+def test_one_row_says_everything_and_the_order_is_always_shown() -> None:
+    assert "The same" not in drawn(1)
+    assert 'data-label="Time"' in drawn(1, 1, sort="time")
+    assert 'data-label="Time"' not in drawn(1, 1)

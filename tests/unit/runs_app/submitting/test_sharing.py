@@ -1,4 +1,4 @@
-"""What others are pointed to: differences, citation, badge and card."""
+"""What others are pointed to: differences, likeness, citation, badge and card."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from gpu_runner.data.verdict import Verdict
-from runs_app.models import Evaluation, Submission
+from gpu_runner.data.task import ShippedKernel
+from gpu_runner.data.verdict import Language, Verdict
+from runs_app.models import Agent, Evaluation, Submission
 from runs_app.submitting import card
+from runs_app.submitting.likeness import likeness, shared
+from tasks_app.models import TaskVersion
 from tests import factories
+from tests import factories as make
 from tests.unit.runs_app.core.integrity.suspicious import held
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -118,3 +122,43 @@ def test_the_card_s_font_has_what_numbers_need() -> None:
     missing = card._font(40).getmask("∑").getbbox()
     assert all(card._font(40).getmask(sign).getbbox() != missing for sign in "×µ…–")
     assert card.printable("1.34× in 5 µs, ∑ of ß…") == "1.34× in 5 µs, ? of ß…"
+
+
+GOOD = "".join(f"    total += input[{place}];\n" for place in range(50))
+
+
+@pytest.fixture
+def version() -> TaskVersion:
+    kernel = ShippedKernel(path="kernels/good.cpp", agent="kbench-good", language=Language.CPP)
+    files = {"reference.py": "", "kernels/good.cpp": GOOD}
+    return make.make_task_version(kernels=(kernel,), files=files)
+
+
+def test_lines_in_another_order_with_other_indentation_are_shared() -> None:
+    assert shared("a;\n\n  b;\n", "b;\na;") == 1
+    assert shared("aaaa\nbb\n", "aaaa\ncc\n") == pytest.approx(8 / 12)
+    assert shared("", "") == 1
+
+
+def test_a_source_is_compared_with_the_task_s_kernels(version: TaskVersion) -> None:
+    for source, words in (
+        (GOOD, "the same as kbench-good"),
+        (GOOD.replace("[7]", "[8]"), "98 % like kbench-good"),
+        (GOOD[: len(GOOD) // 4], ""),
+        ("int main() {}\n", ""),
+    ):
+        submission = make.make_submission(task_version=version, source=source)
+        assert likeness(submission) == likeness(submission) == words
+
+
+def test_boards_and_the_submission_say_it(version: TaskVersion, client: Client) -> None:
+    changed = GOOD.replace("[7]", "[8]")
+    row = make.make_finished_evaluation(task_version=version, source=changed, mode="ranked")
+    for path in (
+        "/tasks/scale/",
+        "/leaderboard/?device=cpu&task=scale",
+        f"/submissions/{row.submission_id}/",
+    ):
+        assert "98 % like kbench-good" in client.get(path).content.decode()
+    Agent.objects.filter(pk=row.submission.agent_id).update(kind=Agent.Kind.SHIPPED, user=None)
+    assert not likeness(row.submission)

@@ -1,4 +1,4 @@
-"""What the page of a submission says first: a number, one sentence, and chips."""
+"""What the page of a submission says: a number, one sentence, chips, limits, and marks at lines."""
 
 from __future__ import annotations
 
@@ -8,14 +8,25 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.test import Client
 
-from gpu_runner.data.evaluation import BuildReport, Mismatch
+from gpu_runner.data.environment import Environment
+from gpu_runner.data.evaluation import BuildReport, EvaluationResult, Mismatch
 from gpu_runner.data.integrity import Suspicion
+from gpu_runner.data.profile import THROUGHPUTS, Profile
 from gpu_runner.data.verdict import Verdict
 from runs_app.core.integrity.eligibility import Why
 from runs_app.models import Evaluation
+from runs_app.submitting.diagnostics import diagnostics
 from runs_app.submitting.live import live_view
+from runs_app.submitting.page import (
+    environment_rows,
+    limit_sentences,
+    slow_baseline_sentence,
+    threads_sentence,
+    workload_rows,
+)
 from runs_app.submitting.summary import Summary
 from tests import factories
+from tests.results import told
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
@@ -107,3 +118,123 @@ def test_a_failure_names_its_first_element_or_its_line(
     )  # fmt: skip
     failed = finished(verdict=Verdict.COMPILE_ERROR, result={"build": build})
     assert said(failed).sentence == "Line 3: 'foo' was not declared in this scope."
+
+
+THEORETICAL = {
+    "bytes_per_s": 4.8e12, "flop_per_s": 66.9e12, "source": "the maker's data sheet",
+    "fraction": 0.4,
+}  # fmt: skip
+MEASURED = {
+    "bytes_per_s": 4e12, "flop_per_s": 6e13, "source": "measured on this host", "fraction": 0.5
+}  # fmt: skip
+
+
+def result(**peaks: Any) -> EvaluationResult:
+    timed = {"time_ns": 1e6, "low_ns": 1e6, "high_ns": 1e6, "calls": 9}
+    rows = [
+        {"name": "moves", "measurement": timed, "bytes": 2e9, "flops": 1e9, "floor_ns": 4e5},
+        {"name": "computes", "measurement": timed, "bytes": 1e6, "flops": 3e10},
+        {"name": "free", "measurement": timed},
+        {"name": "unmeasured", "bytes": 1e6, "flops": 1e6},
+    ]
+    return told(workloads=rows, environment={"torch": "2.0", "peaks": peaks})
+
+
+def test_both_limits_are_said_in_words() -> None:
+    words = limit_sentences(result(theoretical=THEORETICAL, measured=MEASURED).environment)
+    for sentence, parts in zip(
+        words, (("4.80 TB/s", "66.9 TFLOP/s", "40.0 %"), ("4.00 TB/s", "50.0 %")), strict=True
+    ):
+        assert all(part in sentence for part in parts)
+    assert limit_sentences(result(note="there is no limit").environment) == ["There is no limit."]
+    assert limit_sentences(Environment()) == []
+    assert environment_rows(result(measured=MEASURED).environment) == [("torch", "2.0")]
+    races = "none in 3 of 3 public workloads"
+    said = threads_sentence(Environment(verified_with_threads=4, races=races))
+    assert ("4 threads" in said, races in said) == (True, True)
+    assert threads_sentence(Environment(torch="2.0")) == ""
+
+
+def test_each_workload_has_its_share_of_the_measured_peak() -> None:
+    rows = {row.name: row for row in workload_rows(result(measured=MEASURED))}
+    assert rows["moves"].measured_fraction == pytest.approx(0.5)
+    assert rows["moves"].floor_fraction == pytest.approx(0.4)
+    assert rows["computes"].measured_fraction == pytest.approx(0.5)
+    assert rows["free"].measured_fraction is rows["unmeasured"].measured_fraction is None
+    assert all(row.measured_fraction is None for row in workload_rows(result()))
+
+
+def timed(time_ns: float) -> dict[str, Any]:
+    return {"time_ns": time_ns, "low_ns": time_ns, "high_ns": time_ns, "calls": 9}
+
+
+def timed_entry(
+    name: str, floor_ns: float, *baselines_ns: float, hidden: bool = False
+) -> dict[str, Any]:
+    baselines = {str(index): timed(time_ns) for index, time_ns in enumerate(baselines_ns)}
+    own = {"measurement": timed(1e6), "baselines": baselines, "hidden": hidden}
+    return {"name": name, "floor_ns": floor_ns, **own}
+
+
+def test_a_speedup_over_a_baseline_far_from_the_limit_says_so() -> None:
+    entries = [
+        timed_entry("fast", 1e5, 9e5, 90e5),
+        timed_entry("slow", 1e5, 136e5, 140e5),
+        timed_entry("short", 1e4, 9e5),
+        timed_entry("secret", 1e5, 500e5, hidden=True),
+    ]
+    rows = workload_rows(told(workloads=entries))
+    words = slow_baseline_sentence(rows)
+    assert words.startswith("On 1 of 2 workloads")
+    assert "(136 times on slow)" in words
+    assert "secret" not in words
+    assert slow_baseline_sentence(row for row in rows if row.name != "slow") == ""
+
+
+def found(log: str = "", notes: tuple[str, ...] = ()) -> list[tuple[int, int | None, str, str]]:
+    build = BuildReport(
+        ok=False, cached=False, duration_s=1.0, log=log, command="", compiler="", digest=""
+    )
+    metrics = dict.fromkeys(THROUGHPUTS, 1.0)
+    profile = Profile(tool="portable", reason="", workload="", metrics=metrics, notes=tuple(notes))
+    return [(d.line, d.column, d.severity, d.message) for d in diagnostics(build, profile)]
+
+
+def test_a_profile_and_a_result_without_any() -> None:
+    note = "the loop at line 6 is not vectorised: complicated access pattern"
+    assert found(notes=(note,)) == [(6, None, "info", note)]
+    assert diagnostics(None, None) == []
+    assert found("everything is fine: no kernel.cpp here\n") == []
+
+
+def test_gcc() -> None:
+    log = (
+        "In file included from signature.h:1:\n"
+        "kernel.cpp:7:5: warning: unused variable 'x' [-Wunused]\n"
+        "kernel.cpp:3:14: error: 'vec' was not declared in this scope\n"
+        "    3 |     float x = vec[i];\n"
+        "kernel.cpp:9: fatal error: nothing.h: No such file\n"
+    )
+    assert found(log) == [
+        (3, 14, "error", "'vec' was not declared in this scope"),
+        (9, None, "error", "nothing.h: No such file"),
+        (7, 5, "warning", "unused variable 'x' [-Wunused]"),
+    ]
+
+
+def test_nvcc() -> None:
+    log = (
+        'kernel.cu(12): error: identifier "vec" is undefined\n'
+        "kernel.cu(3): warning #177-D: variable was declared but never referenced\n"
+    )
+    assert found(log) == [
+        (12, None, "error", 'identifier "vec" is undefined'),
+        (3, None, "warning", "variable was declared but never referenced"),
+    ]
+
+
+def test_there_are_never_too_many() -> None:
+    log = "".join(f"kernel.cpp:{n}:1: error: {'x' * 5000}\n" for n in range(1, 500))
+    marks = found(log)
+    assert len(marks) == 50
+    assert all(len(message) <= 300 for *_, message in marks)

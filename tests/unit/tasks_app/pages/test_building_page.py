@@ -1,17 +1,23 @@
-"""What a task's page says of how kernels are built."""
+"""What pages say of how kernels are built, and that the kernels of documents fit their tasks."""
 
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import textwrap
+from pathlib import Path
 
 import pytest
 from django.test import Client
 from django.utils.html import escape
 
 from gpu_runner.data.flags import ALLOWED, EXAMPLE, FIXED, source_flags
+from gpu_runner.data.formats import load_task
 from gpu_runner.data.task import Abi, Workload
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device import toolchain
+from runs_app.submitting.api import SubmissionIn
 from tasks_app.pages.building_page import buildings, command_text
 from tests import factories
 
@@ -55,3 +61,32 @@ def test_the_command_that_is_shown_is_the_one_that_is_used(
     used = toolchain.flags(kind, Abi.C, "sm_90a")
     shown = command_text(kind).replace("arch=<the device's own>", "OWN").split()[1:]
     assert [re.sub("arch=compute_90a,code=sm_90a", "OWN", flag) for flag in used] == shown
+
+
+_ROOT = Path(__file__).resolve().parents[4]
+_SIGNATURE = load_task(_ROOT / "tasks_app/catalog/vector_add").signature
+
+
+def _document() -> str:
+    text = (_ROOT / "docs/kernels.md").read_text(encoding="utf-8")
+    return textwrap.dedent(text.split("```c++\n", 1)[1].split("```", 1)[0])
+
+
+def _schema() -> str:
+    examples = SubmissionIn.model_fields["source"].examples
+    assert examples
+    return str(examples[0])
+
+
+@pytest.mark.parametrize("source", [_document(), _schema()], ids=["kernels.md", "OpenAPI"])
+def test_example_defines_the_declared_function(source: str) -> None:
+    """It has the signature, and compiles after the declaration that precedes every kernel."""
+    assert f'extern "C" {_SIGNATURE} {{' in " ".join(source.split())
+    compiler = shutil.which("g++")
+    assert compiler, "g++ is needed to compile kernels"
+    subprocess.run(
+        [compiler, "-fopenmp", "-fsyntax-only", "-Werror", "-x", "c++", "-"],
+        input=f'extern "C" {_SIGNATURE};\n{source}',
+        text=True,
+        check=True,
+    )

@@ -1,7 +1,8 @@
-"""Stops, announcements, runners and queues, as admins steer them."""
+"""Stops, announcements, runners and queues: how admins steer them, and what is shown."""
 
 from __future__ import annotations
 
+import json
 import math
 from datetime import timedelta
 from typing import Any
@@ -11,8 +12,11 @@ from django.contrib.auth.models import User
 from django.test import Client, override_settings
 from django.utils import timezone
 
+from gpu_runner.data import codec, mailbox
+from gpu_runner.data.order import Word
 from runs_app.core.errors import QuotaExceeded, Stopped, SubmissionError, WrongState
 from runs_app.core.messaging import orders, queues
+from runs_app.core.queue.runners import runner_list
 from runs_app.core.runners.heartbeats import record_runner
 from runs_app.core.work.limits import limits_of
 from runs_app.features.operations import readings
@@ -198,3 +202,56 @@ class TestRunners:
         readings.record(runner, {"power_w": 1.0}, make.NOW)
         readings.record(runner, {"power_w": 1.0}, make.NOW + timedelta(days=8))
         assert RunnerReading.objects.count() == 1  # old ones go
+
+
+def steered(wanted: str, state: str) -> Runner:
+    reason = "" if wanted == "work" else "hot"
+    said = "by an admin: hot" if state == "draining" and wanted != "work" else ""
+    return make.make_runner(
+        wanted=wanted, wanted_reason=reason, state=state, reason=said, seen_at=timezone.now()
+    )
+
+
+def test_a_disabled_runner_is_called_so() -> None:
+    for wanted, state, shown, summary in (
+        ("work", "ready", "ready", "ready"),
+        ("drain", "ready", "ready", "ready"),
+        ("drain", "draining", "draining", "draining by an admin: hot"),
+        ("disable", "draining", "disabled", "disabled by an admin: hot"),
+        ("disable", "unfit", "unfit", "unfit"),
+    ):
+        one = steered(wanted, state)
+        [status] = runner_list(timezone.now())
+        assert (status.state, status.summary) == (shown, summary)
+        one.delete()
+
+
+def test_one_that_drains_can_be_disabled_at_once(client: Client, admin: User) -> None:
+    client.force_login(admin)
+    drains = steered("drain", "draining")
+    text = client.get("/operate/").content.decode()
+    assert "Resume" in text
+    assert f"Disable {drains.name} now" in text
+    assert "by an admin: hot" in text
+    told = {"wanted": "disable", "reason": "hot"}
+    assert client.post(f"/operate/runners/{drains.pk}/", told).status_code == 302
+    drains.refresh_from_db()
+    assert (drains.wanted, drains.wanted_reason) == ("disable", "hot")
+    text = client.get("/operate/").content.decode()
+    assert ">Disabled</span>" in text
+    assert "Draining" not in text
+
+
+def test_what_is_told_to_a_runner_is_who_holds_it_and_why_and_what_it_has_lost(
+    settings: Any, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()  # it is told in earnest
+    settings.RUNNERS_REDIS_URL = redis_url
+    held = steered("disable", "ready")
+    mine, lost = make.make_evaluation(), make.make_evaluation(source=f"{make.SOURCE}// lost")
+    make.hand_over(mine, held.own_name)
+    held.current = [f"evaluation-{mine.pk}-1", f"evaluation-{lost.pk}-1"]
+    assert orders.tell(held)
+    key = mailbox.word_key(held.token.mailbox, held.own_name)
+    word = codec.decode(Word, json.loads(orders.connection().get(key)))
+    assert word == Word(hold="by an admin: hot", dropped=(f"evaluation-{lost.pk}-1",))

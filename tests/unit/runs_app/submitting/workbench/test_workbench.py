@@ -1,9 +1,10 @@
-"""The workbench: what it opens with, what a script gets, and what nobody may read."""
+"""The workbench: what it opens with, what a script gets, the attempts, what nobody may read."""
 
 from __future__ import annotations
 
 import html
 import re
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -14,13 +15,26 @@ from django.test import Client
 
 from gpu_runner.data.evaluation import BuildReport
 from gpu_runner.data.verdict import Verdict
-from runs_app.models import Submission
+from runs_app.models import Evaluation, Submission
+from runs_app.submitting.workbench.attempts import Attempt, attempts
+from tasks_app.models import TaskVersion
 from tests import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
 LOG = "kernel.cpp:1:14: error: 'vec' was not declared in this scope\n"
+
+
+@pytest.fixture
+def ada() -> User:
+    return factories.make_user(username="ada")
+
+
+@pytest.fixture
+def signed_in(client: Client, ada: User) -> Client:
+    client.force_login(ada)
+    return client
 
 
 def form(**overrides: Any) -> dict[str, Any]:
@@ -185,3 +199,74 @@ def test_one_may_start_from_the_leader(signed_in: Client) -> None:
     assert "the leader" in text
     assert f"/submissions/{best.submission_id}/source/" in text
     assert str(hidden.submission_id) not in text
+
+
+PART = "/submit/attempts/?task=scale&device=cpu&direction=forward"
+
+
+def tried(ada: User, version: TaskVersion, hour: int, **overrides: Any) -> Evaluation:
+    """A finished attempt of hers, at some hour."""
+    at = factories.NOW + timedelta(hours=hour)
+    values: dict[str, Any] = {"mode": "quick", "source": f"{factories.SOURCE}// {hour}\n"}
+    return factories.make_finished_evaluation(
+        **{**values, "task_version": version, "user": ada, "now": at, **overrides}
+    )
+
+
+def rows_of(version: TaskVersion, user: User) -> list[Attempt]:
+    """Her attempts on the CPU, newest first."""
+    return list(attempts(version, "forward", factories.make_cpu(), user).rows)
+
+
+def test_each_says_what_it_changed_since_the_one_before(ada: User) -> None:
+    version = factories.make_task_version()
+    for hour in (1, 2, 3):
+        tried(ada, version, hour)
+    tried(factories.make_user(), version, 4)
+    rows = rows_of(version, ada)
+    assert [row.number for row in rows] == [3, 2, 1]
+    assert [row.change and (row.change.added, row.change.removed) for row in rows] == [
+        (1, 1), (1, 1), None,
+    ]  # fmt: skip
+    assert len(attempts(version, "forward", factories.make_cpu(), ada).speedups) == 3
+
+
+def test_what_was_right_in_a_quick_run_may_be_ranked_once(ada: User) -> None:
+    version = factories.make_task_version()
+    tried(ada, version, 1)
+    tried(ada, version, 2, verdict=Verdict.WRONG_RESULT)
+    tried(ada, version, 3, private=True)
+    tried(ada, version, 4, mode="ranked")
+    assert [row.may_rank for row in rows_of(version, ada)] == [False, False, False, True]
+
+
+def test_the_newest_evaluation_of_a_submission_is_shown(signed_in: Client, ada: User) -> None:
+    version = factories.make_task_version()
+    first = tried(ada, version, 1)
+    assert "Rank it" in signed_in.get(PART).content.decode()
+    answer = signed_in.post(f"/submit/rank/{first.submission_id}/", {"device": "cpu"}, **HTMX)
+    assert answer.status_code == 200
+    assert answer["HX-Replace-Url"] == f"/submit/?submission={first.submission_id}"
+    text = answer.content.decode()
+    assert 'id="attempts" hx-swap-oob' in text
+    assert "Rank it" not in text
+    [row] = rows_of(version, ada)
+    assert (row.evaluation.mode, row.evaluation.status) == ("ranked", "QUEUED")
+    assert Submission.objects.filter(author=ada).count() == 1
+    other = factories.make_finished_evaluation(mode="quick", task_version=version)
+    answer = signed_in.post(f"/submit/rank/{other.submission_id}/", {}, **HTMX)
+    assert (answer.status_code, answer["HX-Retarget"]) == (422, "#refusal")
+    answer = Client().get(PART)
+    assert (answer.status_code, answer.content.decode().strip()) == (200, "")
+
+
+def test_a_restored_attempt_brings_its_console_alone(signed_in: Client, ada: User) -> None:
+    done = tried(ada, factories.make_task_version(), 1)
+    page = signed_in.get(PART).content.decode()
+    assert f'data-source="/submissions/{done.submission_id}/source/"' in page
+    assert "left today" in page
+    answer = signed_in.get(f"/submit/?submission={done.submission_id}", **HTMX)
+    assert answer["HX-Replace-Url"] == f"/submit/?submission={done.submission_id}"
+    text = answer.content.decode()
+    assert 'id="live"' in text
+    assert "<html" not in text

@@ -1,4 +1,4 @@
-"""What admins decide about tasks, and that each decision leaves a trace."""
+"""What admins decide about tasks, each with a trace; the labels that built-in tasks come with."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 
+from gpu_runner.data.formats import catalog_folder
 from runs_app.features.curation.decisions import services as curation
 from runs_app.features.curation.decisions.many import decide_many, preview, read_bulk
 from runs_app.features.curation.decisions.services import (
     clear_contamination,
+    label,
     make_public,
     mark_contaminated,
     restore,
@@ -21,7 +23,9 @@ from runs_app.features.curation.decisions.services import (
     label as label_task,
 )
 from tasks_app.errors import CurationError
+from tasks_app.formats import loader
 from tasks_app.models import AuditEntry, Override, Task, TaskVersion
+from tasks_app.publishing.labels import clean_tags
 from tasks_app.publishing.services import store_version
 from tests import factories as make
 from tests.unit.runs_app.features.curation.drafted import prove
@@ -242,3 +246,30 @@ def test_loading_notes_new_versions_and_what_became_public(tmp_path: Path) -> No
     assert log()[1:] == [("overridden", "double", "by hand"), ("published", "double", "")]
     entry = AuditEntry.objects.latest("pk")
     assert (entry.actor, entry.version) == (None, TaskVersion.objects.get())
+
+
+@pytest.mark.django_db
+def test_they_are_given_once() -> None:
+    admin = make.make_admin()
+
+    def loaded() -> tuple[str, list[str]]:
+        call_command("load_tasks", catalog_folder() / "softmax", verbosity=0)
+        task = Task.objects.get(slug="softmax_bf16")
+        return task.difficulty, task.tags
+
+    own = make.make_task_version(name="linear").task
+    assert loaded() == ("medium", ["reduction"])
+    own.refresh_from_db()
+    assert not own.tags  # it was not loaded from the catalogue
+    assert AuditEntry.objects.filter(kind=AuditEntry.Kind.LABELLED, actor=None).count() == 2
+    task = Task.objects.get(slug="softmax_bf16")
+    label(task=task, user=admin, tags=["ours"], difficulty="hard", now=make.NOW)
+    assert loaded() == ("hard", ["ours"])
+    label(task=task, user=admin, tags=[], difficulty="", now=make.NOW)
+    assert loaded() == ("", [])
+
+
+def test_every_built_in_task_has_some() -> None:
+    for difficulty, tags in loader.labels_of(catalog_folder()).values():
+        assert difficulty in Task.Difficulty.values
+        assert clean_tags(tags) == tags != []
