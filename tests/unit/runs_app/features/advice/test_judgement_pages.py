@@ -65,6 +65,9 @@ def test_an_admin_asks_about_a_version_and_everybody_reads_the_answer(
     answer = admin.post(PAGE, FORM)
     assert (answer.status_code, answer["Location"]) == (302, "/tasks/scale/soundness/#judgements")
     assert "waits to be sent" in admin.get(PAGE).content.decode()
+    [row] = TaskJudgement.objects.all()
+    found = judgements_of([row.version_id], row.created_at + timedelta(seconds=11))
+    assert (found.under_way, "“calls”" in found.blocked) == (True, True), "nobody sends it"
     with ScriptedEndpoint([SAID]) as endpoint:
         LanguageModel.objects.update(base_url=endpoint.base_url)
         assert jobs.answer_call(queued[0])
@@ -167,14 +170,3 @@ def test_a_draft_that_has_faults_or_has_ended_is_not_asked_about(
     assert "this draft is closed" in answer.content.decode().lower()
     assert not TaskVersion.objects.exists()
     assert queued == []
-
-
-@pytest.mark.usefixtures("model", "queued")
-def test_a_question_that_nobody_sends_says_why(admin: Client) -> None:
-    version = make.make_task_version()
-    admin.post(PAGE, FORM)
-    [row] = TaskJudgement.objects.all()
-    assert judgements_of([version.pk], row.created_at).blocked == ""
-    found = judgements_of([version.pk], row.created_at + timedelta(seconds=11))
-    assert found.under_way
-    assert found.blocked == "no worker of the queue “calls” is running"

@@ -214,15 +214,6 @@ def test_a_curve_is_the_best_so_far_without_what_failed_by_our_fault(
     assert '<h2 id="h-figures">So far</h2>' in shown  # it has not ended
 
 
-def test_a_rough_time_is_no_best(challenge: Challenge, ada: User) -> None:
-    entry = entry_of(challenge, ada)
-    tried(entry, 1000.0, now=timezone.now(), mode="test")
-    tried(entry, 4000.0, now=timezone.now())
-    (result,) = entry_results(challenge, [entry])
-    (curve,) = curves(result, list(evaluations_of(entry)))
-    assert (curve.first_ns, curve.best_ns, curve.best_at) == (4000, 4000, 2)
-
-
 def test_entries_have_pages(
     challenge: Challenge, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
