@@ -27,13 +27,7 @@ contract = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", get_wsgi_appli
 
 OPEN = {"task", "device", "source", "agent", "model", "models", "scenario", "tag", "dtype", "p"}
 OPEN |= {"sort", "abi", "direction", "difficulty", "language", "budget", "seed_kernel", "verifiers"}
-OPEN |= {
-    "after",
-    "since",
-    "until",
-    "Idempotency-Key",
-    "parameters",
-}  # a row's or a key's
+OPEN |= {"after", "since", "until", "Idempotency-Key", "parameters"}  # a row's or a key's
 OPEN |= {"usd", "tokens", "evaluations", "wall_time_s"}  # a run may have used them up
 """Fields with values that depend on the site's rows, or on another field: those may be refused."""
 

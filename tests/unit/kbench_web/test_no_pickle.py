@@ -55,9 +55,7 @@ def real_cache(redis_url: str, settings: Any) -> redis.Redis:
 
 
 @pytest.mark.usefixtures("no_pickle")
-def test_no_page_reads_a_pickle_whether_the_cache_is_cold_or_warm(
-    real_cache: redis.Redis,
-) -> None:
+def test_no_page_reads_a_pickle_whether_the_cache_is_cold_or_warm(real_cache: redis.Redis) -> None:
     world = make_world()
     addresses = [*map(world.address, routes()), *BOARDS]
     cache.clear()

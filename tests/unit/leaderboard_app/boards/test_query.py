@@ -6,13 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from leaderboard_app.boards.query import (
-    By,
-    Choices,
-    Query,
-    QueryError,
-    parse_query,
-)
+from leaderboard_app.boards.query import By, Choices, Query, QueryError, parse_query
 from leaderboard_app.boards.ranking import Sort
 
 CHOICES = Choices(

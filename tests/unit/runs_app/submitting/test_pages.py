@@ -150,8 +150,7 @@ def test_a_compile_error_shows_the_log_with_links_to_lines(client: Client) -> No
         compiler="g++ 14", digest="0" * 64,
     )  # fmt: skip
     text = page_of(
-        client,
-        factories.make_finished_evaluation(Verdict.COMPILE_ERROR, result={"build": build}),
+        client, factories.make_finished_evaluation(Verdict.COMPILE_ERROR, result={"build": build})
     )
     assert '<a href="#L-1">kernel.cpp:1</a>:14: error: &lt;b&gt;no&lt;/b&gt;' in text
     assert 'id="L-1"' in text

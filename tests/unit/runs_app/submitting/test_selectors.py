@@ -28,11 +28,7 @@ from runs_app.core.work.access import (
 from runs_app.models import Agent, Device, Evaluation, Runner, Submission
 from runs_app.submitting.quota import quota as quota_of
 from runs_app.submitting.services import submit
-from runs_app.submitting.shipped import (
-    submit_demo,
-    submit_first_kernels,
-    submit_shipped_kernels,
-)
+from runs_app.submitting.shipped import submit_demo, submit_first_kernels, submit_shipped_kernels
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]

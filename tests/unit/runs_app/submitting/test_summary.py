@@ -100,9 +100,7 @@ def test_a_doubt_is_in_the_sentence() -> None:
     assert shown.kind == "neutral"
 
 
-def test_a_failure_names_its_first_element_or_its_line(
-    client: Client,
-) -> None:
+def test_a_failure_names_its_first_element_or_its_line(client: Client) -> None:
     mismatch = Mismatch(
         workload="n256", output="out", reason="wrong", index=(3, 5), expected=1.0, actual=2.5
     )

@@ -13,11 +13,7 @@ from runs_app.features.reevaluation.models import Reevaluation
 from runs_app.models import Evaluation, Submission
 from tasks_app.models import Task, TaskVersion
 from tests import factories as make
-from tests.unit.runs_app.features.reevaluation.reevaluated import (
-    begin,
-    entered,
-    next_version,
-)
+from tests.unit.runs_app.features.reevaluation.reevaluated import begin, entered, next_version
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 

@@ -19,9 +19,7 @@ from runs_app.features.curation.decisions.services import (
     restore,
     retire,
 )
-from runs_app.features.curation.decisions.services import (
-    label as label_task,
-)
+from runs_app.features.curation.decisions.services import label as label_task
 from tasks_app.errors import CurationError
 from tasks_app.formats import loader
 from tasks_app.models import AuditEntry, Override, Task, TaskVersion

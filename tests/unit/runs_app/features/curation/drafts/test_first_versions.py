@@ -13,11 +13,7 @@ from gpu_runner.data.verdict import DeviceKind
 from runs_app.core.checks.services import cancel_check, request_check
 from runs_app.core.messaging import orders
 from runs_app.features.curation.decisions.services import retire
-from runs_app.features.curation.drafts.services import (
-    close_draft,
-    publish_draft,
-    send_back,
-)
+from runs_app.features.curation.drafts.services import close_draft, publish_draft, send_back
 from runs_app.models import TaskCheck
 from tasks_app.models import Draft, Soundness, Task, TaskVersion
 from tasks_app.publishing.services import store_version

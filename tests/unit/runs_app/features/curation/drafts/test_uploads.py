@@ -27,11 +27,7 @@ from tests.unit.gpu_runner.data.test_formats_kbench import REFERENCE, SPECIFICAT
 from tests.unit.gpu_runner.data.test_variants import VARIANT
 from tests.unit.tasks_app.formats.test_importing import CONFIG, KERNELBENCH, ROBUST
 
-NATIVE = {
-    "task.toml": SPECIFICATION,
-    "reference.py": REFERENCE,
-    "kernels/naive.cpp": "// a kernel",
-}
+NATIVE = {"task.toml": SPECIFICATION, "reference.py": REFERENCE, "kernels/naive.cpp": "// a kernel"}
 
 
 def zipped(files: Mapping[str, str | bytes], name: str = "tasks.zip") -> Upload:
