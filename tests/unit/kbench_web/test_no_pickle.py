@@ -77,27 +77,23 @@ class Planted:
         return (Path.touch, (self.file,))
 
 
-@pytest.mark.parametrize(
-    "garbage",
-    [None, b"\x80", b"[" * 10**6, b'{"best": 1}', b"[[[]]]"],
-    ids=["a pickle", "bytes", "depth", "an object", "a list"],
-)
 def test_what_somebody_else_puts_into_the_cache_counts_as_missing(
-    garbage: bytes | None, real_cache: redis.Redis, tmp_path: Path
+    real_cache: redis.Redis, tmp_path: Path
 ) -> None:
     """Every page still answers, with what it finds by itself."""
     executed = tmp_path / "executed"
-    value = garbage or pickle.dumps(Planted(executed))
     world = make_world()
     pages = ["/", *BOARDS, "/submit/", "/queue/", f"/agents/{world.bob.agents.get().pk}/"]
     before = {page: Client().get(page).content for page in pages}
-    keys = [key for key in real_cache.keys("kbench:*") if b":rate:" not in key]
-    for key in [*keys, b"kbench:1:estimates:cpu"]:
-        real_cache.set(key, value)
-    for page in pages:
-        answer = Client().get(page)
-        assert answer.status_code == 200, page
-        assert b"robot" in answer.content or b"robot" not in before[page], page
+    a_pickle = pickle.dumps(Planted(executed))
+    for garbage in (a_pickle, b"\x80", b"[" * 10**6, b'{"best": 1}', b"[[[]]]"):
+        keys = [key for key in real_cache.keys("kbench:*") if b":rate:" not in key]
+        for key in [*keys, b"kbench:1:estimates:cpu"]:
+            real_cache.set(key, garbage)
+        for page in pages:
+            answer = Client().get(page)
+            assert answer.status_code == 200, page
+            assert b"robot" in answer.content or b"robot" not in before[page], page
     assert not executed.exists()
 
 

@@ -42,7 +42,7 @@ def asked(client: Client, address: str) -> list[str]:
 def test_more_rows_are_not_more_statements(client: Client) -> None:
     """On boards and other pages; and no board reads a result: those are large."""
     client.force_login(factories.make_admin())
-    fill(3)
+    fill(2)
     kinds = ("leaders", "matrix", "submission", "agent", "model")
     boards = [f"/leaderboard/?by={by}&device=cpu" for by in kinds]
     boards += [f"/api/v1{address}".replace("/?", "?") for address in boards]
@@ -52,7 +52,7 @@ def test_more_rows_are_not_more_statements(client: Client) -> None:
     for address in addresses:
         asked(client, address)  # intervals are read once from each result
     before = {address: len(asked(client, address)) for address in addresses}
-    fill(6)
+    fill(4)
     for address in addresses:
         asked(client, address)
     assert {address: len(asked(client, address)) for address in addresses} == before

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from gpu_runner.data.verdict import Verdict
-from runs_app.models import Evaluation
+from runs_app.models import Agent, Evaluation
 from tests import factories
 from tests.unit.conftest import as_shown
 from tests.unit.runs_app.core.integrity.suspicious import held
@@ -140,7 +140,8 @@ def test_agents_over_what_they_have_in_common(client: Client) -> None:
     assert "model-hare" in models
     assert "Over 1 problem" in models
     assert 'href="/compare/agents/?device=cpu"' in page(client, "/leaderboard/?device=cpu")
-    assert 'href="/compare/agents/?agent=hare"' in page(client, "/agents/hare/")
+    profile = Agent.objects.get(name="hare").get_absolute_url()
+    assert 'href="/compare/agents/?agent=hare"' in page(client, profile)
 
 
 def test_who_is_first_is_told_by_the_score_once_it_is_sure(client: Client) -> None:

@@ -223,12 +223,13 @@ def test_a_job_that_cannot_be_read_is_set_aside_and_queued_again(folder: Path) -
 def test_a_result_that_cannot_be_read_is_set_aside_and_can_be_made_again(folder: Path) -> None:
     bad, good, unread = evaluations(3)
     export(folder)
-    work(folder, unread)  # its result counts though its job can no longer be read
-    (folder / "jobs" / f"{the_job(folder, unread).name}.json").write_bytes(b"")
+    work(folder, unread)
     path = work(folder, bad)
     whole = path.read_bytes()
     path.write_bytes(b"\x00\x00\n" + whole)
     work(folder, good)
+    # its result counts though its job can no longer be read
+    (folder / "jobs" / f"{the_job(folder, unread).name}.json").write_bytes(b"")
     with pytest.raises(CommandError, match="1 job"):
         call_command("spool", "import", str(folder))
     assert (folder / "aside" / path.name).read_bytes() == b"\x00\x00\n" + whole

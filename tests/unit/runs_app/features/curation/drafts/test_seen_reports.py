@@ -12,7 +12,7 @@ from tasks_app.formats import loader
 from tasks_app.models import Override, Task, TaskVersion
 from tasks_app.publishing.services import admit, record_report
 from tests import factories as make
-from tests.unit.runs_app.features.curation.drafted import act, edited, in_review, shown
+from tests.unit.runs_app.features.curation.drafted import act, edited, in_review, shown, signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -125,8 +125,9 @@ def test_an_admin_is_reminded_that_a_strangers_report_is_of_the_strangers_code(
     assert own_code not in shown(desk, draft)
 
 
-def test_a_draft_that_a_newer_version_has_overtaken_says_what_it_would_undo(desk: Client) -> None:
+def test_a_draft_that_a_newer_version_has_overtaken_says_what_it_would_undo() -> None:
     admin = make.make_admin()
+    desk = signed_in(admin)
     first = publish_draft(draft=in_review(admin), user=admin, now=make.NOW, override="an example")
     one, other = (copy_version(version=first, user=admin, now=make.NOW) for _ in range(2))
     for count, draft in enumerate((one, other)):
