@@ -89,6 +89,7 @@ def test_a_week_tells_who_took_it_from_whom(version: TaskVersion, client: Client
     assert leader.trend == sorted(leader.trend)
     [row] = client.get("/api/v1/leaderboard?device=cpu").json()["rows"]
     assert (row["movement"], row["led_before"], row["records"]) == ("taken", "old", 3)
+    assert "new leader" in client.get("/leaderboard/?device=cpu").content.decode()
     page = client.get("/leaderboard/?device=cpu&task=first").content.decode()
     assert "3 records since" in page
     other = factories.make_task_version(name="second")

@@ -116,6 +116,11 @@ def test_a_failure_names_its_first_element_or_its_line(client: Client) -> None:
     )  # fmt: skip
     failed = finished(verdict=Verdict.COMPILE_ERROR, result={"build": build})
     assert said(failed).sentence == "Line 3: 'foo' was not declared in this scope."
+    version = wrong.task_version
+    for verdict in (Verdict.UNSTABLE, Verdict.SYSTEM_ERROR, Verdict.TIME_LIMIT):
+        sentence = said(finished(verdict=verdict, task_version=version)).sentence
+        assert (sentence[-1], ". " in sentence) == (".", False)
+    assert said(factories.make_evaluation(task_version=version)).sentence.endswith(".")
 
 
 THEORETICAL = {

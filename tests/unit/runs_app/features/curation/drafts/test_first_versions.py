@@ -17,6 +17,7 @@ from runs_app.features.curation.drafts.services import close_draft, publish_draf
 from runs_app.models import TaskCheck
 from tasks_app.models import Draft, Soundness, Task, TaskVersion
 from tasks_app.publishing.services import store_version
+from tasks_app.publishing.snapshots import snapshot
 from tests import factories as make
 from tests.unit.runs_app.features.curation.drafted import (
     act,
@@ -113,6 +114,10 @@ def test_what_is_to_be_done_depends_on_the_check(client: Client, judge: User, dr
     assert ("20 of 28" in step(), "Check it" in step()) == (True, False)
     request_check(device=make.make_cpu(), **asked)
     assert "wait until it ends" in step()
+    mine = created(judge, "own")
+    prove(snapshot(draft=mine, now=make.NOW), passed=False, survivors=["forward: zeros"])
+    text = page(client, mine.get_absolute_url())
+    assert "Fix it" in text.partition('id="draft-step"')[2].partition("</p>")[0]
 
 
 def test_a_draft_that_names_a_task_of_others_stands_in_no_log_of_it(
