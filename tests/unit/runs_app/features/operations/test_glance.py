@@ -17,8 +17,6 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
-from rq import SimpleWorker
-from rq.serializers import JSONSerializer
 
 from runs_app.features.operations import disk, upkeep
 from runs_app.features.operations.glance import glance
