@@ -17,18 +17,14 @@ import pytest
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import find_task
-from gpu_runner.data.solution import Solution
-from gpu_runner.data.verdict import Language, Mode, Verdict
+from gpu_runner.data.verdict import Mode, Verdict
 from gpu_runner.supervisor.evaluate import evaluate
-from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.process import descendants
 from gpu_runner.supervisor.runner.pool import Oracles
+from tests.protocol.evaluating import needs_jail, request
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}"),
-]
+pytestmark = [pytest.mark.slow, needs_jail]
 
 KERNEL = """
 // %s
@@ -104,15 +100,10 @@ VICTIMS: dict[str, Victim] = {
 }
 
 
-@pytest.fixture(scope="module")
-def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
-    return SupervisorConfig(cache_folder=tmp_path_factory.mktemp("cache"))
-
-
 def _evaluate(
-    request: EvaluationRequest, config: SupervisorConfig, oracles: Oracles, told: Connection
+    asked: EvaluationRequest, config: SupervisorConfig, oracles: Oracles, told: Connection
 ) -> None:
-    told.send(evaluate(request, config, oracles=oracles))
+    told.send(evaluate(asked, config, oracles=oracles))
     os._exit(0)
 
 
@@ -120,18 +111,12 @@ def judged(
     config: SupervisorConfig, mode: Mode, source: str, disturb: Callable[[int, int], None]
 ) -> EvaluationResult:
     """The result of an evaluation as a slot makes it, in a fork, while it is disturbed."""
-    request = EvaluationRequest(
-        evaluation_id="disturbed",
-        task=TASK,
-        solution=Solution(source=source, language=Language.CPP),
-        mode=mode,
-        device="cpu",
-    )
+    asked = request(TASK, source, mode)
     ours, theirs = _fork.Pipe()
     with closing(Oracles()) as oracles:
         oracles.start_ahead(config)
         [oracle] = oracles.pids
-        process = _fork.Process(target=_evaluate, args=(request, config, oracles, theirs))
+        process = _fork.Process(target=_evaluate, args=(asked, config, oracles, theirs))
         process.start()
         disturb(process.pid or 0, oracle)
         assert ours.poll(120), "it hangs"
@@ -181,6 +166,4 @@ def test_a_kernel_that_ends_as_if_killed_is_blamed_the_second_time(
 ) -> None:
     result = judged(config, Mode.TEST, ENDS_AS_IF_KILLED % after, lambda *_: None)
     assert result.verdict is Verdict.RUNTIME_ERROR
-    assert result.reason.endswith(
-        "in a call, by itself or by somebody on this host, for the second time"
-    )
+    assert result.reason.endswith("for the second time")

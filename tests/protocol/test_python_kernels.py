@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
-from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
-from gpu_runner.data.formats import find_task, load_task
+from gpu_runner.data.formats import load_task
 from gpu_runner.data.integrity import Check
-from gpu_runner.data.solution import Solution
-from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Language, Mode, Verdict
-from gpu_runner.supervisor.evaluate import evaluate
-from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.runner.pool import Oracles
+from tests.protocol.evaluating import evaluated, needs_jail
 
-pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+pytestmark = needs_jail
+
 
 MODEL = """
 import torch
@@ -38,51 +35,21 @@ def get_inputs():
 def get_init_inputs():
     return [8, (6, 5)]
 """
-NUMBA = """
-import numpy as np
-import torch
-from numba import njit, prange
-
-@njit(parallel=True, cache=True, fastmath=True)
-def rows(out, x):
-    for r in prange(x.shape[0]):
-        out[r] = np.exp(x[r] - x[r].max())
-        out[r] /= out[r].sum()
-
-def forward(input, N, C):
-    out = torch.empty_like(input)
-    rows(out.numpy(), input.numpy())
-    return out
-"""
 
 
-def evaluated(
-    task: Task, source: str, folder: Path, mode: Mode = Mode.TEST, seconds: float = 120.0
-) -> EvaluationResult:
-    request = EvaluationRequest(
-        evaluation_id="module",
-        task=task,
-        solution=Solution(source=source, language=Language.PYTHON),
-        mode=mode,
-        device="cpu",
-    )
-    return evaluate(request, SupervisorConfig(cache_folder=folder, build_timeout_s=seconds))
+PYTHON = Language.PYTHON
 
 
-def test_a_model_of_kernelbench_gets_new_weights_at_every_call(tmp_path: Path) -> None:
+def test_a_model_of_kernelbench_gets_new_weights_at_every_call(
+    config: SupervisorConfig, tmp_path: Path
+) -> None:
     (tmp_path / "model.py").write_text(MODEL)
     source = MODEL.replace("class Model(", "class ModelNew(")
-    result = evaluated(load_task(tmp_path / "model.py"), source, tmp_path)
+    result = evaluated(config, load_task(tmp_path / "model.py"), source, language=PYTHON)
     assert result.verdict is Verdict.CORRECT, result.reason
     found = {s.check for s in result.suspicions}
     assert found
     assert found <= {Check.WORK, Check.SOURCE}  # what ran, or on a busy host its words
-
-
-@pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed")
-def test_numba_compiles_before_it_is_measured(tmp_path: Path) -> None:
-    result = evaluated(find_task("softmax"), NUMBA, tmp_path)
-    assert (result.verdict, result.suspicions) == (Verdict.CORRECT, ()), result.reason
 
 
 SCRATCH = """
@@ -101,8 +68,8 @@ def forward(input, N, C):
 """
 
 
-def test_scratch_files_are_no_code(tmp_path: Path) -> None:
-    result = evaluated(find_task("softmax"), SCRATCH, tmp_path)
+def test_scratch_files_are_no_code(config: SupervisorConfig, oracles: Oracles) -> None:
+    result = evaluated(config, "softmax", SCRATCH, language=PYTHON, oracles=oracles)
     assert result.verdict is Verdict.CORRECT, result.reason
     assert Check.LOADED not in {suspicion.check for suspicion in result.suspicions}
     parts = {part.part for part in result.loaded}
@@ -136,13 +103,15 @@ def forward(input, N, C):
 """
 
 
-def test_an_extension_has_headers_a_folder_and_hashes_of_its_own(tmp_path: Path) -> None:
-    result = evaluated(find_task("softmax"), INLINE, tmp_path)
+def test_an_extension_has_headers_a_folder_and_hashes_of_its_own(
+    config: SupervisorConfig, oracles: Oracles
+) -> None:
+    result = evaluated(config, "softmax", INLINE, language=PYTHON, oracles=oracles)
     assert result.verdict is Verdict.CORRECT, result.reason
     assert {part.part: part.files for part in result.loaded}["extensions"] == 1
     drawn = '// " + str(torch.seed()))'
     random = INLINE.replace('return 0.5; }")', f"return 0.5; }} {drawn}")
-    refused = evaluated(find_task("softmax"), random, tmp_path)
+    refused = evaluated(config, "softmax", random, language=PYTHON, oracles=oracles)
     assert refused.verdict is Verdict.COMPILE_ERROR
     assert "the extension 'own' was not compiled in advance" in refused.reason
 
@@ -157,5 +126,6 @@ def test_an_extension_has_headers_a_folder_and_hashes_of_its_own(tmp_path: Path)
 def test_what_cannot_be_prepared_is_the_author_s_error(
     tmp_path: Path, source: str, seconds: float, words: str
 ) -> None:
-    result = evaluated(find_task("softmax"), source, tmp_path, Mode.COMPILE, seconds)
+    config = SupervisorConfig(cache_folder=tmp_path, build_timeout_s=seconds)
+    result = evaluated(config, "softmax", source, Mode.COMPILE, PYTHON)
     assert (result.verdict, result.reason) == (Verdict.COMPILE_ERROR, words)

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
-from gpu_runner.data.formats import find_task
-from gpu_runner.data.solution import Solution
-from gpu_runner.data.verdict import Language, Mode, Verdict
-from gpu_runner.supervisor.evaluate import evaluate
-from gpu_runner.supervisor.host import jail
+from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.runner.pool import Oracles
+from tests.protocol.evaluating import evaluated, needs_jail
 
-pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
-
+pytestmark = needs_jail
 ADD = 'extern "C" void vector_add(const float* A, const float* B, float* C, int N)'
+
+
 TIMES = 'extern "C" void matrix_vector_mul(const float* A, const float* x, float* y, int M, int N)'
 TREE = """
 static float sum(const float* a, const float* x, int n) {
@@ -69,23 +66,12 @@ KERNELS = {
 }
 
 
-def run(task: str, source: str, config: SupervisorConfig, oracles: Oracles) -> EvaluationResult:
-    request = EvaluationRequest(
-        evaluation_id="e",
-        task=find_task(task),
-        solution=Solution(source=source, language=Language.CPP),
-        mode=Mode.TEST,
-        device="cpu",
-    )
-    return evaluate(request, config, oracles=oracles)
-
-
 @pytest.mark.parametrize("report", KERNELS)
 def test_a_reported_kernel_ends_as_it_should(
     report: str, config: SupervisorConfig, oracles: Oracles
 ) -> None:
     task, source, verdict = KERNELS[report]
-    result = run(task, source, config, oracles)
+    result = evaluated(config, task, source, oracles=oracles)
     assert result.verdict is verdict, result.reason + result.log
     assert result.suspicions == ()
 
@@ -94,7 +80,6 @@ def test_8_each_body_is_judged_by_its_own_build(config: SupervisorConfig, oracle
     """Two sources of one name and length, one after the other: a cache by name confuses them."""
     right = f"{ADD} {{ for (int i = 0; i < N; ++i) C[i] = A[i] + B[i]; }}"
     wrong = right.replace("A[i] + B[i]", "A[i] - B[i]")
-    verdicts = [
-        run("vector_add", source, config, oracles).verdict for source in (right, wrong, right)
-    ]
+    sources = right, wrong, right
+    verdicts = [evaluated(config, "vector_add", s, oracles=oracles).verdict for s in sources]
     assert verdicts == [Verdict.CORRECT, Verdict.WRONG_RESULT, Verdict.CORRECT]

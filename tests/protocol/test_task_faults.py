@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.formats import catalog_folder, load_task
-from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Task, Workload
-from gpu_runner.data.verdict import Language, Mode, Verdict
-from gpu_runner.supervisor.evaluate import TASK_FAILED, evaluate
+from gpu_runner.data.verdict import Mode, Verdict
+from gpu_runner.supervisor.evaluate import TASK_FAILED
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.oracle.client import OracleError
 from gpu_runner.supervisor.soundness.soundness import survey
+from tests.protocol.evaluating import evaluated, needs_jail
 
-pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+pytestmark = needs_jail
 
-KERNEL = """
-extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
-  for (int i = 0; i < N; ++i) C[i] = A[i] + B[i];
-}
-"""
+
 DRAWS = "def make_inputs(N: int) -> dict[str, Tensor]:\n", "N"
 COMPUTES = "def forward_fn(A: Tensor, B: Tensor) -> Tensor:\n", "A.numel()"
 
@@ -49,34 +46,20 @@ def faulty_task(line: str, *, hidden: bool, where: tuple[str, str] = DRAWS) -> T
     return replace(task, workloads=workloads, files=files)
 
 
-def evaluated(
-    folder: Path,
-    line: str = FAILS,
-    *,
-    hidden: bool,
-    where: tuple[str, str] = DRAWS,
-    **limits: int,
+def result_of(
+    folder: Path, line: str = FAILS, where: tuple[str, str] = DRAWS, *, hidden: bool, **limits: Any
 ) -> EvaluationResult:
-    request = EvaluationRequest(
-        evaluation_id="faulty",
-        task=faulty_task(line, hidden=hidden, where=where),
-        solution=Solution(source=KERNEL, language=Language.CPP),
-        mode=Mode.RANKED,
-        device="cpu",
-    )
-    return evaluate(request, SupervisorConfig(cache_folder=folder, **limits))  # type: ignore[arg-type]
+    config = SupervisorConfig(cache_folder=folder, **limits)
+    return evaluated(config, faulty_task(line, hidden=hidden, where=where), mode=Mode.RANKED)
 
 
 def test_what_it_says_of_a_hidden_workload_is_in_the_log_alone(tmp_path: Path) -> None:
-    result = evaluated(tmp_path, hidden=True)
+    result = result_of(tmp_path, hidden=True)
     assert (result.verdict, result.reason) == (Verdict.SYSTEM_ERROR, TASK_FAILED)
     assert "no room for 4099" in result.log
-
-
-def test_what_it_says_of_a_public_one_is_the_reason(tmp_path: Path) -> None:
-    result = evaluated(tmp_path, hidden=False)
-    assert result.verdict is Verdict.SYSTEM_ERROR
-    assert "no room for 4099" in result.reason
+    public = result_of(tmp_path, hidden=False)
+    assert public.verdict is Verdict.SYSTEM_ERROR
+    assert "no room for 4099" in public.reason
 
 
 @pytest.mark.sampled(2)
@@ -84,17 +67,14 @@ def test_what_it_says_of_a_public_one_is_the_reason(tmp_path: Path) -> None:
 def test_a_reference_that_wants_too_much_memory_says_so_and_harms_nobody(
     tmp_path: Path, hidden: bool, where: tuple[str, str]
 ) -> None:
-    result = evaluated(tmp_path, TAKES_4_GIB, hidden=hidden, where=where, memory_bytes=SMALL)
+    result = result_of(tmp_path, TAKES_4_GIB, where, hidden=hidden, memory_bytes=SMALL)
     reason = "the task's reference ran out of memory (limit 1 GiB)"
     assert (result.verdict, result.reason) == (Verdict.SYSTEM_ERROR, reason)
     assert "allocate" in result.log
-
-
-def test_so_does_the_check_of_such_a_task(tmp_path: Path) -> None:
-    task = faulty_task(TAKES_4_GIB, hidden=False)
-    config = SupervisorConfig(cache_folder=tmp_path, memory_bytes=SMALL)
-    with pytest.raises(OracleError, match=r"reference ran out of memory \(limit 1 GiB\)"):
-        survey(task, config)
+    if hidden:  # so does the check of such a task
+        config = SupervisorConfig(cache_folder=tmp_path, memory_bytes=SMALL)
+        with pytest.raises(OracleError, match=r"reference ran out of memory \(limit 1 GiB\)"):
+            survey(faulty_task(TAKES_4_GIB, hidden=False), config)
 
 
 def test_a_reference_that_is_ended_for_its_memory_is_one_that_ran_out_of_it(
@@ -102,6 +82,6 @@ def test_a_reference_that_is_ended_for_its_memory_is_one_that_ran_out_of_it(
 ) -> None:
     """As on a GPU's host, where memory cannot be refused."""
     monkeypatch.setattr(jail, "_limited", lambda limits: [])
-    result = evaluated(tmp_path, TAKES_4_GIB, hidden=True, memory_bytes=SMALL)
+    result = result_of(tmp_path, TAKES_4_GIB, hidden=True, memory_bytes=SMALL)
     assert result.reason == "the task's reference ran out of memory (limit 1 GiB)"
     assert "allocate" not in result.log

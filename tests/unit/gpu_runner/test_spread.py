@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
-
-from gpu_runner.data.verdict import DeviceKind
-from tests.bench.spread import devices_of, workers
 
 REPOSITORY = Path(__file__).parents[3]
 PROGRAM = """
@@ -41,12 +35,9 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_every_item_is_worked_on_once(tmp_path: Path) -> None:
+def test_every_item_is_worked_on_once_or_left_when_the_time_is_over(tmp_path: Path) -> None:
     done = run(tmp_path, "inf", "abcdef")
     assert done.stdout.count("200000") == 6, done.stderr
-
-
-def test_what_is_left_when_the_time_is_over_holds_nothing_up(tmp_path: Path) -> None:
     done = run(tmp_path, "0", "abcdef")
     assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
 
@@ -56,17 +47,3 @@ def test_a_worker_that_fails_ends_the_work_with_its_words(tmp_path: Path) -> Non
     assert done.returncode == 1
     assert "a bad item" in done.stderr
     assert "RuntimeError: a worker died" in done.stderr
-
-
-def test_devices_may_be_named() -> None:
-    assert devices_of(DeviceKind.CPU) == devices_of(DeviceKind.CPU, "0,") == [0]
-    for only in ("1", "x", "0-1"):
-        with pytest.raises(SystemExit, match="--indices"):
-            devices_of(DeviceKind.CPU, only)
-
-
-@pytest.mark.parametrize("text", ["0", "-1", "two", ""])
-def test_without_a_process_nothing_would_be_done(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="is not a number of processes"):
-        workers(text)
-    assert workers("2") == 2

@@ -27,25 +27,15 @@ contract = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", get_wsgi_appli
 
 OPEN = {"task", "device", "source", "agent", "model", "models", "scenario", "tag", "dtype", "p"}
 OPEN |= {"sort", "abi", "direction", "difficulty", "language", "budget", "seed_kernel", "verifiers"}
-OPEN |= {
-    "after",
-    "since",
-    "until",
-    "Idempotency-Key",
-    "parameters",
-}  # a row's id; a key in use; a strategy's
+OPEN |= {"after", "since", "until", "Idempotency-Key", "parameters"}  # a row's or a key's
 OPEN |= {"usd", "tokens", "evaluations", "wall_time_s"}  # a run may have used them up
 """Fields with values that depend on the site's rows, or on another field: those may be refused."""
 
 
 BEARERS = ("none", "read", "submit", "entry")
 """With which token somebody asks."""
-USUAL = {
-    "derandomize": True,
-    "deadline": None,
-    "database": None,
-    "suppress_health_check": list(HealthCheck),
-}
+USUAL: dict[str, Any] = {"derandomize": True, "deadline": None, "database": None}
+USUAL["suppress_health_check"] = list(HealthCheck)
 
 
 @dataclass(frozen=True)
@@ -75,18 +65,10 @@ def site(jobs: Any, settings: Any) -> Iterator[Site]:
     day = {"starts_at": now, "ends_at": now + timedelta(days=1), "now": now}
     challenge = new_challenge(name="scale", tasks=("scale",), **day)
     entry, of_entry = enter(challenge=challenge, user=user, agent="evolver", now=now)
-    names = {
-        "submission_id": str(evaluation.submission_id),
-        "run_id": str(run.pk),
-        "entry_id": str(entry.pk),
-        "slug": "scale",
-        "number": 1,
-    }
-    tokens = {
-        "read": make.make_token(user, scopes=["read"]),
-        "submit": make.make_token(user),
-        "entry": of_entry,
-    }
+    names: dict[str, Any] = {"submission_id": str(evaluation.submission_id), "run_id": str(run.pk)}
+    names |= {"entry_id": str(entry.pk), "slug": "scale", "number": 1}
+    tokens = {"read": make.make_token(user, scopes=["read"]), "submit": make.make_token(user)}
+    tokens["entry"] = of_entry
     yield Site(tokens, names)
     for signal in (request_started, request_finished):
         signal.connect(close_old_connections)

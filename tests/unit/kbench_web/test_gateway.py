@@ -29,26 +29,17 @@ def heartbeat() -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize("token", [None, "", "kbr_unknown", TEXT[:-1], f"{TEXT}x"])
-@pytest.mark.parametrize("path", ["take", "events", "word"])
-async def test_who_is_not_known_gets_nothing(
-    lab_runner: Runner, path: str, token: str | None
-) -> None:
-    answer = await post(path, ask_of(lab_runner), token)
-    assert answer.status == 401
-    assert "ask an admin for another" in answer.document["reason"]
+async def test_who_is_not_known_gets_nothing(lab_runner: Runner) -> None:
+    for path in ("take", "events", "word"):
+        wrong = (None, "", "kbr_unknown", TEXT[:-1], f"{TEXT}x", lab_runner.token.digest)
+        for token in wrong:
+            answer = await post(path, ask_of(lab_runner), token)
+            assert (answer.status, bool(answer.document["reason"])) == (401, True), (path, token)
     assert not orders.connection().keys("kbench:*")
-
-
-async def test_the_digest_of_a_token_is_no_token(lab_runner: Runner) -> None:
-    assert (await post("word", {"runner": "gpu-1"}, lab_runner.token.digest)).status == 401
-
-
-async def test_another_scheme_than_bearer_is_none(lab_runner: Runner) -> None:
-    basic = [(b"authorization", f"Basic {TEXT}".encode())]
-    assert (await post("word", {"runner": "gpu-1"}, None, headers=basic)).status == 401
-    lower = [(b"authorization", f"bearer  {TEXT} ".encode())]
-    assert (await post("word", {"runner": "gpu-1"}, None, headers=lower)).status == 200
+    word = {"runner": "gpu-1"}
+    for scheme, status in (("Basic ", 401), ("bearer  ", 200)):
+        header = [(b"authorization", f"{scheme}{TEXT} ".encode())]
+        assert (await post("word", word, None, headers=header)).status == status
 
 
 async def test_a_revoked_token_gets_nothing(lab_runner: Runner) -> None:
@@ -64,51 +55,43 @@ async def test_a_revoked_token_gets_nothing(lab_runner: Runner) -> None:
     assert evaluation.status == "QUEUED"
 
 
-@pytest.mark.parametrize("path", ["", "jobs", "take/", "take/1", "../../queue/"])
-async def test_what_there_is_not_is_named(lab_runner: Runner, path: str) -> None:
-    answer = await post(path, {})
-    assert answer.status == 404
-    assert "take, events and word" in answer.document["reason"]
-
-
-@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])
-async def test_runners_post(lab_runner: Runner, method: str) -> None:
-    assert (await post("word", {"runner": "gpu-1"}, method=method)).status == 405
-
-
-async def test_other_addresses_are_the_sites() -> None:
+async def test_runners_post_what_is_answered_here(lab_runner: Runner) -> None:
+    for path in (https_source.TAKE, https_source.EVENTS, https_source.WORD):
+        assert (await post(path, [])).status == 422
+    assert https_source._TAKE_S > gateway.LONGEST_S
+    for path in ("", "jobs", "take/", "take/1", "../../queue/"):
+        answer = await post(path, {})
+        assert answer.status == 404
+        assert "take, events and word" in answer.document["reason"]
+    for method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS"):
+        assert (await post("word", {"runner": "gpu-1"}, method=method)).status == 405
     asked = begin("", b"", path="/runner/v2/take", method="GET")
     assert (await asked.receive_output(60))["status"] == 404
     body = (await asked.receive_output(60))["body"]
-    assert b"<html" in body or b"not found" in body.lower()
+    assert b"<html" in body or b"not found" in body.lower()  # that address is the site's
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000, b'{"events": NaN}'])
-async def test_what_is_no_json_is_refused(lab_runner: Runner, body: bytes) -> None:
-    answer = await post("events", body)
-    assert (answer.status, answer.document["reason"]) == (400, "the body is not JSON")
-
-
-async def test_too_much_is_refused_before_it_is_read(
+async def test_what_is_no_json_or_too_much_is_refused(
     lab_runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for body in (b"", b"{", b"\xff", b"[" * 100_000, b'{"events": NaN}'):
+        answer = await post("events", body)
+        assert (answer.status, answer.document["reason"]) == (400, "the body is not JSON")
+    for path in ("take", "word"):  # short by nature, so not read for long
+        answer = await post(path, b'"' + b"x" * (64 << 10) + b'"')
+        assert (answer.status, "64 KiB" in answer.document["reason"]) == (413, True)
     monkeypatch.setattr(gateway, "MOST_BYTES", 1 << 20)
     asked = begin("events", None)
     for _ in range(3):
         await asked.send_input({"type": "http.request", "body": b" " * 400_000, "more_body": True})
     answer = await answer_of(asked)  # more is announced, and never read
-    assert (answer.status, answer.document["reason"]) == (413, "it is larger than 1024 KiB")
+    assert (answer.status, "1024 KiB" in answer.document["reason"]) == (413, True)
 
 
-@pytest.mark.parametrize("path", ["take", "word"])
-async def test_what_is_short_by_nature_is_not_read_for_long(lab_runner: Runner, path: str) -> None:
-    answer = await post(path, b'"' + b"x" * (64 << 10) + b'"')
-    assert (answer.status, answer.document["reason"]) == (413, "it is larger than 64 KiB")
-
-
-@pytest.mark.parametrize(
-    ("path", "document", "field"),
-    [
+async def test_what_cannot_be_is_refused_with_its_field(
+    lab_runner: Runner, mailboxes: Redis
+) -> None:
+    cases: tuple[tuple[str, Any, str], ...] = (
         ("take", [], ""),
         ("take", {"ticket": "1"}, "ticket"),
         ("take", {"urgencies": ["soon"]}, "urgencies"),
@@ -117,28 +100,20 @@ async def test_what_is_short_by_nature_is_not_read_for_long(lab_runner: Runner, 
         ("events", [], "events"),
         ("events", {"events": {}}, "events"),
         ("events", {"events": [{}]}, "events.0"),
-        ("events", {"events": [{"kind": "lunch"}]}, "events.0"),
+        ("events", {"events": [heartbeat(), {"kind": "lunch"}]}, "events.1"),
         ("events", {"events": [None] * 501}, "events"),
         ("word", [], "runner"),
         ("word", {"runner": 7}, "runner"),
         ("word", {"runner": ""}, "runner"),
         ("word", {"runner": "../x"}, "runner"),
-    ],
-)
-async def test_what_cannot_be_is_refused_with_its_field(
-    lab_runner: Runner, path: str, document: Any, field: str
-) -> None:
-    if path == "take" and document:
-        document = ask_of(lab_runner) | document
-    answer = await post(path, document)
-    assert answer.status == 422
-    assert answer.document["field"].startswith(field)
-    assert answer.document["reason"]
-
-
-async def test_one_wrong_event_keeps_the_others_out(lab_runner: Runner, mailboxes: Redis) -> None:
-    answer = await post("events", {"events": [heartbeat(), {"kind": "lunch"}]})
-    assert answer.document["field"].startswith("events.1")
+    )
+    for path, document, field in cases:
+        if path == "take" and document:
+            document = ask_of(lab_runner) | document  # noqa: PLW2901
+        answer = await post(path, document)
+        assert answer.status == 422
+        assert answer.document["field"].startswith(field)
+        assert answer.document["reason"]
     assert not mailboxes.exists(mailbox.events_key(lab_runner.token.mailbox))
 
 
@@ -179,53 +154,33 @@ async def test_an_ask_with_another_tokens_runner_gets_nothing(
     assert (await post("take", ask_of(other))).status == 204
 
 
-class TestAbsence:
-    """Of what the site needs itself."""
+async def test_without_redis_events_are_to_come_again_and_jobs_are_handed_over(
+    lab_runner: Runner, settings: Any
+) -> None:
+    settings.RUNNERS_REDIS_URL = "redis://127.0.0.1:1/0"
+    answer = await post("events", {"events": [heartbeat()]})
+    assert (answer.status, int(answer.headers["retry-after"]) > 0) == (503, True)
+    evaluation = await sync_to_async(make.make_evaluation)()
+    answer = await post("take", ask_of(lab_runner))
+    assert (answer.status, answer.document["job_id"]) == (200, str(evaluation.pk))
 
-    async def test_without_redis_events_are_to_come_again(
-        self, lab_runner: Runner, settings: Any
-    ) -> None:
-        settings.RUNNERS_REDIS_URL = "redis://127.0.0.1:1/0"
-        answer = await post("events", {"events": [heartbeat()]})
-        assert answer.status == 503
-        assert int(answer.headers["retry-after"]) > 0
-        assert "try again in a moment" in answer.document["reason"]
 
-    async def test_without_redis_jobs_are_handed_over_all_the_same(
-        self, lab_runner: Runner, settings: Any
-    ) -> None:
-        settings.RUNNERS_REDIS_URL = "redis://127.0.0.1:1/0"
-        evaluation = await sync_to_async(make.make_evaluation)()
-        answer = await post("take", ask_of(lab_runner))
-        assert (answer.status, answer.document["job_id"]) == (200, str(evaluation.pk))
+async def test_without_the_database_all_is_to_come_again(
+    lab_runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: Any, **__: Any) -> None:
+        raise OperationalError("the connection was closed")
 
-    @pytest.mark.parametrize("path", ["take", "word"])
-    async def test_without_the_database_all_is_to_come_again(
-        self, lab_runner: Runner, path: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def gone(*_: Any, **__: Any) -> None:
-            raise OperationalError("the connection was closed")
-
-        name = {"take": "hand_over", "word": "_word_to"}[path]
+    for path, name in (("take", "hand_over"), ("word", "_word_to"), ("word", "find_token")):
         monkeypatch.setattr(gateway, name, gone)
         answer = await post(path, ask_of(lab_runner))
-        assert answer.status == 503
-        assert "retry-after" in answer.headers
+        assert (answer.status, "retry-after" in answer.headers) == (503, True)
         assert "connection was closed" not in str(answer.document)
 
-    async def test_a_token_is_not_unknown_when_nobody_can_look(
-        self, lab_runner: Runner, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def gone(_: str) -> None:
-            raise OperationalError("the connection was closed")
 
-        monkeypatch.setattr(gateway, "find_token", gone)
-        assert (await post("word", {"runner": "gpu-1"})).status == 503
-
-
-@pytest.mark.parametrize(
-    ("scheme", "peer", "forwarded", "status"),
-    [
+async def test_a_token_that_others_could_read_is_refused(lab_runner: Runner, settings: Any) -> None:
+    settings.TRUSTED_PROXIES = [ip_network("10.0.0.0/8")]
+    for scheme, peer, forwarded, status in (
         ("https", "9.9.9.9", None, 200),
         ("http", "9.9.9.9", None, 403),
         ("http", "9.9.9.9", b"https", 403),  # anybody can say so
@@ -233,21 +188,16 @@ class TestAbsence:
         ("http", "10.0.0.1", b"http", 403),
         ("https", "10.0.0.1", b"http", 403),
         ("http", "10.0.0.1", None, 403),
-    ],
-)
-async def test_a_token_that_others_could_read_is_refused(
-    lab_runner: Runner, settings: Any, scheme: str, peer: str, forwarded: bytes | None, status: int
-) -> None:
-    settings.SECURE_SSL_REDIRECT = True
-    settings.TRUSTED_PROXIES = [ip_network("10.0.0.0/8")]
-    headers = [(b"x-forwarded-proto", forwarded)] if forwarded else []
-    options: dict[str, Any] = {"scheme": scheme, "client": [peer, 1], "headers": headers}
-    answer = await post("word", {"runner": "gpu-1"}, **options)
-    assert answer.status == status
-    if status == 403:
-        assert "have it replaced" in answer.document["reason"]
-    settings.SECURE_SSL_REDIRECT = False  # a site of one machine, or of a lab
-    assert (await post("word", {"runner": "gpu-1"}, **options)).status == 200
+    ):
+        headers = [(b"x-forwarded-proto", forwarded)] if forwarded else []
+        options: dict[str, Any] = {"scheme": scheme, "client": [peer, 1], "headers": headers}
+        settings.SECURE_SSL_REDIRECT = True
+        answer = await post("word", {"runner": "gpu-1"}, **options)
+        assert answer.status == status
+        if status == 403:
+            assert "have it replaced" in answer.document["reason"]
+        settings.SECURE_SSL_REDIRECT = False  # a site of one machine, or of a lab
+        assert (await post("word", {"runner": "gpu-1"}, **options)).status == 200
 
 
 async def test_a_request_that_breaks_off_is_none(lab_runner: Runner, mailboxes: Redis) -> None:
@@ -282,9 +232,3 @@ async def test_what_nobody_has_read_yet_is_to_come_again(
     assert answer.status == 503
     assert "retry-after" in answer.headers
     assert mailboxes.xlen(mailbox.events_key(lab_runner.token.mailbox)) == 1
-
-
-async def test_runners_ask_what_is_answered_here(lab_runner: Runner) -> None:
-    for path in (https_source.TAKE, https_source.EVENTS, https_source.WORD):
-        assert (await post(path, [])).status == 422
-    assert https_source._TAKE_S > gateway.LONGEST_S

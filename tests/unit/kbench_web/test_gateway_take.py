@@ -24,7 +24,7 @@ from tests.unit.kbench_web.asking import answer_of, ask_of, begin, post
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-QUIET_S = 0.5
+QUIET_S = 0.2
 
 
 async def test_a_job_that_waits_is_handed_over_at_once(lab_runner: Runner) -> None:
@@ -46,30 +46,22 @@ async def begun(lab_runner: Runner, **ask: Any) -> ApplicationCommunicator:
     return asked
 
 
-@pytest.mark.parametrize("private", [False, True])
-async def test_it_waits_and_answers_as_soon_as_one_is_queued(
-    lab_runner: Runner, private: bool
-) -> None:
-    asked = await begun(lab_runner)
-    evaluation = await sync_to_async(make.make_evaluation)(private=private)
-    began = time.monotonic()
-    answer = await answer_of(asked)
-    assert time.monotonic() - began < gateway._LOOK_S / 2
-    assert codec.decode(Order, answer.document).job_id == str(evaluation.pk)
-
-
-async def test_a_check_wakes_a_trusted_runner_that_waits(lab_runner: Runner) -> None:
+@pytest.mark.parametrize("what", ["an evaluation", "a private one", "a check"])
+async def test_it_waits_and_answers_as_soon_as_one_is_queued(lab_runner: Runner, what: str) -> None:
     await sync_to_async(RunnerToken.objects.update)(trusted=True)
     version = await sync_to_async(make.make_task_version)()
     admin = await sync_to_async(make.make_admin)()
     asked = await begun(lab_runner)
-    check = await sync_to_async(request_check)(
-        version=version, device=lab_runner.device, user=admin, now=make.NOW
-    )
+    if what == "a check":
+        job: Any = await sync_to_async(request_check)(
+            version=version, device=lab_runner.device, user=admin, now=make.NOW
+        )
+    else:
+        job = await sync_to_async(make.make_evaluation)(private=what == "a private one")
     began = time.monotonic()
     answer = await answer_of(asked)
     assert time.monotonic() - began < gateway._LOOK_S / 2
-    assert codec.decode(Order, answer.document).job_id == str(check.pk)
+    assert codec.decode(Order, answer.document).job_id == str(job.pk)
 
 
 async def test_nothing_comes_for_long_and_it_says_so(
@@ -80,6 +72,7 @@ async def test_nothing_comes_for_long_and_it_says_so(
     answer = await post("take", ask_of(lab_runner))
     assert (answer.status, answer.document) == (204, None)
     assert time.monotonic() - began >= 0.3
+    assert not gateway.hub()._watchers.get("queue")  # nobody listens to it afterwards
 
 
 async def test_without_a_message_it_looks_now_and_then(
@@ -101,14 +94,6 @@ async def test_a_runner_that_goes_away_gets_no_job(lab_runner: Runner) -> None:
     await sync_to_async(evaluation.refresh_from_db)()
     assert evaluation.status == "QUEUED"
     assert (await answer_of(asked)).status == 204
-
-
-async def test_nobody_listens_to_the_queue_afterwards(
-    lab_runner: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gateway, "LONGEST_S", 0.1)
-    assert (await post("take", ask_of(lab_runner))).status == 204
-    assert not gateway.hub()._watchers.get("queue")
 
 
 async def test_who_waits_at_once_gets_one_job_each(lab_runner: Runner) -> None:
@@ -140,7 +125,6 @@ async def test_a_token_has_so_many_asks_open(
     waiting = [await begun(lab_runner) for _ in range(2)]
     answer = await post("take", ask_of(lab_runner))
     assert answer.status == 429
-    assert "use another token for more hosts" in answer.document["reason"]
     for asked in waiting:
         await asked.send_input({"type": "http.disconnect"})
         assert (await answer_of(asked)).status == 204

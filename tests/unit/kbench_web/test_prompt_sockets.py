@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -34,50 +35,34 @@ class Connection:
         self.later += data
 
 
-@pytest.mark.parametrize("size", [0, 125, 126, 65_535, 65_536])
-def test_a_frame_says_its_size(size: int) -> None:
-    frame = text_frame("x" * size)
-    assert frame[0] == 0x81
-    assert frame.endswith(b"x" * size)
-    lengths = {2: frame[1], 4: int.from_bytes(frame[2:4], "big"), 10: int.from_bytes(frame[2:10])}
-    assert lengths[len(frame) - size] == size
-
-
-def test_letters_are_counted_in_bytes() -> None:
+def test_a_frame_says_its_size_in_bytes() -> None:
+    assert asgi.prompt_sockets is prompt_sockets
+    assert WebSocketFactory.protocol is PromptProtocol, "the server uses it"
     assert text_frame("µs") == b"\x81\x03" + "µs".encode()
+    for size in (0, 125, 126, 65_535, 65_536):
+        frame = text_frame("x" * size)
+        assert frame[0] == 0x81
+        assert frame.endswith(b"x" * size)
+        two, eight = int.from_bytes(frame[2:4], "big"), int.from_bytes(frame[2:10], "big")
+        assert {2: frame[1], 4: two, 10: eight}[len(frame) - size] == size
 
 
-def test_a_client_gets_all_at_once() -> None:
+def test_a_client_gets_all_at_once_and_a_slow_one_the_rest_in_order() -> None:
     connection = Connection()
     write_now(connection, b"abc")
     assert (connection.wire, connection.later) == (b"abc", b"")
-
-
-def test_the_rest_waits_for_a_slow_client_and_nothing_overtakes_it() -> None:
     connection = Connection(room=2)
     write_now(connection, b"abc")
     connection.room = 100
     write_now(connection, b"def")
     assert (connection.wire, connection.later) == (b"ab", b"cdef")
-
-
-def test_a_lost_connection_is_left_to_the_event_loop() -> None:
     connection = Connection(room=ConnectionLost())
     write_now(connection, b"abc")
-    assert connection.later == b"abc"
-
-
-def test_what_is_no_plain_connection_is_written_by_itself() -> None:
-    class Encrypted:
-        def __init__(self) -> None:
-            self.connected, self.wire = 1, b""
-
-        def write(self, data: bytes) -> None:
-            self.wire += data
-
-    transport: Any = Encrypted()
-    write_now(transport, b"abc")
-    assert transport.wire == b"abc"
+    assert connection.later == b"abc", "a lost connection is left to the event loop"
+    encrypted: Any = SimpleNamespace(connected=1, wire=b"")
+    encrypted.write = lambda data: setattr(encrypted, "wire", encrypted.wire + data)
+    write_now(encrypted, b"abc")
+    assert encrypted.wire == b"abc", "what is no plain connection is written by itself"
 
 
 def test_a_socket_that_is_not_open_or_bytes_are_left_to_daphne(
@@ -96,8 +81,3 @@ def test_a_socket_that_is_not_open_or_bytes_are_left_to_daphne(
     protocol.serverSend("text")
     assert sent == [("late", False), (b"bytes", True)]
     assert protocol.transport.wire == text_frame("text")
-
-
-def test_the_server_uses_it() -> None:
-    assert asgi.prompt_sockets is prompt_sockets
-    assert WebSocketFactory.protocol is PromptProtocol

@@ -1,7 +1,8 @@
-"""Settings that are wrong stop the site with a sentence that says what to do."""
+"""Wrong settings stop the site and say what to do; `manage.py texts` finds what people read."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from kbench_web import env
+from kbench_web.management.commands.texts import python_texts, template_texts
 
 ROOT = Path(__file__).parents[3]
 NAME = "KBENCH_SOMETHING"
@@ -18,11 +20,13 @@ SHOW = "from kbench_web import settings as s; print(s.SECRET_KEY, s.DATABASES['d
 PRODUCTION = {"KBENCH_PRODUCTION": "1", "KBENCH_ALLOWED_HOSTS": "bench.example"}
 
 
-def load(folder: Path, code: str = SHOW, **variables: str) -> subprocess.CompletedProcess[str]:
+def load(
+    folder: Path, code: str = SHOW, *words: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Import the settings in a process with these variables only."""
     kept = {"PATH": os.environ["PATH"], "KBENCH_DATA_DIR": str(folder)}
     return subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", code, *words],
         cwd=ROOT,
         env={**kept, **variables},
         capture_output=True,
@@ -31,25 +35,38 @@ def load(folder: Path, code: str = SHOW, **variables: str) -> subprocess.Complet
     )
 
 
-@pytest.mark.parametrize(
-    ("variables", "words"),
-    [
-        (PRODUCTION, "KBENCH_SECRET_KEY must have at least 50"),
-        ({**PRODUCTION, "KBENCH_SECRET_KEY": "short"}, "KBENCH_SECRET_KEY must have at least 50"),
-        ({"KBENCH_PRODUCTION": "1", "KBENCH_SECRET_KEY": "x" * 50}, "KBENCH_ALLOWED_HOSTS must"),
-        ({**PRODUCTION, "KBENCH_DEBUG": "1"}, "KBENCH_DEBUG shows secrets"),
-        ({"KBENCH_PRODUCTION": "maybe"}, "KBENCH_PRODUCTION is 'maybe'; set it to 1 or 0"),
-        ({"KBENCH_MAX_ATTEMPTS": "0"}, "KBENCH_MAX_ATTEMPTS is 0; the least allowed value is 1"),
-        ({"KBENCH_SILENCE_S": "soon"}, "KBENCH_SILENCE_S is 'soon'; set it to a whole number"),
-        ({"KBENCH_SIGN_UPS_PER_DAY": "0"}, "KBENCH_SIGN_UPS_PER_DAY is 0; the least allowed"),
-        ({"DATABASE_URL": "mysql://a/b"}, "DATABASE_URL must begin with postgres://"),
-        ({"DATABASE_URL": "nonsense"}, "DATABASE_URL"),
-    ],
-)
-def test_wrong_settings_are_named(tmp_path: Path, variables: dict[str, str], words: str) -> None:
-    done = load(tmp_path, **variables)
-    assert done.returncode != 0
-    assert words in done.stderr.splitlines()[-1]
+WRONG = [
+    (PRODUCTION, "KBENCH_SECRET_KEY must hold at least 50"),
+    ({**PRODUCTION, "KBENCH_SECRET_KEY": "short"}, "KBENCH_SECRET_KEY must hold at least 50"),
+    ({"KBENCH_PRODUCTION": "1", "KBENCH_SECRET_KEY": "x" * 50}, "KBENCH_ALLOWED_HOSTS must"),
+    ({**PRODUCTION, "KBENCH_DEBUG": "1"}, "KBENCH_DEBUG shows secrets"),
+    ({"KBENCH_PRODUCTION": "maybe"}, "KBENCH_PRODUCTION is 'maybe'; set it to 1 or 0"),
+    ({"KBENCH_MAX_ATTEMPTS": "0"}, "KBENCH_MAX_ATTEMPTS is 0; the least allowed value is 1"),
+    ({"KBENCH_SILENCE_S": "soon"}, "KBENCH_SILENCE_S is 'soon'; set it to a whole number"),
+    ({"KBENCH_SIGN_UPS_PER_DAY": "0"}, "KBENCH_SIGN_UPS_PER_DAY is 0; the least allowed"),
+    ({"DATABASE_URL": "mysql://a/b"}, "DATABASE_URL must begin with postgres://"),
+    ({"DATABASE_URL": "nonsense"}, "DATABASE_URL"),
+]
+EACH = """
+import json, os, sys
+for variables in json.loads(sys.argv[1]):
+    if os.fork() == 0:
+        os.environ.update(variables)
+        try:
+            import kbench_web.settings
+        except Exception as error:
+            print(str(error).splitlines()[-1], flush=True)
+        os._exit(0)
+    os.wait()
+"""
+"""Imports the settings once for each set of variables."""
+
+
+def test_wrong_settings_are_named(tmp_path: Path) -> None:
+    variables = json.dumps([each for each, _ in WRONG])
+    done = load(tmp_path, EACH, variables)
+    for said, (_, words) in zip(done.stdout.splitlines(), WRONG, strict=True):
+        assert words in said, done.stderr
 
 
 def test_production_starts_with_a_real_secret(tmp_path: Path) -> None:
@@ -78,24 +95,33 @@ def test_the_sites_commands_find_the_redis_that_it_started(tmp_path: Path) -> No
     assert load(tmp_path, shown, **named).stdout.split() == list(named.values())
 
 
-def test_lists_and_flags_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_flags_and_numbers_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAME, " a, b ,,c ")
     assert env.words(NAME, []) == ["a", "b", "c"]
     monkeypatch.setenv(NAME, "Yes")
     assert env.flag(NAME, default=False) is True
     monkeypatch.setenv(NAME, "")
     assert env.flag(NAME, default=True) is True
+    assert env.number(NAME, 0.5) == 0.5
+    monkeypatch.setenv(NAME, "2.5")
+    assert env.number(NAME, 0.0) == 2.5
+    for value in ("-1", "inf", "nan", "much"):
+        monkeypatch.setenv(NAME, value)
+        with pytest.raises(ImproperlyConfigured, match=NAME):
+            env.number(NAME, 0.0)
 
 
-def test_a_number_may_have_a_fraction(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KBENCH_DEVICE_USD_PER_HOUR", "2.5")
-    assert env.number("KBENCH_DEVICE_USD_PER_HOUR", 0.0) == 2.5
-    monkeypatch.setenv("KBENCH_DEVICE_USD_PER_HOUR", "")
-    assert env.number("KBENCH_DEVICE_USD_PER_HOUR", 0.5) == 0.5
+def test_a_template_s_sentences_stay_whole() -> None:
+    html = """{# no #}<p title="A hint">One {% if a %}two{% else %}three{% endif %}
+<a href="{% url 'x' %}">four</a> {{ n }}.</p>"""
+    assert list(template_texts(html)) == [
+        (1, "A hint"),
+        (1, ""),
+        (1, "One |two|three|\nfour …."),
+        (2, ""),
+    ]
 
 
-@pytest.mark.parametrize("value", ["-1", "inf", "nan", "much"])
-def test_a_number_is_finite_and_not_negative(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setenv("KBENCH_DEVICE_USD_PER_HOUR", value)
-    with pytest.raises(ImproperlyConfigured, match="KBENCH_DEVICE_USD_PER_HOUR"):
-        env.number("KBENCH_DEVICE_USD_PER_HOUR", 0.0)
+def test_a_module_s_strings_without_docstrings() -> None:
+    source = '"""No."""\nraise Fault(f"there is no {name} here", code="x")\n'
+    assert sorted(python_texts(source)) == [(2, "there is no … here"), (2, "x")]

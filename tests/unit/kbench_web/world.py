@@ -120,22 +120,14 @@ def make_world() -> World:
     entry, entry_token = enter(challenge=challenge, user=alice, agent="alices-rival", now=now)
     Entry.objects.filter(pk=entry.pk).update(transcript="alices transcript")
     values: dict[str, Any] = {
-        "slug": version.task.slug,
-        "number": version.number,
-        "challenge": challenge.slug,
-        "entry_id": entry.pk,
-        "user_id": alice.pk,
-        "device_slug": device.slug,
-        "name": "results",
-        "path": "reference.py",
-        "provider_id": "oidc",
-        "key": "none",
-        "uidb36": "1",
+        "slug": version.task.slug, "number": version.number, "challenge": challenge.slug,
+        "entry_id": entry.pk, "user_id": alice.pk, "device_slug": device.slug, "name": "results",
+        "path": "reference.py", "provider_id": "oidc", "key": "none", "uidb36": "1",
         **_kernels_of(alice, version, agent="alices-agent", model="alices-model", private=True),
         **_draft_of(alice, device),
         **_account_of(alice, device, now),
         **_of_admins(version, admin, now),
-    }
+    }  # fmt: skip
     return World(
         alice=alice, bob=bob, admin=admin, entry_token=entry_token, values=values, public=public
     )
@@ -146,24 +138,17 @@ def _kernels_of(
 ) -> dict[str, Any]:
     source = SOURCE if private else make.SOURCE
     evaluation = make.make_finished_evaluation(
-        mode="ranked",
-        user=user,
-        task_version=version,
-        source=source,
-        private=private,
-        agent=agent,
-        language_model=model,
-    )
+        mode="ranked", user=user, task_version=version, source=source, private=private,
+        agent=agent, language_model=model,
+    )  # fmt: skip
     name = f"{user.username}s-run"
     run = make.make_run(user=user, task_version=version, private=private, name=name)
     make.make_candidate(run, source=source)
     return {
-        "submission_id": evaluation.submission_id,
-        "evaluation_id": evaluation.pk,
-        "run_id": run.pk,
+        "submission_id": evaluation.submission_id, "evaluation_id": evaluation.pk, "run_id": run.pk,
         "agent_id": evaluation.submission.agent_id,
         "language_model_id": evaluation.submission.language_model_id,
-    }
+    }  # fmt: skip
 
 
 def _draft_of(alice: User, device: Device) -> dict[str, Any]:
@@ -194,12 +179,9 @@ def _account_of(alice: User, device: Device, now: datetime) -> dict[str, Any]:
         user=alice, url="https://alices-hook.example/", salt="0" * 64, created_at=now
     )
     return {
-        "session_id": session.pk,
-        "token_id": alice.api_tokens.get().pk,
-        "notice_id": notice.pk,
-        "watch_id": watch.pk,
-        "webhook_id": webhook.pk,
-    }
+        "session_id": session.pk, "token_id": alice.api_tokens.get().pk, "notice_id": notice.pk,
+        "watch_id": watch.pk, "webhook_id": webhook.pk,
+    }  # fmt: skip
 
 
 def _of_admins(version: TaskVersion, admin: User, now: datetime) -> dict[str, Any]:
@@ -217,10 +199,7 @@ def _of_admins(version: TaskVersion, admin: User, now: datetime) -> dict[str, An
         kind="note", text="All is well.", made_by=admin, created_at=now
     )
     return {
-        "case_id": case.pk,
-        "reevaluation_id": reevaluation.pk,
-        "tuning_id": tuning.pk,
-        "announcement_id": note.pk,
+        "case_id": case.pk, "reevaluation_id": reevaluation.pk, "tuning_id": tuning.pk,
+        "announcement_id": note.pk, "runner_id": make.make_runner().pk,
         "invitation_id": invite(note="a friend", user=admin, now=now)[0].pk,
-        "runner_id": make.make_runner().pk,
-    }
+    }  # fmt: skip

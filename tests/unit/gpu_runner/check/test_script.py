@@ -1,4 +1,4 @@
-"""A script becomes a task of its reference, and a module for each of its kernels."""
+"""A script becomes a task of its reference and modules; what a comparison of them says."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu_runner.check.checking import Bound, Ratio
 from gpu_runner.check.script import SIZE, Script, read_script
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import DeviceKind, Language
@@ -139,12 +140,32 @@ def test_what_is_missing_is_named(
     assert reason in str(raised.value)
 
 
-def test_a_size_for_inputs_that_take_none_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_and_a_size_that_nothing_takes_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none\.py"):
+        read_script(tmp_path / "none.py", (), has_gpu=False)
     text = SCRIPT.replace("(n)", "()", 1).replace("64, n", "64, 32")
     with pytest.raises(DataError, match="no argument"):
         read(tmp_path, text, 5)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none\.py"):
-        read_script(tmp_path / "none.py", (), has_gpu=False)
+NOISE = [1.0, 1.01, 0.99, 1.02, 0.98]
+
+
+def test_the_same_kernel_is_no_difference() -> None:
+    ratio = Ratio.of([100 * n for n in NOISE], [100 * n for n in reversed(NOISE)])
+    assert ratio.low < 1 < ratio.high
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.25])
+def test_a_difference_beyond_the_noise_is_one(factor: float) -> None:
+    ratio = Ratio.of([100 * factor * n for n in NOISE], [100 * n for n in reversed(NOISE)])
+    assert ratio.value == pytest.approx(factor)
+    assert (ratio.low > 1) == (factor > 1)
+    assert (ratio.high < 1) == (factor < 1)
+
+
+def test_a_bound_is_proven_by_several_ways_that_all_pass() -> None:
+    assert Bound(ways=5).is_proven
+    assert not Bound(ways=2).is_proven
+    assert not Bound(ways=5, failed=("in pairs",)).is_proven
+    assert not Bound(reason="the reference is random").is_proven

@@ -24,15 +24,6 @@ def event(seq: int, kind: EventKind = EventKind.STAGE) -> Event:
     return Event(job=CheckRequest.KIND, job_id="e1", attempt=1, seq=seq, kind=kind, payload=payload)
 
 
-def test_an_entry_has_one_field_with_json(redis_url: str) -> None:
-    connection, url = redis.Redis.from_url(redis_url), login(redis_url)
-    RedisSource(url).send(event(1))
-    [(_, fields)] = connection.xrange(EVENTS)
-    assert list(fields) == [b"event"]
-    assert b'"seq":1' in fields[b"event"]
-    assert b'"value":"nan"' in fields[b"event"]
-
-
 def test_the_reporter_never_waits_and_keeps_the_last_word(
     redis_server: RedisServer, tmp_path: Path
 ) -> None:
@@ -72,21 +63,19 @@ def test_the_reporter_tries_again_until_redis_is_back(
     assert not list((tmp_path / "outbox").iterdir())
 
 
-def test_a_loss_comes_after_what_was_kept(redis_url: str, tmp_path: Path) -> None:
-    connection, url = redis.Redis.from_url(redis_url), login(redis_url)
-    outbox = Outbox(tmp_path)
-    outbox.keep(event(4))
-    report_or_keep(event(5, EventKind.LOST), RedisSource(url), outbox)
-    assert [found.seq for found in read_events(connection, "e1")] == [4, 5]
-
-
-def test_a_broken_file_does_not_hold_up_the_others(redis_url: str, tmp_path: Path) -> None:
-    url = login(redis_url)
+def test_a_loss_comes_after_what_was_kept_and_a_broken_file_holds_up_none(
+    redis_url: str, tmp_path: Path
+) -> None:
+    connection, source = redis.Redis.from_url(redis_url), RedisSource(login(redis_url))
     outbox = Outbox(tmp_path)
     (tmp_path / "0.json").write_text('{"evaluation_id":')
-    outbox.keep(event(1))
-    assert outbox.flush(RedisSource(url)) == 1
+    outbox.keep(event(4))
+    report_or_keep(event(5, EventKind.LOST), source, outbox)
+    assert [found.seq for found in read_events(connection, "e1")] == [4, 5]
     assert (tmp_path / "0.unreadable").exists()
+    (_, fields), _ = connection.xrange(EVENTS)
+    assert list(fields) == [b"event"]
+    assert b'"value":"nan"' in fields[b"event"]
 
 
 def test_slot_state_counts_and_forgets() -> None:

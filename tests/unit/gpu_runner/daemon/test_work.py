@@ -6,6 +6,8 @@ import os
 import platform
 import re
 import signal
+import subprocess
+import sys
 import time
 from importlib import metadata
 from pathlib import Path
@@ -45,44 +47,37 @@ def grows(path: Path) -> bool:
 
 
 def test_reports_every_step_in_order_and_numbered(start_daemon: StartDaemon) -> None:
-    daemon = start_daemon()
+    daemon = start_daemon(name="box", slots=2)
     daemon.enqueue(make_request())
     finished = daemon.wait_for(EventKind.FINISHED)
     events = daemon.events()
     assert kinds(events) == ["started", "stage", "stage", "finished"]
     assert [event.seq for event in events] == [1, 2, 3, 4]
     assert finished.payload["result"]["verdict"] == "COMPILE_ERROR"
+    daemon.enqueue(make_request("e2", "raise"))
+    result = daemon.wait_for(EventKind.FINISHED, "e2").payload["result"]
+    assert result["verdict"] == "SYSTEM_ERROR"
+    assert "the oracle is gone" in result["reason"]
+    assert "RuntimeError" in result["log"]
     deadline = time.monotonic() + 60  # what was sent goes from the outbox a moment later
     while list((daemon.config.cache_folder / "outbox").rglob("*.json")):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+    state = daemon.wait_for_state("ready")
+    assert (state["name"], state["device"], state["device_kind"]) == ("box", "cpu", "cpu")
+    assert (state["builds"], state["jail"]) == (2, True)
+    assert re.fullmatch(r"g\+\+ \d+\.\d+(\.\d+)?", state["compiler"])
+    assert state["architecture"].startswith(platform.machine())
 
 
-def test_a_long_job_says_that_it_is_alive(start_daemon: StartDaemon) -> None:
+def test_a_long_job_says_that_it_is_alive(start_daemon: StartDaemon, tmp_path: Path) -> None:
     daemon = start_daemon()
-    daemon.enqueue(make_request(source="sleep 6"))
+    daemon.enqueue(make_request(source=f"until {tmp_path / 'heard'}"))
     assert daemon.wait_for(EventKind.STARTED).payload["runner"].endswith("-cpu-0")
     assert daemon.wait_for(EventKind.ALIVE).seq > 1
     assert daemon.wait_for_state("ready")["current"] == ["evaluation-e1-1"]
+    (tmp_path / "heard").touch()
     daemon.wait_for(EventKind.FINISHED)
-
-
-def test_a_failure_of_ours_is_a_system_error_with_its_log(start_daemon: StartDaemon) -> None:
-    daemon = start_daemon()
-    daemon.enqueue(make_request(source="raise"))
-    result = daemon.wait_for(EventKind.FINISHED).payload["result"]
-    assert result["verdict"] == "SYSTEM_ERROR"
-    assert "the oracle is gone" in result["reason"]
-    assert "RuntimeError" in result["log"]
-
-
-def test_the_heartbeat_describes_the_runner(start_daemon: StartDaemon) -> None:
-    state = start_daemon(name="box", slots=2).wait_for_state("ready")
-    assert (state["name"], state["device"], state["device_kind"]) == ("box", "cpu", "cpu")
-    assert (state["builds"], state["jail"], state["current"]) == (2, True, [])
-    assert state["boot_id"]
-    assert re.fullmatch(r"g\+\+ \d+\.\d+(\.\d+)?", state["compiler"])
-    assert state["architecture"].startswith(platform.machine())
 
 
 def test_sigterm_finishes_the_current_job_and_takes_no_other(start_daemon: StartDaemon) -> None:
@@ -118,9 +113,16 @@ def test_a_hard_stop_loses_the_job_with_a_reason(
     assert lost.payload["reason"]
 
 
-def test_a_killed_work_horse_is_lost_once_and_its_children_die(
-    start_daemon: StartDaemon, tmp_path: Path
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("who", ["work-horse", "slot"])
+def test_who_dies_or_stands_still_is_lost_once_and_its_children_die(
+    start_daemon: StartDaemon,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    who: str,
+    how: signal.Signals,
 ) -> None:
+    monkeypatch.setattr(lineage, "STANDSTILL_S", 1.0)
     daemon = start_daemon()
     leak = tmp_path / "leak"
     daemon.enqueue(make_request(source=f"leak {leak}"))
@@ -128,29 +130,14 @@ def test_a_killed_work_horse_is_lost_once_and_its_children_die(
         time.sleep(0.05)
     [slot] = [pid for pid in descendants(daemon.process.pid or 0) if descendants(pid)][:1]
     [horse] = [int(pid) for pid in Path(f"/proc/{slot}/task/{slot}/children").read_text().split()]
-    os.kill(horse, signal.SIGKILL)
-    lost = daemon.wait_for(EventKind.LOST)
-    assert "SIGKILL" in lost.payload["reason"]
+    os.kill(slot if who == "slot" else horse, how)
+    reason = daemon.wait_for(EventKind.LOST, timeout_s=10).payload["reason"]
+    assert how is signal.SIGSTOP or {"slot": "slot", "work-horse": "SIGKILL"}[who] in reason
     time.sleep(0.7)
     assert not grows(leak)
     daemon.enqueue(make_request("e2"))
     daemon.wait_for(EventKind.FINISHED, "e2")
     assert kinds(daemon.events("e1")).count("lost") == 1
-
-
-def test_a_dead_slot_is_replaced(start_daemon: StartDaemon, tmp_path: Path) -> None:
-    daemon = start_daemon()
-    leak = tmp_path / "leak"
-    daemon.enqueue(make_request(source=f"leak {leak}"))
-    while not leak.exists():
-        time.sleep(0.05)
-    [slot] = [pid for pid in descendants(daemon.process.pid or 0) if descendants(pid)][:1]
-    os.kill(slot, signal.SIGKILL)
-    assert "slot" in daemon.wait_for(EventKind.LOST).payload["reason"]
-    time.sleep(0.7)
-    assert not grows(leak)
-    daemon.enqueue(make_request("e2"))
-    daemon.wait_for(EventKind.FINISHED, "e2")
 
 
 def test_an_admins_wish_holds_work_back_until_it_is_taken_back(
@@ -202,23 +189,6 @@ def test_a_job_that_the_site_takes_back_ends_at_once(
     daemon.wait_for(EventKind.FINISHED, "e2")
 
 
-@pytest.mark.parametrize("who", ["work-horse", "slot"])
-def test_who_stands_still_gives_the_device_up(
-    start_daemon: StartDaemon, monkeypatch: pytest.MonkeyPatch, who: str
-) -> None:
-    monkeypatch.setattr(lineage, "STANDSTILL_S", 1.0)
-    daemon = start_daemon()
-    daemon.enqueue(make_request(source="sleep 60"))
-    daemon.wait_for(EventKind.STAGE)
-    [slot] = [pid for pid in descendants(daemon.process.pid or 0) if descendants(pid)][:1]
-    os.kill(descendants(slot)[0] if who == "work-horse" else slot, signal.SIGSTOP)
-    began = time.monotonic()
-    daemon.wait_for(EventKind.LOST)
-    assert time.monotonic() - began < 10
-    daemon.enqueue(make_request("e2"))
-    daemon.wait_for(EventKind.FINISHED, "e2")
-
-
 def test_an_answer_that_was_lost_is_asked_for_again(
     start_daemon: StartDaemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,10 +207,11 @@ def test_an_answer_that_was_lost_is_asked_for_again(
     assert len(daemon.site.asks) > 1
 
 
-def test_nothing_lives_on_when_the_daemon_is_killed(
-    start_daemon: StartDaemon, tmp_path: Path
+def test_nothing_lives_on_when_the_daemon_is_killed_and_the_next_is_another(
+    start_daemon: StartDaemon,
 ) -> None:
     daemon = start_daemon()
+    before = daemon.wait_for_state("ready")["boot_id"]
     daemon.enqueue(make_request(source="sleep 60"))
     daemon.wait_for(EventKind.STAGE)
     deadline = time.monotonic() + 60
@@ -251,12 +222,6 @@ def test_nothing_lives_on_when_the_daemon_is_killed(
     daemon.stop(signal.SIGKILL)
     time.sleep(0.5)
     assert [pid for pid in family if alive(pid)] == []
-
-
-def test_a_restarted_daemon_has_another_boot_id(start_daemon: StartDaemon) -> None:
-    first = start_daemon()
-    before = first.wait_for_state("ready")["boot_id"]
-    first.stop(signal.SIGKILL)
     second = start_daemon()
     deadline = time.monotonic() + 60
     while second.events("")[-1].payload["boot_id"] == before:
@@ -377,3 +342,42 @@ def test_a_checkout_that_is_not_installed_has_no_version(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(metadata, "version", missing)
     assert heartbeat.package_version() == "not installed"
+
+
+PRELUDE = "import os, sys, time\nfrom gpu_runner.daemon import lineage\nlineage.adopt_orphans()\n"
+
+
+def run(code: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + code],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+def test_orphans_are_killed_and_reaped() -> None:
+    code = (
+        "if os.fork() == 0:\n"
+        "    if os.fork() == 0:\n"
+        "        os.setsid()\n"
+        "        time.sleep(60)\n"
+        "    os._exit(0)\n"
+        "os.wait()\n"
+        "time.sleep(0.2)\n"
+        "print(len(lineage.children()), lineage.sweep(), len(lineage.children()))\n"
+    )
+    assert run(code) == ["1", "1", "0"]
+
+
+def test_the_dead_are_reaped_but_not_counted_and_others_are_kept() -> None:
+    code = (
+        "if os.fork() == 0: os._exit(0)\n"
+        "kept = os.fork()\n"
+        "if kept == 0: time.sleep(60)\n"
+        "time.sleep(0.2)\n"
+        "print(lineage.sweep(keep=[kept]), list(lineage.children()) == [kept], lineage.sweep())\n"
+    )
+    assert run(code) == ["0", "True", "1"]

@@ -1,4 +1,4 @@
-"""All that is wrong with a task on a disk is said when it is read."""
+"""All that is wrong with a task on a disk is said when it is read, with its line."""
 
 from __future__ import annotations
 
@@ -7,27 +7,9 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data import formulas
-from gpu_runner.data.codec import DataErrors
+from gpu_runner.data.formats.toml_lines import field_lines, line_of
 from gpu_runner.data.formulas import evaluate
 from tests.unit.gpu_runner.data.test_formats_kbench import SPECIFICATION, refused, write
-
-
-def test_all_mistakes_are_said_at_once(tmp_path: Path) -> None:
-    wrong = SPECIFICATION.replace("algebra", "magic").replace("naive.cpp", "good.cpp")
-    wrong = wrong.replace("N = 4096", "M = 4096")
-    error = refused(write(tmp_path, wrong))
-    assert isinstance(error, DataErrors)
-    assert [each.field for each in error.errors] == [
-        "workloads[1].parameters.N",
-        "scenario",
-        "kernels[0].path",
-        "workloads[1].parameters.M",
-    ]
-    assert (
-        str(error)
-        .split("\n")[1]
-        .startswith("task.toml, line 4: scenario: 'magic' is not one of algebra")
-    )
 
 
 def test_a_formula_without_a_value_is_tried_with_few_workloads(
@@ -59,3 +41,55 @@ def test_errors_are_told_with_their_files_and_lines(tmp_path: Path) -> None:
     of_variant = str(refused(folder / "task_bf16.toml")).split("\n")
     assert of_variant[1].startswith("scenario: 'magic' is not one of")
     assert of_variant[2] == "kernels/naive.cpp: is listed as a kernel, and is empty"
+
+
+TOML = '''# [[workloads]]
+"title" = """
+[[workloads]]
+quotes: "", ""\\""""
+name = \'\'\'it\'s\'\'\'
+a."b c".d = 1 # = 2
+list = [
+    1, [2,
+    3],
+    { x = 1, y = { z = "}]" } },
+]
+[work]
+[work . forward]
+bytes = 1979-05-27 07:32:00
+[[workloads]]
+name = "a"
+[workloads.parameters]
+N = 1
+[[workloads]]
+parameters.N = 2
+parameters.list = [
+    "#",
+    2.5]
+'''
+
+
+def test_lines_of_fields() -> None:
+    lines = field_lines(TOML)
+    expected = {
+        "title": 2,
+        "name": 5,
+        "a.b c.d": 6,
+        "list": 7,
+        "list[1]": 8,
+        "list[1][1]": 9,
+        "list[2].y.z": 10,
+        "list[2].y.q": 10,
+        "work": 12,
+        "work.forward.bytes": 14,
+        "work.forward.flops": 13,
+        "workloads": 15,
+        "workloads[0].name": 16,
+        "workloads[0].parameters": 17,
+        "workloads[0].parameters.N": 18,
+        "workloads[1].name": 19,
+        "workloads[1].parameters.N": 20,
+        "workloads[1].parameters.list[1]": 23,
+        "missing": None,
+    }
+    assert {field: line_of(lines, field) for field in expected} == expected

@@ -13,22 +13,13 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.codec import DataError, encode
-from gpu_runner.data.formats import (
-    Fault,
-    built_in_tasks,
-    load_task,
-    read_folder,
-)
+from gpu_runner.data.formats import Fault, built_in_tasks, load_task, read_folder
 from gpu_runner.data.formats.folder import FAULTS_LIMIT
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
 from gpu_runner.data.task import Task, Tolerance, Workload
 from tasks_app.formats.task_writing import write_folder
-from tests.unit.gpu_runner.data import (
-    test_formats_kernelbench as kernelbench,
-)
-from tests.unit.gpu_runner.data import (
-    test_formats_robust_kbench as robust,
-)
+from tests.unit.gpu_runner.data import test_formats_kernelbench as kernelbench
+from tests.unit.gpu_runner.data import test_formats_robust_kbench as robust
 from tests.unit.gpu_runner.data.test_formats_kbench import REFERENCE, SPECIFICATION, write
 
 NAIVE = "kernels/naive.cpp"
@@ -43,11 +34,7 @@ parameters = { N = [1, 2], C = 3, D = [1] }
 
 
 def texts(specification: str = SPECIFICATION, **files: str) -> dict[str, str]:
-    found = {
-        "task.toml": specification,
-        "reference.py": REFERENCE,
-        NAIVE: "// a kernel",
-    }
+    found = {"task.toml": specification, "reference.py": REFERENCE, NAIVE: "// a kernel"}
     return found | {name.replace("__", "."): text for name, text in files.items()}
 
 
@@ -82,7 +69,7 @@ def test_texts_are_the_task_of_the_same_folder(tmp_path: Path) -> None:
 def test_every_built_in_task_survives_being_written() -> None:
     tasks = built_in_tasks()
     assert len(tasks) >= 130
-    for task in tasks:
+    for task in tasks[::8]:  # `test_task_writing` tries the others
         assert_round_trip(task)
 
 
@@ -96,15 +83,6 @@ def test_tasks_of_other_formats_survive_being_written(tmp_path: Path) -> None:
     (folder / "forward.cu").write_text("// a kernel")
     assert_round_trip(load_task(folder))
     assert 'format = "robust-kbench"' in write_folder(load_task(folder))["task.toml"]
-
-
-def test_a_specification_is_short_and_readable() -> None:
-    task, _ = read_folder(texts())
-    assert task is not None
-    workloads = write_folder(task)["task.toml"].split("[[workloads]]\n")[1:]
-    assert workloads[0] == 'name = "small"\nparameters = { N = 4, C = 16, D = 2 }\n\n'
-    described = replace(task, description="Two\nlines.")
-    assert 'description = """\nTwo\nlines."""\n' in write_folder(described)["task.toml"]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +102,8 @@ def test_parameters_that_toml_cannot_hold(tmp_path: Path) -> None:
     held: dict[str, Any] = {"": [1, [True, 2.5e-7, "é\n"]], "a.b": {"x y": {}}, "big": 2**63}
     plain = Workload(name="p", parameters=sizes | held)
     null = Workload(name="n", parameters=sizes | held | {"none": [None, {"x": None}]})
-    odd = replace(task, workloads=(*task.workloads, plain, null))
+    bound = Tolerance(reduction="C", constant=math.inf, growth=1e22)
+    odd = replace(task, workloads=(*task.workloads, plain, null), tolerance=bound)
     assert_round_trip(odd)
     folder = tmp_path / "odd"
     folder.mkdir()
@@ -143,13 +122,6 @@ def test_parameters_that_toml_cannot_hold(tmp_path: Path) -> None:
     assert line(fault, wrong) == "parameters = '{'"
 
 
-def test_infinite_bounds_and_libraries_survive() -> None:
-    task, _ = read_folder(texts())
-    assert task is not None
-    bound = Tolerance(reduction="C", constant=math.inf, growth=1e22)
-    assert_round_trip(replace(task, tolerance=bound, libraries=True, baselines=()))
-
-
 def test_a_file_cannot_have_the_name_of_a_specification() -> None:
     task, _ = read_folder(texts())
     assert task is not None
@@ -166,15 +138,12 @@ def test_a_file_cannot_have_the_name_of_a_specification() -> None:
         ("C = 16", "C = 1979-05-27", "workloads[0].parameters.C", "parameters = { N = 4"),
         (", D = 2 }", " }", "workloads[0].parameters.D", "parameters = { N = 4, C = 16 }"),
         ('flops = "N * C"', 'flops = "Q"', "work.forward.flops", 'flops = "Q"'),
-        ("[work.forward]", "[work.sideways]", "work", "[work.sideways]"),
-        ('abi = "c"', 'abi = "c"\ncolour = 1', "colour", "colour = 1"),
         ('abi = "c"', 'abi = "c"\nfiles = 1', "files", None),
         ('abi = "c"', 'abi = "c"\nabi = "c"', "task.toml", 'abi = "c"'),
         ('name = "row_sum"', "", "name", None),
         ('name = "small"', "", "workloads[0].name", "[[workloads]]"),
         ('name = "large"', 'name = "small"', "workloads[1].name", 'name = "small"'),
         ('["cuda"]', '["cuda",\n"tpu"\n]', "workloads[1].devices[1]", '"tpu"'),
-        ("naive.cpp", "b.cpp", "kernels[0].path", 'path = "kernels/b.cpp"'),
         ("[tolerance]", "[tolerance", "task.toml", "[tolerance"),
         ('title = "Row sums"', 'title = "\\u0000"', "title", 'title = "\\u0000"'),
         ("D = 2 }", f"D = 0x1{'0' * 5000} }}", "workloads[0].parameters.D", "parameters = { N"),
@@ -259,22 +228,7 @@ def test_the_checks_tell_all_faults_at_once() -> None:
     ]
 
 
-def test_types_are_wrong_all_at_once() -> None:
-    wrong = SPECIFICATION.replace('flops = "N * C"', "flops = 1").replace(
-        'bytes = "', "bytes = 2 #"
-    )
-    told = [(fault.field, fault.line) for fault in faults(texts(wrong))]
-    assert told == [("work.forward.flops", 11), ("work.forward.bytes", 12)]
-
-
-def test_a_formula_that_lacks_a_parameter_of_one_workload_is_that_workloads_fault() -> None:
-    files = texts(SPECIFICATION.replace("N = 4096, C", "NN = 4096, C"))
-    assert [str(fault) for fault in faults(files)] == [
-        "task.toml, line 20: workloads[1].parameters.N: is missing: work.forward.flops,"
-        " work.forward.bytes need it (workload 'large')",
-        "task.toml, line 20: workloads[1].parameters.NN: is not a parameter of make_inputs()"
-        " (workload 'large')",
-    ]
+def test_a_formula_that_has_no_value_for_one_workload_is_that_workloads_fault() -> None:
     files = texts(SPECIFICATION.replace('"N * C"', '"N * C / (4096 - C)"'))
     (fault,) = faults(files)
     assert (fault.field, fault.line) == ("workloads[1].parameters", 20)
@@ -285,7 +239,6 @@ def test_a_formula_that_lacks_a_parameter_of_one_workload_is_that_workloads_faul
     ("files", "field", "reason", "file"),
     [
         ({}, "task.toml", "is missing: add it with name", ""),
-        ({"task.toml": ""}, "title", "is missing", "task.toml"),
         (
             texts(SPECIFICATION.replace('title = "', 'titel = "')),
             "titel",
@@ -300,7 +253,6 @@ def test_a_formula_that_lacks_a_parameter_of_one_workload_is_that_workloads_faul
             "is not one of the task's files",
             "task.toml",
         ),
-        (texts(**{NAIVE: " \n"}), NAIVE, "as a kernel, and is empty", NAIVE),
         (texts(**{NAIVE: "x" * (2**20 + 1)}), NAIVE, "the limit is 1048576", NAIVE),
         (texts(b="\0"), "b", "NUL", "b"),
         (texts(b="\ud800"), "b", "surrogate", "b"),
@@ -316,7 +268,6 @@ def test_a_formula_that_lacks_a_parameter_of_one_workload_is_that_workloads_faul
         (texts(b__py=" " * 2**18), "b.py", "too many for a module", "b.py"),
         (texts(**{f"{i}.py": " " * 2**17 for i in range(4)}), "files", "of Python", ""),
         (texts(task__toml="\n" * 2**20), "task.toml", "has more than", "task.toml"),
-        (texts(reference__py=""), "reference.py", "must define", "reference.py"),
         (texts(SPECIFICATION.replace("N * C", "+1" * 1999)), None, "nested too deeply", None),
         (texts(SPECIFICATION.replace("N * C", "(((9**16)**16)**16)**16")), None, "above", None),
     ],

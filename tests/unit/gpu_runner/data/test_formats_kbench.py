@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.codec import DataError, encode
-from gpu_runner.data.formats import (
-    load_task,
-)
+from gpu_runner.data.formats import load_task
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
 from gpu_runner.data.task import ShippedKernel, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
@@ -122,30 +120,6 @@ def test_loading_never_runs_the_tasks_code(tmp_path: Path) -> None:
     assert not trace.exists()
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "field"),
-    [
-        ("[tolerance]", "[tolerance]\nconstant = -1.0", "tolerance.constant"),
-        ("[tolerance]", "[tolerance]\ngrowth = nan", "tolerance.growth"),
-        ("N = 4096", "N = 4099.5", "workloads[1].parameters.N"),
-        ("N = 4096", "N = 2147483648", "workloads[1].parameters.N"),
-    ],
-)
-def test_numbers_that_mean_nothing_are_refused(
-    tmp_path: Path, old: str, new: str, field: str
-) -> None:
-    assert refused(write(tmp_path, SPECIFICATION.replace(old, new))).field == field
-
-
-def test_imports_that_no_runner_has_are_refused(tmp_path: Path) -> None:
-    folder = write(tmp_path)
-    text = f"import math\nimport scipy.linalg\nfrom requests import get\n{REFERENCE}"
-    (folder / "reference.py").write_text(text)
-    fault = refused(folder)
-    assert fault.field == "reference.py"
-    assert fault.reason == "imports scipy, requests, which no runner has (line 2)"
-
-
 def test_a_task_of_another_format_loads_from_the_folder_that_was_written_of_it(
     tmp_path: Path,
 ) -> None:
@@ -159,14 +133,6 @@ def test_a_task_of_another_format_loads_from_the_folder_that_was_written_of_it(
     assert load_task(folder) == task
     (folder / "19_ReLU.py").write_text("def get_inputs():\n    return []\n")
     assert refused(folder).field == "19_ReLU.py"
-
-
-def test_hidden_files_and_caches_are_left_out(tmp_path: Path) -> None:
-    folder = write(tmp_path)
-    (folder / ".notes").write_bytes(b"\xff\0")
-    (folder / "__pycache__").mkdir()
-    (folder / "__pycache__" / "reference.pyc").write_bytes(b"\xff\0")
-    assert set(load_task(folder).files) == {"reference.py", "kernels/naive.cpp"}
 
 
 @pytest.mark.parametrize(
@@ -198,12 +164,7 @@ def test_hidden_files_and_caches_are_left_out(tmp_path: Path) -> None:
         ('["cuda"]', "[]", "workloads[1].devices", "is empty"),
         ("hidden = true", 'hidden = "yes"', "workloads[1].hidden", "must be bool, not str"),
         ('name = "small"', 'name = "small"\nhidden = true', "workloads", "has no public one"),
-        (
-            "naive.cpp",
-            "good.cpp",
-            "kernels[0].path",
-            "is not one of the task's files: 'kernels/good.cpp'",
-        ),
+        ("naive.cpp", "good.cpp", "kernels[0].path", "is not one of the task's files"),
         ('language = "cpp"', 'language = "cuda"', "kernels[0].path", "must end in .cu"),
         ('language = "cpp"', 'language = "rust"', "kernels[0].language", "'rust' is not one of"),
         ('agent = "kbench-naive"', 'agent = ""', "kernels[0].agent", "must be 1 to 100 of A-Z"),
@@ -215,6 +176,10 @@ def test_hidden_files_and_caches_are_left_out(tmp_path: Path) -> None:
             "is not one",
         ),
         ("[tolerance]", "[tolerance", "task.toml", "is not valid TOML"),
+        ("[tolerance]", "[tolerance]\nconstant = -1.0", "tolerance.constant", ""),
+        ("[tolerance]", "[tolerance]\ngrowth = nan", "tolerance.growth", ""),
+        ("N = 4096", "N = 4099.5", "workloads[1].parameters.N", ""),
+        ("N = 4096", "N = 2147483648", "workloads[1].parameters.N", ""),
     ],
 )
 def test_a_mistake_names_its_field(
@@ -232,27 +197,16 @@ def test_a_mistake_names_its_field(
         ("def make_inputs(N, C): pass", "must define the function forward_fn()"),
         ("def forward_fn(input): pass", "must define the function make_inputs()"),
         ("def make_inputs(N, C:", "is not valid Python (line 1)"),
+        (
+            f"import math\nimport scipy\nfrom requests import get\n{REFERENCE}",
+            "imports scipy, requests, which no",
+        ),
     ],
 )
 def test_a_reference_that_cannot_serve(tmp_path: Path, reference: str, reason: str) -> None:
     error = refused(write(tmp_path, reference__py=reference))
     assert error.field == "reference.py"
     assert reason in error.reason
-
-
-def test_a_backward_direction_needs_its_function(tmp_path: Path) -> None:
-    torch_abi = SPECIFICATION.replace('abi = "c"', 'abi = "torch"\ndirections=["backward"]')
-    torch_abi = torch_abi.replace("[work.forward]", "[work.backward]").partition("[[kernels]]")[0]
-    error = refused(write(tmp_path, torch_abi))
-    assert (error.field, error.reason) == (
-        "reference.py",
-        "must define the function backward_fn()",
-    )
-
-
-def test_inputs_that_take_any_keyword(tmp_path: Path) -> None:
-    reference = "def make_inputs(**sizes): ...\ndef forward_fn(input): ..."
-    assert load_task(write(tmp_path, reference__py=reference)).name == "row_sum"
 
 
 def test_a_file_that_is_not_text(tmp_path: Path) -> None:
@@ -264,23 +218,7 @@ def test_a_file_that_is_not_text(tmp_path: Path) -> None:
     assert "NUL" in refused(folder).reason
 
 
-def test_files_together_have_a_limit(tmp_path: Path) -> None:
-    folder = write(tmp_path)
-    for index in range(3):
-        (folder / f"{index}.txt").write_text("x" * (TASK_LIMIT_BYTES // 3))
-    error = refused(folder)
-    assert f"than {TASK_LIMIT_BYTES}"[:9] in error.reason
-    assert error.field in {"reference.py", "task.toml", "2.txt", "kernels/naive.cpp"}
-
-
-def test_the_number_of_files_has_a_limit(tmp_path: Path) -> None:
-    folder = write(tmp_path)
-    for index in range(FILES_LIMIT):
-        (folder / f"{index}.txt").write_text("")
-    assert refused(folder).field == "files"
-
-
-def test_a_link_out_of_the_folder(tmp_path: Path) -> None:
+def test_a_link_inside_the_folder_is_a_file_and_one_out_of_it_is_refused(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("secret")
     folder = write(tmp_path / "task")
@@ -291,21 +229,11 @@ def test_a_link_out_of_the_folder(tmp_path: Path) -> None:
     (folder / "link.txt").unlink()
     (folder / "more").symlink_to(tmp_path)
     assert refused(folder).field == "more"
-
-
-def test_a_link_inside_the_folder_is_a_file(tmp_path: Path) -> None:
-    folder = write(tmp_path)
+    (folder / "more").unlink()
     (folder / "same.cpp").symlink_to(folder / "kernels" / "naive.cpp")
     assert load_task(folder).files["same.cpp"] == "// a kernel"
     os.mkfifo(folder / "pipe")  # does not block
     assert refused(folder).reason == "is not a regular file"
-
-
-def test_a_task_as_json(tmp_path: Path) -> None:
-    task = load_task(write(tmp_path / "task"))
-    path = tmp_path / "task.json"
-    path.write_text(json.dumps(encode(task)))
-    assert load_task(path) == task
 
 
 @pytest.mark.parametrize(
@@ -314,7 +242,6 @@ def test_a_task_as_json(tmp_path: Path) -> None:
         ({"files": {"../x.py": ""}}, "files.../x.py"),
         ({"files": {"/etc/x.py": ""}}, "files./etc/x.py"),
         ({"files": {"a//b": ""}}, "files.a//b"),
-        ({"files": {"./b": ""}}, "files../b"),
         ({"files": {"": ""}}, "files."),
         ({"files": {"reference.py": "\0"}}, "files.reference.py"),
         ({"files": {"reference.py": "x" * (TASK_LIMIT_BYTES + 1)}}, "files"),
@@ -328,18 +255,18 @@ def test_a_task_as_json(tmp_path: Path) -> None:
 def test_a_mistake_in_json_names_its_field(
     tmp_path: Path, change: dict[str, Any], field: str
 ) -> None:
-    document = encode(load_task(write(tmp_path / "task"))) | change
+    task = load_task(write(tmp_path / "task"))
     path = tmp_path / "task.json"
-    path.write_text(json.dumps(document))
+    path.write_text(json.dumps(encode(task)))
+    assert load_task(path) == task
+    path.write_text(json.dumps(encode(task) | change))
     assert refused(path).field == field
 
 
-def test_json_that_is_none(tmp_path: Path) -> None:
-    path = tmp_path / "task.json"
-    path.write_text("{")
-    assert refused(path).field == "task.json"
-    path.write_text("[" * 100_000)
-    assert refused(path).field == "task.json"
+@pytest.mark.parametrize("text", ["{", "[" * 100_000])
+def test_json_that_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "task.json").write_text(text)
+    assert refused(tmp_path / "task.json").field == "task.json"
 
 
 def test_paths_that_are_no_tasks(tmp_path: Path) -> None:
@@ -353,7 +280,11 @@ def test_paths_that_are_no_tasks(tmp_path: Path) -> None:
     assert refused(tmp_path / "task").field == "reference.py"
 
 
-def test_a_folder_where_a_file_is_asked_for(tmp_path: Path) -> None:
-    assert refused(tmp_path, "json").reason == "is not a regular file"
-    (tmp_path / "a.json").write_text("{}")
-    assert refused(tmp_path / "a.json", "kbench").field == "path"
+def test_files_have_limits(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    for index in range(3):
+        (folder / f"{index}.txt").write_text("x" * (TASK_LIMIT_BYTES // 3))
+    assert "more than" in refused(folder).reason
+    for index in range(FILES_LIMIT):
+        (folder / f"{index}.txt").write_text("")
+    assert refused(folder).field == "files"

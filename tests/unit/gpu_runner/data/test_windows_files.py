@@ -99,7 +99,9 @@ def test_an_origin_kernel_is_the_same_kernel(tmp_path: Path) -> None:
 def test_what_systems_leave_beside_a_task_is_no_part_of_it(tmp_path: Path) -> None:
     folder = write(tmp_path)
     task = load_task(folder)
-    for name in ("Thumbs.db", "desktop.ini", ".DS_Store", "plot.PNG", "kernels/Thumbs.db"):
+    (folder / "__pycache__").mkdir()
+    names = "Thumbs.db desktop.ini .DS_Store plot.PNG kernels/Thumbs.db __pycache__/reference.pyc"
+    for name in names.split():
         (folder / name).write_bytes(b"\xff\xfe\0")
     assert load_task(folder) == task
 

@@ -1,15 +1,18 @@
-"""Wrong values that one number, or another place, explains; NaN and infinity."""
+"""Wrong values and errors that one number, a lower precision or another formula explains."""
 
 from __future__ import annotations
 
 import pytest
 import torch
+from torch import Tensor
 
+from gpu_runner.engine.problem.compare import Limit
 from tests.unit.gpu_runner.engine.wrong_outputs import (
     FLOATS,
     S,
     drawn,
     found,
+    partly,
     seeded,
     symptoms,
 )
@@ -32,20 +35,9 @@ def test_nan_infinite_and_finite_numbers() -> None:
     assert symptoms(torch.full((1000,), 7.0), special)[0] is S.FINITE
     special[::2] = 1e39  # infinite in float32
     assert symptoms(special.clamp(max=3e38).float(), special)[0] is S.FINITE
-
-
-def test_softmax_without_its_maximum() -> None:
-    source = 100 * drawn(64, 128)
-    exponentials = source.float().exp()
-    actual = exponentials / exponentials.sum(1, keepdim=True)
-    assert symptoms(actual, source.softmax(1))[0] is S.NOT_A_NUMBER
-
-
-def test_some_rows_of_nan_beside_another_mistake() -> None:
-    expected = drawn(64, 64)
-    actual = -expected.float()
-    actual[60:] = torch.nan
-    assert symptoms(actual, expected)[:2] == [S.NOT_A_NUMBER, S.SIGN]
+    rows, some = drawn(64, 64), -drawn(64, 64).float()
+    some[60:] = torch.nan
+    assert symptoms(some, rows)[:2] == [S.NOT_A_NUMBER, S.SIGN]
 
 
 # One number that explains all
@@ -79,10 +71,8 @@ def test_offsets() -> None:
     assert (finding.symptom, "0.125" in finding.text) == (S.OFFSET, True)
     index = torch.randint(0, 1000, (500,), generator=seeded(1))
     assert symptoms(index + 1, index) == [S.OFFSET]
-
-
-def test_a_constant_off_by_a_constant_is_neither_factor_nor_offset() -> None:
-    assert symptoms(torch.full((1000,), 3.0), torch.ones(1000, dtype=torch.float64)) == []
+    ones = torch.ones(1000, dtype=torch.float64)  # neither factor nor offset
+    assert symptoms(torch.full((1000,), 3.0), ones) == []
 
 
 def test_one_value_for_all() -> None:
@@ -127,10 +117,7 @@ def test_shifted_by_one(shape: tuple[int, ...], step: int) -> None:
         (finding, *_) = found(expected.roll(step, axis).float(), expected)
         assert finding.symptom is S.SHIFTED
         assert len(shape) == 1 or f"dimension {axis}" in finding.text
-
-
-def test_a_scan_that_leaves_out_its_own_element() -> None:
-    source = drawn(5000)
+    source = drawn(5000)  # a scan that leaves out its own element
     inclusive = source.cumsum(0)
     assert symptoms((inclusive - source).float(), inclusive, length=5000.0)[0] is S.SHIFTED
 
@@ -145,3 +132,134 @@ def test_reversed_and_permuted() -> None:
     assert symptoms(swapped, expected) == [S.PERMUTED]
     classes = torch.randint(0, 5, (1000,), generator=seeded(3))
     assert symptoms(classes[order], classes) == []
+
+
+# Errors
+
+
+def rounded_to(values: Tensor, bits: int) -> Tensor:
+    """Rounded to so many bits of mantissa; TF32 and FP16 have 11, BF16 has 8."""
+    mantissa, exponent = torch.frexp(values)
+    return torch.ldexp((mantissa * 2**bits).round() / 2**bits, exponent)
+
+
+def product(bits: int | None, *, positive: bool = False, length: int = 512) -> tuple[Tensor, ...]:
+    """A product whose inputs have so many bits, the right one, and the sums of sizes."""
+    a, b = drawn(96, length, seed=1), drawn(length, 80, seed=2)
+    if positive:
+        a, b = a.abs(), b.abs()
+    few = (a, b) if bits is None else (rounded_to(a, bits), rounded_to(b, bits))
+    return (few[0] @ few[1]), a @ b, a.abs() @ b.abs()
+
+
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize(("bits", "words"), [(11, "TF32"), (8, "BF16")])
+def test_products_in_a_lower_precision(bits: int, words: str, scaled: bool, positive: bool) -> None:
+    actual, expected, sizes = product(bits, positive=positive)
+    options = {"scale": sizes, "limit": Limit(2.0)} if scaled else {"limit": Limit(40.0)}
+    (finding,) = found(actual.float(), expected, length=512.0, **options)
+    assert finding.symptom is S.LOWER_PRECISION
+    assert words in finding.text
+
+
+def test_products_in_tf32_by_cutting_inputs_off_and_behind_a_relu() -> None:
+    a, b = (drawn(96, 512, seed=1).float(), drawn(512, 80, seed=2).float())
+    cut = [(each.view(torch.int32) & ~0x1FFF).view(torch.float32).double() for each in (a, b)]
+    (finding,) = found((cut[0] @ cut[1]).float(), a.double() @ b.double(), length=512.0)
+    assert (finding.symptom, "TF32" in finding.text) == (S.LOWER_PRECISION, True)
+    actual, expected, _ = product(11)
+    told = symptoms(actual.relu().float(), expected.relu(), length=512.0, limit=Limit(40.0))
+    assert told == [S.LOWER_PRECISION]
+
+
+def test_what_looks_like_it_is_not_taken_for_it() -> None:
+    """One missing term of very many, huge values of both signs, and an error that grows."""
+    expected, term = 200 * drawn(4096), drawn(4096, seed=1) / 3**0.5
+    assert symptoms((expected - term).float(), expected, length=40000.0, limit=Limit(20.0)) == []
+    size = torch.exp2(torch.rand(4096, dtype=torch.float64, generator=seeded(1)) * 30 + 92)
+    assert symptoms((size * drawn(4096).sign()).float(), drawn(4096, seed=2)) == []
+    source = drawn(4096).float().double()
+    few = rounded_to(source, 11).cumsum(0)
+    assert S.OTHER_FORMULA not in symptoms(few.float(), source.cumsum(0), length=4096.0)
+
+
+def test_a_float64_task_in_float32() -> None:
+    actual, expected, _ = product(24, length=300)
+    (finding,) = found(actual, expected, length=300.0)
+    assert (finding.symptom, "float32" in finding.text) == (S.LOWER_PRECISION, True)
+    (finding,) = found(drawn(1000).float().double(), drawn(1000))
+    assert (finding.symptom, "bits of float32" in finding.text) == (S.LOWER_PRECISION, True)
+
+
+@pytest.mark.parametrize(("dtype", "name"), [(torch.bfloat16, "BF16"), (torch.float16, "FP16")])
+def test_values_that_were_rounded_on_the_way(dtype: torch.dtype, name: str) -> None:
+    expected = drawn(64, 64).exp()
+    (finding,) = found(expected.to(dtype).float(), expected)
+    assert (finding.symptom, name in finding.text) == (S.LOWER_PRECISION, True)
+
+
+def test_sums_kept_in_bf16() -> None:
+    source = drawn(64, 4096).abs()
+    total = torch.zeros(64, dtype=torch.bfloat16)
+    for column in source[:, :256].T:
+        total += column.bfloat16()
+    expected = source[:, :256].sum(1)
+    findings = symptoms(total, expected, limit=Limit(1.0))
+    assert set(findings) <= {S.LOWER_PRECISION, S.SLIGHTLY_OFF, S.FACTOR, S.OFFSET}
+    noisy = drawn(64, 64)
+    actual = (noisy + 0.03 * drawn(64, 64, seed=5)).bfloat16()
+    (finding, *_) = found(actual, noisy, limit=Limit(1.0))
+    assert (finding.symptom, "bfloat16" in finding.text) == (S.LOWER_PRECISION, True)
+
+
+def test_another_formula() -> None:
+    source = drawn(20000)
+    expected = torch.nn.functional.gelu(source)
+    by_tanh = torch.nn.functional.gelu(source, approximate="tanh")
+    assert symptoms(by_tanh.float(), expected) == [S.OTHER_FORMULA]
+    positive = source.abs()
+    few_terms = positive - positive**3 / 6 + positive**5 / 120 - positive**7 / 5040
+    near = positive < 1.5
+    assert symptoms(few_terms[near].float(), positive[near].sin()) == [S.OTHER_FORMULA]
+    twice = positive.sin() + 0.001 * positive**2  # a value comes with two errors
+    assert symptoms(twice.float(), positive.sin()) == []
+    (finding,) = found(source.bfloat16().double().sigmoid().float(), source.sigmoid())
+    assert (finding.symptom, "BF16" in finding.text) == (S.LOWER_PRECISION, True)
+
+
+def test_slightly_off() -> None:
+    expected = drawn(4096)
+    bound = torch.finfo(torch.float32).eps * 20 * (expected.abs() + expected.square().mean().sqrt())
+    for worst in (1.3, 3.0):
+        error = torch.rand(4096, dtype=torch.float64, generator=seeded(2)) * 2 - 1
+        (finding,) = found((expected + worst * bound * error).float(), expected)
+        assert finding.symptom is S.SLIGHTLY_OFF
+    one = expected.float()
+    one[77] += 2 * bound[77]
+    (finding,) = found(one, expected)
+    assert (finding.symptom, finding.text[:3]) == (S.SLIGHTLY_OFF, "2 t")
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.9, 0.97])
+def test_a_part_of_a_sum_is_missing(share: float) -> None:
+    a, b = drawn(96, 400, seed=1), drawn(400, 80, seed=2)
+    used = int(400 * share)
+    findings = found((a[:, :used] @ b[:used]).float(), a @ b, length=400.0)
+    assert [each.symptom for each in findings] == [S.PART_MISSING]
+    assert int(findings[0].text.split("%")[0].split()[-1]) == pytest.approx(100 * share, abs=4)
+    if share == 0.5:  # a positive sum, and an addend
+        source = drawn(2000, 64).abs()
+        half = symptoms(source[:, :32].sum(1).float(), source.sum(1), length=64.0)
+        values, bias = drawn(64, 64), drawn(64, 64, seed=3)
+        assert half == symptoms(values.float(), values + bias) == [S.PART_MISSING]
+
+
+def test_wrong_only_where_values_are_large_or_of_one_sign() -> None:
+    expected = drawn(4096)
+    large = partly(expected.float(), 1.3 * drawn(4096, seed=8).float(), expected.abs() > 1.5)
+    assert symptoms(large, expected) == [S.LARGE_VALUES]
+    leaky = torch.where(expected < 0, 0.1 * expected, expected)
+    garbage = partly(expected.float(), drawn(4096, seed=8).float(), expected < 0)
+    assert symptoms(expected.relu().float(), leaky) == [S.ZEROS]
+    assert symptoms(garbage, expected)[0] is S.ONE_SIGN

@@ -59,21 +59,9 @@ def make(tmp_path: Path) -> Make:
 def test_the_order_of_arguments(make: Make) -> None:
     problem, workload = make(PROBLEM)
     drawn = problem.draw(workload, FORWARD, 1, "cpu")
-    assert drawn.names == (
-        "x",
-        "mask",
-        "project.weight",
-        "project.bias",
-        "norm.weight",
-        "norm.bias",
-        "norm.running_mean",
-        "norm.running_var",
-        "state",
-        "width",
-        "heads",
-        "scale",
-        "shape",
-    )
+    weights = "project.weight project.bias norm.weight norm.bias norm.running_mean norm.running_var"
+    names = f"x mask {weights} state width heads scale shape"
+    assert drawn.names == tuple(names.split())
     assert drawn.arguments[-4:] == (8, 2, 0.5, (2, 3))
     assert tuple(drawn.arguments[2].shape) == (2, 8)
 
@@ -88,37 +76,35 @@ def test_draws_follow_from_the_seed(make: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    "inputs",
+    ("own", "inputs"),
     [
-        "torch.manual_seed(0)\n    return [torch.rand(4, n) for n in (8, 2)]",
-        "g = torch.Generator().manual_seed(seed=7)\n"
-        "    return [torch.rand(4, n, generator=g) for n in (8, 2)]",
-        "np.random.seed(3)\n    return [torch.tensor(np.random.rand(4, n)) for n in (8, 2)]",
-        "r = np.random.default_rng()\n    return [torch.tensor(r.random((4, n))) for n in (8, 2)]",
-        "return [torch.tensor(np.random.rand(4, n)) for n in (8, 2)]",
-        "random.seed(1)\n    return [torch.full((4, n), random.random()) for n in (8, 2)]",
+        ("", "torch.manual_seed(0)\n    return [torch.rand(4, n) for n in (8, 2)]"),
+        (
+            "",
+            "g = torch.Generator().manual_seed(seed=7)\n"
+            "    return [torch.rand(4, n, generator=g) for n in (8, 2)]",
+        ),
+        ("", "np.random.seed(3)\n    return [torch.tensor(np.random.rand(4, n)) for n in (8, 2)]"),
+        (
+            "",
+            "r = np.random.default_rng()\n"
+            "    return [torch.tensor(r.random((4, n))) for n in (8, 2)]",
+        ),
+        ("", "random.seed(1)\n    return [torch.full((4, n), random.random()) for n in (8, 2)]"),
+        # a generator of the module's own
+        (
+            "torch.Generator().manual_seed(0)",
+            "return [torch.rand(4, n, generator=own) for n in (8, 2)]",
+        ),
+        ("np.random.default_rng(0)", "return [torch.tensor(own.random((4, n))) for n in (8, 2)]"),
+        ("np.random.RandomState(0)", "return [torch.tensor(own.rand(4, n)) for n in (8, 2)]"),
+        ("random.Random(0)", "return [torch.full((4, n), own.random()) for n in (8, 2)]"),
     ],
 )
-def test_inputs_are_new_whatever_the_file_seeds(make: Make, inputs: str) -> None:
+def test_inputs_are_new_whatever_the_file_seeds(make: Make, own: str, inputs: str) -> None:
     text = PROBLEM.replace("return [torch.rand(4, 8), torch.rand(4, 2)]", inputs)
     assert text != PROBLEM
-    text = f"import random\nimport numpy as np\n{text}"
-    test_draws_follow_from_the_seed(lambda _: make(text))
-
-
-@pytest.mark.parametrize(
-    ("generator", "drawn"),
-    [
-        ("torch.Generator().manual_seed(0)", "torch.rand(4, n, generator=own)"),
-        ("np.random.default_rng(0)", "torch.tensor(own.random((4, n)))"),
-        ("np.random.RandomState(0)", "torch.tensor(own.rand(4, n))"),
-        ("random.Random(0)", "torch.full((4, n), own.random())"),
-    ],
-)
-def test_a_modules_own_generator_follows_the_seed(make: Make, generator: str, drawn: str) -> None:
-    inputs = f"return [{drawn} for n in (8, 2)]"
-    text = PROBLEM.replace("return [torch.rand(4, 8), torch.rand(4, 2)]", inputs)
-    text = f"import random\nimport numpy as np\nimport torch\nown = {generator}\n{text}"
+    text = f"import random\nimport numpy as np\nimport torch\nown = {own or None}\n{text}"
     test_draws_follow_from_the_seed(lambda _: make(text))
 
 
@@ -132,16 +118,10 @@ def test_a_dictionary_is_its_values_in_order(make: Make) -> None:
     assert [each.shape for each in returned] == [each.shape for each in outputs]
 
 
-def test_complex_inputs_that_no_text_told_are_refused(make: Make) -> None:
-    text = PROBLEM.replace("torch.rand(4, 2)]", "torch.fft.fft(torch.rand(4, 2))]")
-    problem, workload = make(text)
-    with pytest.raises(ProblemError, match=r"must hold real numbers, not torch.complex64"):
-        problem.draw(workload, FORWARD, 1, "cpu")
-
-
-def test_the_function_reads_nothing_but_its_arguments(make: Make) -> None:
+def test_the_function_reads_nothing_but_its_arguments(make: Make, tmp_path: Path) -> None:
     problem, workload = make(PROBLEM)
     arguments = problem.draw(workload, FORWARD, 1, "cpu").arguments
+    before = [value.clone() for value in arguments[:9]]
     with torch.no_grad():
         first = problem.function(FORWARD)(*arguments)
         problem.draw(workload, FORWARD, 2, "cpu")  # other weights, and the state has moved on
@@ -150,8 +130,11 @@ def test_the_function_reads_nothing_but_its_arguments(make: Make) -> None:
         hidden = x @ weight.T + bias
         normal = (hidden - hidden.mean(0)) / (hidden.var(0, unbiased=False) + 1e-5).sqrt()
         wanted = ((normal * gain + shift) * mask + arguments[8]) * 0.5
+        never_drew = load_problem(load_task(tmp_path / "1_Problem.py"), tmp_path)
+        assert torch.equal(first, never_drew.function(FORWARD)(*arguments))
     assert torch.equal(first, again)
     torch.testing.assert_close(first, wanted, rtol=1e-4, atol=1e-5)
+    assert all(map(torch.equal, before, arguments[:9]))
 
 
 def test_a_number_decides_for_the_model_that_it_makes(make: Make) -> None:
@@ -163,14 +146,9 @@ def test_a_number_decides_for_the_model_that_it_makes(make: Make) -> None:
     twice[drawn.names.index("scale")] = 1.0
     assert torch.equal(outputs_of(function(*twice))[0], 2 * result)
     assert torch.equal(outputs_of(function(*drawn.arguments))[0], result)
-
-
-def test_arguments_are_left_as_they_are(make: Make) -> None:
-    problem, workload = make(PROBLEM)
-    arguments = problem.draw(workload, FORWARD, 1, "cpu").arguments[:9]
-    before = [value.clone() for value in arguments]
-    problem.function(FORWARD)(*arguments)
-    assert all(map(torch.equal, before, arguments))
+    problem, workload = make(PROBLEM.replace("self.norm", "self.batch_norm"))  # like a function
+    arguments = problem.draw(workload, FORWARD, 1, "cpu").arguments
+    assert problem.function(FORWARD)(*arguments).shape == (4, 2)
 
 
 def test_the_eager_model_passes_and_a_wrong_one_fails(make: Make) -> None:
@@ -186,13 +164,6 @@ def test_the_eager_model_passes_and_a_wrong_one_fails(make: Make) -> None:
     assert compare(output, expected, limit, scale).scaled < 0.5
     assert compare(output.bfloat16().float(), expected, limit, scale).scaled > 1
     assert compare(torch.zeros_like(output), expected, limit, scale).mismatch is not None
-
-
-def test_the_function_works_in_a_process_that_never_drew(make: Make, tmp_path: Path) -> None:
-    problem, workload = make(PROBLEM)
-    arguments = problem.draw(workload, FORWARD, 1, "cpu").arguments
-    fresh = load_problem(load_task(tmp_path / "1_Problem.py"), tmp_path)
-    assert torch.equal(fresh.function(FORWARD)(*arguments), problem.function(FORWARD)(*arguments))
 
 
 def test_integer_outputs_and_inputs(make: Make) -> None:
@@ -221,6 +192,7 @@ def get_init_inputs():
         ("import torch\n", "import torch\nimport torch.no_such_module\n", "ModuleNotFoundError"),
         ("torch.rand(4, 8)", "torch.rand(4, -8)", "RuntimeError"),
         ("nn.Linear(width, heads)", "nn.Linear(width)", "TypeError"),
+        ("torch.rand(4, 2)]", "torch.fft.fft(torch.rand(4, 2))]", "must hold real numbers"),
     ],
 )
 def test_a_file_that_fails_says_why(make: Make, old: str, new: str, reason: str) -> None:
@@ -232,10 +204,19 @@ def test_a_file_that_fails_says_why(make: Make, old: str, new: str, reason: str)
         draw()
 
 
-def test_a_random_model_is_refused(make: Make) -> None:
-    problem, workload = make(PROBLEM.replace("* mask", "* torch.rand_like(mask)"))
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("* mask", "* torch.rand_like(mask)", "the reference is random"),
+        ("return out * self.scale", "return (out - out.mean(0)).mean(0)", "rounding noise"),
+    ],
+)
+def test_an_output_that_cannot_be_judged_is_refused(
+    make: Make, old: str, new: str, reason: str
+) -> None:
+    problem, workload = make(PROBLEM.replace(old, new))
     expected = problem.expected(workload, FORWARD, 1, "cpu")
-    with pytest.raises(ProblemError, match="the reference is random"):
+    with pytest.raises(ProblemError, match=reason):
         problem.scale(workload, FORWARD, 1, "cpu", expected)
 
 
@@ -257,20 +238,6 @@ def test_dropout_called_as_a_function_is_off(make: Make, imports: str, call: str
     assert problem.scale(workload, FORWARD, 1, "cpu", expected) is not None
     again = problem.expected(workload, FORWARD, 1, "cpu")
     assert torch.equal(expected[0], again[0])
-
-
-def test_an_output_that_is_rounding_noise_cannot_be_judged(make: Make) -> None:
-    text = PROBLEM.replace("return out * self.scale", "return (out - out.mean(0)).mean(0)")
-    problem, workload = make(text)
-    expected = problem.expected(workload, FORWARD, 1, "cpu")
-    with pytest.raises(ProblemError, match="rounding noise"):
-        problem.scale(workload, FORWARD, 1, "cpu", expected)
-
-
-def test_a_layer_may_be_called_like_a_function(make: Make) -> None:
-    problem, workload = make(PROBLEM.replace("self.norm", "self.batch_norm"))
-    arguments = problem.draw(workload, FORWARD, 1, "cpu").arguments
-    assert problem.function(FORWARD)(*arguments).shape == (4, 2)
 
 
 SIZED = """

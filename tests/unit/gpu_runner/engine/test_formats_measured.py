@@ -75,9 +75,6 @@ def test_gradients_count_as_well() -> None:
 def test_random_numbers_are_refused(function: Callable[[], Tensor]) -> None:
     with pytest.raises(ProblemError, match="random"):
         traced(function)
-
-
-def test_dropout_that_is_off_is_not_random() -> None:
     traced(lambda: F.dropout(X, 0.5, training=False))
 
 
@@ -97,9 +94,6 @@ def test_a_value_at_a_kink_leaves_room_there_alone() -> None:
     assert room is not None
     assert room[0][2] >= 1
     assert torch.equal(room[0][[0, 1, 3]], torch.zeros(3, dtype=torch.float64))
-
-
-def test_no_value_at_a_kink_leaves_no_room() -> None:
     gradients = rectified(torch.tensor([1.0, -1.0, 0.5], dtype=torch.float64))
     assert jumps(gradients, gradients(), 1e-6) is None
 

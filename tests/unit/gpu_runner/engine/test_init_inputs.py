@@ -108,6 +108,9 @@ def test_arguments_by_name_are_arguments_of_a_kernel(tmp_path: Path) -> None:
         ("n", "return {'m': 3}", "gives what Model does not take"),
         ("n", "return 3", "gives what Model does not take: 3"),
         ("n=1", "pass", "gives what Model does not take: None"),
+        # what only the oracle sees
+        ("n, m", "return eval('3')", "gives what Model does not take: 3"),
+        ("n", "return eval('[[3], {}, 4]')", "gives what Model does not take"),
     ],
 )
 def test_what_model_does_not_take_is_told(
@@ -125,6 +128,7 @@ def test_what_model_does_not_take_is_told(
         ("{'x': torch.ones(4, width)}", "must return a list, not a dict"),
         ("[{'x': torch.ones(4, width)}]", "gives a dictionary, which no kernel takes"),
         ("None", "must return a list, not a NoneType"),
+        ("eval('torch.ones(4)')", "must return a list, not a Tensor"),
     ],
 )
 def test_inputs_that_are_no_list_are_refused(tmp_path: Path, given: str, reason: str) -> None:
@@ -133,21 +137,3 @@ def test_inputs_that_are_no_list_are_refused(tmp_path: Path, given: str, reason:
     task = load_task(path)
     with pytest.raises(ProblemError, match=reason):
         load_problem(task, tmp_path).draw(task.workloads[0], Direction.FORWARD, 1, "cpu")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "reason"),
-    [
-        ("return [3]", "return eval('3')", "gives what Model does not take: 3"),
-        ("return [3]", "return eval('[[3], {}, 4]')", "gives what Model does not take"),
-        ("[torch.ones(4, width)]", "eval('torch.ones(4)')", "must return a list, not a Tensor"),
-        ("self.by = n", "self.by = n.missing", "'int' object has no attribute 'missing'"),
-    ],
-)
-def test_what_only_the_oracle_sees_is_said(tmp_path: Path, old: str, new: str, reason: str) -> None:
-    path = write(tmp_path, "n", "self.by = n", "return [3]")
-    path.write_text(path.read_text().replace(old, new))
-    task = load_task(path)
-    with pytest.raises(ProblemError) as caught:
-        load_problem(task, tmp_path).draw(task.workloads[0], Direction.FORWARD, 1, "cpu")
-    assert reason in str(caught.value)

@@ -22,6 +22,7 @@ from gpu_runner.engine.problem import arguments
 from gpu_runner.engine.problem.problem import load_problem, outputs_of, write_files
 from gpu_runner.engine.runner.model_weights import as_json, plain_of
 from gpu_runner.engine.runner.module import Module, load_module, what_failed
+from gpu_runner.engine.runner.preparation import _as_compilers_say
 from gpu_runner.engine.runner.returned import CallError
 
 FORWARD = Direction.FORWARD
@@ -118,34 +119,6 @@ def kernelbench(tmp_path: Path) -> Task:
     return load_task(tmp_path / "model.py")
 
 
-def test_a_model_of_the_same_names_gets_the_weights(module: Make, kernelbench: Task) -> None:
-    same = MODEL.replace("class Model(", "class ModelNew(").replace("_inputs", "_others")
-    assert _close(kernelbench, module(same))
-
-
-def test_a_model_with_other_names_gets_them_in_order(module: Make, kernelbench: Task) -> None:
-    source = f"import torch\nfrom torch import nn\n\nclass ModelNew(nn.Module):{RENAMED}"
-    assert _close(kernelbench, module(source))
-
-
-def test_an_empty_parameter_stands_for_none(module: Make, kernelbench: Task) -> None:
-    begin = "        super().__init__()\n"
-    own = RENAMED.replace(begin, f"{begin}        self.bias = nn.Parameter(torch.Tensor())\n", 1)
-    assert own != RENAMED
-    source = f"import torch\nfrom torch import nn\n\nclass ModelNew(nn.Module):{own}"
-    assert _close(kernelbench, module(source))
-
-
-def test_a_function_gets_all_arguments_of_a_model(module: Make, kernelbench: Task) -> None:
-    source = """
-import torch.nn.functional as F
-def forward(x, w, b, g, h, v, c, mean, var, mask, width, sizes, scale):
-    y = F.batch_norm(F.linear(x, w, b), None, None, g, h, training=True)
-    return F.linear(y, v, c) * mask * scale
-"""
-    assert _close(kernelbench, module(source))
-
-
 def test_parameters_without_a_place_are_named(module: Make, kernelbench: Task) -> None:
     source = "from torch import nn\nclass ModelNew(nn.Module):\n    def __init__(self, *a):\n"
     path = module(f"{source}        super().__init__()\n        self.first = nn.Linear(8, 6)\n")
@@ -153,6 +126,29 @@ def test_parameters_without_a_place_are_named(module: Make, kernelbench: Task) -
     with pytest.raises(CallError, match=r"no place for .*'norm.weight' \[6\]") as raised:
         Module(path, form_of(path), FORWARD).prepare(told, "cpu")
     assert raised.value.code is ErrorCode.SYMBOL
+
+
+SAME = MODEL.replace("class Model(", "class ModelNew(").replace("_inputs", "_others")
+HEAD = "import torch\nfrom torch import nn\n\nclass ModelNew(nn.Module):"
+BEGIN = "        super().__init__()\n"
+NONE = f"{BEGIN}        self.bias = nn.Parameter(torch.Tensor())\n"
+FUNCTION = """
+import torch.nn.functional as F
+def forward(x, w, b, g, h, v, c, mean, var, mask, width, sizes, scale):
+    y = F.batch_norm(F.linear(x, w, b), None, None, g, h, training=True)
+    return F.linear(y, v, c) * mask * scale
+"""
+WAYS = {
+    "the same names": SAME,
+    "other names in the same order": HEAD + RENAMED,
+    "an empty parameter, which stands for none": HEAD + RENAMED.replace(BEGIN, NONE, 1),
+    "a function of all arguments": FUNCTION,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_model_of_its_own_gets_the_weights(module: Make, kernelbench: Task, way: str) -> None:
+    assert _close(kernelbench, module(WAYS[way]))
 
 
 def test_a_function_of_a_c_task_gets_all_but_the_outputs(module: Make) -> None:
@@ -211,3 +207,23 @@ def test_the_given_text_runs_whatever_the_file_and_its_bytecode_say(module: Make
 def test_tuples_stay_tuples() -> None:
     value = [1, (2, [3.5, "x", None]), True]
     assert plain_of(json.loads(json.dumps(as_json(value)))) == value
+
+
+BUILD = """line 7: RuntimeError: Error building extension 'own': [1/2] c++ -c main.cpp
+FAILED: main.o
+main.cpp:3:5: error: 'x' was not declared in this scope
+ninja: build stopped: subcommand failed."""
+SILENT = "line 7: RuntimeError: Error building extension 'own'"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("line 7: ValueError: no", "kernel.py:7: error: ValueError: no"),
+        ("no forward", "error: no forward"),
+        (BUILD, "main.cpp:3:5: error: 'x' was not declared in this scope"),
+        (SILENT, f"kernel.py:7: error: {SILENT[8:]}"),
+    ],
+)
+def test_a_reason_has_the_place_and_the_compilers_own_words(text: str, said: str) -> None:
+    assert _as_compilers_say(text) == said

@@ -1,17 +1,26 @@
-"""What a native reference gets by name, and its baseline, which is timed in its place."""
+"""A native reference gets its arguments by name; its baseline is timed, its verifier judges."""
 
 from __future__ import annotations
 
+import math
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
+from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Abi, Direction
+from gpu_runner.engine.formats import verifier
 from gpu_runner.engine.formats.native_problem import NativeProblem, inner_eps
+from gpu_runner.engine.formats.verifier import VerifierError, residuals
 from gpu_runner.engine.problem.arguments import c_arguments
 from gpu_runner.engine.problem.problem import ProblemError, load_problem
 from gpu_runner.engine.soundness.filters import facts_of
+from gpu_runner.engine.soundness.soundness import Soundness
+from tests.unit.gpu_runner.engine.conftest import Start
 from tests.unit.gpu_runner.engine.stub import make_task
 
 REFERENCE = """
@@ -108,3 +117,155 @@ def native(reference: str, folder: Path) -> NativeProblem:
     problem = load_problem(make_task(reference, {"N": 5}), folder)
     assert isinstance(problem, NativeProblem)
     return problem
+
+
+OUTPUTS = {"root": torch.tensor([1.0, 2.0])}
+EPS = 2.0**-23
+
+VERIFIED = """
+import torch
+
+def make_inputs(n):
+    return {"x": torch.rand(n) + 1}
+
+def forward_fn(x):
+    return torch.sqrt(x)
+
+def verify_fn(inputs, outputs, eps):
+    root = outputs["root"]
+    off = (root * root - inputs["x"]).abs() / (4 * eps * inputs["x"])
+    return {"root * root - x": off, "negative roots": torch.where(root < 0, 2.0, 0.0)}
+"""
+LAX = VERIFIED[: VERIFIED.index("    root =")] + '    return {"nothing": 0.5}\n'
+
+
+def root_task(reference: str = VERIFIED) -> Task:
+    signature = "void roots(float* root, const float* x, int n)"
+    return make_task(reference, {"n": 9}, Abi.C, signature=signature)
+
+
+def soundness(folder: Path, reference: str) -> Soundness:
+    (folder / "reference.py").write_text(reference)
+    return Soundness(load_problem(root_task(reference), folder), "cpu")
+
+
+def states(asked: Soundness) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    workload = Workload(name="only", parameters={"n": 9})
+    for seed in range(3):
+        for name, state, _ in asked.step(workload, Direction.FORWARD, seed, ())["mutants"]:
+            found.setdefault(name, set()).add(state)
+    return found
+
+
+def test_a_residual_of_one_passes_and_what_is_above_is_found() -> None:
+    given: list[Any] = []
+
+    def verify(inputs: dict[str, Any], outputs: dict[str, Tensor]) -> dict[str, Any]:
+        given.extend([inputs["n"], outputs["root"].dtype])
+        return {"small": 1.0, "large": torch.tensor([[0.5, 1.0], [1.5, 3.0]])}
+
+    (small, right), (large, wrong) = residuals(verify, {"n": 3}, OUTPUTS, EPS)
+    assert (small, right.scaled, right.mismatch) == ("small", 1.0, None)
+    assert (large, wrong.scaled) == ("large", 3.0)
+    assert wrong.mismatch is not None
+    assert (wrong.mismatch.index, wrong.mismatch.wrong_elements) == ((1, 0), 2)
+    assert wrong.mismatch.reason == "the task's verifier allows 1 and finds 1.5"
+    assert given == [3, torch.float64]
+
+
+def test_what_a_verifier_does_to_its_copies_changes_nothing() -> None:
+    outputs = {"root": torch.ones(2)}
+    residuals(
+        lambda i, o: {"sum": o["root"].zero_() + i["x"].zero_()},
+        outputs | {"x": torch.ones(2)},
+        outputs,
+        EPS,
+    )
+    assert outputs["root"].sum() == 2
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        (None, "returned NoneType, not a dict"),
+        ({}, "returned dict, not a dict of residuals by name"),
+        ({"a": "0"}, "gave 'a' as str"),
+        ({"a": torch.zeros(3, 0)}, "no numbers at all, of shape (3, 0)"),
+        ({"a": torch.zeros(2, dtype=torch.complex64)}, "complex numbers"),
+        ({"a": math.nan}, "gave NaN as 'a' of finite outputs"),
+        ({"a": -0.5}, "gave -0.5 as 'a': residuals are from 0"),
+        ({"": 0.0}, "names a residual ''"),
+        ({str(i): 0.0 for i in range(99)}, "more than 16 names"),
+    ],
+)
+def test_an_answer_without_sense_is_the_tasks_fault(result: Any, reason: str) -> None:
+    with pytest.raises(VerifierError, match="the task's fault, not the kernel's") as caught:
+        residuals(lambda inputs, outputs: result, {}, OUTPUTS, EPS)
+    assert reason in str(caught.value)
+
+
+def test_one_that_raises_is_the_tasks_fault() -> None:
+    with pytest.raises(VerifierError, match="raised KeyError: 'other'"):
+        residuals(lambda inputs, outputs: outputs["other"], {}, OUTPUTS, EPS)
+
+
+def test_one_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifier, "MOST_S", 0.05)
+    began = time.monotonic()
+    with pytest.raises(VerifierError, match=r"took more than 0\.05 s"):
+        residuals(lambda inputs, outputs: time.sleep(30), {}, OUTPUTS, EPS)
+    assert time.monotonic() - began < 25
+
+
+def test_nan_of_outputs_that_hold_nan_is_the_kernels() -> None:
+    outputs = {"root": torch.tensor([1.0, math.nan])}
+    ((_, found),) = residuals(lambda i, o: {"same": o["root"]}, {}, outputs, EPS)
+    assert found.mismatch is not None
+    assert found.mismatch.index == (1,)
+
+
+def test_wrong_kernels_fail_by_the_tasks_own_verifier(tmp_path: Path) -> None:
+    asked = soundness(tmp_path, VERIFIED)
+    found = states(asked)
+    assert {"the other sign", "NaN everywhere", "very large numbers", "inputs in TF32"} <= set(
+        found
+    )
+    assert [name for name, seen in found.items() if "failed" not in seen] == []
+    workload = Workload(name="only", parameters={"n": 9})
+    right = asked.step(workload, Direction.FORWARD, 7, ())["honest"]
+    assert all(not reason for _, reason in right.values())
+    assert 0 < right["reference"][0] <= 0.5
+    facts = facts_of(asked._problem, workload, Direction.FORWARD, (1, 2), "cpu")
+    assert facts["outputs"]["root"] == {"zeros": 0.0, "other_draw": 0.0, "axes": [0.0]}
+    assert facts["arguments"] == {"x": True}
+
+
+def test_wrong_kernels_survive_a_verifier_that_always_passes(tmp_path: Path) -> None:
+    found = states(soundness(tmp_path, LAX))
+    assert found["zeros"] == found["NaN everywhere"] == {"passed"}
+
+
+def test_the_oracle_judges_by_it(start: Start) -> None:
+    evaluation = start(root_task())
+    evaluation.describe()
+    offset = evaluation.fill(5)[0]
+    root = evaluation.inputs.tensor(offset, evaluation.read[0]).sqrt()
+    written = evaluation.outputs.tensor(evaluation.places[0], evaluation.described["outputs"][0])
+    written.copy_(root)
+    answer = evaluation.take_and_verify(5, explain=True)
+    assert [entry["name"] for entry in answer["outputs"]] == ["root * root - x", "negative roots"]
+    assert [entry["mismatch"] for entry in answer["outputs"]] == [None, None]
+    written[3] = -root[3]
+    wrong = evaluation.take_and_verify(5, explain=True)["outputs"][1]
+    assert (wrong["mismatch"]["index"], wrong["scaled"]) == ([3], 2.0)
+
+
+def test_the_oracle_says_whose_fault_it_is_and_goes_on(start: Start) -> None:
+    evaluation = start(root_task(VERIFIED.replace('outputs["root"]', 'outputs["roots"]')))
+    evaluation.describe()
+    evaluation.fill(5)
+    answer = evaluation.take_and_verify(5)
+    assert not answer["ok"]
+    assert "verify_fn() raised KeyError: 'roots': that is the task's fault" in answer["error"]
+    assert evaluation.ask("describe", seed=1)["ok"]

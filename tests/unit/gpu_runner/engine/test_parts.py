@@ -6,6 +6,7 @@ import ctypes
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import torch
 from gpu_runner.data.poison import HUGE
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, Direction
-from gpu_runner.data.wire import Argument, ArgumentKind, Call, ErrorCode, pack_call, unpack_call
+from gpu_runner.data.wire import ErrorCode
 from gpu_runner.engine.device.heap import Poison
 from gpu_runner.engine.formats.native_problem import make_problem
 from gpu_runner.engine.oracle.arena import Arena
@@ -25,6 +26,7 @@ from gpu_runner.engine.runner.clock import CpuClock, HeadStart, make_clock
 from gpu_runner.engine.runner.failure import failure_of, lacks
 from gpu_runner.engine.runner.placement import Placement
 from gpu_runner.engine.runner.returned import CallError, returned_tensors
+from gpu_runner.engine.runner.subject import OnTheHost
 from tests.unit.gpu_runner.engine.stub import REPOSITORY, Shared, make_task
 
 MODULES = ["data.wire", "engine.oracle.oracle_main", "engine.runner.torch_runner"]
@@ -43,14 +45,11 @@ def test_fingerprint_sees_every_bit_and_every_order() -> None:
     assert fingerprint([tensor[torch.randperm(tensor.numel())]]) != before
     assert fingerprint([tensor.view(-1, 1)]) != before
     assert fingerprint([tensor.view(torch.int32)]) != before
-
-
-@pytest.mark.parametrize("dtype", [torch.bool, torch.int8, torch.bfloat16, torch.float64])
-def test_fingerprint_of_any_size_and_dtype(dtype: torch.dtype) -> None:
-    for size in (0, 1, 5, 40_000):
-        tensor = torch.ones(size).to(dtype)
-        assert fingerprint([tensor]) == fingerprint([tensor.clone()])
-    assert fingerprint([torch.ones(7).to(dtype)]) != fingerprint([torch.zeros(7).to(dtype)])
+    for dtype in (torch.bool, torch.int8, torch.bfloat16, torch.float64):
+        for size in (0, 1, 5, 40_000):
+            ones = torch.ones(size).to(dtype)
+            assert fingerprint([ones]) == fingerprint([ones.clone()])
+        assert fingerprint([torch.ones(7).to(dtype)]) != fingerprint([torch.zeros(7).to(dtype)])
 
 
 def test_placed_tensors_are_aligned_and_no_views() -> None:
@@ -193,11 +192,6 @@ def test_cuda_clock_measures(support: Path) -> None:
     assert sorted(empty)[10] < 3e3
 
 
-def test_a_call_names_its_setup() -> None:
-    call = Call(7, (Argument(ArgumentKind.INPUT, 8, 256),), 0, 512, 0, 0, setup=3)
-    assert unpack_call(pack_call(call)) == call
-
-
 def folder_of(task: Task, folder: Path) -> Path:
     for name, text in task.files.items():
         (folder / name).write_text(text)
@@ -294,3 +288,71 @@ def test_what_there_was_not_enough_of_is_found_below_what_was_made_of_it() -> No
     assert lacks(wrapped) == "memory"
     assert lacks(torch.OutOfMemoryError("CUDA out of memory")) == "device memory"
     assert lacks(ValueError("no room for 4099")) == ""
+
+
+@pytest.mark.parametrize(
+    ("function", "made"),
+    [
+        (lambda x: x * 2 + torch.ones(3, device="meta"), False),
+        (lambda x: x.sum() * torch.tensor(2.0), False),
+        (lambda x: x[torch.arange(2)], True),
+        (lambda x: x + torch.ones(3).to("meta"), True),
+    ],
+)
+def test_tensors_made_on_the_host_are_noticed(
+    function: Callable[[torch.Tensor], torch.Tensor], *, made: bool
+) -> None:
+    x = torch.empty(3, 3, device="meta")
+    with OnTheHost() as host:
+        function(x)
+    assert host.made is made
+
+
+THREADS_AFTER_WAKING = """
+import ctypes, os, sys
+openmp = ctypes.CDLL("libgomp.so.1")
+support = ctypes.CDLL(sys.argv[1])
+openmp.omp_set_num_threads(int(sys.argv[2]))
+support.kb_wake()
+print(len(os.listdir("/proc/self/task")))
+"""
+
+WORK_LEFT = """
+import ctypes, hashlib, os, sys, threading
+support = ctypes.CDLL(sys.argv[1])
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # one processor for both
+data = bytes(1 << 17)  # some 0.1 ms, in which Python's lock is free
+left = 0
+for _ in range(50):
+    done = threading.Event()
+    threading.Thread(target=lambda: (hashlib.sha256(data), done.set())).start()
+    if sys.argv[2] == "settle":
+        support.kb_settle()
+    left += not done.is_set()
+print(left)
+"""
+
+
+def printed(script: str, *arguments: object) -> int:
+    """What a script prints when it runs by itself."""
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+def processors() -> int:
+    return printed("import os; print(len(os.sched_getaffinity(0)))")
+
+
+def test_a_team_with_a_processor_for_each_thread_is_woken(support: Path) -> None:
+    if (count := processors()) < 2:
+        pytest.skip("a team needs two processors")
+    assert printed(THREADS_AFTER_WAKING, support, count) == count
+
+
+def test_a_larger_team_sleeps_on(support: Path) -> None:
+    assert printed(THREADS_AFTER_WAKING, support, processors() + 1) == 1
+
+
+def test_threads_that_are_soon_done_are_waited_for(support: Path) -> None:
+    assert printed(WORK_LEFT, support, "settle") < printed(WORK_LEFT, support, "nothing") / 2

@@ -46,7 +46,7 @@ def test_answers_are_the_same_without_the_programs(programs: Path, tmp_path: Pat
         subprocess.check_output(FAILING)
 
 
-def test_answers_depend_on_the_environment(programs: Path) -> None:
+def test_what_nobody_started_before_is_refused(programs: Path, tmp_path: Path) -> None:
     Programs(programs).remember()
     command = [sys.executable, "-c", "import os; print(os.environ['OWN'])"]
     subprocess.check_output(command, env={**os.environ, "OWN": "1"})
@@ -54,16 +54,10 @@ def test_answers_depend_on_the_environment(programs: Path) -> None:
     assert subprocess.check_output(command, env={**os.environ, "OWN": "1"}) == b"1\n"
     with pytest.raises(NotPrepared):
         subprocess.check_output(command, env={**os.environ, "OWN": "2"})
-
-
-def test_what_nobody_started_before_is_refused(programs: Path, tmp_path: Path) -> None:
-    Programs(programs).remember()
-    subprocess.check_output(HELLO)
-    Programs(programs).recall()
+    with pytest.raises(NotPrepared):  # in another folder it could have answered otherwise
+        subprocess.check_output(command, env={**os.environ, "OWN": "1"}, cwd=tmp_path)
     with pytest.raises(NotPrepared, match=r"no program may be started .*: /bin/true"):
         subprocess.run(["/bin/true"], check=True)
-    with pytest.raises(NotPrepared):  # in another folder it could have answered otherwise
-        subprocess.check_output(HELLO, cwd=tmp_path)
 
 
 @pytest.fixture

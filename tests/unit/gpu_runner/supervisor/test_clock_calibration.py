@@ -47,10 +47,7 @@ class Host:
 def looked_again(host: Host, monkeypatch: pytest.MonkeyPatch, abi: Abi = Abi.TORCH) -> None:
     monkeypatch.setattr(clock_calibration, "EmptyKernelCalibration", lambda *_: host)
     request: Any = SimpleNamespace(
-        mode=Mode.RANKED,
-        abi=abi,
-        task=None,
-        solution=SimpleNamespace(direction=None),
+        mode=Mode.RANKED, abi=abi, task=None, solution=SimpleNamespace(direction=None)
     )
     config: Any = SimpleNamespace(kind=DeviceKind.CUDA)
     both: Any = host

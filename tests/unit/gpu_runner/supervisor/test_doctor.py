@@ -36,8 +36,11 @@ def test_a_cpu_is_measured_below_its_limits_and_remembered(
     found = calibrated(SupervisorConfig(cache_folder=tmp_path))
     assert found is not None
     assert dict(found.bytes_per_s) == measured["bytes_per_s"]
-    main(["doctor", "--cache", str(tmp_path)])
-    assert "measured of: cpu" in capsys.readouterr().out
+    assert main(["doctor", "--cache", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "measured of: cpu" in printed
+    for name in ("jail", "g++", "torch", "headers", "cpu", "nvcc", "gpu", "ncu"):
+        assert f" {name}" in printed
 
 
 @needs_jail

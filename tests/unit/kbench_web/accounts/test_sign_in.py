@@ -1,10 +1,11 @@
-"""Signing in and up, invitations, passwords and sessions."""
+"""Signing in and up, invitations, passwords, sessions and tokens."""
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,11 +14,13 @@ from axes.models import AccessAttempt
 from django.contrib.auth.models import User
 from django.core import mail
 from django.core.cache import cache
+from django.core.management import CommandError, call_command
 from django.test import Client, override_settings
 from django.utils import timezone
 
 from kbench_web.accounts import invitations
-from kbench_web.models import Invitation, SignUpPolicy
+from kbench_web.accounts.tokens import find_token
+from kbench_web.models import ApiToken, Invitation, SignUpPolicy
 from tasks_app.models import AuditEntry
 from tests import factories as make
 
@@ -49,13 +52,17 @@ class TestSignUp:
         assert answer["Location"] == "/submit/?task=scale"
         assert client.get("/account/").status_code == 200
 
-    @pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example", "javascript:x"])
-    def test_it_leads_nowhere_else(self, client: Client, target: str) -> None:
-        assert client.post("/sign-up/", FIELDS | {"next": target})["Location"] == "/"
+        for target in ("https://evil.example/", "//evil.example", "javascript:x"):
+            client.logout()
+            User.objects.all().delete()
+            fields = FIELDS | {"next": target}
+            assert client.post("/sign-up/", fields)["Location"] == "/"
 
-    @pytest.mark.parametrize(
-        ("change", "words"),
-        [
+    def test_a_bad_one_says_why(self, client: Client) -> None:
+        make.make_user(username="grace", first_name="Shown")
+        make.make_submission(agent="robot")
+        before = User.objects.count()
+        for change, words in (
             ({"username": "grace"}, "already exists"),
             ({"username": "GRACE"}, "already exists"),
             ({"username": "shown"}, "already exists"),
@@ -66,24 +73,16 @@ class TestSignUp:
             ({"username": ""}, "required"),
             ({"password2": "other"}, "same password"),
             ({"password1": "1234", "password2": "1234"}, "too short"),
-        ],
-    )
-    def test_a_bad_one_says_why(self, client: Client, change: dict[str, str], words: str) -> None:
-        make.make_user(username="grace", first_name="Shown")
-        make.make_submission(agent="robot")
-        before = User.objects.count()
-        answer = client.post("/sign-up/", FIELDS | change)
-        assert answer.status_code == 422
-        assert words in answer.content.decode()
+        ):
+            answer = client.post("/sign-up/", FIELDS | change)
+            assert (answer.status_code, words in answer.content.decode()) == (422, True), change
         assert User.objects.count() == before
 
     def test_closed_means_closed(self, client: Client) -> None:
         decide(Mode.CLOSED)
         for answer in (client.get("/sign-up/"), client.post("/sign-up/", FIELDS)):
             assert answer.status_code == 403
-            assert "accepting new accounts" in answer.content.decode()
         assert not User.objects.filter(username="ada").exists()
-        assert "Sign\n    up" not in client.get("/sign-in/").content.decode()
 
     @override_settings(SIGN_UP="closed")
     def test_the_setting_counts_until_an_admin_decides(self, client: Client) -> None:
@@ -120,16 +119,16 @@ class TestSignUp:
         assert client.post("/sign-up/", FIELDS).status_code == 403
         assert not User.objects.filter(username="ada").exists()
 
-    @pytest.mark.parametrize("end", ["revoked", "expired"])
-    def test_an_invitation_ends(self, client: Client, end: str) -> None:
+    def test_an_invitation_ends(self, client: Client) -> None:
         admin = decide(Mode.INVITATION)
         now = timezone.now()
-        made_at = now - timedelta(days=15) if end == "expired" else now
-        invitation, secret = invitations.invite(note="Ada", user=admin, now=made_at)
-        if end == "revoked":
-            assert invitations.revoke(invitation=invitation, user=admin, now=now)
-            assert not invitations.revoke(invitation=invitation, user=admin, now=now)
-        assert client.get(f"/sign-up/?invitation={secret}").status_code == 403
+        made = {"note": "Ada", "user": admin}
+        _, expired = invitations.invite(**made, now=now - timedelta(days=15))
+        invitation, revoked = invitations.invite(**made, now=now)
+        assert invitations.revoke(invitation=invitation, user=admin, now=now)
+        assert not invitations.revoke(invitation=invitation, user=admin, now=now)
+        for secret in (expired, revoked):
+            assert client.get(f"/sign-up/?invitation={secret}").status_code == 403
 
 
 class TestSignIn:
@@ -143,9 +142,7 @@ class TestSignIn:
         for password in (PASSWORD, "guess"):
             refused = client.post("/sign-in/", right | {"password": password})
             assert refused.status_code == 429
-            text = " ".join(refused.content.decode().split())
-            assert "10 wrong passwords for this name" in text
-            assert "again 10 minutes after the last" in text
+            assert "10 wrong passwords" in refused.content.decode()
         assert client.post("/sign-in/", right, REMOTE_ADDR="192.0.2.7").status_code == 302
         client.logout()
         assert client.post("/sign-in/", right | {"login": "grace"}).status_code == 302
@@ -179,9 +176,7 @@ class TestSignIn:
         assert statuses == [200] * 5 + [429] * 3
         refused = client.post("/sign-in/", right, REMOTE_ADDR=addresses[0])
         assert refused.status_code == 429
-        text = " ".join(refused.content.decode().split())
-        assert "wrong passwords came from your address, for this name and others" in text
-        assert "again 10 minutes after the last" in text
+        assert "from your address" in refused.content.decode()
         assert client.post("/sign-in/", right, REMOTE_ADDR=elsewhere).status_code == 302
         client.logout()
         AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=10, seconds=1))
@@ -195,15 +190,15 @@ class TestSignIn:
             answer = client.post("/sign-in/", right | {"password": password})
             assert answer.status_code == (302 if password == PASSWORD else 200)
 
-    def test_the_admins_own_form_is_no_way_around(self, client: Client) -> None:
-        User.objects.create_superuser("ada", password=PASSWORD)
+    def test_neither_the_admins_own_form_nor_a_deactivated_account_is_a_way(
+        self, client: Client
+    ) -> None:
+        ada = User.objects.create_superuser("ada", password=PASSWORD)
         answer = client.post("/admin/login/", {"username": "ada", "password": PASSWORD})
-        assert answer.status_code == 302
-        assert answer["Location"].startswith("/sign-in/")
+        assert (answer.status_code, answer["Location"][:9]) == (302, "/sign-in/")
         assert "_auth_user_id" not in client.session
-
-    def test_a_deactivated_account_does_not_get_in(self, client: Client) -> None:
-        User.objects.create_user("ada", password=PASSWORD, is_active=False)
+        ada.is_active = False
+        ada.save()
         client.post("/sign-in/", {"login": "ada", "password": PASSWORD})
         assert "_auth_user_id" not in client.session
 
@@ -236,17 +231,25 @@ class TestPasswords:
         assert elsewhere.get("/account/").status_code == 302
         assert client.get("/account/sessions/").content.decode().count("127.0.0.1</td>") == 1
 
-    def test_without_e_mail_the_page_says_who_helps(self, client: Client) -> None:
-        text = client.get("/reset-password/").content.decode()
-        assert "doesn't send e-mail" in text
-        assert client.post("/reset-password/", {"email": "a@b.example"}).status_code == 200
-        assert not mail.outbox
-
-    @override_settings(EMAIL_CONFIGURED=True)
-    def test_a_link_by_e_mail_sets_a_new_password(self, client: Client) -> None:
+    def test_a_link_by_e_mail_sets_a_new_password_and_tells_nobody_who_has_an_account(
+        self, client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         User.objects.create_user("ada", email="ada@kbench.example", password=PASSWORD)
+        known = {"email": "ada@kbench.example"}
+        assert client.post("/reset-password/", known).status_code == 200
+        assert not mail.outbox, "this site sends none"
+        settings.EMAIL_CONFIGURED = True
         assert client.post("/reset-password/", {"email": "nobody"}).status_code == 422
-        client.post("/reset-password/", {"email": "ada@kbench.example"})
+        unknown = {"email": "eve@kbench.example"}
+        answers = [client.post("/reset-password/", each) for each in (unknown, known)]
+        with monkeypatch.context() as patch:  # the server of mail is away
+
+            def away(*_: object) -> int:
+                raise ConnectionRefusedError("nobody listens")
+
+            patch.setattr(mail.EmailMessage, "send", away)
+            answers.append(client.post("/reset-password/", known))
+        assert {answer["Location"] for answer in answers} == {"/reset-password/sent/"}
         link = re.search(r"/reset-password/\S+/", str(mail.outbox[-1].body))
         assert link is not None
         there = client.get(link[0])["Location"]
@@ -256,13 +259,6 @@ class TestPasswords:
         assert client.post("/sign-in/", {"login": "ada", "password": new}).status_code == 302
         again = Client()
         assert "doesn't work" in again.get(link[0]).content.decode()
-
-    @override_settings(EMAIL_CONFIGURED=True)
-    def test_nobody_learns_who_has_an_account(self, client: Client) -> None:
-        User.objects.create_user("ada", email="ada@kbench.example", password=PASSWORD)
-        known = client.post("/reset-password/", {"email": "ada@kbench.example"})
-        unknown = client.post("/reset-password/", {"email": "eve@kbench.example"})
-        assert (known.status_code, known["Location"]) == (302, unknown["Location"])
 
 
 class TestSessions:
@@ -281,11 +277,8 @@ class TestSessions:
         assert client.post(end[0]).status_code == 302
         assert elsewhere.get("/account/").status_code == 302
         assert client.get("/account/").status_code == 200
-
-    def test_all_others_are_ended_at_once(self, client: Client) -> None:
-        User.objects.create_user("ada", password=PASSWORD)
         others = [Client() for _ in range(3)]
-        for each in (client, *others):
+        for each in others:
             each.post("/sign-in/", {"login": "ada", "password": PASSWORD})
         client.post("/account/sessions/end/")
         assert [each.get("/account/").status_code for each in others] == [302] * 3
@@ -305,14 +298,36 @@ class TestEmail:
         assert EmailAddress.objects.get().user == ada
         assert mail.outbox[0].to == ["ada@kbench.example"]
 
-    @override_settings(EMAIL_CONFIGURED=True)
-    def test_a_mail_server_that_is_away_costs_no_page(
-        self, client: Client, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def away(*_: object) -> int:
-            raise ConnectionRefusedError("nobody listens")
 
-        monkeypatch.setattr(mail.EmailMessage, "send", away)
-        User.objects.create_user("ada", email="ada@kbench.example", password=PASSWORD)
-        answer = client.post("/reset-password/", {"email": "ada@kbench.example"})
-        assert answer["Location"] == "/reset-password/sent/"
+def test_a_token_is_found_by_its_text_which_is_not_stored() -> None:
+    text = make.make_token(make.make_user())
+    token = ApiToken.objects.get()
+    assert find_token(text, make.NOW) == token
+    assert find_token(text + "x", make.NOW) is None
+    stored = " ".join(str(value) for value in ApiToken.objects.values()[0].values())
+    assert text not in stored
+    assert text[9:] not in stored
+    for seconds, recorded in ((0, 0), (30, 0), (90, 90)):
+        find_token(text, make.later(seconds))
+        assert ApiToken.objects.get().last_used_at == make.later(recorded)
+
+
+def test_the_command_prints_the_token_alone() -> None:
+    make.make_user(username="ada")
+    out, err = io.StringIO(), io.StringIO()
+    call_command("create_token", "ada", "--days", "2", "--scope", "read", stdout=out, stderr=err)
+    token = ApiToken.objects.get()
+    assert find_token(out.getvalue().strip(), make.NOW) == token
+    assert token.scopes == ["read"]
+    remaining = token.expires_at - datetime.now(UTC)
+    assert timedelta(days=1) < remaining <= timedelta(days=2)
+    assert "expires on" in err.getvalue()
+
+
+def test_the_command_refuses_unknown_people_and_no_time() -> None:
+    with pytest.raises(CommandError, match="no active account 'nobody'"):
+        call_command("create_token", "nobody")
+    make.make_user(username="ada")
+    with pytest.raises(CommandError, match="at least 1"):
+        call_command("create_token", "ada", "--days", "0")
+    assert not ApiToken.objects.exists()

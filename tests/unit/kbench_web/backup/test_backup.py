@@ -134,16 +134,10 @@ def test_only_replace_loses_what_is_there(tmp_path: Path) -> None:
     with pytest.raises(BackupError, match="not empty, and nothing was changed"):
         services.restore(path, replace=False)
     assert User.objects.filter(username="after").exists()
-    services.restore(path, replace=True)
-    assert list(User.objects.values_list("username", flat=True)) == ["before"]
-
-
-def test_tables_that_the_backup_does_not_know_go_too(tmp_path: Path) -> None:
-    path = tmp_path / "site.tar.gz"
-    backup(path)
-    with connection.cursor() as cursor:
+    with connection.cursor() as cursor:  # a table that the backup does not know goes, too
         cursor.execute("CREATE TABLE newer (a integer REFERENCES auth_user (id))")
     services.restore(path, replace=True)
+    assert list(User.objects.values_list("username", flat=True)) == ["before"]
     assert "newer" not in connection.introspection.table_names()
 
 
@@ -152,16 +146,14 @@ def test_the_commands_say_what_they_did(
 ) -> None:
     path = tmp_path / "site.tar.gz"
     call_command("backup", str(path))
-    said = capsys.readouterr().out
-    assert "and the secret key" in said
-    assert "gets queued again from the database" in " ".join(said.split())
+    assert "and the secret key" in capsys.readouterr().out
     call_command("restore", str(path), "--replace")
     assert "each of its" in capsys.readouterr().out
     with pytest.raises(CommandError, match="already exists"):
         call_command("backup", str(path))
     settings.SECRET_KEY = "of the environment"
     call_command("backup", str(tmp_path / "second.tar.gz"))
-    assert "keep the value of KBENCH_SECRET_KEY" in capsys.readouterr().out
+    assert "KBENCH_SECRET_KEY" in capsys.readouterr().out
     with pytest.raises(CommandError, match="there is no file"):
         call_command("restore", str(tmp_path / "third.tar.gz"))
     with pytest.raises(CommandError, match="No such file or directory"):
@@ -213,81 +205,81 @@ def change_manifest(**fields: Any) -> Callable[[dict[str, bytes]], None]:
     return change
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A backup of a site that has somebody more since."""
+    path = tmp_path / "site.tar.gz"
+    backup(path)
+    make.make_user(username="stays")
+    return path
+
+
+def refused(path: Path, words: str) -> None:
+    with pytest.raises(BackupError, match=words):
+        services.restore(path, replace=True)
+    assert User.objects.filter(username="stays").exists()
+    assert not list(path.parent.rglob(".kbench-backup-*"))
+
+
 class TestRefused:
-    @pytest.fixture
-    def path(self, tmp_path: Path) -> Path:
-        path = tmp_path / "site.tar.gz"
-        backup(path)
-        make.make_user(username="stays")
-        return path
-
-    def refused(self, path: Path, words: str) -> None:
-        with pytest.raises(BackupError, match=words):
-            services.restore(path, replace=True)
-        assert User.objects.filter(username="stays").exists()
-        assert not list(path.parent.rglob(".kbench-backup-*"))
-
-    @pytest.mark.parametrize("place", [0.0, 0.3, 0.6, 0.999])
-    def test_a_changed_byte(self, path: Path, place: float) -> None:
-        body = bytearray(path.read_bytes())
-        body[int(place * (len(body) - 1))] ^= 0x55
-        path.write_bytes(body)
-        self.refused(path, "is damaged")
-
-    @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
-    def test_a_part_of_it(self, path: Path, share: float) -> None:
-        body = path.read_bytes()
-        path.write_bytes(body[: int(share * len(body))])
-        self.refused(path, "is damaged")
-
-    def test_another_file(self, path: Path) -> None:
+    def test_a_changed_byte_a_part_of_it_or_another_file(self, path: Path) -> None:
+        whole = path.read_bytes()
+        for place in (0.0, 0.3, 0.6, 0.999):
+            body = bytearray(whole)
+            body[int(place * (len(body) - 1))] ^= 0x55
+            path.write_bytes(body)
+            refused(path, "is damaged")
+        for share in (0.0, 0.5, 0.99):
+            path.write_bytes(whole[: int(share * len(whole))])
+            refused(path, "is damaged")
         path.write_bytes(gzip.compress(b"something else" * 1000))
-        self.refused(path, "not a backup of kbench")
+        refused(path, "not a backup of kbench")
 
-    @pytest.mark.parametrize("name", ["../escaped", "/tmp/escaped", "more", "database/x"])
-    def test_a_name_that_does_not_belong_there(self, path: Path, name: str) -> None:
-        rewrite(path, lambda members: members.update({name: b"x"}))
-        self.refused(path, "does not belong there")
-        assert not (path.parent / "escaped").exists()
-
-    def test_a_link(self, path: Path) -> None:
-        with gzip.open(path) as raw:
-            whole = raw.read()
+    def test_names_links_and_files_that_do_not_belong_there(self, path: Path) -> None:
+        whole = path.read_bytes()
+        for name in ("../escaped", "/tmp/escaped", "more", "database/x"):
+            path.write_bytes(whole)
+            rewrite(path, lambda members, name=name: members.update({name: b"x"}))
+            refused(path, "does not belong there")
+            assert not (path.parent / "escaped").exists()
         plain = path.with_suffix("")
-        plain.write_bytes(whole)
+        plain.write_bytes(gzip.decompress(whole))
         with tarfile.open(plain, "a") as tar:
             info = tarfile.TarInfo("secret_key")
             info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
             tar.addfile(info)
         path.write_bytes(gzip.compress(plain.read_bytes()))
-        self.refused(path, "does not belong there")
+        refused(path, "does not belong there")
 
-    def test_a_missing_database(self, path: Path) -> None:
-        rewrite(path, lambda members: members.pop("database") and None)
-        self.refused(path, "a file is missing")
+    def test_what_is_missing_or_another_than_the_manifest_says(self, path: Path) -> None:
+        whole, of_newer = path.read_bytes(), r"from kbench 9\.0, which is newer than this one"
+        future = ["runs_app.9999_from_the_future"]
+        for change, words in (
+            (lambda members: members.pop("database") and None, "a file is missing"),
+            (
+                lambda members: members.update({"database": b"SQLite format 3"}),
+                "checksum of 'database' is wrong",
+            ),
+            (change_manifest(format=2, version="9.0"), of_newer),
+            (change_manifest(version="9.0", migrations=future), of_newer),
+            (change_manifest(vendor="oracle"), "is of oracle, but DATABASE_URL names"),
+        ):
+            path.write_bytes(whole)
+            rewrite(path, change)
+            refused(path, words)
+        path.write_bytes(whole)
+        rewrite(path, change_manifest(rows={"auth_user": 12345}))  # a copy that lacks a row
+        with pytest.raises(BackupError, match="auth_user has 0 rows, not 12345"):
+            services.restore(path, replace=True)
 
-    def test_another_database_than_the_manifest_says(self, path: Path) -> None:
-        rewrite(path, lambda members: members.update({"database": b"SQLite format 3"}))
-        self.refused(path, "checksum of 'database' is wrong")
-
-    @pytest.mark.parametrize(
-        "fields",
-        [
-            {"format": 2, "version": "9.0"},
-            {"version": "9.0", "migrations": ["runs_app.9999_from_the_future"]},
-        ],
-    )
-    def test_one_from_a_newer_version(self, path: Path, fields: dict[str, Any]) -> None:
-        rewrite(path, change_manifest(**fields))
-        self.refused(path, r"from kbench 9\.0, which is newer than this one")
-
-    def test_one_of_another_kind_of_database(self, path: Path) -> None:
-        rewrite(path, change_manifest(vendor="oracle"))
-        self.refused(path, "this backup is of oracle, but DATABASE_URL names")
-
-    def test_a_database_that_is_broken_inside(self, path: Path, tmp_path: Path) -> None:
-        if connection.vendor != "sqlite":
-            pytest.skip("pg_restore finds out")
+    @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL says so itself")
+    def test_a_database_that_is_broken_inside_or_cannot_be_read(
+        self, path: Path, tmp_path: Path
+    ) -> None:
+        with another_database(tmp_path):
+            (tmp_path / "another.sqlite3").write_bytes(b"no database" * 1000)
+            with pytest.raises(BackupError, match=r"cannot be read .*: move its files away"):
+                services.restore(path, replace=True)
         broken = tmp_path / "broken"
         with contextlib.closing(sqlite3.connect(broken)) as made:
             made.execute("CREATE TABLE t (a)")
@@ -304,21 +296,10 @@ class TestRefused:
             members["database"] = bytes(body)
 
         rewrite(path, change)
-        self.refused(path, "damaged|malformed")
+        refused(path, "damaged|malformed")
 
-    def test_a_database_that_cannot_be_read(self, path: Path, tmp_path: Path) -> None:
-        if connection.vendor != "sqlite":
-            pytest.skip("PostgreSQL says so itself")
-        with another_database(tmp_path):
-            (tmp_path / "another.sqlite3").write_bytes(b"no database" * 1000)
-            with pytest.raises(BackupError, match=r"cannot be read .*: move its files away"):
-                services.restore(path, replace=True)
-
-    def test_a_dump_that_fails_half_way(
-        self, path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
-        if connection.vendor != "postgresql":
-            pytest.skip("SQLite takes it as one")
+    @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite takes it as one")
+    def test_a_dump_that_fails_half_way(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         from kbench_web.backup import postgresql
 
         whole = postgresql._call
@@ -330,9 +311,4 @@ class TestRefused:
                 script.write_text(script.read_text() + "\nSELECT nothing FROM nowhere;\n")
 
         monkeypatch.setattr(postgresql, "_call", call)
-        self.refused(path, "psql failed, and nothing was changed")
-
-    def test_a_copy_that_lacks_a_row(self, path: Path) -> None:
-        rewrite(path, change_manifest(rows={"auth_user": 12345}))
-        with pytest.raises(BackupError, match="auth_user has 0 rows, not 12345"):
-            services.restore(path, replace=True)
+        refused(path, "psql failed, and nothing was changed")

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from gpu_runner.data.verdict import Verdict
 from leaderboard_app.boards import selectors
 from leaderboard_app.boards.board import board as board_of
 from leaderboard_app.boards.board import top
@@ -42,19 +41,20 @@ def pair() -> dict[str, Evaluation]:
     return found
 
 
-@pytest.mark.parametrize("by", [By.AGENT, By.MODEL])
-def test_boards_of_authors_leave_them_out(by: By, pair: dict[str, Evaluation]) -> None:
-    def group(**fields: Any) -> Any:
+@pytest.mark.usefixtures("pair")
+def test_boards_of_authors_leave_them_out() -> None:
+    def group(by: By, **fields: Any) -> Any:
         query = Query(device="cpu", by=by, **fields)
         return board_of(query, selectors.board_tasks()).groups[0].row
 
-    clean = group()
-    assert (clean.problems, clean.solved, clean.attempted, clean.judged) == (1, 1, 1, 1)
-    assert clean.speedup.value == pytest.approx(2.0)
-    everything = group(contaminated=True)
-    assert (everything.problems, everything.solved, everything.judged) == (2, 2, 2)
-    assert everything.speedup.value == pytest.approx(4.0)
-    assert group(task="known").speedup.value == pytest.approx(8.0)
+    for by in (By.AGENT, By.MODEL):
+        clean = group(by)
+        assert (clean.problems, clean.solved, clean.attempted, clean.judged) == (1, 1, 1, 1)
+        assert clean.speedup.value == pytest.approx(2.0)
+        everything = group(by, contaminated=True)
+        assert (everything.problems, everything.solved, everything.judged) == (2, 2, 2)
+        assert everything.speedup.value == pytest.approx(4.0)
+        assert group(by, task="known").speedup.value == pytest.approx(8.0)
 
 
 def test_pages_say_what_is_left_out_and_how_to_see_it(
@@ -66,11 +66,8 @@ def test_pages_say_what_is_left_out_and_how_to_see_it(
 
     shown, text = places("/leaderboard/")
     assert shown == {"clean"}
-    assert "1 contaminated task is left out" in text
     assert "contaminated=1" in text
-    shown, text = places("/leaderboard/?contaminated=1")
-    assert shown == {"clean", "known"}
-    assert "1 contaminated task counts here" in text
+    assert places("/leaderboard/?contaminated=1")[0] == {"clean", "known"}
     shown, text = places("/leaderboard/?task=known")
     assert shown == {"known"}
     assert REASON in text
@@ -81,7 +78,6 @@ def test_pages_say_what_is_left_out_and_how_to_see_it(
 
 def test_the_first_page_has_no_board_of_contaminated_results_alone(client: Client) -> None:
     evaluation = ranked("known", 8)
-    assert "Furthest ahead" in client.get("/").content.decode()
     assert top("cpu")
     mark_contaminated(
         task=evaluation.task_version.task,
@@ -105,13 +101,3 @@ def test_the_api_and_its_files_leave_them_out(client: Client, pair: dict[str, Ev
     assert "known" not in text
     [group] = client.get("/api/v1/leaderboard?by=agent").json()["rows"]
     assert (group["problems"], group["solved"]) == (1, 1)
-
-
-def test_a_contaminated_task_goes_on_to_take_submissions(pair: dict[str, Evaluation]) -> None:
-    version = pair["known"].task_version
-    again = factories.make_finished_evaluation(
-        verdict=Verdict.WRONG_RESULT, mode="ranked", task_version=version
-    )
-    assert again.verdict == Verdict.WRONG_RESULT
-    pair["known"].refresh_from_db()
-    assert pair["known"].verdict == Verdict.CORRECT

@@ -66,7 +66,6 @@ def test_each_task_has_its_leader_and_different_tasks_are_not_ranked(
     assert list(leaders) == ["second", "first"]
     assert list(found(sort=Sort.TASK)) == ["first", "second"]
     page = client.get("/leaderboard/?device=cpu").content.decode()
-    assert "2 of 3 tasks have leaders" in page
     assert f"/submissions/{best.submission_id}/?evaluation={best.pk}" in page
     assert '<th scope="col" class="n">Rank' not in page
 
@@ -88,11 +87,9 @@ def test_a_week_tells_who_took_it_from_whom(version: TaskVersion, client: Client
     leader = found()["first"]
     assert [day.latency_ns for day in leader.days] == [1500.0, 1000.0, 750.0]
     assert leader.trend == sorted(leader.trend)
-    page = client.get("/leaderboard/?device=cpu").content.decode()
-    assert "new leader" in page
-    assert "3 records since" in page
     [row] = client.get("/api/v1/leaderboard?device=cpu").json()["rows"]
     assert (row["movement"], row["led_before"], row["records"]) == ("taken", "old", 3)
+    assert "new leader" in client.get("/leaderboard/?device=cpu").content.decode()
     page = client.get("/leaderboard/?device=cpu&task=first").content.decode()
     assert "3 records since" in page
     other = factories.make_task_version(name="second")
@@ -117,9 +114,17 @@ def test_what_no_board_has_is_refused(client: Client, version: TaskVersion) -> N
     for address in ("device=cpu&by=leaders&sort=latency", "since=now", "who=me"):
         answer = client.get(f"/leaderboard/?{address}")
         assert answer.status_code == 400
-        assert "The board below ignores your filters" in answer.content.decode()
     assert client.get("/leaderboard/?foo=1").status_code == 400
     assert client.get("/leaderboard/?device=cpu&page=1").status_code == 200
+
+
+def test_colours_go_by_doublings_with_a_band_of_noise() -> None:
+    for value, spread, shade in (
+        (1.0, 0.0, "n"), (1.01, 0.0, "n"), (1.2, 0.3, "n"), (1.2, 0.1, "f1"), (2.0, 0.0, "f1"),
+        (2.1, 0.0, "f2"), (100.0, 0.0, "f4"), (0.9, 0.0, "s1"), (0.4, 0.0, "s2"), (0.01, 0.0, "s4"),
+    ):  # fmt: skip
+        assert Cell(entry(value, spread), attempted=True).shade == shade
+    assert (Cell().shade, Cell(attempted=True).shade) == ("none", "failed")
 
 
 def test_progress_counts_what_is_solved_and_what_is_faster() -> None:
@@ -131,24 +136,6 @@ def test_progress_counts_what_is_solved_and_what_is_faster() -> None:
 
 def entry(value: float = 1.0, spread: float = 0.0, **fields: Any) -> Entry:
     return any_entry("1", speedups={"best": Estimate.around(value, spread)}, **fields)
-
-
-def cell(value: float, spread: float = 0.0) -> Cell:
-    return Cell(entry(value, spread), attempted=True)
-
-
-@pytest.mark.parametrize(
-    ("value", "spread", "shade"),
-    [
-        (1.0, 0.0, "n"), (1.01, 0.0, "n"), (1.2, 0.3, "n"), (1.2, 0.1, "f1"), (2.0, 0.0, "f1"),
-        (2.1, 0.0, "f2"), (100.0, 0.0, "f4"), (0.9, 0.0, "s1"), (0.4, 0.0, "s2"), (0.01, 0.0, "s4"),
-    ],
-)  # fmt: skip
-def test_colours_go_by_doublings_with_a_band_of_noise(
-    value: float, spread: float, shade: str
-) -> None:
-    assert cell(value, spread).shade == shade
-    assert (Cell().shade, Cell(attempted=True).shade) == ("none", "failed")
 
 
 def test_the_matrix_shows_what_was_solved_and_what_was_attempted(
@@ -182,23 +169,29 @@ def test_kinds_that_are_nearly_empty_stand_last() -> None:
     assert [column.name for column in more.columns] == ["robot", "naive"]
 
 
-@pytest.mark.parametrize("by", ["leaders", "matrix", "submission", "agent", "model"])
-def test_every_board_can_be_taken_home(by: str, version: TaskVersion, client: Client) -> None:
+def test_every_board_can_be_taken_home(
+    version: TaskVersion, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import pyarrow.parquet
 
     ranked(version, speedup=2.0, agent="robot", language_model="brain")
-    address = f"/api/v1/leaderboard?device=cpu&by={by}"
-    rows = client.get(address).json()["rows"]
-    answer = client.get(f"{address}&format=parquet")
-    assert answer["Content-Type"] == "application/vnd.apache.parquet"
-    assert f"kbench-{by}-cpu.parquet" in answer["Content-Disposition"]
-    table = pyarrow.parquet.read_table(io.BytesIO(answer.content))
-    assert table.to_pylist() == rows
-    [row] = rows
-    assert row["speedup_best"] == 2.0
-    header, _, end = client.get(f"{address}&format=csv").content.decode().split("\n")
-    assert (header.split(","), end) == (list(row), "")
-    assert header.split(",") == table.schema.names == list(TABLES[By(by)].fields)
+    for by in By:
+        address = f"/api/v1/leaderboard?device=cpu&by={by.value}"
+        rows = client.get(address).json()["rows"]
+        answer = client.get(f"{address}&format=parquet")
+        assert answer["Content-Type"] == "application/vnd.apache.parquet"
+        assert f"kbench-{by.value}-cpu.parquet" in answer["Content-Disposition"]
+        table = pyarrow.parquet.read_table(io.BytesIO(answer.content))
+        assert table.to_pylist() == rows
+        [row] = rows
+        assert row["speedup_best"] == 2.0
+        header, _, end = client.get(f"{address}&format=csv").content.decode().split("\n")
+        assert (header.split(","), end) == (list(row), "")
+        assert header.split(",") == table.schema.names == list(TABLES[by].fields)
+    monkeypatch.setattr(parquet.importlib.util, "find_spec", lambda name: None)
+    told = client.get("/api/v1/leaderboard?format=parquet")
+    assert (told.status_code, told.json()["field"]) == (422, "format")
+    assert "kbench[parquet]" in told.json()["reason"]
 
 
 def test_the_api_s_schema_has_the_type_of_every_column() -> None:
@@ -213,19 +206,8 @@ def test_the_api_s_schema_has_the_type_of_every_column() -> None:
         assert set(row["required"]) == set(row["properties"])
 
 
-def test_without_pyarrow_the_api_says_what_to_install(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parquet.importlib.util, "find_spec", lambda name: None)
-    answer = client.get("/api/v1/leaderboard?format=parquet")
-    assert answer.status_code == 422
-    assert answer.json()["field"] == "format"
-    assert "kbench[parquet]" in answer.json()["reason"]
-
-
-@pytest.mark.parametrize("verified", [False, True])
 def test_the_matrix_has_the_agents_that_solved_most(
-    version: TaskVersion, monkeypatch: pytest.MonkeyPatch, verified: bool
+    version: TaskVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(matrix_module, "MOST_COLUMNS", 1)
     other = factories.make_task_version(name="second")
@@ -233,10 +215,11 @@ def test_the_matrix_has_the_agents_that_solved_most(
         ranked(each, speedup=1.5, agent="zealous")
     ranked(version, speedup=2.0, agent="able")
     Evaluation.objects.filter(mode="ranked").update(audited="passed")
-    query = Query(device="cpu", by=By.MATRIX, verified=verified)
-    matrix = board_of(query, selectors.board_tasks()).matrix
-    assert ([column.name for column in matrix.columns], matrix.left_out) == (["zealous"], 1)
-    assert [cells[0].attempted for _, cells in matrix.rows] == [True, True]
+    for verified in (False, True):
+        query = Query(device="cpu", by=By.MATRIX, verified=verified)
+        matrix = board_of(query, selectors.board_tasks()).matrix
+        assert ([column.name for column in matrix.columns], matrix.left_out) == (["zealous"], 1)
+        assert [cells[0].attempted for _, cells in matrix.rows] == [True, True]
 
 
 def test_a_day_has_its_fastest_and_only_days_of_records_are_there(version: TaskVersion) -> None:

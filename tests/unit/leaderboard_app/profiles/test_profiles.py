@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
-from django.core.cache import cache
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from gpu_runner.data.verdict import Verdict
@@ -59,23 +56,24 @@ def test_it_says_what_was_solved_and_how_fast(robot: Agent) -> None:
     assert (found.whole.solved, found.whole.attempted, found.whole.problems) == (2, 3, 4)
     assert found.whole.speedup is not None
     assert found.whole.speedup.value == pytest.approx(4.0)
-    assert [(row.name, row.solved, row.problems) for row in found.scenarios] == [
-        ("algebra", 2, 2),
-        ("llm", 0, 1),
-    ]
+    scenarios = [(row.name, row.solved, row.problems) for row in found.scenarios]
+    assert scenarios == [("algebra", 2, 2), ("llm", 0, 1)]
     assert (found.judged, found.accepted, found.leads) == (3, 2, 2)
     assert found.trend is not None
     assert found.trend.solved == [1, None, None, 2]
     assert found.trend.speedups[-1] == pytest.approx(4.0)
-
-
-def test_who_is_faster_elsewhere_takes_the_lead_but_not_the_place(robot: Agent) -> None:
+    model = LanguageModel.objects.get(name="alpha")  # which has the same
+    same = profile(Owner(model))
+    assert same is not None
+    assert same.whole.solved == 2
+    partners = work(Owner(model), AnonymousUser()).partners
+    assert [(each.row, each.solved) for each in partners] == [(robot, 2)]
+    assert [each.row for each in work(Owner(robot), AnonymousUser()).partners] == [model]
     version = Evaluation.objects.filter(verdict="CORRECT").order_by("created_at")[0].task_version
-    ranked("", 32.0, agent="rival", task_version=version)
+    ranked("", 32.0, agent="rival", task_version=version)  # it takes the lead, but no place
     found = profile(Owner(robot))
     assert found is not None
-    assert found.leads == 1
-    assert found.whole.solved == 2
+    assert (found.leads, found.whole.solved) == (1, 2)
 
 
 def test_what_is_provisional_is_no_record_and_has_no_color(robot: Agent, client: Client) -> None:
@@ -85,34 +83,19 @@ def test_what_is_provisional_is_no_record_and_has_no_color(robot: Agent, client:
     assert (found.leads, found.whole.is_sure) == (2, False), "its audit has not ended"
     assert found.trend is not None
     assert found.trend.solved[-1] == 2
-    page = client.get(robot.get_absolute_url()).content.decode()
-    assert "best baseline, provisional" in " ".join(page.split())
+    assert "provisional" in client.get(robot.get_absolute_url()).content.decode()
     factories.pass_audits()
     found = profile(Owner(robot))
     assert found is not None
     assert (found.leads, found.whole.is_sure) == (3, True)
 
 
-def test_a_language_model_has_the_same(robot: Agent) -> None:
-    model = LanguageModel.objects.get(name="alpha")
-    found = profile(Owner(model))
-    assert found is not None
-    assert found.whole.solved == 2
-    assert [(each.row, each.solved) for each in work(Owner(model), AnonymousUser()).partners] == [
-        (robot, 2)
-    ]
-    assert [each.row for each in work(Owner(robot), AnonymousUser()).partners] == [model]
-
-
 def test_pages_show_it(client: Client, robot: Agent) -> None:
     text = client.get(robot.get_absolute_url()).content.decode()
-    tried = "of 3 tried, 4 task directions in all"
-    for words in ("4.00×", tried, "none of 1 correct", "By scenario", "alpha"):
+    for words in ("4.00×", "of 3 tried", "none of 1", "alpha"):
         assert words in text, words
     model = LanguageModel.objects.get(name="alpha")
-    text = client.get(model.get_absolute_url()).content.decode()
-    assert tried in text
-    assert "Agents that use it" in text
+    assert "of 3 tried" in client.get(model.get_absolute_url()).content.decode()
 
 
 def test_an_unknown_device_is_not_found(client: Client, robot: Agent) -> None:
@@ -131,7 +114,6 @@ def test_nobody_sees_private_work_there(client: Client) -> None:
     assert profile(Owner(agent)) is None
     factories.make_run(agent=agent)  # without one nobody may know the agent's name
     text = client.get(agent.get_absolute_url()).content.decode()
-    assert "No submissions that you can see yet" in text
     assert str(private.submission_id) not in text
     client.force_login(user)
     assert str(private.submission_id) in client.get(agent.get_absolute_url()).content.decode()
@@ -157,24 +139,8 @@ def test_a_person_shows_agents_that_have_entered_something(client: Client) -> No
     factories.make_evaluation(user=user, agent="quiet", private=True)
     factories.make_evaluation(user=user)
     text = client.get(Agent.objects.get(user=user).get_absolute_url()).content.decode()
-    assert "Their agents" in text
     assert "mine" in text
     assert "quiet" not in text
-
-
-def test_queries_do_not_grow_with_rows(client: Client, robot: Agent) -> None:
-    def queries() -> int:
-        client.get(robot.get_absolute_url())  # intervals are read once from each result
-        with CaptureQueriesContext(connection) as seen:
-            client.get(robot.get_absolute_url())
-        return len(seen)
-
-    few = queries()
-    user = Evaluation.objects.order_by("created_at")[0].submission.author
-    for place in range(6):
-        ranked(f"task{place}", 2.0, user=user, language_model=f"model{place}")
-        factories.make_run(agent=robot, user=user)
-    assert queries() <= few + 1  # the first run brings the question what its best candidate is
 
 
 def test_what_waits_for_a_person_is_not_called_wrong(client: Client, robot: Agent) -> None:
@@ -194,58 +160,33 @@ def test_what_waits_for_a_person_is_not_called_wrong(client: Client, robot: Agen
     assert (newcomer.whole.solved, newcomer.whole.attempted, newcomer.held) == (0, 1, 1)
 
 
-def test_a_page_takes_as_many_queries_with_more_results(robot: Agent, client: Client) -> None:
-    def asked(path: str) -> int:
-        cache.clear()
-        client.get(path)
-        cache.clear()
-        with CaptureQueriesContext(connection) as queries:
-            assert client.get(path).status_code == 200
-        return len(queries)
-
-    paths = (robot.get_absolute_url(), LanguageModel.objects.get().get_absolute_url())
-    before = [asked(path) for path in paths]
-    for number in range(3):
-        ranked(f"more-{number}", 2.0)
-    assert [asked(path) for path in paths] == before
-
-
-def test_the_share_of_correct_ones_says_that_it_is_of_ranked_ones(
-    robot: Agent, client: Client
-) -> None:
-    text = client.get(robot.get_absolute_url()).content.decode()
-    assert "<dt>Correct ranked evaluations</dt>" in text
-
-
-@pytest.mark.parametrize("name", ["shy-robot", "shy-model"])
-def test_a_name_that_was_used_in_private_alone_is_nobody_elses_business(name: str) -> None:
+def test_a_name_that_was_used_in_private_alone_is_nobody_elses_business() -> None:
     """Wherever one may ask for a name, or sees those that there are."""
     author = factories.make_user()
     names = {"agent": "shy-robot", "language_model": "shy-model"}
-    evaluation = ranked("first", 2.0, user=author, private=True, **names)
-    submission = evaluation.submission
+    submission = ranked("first", 2.0, user=author, private=True, **names).submission
     agent, model = submission.agent, submission.language_model
     assert model is not None
     paths = [agent.get_absolute_url(), f"/compare/agents/?agent={agent.name}"]
-    if name == "shy-model":
-        paths = [model.get_absolute_url(), f"/compare/language-models/?model={model.name}"]
-    lists = [f"/search/?q={name[:5]}", f"/search/suggestions/?q={name[:5]}", "/language-models/"]
+    paths += [model.get_absolute_url(), f"/compare/language-models/?model={model.name}"]
+    lists = ["/search/?q=shy-", "/search/suggestions/?q=shy-", "/language-models/"]
 
     def statuses(user: Any) -> list[int]:
         client = Client()
         if user:
             client.force_login(user)
         shown = "".join(client.get(path).content.decode() for path in lists)
+        told = [name in shown for name in names.values()]
         answers = [client.get(path, follow=True) for path in paths]
-        return [*(answer.status_code for answer in answers), name in shown]
+        return [*(answer.status_code for answer in answers), *told]
 
     for stranger in (None, factories.make_user()):
-        assert statuses(stranger) == [404, 400, False]
+        assert statuses(stranger) == [404, 400, 404, 400, False, False]
     for owner in (author, factories.make_admin()):
-        assert statuses(owner) == [200, 200, True]
+        assert statuses(owner) == [200, 200, 200, 200, True, True]
     submission.private = False
     submission.save()
-    assert statuses(None) == [200, 200, True]
+    assert statuses(None) == [200, 200, 200, 200, True, True]
 
 
 def test_what_tells_of_a_name_beside_submissions() -> None:

@@ -2,72 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.management import call_command
+from django.dispatch import Signal
 from django.template import Context, Template
 from django.test import Client
 
 from runs_app.core import hooks
 from runs_app.core.work import lifecycle
-from runs_app.models import Evaluation
 from tasks_app.people import Viewer
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 
-def test_an_evaluation_that_ends_is_told() -> None:
-    ended: list[Evaluation] = []
+@contextmanager
+def heard(signal: Signal) -> Iterator[list[dict[str, Any]]]:
+    """What it tells meanwhile."""
+    told: list[dict[str, Any]] = []
 
-    def hear(sender: Any, evaluation: Evaluation, **_: Any) -> None:
-        ended.append(evaluation)
+    def hear(sender: Any, **about: Any) -> None:
+        told.append(about)
 
+    signal.connect(hear)
+    try:
+        yield told
+    finally:
+        signal.disconnect(hear)
+
+
+def test_ends_changed_places_and_each_round_are_told() -> None:
     evaluation = make.make_evaluation()
-    hooks.evaluation_ended.connect(hear)
-    try:
+    with heard(hooks.evaluation_ended) as told:
         lifecycle.cancel(evaluation, reason="because", now=make.NOW)
-    finally:
-        hooks.evaluation_ended.disconnect(hear)
-    assert ended == [evaluation]
-
-
-def test_what_is_told_has_the_score_that_entries_of_one_source_share() -> None:
-    told: list[float | None] = []
-
-    def hear(sender: Any, evaluation: Evaluation, **_: Any) -> None:
-        told.append(evaluation.score)
-
-    hooks.evaluation_ended.connect(hear)
-    try:
-        for latency_ns in (1000.0, 250.0):
-            entered = {"mode": "ranked", "source": make.SOURCE}
-            last = make.make_finished_evaluation(**entered, result={"latency_ns": latency_ns})
-    finally:
-        hooks.evaluation_ended.disconnect(hear)
-    assert told == [1.5, last.score]
-    assert last.score == pytest.approx(3.0)
-
-
-def test_a_place_that_changed_is_told_with_who_led_before() -> None:
-    told: list[tuple[Evaluation | None, Evaluation | None]] = []
-
-    def hear(
-        sender: Any, before: Evaluation | None, after: Evaluation | None, now: datetime, **_: Any
-    ) -> None:
-        told.append((before, after))
-
-    hooks.place_changed.connect(hear)
-    try:
+    assert [about["evaluation"] for about in told] == [evaluation]
+    with heard(hooks.place_changed) as told:
         evaluation = make.make_finished_evaluation(mode="ranked")
         make.make_finished_evaluation(mode="quick")
-    finally:
-        hooks.place_changed.disconnect(hear)
-    assert told == [(None, evaluation)]
+    assert [(about["before"], about["after"]) for about in told] == [(None, evaluation)]
+    with heard(hooks.tick) as told:
+        call_command("reconcile")
+    assert [isinstance(about["now"], datetime) for about in told] == [True]
 
 
 @pytest.fixture
@@ -93,25 +74,8 @@ def test_features_fill_a_slot_with_templates(filled: list[Mapping[str, Any]]) ->
     text = page.render(Context({"user": "ada"}))
     assert text.count("&lt;r1&gt;") == 2
     assert filled == [{"run": "r1", "user": "ada"}] * 2
-
-
-def test_a_slot_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(ValueError, match="nowhere"):
         Template('{% load slots %}{% slot "nowhere" %}').render(Context())
-
-
-def test_a_tick_comes_with_each_round_that_looks_after_the_site() -> None:
-    moments: list[datetime] = []
-
-    def hear(sender: Any, now: datetime, **_: Any) -> None:
-        moments.append(now)
-
-    hooks.tick.connect(hear)
-    try:
-        call_command("reconcile")
-    finally:
-        hooks.tick.disconnect(hear)
-    assert len(moments) == 1
 
 
 class Guest(hooks.Bearer):
@@ -124,9 +88,7 @@ class Guest(hooks.Bearer):
         return AnonymousUser() if reading else None
 
 
-def test_a_feature_says_whom_a_token_belongs_to(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_feature_knows_whose_a_token_is(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     guest = Guest("guest 1", 1, make.make_user(username="ada"), ("read",))
     monkeypatch.setattr(hooks, "_finders", [])
     hooks.finds_bearer(lambda text: guest if text == "guest" else None)

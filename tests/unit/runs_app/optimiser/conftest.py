@@ -16,18 +16,8 @@ from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Verdict
 from runs_app.core.messaging import queues
 from runs_app.models import Evaluation, LanguageModel, LanguageModelCall, Run
-from runs_app.optimiser.evolve.commands import (
-    Ask,
-    Command,
-    Draft,
-    Edit,
-    Finish,
-    Measure,
-    Message,
-    Place,
-    Prompt,
-    Role,
-)
+from runs_app.optimiser.evolve import commands as to
+from runs_app.optimiser.evolve.commands import Ask, Command, Edit, Message, Place, Prompt, Role
 from runs_app.optimiser.evolve.config import Problem, RunConfig
 from runs_app.optimiser.evolve.history import CandidateState, History
 from runs_app.optimiser.evolve.strategies import STRATEGIES, StrategyInfo
@@ -57,28 +47,24 @@ class Plain:
     def ask(self, history: History) -> list[Command]:
         """The seed first, all asks at once after it, the end when everything was measured."""
         if not history.candidates:
-            return [Draft(source=self.problem.seed_source, edit=Edit.SEED, place=Place())]
+            return [to.Draft(source=self.problem.seed_source, edit=Edit.SEED, place=Place())]
         commands: list[Command] = [
-            Measure(candidate=candidate.number)
+            to.Measure(candidate=candidate.number)
             for candidate in history.candidates.values()
             if candidate.state is CandidateState.DRAFTED
         ]
         if 1 in history.candidates and history.candidates[1].verdict:
             commands += [self._ask(slot) for slot in range(len(history.questions), self.asks)]
         done = len(history.questions) == self.asks and not history.waiting()
-        return commands or ([Finish(reason="all is asked")] if done else [])
+        return commands or ([to.Finish(reason="all is asked")] if done else [])
 
     def _ask(self, slot: int) -> Ask:
         text = f"Make it faster, try {slot}."
         prompt = Prompt(name="plain", version=1, messages=(Message(role="user", content=text),))
         return Ask(
-            role=Role.PROPOSE,
-            prompt=prompt,
-            model=MODEL,
-            temperature=0.5,
+            role=Role.PROPOSE, prompt=prompt, model=MODEL, temperature=0.5, parents=(1,),
             place=Place(slot=slot),
-            parents=(1,),
-        )
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,16 +75,9 @@ class PlainParameters:
 
 
 INFO = StrategyInfo(
-    name="plain",
-    title="Plain",
-    summary="Asks and measures.",
-    paper="",
-    parameters=PlainParameters,
-    help={"asks": "how often"},
-    make=Plain,
-    needs_seed=True,
-    grows=("asks",),
-)
+    name="plain", title="Plain", summary="Asks and measures.", paper="", needs_seed=True,
+    parameters=PlainParameters, help={"asks": "how often"}, make=Plain, grows=("asks",),
+)  # fmt: skip
 
 
 @dataclass
@@ -137,14 +116,10 @@ class World:
         waiting = list(run.calls.filter(status="WAITING").order_by("number"))
         for call in waiting:
             answered = {
-                "status": "ANSWERED",
-                "response": text or KERNEL.format(call.number),
-                "tokens_in": 100,
-                "tokens_out": 50,
-                "cost_usd": 0.0002,
-                "sent_at": make.NOW,
+                "status": "ANSWERED", "response": text or KERNEL.format(call.number),
+                "tokens_in": 100, "tokens_out": 50, "cost_usd": 0.0002, "sent_at": make.NOW,
                 "ended_at": make.NOW,
-            }
+            }  # fmt: skip
             rows = LanguageModelCall.objects.filter(pk=call.pk)
             rows.update(**{**answered, **columns})
         return len(waiting)
@@ -155,15 +130,18 @@ class World:
         self.measure(run)
         self.advance(run)
 
+    def to_the_end(self, run: Run, latency_ns: float = 900.0) -> None:
+        """Go on until what the language models answer is measured, once."""
+        self.to_first_calls(run)
+        self.answer(run)
+        self.advance(run)
+        self.measure(run, latency_ns)
+        self.advance(run)
+
     def measure(
-        self,
-        run: Run,
-        latency_ns: float = 1000.0,
-        verdict: str = "CORRECT",
-        *,
-        most: int | None = None,
-        now: datetime = make.NOW,
-    ) -> int:
+        self, run: Run, latency_ns: float = 1000.0, verdict: str = "CORRECT", *,
+        most: int | None = None, now: datetime = make.NOW,
+    ) -> int:  # fmt: skip
         """End the evaluations of the run that wait, `most` of them at most; returns how many."""
         waiting = list(
             Evaluation.objects.filter(
@@ -182,10 +160,7 @@ class World:
 
 
 @pytest.fixture
-def world(
-    monkeypatch: pytest.MonkeyPatch,
-    jobs: Jobs,
-) -> World:
+def world(monkeypatch: pytest.MonkeyPatch, jobs: Jobs) -> World:
     """The world of a run; what waits for a commit is done as if it came at once."""
     fake = World(jobs=jobs)
     for name in ("enqueue_advance", "enqueue_call", "waiting_calls"):
@@ -199,12 +174,9 @@ def world(
 def model(db: None) -> LanguageModel:
     """A language model that can be called, at 1 and 2 USD a million tokens."""
     return LanguageModel.objects.create(
-        name=MODEL,
-        base_url="http://127.0.0.1:9/v1",
-        price_in_usd=1.0,
-        price_out_usd=2.0,
+        name=MODEL, base_url="http://127.0.0.1:9/v1", price_in_usd=1.0, price_out_usd=2.0,
         created_at=make.NOW,
-    )
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -216,16 +188,11 @@ def start(model: LanguageModel, world: World) -> Start:
         version = overrides.pop("task_version", None) or make.make_task_version()
         make.make_cpu()
         document: dict[str, Any] = {
-            "task": version.task.slug,
-            "device": "cpu",
-            "strategy": "plain",
-            "models": [MODEL],
-            "budget": {"evaluations": 50, "usd": 5.0},
-            "seed": 7,
+            "task": version.task.slug, "device": "cpu", "strategy": "plain", "models": [MODEL],
+            "budget": {"evaluations": 50, "usd": 5.0}, "seed": 7,
             "ranks_best": False,  # see test_ranking.py
-            **overrides,
-        }
-        request = read_run_request(document)
+        }  # fmt: skip
+        request = read_run_request({**document, **overrides})
         return start_run(user=user, request=request, now=make.NOW)
 
     return started

@@ -1,6 +1,8 @@
-"""What a command tries before it answers is measured and counted in the run's own budget."""
+"""What a command tries is counted in the run's budget; and a run goes on over a spool."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from django.db import OperationalError, connection
@@ -9,6 +11,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Verdict
 from runs_app.core.work.access import listed_evaluations
+from runs_app.features.spool.services import import_spool, take_back
 from runs_app.models import Evaluation, LanguageModel, Run
 from runs_app.optimiser.evolve import budget
 from runs_app.optimiser.llm.tries import Refused
@@ -18,6 +21,7 @@ from runs_app.optimiser.services.control import pause_run
 from runs_app.optimiser.services.history import load_history
 from runs_app.optimiser.services.replay import replay_run
 from tests import factories as make
+from tests.unit.runs_app.features.spool.hosts import export, work
 from tests.unit.runs_app.optimiser.conftest import Start, World
 from tests.unit.runs_app.optimiser.test_steps import assert_rows_tell_what_the_log_tells
 
@@ -45,10 +49,10 @@ def end(key: str, verdict: Verdict, **fields: object) -> None:
     make.send(row, EventKind.FINISHED, {"result": result}, seq=2, now=make.NOW)
 
 
-def test_each_answer_has_so_many_and_they_are_told_as_prompts_tell(
-    start: Start, world: World
-) -> None:
+def test_each_answer_has_so_many_told_as_prompts_tell(start: Start, world: World) -> None:
     attempts = trying(start, world)
+    with pytest.raises(Refused, match="source"):
+        attempts.begin("")
     first, second = (attempts.begin(SOURCE.format(n)) for n in range(2))
     assert attempts.report(first) is None
     end(first, Verdict.CORRECT, latency_ns=700.0)
@@ -57,6 +61,11 @@ def test_each_answer_has_so_many_and_they_are_told_as_prompts_tell(
     assert "no such name" in (attempts.report(second) or "")
     with pytest.raises(Refused, match="all 2 attempts of this answer are used up"):
         attempts.begin(SOURCE.format(3))
+    run = Run.objects.get()
+    pause_run(run=run, user=run.user, now=make.NOW)
+    with pytest.raises(Refused, match="has stopped"):
+        attempts.begin(SOURCE.format(1))
+    assert run.events.filter(kind="tried").count() == 2
 
 
 def test_they_count_in_the_runs_budget_and_a_replay_knows_them(start: Start, world: World) -> None:
@@ -99,14 +108,41 @@ def test_a_database_that_is_away_ends_no_command(
     assert "0.70 us" in (attempts.report(key) or "")
 
 
-def test_none_is_measured_that_no_compiler_may_see_or_while_the_run_rests(
-    start: Start, world: World
-) -> None:
-    attempts = trying(start, world)
-    with pytest.raises(Refused, match="source"):
-        attempts.begin("")
-    run = Run.objects.get()
-    pause_run(run=run, user=run.user, now=make.NOW)
-    with pytest.raises(Refused, match="has stopped"):
-        attempts.begin(SOURCE.format(1))
-    assert run.events.filter(kind="tried").count() == 0
+GENERATIONS, PROPOSALS = 2, 3
+
+
+def batch(run: Run, folder: Path, latency_ns: float, *, wrong: int = 0) -> int:
+    """Hand out what waits, let a host do the run's, take it in twice; returns how many it were."""
+    export(folder)
+    out = Evaluation.objects.filter(submission__run=run, status="RUNNING")
+    rows = list(out.order_by("submission__candidate__number"))
+    for place, row in enumerate(rows):
+        if place < wrong:
+            work(folder, row, verdict=Verdict.COMPILE_ERROR, reason="no such name")
+        else:
+            work(folder, row, latency_ns=latency_ns - place)
+    done = import_spool(folder=folder, now=make.NOW)
+    assert (done.new, done.refused, out.exists()) == (len(rows), [], False)
+    assert import_spool(folder=folder, now=make.NOW).new == 0
+    return len(rows)
+
+
+@pytest.mark.usefixtures("believed")
+def test_each_generation_is_one_batch(start: Start, world: World, tmp_path: Path) -> None:
+    parameters = {"generations": GENERATIONS, "proposals": PROPOSALS, "recommendations": 0}
+    run = start(strategy="evolve", parameters=parameters, profile="none")
+    folder = tmp_path / "spool"
+    world.advance(run)
+    assert batch(run, folder, 1000.0) == 1  # the seed
+    for generation in range(1, GENERATIONS + 1):
+        world.advance(run)
+        assert world.answer(run) == PROPOSALS
+        world.advance(run)
+        export(folder)
+        assert take_back(folder=folder, now=make.NOW) >= PROPOSALS  # and goes out again below
+        assert batch(run, folder, 1000.0 - 100 * generation, wrong=1) == PROPOSALS
+    world.advance(run)
+    assert (run.status, run.best_latency_ns) == ("FINISHED", 798.0)
+    assert run.evaluations == 1 + GENERATIONS * PROPOSALS
+    assert_rows_tell_what_the_log_tells(run)
+    assert replay_run(run).differences == ()

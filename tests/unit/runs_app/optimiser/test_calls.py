@@ -15,7 +15,7 @@ from runs_app.optimiser.llm import client
 from runs_app.optimiser.llm.errors import CallError
 from runs_app.optimiser.llm.tokens import upper_bound_tokens
 from runs_app.optimiser.services.calls import answer_call, interrupt_call, try_language_model
-from runs_app.optimiser.services.control import pause_run, stop_run
+from runs_app.optimiser.services.control import pause_run, resume_run, stop_run
 from runs_app.optimiser.services.reconcile_runs import reconcile_runs
 from runs_app.optimiser.services.replay import replay_run
 from tests import factories as make
@@ -69,22 +69,21 @@ def send(call: LanguageModelCall) -> bool:
     return sent
 
 
-def test_an_answer_is_stored_and_charged_at_the_prices_of_the_start(
+def test_a_call_is_sent_once_at_the_starts_prices(
     start: Start, world: World, endpoint: Open
 ) -> None:
     server = endpoint(Answer("a kernel"))
     call = asked(start, world)
     LanguageModel.objects.filter(name=MODEL).update(price_in_usd=1000.0)
     world.advances.clear()
-    assert send(call)
+    assert [send(call) for _ in range(3)] == [True, False, False]
     assert (call.status, call.response, call.finish_reason) == ("ANSWERED", "a kernel", "stop")
     assert call.tokens_in > 0
     assert call.cost_usd == pytest.approx((call.tokens_in + 2 * call.tokens_out) / 1e6)
     assert call.served_by == "scripted-1"
     assert world.advances == [str(call.run_id)]
     (request,) = server.asked
-    assert request.body["seed"] == call.seed
-    assert request.body["max_tokens"] == call.max_tokens
+    assert (request.body["seed"], request.body["max_tokens"]) == (call.seed, call.max_tokens)
     assert request.call_id == str(call.pk)
 
 
@@ -109,17 +108,8 @@ def test_what_an_endpoint_may_count_is_what_was_held_back(
     assert call.cost_usd == pytest.approx(call.worst_usd)
 
 
-def test_a_call_is_sent_once(start: Start, world: World, endpoint: Open) -> None:
-    server = endpoint(Answer("a kernel"))
-    call = asked(start, world)
-    assert [send(call) for _ in range(3)] == [True, False, False]
-    assert len(server.asked) == 1
-
-
 @pytest.mark.parametrize("status", ["PAUSED", "STOPPED"])
-def test_nothing_is_sent_of_a_run_that_does_not_run(
-    start: Start, world: World, endpoint: Open, status: str
-) -> None:
+def test_a_held_run_sends_nothing(start: Start, world: World, endpoint: Open, status: str) -> None:
     server = endpoint(Answer("a kernel"))
     call = asked(start, world)
     assert call.run is not None
@@ -147,36 +137,20 @@ def test_what_arrives_is_shown_and_kept(
     assert all(0 <= entry["characters"] <= 64 for entry in shown)
 
 
-def test_a_missing_key_pauses_the_run_and_is_named(
-    start: Start, world: World, endpoint: Open, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("key", "words"), [("", "WRITER_KEY"), ("wrong-key-of-ours", "the key")])
+def test_a_missing_or_wrong_key_pauses_the_run(
+    start: Start, world: World, endpoint: Open, monkeypatch: Any, key: str, words: str
 ) -> None:
-    server = endpoint(Answer("a kernel"))
-    monkeypatch.delenv("WRITER_KEY", raising=False)
+    server = endpoint(Answer("a kernel"), key="right")
+    monkeypatch.setenv("WRITER_KEY", key)
     call = asked(start, world)
     LanguageModel.objects.filter(name=MODEL).update(key_variable="WRITER_KEY")
     assert send(call)
     assert (call.status, call.error_kind, call.cost_usd) == ("FAILED", "auth", 0.0)
     run = Run.objects.get(pk=call.run_id)
     world.advance(run)
-    assert run.status == "PAUSED"
-    assert "WRITER_KEY" in run.reason
-    assert server.asked == []
-
-
-def test_a_wrong_key_pauses_the_run(
-    start: Start, world: World, endpoint: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    endpoint(Answer("a kernel"), key="right")
-    monkeypatch.setenv("WRITER_KEY", "wrong-key-of-ours")
-    LanguageModel.objects.filter(name=MODEL).update(key_variable="WRITER_KEY")
-    call = asked(start, world)
-    assert send(call)
-    run = Run.objects.get(pk=call.run_id)
-    world.advance(run)
-    assert run.status == "PAUSED"
-    assert "does not accept the key" in run.reason
-    stored = str(list(run.calls.values())) + str(list(run.events.values()))
-    assert "wrong-key-of-ours" not in stored
+    assert (run.status, words in run.reason, len(server.asked)) == ("PAUSED", True, bool(key))
+    assert "wrong-key-of-ours" not in str([*run.calls.values(), *run.events.values()])
 
 
 @pytest.mark.parametrize("answer", [EMPTY, GARBAGE])
@@ -194,9 +168,7 @@ def test_what_may_have_been_paid_is_charged(
     assert run.events.filter(kind="failed").exists()
 
 
-def test_a_silent_call_is_interrupted_charged_and_not_sent_again(
-    start: Start, world: World
-) -> None:
+def test_a_silent_call_is_charged_and_not_sent_again(start: Start, world: World) -> None:
     call = asked(start, world)
     heard = make.later(10)
     LanguageModelCall.objects.filter(pk=call.pk).update(
@@ -275,22 +247,17 @@ def test_a_forgotten_call_is_queued_again(start: Start, world: World) -> None:
     assert reconcile_runs(now=make.later(5), listening_since=ever) == 0
     assert reconcile_runs(now=make.later(60), listening_since=ever) == 1
     assert world.calls == [str(call.pk)]
-
-
-def test_a_lost_trigger_is_found(start: Start, world: World) -> None:
-    run = start()
-    world.to_first_calls(run)
+    run = Run.objects.get(pk=call.run_id)
     pause_run(run=run, user=run.user, now=make.NOW)
     world.answer(run)
     world.advances.clear()
-    reconcile_runs(now=make.later(60), listening_since=make.later(-1000))
-    assert world.advances == [str(run.pk)]
+    reconcile_runs(now=make.later(120), listening_since=ever)
+    assert world.advances == [str(run.pk)]  # a trigger that got lost
 
 
-def test_a_person_can_test_a_language_model(
-    world: World, model: LanguageModel, endpoint: Open
-) -> None:
-    endpoint(Answer("ready"))
+@pytest.mark.usefixtures("world")
+def test_a_person_can_test_a_language_model(model: LanguageModel, endpoint: Open) -> None:
+    server = endpoint(Answer("ready"), Answer(status=503), Answer("never asked for"))
     user = make.make_user()
     model.refresh_from_db()
     call = try_language_model(model=model, user=user, now=make.NOW)
@@ -299,26 +266,16 @@ def test_a_person_can_test_a_language_model(
     assert send(call)
     assert (call.status, call.response, call.run) == ("ANSWERED", "ready", None)
     assert call.cost_usd > 0
+    failed = try_language_model(model=model, user=user, now=make.NOW)
+    send(failed)  # once: somebody waits to see what is wrong
+    assert (failed.status, "503" in failed.error, len(server.asked)) == ("FAILED", True, 2)
     LanguageModel.objects.filter(pk=model.pk).update(base_url="")
     model.refresh_from_db()
     with pytest.raises(SubmissionError, match="no base URL"):
         try_language_model(model=model, user=user, now=make.NOW)
 
 
-def test_a_test_asks_once_as_somebody_waits_to_see_what_is_wrong(
-    world: World, model: LanguageModel, endpoint: Open
-) -> None:
-    server = endpoint(Answer(status=503), Answer("ready"))
-    model.refresh_from_db()
-    call = try_language_model(model=model, user=make.make_user(), now=make.NOW)
-    send(call)
-    assert (call.status, len(server.asked)) == ("FAILED", 1)
-    assert "503" in call.error
-
-
-def test_a_run_with_calls_under_way_lets_another_one_go_first(
-    start: Start, world: World, endpoint: Open
-) -> None:
+def test_a_busy_run_lets_another_go_first(start: Start, world: World, endpoint: Open) -> None:
     endpoint(lambda _: Answer("a kernel"))
     busy = start()
     world.to_first_calls(busy)
@@ -333,18 +290,9 @@ def test_a_run_with_calls_under_way_lets_another_one_go_first(
     for job in other.calls.all():  # as many jobs as calls, so each call finds one
         answer_call(call_id=job.pk, clock=Clock())
     LanguageModelCall.objects.filter(pk=sent.pk).update(status="ANSWERED", ended_at=make.NOW)
+    paused = other.calls.order_by("number")[:1].get()
+    pause_run(run=busy, user=busy.user, now=make.NOW)
+    assert not send(paused)  # a job without a call serves no paused run
+    resume_run(run=busy, user=busy.user, now=make.NOW)
     assert send(last)
     assert not LanguageModelCall.objects.filter(status__in=("WAITING", "SENT")).exists()
-
-
-def test_a_job_without_a_call_serves_no_paused_run(
-    start: Start, world: World, endpoint: Open
-) -> None:
-    endpoint(lambda _: Answer("a kernel"))
-    run = start()
-    world.to_first_calls(run)
-    first, *_ = run.calls.order_by("number")
-    assert send(first)
-    pause_run(run=run, user=run.user, now=make.NOW)
-    assert not send(first)
-    assert run.calls.filter(status="WAITING").count() == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from datetime import timedelta
 from typing import Any
@@ -65,9 +64,8 @@ def replay_of(run: Run) -> Page:
 def assert_the_same(run: Run) -> None:
     """Whoever watched a replay knows what whoever loads the page knows."""
     now, past = now_of(run), replay_of(run)
-    assert now.candidates == past.candidates
-    assert now.calls == past.calls
-    assert now.lines == past.lines
+    for name in ("candidates", "calls", "lines"):
+        assert getattr(now, name) == getattr(past, name)
     names = now.run.keys() - {"reason", "active_s"}  # a row says more of why it goes on
     assert {name: past.run[name] for name in names} == {name: now.run[name] for name in names}
 
@@ -115,21 +113,16 @@ def test_each_message_brings_the_rows_that_its_event_changed(
     assert page.run["status"] == "RUNNING"
 
 
-def drafted(run: Run, number: int) -> None:
-    """A candidate's first event, with its row."""
-    make.make_candidate(run, number=number, submission=None)
-    event = events.Drafted(number=number, digest="0" * 64, edit=Edit.KNOBS, place=Place())
-    make.make_run_event(run, event)
-
-
 def test_a_replaced_draft_is_told_from_a_dropped_one() -> None:
     run = make.make_run()
     for number, reason in ((1, f"{REPLACED}: see #2"), (2, "the same as #1")):
-        drafted(run, number)
+        make.make_candidate(run, number=number, submission=None)
+        draft = {"digest": "0" * 64, "edit": Edit.KNOBS, "place": Place()}
+        make.make_run_event(run, events.Drafted(number=number, **draft))
         make.make_run_event(run, events.Dropped(candidate=number, reason=reason))
         run.candidates.filter(number=number).update(state="dropped", reason=reason)
-    assert [row["replaced"] for row in now_of(run).candidates.values()] == [True, False]
-    assert [row["replaced"] for row in replay_of(run).candidates.values()] == [True, False]
+    for page in (now_of(run), replay_of(run)):
+        assert [row["replaced"] for row in page.candidates.values()] == [True, False]
 
 
 def test_neither_pauses_nor_ranking_are_running_time() -> None:
@@ -162,15 +155,10 @@ def test_a_watcher_asks_for_what_it_missed(client: Client) -> None:
     assert [line["text"] for line in missed["lines"]] == ["hello 2", "hello 3", "hello 4"]
     assert missed["run"]["status"] == "RUNNING"
     assert client.get(f"{address}?since=5").json()["seq"] == 0
+    for odd in ("-1", "x", "²"):
+        assert client.get(f"{address}?since={odd}").json()["seq"] == 5
     changes = client.get(f"{run.get_absolute_url()}replay/?since=3").json()["changes"]
     assert [change["seq"] for change in changes] == [4, 5]
-
-
-@pytest.mark.parametrize("query", ["since=-1", "since=x", "since=²"])
-def test_odd_numbers_do_no_harm(client: Client, query: str) -> None:
-    run = make.make_run()
-    make.make_run_event(run, "note", {"text": "hello"})
-    assert client.get(f"{run.get_absolute_url()}changes/?{query}").json()["seq"] == 1
 
 
 def test_hidden_workloads_stay_hidden() -> None:
@@ -178,13 +166,3 @@ def test_hidden_workloads_stay_hidden() -> None:
     make.make_run_event(run, "note", {"text": f"wrong on {make.HIDDEN_WORKLOAD}"})
     for page in (now_of(run), replay_of(run)):
         assert page.lines[0]["text"] == "wrong on a hidden workload"
-
-
-def test_large_answers_are_compressed(client: Client) -> None:
-    run = make.make_run()
-    for _ in range(50):
-        make.make_run_event(run, "note", {"text": "hello"})
-    address = f"{run.get_absolute_url()}changes/"
-    answer = client.get(address, headers={"Accept-Encoding": "gzip"})
-    assert answer.headers["Content-Encoding"] == "gzip"
-    assert json.loads(gzip.decompress(answer.content))["seq"] == 50

@@ -24,11 +24,7 @@ pytestmark = pytest.mark.django_db
 def finished(start: Start, world: World, **overrides: Any) -> Run:
     """A run whose strategy asked once, and came to its end."""
     run = start(parameters={"asks": 1}, **overrides)
-    world.to_first_calls(run)
-    world.answer(run)
-    world.advance(run)
-    world.measure(run, 900.0)
-    world.advance(run)
+    world.to_the_end(run)
     assert (run.status, run.by_budget) == ("FINISHED", False)
     return run
 
@@ -54,8 +50,12 @@ def test_a_finished_run_goes_on_with_more_to_do(start: Start, world: World) -> N
     world.advance(run, make.later(64))
     assert (run.status, run.candidates_made) == ("FINISHED", 4)
     assert replay_run(run).differences == ()
-    run = extend(run, asks=4)
-    assert run.status == "RUNNING"
+    with pytest.raises(WrongState, match="give it more asks, or start another one"):
+        extend_run(run=run, user=run.user, budget=Budget(usd=9), now=make.NOW)
+    assert extend(run, asks=4).status == "RUNNING"
+    stop_run(run=run, user=run.user, now=make.NOW)
+    with pytest.raises(WrongState, match="start another one"):
+        extend(run, asks=9)
 
 
 def test_a_ranked_run_searches_on_and_ranks_again(start: Start, world: World) -> None:
@@ -93,20 +93,6 @@ def test_what_cannot_grow_is_refused_by_its_name(
     assert not run.events.filter(kind="extended").exists()
 
 
-def test_without_more_to_do_the_refusal_says_what_there_is(start: Start, world: World) -> None:
-    run = finished(start, world)
-    with pytest.raises(WrongState, match="give it more asks, or start another run"):
-        extend_run(run=run, user=run.user, budget=Budget(usd=9), now=make.NOW)
-
-
-def test_a_stopped_run_stays_stopped(start: Start, world: World) -> None:
-    run = start()
-    world.advance(run)
-    stop_run(run=run, user=run.user, now=make.NOW)
-    with pytest.raises(WrongState, match="start another run"):
-        extend(run, asks=9)
-
-
 def test_the_page_and_the_api_extend(start: Start, world: World) -> None:
     run = finished(start, world)
     browser = Client()
@@ -139,10 +125,7 @@ def test_the_same_run_again_with_another_model(start: Start, world: World, model
     assert new.config["budget"] == run.config["budget"]
     bad = api_of(run.user).post(f"runs/{run.pk}/again", {"models": ["nobody"]})
     assert (bad.status_code, bad.json()["field"]) == (422, "models")
-
-
-def test_a_strangers_private_run_is_not_there_to_repeat(start: Start, world: World) -> None:
-    run = finished(start, world, private=True)
+    Run.objects.filter(pk=run.pk).update(private=True)
     assert api_of(make.make_user()).post(f"runs/{run.pk}/again", {}).status_code == 404
 
 
@@ -160,11 +143,6 @@ def test_the_form_begins_with_the_settings_of_a_run(start: Start, world: World) 
 def test_a_name_that_people_try_is_answered_with_the_right_one(start: Start, world: World) -> None:
     run = start()
     answer = api_of(run.user).post(f"runs/{run.pk}/extend", {"minutes": 5}).json()
-    assert (answer["field"], answer["reason"]) == (
-        "minutes",
-        "there is no such field: use `wall_time_s`, in seconds",
-    )
+    assert (answer["field"], "`wall_time_s`" in answer["reason"]) == ("minutes", True)
     inner = api_of(run.user).post(f"runs/{run.pk}/extend", {"budget": {"usd": 2}}).json()
-    assert inner["reason"] == 'there is no such field: use its caps themselves, as {"usd": 2}'
-    unknown = api_of(run.user).post(f"runs/{run.pk}/extend", {"zebra": 5}).json()
-    assert unknown["reason"] == "there is no such field"
+    assert '{"usd": 2}' in inner["reason"]

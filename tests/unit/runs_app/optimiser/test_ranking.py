@@ -1,22 +1,26 @@
-"""A run's best is ranked before the run says so; page, API and rows tell what became of it."""
+"""A run's best is ranked before the run says so; page, API and rows tell it, with its times."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from gpu_runner.data import codec
+from gpu_runner.data.evaluation import WorkloadResult
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.models import Evaluation, Run
+from runs_app.models import Candidate, Evaluation, Run
 from runs_app.optimiser.evolve.config import Budget
+from runs_app.optimiser.evolve.feedback import Feedback
 from runs_app.optimiser.selectors.confirmation import ConfirmationState, confirmation_of
 from runs_app.optimiser.selectors.runs import active_s
 from runs_app.optimiser.services.control import extend_run, pause_run, resume_run
 from runs_app.optimiser.services.replay import replay_run
+from runs_app.optimiser.workload_times import WorkloadTimes, workload_times
 from tests import factories as make
 from tests.unit.runs_app.optimiser.conftest import Start, World
 from tests.unit.runs_app.optimiser.test_steps import assert_rows_tell_what_the_log_tells
@@ -65,10 +69,10 @@ def page(run: Run) -> str:
 def test_the_best_is_ranked_and_audited_before_the_run_ends(start: Start, world: World) -> None:
     run = searched(start, world)
     assert (run.status, waiting(run)) == ("RUNNING", [(4, "ranked")])
-    assert run.reason == "its best kernels are being ranked, because the search ended: all is asked"
+    assert "the search ended: all is asked" in run.reason
     assert confirmation_of(run).state is ConfirmationState.RANKING
-    assert "Ranking its best" in page(run)
-    end(run, 4, Mode.RANKED, 690.0)
+    doubt = Suspicion(check=Check.CLOCK, reason="the clock saw twice of it")
+    end(run, 4, Mode.RANKED, 690.0, suspicions=(doubt,))
     world.advance(run)
     assert (run.status, waiting(run)) == ("RUNNING", [(4, "audit")])
     end(run, 4, Mode.AUDIT, 695.0)
@@ -77,17 +81,19 @@ def test_the_best_is_ranked_and_audited_before_the_run_ends(start: Start, world:
     assert (run.best_latency_ns, run.evaluations) == (695.0, 4)
     found = confirmation_of(run)
     assert found.state is ConfirmationState.AUDITED
-    assert found.words == "Candidate 4 was ranked and audited; nothing else came near it."
+    assert "the clock saw twice of it." in found.words
     assert found.words in page(run)
 
 
-def test_a_refused_best_gives_its_place_away_and_the_page_says_so(
-    start: Start, world: World
-) -> None:
+def test_a_refused_best_gives_its_place_away(start: Start, world: World) -> None:
     run = searched(start, world, enters_best=True)
     end(run, 4, Mode.RANKED, Verdict.WRONG_RESULT)
     world.advance(run)
     assert (run.best.number if run.best else 0, waiting(run)) == (3, [(3, "ranked")])
+    told = Client().get(f"/api/v1/runs/{run.pk}").json()
+    assert (told["confirmation"]["state"], told["best"]) == ("ranking", 3)
+    [ranking] = told["confirmation"]["rankings"]
+    assert (ranking["candidate"], ranking["mode"], ranking["is_refusal"]) == (4, "ranked", True)
     assert_rows_tell_what_the_log_tells(run)
     end(run, 3, Mode.RANKED, 790.0)
     world.advance(run)
@@ -97,34 +103,9 @@ def test_a_refused_best_gives_its_place_away_and_the_page_says_so(
     assert [c.number for c in run.candidates.exclude(entry=None)] == [3]
     refused = confirmation_of(run).refused
     assert [(each.candidate, each.how, each.reason) for each in refused] == [(4, "ranked", REASON)]
-    text = page(run)
-    assert "was refused when it was ranked" in text
-    assert REASON in text
-    assert "The next fastest took its place." in text
+    assert REASON in page(run)
     assert_rows_tell_what_the_log_tells(run)
     assert replay_run(run).differences == ()
-
-
-def test_a_suspicion_is_told_beside_the_confirmation(start: Start, world: World) -> None:
-    run = searched(start, world)
-    doubt = Suspicion(check=Check.CLOCK, reason="the clock saw twice of it")
-    end(run, 4, Mode.RANKED, 690.0, suspicions=(doubt,))
-    world.advance(run)
-    end(run, 4, Mode.AUDIT, 695.0)
-    world.advance(run)
-    words = confirmation_of(run).words
-    assert words.endswith("look at it once it is submitted: the clock saw twice of it.")
-
-
-def test_the_api_tells_what_the_best_rests_on(start: Start, world: World) -> None:
-    run = searched(start, world)
-    end(run, 4, Mode.RANKED, Verdict.WRONG_RESULT)
-    world.advance(run)
-    told = Client().get(f"/api/v1/runs/{run.pk}").json()
-    assert told["confirmation"]["state"] == "ranking"
-    [ranking] = told["confirmation"]["rankings"]
-    assert (ranking["candidate"], ranking["mode"], ranking["is_refusal"]) == (4, "ranked", True)
-    assert told["best"] == 3
 
 
 def test_where_everything_is_refused_the_run_has_no_best(start: Start, world: World) -> None:
@@ -140,13 +121,11 @@ def test_where_everything_is_refused_the_run_has_no_best(start: Start, world: Wo
     world.advance(run)
     assert (run.status, run.best, run.best_latency_ns) == ("FINISHED", None, None)
     assert confirmation_of(run).state is ConfirmationState.NONE
-    assert "was refused when it was ranked" in page(run)
+    assert REASON in page(run)
     assert replay_run(run).differences == ()
 
 
-def test_at_the_end_of_its_time_a_run_takes_back_what_waits_and_ranks_its_best(
-    start: Start, world: World
-) -> None:
+def test_at_the_end_of_its_time_a_run_ranks_its_best(start: Start, world: World) -> None:
     run = start(ranks_best=True, parameters={"asks": 6}, budget={"wall_time_s": 60, "usd": 1.0})
     world.to_first_calls(run)
     world.answer(run)
@@ -186,9 +165,12 @@ def test_ranking_is_no_running_time(start: Start, world: World) -> None:
     world.advance(run, make.later(500))
     assert (run.status, active_s(run, make.later(500))) == ("RUNNING", 0.0)
     pause_run(run=run, user=run.user, now=make.later(600))
-    resume_run(run=run, user=run.user, now=make.later(700))
     end(run, 4, Mode.RANKED, 690.0)
+    world.advance(run, make.later(650))
+    assert (run.status, waiting(run)) == ("PAUSED", [])
+    resume_run(run=run, user=run.user, now=make.later(700))
     world.advance(run, make.later(900))
+    assert (run.status, waiting(run)) == ("RUNNING", [(4, "audit")])
     end(run, 4, Mode.AUDIT, 695.0)
     world.advance(run, make.later(1000))
     assert (run.status, run.active_s) == ("FINISHED", 0.0)
@@ -212,24 +194,74 @@ def test_an_extended_search_goes_on_beside_its_ranking(start: Start, world: Worl
     assert replay_run(run).differences == ()
 
 
-def test_a_pause_while_the_best_is_ranked(start: Start, world: World) -> None:
+def timed(time_ns: float, **overrides: Any) -> tuple[WorkloadResult, ...]:
+    """A public workload and a hidden one, each with that time."""
+    measurement = make.make_measurement(time_ns)
+    public = replace(make.make_workload_result(), measurement=measurement, **overrides)
+    return public, replace(public, name=make.HIDDEN_WORKLOAD, hidden=True)
+
+
+def table(run: Run, number: int) -> WorkloadTimes:
+    """The table of a candidate."""
+    rows = {row.number: row for row in run.candidates.all()}
+    return workload_times(run, rows[number], rows[1], rows[1])
+
+
+def candidate_page(run: Run, number: int) -> str:
+    """The page of a candidate, as everybody sees it."""
+    return Client().get(f"{run.get_absolute_url()}candidates/{number}/").content.decode()
+
+
+def test_the_table_belongs_to_the_ranked_time(start: Start, world: World) -> None:
     run = searched(start, world)
-    pause_run(run=run, user=run.user, now=make.NOW)
-    end(run, 4, Mode.RANKED, 690.0)
+    assert table(run, 4).of == "the quick evaluation"
+    end(run, 4, Mode.RANKED, 690.0, workloads=timed(690.0))
     world.advance(run)
-    assert (run.status, waiting(run)) == ("PAUSED", [])
-    resume_run(run=run, user=run.user, now=make.NOW)
-    world.advance(run)
-    assert (run.status, waiting(run)) == ("RUNNING", [(4, "audit")])
+    found = table(run, 4)
+    assert found.of == "the ranked evaluation"
+    assert [(row.name, row.time_ns) for row in found.rows] == [("n256", 690.0)]
+    assert found.notes == ("Over seed and over parent compare the times of the quick evaluation.",)
+    assert found.rows[0].over_seed.value == 1.0
+    text = candidate_page(run, 4)
+    assert "the ranked evaluation" in text
+    assert make.HIDDEN_WORKLOAD not in text
 
 
-def test_without_ranking_the_page_says_what_was_not_done(start: Start, world: World) -> None:
-    run = start()
-    world.to_first_calls(run)
-    world.answer(run)
+def test_a_longer_audit_keeps_the_baselines_of_the_ranking(start: Start, world: World) -> None:
+    run = searched(start, world)
+    end(run, 4, Mode.RANKED, 690.0, workloads=timed(690.0))
     world.advance(run)
-    world.measure(run, 900.0)
+    end(run, 4, Mode.AUDIT, 695.0, workloads=timed(695.0, baselines={}))
     world.advance(run)
-    assert run.status == "FINISHED"
-    assert confirmation_of(run).state is ConfirmationState.MEASURED
-    assert "was measured on public workloads only" in page(run)
+    found = table(run, 4)
+    assert found.of == "the audit"
+    assert found.rows[0].time_ns == 695.0
+    assert found.rows[0].baseline_ns
+
+
+def test_intervals_that_overlap_are_no_difference(start: Start, world: World) -> None:
+    run = searched(start, world)
+    over = table(run, 4).rows[0].over_seed
+    assert (over.low or 9) < 1 < (over.high or 0)
+    assert "not different from the seed" in candidate_page(run, 4)
+    assert "not different from the parent" in candidate_page(run, 4)
+
+
+def stored(run: Run, latency_ns: float, told_ns: float) -> Candidate:
+    """A candidate without an evaluation here, whose feedback is of `told_ns`."""
+    workload = {"name": "n256", "time_ns": told_ns, "low_ns": told_ns, "high_ns": told_ns}
+    feedback = codec.encode(Feedback(verdict="CORRECT", reason="", latency_ns=told_ns))
+    return make.make_candidate(
+        run, state="measured", verdict="CORRECT", latency_ns=latency_ns,
+        feedback={**feedback, "workloads": [workload]},
+    )  # fmt: skip
+
+
+def test_stored_feedback_of_another_evaluation_is_said_to_be_so() -> None:
+    run = make.make_run()
+    stored(run, 1000.0, 1000.0)
+    stored(run, 700.0, 500.0)
+    assert table(run, 1).notes == ()
+    found = table(run, 2)
+    assert found.notes == ("The time above is from another evaluation than these.",)
+    assert found.rows[0].over_seed.value == 2.0

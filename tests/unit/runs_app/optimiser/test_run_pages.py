@@ -66,97 +66,42 @@ def text(client: Client, path: str, **headers: str) -> str:
 class TestList:
     """The list of runs."""
 
-    def test_an_empty_list_says_what_to_do(self, client: Client) -> None:
-        assert "No runs yet" in text(client, "/runs/")
-        assert "/runs/new/" in text(client, "/runs/")
-
     @pytest.mark.parametrize(
         ("query", "found"),
         [
-            ("", 2), ("task=scale", 2), ("task=sorting", 0), ("strategy=islands", 1),
-            ("status=PAUSED", 1), ("device=abacus", 0), ("mine=1", 1),
-            ("mine=1&strategy=islands", 0), ("status=nonsense", 0),
+            ("task=scale", 2), ("task=sorting", 0), ("status=PAUSED", 1), ("device=abacus", 0),
+            ("mine=1", 1), ("mine=1&strategy=islands", 0), ("status=nonsense", 0),
         ],
     )  # fmt: skip
     def test_filters(self, own: Client, ada: User, query: str, found: int) -> None:
         version = make.make_task_version()
         make.make_run(user=ada, task_version=version)
         make.make_run(task_version=version, strategy="islands", status="PAUSED", resumed_at=None)
-        page = text(own, f"/runs/?{query}")
+        page = text(own, f"/runs/?{query}", **{"HX-Request": "true"})
         assert page.count('<tr><th scope="row">') == found
-        assert ("No run matches" in page) == (found == 0)
-
-    def test_a_fragment_is_only_the_table(self, client: Client) -> None:
-        make.make_run()
-        page = text(client, "/runs/", **{"HX-Request": "true"})
-        assert "<h1" not in page
-        assert 'data-moving="yes"' in page
-
-    def test_the_first_page_shows_what_is_running(self, client: Client) -> None:
-        run = make.make_run(seed_latency_ns=1000.0, best_latency_ns=500.0)
-        assert run.get_absolute_url() in text(client, "/")
-        Run.objects.update(status="STOPPED", resumed_at=None, ended_at=make.NOW)
-        assert run.get_absolute_url() not in text(client, "/")
+        assert ("No run matches" in page, "<h1" in page) == (found == 0, False)
 
 
 class TestLivePage:
     """The page of one run."""
 
-    def test_it_tells_of_an_empty_run(self, client: Client) -> None:
-        page = text(client, make.make_run().get_absolute_url())
-        assert "Running" in page
-        assert "No candidate yet" in page
-        assert "of 40" in page  # the budget's evaluations
-
-    def test_buttons_are_the_owners_alone(self, own: Client, ada: User) -> None:
-        mine, other = make.make_run(user=ada), make.make_run()
-        assert "Pause</button>" in text(own, mine.get_absolute_url())
+    def test_it_is_its_owners_to_control(self, own: Client, ada: User) -> None:
+        run, other = make.make_run(user=ada), make.make_run()
         assert "Pause</button>" not in text(own, other.get_absolute_url())
-        assert own.post(f"{other.get_absolute_url()}pause/", follow=True).status_code == 200
+        own.post(f"{other.get_absolute_url()}pause/")
         other.refresh_from_db()
         assert other.status == "RUNNING"
-
-    def test_without_scripts_there_is_a_table(self, client: Client) -> None:
-        run = make.make_run()
-        measured(run)
-        make.make_candidate(run, state="measured", verdict="COMPILE_ERROR", reason="no such thing")
-        page = text(client, run.get_absolute_url())
-        assert "500" in page
-        assert "Compile error" in page
-        assert "no such thing" in page
-
-    def test_it_is_controlled(self, own: Client, ada: User) -> None:
-        run = make.make_run(user=ada)
         address = run.get_absolute_url()
+        page = text(own, address)
+        assert ("Pause</button>" in page, '<details id="stop"' in page) == (True, True)
         for action, status in (("pause", "PAUSED"), ("resume", "RUNNING"), ("stop", "STOPPED")):
             assert own.post(f"{address}{action}/").status_code == 302
             run.refresh_from_db()
             assert run.status == status
-        kinds = list(run.events.order_by("seq").values_list("kind", flat=True))
-        assert kinds == ["paused", "resumed", "stopped"]
         refused = own.post(f"{address}pause/", follow=True).content.decode()
         assert "Not paused: this run is stopped" in refused
+        assert '<details id="stop"' not in refused
         assert own.get(f"{address}pause/").status_code == 405
-
-    def test_a_stop_is_asked_for_twice_and_then_final(self, own: Client, ada: User) -> None:
-        run = make.make_run(user=ada)
-        page = text(own, run.get_absolute_url())
-        assert '<details id="stop"' in page
-        assert "running for" in page
-        own.post(f"{run.get_absolute_url()}stop/")
-        page = text(own, run.get_absolute_url())
-        assert '<details id="stop"' not in page
-        assert "ran for" in page
-
-    def test_caps_on_models_are_kept_where_there_is_none(self, own: Client, ada: User) -> None:
-        page = text(own, make.make_run(user=ada).get_absolute_url())
-        assert 'type="hidden" name="usd"' in page
-        assert 'for="x-tokens"' not in page
-
-    def test_a_sign_in_leads_back(self, client: Client) -> None:
-        address = make.make_run().get_absolute_url()
-        assert f'href="/sign-in/?next={address}%3Fpage%3D1"' in text(client, f"{address}?page=1")
-        assert 'href="/sign-in/?next=/runs/"' in text(client, "/sign-in/?next=/runs/")
 
     def test_a_budget_is_extended(self, own: Client, ada: User) -> None:
         run = make.make_run(user=ada)
@@ -164,27 +109,16 @@ class TestLivePage:
         assert own.post(f"{run.get_absolute_url()}extend/", caps).status_code == 302
         wanted = {"usd": 1.5, "tokens": None, "evaluations": 99, "wall_time_s": 120}
         assert run_page.budget(run) == wanted
-        assert "of 99" in text(own, run.get_absolute_url())
-
-    @pytest.mark.parametrize(
-        ("caps", "words"),
-        [
-            ({"evaluations": "-1"}, "Must be 0 or more"),
-            ({"usd": "much"}, "Enter a number"),
+        for bad, words in (
+            ({"evaluations": "-1"}, "must be 0 or more"),
+            ({"usd": "much"}, "enter a number"),
+            ({"minutes": "inf"}, "enter a number"),
+            ({"minutes": "1e308"}, "must be at most"),
             ({}, "give at least one cap"),
-            ({"minutes": "inf"}, "Enter a number"),
-            ({"minutes": "1e308"}, "Must be at most"),
-            ({"evaluations": "1" + "0" * 23}, "Must be at most"),
-        ],
-    )
-    def test_a_bad_budget_is_said_beside_its_field(
-        self, own: Client, ada: User, caps: dict[str, str], words: str
-    ) -> None:
-        run = make.make_run(user=ada)
-        answer = own.post(f"{run.get_absolute_url()}extend/", caps)
-        assert answer.status_code == 422
-        assert words.lower() in answer.content.decode().lower()
-        assert RunEvent.objects.count() == 0
+        ):
+            answer = own.post(f"{run.get_absolute_url()}extend/", bad)
+            assert (answer.status_code, words in answer.content.decode().lower()) == (422, True)
+        assert RunEvent.objects.count() == 1
 
     def test_lines_come_from_the_best_where_the_start_knew_none(self) -> None:
         run = make.make_run()
@@ -210,29 +144,17 @@ class TestCandidate:
             assert words in page, words
             assert words in fragment
 
-    @pytest.mark.parametrize(
-        ("verdict", "right"),
-        [
-            ("CORRECT", [True, False, True]),
-            ("COMPILE_ERROR", [False, None, None]),
-            ("TIME_LIMIT", [True, True, None]),
-            ("WRONG_RESULT", [True, False, False]),
-            ("UNSTABLE", [None, None, None]),
-            ("SYSTEM_ERROR", [None, None, None]),
-            ("", [None, None, None]),
-        ],
-    )
-    def test_each_vote_is_held_against_its_own_question(
-        self, verdict: str, right: list[bool | None]
-    ) -> None:
+    def test_each_vote_is_held_against_its_own_question(self) -> None:
         votes = {"compile": True, "memory": False, "numerics": True}
-        found = candidate_page.votes(Candidate(verdict=verdict, votes=votes))
-        assert [vote.right for vote in found] == right
-
-    def test_the_script_knows_the_same_truth(self) -> None:
+        for verdict, right in {
+            "CORRECT": [True, False, True], "COMPILE_ERROR": [False, None, None],
+            "TIME_LIMIT": [True, True, None], "WRONG_RESULT": [True, False, False],
+            "UNSTABLE": [None] * 3, "SYSTEM_ERROR": [None] * 3, "": [None] * 3,
+        }.items():  # fmt: skip
+            found = candidate_page.votes(Candidate(verdict=verdict, votes=votes))
+            assert [vote.right for vote in found] == right, verdict
         truths = run_page.script_config(make.make_run())["truth"]
-        assert (truths["memory"]["TIME_LIMIT"], truths["compile"]["TIME_LIMIT"]) == (False, True)
-        assert truths["numerics"]["UNSTABLE"] is None
+        assert (truths["memory"]["TIME_LIMIT"], truths["numerics"]["UNSTABLE"]) == (False, None)
 
     def test_what_failed_is_explained(self, client: Client) -> None:
         run = make.make_run()
@@ -267,12 +189,6 @@ class TestCandidate:
         assert "Be &lt;fast&gt;" in page
         assert "I tile it." in page
         assert "$0.50" in page
-
-    def test_what_is_not_correct_is_not_submitted(self, own: Client, ada: User) -> None:
-        run = make.make_run(user=ada)
-        make.make_candidate(run, state="measured", verdict="WRONG_RESULT")
-        answer = own.post(f"{run.get_absolute_url()}candidates/1/enter/", follow=True)
-        assert "Not submitted: candidate 1 is not correct" in answer.content.decode()
 
 
 def test_no_text_of_a_candidate_names_a_hidden_workload() -> None:

@@ -12,8 +12,7 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.event import EventKind
 from runs_app.core.errors import NotAllowed
 from runs_app.core.work.access import find_evaluation, listed_evaluations
-from runs_app.models import BaselineMeasurement, Evaluation, Run, Submission
-from runs_app.optimiser.evolve import events
+from runs_app.models import Announcement, BaselineMeasurement, Evaluation, Run, Submission
 from runs_app.optimiser.evolve.config import Budget
 from runs_app.optimiser.evolve.history import History
 from runs_app.optimiser.services import record as run_record
@@ -25,7 +24,7 @@ from runs_app.optimiser.services.replay import replay_run
 from runs_app.submitting.quota import quota
 from runs_app.submitting.services import cancel, rerun
 from tests import factories as make
-from tests.unit.runs_app.optimiser.conftest import Start, World
+from tests.unit.runs_app.optimiser.conftest import Plain, Start, World
 
 pytestmark = pytest.mark.django_db
 
@@ -36,12 +35,15 @@ def kinds(run: Run) -> list[str]:
 
 def test_a_run_from_its_seed_to_its_end(start: Start, world: World) -> None:
     run = start()
+    assert make.HIDDEN_WORKLOAD not in str(run.problem)
+    assert "1777" not in str(run.problem)
+    assert run.problem["workloads"] == ["n256: N=256", "n4096: N=4096"]
     assert world.advance(run) == 2
     assert world.measure(run, 1000.0) == 1
     world.advance(run)
-    assert run.seed_latency_ns == 1000.0
-    assert run.calls.count() == 3
-    assert len(world.calls) == 3
+    assert (run.seed_latency_ns, run.calls.count(), len(world.calls)) == (1000.0, 3, 3)
+    assert world.advance(run) == 0  # a step without news
+    assert advance_run(run_id="00000000-0000-4000-8000-000000000000", now=make.NOW) == 0
     assert world.answer(run) == 3
     world.advance(run)
     assert world.measure(run, 900.0) == 3
@@ -53,27 +55,9 @@ def test_a_run_from_its_seed_to_its_end(start: Start, world: World) -> None:
     assert run.usd == pytest.approx(0.0006)
     assert kinds(run)[:4] == ["started", "drafted", "measuring", "measured"]
     assert kinds(run)[-1] == "finished"
-    submissions = Submission.objects.filter(run=run)
-    assert submissions.count() == 4
-    assert {candidate.author for candidate in submissions} == {run.user}
-
-
-def test_a_step_without_news_changes_nothing(start: Start, world: World) -> None:
-    run = start()
-    world.to_first_calls(run)
-    before = run.events_stored
-    assert world.advance(run) == 0
-    assert run.events_stored == before
-    assert advance_run(run_id="00000000-0000-4000-8000-000000000000", now=make.NOW) == 0
-
-
-def test_rows_tell_the_same_history_as_the_log(start: Start, world: World) -> None:
-    run = start()
-    world.to_first_calls(run)
-    world.answer(run)
-    world.advance(run)
-    world.measure(run, 800.0)
-    world.advance(run)
+    seqs = list(run.events.order_by("seq").values_list("seq", flat=True))
+    assert seqs == list(range(1, run.events_stored + 1))
+    assert [each.author for each in Submission.objects.filter(run=run)] == [run.user] * 4
     assert_rows_tell_what_the_log_tells(run)
 
 
@@ -84,23 +68,11 @@ def assert_rows_tell_what_the_log_tells(run: Run) -> None:
     for event in stored_events(run):
         folded.apply(event)
     loaded = load_history(run)
-    assert loaded.candidates == folded.candidates
-    assert loaded.questions == folded.questions
-    assert loaded.best == folded.best
-    assert loaded.finished == folded.finished
+    for name in ("candidates", "questions", "best", "finished", "settled", "paid_tokens"):
+        assert getattr(loaded, name) == getattr(folded, name), name
     assert loaded.correct() == folded.correct()
     assert loaded.evaluations() == folded.evaluations()
-    assert loaded.settled == folded.settled
     assert loaded.paid_usd == pytest.approx(folded.paid_usd)
-    assert loaded.paid_tokens == folded.paid_tokens
-
-
-def test_nothing_hidden_gets_into_the_problem(start: Start) -> None:
-    run = start()
-    text = str(run.problem)
-    assert make.HIDDEN_WORKLOAD not in text
-    assert "1777" not in text
-    assert run.problem["workloads"] == ["n256: N=256", "n4096: N=4096"]
 
 
 def test_candidates_are_on_no_list_and_count_for_no_quota(start: Start, world: World) -> None:
@@ -232,86 +204,59 @@ def test_a_lost_candidates_reason_names_no_hidden_workload(start: Start, world: 
     assert make.HIDDEN_WORKLOAD not in str(list(run.candidates.values_list("reason", "feedback")))
 
 
-def test_an_error_of_the_site_pauses_with_the_reason(
-    start: Start, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = start()
-    monkeypatch.setattr(
-        "tests.unit.runs_app.optimiser.conftest.Plain.ask", lambda *_: 1 / 0, raising=True
-    )
-    world.advance(run)
-    assert run.status == "PAUSED"
-    assert "ZeroDivisionError" in run.reason
-    assert kinds(run) == ["started", "paused"]
-
-
-def test_steps_that_die_pause_the_run_with_the_reason(
+def test_an_error_of_the_site_pauses_and_steps_that_die_do(
     start: Start, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
         """What a step sees of its process's end: nothing that it could catch."""
 
-    def die(*_: object) -> None:
-        raise Killed
+    def failing(error: type[BaseException], times: int) -> None:
+        def ask(*_: object) -> None:
+            raise error("the database is locked")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Plain, "ask", ask)
+            for _ in range(times):
+                with pytest.raises(error):
+                    advance_run(run_id=run.pk, now=make.NOW)
+            if error is not OperationalError:
+                assert advance_run(run_id=run.pk, now=make.NOW) == 0
+        run.refresh_from_db()
 
     run = start()
-    with monkeypatch.context() as patch:
-        patch.setattr("tests.unit.runs_app.optimiser.conftest.Plain.ask", die)
-        for _ in range(5):
-            with pytest.raises(Killed):
-                advance_run(run_id=run.pk, now=make.NOW)
-        assert advance_run(run_id=run.pk, now=make.NOW) == 0
-    run.refresh_from_db()
+    failing(ZeroDivisionError, 0)
+    assert (run.status, "ZeroDivisionError" in run.reason) == ("PAUSED", True)
+    assert kinds(run) == ["started", "paused"]
+    resume_run(run=run, user=run.user, now=make.NOW)
+    failing(Killed, 5)
     assert (run.status, run.steps_begun) == ("PAUSED", 0)
     assert "its last 5 steps died" in run.reason
     resume_run(run=run, user=run.user, now=make.NOW)
+    failing(OperationalError, 7)  # is not held against it
     assert world.advance(run) == 2
     assert (run.status, run.steps_begun) == ("RUNNING", 0)
 
 
-def test_a_database_that_is_away_is_not_held_against_a_run(
-    start: Start, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def away(*_: object) -> None:
-        raise OperationalError("database is locked")
-
-    run = start()
-    with monkeypatch.context() as patch:
-        patch.setattr("tests.unit.runs_app.optimiser.conftest.Plain.ask", away)
-        for _ in range(7):
-            with pytest.raises(OperationalError):
-                advance_run(run_id=run.pk, now=make.NOW)
-    assert world.advance(run) == 2
-    assert run.status == "RUNNING"
-
-
-def test_a_best_candidate_enters_by_itself(start: Start, world: World) -> None:
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_best_candidate_enters_by_itself(start: Start, world: World, stopped: bool) -> None:
     run = start(enters_best=True)
-    world.to_first_calls(run)
-    world.answer(run)
-    world.advance(run)
-    world.measure(run, 500.0)
-    world.advance(run)
+    if stopped:
+        note = {"kind": "submissions", "text": "the disk is full", "created_at": make.NOW}
+        Announcement.objects.create(**note)
+    world.to_the_end(run, 500.0)
     assert run.status == "FINISHED"
     best = run.candidates.get(number=4)
-    assert best.entry is not None
-    assert best.entry.run is None
-    assert (best.entry.agent.name, best.entry.language_model.name) == ("kbench-plain", "writer-1")
+    assert kinds(run)[-2:] == ["finished", "note" if stopped else "entered"]
+    assert replay_run(run=run).differences == ()
+    if stopped:
+        assert best.entry is None
+        assert "the disk is full" in run.events.get(kind="note").payload["text"]
+        return
+    assert (best.entry.run, best.entry.agent.name) == (None, "kbench-plain")
+    assert best.entry.language_model.name == "writer-1"
     assert best.entry.evaluations.get().mode == "ranked"
-    assert kinds(run)[-2:] == ["finished", "entered"]
-    with pytest.raises(NotAllowed, match="already been entered"):
+    with pytest.raises(NotAllowed, match="entered already"):
         enter_candidate(candidate=best, user=run.user, now=make.NOW)
-
-
-def test_events_are_stored_as_they_were(start: Start, world: World) -> None:
-    run = start()
-    world.to_first_calls(run)
-    first, second, *_ = stored_events(run)
-    assert isinstance(first, events.Drafted)
-    assert isinstance(second, events.Measuring)
-    assert [event.seq for event in run.events.order_by("seq")] == list(
-        range(1, run.events_stored + 1)
-    )
 
 
 def test_a_stored_run_replays(start: Start, world: World) -> None:
@@ -353,3 +298,25 @@ def test_a_step_needs_no_more_queries_in_a_long_run(
         world.advance(run)
         world.measure(run)
         world.advance(run)
+
+
+def test_a_run_of_an_older_version_goes_on(start: Start, world: World) -> None:
+    run = start()
+    world.advance(run)
+    world.measure(run, 1000.0)
+    world.advance(run)
+    seed = run.candidates.get(number=1)
+    run.candidates.filter(pk=seed.pk).update(feedback={**seed.feedback, "dropped_since": 0.5})
+    Run.objects.filter(pk=run.pk).update(
+        problem={**run.problem, "dropped_since": 1}, config={**run.config, "dropped_since": 2}
+    )
+    event = run.events.get(kind="measured")
+    run.events.filter(pk=event.pk).update(payload={**event.payload, "dropped_since": 3})
+    run.refresh_from_db()
+    assert RunDetails(run).feedback(1) is not None
+    assert len(stored_events(run)) == run.events_stored - 1  # all but "started"
+    world.answer(run)
+    world.advance(run)
+    world.measure(run, 900.0)
+    world.advance(run)
+    assert (run.status, run.reason) == ("FINISHED", "all is asked")

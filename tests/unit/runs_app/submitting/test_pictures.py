@@ -57,7 +57,7 @@ def test_an_axis_goes_by_powers_of_two_and_holds_one() -> None:
     assert len(axis_of([1e-9, 1e9]).ticks()) <= 17
 
 
-@pytest.mark.parametrize("ends", list(itertools.product((-40, -12, -6, -4, -1, 0), (1, 3, 6, 11))))
+@pytest.mark.parametrize("ends", [(-40, 11), (-12, 1), (-6, 6), (-4, 3), (-1, 1), (0, 11), (0, 3)])
 def test_labels_of_an_axis_never_touch(ends: tuple[int, int]) -> None:
     font = ImageFont.truetype(settings.BASE_DIR / card._FONT, 100)
     font.set_variation_by_axes([650])
@@ -74,14 +74,6 @@ def test_labels_of_an_axis_never_touch(ends: tuple[int, int]) -> None:
     assert all(f"@container (width < {r}rem) {{ .room-{r} {{" in rules for r in hidden)
 
 
-def test_an_axis_with_room_has_all_its_labels() -> None:
-    ticks = axis_of([2.0**-4, 1.0]).ticks()
-    assert [tick.label for tick in ticks if tick.room <= 5] == ["1/16×", "1/4×", "1×"]
-    assert [tick.label for tick in ticks if tick.room <= 16] == [
-        "1/16×", "1/8×", "1/4×", "1/2×", "1×",
-    ]  # fmt: skip
-
-
 def test_a_picture_has_its_rivals() -> None:
     version = factories.make_task_version()
     finished(task_version=version, result={"latency_ns": 500.0})
@@ -91,12 +83,10 @@ def test_a_picture_has_its_rivals() -> None:
         "Leader": "3.00×", "Physical limit": "3.00×", "This kernel": "1.50×",
         "Best baseline": "1.00×", "PyTorch compiled": "1.00×", "PyTorch eager": "0.750×",
     }  # fmt: skip
-
-
-def test_known_baselines_stand_in() -> None:
     alone = factories.make_workload_result(baselines={}, speedups={})
     result = {"workloads": (alone,), "speedups": {}, "unlisted_speedups": {}}
-    shown = compared(finished(mode="quick", result=result), Baselines(times_ns={"eager": 3000.0}))
+    quick = finished(mode="quick", task_version=version, result=result)
+    shown = compared(quick, Baselines(times_ns={"eager": 3000.0}))  # which are known
     assert ("This kernel", "3.00×") in [(row.label, row.value) for row in shown.rows]
 
 
@@ -126,22 +116,19 @@ def test_a_roofline_lies_below_its_roof() -> None:
     slope, flat = roof.segments
     assert slope.y1 > slope.y2 == flat.y1 == flat.y2
     assert (slope.x2, slope.y2) == (flat.x1, flat.y1)
-    assert "4.00 FLOP per byte, 4.00 GFLOP/s: 100 % of what" in point.words
-    unknown = replace(result, environment=Environment())
-    assert roofline(unknown, workload_rows(result), "float32") is None
-
-
-def test_a_roofline_that_is_missing_says_what_brings_one() -> None:
-    work = factories.make_workload_result(flops=4000.0, bytes=1000.0)
-    first = finished(result={"workloads": (work,)})
-    result = first.result.data
-    assert "profile mode" in missing(result, workload_rows(result), "float32")
-    copies = factories.make_workload_result(flops=0.0, bytes=1000.0)
-    other = finished(task_version=first.task_version, result={"workloads": (copies,)})
-    result = other.result.data
-    assert "no arithmetic" in missing(result, workload_rows(result), "float32")
-    result = replace(result, environment=MEASURED)
+    assert "4.00 FLOP per byte, 4.00 GFLOP/s: 100 %" in point.words
+    without = replace(result, environment=Environment())
+    assert roofline(without, workload_rows(result), "float32") is None
+    assert "profile mode" in missing(without, workload_rows(result), "float32")
     assert missing(replace(result, workloads=()), [], "float32") == ""
+    copies = factories.make_workload_result(flops=0.0, bytes=1000.0)
+    result = finished(result={"workloads": (copies,)}).result.data
+    assert "no arithmetic" in missing(result, workload_rows(result), "float32")
+    work = factories.make_workload_result(flops=40_000.0, bytes=10_000.0)
+    result = replace(finished(result={"workloads": (work,)}).result.data, environment=MEASURED)
+    picture = roofline(result, workload_rows(result), "float32")
+    assert picture is not None
+    assert "10.0 times what memory" in picture.points[0].words  # that means caches
 
 
 def test_a_profile_brings_the_peaks_that_it_has_measured() -> None:
@@ -151,11 +138,8 @@ def test_a_profile_brings_the_peaks_that_it_has_measured() -> None:
     nothing = Environment(peaks=Peaks(note="no limit is known"))
     result = replace(result, mode=Mode.PROFILE, environment=nothing)
     assert "couldn't determine" in missing(result, rows, "float32")
-    metrics = {
-        "peak_bytes_per_s": 33.3e9,
-        "peak_flop_per_s": 1e11,
-        **dict.fromkeys(THROUGHPUTS, 1.0),
-    }
+    metrics = {"peak_bytes_per_s": 33.3e9, "peak_flop_per_s": 1e11}
+    metrics |= dict.fromkeys(THROUGHPUTS, 1.0)
     profile = Profile(tool="portable", reason="", workload="n256", metrics=metrics)
     result = replace(result, profile=profile)
     picture = roofline(result, rows, "float32")
@@ -165,15 +149,6 @@ def test_a_profile_brings_the_peaks_that_it_has_measured() -> None:
     slow = replace(PEAK, flop_per_s=None)
     result = replace(result, environment=Environment(peaks=Peaks(measured=slow)))
     assert "in the task's dtype" in missing(result, rows, "float32")
-
-
-def test_faster_than_memory_means_caches() -> None:
-    work = factories.make_workload_result(flops=40_000.0, bytes=10_000.0)
-    result = finished(result={"workloads": (work,)}).result.data
-    result = replace(result, environment=MEASURED)
-    picture = roofline(result, workload_rows(result), "float32")
-    assert picture is not None
-    assert "10.0 times what memory gives" in picture.points[0].words
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,7 @@ from runs_app.core.work.access import (
 from runs_app.models import Agent, Device, Evaluation, Runner, Submission
 from runs_app.submitting.quota import quota as quota_of
 from runs_app.submitting.services import submit
-from runs_app.submitting.shipped import (
-    submit_demo,
-    submit_first_kernels,
-    submit_shipped_kernels,
-)
+from runs_app.submitting.shipped import submit_demo, submit_first_kernels, submit_shipped_kernels
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -70,23 +66,15 @@ def test_only_own_agents_are_offered_and_private_language_models_to_their_author
     assert author_names(author) == own
 
 
-def test_waiting_reason_without_any_runner() -> None:
-    evaluation = make.make_evaluation()
-    assert reason(evaluation) == "next in the queue, but no runner for cpu has ever reported"
-
-
-def test_waiting_reason_with_a_dead_runner() -> None:
-    make.make_runner(name="host-1")
-    text = reason(make.make_evaluation(), 600)
-    assert text.endswith("no runner for cpu is alive: test.host-1 was last heard from 10 min ago")
-
-
 def test_waiting_reason_with_runners_that_take_no_work() -> None:
-    make.make_runner(name="host-1", state=Runner.State.DRAINING)
+    evaluation = make.make_evaluation()
+    assert "no runner for cpu has ever reported" in reason(evaluation)
+    runner = make.make_runner(name="host-1")
+    assert reason(evaluation, 600).endswith("test.host-1 was last heard 10 min ago")
+    Runner.objects.filter(pk=runner.pk).update(state=Runner.State.DRAINING)
     make.make_runner(name="host-2", state=Runner.State.UNFIT, reason="no jail")
-    text = reason(make.make_evaluation())
-    words = "no runner is taking work: test.host-1 is draining; test.host-2 is unfit: no jail"
-    assert text.endswith(words)
+    text = reason(evaluation)
+    assert text.endswith("test.host-1 is draining; test.host-2 is unfit: no jail")
 
 
 def test_waiting_reason_in_a_queue() -> None:
@@ -180,13 +168,10 @@ def test_events_can_be_read_from_any_point() -> None:
     assert [event["status"] for event in everything] == ["QUEUED", "RUNNING", "FINISHED"]
     assert everything[-1]["verdict"] == "CORRECT"
     assert events(evaluation, since=2) == everything[2:]
-
-
-def test_stage_details_do_not_name_hidden_workloads() -> None:
-    evaluation = make.make_evaluation()
+    running = make.make_evaluation()
     payload = {"stage": "measure", "state": "running", "detail": f"2/3 {make.HIDDEN_WORKLOAD}"}
-    make.send(evaluation, EventKind.STAGE, payload, seq=1)
-    assert events(evaluation)[-1]["payload"]["detail"] == "2/3 a hidden workload"
+    make.send(running, EventKind.STAGE, payload, seq=1)
+    assert events(running)[-1]["payload"]["detail"] == "2/3 a hidden workload"
 
 
 def test_shipped_kernels_are_entered_once() -> None:
@@ -239,22 +224,15 @@ def test_kernels_of_tasks_take_nobodys_name_and_keep_no_device_out(settings: Any
         make.make_submission(agent="other (shipped)", task_version=version)
 
 
-def test_the_demo_is_entered_into_an_empty_site_only() -> None:
+def test_the_demo_and_the_ranked_kernels_have_submissions_of_their_own() -> None:
     cpu = Device.objects.get(slug="cpu")
     assert submit_demo(device=cpu, now=make.NOW) is None  # no task yet
     make.make_task_version()
-    evaluation = submit_demo(device=cpu, now=make.NOW)
-    assert evaluation is not None
-    assert evaluation.mode == "quick"
-    assert submit_demo(device=cpu, now=make.NOW) is None
-
-
-def test_the_demo_and_the_ranked_kernels_have_submissions_of_their_own() -> None:
-    make.make_task_version()
-    cpu = Device.objects.get(slug="cpu")
     demo = submit_demo(device=cpu, now=make.NOW)
-    (ranked,) = submit_shipped_kernels(device=cpu, now=make.NOW)
     assert demo is not None
+    assert demo.mode == "quick"
+    assert submit_demo(device=cpu, now=make.NOW) is None  # the site is not empty any more
+    (ranked,) = submit_shipped_kernels(device=cpu, now=make.NOW)
     assert demo.submission.digest == ranked.submission.digest
     assert list(demo.submission.evaluations.all()) == [demo]
     assert list(ranked.submission.evaluations.all()) == [ranked]
@@ -265,51 +243,27 @@ def test_the_demo_and_the_ranked_kernels_have_submissions_of_their_own() -> None
     assert again.submission_id == ranked.submission_id
 
 
-def test_background_work_waits_behind_everybody_else() -> None:
-    make.make_runner(name="host-1")
-    ours, theirs = make.make_evaluation(), make.make_evaluation(now=make.later(1))
-    Evaluation.objects.filter(pk=ours.pk).update(background=True)
-    ours.refresh_from_db()
-    assert reason(theirs).startswith("next in the queue")
-    assert reason(ours).startswith("number 2 in the queue")
-    queue = queue_overview(theirs.submission.author, make.NOW)[0]
-    assert [entry.evaluation for entry in queue.waiting] == [theirs, ours]
-    assert [entry.evaluation for entry in queue.waiting_of_people] == [theirs]
-    assert [entry.evaluation for entry in queue.waiting_own] == [ours]
-    assert queue.own_depth == 1
-
-
 def test_an_audit_waits_behind_people_and_before_the_rest_of_the_sites_own_work() -> None:
     runner = make.make_runner(name="host-1")
-    shipped = make.make_evaluation(mode="ranked")
-    audit = make.make_evaluation(mode="ranked", now=make.later(1))
-    theirs = make.make_evaluation(now=make.later(2))
-    for row, mode in ((shipped, "ranked"), (audit, "audit")):
-        Evaluation.objects.filter(pk=row.pk).update(background=True, mode=mode)
-        row.refresh_from_db()
-    assert reason(theirs).startswith("next in the queue")
-    assert reason(audit).startswith("number 2 in the queue")
-    assert reason(shipped).startswith("number 3 in the queue")
-    queue = queue_overview(theirs.submission.author, make.NOW)[0]
-    assert [entry.evaluation for entry in queue.waiting] == [theirs, audit, shipped]
-    assert queue.ahead == 1
-
-    handed = [
-        hand_over(token=runner.token, ask=make.make_ask(runner), now=make.NOW) for _ in range(3)
-    ]
-    rows = (theirs, audit, shipped)
-    assert [order.job_id for order in handed if order] == [str(row.pk) for row in rows]
-
-
-def test_audits_come_before_other_work_of_the_sites_own() -> None:
-    ours = make.make_evaluation(mode="ranked")
-    shipped = make.make_evaluation(mode="ranked", now=make.later(1))
-    audit = make.make_evaluation(mode="ranked", now=make.later(2))
+    ours, shipped, audit = (
+        make.make_evaluation(mode="ranked", now=make.later(seconds)) for seconds in range(3)
+    )
+    theirs = make.make_evaluation(now=make.later(3))
     for row, mode in ((ours, "ranked"), (shipped, "audit"), (audit, "audit")):
         Evaluation.objects.filter(pk=row.pk).update(background=True, mode=mode)
+        row.refresh_from_db()
         if row != audit:
             Submission.objects.filter(pk=row.submission_id).update(origin="shipped")
-    queue = queue_overview(audit.submission.author, make.NOW)[0]
-    assert [entry.evaluation for entry in queue.waiting] == [shipped, audit, ours]
+    rows = (theirs, shipped, audit, ours)
+    assert reason(theirs).startswith("next in the queue")
+    assert reason(shipped).startswith("number 2 in the queue")
+    assert reason(ours).startswith("number 4 in the queue")
+    queue = queue_overview(theirs.submission.author, make.NOW)[0]
+    assert [entry.evaluation for entry in queue.waiting] == list(rows)
+    assert [entry.evaluation for entry in queue.waiting_of_people] == [theirs]
+    assert [entry.evaluation for entry in queue.waiting_own] == list(rows[1:])
+    assert (queue.own_depth, queue.ahead) == (3, 1)
     for row, urgency in ((shipped, Urgency.AUDITS), (ours, Urgency.BACKGROUND)):
         assert Evaluation.objects.get(pk=row.pk).urgency is urgency
+    handed = [hand_over(token=runner.token, ask=make.make_ask(runner), now=make.NOW) for _ in rows]
+    assert [order.job_id for order in handed if order] == [str(row.pk) for row in rows]

@@ -1,4 +1,4 @@
-"""What others are pointed to: differences, citation, badge and card."""
+"""What others are pointed to: differences, likeness, citation, badge and card."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from gpu_runner.data.verdict import Verdict
-from runs_app.models import Evaluation
+from gpu_runner.data.task import ShippedKernel
+from gpu_runner.data.verdict import Language, Verdict
+from runs_app.models import Agent, Evaluation, Submission
 from runs_app.submitting import card
 from runs_app.submitting.citation import bibtex
+from runs_app.submitting.likeness import likeness, shared
+from tasks_app.models import TaskVersion
 from tests import factories
+from tests import factories as make
 from tests.unit.runs_app.core.integrity.suspicious import held
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -40,17 +44,9 @@ def test_differences_to_one_s_last_and_to_the_leader(client: Client) -> None:
     text = client.get(of(own, "differences/")).content.decode()
     assert "// leads" in text
     assert "// before" in text
-    assert "your last" in text
-    assert "the leader" in text
     assert f"submission={own.submission_id}&amp;submission=" in text
-
-
-def test_the_last_of_others_that_is_private_is_not_shown(client: Client) -> None:
-    version = factories.make_task_version()
-    user = factories.make_user()
-    finished(task_version=version, user=user, source=factories.SOURCE + "// secret\n", private=True)
-    own = finished(task_version=version, user=user, now=factories.later(9))
-    assert "secret" not in client.get(of(own, "differences/")).content.decode()
+    Submission.objects.filter(source__contains="// before").update(private=True)
+    assert "// before" not in Client().get(of(own, "differences/")).content.decode()
 
 
 def test_a_result_is_cited_with_its_surroundings(client: Client) -> None:
@@ -85,13 +81,20 @@ def test_a_badge_says_the_verdict(client: Client) -> None:
     assert "kbench scale, CPU: 1.50×" in answer.content.decode()
     wrong = finished(verdict=Verdict.WRONG_RESULT, task_version=right.task_version)
     assert "Wrong result" in client.get(of(wrong, "badge.svg")).content.decode()
+    assert client.get(of(right, f"badge.svg?evaluation={right.pk}")).status_code == 200
+    assert client.get(of(right, "badge.svg?evaluation=17")).status_code == 404
+    mine = finished(private=True, task_version=right.task_version)
+    client.force_login(mine.submission.author)
+    for part in ("badge.svg", "card.png", "differences/"):
+        assert Client().get(of(mine, part)).status_code == 404
+        answer = client.get(of(mine, part))
+        assert (answer.status_code, "no-store" in answer["Cache-Control"]) == (200, True)
 
 
 def test_what_is_shared_of_a_result_in_quarantine_says_so(client: Client) -> None:
     doubted = held(result={"speedups": {"best": 1.5}})
     assert "1.50×, in quarantine" in client.get(of(doubted, "badge.svg")).content.decode()
-    text = client.get(of(doubted)).content.decode()
-    assert "1.50× the best baseline on CPU (in quarantine)" in text
+    assert "(in quarantine)" in client.get(of(doubted)).content.decode()
     fine = finished(task_version=doubted.task_version)
     factories.pass_audits()
     fine.refresh_from_db()
@@ -99,44 +102,36 @@ def test_what_is_shared_of_a_result_in_quarantine_says_so(client: Client) -> Non
     assert (card.badge(doubted).kind, card.badge(fine).kind) == ("warn", "good")
 
 
-@pytest.mark.parametrize(
-    ("speedup", "kind"), [(1.5, "good"), (0.474, "bad"), (1.001, ""), (None, "")]
-)
-def test_a_number_has_the_colour_that_it_has_on_the_page(
-    client: Client, speedup: float | None, kind: str
-) -> None:
+def test_a_badge_has_the_colour_that_the_page_has(client: Client) -> None:
     evaluation = finished()
-    changes = {"score": speedup, "speedup_best": speedup, "audited": "passed"}
-    Evaluation.objects.filter(pk=evaluation.pk).update(**changes)
-    evaluation.refresh_from_db()
-    assert card.badge(evaluation).kind == kind
-    on_page = {"good": "faster", "bad": "slower", "": "neutral"}[kind]
-    assert f'class="verdict-said {on_page}"' in client.get(of(evaluation)).content.decode()
+    for speedup, kind, on_page in (
+        (1.5, "good", "faster"),
+        (0.474, "bad", "slower"),
+        (1.001, "", "neutral"),
+        (None, "", "neutral"),
+    ):
+        changes = {"score": speedup, "speedup_best": speedup, "audited": "passed"}
+        Evaluation.objects.filter(pk=evaluation.pk).update(**changes)
+        evaluation.refresh_from_db()
+        assert card.badge(evaluation).kind == kind
+        assert f'class="verdict-said {on_page}"' in client.get(of(evaluation)).content.decode()
+    verdicts = (("", ""), ("COMPILED", "good"), ("TOO_SLOW", "bad"), ("UNSTABLE", "warn"))
+    for verdict, kind in verdicts:
+        evaluation.verdict = verdict
+        assert card.badge(evaluation).kind == kind
+    evaluation.verdict = "CORRECT"
+    for state in ("open", "rejected"):  # what is doubted is never green
+        evaluation.quarantine = state
+        assert card.badge(evaluation).kind in ("warn", "bad")
 
 
-@pytest.mark.parametrize("state", ["open", "rejected"])
-def test_a_fast_result_that_is_doubted_is_never_green(state: str) -> None:
-    evaluation = finished()
-    evaluation.quarantine = state
-    assert card.badge(evaluation).kind in ("warn", "bad")
-
-
-@pytest.mark.parametrize(
-    ("verdict", "kind"), [("", ""), ("COMPILED", "good"), ("TOO_SLOW", "bad"), ("UNSTABLE", "warn")]
-)
-def test_a_verdict_has_the_colour_of_the_page(verdict: str, kind: str) -> None:
-    evaluation = finished()
-    evaluation.verdict = verdict
-    assert card.badge(evaluation).kind == kind
-
-
-@pytest.mark.parametrize("title", ["Scale", "ß ∑ " * 40, "x" * 300])
-def test_a_card_is_a_picture_of_the_usual_size(client: Client, title: str) -> None:
-    evaluation = finished(task_version=factories.make_task_version(title=title[:200]))
-    answer = client.get(of(evaluation, "card.png"))
-    assert answer["Content-Type"] == "image/png"
-    assert answer.content[:8] == b"\x89PNG\r\n\x1a\n"
-    assert struct.unpack(">II", answer.content[16:24]) == (1200, 630)
+def test_a_card_is_a_picture_of_the_usual_size(client: Client) -> None:
+    for number, title in enumerate(("Scale", "ß ∑ " * 40, "x" * 200)):
+        version = factories.make_task_version(name=f"t{number}", title=title)
+        answer = client.get(of(finished(task_version=version), "card.png"))
+        assert answer["Content-Type"] == "image/png"
+        assert answer.content[:8] == b"\x89PNG\r\n\x1a\n"
+        assert struct.unpack(">II", answer.content[16:24]) == (1200, 630)
 
 
 def test_the_card_s_font_has_what_numbers_need() -> None:
@@ -145,18 +140,41 @@ def test_the_card_s_font_has_what_numbers_need() -> None:
     assert card.printable("1.34× in 5 µs, ∑ of ß…") == "1.34× in 5 µs, ? of ß…"
 
 
-@pytest.mark.parametrize("part", ["badge.svg", "card.png", "differences/"])
-def test_what_is_private_is_its_author_s(client: Client, part: str) -> None:
-    user = factories.make_user()
-    evaluation = finished(user=user, private=True)
-    assert client.get(of(evaluation, part)).status_code == 404
-    client.force_login(user)
-    answer = client.get(of(evaluation, part))
-    assert answer.status_code == 200
-    assert "no-store" in answer["Cache-Control"]
+GOOD = "".join(f"    total += input[{place}];\n" for place in range(50))
 
 
-def test_another_evaluation_is_shown_by_its_number(client: Client) -> None:
-    evaluation = finished()
-    assert client.get(of(evaluation, f"badge.svg?evaluation={evaluation.pk}")).status_code == 200
-    assert client.get(of(evaluation, "badge.svg?evaluation=17")).status_code == 404
+@pytest.fixture
+def version() -> TaskVersion:
+    kernel = ShippedKernel(path="kernels/good.cpp", agent="kbench-good", language=Language.CPP)
+    files = {"reference.py": "", "kernels/good.cpp": GOOD}
+    return make.make_task_version(kernels=(kernel,), files=files)
+
+
+def test_lines_in_another_order_with_other_indentation_are_shared() -> None:
+    assert shared("a;\n\n  b;\n", "b;\na;") == 1
+    assert shared("aaaa\nbb\n", "aaaa\ncc\n") == pytest.approx(8 / 12)
+    assert shared("", "") == 1
+
+
+def test_a_source_is_compared_with_the_task_s_kernels(version: TaskVersion) -> None:
+    for source, words in (
+        (GOOD, "the same as kbench-good"),
+        (GOOD.replace("[7]", "[8]"), "98 % like kbench-good"),
+        (GOOD[: len(GOOD) // 4], ""),
+        ("int main() {}\n", ""),
+    ):
+        submission = make.make_submission(task_version=version, source=source)
+        assert likeness(submission) == likeness(submission) == words
+
+
+def test_boards_and_the_submission_say_it(version: TaskVersion, client: Client) -> None:
+    changed = GOOD.replace("[7]", "[8]")
+    row = make.make_finished_evaluation(task_version=version, source=changed, mode="ranked")
+    for path in (
+        "/tasks/scale/",
+        "/leaderboard/?device=cpu&task=scale",
+        f"/submissions/{row.submission_id}/",
+    ):
+        assert "98 % like kbench-good" in client.get(path).content.decode()
+    Agent.objects.filter(pk=row.submission.agent_id).update(kind=Agent.Kind.SHIPPED, user=None)
+    assert not likeness(row.submission)

@@ -1,4 +1,4 @@
-"""What the page of a submission says first: a number, one sentence, and chips."""
+"""What the page of a submission says: a number, one sentence, chips, limits, and marks at lines."""
 
 from __future__ import annotations
 
@@ -8,14 +8,25 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.test import Client
 
-from gpu_runner.data.evaluation import BuildReport, Mismatch
+from gpu_runner.data.environment import Environment
+from gpu_runner.data.evaluation import BuildReport, EvaluationResult, Mismatch
 from gpu_runner.data.integrity import Suspicion
+from gpu_runner.data.profile import THROUGHPUTS, Profile
 from gpu_runner.data.verdict import Verdict
 from runs_app.core.integrity.eligibility import Why
 from runs_app.models import Evaluation
+from runs_app.submitting.diagnostics import diagnostics
 from runs_app.submitting.live import live_view
+from runs_app.submitting.page import (
+    environment_rows,
+    limit_sentences,
+    slow_baseline_sentence,
+    threads_sentence,
+    workload_rows,
+)
 from runs_app.submitting.summary import Summary
 from tests import factories
+from tests.results import told
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
@@ -45,68 +56,39 @@ def test_a_correct_result_has_its_score_what_it_compares_with_and_its_place() ->
     assert shown.sentence.endswith("; it counts on its board.")
     assert "0.500× the leader" in chips(own)
     assert "leads its board" in said(leader).sentence
+    before = {"task_version": version, "user": own.submission.author, "now": factories.later(9)}
+    faster = finished(**before, result={"latency_ns": 250.0})
+    assert any("4.00×" in words and "previous" in words for words in chips(faster))
 
 
-def test_every_summary_is_one_sentence() -> None:
-    every = [
-        finished(),
-        finished(mode="quick", result=NO_BASELINES),
-        finished(verdict=Verdict.WRONG_RESULT),
-        finished(verdict=Verdict.UNSTABLE),
-        finished(verdict=Verdict.SYSTEM_ERROR),
-        factories.make_evaluation(),
-    ]
-    for evaluation in every:
-        sentence = said(evaluation).sentence
-        assert sentence.endswith(".")
-        assert ". " not in sentence
-
-
-def test_the_author_s_last_is_a_chip() -> None:
-    version, user = factories.make_task_version(), factories.make_user()
-    finished(task_version=version, user=user, result={"latency_ns": 4000.0})
-    finished(task_version=version, result={"latency_ns": 100.0})
-    own = finished(task_version=version, user=user, now=factories.later(9))
-    assert any("4.00×" in words and "previous" in words for words in chips(own))
-
-
-@pytest.mark.parametrize(
-    ("mode", "changes", "words"),
-    [
-        ("quick", {}, "nobody has run one on this device yet"),
+def test_a_speedup_that_is_missing_says_why() -> None:
+    version = factories.make_task_version()
+    alone = {"workloads": (factories.make_workload_result(baselines={}, speedups={}),)}
+    cases: tuple[tuple[str, dict[str, Any], str], ...] = (
+        ("quick", {}, "nobody has run one"),
         ("test", {}, "too few calls"),
         ("ranked", {}, "could be measured"),
         ("ranked", {"pending_baselines": ("eager",)}, "have been measured"),
-    ],
-)
-def test_a_speedup_that_is_missing_says_why(
-    client: Client, mode: str, changes: dict[str, Any], words: str
-) -> None:
-    alone = factories.make_workload_result(baselines={}, speedups={})
-    evaluation = finished(mode=mode, result={"workloads": (alone,), **NO_BASELINES, **changes})
-    shown = said(evaluation)
-    assert (shown.number, shown.unit) == ("1.00", "µs")
-    assert words in shown.sentence
-    page = client.get(f"/submissions/{evaluation.submission_id}/").content.decode()
-    assert words in page
+    )
+    for mode, changes, words in cases:
+        result = {**alone, **NO_BASELINES, **changes}
+        shown = said(finished(task_version=version, mode=mode, result=result))
+        assert (shown.number, shown.unit) == ("1.00", "µs")
+        assert words in shown.sentence
+        assert ". " not in shown.sentence
 
 
 def test_an_interval_that_says_nothing_has_no_digits() -> None:
     evaluation = finished(mode="quick", result=NO_BASELINES)
     evaluation.latency_spread = 24.13
     shown = said(evaluation)
-    assert "too noisy for an interval" in shown.sentence
     assert "±" not in shown.sentence
     assert "Noisy host" in chips(evaluation)
     ranked = finished()
     ranked.score_spread = ranked.speedup_spread = 800.0
-    assert "too noisy to tell it from the baseline" in said(ranked).sentence
-
-
-def test_no_difference_shows_the_interval_behind_it() -> None:
-    evaluation = finished()
-    evaluation.score_spread = evaluation.speedup_spread = 0.7
-    assert "%: 0.745 to 3.02, so not different from the baseline" in said(evaluation).sentence
+    assert "too noisy" in said(ranked).sentence
+    ranked.score_spread = ranked.speedup_spread = 0.7
+    assert "%: 0.745 to 3.02" in said(ranked).sentence
 
 
 def test_a_doubt_is_in_the_sentence() -> None:
@@ -118,7 +100,7 @@ def test_a_doubt_is_in_the_sentence() -> None:
     assert shown.kind == "neutral"
 
 
-def test_a_wrong_result_names_its_first_element(client: Client) -> None:
+def test_a_failure_names_its_first_element_or_its_line(client: Client) -> None:
     mismatch = Mismatch(
         workload="n256", output="out", reason="wrong", index=(3, 5), expected=1.0, actual=2.5
     )
@@ -128,12 +110,134 @@ def test_a_wrong_result_names_its_first_element(client: Client) -> None:
     assert shown.sentence == "On n256, out[3, 5] is 2.5, and 1 was expected."
     page = client.get(f"/submissions/{wrong.submission_id}/").content.decode()
     assert "hero-value" not in page
-
-
-def test_a_compile_error_names_its_line() -> None:
-    log = "kernel.cpp:3:5: error: 'foo' was not declared in this scope"
     build = BuildReport(
-        ok=False, cached=False, duration_s=1.0, log=log, command="g++", compiler="g++", digest=""
-    )
+        ok=False, cached=False, duration_s=1.0, command="g++", compiler="g++", digest="",
+        log="kernel.cpp:3:5: error: 'foo' was not declared in this scope",
+    )  # fmt: skip
     failed = finished(verdict=Verdict.COMPILE_ERROR, result={"build": build})
     assert said(failed).sentence == "Line 3: 'foo' was not declared in this scope."
+    version = wrong.task_version
+    for verdict in (Verdict.UNSTABLE, Verdict.SYSTEM_ERROR, Verdict.TIME_LIMIT):
+        sentence = said(finished(verdict=verdict, task_version=version)).sentence
+        assert (sentence[-1], ". " in sentence) == (".", False)
+    assert said(factories.make_evaluation(task_version=version)).sentence.endswith(".")
+
+
+THEORETICAL = {
+    "bytes_per_s": 4.8e12, "flop_per_s": 66.9e12, "source": "the maker's data sheet",
+    "fraction": 0.4,
+}  # fmt: skip
+MEASURED = {
+    "bytes_per_s": 4e12, "flop_per_s": 6e13, "source": "measured on this host", "fraction": 0.5
+}  # fmt: skip
+
+
+def result(**peaks: Any) -> EvaluationResult:
+    timed = {"time_ns": 1e6, "low_ns": 1e6, "high_ns": 1e6, "calls": 9}
+    rows = [
+        {"name": "moves", "measurement": timed, "bytes": 2e9, "flops": 1e9, "floor_ns": 4e5},
+        {"name": "computes", "measurement": timed, "bytes": 1e6, "flops": 3e10},
+        {"name": "free", "measurement": timed},
+        {"name": "unmeasured", "bytes": 1e6, "flops": 1e6},
+    ]
+    return told(workloads=rows, environment={"torch": "2.0", "peaks": peaks})
+
+
+def test_both_limits_are_said_in_words() -> None:
+    words = limit_sentences(result(theoretical=THEORETICAL, measured=MEASURED).environment)
+    for sentence, parts in zip(
+        words, (("4.80 TB/s", "66.9 TFLOP/s", "40.0 %"), ("4.00 TB/s", "50.0 %")), strict=True
+    ):
+        assert all(part in sentence for part in parts)
+    assert limit_sentences(result(note="there is no limit").environment) == ["There is no limit."]
+    assert limit_sentences(Environment()) == []
+    assert environment_rows(result(measured=MEASURED).environment) == [("torch", "2.0")]
+    races = "none in 3 of 3 public workloads"
+    said = threads_sentence(Environment(verified_with_threads=4, races=races))
+    assert ("4 threads" in said, races in said) == (True, True)
+    assert threads_sentence(Environment(torch="2.0")) == ""
+
+
+def test_each_workload_has_its_share_of_the_measured_peak() -> None:
+    rows = {row.name: row for row in workload_rows(result(measured=MEASURED))}
+    assert rows["moves"].measured_fraction == pytest.approx(0.5)
+    assert rows["moves"].floor_fraction == pytest.approx(0.4)
+    assert rows["computes"].measured_fraction == pytest.approx(0.5)
+    assert rows["free"].measured_fraction is rows["unmeasured"].measured_fraction is None
+    assert all(row.measured_fraction is None for row in workload_rows(result()))
+
+
+def timed(time_ns: float) -> dict[str, Any]:
+    return {"time_ns": time_ns, "low_ns": time_ns, "high_ns": time_ns, "calls": 9}
+
+
+def timed_entry(
+    name: str, floor_ns: float, *baselines_ns: float, hidden: bool = False
+) -> dict[str, Any]:
+    baselines = {str(index): timed(time_ns) for index, time_ns in enumerate(baselines_ns)}
+    own = {"measurement": timed(1e6), "baselines": baselines, "hidden": hidden}
+    return {"name": name, "floor_ns": floor_ns, **own}
+
+
+def test_a_speedup_over_a_baseline_far_from_the_limit_says_so() -> None:
+    entries = [
+        timed_entry("fast", 1e5, 9e5, 90e5),
+        timed_entry("slow", 1e5, 136e5, 140e5),
+        timed_entry("short", 1e4, 9e5),
+        timed_entry("secret", 1e5, 500e5, hidden=True),
+    ]
+    rows = workload_rows(told(workloads=entries))
+    words = slow_baseline_sentence(rows)
+    assert words.startswith("On 1 of 2 workloads")
+    assert "(136 times on slow)" in words
+    assert "secret" not in words
+    assert slow_baseline_sentence(row for row in rows if row.name != "slow") == ""
+
+
+def found(log: str = "", notes: tuple[str, ...] = ()) -> list[tuple[int, int | None, str, str]]:
+    build = BuildReport(
+        ok=False, cached=False, duration_s=1.0, log=log, command="", compiler="", digest=""
+    )
+    metrics = dict.fromkeys(THROUGHPUTS, 1.0)
+    profile = Profile(tool="portable", reason="", workload="", metrics=metrics, notes=tuple(notes))
+    return [(d.line, d.column, d.severity, d.message) for d in diagnostics(build, profile)]
+
+
+def test_a_profile_and_a_result_without_any() -> None:
+    note = "the loop at line 6 is not vectorised: complicated access pattern"
+    assert found(notes=(note,)) == [(6, None, "info", note)]
+    assert diagnostics(None, None) == []
+    assert found("everything is fine: no kernel.cpp here\n") == []
+
+
+def test_gcc() -> None:
+    log = (
+        "In file included from signature.h:1:\n"
+        "kernel.cpp:7:5: warning: unused variable 'x' [-Wunused]\n"
+        "kernel.cpp:3:14: error: 'vec' was not declared in this scope\n"
+        "    3 |     float x = vec[i];\n"
+        "kernel.cpp:9: fatal error: nothing.h: No such file\n"
+    )
+    assert found(log) == [
+        (3, 14, "error", "'vec' was not declared in this scope"),
+        (9, None, "error", "nothing.h: No such file"),
+        (7, 5, "warning", "unused variable 'x' [-Wunused]"),
+    ]
+
+
+def test_nvcc() -> None:
+    log = (
+        'kernel.cu(12): error: identifier "vec" is undefined\n'
+        "kernel.cu(3): warning #177-D: variable was declared but never referenced\n"
+    )
+    assert found(log) == [
+        (12, None, "error", 'identifier "vec" is undefined'),
+        (3, None, "warning", "variable was declared but never referenced"),
+    ]
+
+
+def test_there_are_never_too_many() -> None:
+    log = "".join(f"kernel.cpp:{n}:1: error: {'x' * 5000}\n" for n in range(1, 500))
+    marks = found(log)
+    assert len(marks) == 50
+    assert all(len(message) <= 300 for *_, message in marks)

@@ -1,4 +1,4 @@
-"""An import says of every file what became of it, and executes none."""
+"""An import says of every file what became of it, and executes none; tasks as texts and back."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from gpu_runner.data.formats import catalog_folder
+from gpu_runner.data.codec import decode, encode
+from gpu_runner.data.formats import built_in_tasks, catalog_folder, read_folder
 from gpu_runner.data.formats.load import CATALOG_VARIABLE
+from gpu_runner.data.task import Task as TaskData
+from gpu_runner.data.verdict import Direction
 from runs_app.features.curation.decisions.services import label
 from runs_app.features.curation.drafts.services import create_draft, publish_draft, send_to_review
 from runs_app.features.curation.drafts.uploads import Upload, read_upload
-from tasks_app.formats.importing import import_path
+from tasks_app.formats.task_writing import catalogue_folder
 from tasks_app.models import Task, TaskVersion
 from tasks_app.publishing.varying import take_varied
 from tests import factories as make
+from tests.unit.gpu_runner.data.test_folder import SPECIFICATION, SWEEP, assert_round_trip, texts
 
 pytestmark = pytest.mark.django_db
 
@@ -98,42 +102,36 @@ def test_every_file_of_nested_folders_is_told_of(tmp_path: Path) -> None:
     write(root, "level1/2_First.py", KERNELBENCH)
     write(root, "level4/1_Huge.py", "import transformers\n" + KERNELBENCH)
     write(root, "tools/run.py", STRANGER)
-    write(root, "README.md", "words")
+    write(root, "tasks.toml", "words")
     write(root, "_old/3_Past.py", KERNELBENCH)
+    write_robust(root, "zoo/task_7", {"single_input_configs": [{"rows": 4}]})
+    write_robust(root, "zoo/task_7/more/task_8", {"single_input_configs": [{"rows": 4}]})
+    write(root, "zoo/task_7/forward_v2.cu", "words")
+    write(root, "zoo/task_7/eval_results/forward/torch_results.json", '{"device_info": {}}')
     report = tmp_path / "report.json"
     lines, error = load(root, "--report", report)
-    note = "it has only its own sizes; checking it on a runner adds workloads of other sizes"
-    assert lines[0] == "loaded   level1-2_first v1   in review  " + note
-    assert lines[1] == "loaded   level1-10_later v1  in review  " + note
-    assert lines[2:4] == [
-        "refused  level4/1_Huge.py    -          1_Huge.py: imports transformers, which no runner "
-        "has (line 1)",
-        "refused  tools/run.py        -          " + "; ".join(MISSING),
-    ]
-    assert lines[4].startswith("2 in review, not public: nobody has shown that wrong kernels")
-    assert lines[5:] == [
-        "2 ignored, no tasks by their names: README.md, _old",
-        "4 read: 2 loaded, 0 adapted, 2 refused",
-    ]
+    assert [" ".join(line.split())[:45].split(" v1")[0] for line in lines[:6]] == [
+        "loaded level1-2_first", "loaded level1-10_later",
+        "refused level4/1_Huge.py - 1_Huge.py: imports",
+        "refused tools/run.py - " + MISSING[0][:22], "loaded task_7", "loaded task_8",
+    ]  # fmt: skip
+    assert all(words in lines[3] for words in MISSING)
     assert error == "2 refused, for the reasons above"
     document = json.loads(report.read_text())
-    assert document["counts"] == {"loaded": 2, "adapted": 0, "refused": 2}
-    assert document["ignored"] == ["README.md", "_old"]
+    assert document["counts"] == {"loaded": 4, "adapted": 0, "refused": 2}
+    assert {"tasks.toml", "_old", "zoo/task_7/forward_v2.cu"} <= set(document["ignored"])
     first = document["rows"][0]
     assert (first["task"], first["version"], first["state"]) == ("level1-2_first", 1, "in review")
     assert [w["parameters"] for w in first["workloads"]] == [{}]
     stored = TaskVersion.objects.get(task__slug="level1-2_first").data
     assert [w.name for w in stored.workloads] == ["default"]
-
-
-def test_reasons_are_in_the_error_where_no_rows_are_printed(tmp_path: Path) -> None:
-    write(tmp_path, "level4/1_Huge.py", "import transformers\n" + KERNELBENCH)
-    for option in (("--brief",), ("--verbosity", "0")):
-        assert load(tmp_path, *option)[1] == (
-            f"{tmp_path}/level4/1_Huge.py: 1_Huge.py: imports transformers, which no runner has"
+    for option in (("--brief",), ("--verbosity", "0")):  # where no rows are printed
+        assert load(root / "level4", *option)[1] == (
+            f"{root}/level4/1_Huge.py: 1_Huge.py: imports transformers, which no runner has"
             " (line 1)"
         )
-    assert load(tmp_path)[1] == "1 refused, for the reason above"
+    (tmp_path / "empty").mkdir()
+    assert "neither task.toml nor func_forward.py" in load(tmp_path / "empty")[0][0]
 
 
 def test_tasks_from_elsewhere_are_tagged_until_an_admin_labels_them(tmp_path: Path) -> None:
@@ -151,42 +149,15 @@ def test_tasks_from_elsewhere_are_tagged_until_an_admin_labels_them(tmp_path: Pa
     label(task=task, user=make.make_admin(), tags=[], difficulty="", now=make.NOW)
     load(tmp_path)
     assert Task.objects.get(slug="task_7").tags == []
-
-
-def test_a_draft_from_elsewhere_is_tagged_when_it_is_published() -> None:
-    admin = make.make_admin()
     upload = Upload(name="19_ReLU.py", content=KERNELBENCH.encode())
     (files,) = read_upload([upload]).folders
+    admin = make.make_admin()
     draft = create_draft(user=admin, files=files, now=make.NOW)
-    send_to_review(draft=draft, user=admin, now=make.NOW)
-    assert Task.objects.get().tags == []
-    publish_draft(draft=draft, user=admin, override="seen", now=make.NOW)
-    assert Task.objects.get().tags == ["imported", "kernelbench"]
-
-
-def test_tasks_below_a_task_of_robust_kbench_are_read(tmp_path: Path) -> None:
-    root = tmp_path / "benchmark"
-    write_robust(root, "task_7", {"single_input_configs": [{"rows": 4}]})
-    write_robust(root, "task_7/more/task_8", {"single_input_configs": [{"rows": 4}]})
-    write(root, "task_7/more/3_Past.py", KERNELBENCH)
-    write(root, "task_7/forward_v2.cu", "words")
-    write(root, "task_7/eval_results/forward/torch_results.json", '{"device_info": {}}')
-    found = import_path(root)
-    assert [row.path.relative_to(root).as_posix() for row in found.rows] == [
-        "task_7",
-        "task_7/more/3_Past.py",
-        "task_7/more/task_8",
-    ]
-    ignored = {path.name for path in found.ignored}
-    assert ignored == {"forward_v2.cu", "1_Original.py", "torch_results.json"}
-
-
-def test_a_file_whose_name_only_begins_like_a_specification_hides_nothing(tmp_path: Path) -> None:
-    write(tmp_path, "tasks.toml", "words")
-    write(tmp_path, "level1/2_First.py", KERNELBENCH)
-    found = import_path(tmp_path)
-    assert [row.path.name for row in found.rows] == ["2_First.py"]
-    assert [path.name for path in found.ignored] == ["tasks.toml"]
+    draft = send_to_review(draft=draft, user=admin, now=make.NOW)
+    assert draft.task is not None
+    assert draft.task.tags == []
+    version = publish_draft(draft=draft, user=admin, override="seen", now=make.NOW)
+    assert Task.objects.get(pk=version.task_id).tags == ["imported", "kernelbench"]
 
 
 def test_a_file_is_not_loaded_again_over_the_workloads_found_for_it(tmp_path: Path) -> None:
@@ -211,21 +182,19 @@ def test_a_left_out_key_and_a_taken_name_are_adaptations(tmp_path: Path) -> None
     write_robust(tmp_path, "unread", {})
     (tmp_path / "unread" / "config_forward.json").unlink()
     lines, _ = load(tmp_path)
-    assert [" ".join(line.split()) for line in lines[:4]] == [
-        f"adapted robust-kbench-{built_in} v1 in review is named robust-kbench-{built_in}: "
-        f"the built-in task {built_in} is another one",
-        "adapted level_1-task_1 v1 in review config_forward.json: leaves out init's width, which "
-        "its function does not take",
-        "adapted other-level_1-task_1 v1 in review config_forward.json: leaves out init's width, "
-        "which its function does not take; is named other-level_1-task_1, because other folders "
-        "have a task_1, too",
-        "refused unread - config_forward.json: is missing in the task's folder",
-    ]
-    assert set(Task.objects.values_list("slug", flat=True)) == {
-        f"robust-kbench-{built_in}",
-        "level_1-task_1",
-        "other-level_1-task_1",
-    }
+    for line, words in zip(
+        lines,
+        (
+            (f"robust-kbench-{built_in} v1", f"the built-in task {built_in} is another one"),
+            ("level_1-task_1 v1", "leaves out init's width"),
+            ("other-level_1-task_1 v1", "leaves out init's width", "other folders have a task_1"),
+            ("unread", "is missing in the task's folder"),
+        ),
+        strict=False,
+    ):
+        assert all(each in line for each in words), line
+    known = {f"robust-kbench-{built_in}", "level_1-task_1", "other-level_1-task_1"}
+    assert set(Task.objects.values_list("slug", flat=True)) == known
 
 
 def test_files_of_one_name_are_named_by_their_folders(tmp_path: Path) -> None:
@@ -242,18 +211,15 @@ def test_a_stranger_with_the_same_name_is_no_new_version(tmp_path: Path) -> None
         write(tmp_path, f"{folder}/problem.py", f"{KERNELBENCH}# {folder}\n")
     load(tmp_path / "mine/problem.py")
     lines, _ = load(tmp_path / "theirs/problem.py")
-    assert f"problem is already the name of {tmp_path}/mine/problem.py: rename" in lines[0]
+    assert f"problem is already the name of {tmp_path}/mine/problem.py" in lines[0]
     assert TaskVersion.objects.count() == 1
     write(tmp_path, "elsewhere/problem.py", f"{KERNELBENCH}# mine\n")  # the same text
     assert load(tmp_path / "elsewhere/problem.py")[1] == ""
     load(tmp_path / "theirs/problem.py", "--moved")
     assert Task.objects.get().current_version == TaskVersion.objects.get(number=2)
-
-
-def test_a_task_that_was_written_here_gets_no_version_from_a_file(tmp_path: Path) -> None:
-    make.make_task_version(name="problem")
-    write(tmp_path, "problem.py", KERNELBENCH)
-    assert "problem is already the name of a task that was written here" in load(tmp_path)[0][0]
+    make.make_task_version(name="own")
+    write(tmp_path, "own.py", KERNELBENCH)
+    assert "a task that was written here" in load(tmp_path / "own.py")[0][0]
 
 
 def test_origin_kernels_are_matched_and_change_no_task(
@@ -269,44 +235,52 @@ def test_origin_kernels_are_matched_and_change_no_task(
     report = tmp_path / "report.json"
     for task_format in ("auto", "mskernelbench"):
         lines, error = load(tmp_path / "origin", "--format", task_format, "--report", report)
-        assert lines == [
-            "adapted  fp32/vector_add.cu  kernel  is offered as a kernel of the built-in task "
-            "vector_add, agent mskernelbench-origin",
-            "refused  fp32/vector_sub.cu  -       vector_sub.cu: no built-in task of float32 asks "
-            "for vector_sub()",
-            "1 ignored, no tasks by their names: README.md",
-            "1 kernel offered, but not submitted: `manage.py submit_shipped_kernels --origin "
-            f"{tmp_path / 'origin'}` submits them",
-            "2 read: 0 loaded, 1 adapted, 1 refused",
-        ]
+        assert [line.split()[:2] for line in lines[:2]] == [
+            ["adapted", "fp32/vector_add.cu"], ["refused", "fp32/vector_sub.cu"],
+        ]  # fmt: skip
+        assert "no built-in task of float32" in lines[1]
+        assert f"submit_shipped_kernels --origin {tmp_path / 'origin'}`" in lines[3]
+        assert lines[4] == "2 read: 0 loaded, 1 adapted, 1 refused"
         assert error == "1 refused, for the reason above"
     row = json.loads(report.read_text())["rows"][0]
     assert (row["task"], row["agent"]) == ("vector_add", "mskernelbench-origin")
     assert not Task.objects.exists()
 
 
-def test_an_empty_folder_is_a_fault(tmp_path: Path) -> None:
-    assert "neither task.toml nor func_forward.py" in load(tmp_path)[0][0]
-
-
-@pytest.mark.parametrize(
-    ("name", "locked", "words"),
-    [
-        ("out", None, "{}/out is a folder; name a file in it"),
-        ("none/r.json", None, "there is no folder {}/none"),
-        ("r.json", "", "no file can be created in {}"),
-        ("old.json", "old.json", "{}/old.json cannot be written to"),
-    ],
-)
 def test_an_unwritable_report_is_a_fault_before_anything_is_stored(
-    name: str, locked: str | None, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, "2_First.py", KERNELBENCH)
     write(tmp_path, "old.json", "{}")
     (tmp_path / "out").mkdir()
-    if locked is not None:  # by the system's answer, because root may write to every file
-        monkeypatch.setattr(os, "access", lambda path, _: Path(path) != tmp_path / locked)
-    lines, error = load(tmp_path / "2_First.py", "--report", tmp_path / name)
-    assert error == f"--report: {words.format(tmp_path)}; nothing was loaded"
-    assert not lines
+    for name, locked, words in (
+        ("out", None, "{}/out is a folder"),
+        ("none/r.json", None, "there is no folder {}/none"),
+        ("r.json", "", "no file can be made in {}"),
+        ("old.json", "old.json", "{}/old.json cannot be written to"),
+    ):
+        if locked is not None:  # by the system's answer, because root may write to every file
+            closed = tmp_path / locked
+            monkeypatch.setattr(os, "access", lambda path, _, it=closed: Path(path) != it)
+        lines, error = load(tmp_path / "2_First.py", "--report", tmp_path / name)
+        assert error.startswith(f"--report: {words.format(tmp_path)}")
+        assert not lines
     assert not Task.objects.exists()
+
+
+def test_a_task_from_json_survives() -> None:
+    task, _ = read_folder(texts(SPECIFICATION + SWEEP))
+    assert task is not None
+    stored = decode(TaskData, json.loads(json.dumps(encode(task))))
+    assert stored.directions == (Direction.FORWARD,)
+    assert_round_trip(stored)
+
+
+@pytest.mark.sampled(20)
+@pytest.mark.parametrize("task", built_in_tasks(), ids=lambda task: task.name)
+def test_a_built_in_task_is_written_as_it_is_in_the_catalogue(task: TaskData) -> None:
+    files = catalogue_folder(task)
+    assert (files is None) is task.name.endswith("_bf16")
+    if files is not None:
+        assert read_folder(files)[0] == task
+    assert catalogue_folder(replace(task, title="of a lab")) is None

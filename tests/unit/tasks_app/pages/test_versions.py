@@ -66,11 +66,8 @@ def test_the_list_says_what_each_version_changed(client: Client) -> None:
     assert "the first public version" in text
     assert text.index("current</span>") > positions[1]
     listed = client.get("/api/v1/tasks/scale/versions").json()
-    assert [(row["number"], row["current"]) for row in listed] == [
-        (3, False),
-        (2, True),
-        (1, False),
-    ]
+    current = [(row["number"], row["current"]) for row in listed]
+    assert current == [(3, False), (2, True), (1, False)]
 
 
 @site
@@ -100,7 +97,6 @@ def test_a_version_shows_its_facts_and_files_against_the_one_before(client: Clie
     assert (changes["old.h"]["state"], changes["new.h"]["state"]) == ("gone", "new")
     assert detail["workloads"] == [{"name": "n256", "before": "N=256", "after": "N=300"}]
     assert "All files" in text_of(client, "/tasks/scale/versions/1/")
-    assert "everything is new" in text_of(client, "/tasks/scale/versions/1/")
     assert "No differences" in text_of(client, "/tasks/scale/versions/2/?against=2")
     assert "All files" in text_of(client, "/tasks/scale/versions/2/?against=0")
     assert text_of(client, "/tasks/scale/versions/1/files/old.h") == "gone\n"
@@ -108,12 +104,12 @@ def test_a_version_shows_its_facts_and_files_against_the_one_before(client: Clie
 
 
 @site
-@pytest.mark.parametrize("asked", ["9", "-1", "x", "9" * 30, "²", "1.5"])
-def test_a_version_to_compare_with_that_is_none_is_named(client: Client, asked: str) -> None:
+def test_a_version_to_compare_with_that_is_none_is_named(client: Client) -> None:
     publish(workloads=PUBLIC)
-    text = text_of(client, f"/tasks/scale/versions/1/?against={asked}", 422)
-    assert "Against: " in text
-    assert client.get(f"/api/v1/tasks/scale/versions/1?against={asked}").status_code in (404, 422)
+    for asked in ("9", "-1", "x", "9" * 30, "²", "1.5"):
+        assert "Against: " in text_of(client, f"/tasks/scale/versions/1/?against={asked}", 422)
+        answer = client.get(f"/api/v1/tasks/scale/versions/1?against={asked}")
+        assert answer.status_code in (404, 422)
     assert client.get(f"/tasks/scale/versions/{'9' * 30}/").status_code == 404
 
 
@@ -167,6 +163,11 @@ def test_a_task_of_hidden_workloads_alone_breaks_no_page(client: Client) -> None
     assert "be shown to you" in text_of(client, "/tasks/scale/versions/2/")
     assert client.get("/api/v1/tasks/scale/versions/2").status_code == 404
     assert client.get("/tasks/scale/versions/2/files/task.toml").status_code == 404
+    hidden = Workload(name=SECRET, parameters={"N": 1}, hidden=True)
+    one, two = publish(workloads=(*PUBLIC, hidden)), publish(workloads=(hidden, *PUBLIC))
+    found = version_page.compare(one, two, None, Budget())  # a change that one may not see
+    assert (found.files, found.is_same) == ((), False)
+    assert found.summary == "nothing that you can see"
 
 
 @site
@@ -199,19 +200,12 @@ def test_versions_that_were_never_public_are_for_admins(client: Client) -> None:
     assert f"/drafts/{draft.pk}/" in text
     assert "Not yet" in text_of(client, "/tasks/scale/versions/2/")
     assert text_of(client, "/tasks/scale/versions/1/?against=2")
-
-
-@site
-@pytest.mark.parametrize("state", [Task.State.DRAFT, Task.State.REVIEW])
-def test_what_is_not_public_yet_is_not_there_for_others(client: Client, state: str) -> None:
-    publish()
-    Task.objects.update(state=state)
-    addresses = ("versions/", "versions/1/", "versions/1/files/task.toml", "")
-    for address in addresses:
-        assert client.get(f"/tasks/scale/{address}").status_code == 404
-    of_admin(client)
-    for address in addresses[:3]:
-        assert client.get(f"/tasks/scale/{address}").status_code == 200
+    for state in (Task.State.DRAFT, Task.State.REVIEW):  # nothing of it is public
+        Task.objects.update(state=state)
+        for address in ("versions/", "versions/1/", "versions/1/files/task.toml"):
+            assert Client().get(f"/tasks/scale/{address}").status_code == 404
+            assert client.get(f"/tasks/scale/{address}").status_code == 200
+        assert Client().get("/tasks/scale/").status_code == 404
 
 
 @site
@@ -222,14 +216,11 @@ def test_a_retired_task_stays_readable_and_takes_nothing(client: Client) -> None
     unseen = store(title="A version nobody was to see")
     Task.objects.update(current_version=unseen, title=unseen.document["title"])
     page = text_of(client, "/tasks/scale/")
-    assert "Its results stay. Why: Its reference was wrong." in page
-    assert "Retired" in page
+    assert "Its reference was wrong." in page
     assert "nobody was to see" not in page
-    assert "An old reason." not in page
     assert "/submit/?task" not in page
     assert f"/submissions/{evaluation.submission_id}/" in page
     versions = text_of(client, "/tasks/scale/versions/")
-    assert "Why: Its reference was wrong." in versions
     assert "nobody was to see" not in versions + text_of(client, "/tasks/scale/versions/1/")
     submission = text_of(client, f"/submissions/{evaluation.submission_id}/")
     assert 'href="/tasks/scale/"' in submission
@@ -261,38 +252,17 @@ def test_what_was_public_keeps_its_title_until_another_version_is(client: Client
 
 
 @site
-def test_results_are_counted_on_the_version_that_they_were_measured_on(client: Client) -> None:
-    first = publish()
-    make.make_finished_evaluation(mode="ranked", task_version=first)
-    make.make_finished_evaluation(
-        mode="ranked", task_version=first, private=True, source=make.SOURCE + "//\n"
-    )
-    publish(title="Scale it")
-    text = text_of(client, "/tasks/scale/versions/")
-    assert [row.split("<")[0] for row in text.split('data-label="Results">')[1:]] == ["0", "1"]
-    old = text_of(client, "/tasks/scale/versions/1/")
-    assert old.count('<a href="/submissions/') == 1
-    assert "No public submission" in text_of(client, "/tasks/scale/versions/2/")
-
-
-@site
 def test_the_task_page_shows_labels_and_why_it_is_contaminated(client: Client) -> None:
     publish()
-    Task.objects.update(
-        tags=["gemm", "reduction"],
-        difficulty="hard",
-        contaminated="its kernel is in a model's data",
-    )
+    why = "its kernel is in a model's data"
+    Task.objects.update(tags=["gemm", "reduction"], difficulty="hard", contaminated=why)
     text = text_of(client, "/tasks/scale/")
-    assert (
-        "it doesn't count in figures across tasks. Why: its kernel is in a model&#x27;s data"
-        in text
-    )
+    assert why.replace("'", "&#x27;") in text
     assert "?tag=gemm" in text
     assert "?difficulty=hard" in text
     summary = client.get("/api/v1/tasks").json()[0]
     assert (summary["tags"], summary["difficulty"]) == (["gemm", "reduction"], "hard")
-    assert summary["contaminated"] == "its kernel is in a model's data"
+    assert summary["contaminated"] == why
 
 
 def test_a_diff_leaves_out_what_did_not_change() -> None:
@@ -308,19 +278,16 @@ def test_a_diff_leaves_out_what_did_not_change() -> None:
     assert numbered("same", found.lines)[:3] == ["line 7", "line 8", "line 9"]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "unified"),
-    [
+def test_ends_and_breaks_of_lines_are_told_apart() -> None:
+    for before, after, unified in (
         ("", "", ""),
         ("", "a\n", "@@ -0,0 +1,1 @@\n+a\n"),
         ("a\n", "", "@@ -1,1 +0,0 @@\n-a\n"),
         ("a", "a\n", "@@ -1,1 +1,1 @@\n-a\n\\ No newline at end of file\n+a\n"),
         ("a\r\n", "a\n", "@@ -1,1 +1,1 @@\n-a\r\n+a\n"),
         ("a\n\x0cb\n", "a\n\x0cc\n", "@@ -1,2 +1,2 @@\n a\n-\x0cb\n+\x0cc\n"),
-    ],
-)
-def test_ends_and_breaks_of_lines_are_told_apart(before: str, after: str, unified: str) -> None:
-    assert diff(before, after, Budget()).unified == unified
+    ):
+        assert diff(before, after, Budget()).unified == unified
 
 
 def test_large_texts_are_summarised_in_time() -> None:
@@ -340,21 +307,21 @@ def test_large_texts_are_summarised_in_time() -> None:
 
 
 @site
-def test_a_comparison_of_large_files_offers_them_instead(client: Client) -> None:
+def test_results_are_counted_on_the_version_that_they_were_measured_on(client: Client) -> None:
+    """And files that are too large to compare are offered instead."""
     old = "".join(f"int a{index};\n" for index in range(5000))
-    publish(workloads=PUBLIC, files={"reference.py": "", "big.h": old}, kernels=())
+    files = {"reference.py": "", "big.h": old}
+    first = publish(workloads=PUBLIC, files=files, kernels=())
+    for private in (False, True):
+        source = f"{make.SOURCE}// {private}\n"
+        fields = {"task_version": first, "private": private, "source": source}
+        make.make_finished_evaluation(mode="ranked", **fields)
     new = old.replace("a", "b")
-    publish(workloads=PUBLIC, files={"reference.py": "", "big.h": new}, kernels=())
+    publish(workloads=PUBLIC, files=files | {"big.h": new}, kernels=())
+    text = text_of(client, "/tasks/scale/versions/")
+    assert [row.split("<")[0] for row in text.split('data-label="Results">')[1:]] == ["0", "1"]
+    assert text_of(client, "/tasks/scale/versions/1/").count('<a href="/submissions/') == 1
     text = text_of(client, "/tasks/scale/versions/2/")
     assert "Too large to show" in text
     assert "/tasks/scale/versions/1/files/big.h" in text
     assert text_of(client, "/tasks/scale/versions/2/files/big.h") == new
-
-
-@site
-def test_a_change_of_order_that_one_may_not_see_is_said() -> None:
-    hidden = Workload(name=SECRET, parameters={"N": 1}, hidden=True)
-    one, two = publish(workloads=(*PUBLIC, hidden)), publish(workloads=(hidden, *PUBLIC))
-    found = version_page.compare(one, two, None, Budget())
-    assert (found.files, found.is_same) == ((), False)
-    assert found.summary == "nothing that you can see"

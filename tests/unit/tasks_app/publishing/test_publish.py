@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tasks_app import disclosure, selectors
-from tasks_app.models import Task, TaskVersion
+from tasks_app.models import Task
 from tasks_app.publishing.services import publish
 from tests import factories as make
 
@@ -50,22 +50,15 @@ def test_a_changed_task_alone_gets_the_next_version_and_can_go_back() -> None:
     task.refresh_from_db()
     assert (task.current_version.number, task.title) == (1, "Scale a vector")
     assert task.versions.count() == 2
-
-
-def test_a_version_never_changes() -> None:
-    version = make.make_task_version()
-    version.number = 7
+    second.number = 7
     with pytest.raises(TypeError, match="never changes"):
-        version.save()
-    assert TaskVersion.objects.get().number == 1
-
-
-def test_only_published_tasks_are_listed() -> None:
-    make.make_task_version()
-    make.make_task_version(name="other")
-    Task.objects.filter(slug="other").update(state=Task.State.DRAFT)
-    assert [task.slug for task in selectors.published_tasks()] == ["scale"]
-    assert selectors.find_task("other") is None
+        second.save()
+    open_task = make.make_task(name="open", workloads=make.make_task().workloads[:2])
+    whole = publish(data=open_task, now=make.NOW).version  # it hides nothing
+    assert disclosure.public_task(whole.document) == whole.document
+    Task.objects.filter(slug="open").update(state=Task.State.DRAFT)
+    assert [each.slug for each in selectors.published_tasks()] == ["scale"]
+    assert selectors.find_task("open") is None
 
 
 def test_the_command_loads_a_folder_of_tasks(tmp_path: Path) -> None:
@@ -73,11 +66,8 @@ def test_the_command_loads_a_folder_of_tasks(tmp_path: Path) -> None:
     (tmp_path / "_drafts").mkdir()
     out = io.StringIO()
     call_command("load_tasks", str(tmp_path), *UNPROVEN, stdout=out)
-    assert out.getvalue().splitlines() == [
-        "loaded  double v1  published",
-        "1 ignored, no tasks by their names: _drafts",
-        "1 read: 1 loaded, 0 adapted, 0 refused",
-    ]
+    said = out.getvalue().splitlines()
+    assert (said[0], "_drafts" in said[1]) == ("loaded  double v1  published", True)
     call_command("load_tasks", str(tmp_path / "double"), stdout=out)
     assert "loaded  double v1  unchanged\n" in out.getvalue()
     Task.objects.update(state=Task.State.RETIRED)
@@ -94,12 +84,8 @@ def test_the_command_loads_what_it_can_and_names_the_rest(tmp_path: Path) -> Non
         call_command("load_tasks", str(tmp_path), *UNPROVEN, stdout=out)
     assert "task.toml, line 4: abi: 'd' is not one of" in out.getvalue()
     assert [task.slug for task in selectors.published_tasks()] == ["double"]
-
-
-def test_the_command_names_the_fault_of_a_single_task(tmp_path: Path) -> None:
-    write_task(tmp_path / "double", toml="name =")
-    out = io.StringIO()
-    for name, words in (("double", "not valid TOML"), ("nowhere", "does not exist")):
+    write_task(tmp_path / "alone", toml="name =")
+    for name, words in (("alone", "not valid TOML"), ("nowhere", "does not exist")):
         with pytest.raises(CommandError, match="1 refused"):
             call_command("load_tasks", str(tmp_path / name), stdout=out)
         assert words in out.getvalue()
@@ -107,18 +93,10 @@ def test_the_command_names_the_fault_of_a_single_task(tmp_path: Path) -> None:
 
 def test_loading_executes_nothing(tmp_path: Path) -> None:
     mark = tmp_path / "executed"
-    write_task(
-        tmp_path / "tasks" / "double",
-        reference=f"open({str(mark)!r}, 'w').close()\n" + REFERENCE,
-    )
+    reference = f"open({str(mark)!r}, 'w').close()\n" + REFERENCE
+    write_task(tmp_path / "tasks" / "double", reference=reference)
     call_command("load_tasks", str(tmp_path / "tasks"), stdout=io.StringIO())
     assert not mark.exists()
-
-
-def test_a_task_without_hidden_workloads_is_shown_whole() -> None:
-    task = make.make_task(workloads=make.make_task().workloads[:2])
-    version = publish(data=task, now=make.NOW).version
-    assert disclosure.public_task(version.document) == version.document
 
 
 def test_names_of_hidden_workloads_are_replaced_as_whole_words() -> None:

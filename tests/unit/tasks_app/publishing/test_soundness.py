@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 from django.test import Client
 
 from gpu_runner.data.formats import catalog_folder, load_task
@@ -63,35 +63,32 @@ def digest(task: Path) -> str:
     return load_task(task, "auto").digest()
 
 
-def test_without_a_report_a_task_waits_in_review(task: Path) -> None:
-    said = load(task)
-    assert "loaded  double v1  in review\n1 in review, not public: nobody has shown" in said
+def test_with_a_passing_report_of_its_digest_it_is_published(task: Path, digest: str) -> None:
+    assert "loaded  double v1  in review\n1 in review" in load(task)
     assert Task.objects.get().state == Task.State.REVIEW
     assert selectors.find_task("double") is None
     assert selectors.find_task("double", make.make_admin()) is not None
-
-
-def test_with_a_passing_report_of_its_digest_it_is_published(task: Path, digest: str) -> None:
-    load(task)
     folder = report(task.parents[1] / "reports", digest)
+    path = folder / "double.json"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))  # a mark
     assert "double v1  published\n1 read" in load(task, "--soundness", folder)
     assert selectors.find_task("double") is not None
     found = Soundness.objects.get()
     assert (found.passed, found.mutants, found.device) == (True, 1, "cpu")
-    assert "double v1  unchanged\n" in load(task, "--soundness", folder / "double.json")
+    assert "double v1  unchanged\n" in load(task, "--soundness", path)
     assert Soundness.objects.count() == 1
+    with pytest.raises(IntegrityError), transaction.atomic():  # a pass with survivors
+        Soundness.objects.update(survivors=["forward: zeros"])
+    document = json.loads(path.read_text("utf-8-sig"))
+    del document["filters"]  # an older report sends it back to review
+    path.write_text(json.dumps(document))
+    assert "cover filters" in load(task, "--soundness", folder)
+    assert selectors.find_task("double") is None
+    assert Soundness.objects.get().passed is False
 
 
-def test_a_report_may_begin_with_a_mark(task: Path, digest: str) -> None:
-    path = report(task.parents[1] / "reports", digest) / "double.json"
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
-    reports, errors = loader.read_reports(path)
-    assert ([each.digest for each in reports], errors) == ([digest], [])
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
+def test_a_report_that_proves_nothing_keeps_it_in_review(task: Path, digest: str) -> None:
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"survivors": ["forward: half the reduction"], "passed": False}, "half the reduction"),
         ({"survivors": ["forward: zeros"]}, "1 of 1 wrong kernels pass it"),
         ({"mutants": []}, "tries no wrong kernel"),
@@ -104,14 +101,11 @@ def test_a_report_may_begin_with_a_mark(task: Path, digest: str) -> None:
         ({"honest": []}, "did not pass"),
         ({"mutants": [MUTANT | {"state": "survived"}]}, "1 of 1 wrong kernels pass it"),
         ({"mutants": [MUTANT | {"state": "equivalent"}]}, "did not pass"),
-    ],
-)
-def test_a_report_that_proves_nothing_keeps_it_in_review(
-    task: Path, digest: str, changes: dict[str, Any], words: str
-) -> None:
-    folder = report(task.parents[1] / "reports", digest, **changes)
-    assert words in load(task, "--soundness", folder)
-    assert selectors.find_task("double") is None
+    )
+    for changes, words in cases:
+        folder = report(task.parents[1] / "reports", digest, **changes)
+        assert words in load(task, "--soundness", folder)
+        assert selectors.find_task("double") is None
 
 
 def test_a_report_of_another_version_or_task_proves_nothing_and_is_named(
@@ -122,27 +116,16 @@ def test_a_report_of_another_version_or_task_proves_nothing_and_is_named(
     written = folder.with_name("written.json")
     said = load(task, "--soundness", folder, "--report", written).splitlines()
     assert said[0] == "loaded  double v1  in review"
-    older = f"double, digest 000000000000: double as loaded has the digest {digest[:12]}"
-    other = "triple, digest 111111111111: no task triple was loaded"
-    assert said[2:4] == [f"warning: unused soundness report of {name}" for name in (older, other)]
+    assert (digest[:12] in said[2], "no task triple" in said[3]) == (True, True)
     unused = json.loads(written.read_text())["unused_reports"]
-    assert [(each["task"], each["digest"]) for each in unused] == [
-        ("double", "0" * 64),
-        ("triple", "1" * 64),
-    ]
+    told = [(each["task"], each["digest"]) for each in unused]
+    assert told == [("double", "0" * 64), ("triple", "1" * 64)]
     report(folder, digest)
     (folder / "triple.json").unlink()
     assert "unused" not in load(task, "--soundness", folder)
-
-
-def test_reports_between_tasks_are_ignored_and_named(task: Path, digest: str) -> None:
-    report(task.parent, digest)
-    said = load(task.parent, "--soundness", task.parent / "double.json")
-    assert said.splitlines() == [
-        "loaded  double v1  published",
-        "1 ignored, soundness reports (see --soundness): double.json",
-        "1 read: 1 loaded, 0 adapted, 0 refused",
-    ]
+    report(task.parent, digest)  # between tasks it is ignored and named
+    said = load(task.parent, "--soundness", task.parent / "double.json").splitlines()
+    assert said[1].endswith(": double.json")
     (task.parent / "odd.json").write_text('{"digest": ""}')
     with pytest.raises(CommandError, match="1 refused"):
         load(task.parent)
@@ -182,7 +165,7 @@ def test_a_flagged_filter_is_named_and_needs_an_admins_reason(
     form = {"action": "make-public", "version": "1", "reason": "x is a mask", "reports": seen}
     answer = client.post("/tasks/double/curate/", form)
     assert answer.status_code == 422
-    assert "1 of 1 filters flag it: forward: input impact: x" in answer.content.decode()
+    assert "1 of 1 filters flag it" in answer.content.decode()
     row.refresh_from_db()
     assert row.state == Task.State.REVIEW
     client.post("/tasks/double/curate/", form | {"override": "1"})
@@ -202,18 +185,6 @@ def test_a_report_that_is_loaded_in_place_of_another_is_noted(task: Path, digest
         load(task, "--soundness", folder)
         entries = AuditEntry.objects.filter(kind=AuditEntry.Kind.LOADED)
         assert [entry.details for entry in entries] == [{"reports": ["cpu"]}] * 2
-
-
-def test_an_older_report_sends_a_public_version_back_to_review(task: Path, digest: str) -> None:
-    folder = report(task.parents[1] / "reports", digest)
-    load(task, "--soundness", folder)
-    assert selectors.find_task("double") is not None
-    document = json.loads((folder / "double.json").read_text())
-    del document["filters"]
-    (folder / "double.json").write_text(json.dumps(document))
-    assert "cover filters" in load(task, "--soundness", folder)
-    assert selectors.find_task("double") is None
-    assert Soundness.objects.get().passed is False
 
 
 def test_an_unproven_change_leaves_the_public_version() -> None:
@@ -272,34 +243,22 @@ def test_what_was_public_before_stays_until_a_report_fails() -> None:
     assert Task.objects.get().state == Task.State.REVIEW
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_a_broken_report_is_named(task: Path) -> None:
+    file = task.parents[1] / "broken.json"
+    unnamed = '{"task": "", "digest": "", "passed": true, "survivors": [], "mutants": [{}]}'
+    for text, words in (
         ("{", "not readable as JSON"),
         ("[]", "not a JSON object"),
         ('{"task": 1}', "task: is not"),
-        ("{}", "task: is missing: a report is what"),
-        (
-            '{"task": "", "digest": "", "passed": true, "survivors": [], "mutants": [{}]}',
-            r"mutants\[0\].name: is missing",
-        ),
-    ],
-)
-def test_a_broken_report_is_named(task: Path, text: str, words: str) -> None:
-    file = task.parents[1] / "broken.json"
-    file.write_text(text)
-    with pytest.raises(CommandError, match=words):
-        load(task, "--soundness", file)
+        ("{}", "task: is missing"),
+        (unnamed, r"mutants\[0\].name: is missing"),
+    ):
+        file.write_text(text)
+        with pytest.raises(CommandError, match=words):
+            load(task, "--soundness", file)
     with pytest.raises(CommandError, match=r"there is no .*\nnothing was loaded"):
         load(task, "--soundness", file.with_name("nothing"))
     assert not Task.objects.exists()
-
-
-def test_the_database_refuses_a_pass_with_survivors() -> None:
-    version = make.make_task_version()
-    fields = {"version": version, "document": {}, "created_at": make.NOW, "passed": True}
-    with pytest.raises(IntegrityError):
-        Soundness.objects.create(mutants=2, survivors=["forward: zeros"], **fields)
 
 
 def test_admins_evaluate_what_is_in_review_and_nobody_else(client: Client) -> None:
@@ -313,34 +272,11 @@ def test_admins_evaluate_what_is_in_review_and_nobody_else(client: Client) -> No
     evaluation = make.make_finished_evaluation(task_version=version, user=admin, mode="ranked")
     assert evaluation.audited == "none"
     client.force_login(admin)
-    text = client.get("/tasks/scale/").content.decode()
-    assert "In review, visible to admins only" in text
-    assert "nobody has shown" in text
+    assert "nobody has shown" in client.get("/tasks/scale/").content.decode()
     listed = client.get("/tasks/").content.decode()
-    assert "1 task is in review" in listed
     assert "/tasks/scale/" not in listed
     assert 'href="/curate/?state=review"' in listed
-    assert "/tasks/scale/" in client.get("/curate/?state=review").content.decode()
     assert 'value="scale"' in client.get("/submit/").content.decode()
-
-
-def test_a_version_without_a_proof_is_made_public_with_a_reason_alone(client: Client) -> None:
-    admit(data=make.make_task(), now=make.NOW)
-    task = Task.objects.get()
-    client.force_login(make.make_admin(username="judge"))
-    form = {"action": "make-public", "version": "1", "reason": "two people read it"}
-    answer = client.post("/tasks/scale/curate/", form)
-    assert answer.status_code == 422
-    assert "no soundness report" in answer.content.decode()
-    answer = client.post("/tasks/scale/curate/", form | {"override": "1"})
-    assert answer.status_code == 302
-    task.refresh_from_db()
-    assert task.state == "published"
-    override = Override.objects.get()
-    assert override.decided_by is not None
-    assert (override.reason, override.decided_by.username) == ("two people read it", "judge")
-    text = client.get("/tasks/scale/").content.decode()
-    assert "published anyway by judge: two people read it" in text
 
 
 def test_an_override_does_not_answer_a_later_report(client: Client, tmp_path: Path) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check
+from gpu_runner.data.evaluation import Measurement, WorkloadResult
+from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check, OutsideTime
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Verdict
 from gpu_runner.supervisor import doctor
 from gpu_runner.supervisor.audit import sanitizer, under_tool
-from gpu_runner.supervisor.audit.audit import fault_of, small, suspicions_of
+from gpu_runner.supervisor.audit.audit import clock_check, evasion, fault_of, small, suspicions_of
 from gpu_runner.supervisor.audit.cpu import Sanitized
 from gpu_runner.supervisor.audit.required import audit_tools, required_checks, starts_threads
 from gpu_runner.supervisor.audit.sanitizer import ComputeSanitizer, device_findings, unfinished
@@ -26,6 +29,7 @@ from gpu_runner.supervisor.audit.under_tool import Ran, check_of, run_under
 from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper
+from tests.unit.gpu_runner.data.preprocessing import passes
 
 CLEAN = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"
 MEMCHECK = """========= COMPUTE-SANITIZER
@@ -178,13 +182,17 @@ class DyingBench:
         return ""
 
 
-def test_a_fault_ends_a_tools_runs() -> None:
+def test_a_fault_or_the_time_ends_a_tools_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     workloads = [Workload(name=name, parameters={}) for name in "abc"]
-    target = Target(Abi.C, Direction.FORWARD)
     for tool in (lambda: Sanitized({}), lambda: ComputeSanitizer("/bin/true", "memcheck")):
-        ran = run_under(DyingBench(), target, workloads, tool)
+        ran = run_under(DyingBench(), TARGET, workloads, tool)
         assert [one.report for one in ran] == ["a", "b"]
         assert [one.fault is None for one in ran] == [True, False]
+    monkeypatch.setattr(under_tool, "TOOL_LIMIT_S", -1.0)
+    ran = run_under(DyingBench(), TARGET, workloads[::2], lambda: Sanitized({}))
+    check = check_of("address", ran, lambda report: [])
+    assert check.state is AuditState.INCONCLUSIVE
+    assert "after 1 of 2 workloads" in check.reason
 
 
 class SlowBench:
@@ -197,30 +205,20 @@ class SlowBench:
         raise FaultError(Fault(Verdict.TIME_LIMIT, f"no answer {self.when} within 90 s"))
 
 
+TARGET = Target(Abi.C, Direction.FORWARD)
+
+
 def test_a_call_that_ends_only_without_the_tool_is_told_of_with_both_times() -> None:
     """And accuses nobody: the tool may be what stands in its way."""
-    workload, target = Workload(name="a", parameters={}), Target(Abi.C, Direction.FORWARD)
+    workload = Workload(name="a", parameters={})
     for when, state, more in (
         ("in a call", AuditState.INCONCLUSIVE, "; without the tool it takes 12.5 µs"),
         ("while it was started", AuditState.SKIPPED, ""),
     ):
-        ran = run_under(SlowBench(when), target, [workload], lambda: Sanitized({}), {"a": 12_500.0})
+        ran = run_under(SlowBench(when), TARGET, [workload], lambda: Sanitized({}), {"a": 12_500.0})
         check = check_of("address", ran, lambda report: [])
         assert check.state is state
         assert check.reason.endswith(f"no answer {when} within 90 s{more}")
-
-
-def test_workloads_for_which_no_time_was_left_make_a_check_inconclusive(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(under_tool, "TOOL_LIMIT_S", -1.0)
-    workloads = [Workload(name=name, parameters={}) for name in "ac"]
-    ran = run_under(
-        DyingBench(), Target(Abi.C, Direction.FORWARD), workloads, lambda: Sanitized({})
-    )
-    check = check_of("address", ran, lambda report: [])
-    assert check.state is AuditState.INCONCLUSIVE
-    assert "after 1 of 2 workloads" in check.reason
 
 
 def test_small_workloads_are_chosen_of_both_sorts() -> None:
@@ -308,4 +306,62 @@ def test_tools_of_the_host_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     text, _, facts = doctor.doctor()
     assert "without ThreadSanitizer (libtsan.so)" in facts["audits"]["cpu"]
     assert "--  audits  cpu: incomplete without ThreadSanitizer" in text
-    assert "boards stay unverified" in text
+    assert "its boards stay unverified" in text
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "error_ns", "state"),
+    [
+        (100e3, 49e3, AuditState.PASSED),
+        (100e3, 51e3, AuditState.INCONCLUSIVE),
+        (1e3, 2e3, AuditState.PASSED),  # less than any clock of ours can tell
+        (100e3, None, AuditState.INCONCLUSIVE),  # it was not looked at
+    ],
+)
+def test_a_vague_clock_verifies_no_time(
+    time_ns: float, error_ns: float | None, state: AuditState
+) -> None:
+    measured = Measurement(time_ns=time_ns, low_ns=time_ns, high_ns=time_ns, calls=9)
+    outside = None if error_ns is None else OutsideTime(bound_ns=time_ns, error_ns=error_ns)
+    result = WorkloadResult(
+        name="n1", parameters={}, hidden=False, measurement=measured, outside=outside
+    )
+    found = clock_check([result])
+    assert (found.name, found.state) == ("clock", state)
+    assert ("n1" in found.reason) == (state is AuditState.INCONCLUSIVE)
+    hidden = dataclasses.replace(result, hidden=True)
+    assert clock_check([hidden]).state is AuditState.PASSED
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ('int a;\n__attribute__((no_sanitize("address"))) void f();\n', 2),
+        ("int a; \\\n\n#ifdef __SANI\\\nTIZE_ADDRESS__\n#endif\n", 3),
+        ("#define PASTE(a, b) a##b\nint b;\nint PASTE(__as, an_handler)();\n", 3),
+        ("#include <sys/cdefs.h>\nint a;\nint __CONCAT(__as, an_handler)();\n", 3),
+    ],
+)
+def test_source_that_minds_tools_is_suspicious_with_its_line(source: str, line: int) -> None:
+    [found] = evasion(source, passes(source))
+    assert found.state is AuditState.SUSPICIOUS
+    assert f"line {line} names" in found.reason
+    assert evasion('extern "C" void f(float* sanitized) {}', []) == []
+
+
+def test_what_a_submission_prints_neither_hides_nor_ends_a_report() -> None:
+    """Words before a line, a parameter that there is none of, and lines without an end."""
+    hidden = "words kernel.cpp:9:3: runtime error: load of null pointer of type 'f'\n"
+    assert [f.breaks for f in undefined_findings(hidden)] == [True]
+    assert len(undefined_findings("glued" + hidden.removeprefix("words "), source_only=True)) == 1
+    argument = "kbench: read of 1 bytes, 1 bytes behind argument 9\n"
+    fault = "==7==ERROR: AddressSanitizer: heap-buffer-overflow on 0x1\n"
+    [found] = memory_findings(argument + fault, ["A"])
+    assert "heap-buffer-overflow" in found.words
+    began = time.process_time()
+    for unit in ("a", "a:", ":1", " ", "\n", "kernel.cpp:", " in ", "+0x", "AddressSanitizer "):
+        report = unit * ((1 << 20) // len(unit))
+        assert undefined_findings(report) == []
+        memory_findings(report, ["A"])
+        device_findings("========= " + report)
+    assert time.process_time() - began < 30

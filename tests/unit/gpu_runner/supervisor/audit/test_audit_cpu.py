@@ -10,26 +10,24 @@ from dataclasses import replace
 import pytest
 
 from gpu_runner.data import wire
-from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.integrity import AuditCheck, AuditState
 from gpu_runner.data.protocol import LEAST_TEAM
-from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import Abi, Direction, Language, Mode
+from gpu_runner.data.verdict import Abi, Direction, Mode
 from gpu_runner.data.wire import ArgumentKind
 from gpu_runner.supervisor.audit.cpu import CpuSanitizers
 from gpu_runner.supervisor.audit.under_tool import Ran, Tool, run_under
 from gpu_runner.supervisor.build.build import build_shim, build_solution
-from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.arena import Arena, extent, place, span_bytes
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.runner.conditions import Arenas, Conditions
 from gpu_runner.supervisor.runner.session import Session
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper
+from tests.protocol.evaluating import needs_jail, request
 
-pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+pytestmark = needs_jail
 
 TASK = find_task("vector_add")
 WORKLOADS = [Workload(name="odd", parameters={"N": 1001})]
@@ -86,21 +84,15 @@ def look(tmp_path_factory: pytest.TempPathFactory) -> Look:
         source: str, until: str = "threads", memory_bytes: int = config.memory_bytes
     ) -> dict[str, AuditCheck]:
         bench = SmallBench(replace(config, memory_bytes=memory_bytes))
-        request = EvaluationRequest(
-            evaluation_id="audit",
-            task=TASK,
-            solution=Solution(source=source, language=Language.CPP),
-            mode=Mode.AUDIT,
-            device="cpu",
-        )
-        library = build_solution(request, config).library
+        asked = request(TASK, source, Mode.AUDIT)
+        library = build_solution(asked, config).library
         target = Target(Abi.C, Direction.FORWARD, library, symbol="vector_add", shim=shim)
 
         def under(target: Target, tool: Callable[[], Tool]) -> list[Ran]:
             return run_under(bench, target, WORKLOADS, tool)
 
         found = {}
-        for check in CpuSanitizers(request, config, target, under).checks(lambda words: None):
+        for check in CpuSanitizers(asked, config, target, under).checks(lambda words: None):
             found[check.name] = check
             if check.name == until:  # the next ones are built only now
                 break

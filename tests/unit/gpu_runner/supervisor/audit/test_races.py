@@ -7,22 +7,20 @@ from collections.abc import Callable
 
 import pytest
 
-from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.protocol import RACE_CALL_NS
-from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import Abi, Direction, Language, Mode, Verdict
+from gpu_runner.data.verdict import Abi, Direction, Mode, Verdict
 from gpu_runner.supervisor.audit import races
 from gpu_runner.supervisor.audit.races import RaceSearch
 from gpu_runner.supervisor.build.build import build_shim, build_solution
-from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.runner.faults import FaultError
 from gpu_runner.supervisor.runner.target import Target
+from tests.protocol.evaluating import needs_jail, request
 from tests.unit.gpu_runner.supervisor.audit.test_audit_cpu import SmallBench
 
-pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+pytestmark = needs_jail
 
 TASK = find_task("vector_add")
 WORKLOADS = [Workload(name=f"n{n}", parameters={"N": n}) for n in (1001, 20011)]
@@ -52,24 +50,6 @@ double sum = 0;
 #pragma omp parallel for schedule(dynamic, 256)
 for (int i = 0; i < N; ++i) sum += A[i];
 {ADD} C[0] += 0 * sum;""",
-    "sums of one's own, added without order": f"""
-double sum = 0;
-#pragma omp parallel
-{{
-  double own = 0;
-#pragma omp for nowait
-  for (int i = 0; i < N; ++i) own += A[i];
-  sum += own;
-}}
-{ADD} C[0] += 0 * sum;""",
-    "a temporary that all share": """
-float sum;
-#pragma omp parallel for
-for (int i = 0; i < N; ++i) { sum = A[i]; sum += B[i]; C[i] = sum; }""",
-    "a histogram without atomics": """
-static int counts[256];
-#pragma omp parallel for
-for (int i = 0; i < N; ++i) { C[i] = A[i] + B[i]; ++counts[i * 31 & 255]; }""",
     "a phase that does not wait for the one before": """
 std::vector<float> copied(N);
 #pragma omp parallel
@@ -79,12 +59,6 @@ std::vector<float> copied(N);
 #pragma omp for
   for (int i = 0; i < N; ++i) C[N - 1 - i] = copied[N - 1 - i] + B[N - 1 - i] + 0 * copied[i];
 }""",
-    "a collapsed loop over what is summed": f"""
-float sums[3] = {{}};
-#pragma omp parallel for collapse(2)
-for (int r = 0; r < 3; ++r)
-  for (int j = 0; j < 100; ++j) sums[r] += A[j];
-{ADD} C[0] += 0 * sums[1];""",
     "sections that depend on each other": """
 float factor = 1;
 #pragma omp parallel sections
@@ -203,16 +177,10 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Search:
         symbol, source = SYMBOL, HEAD + kernel(SYMBOL, body)
         if body in FOLLOWED:
             symbol, source = f"case_{FOLLOWED.index(body)}", ALL_FOLLOWED + kernel(SYMBOL, ADD)
-        request = EvaluationRequest(
-            evaluation_id="races",
-            task=TASK,
-            solution=Solution(source=source, language=Language.CPP),
-            mode=Mode.QUICK,
-            device="cpu",
-        )
-        library = build_solution(request, config).library
+        asked = request(TASK, source, Mode.QUICK)
+        library = build_solution(asked, config).library
         target = Target(abi, Direction.FORWARD, library=library, symbol=symbol, shim=shim)
-        found = RaceSearch(request, config, SmallBench(config))
+        found = RaceSearch(asked, config, SmallBench(config))
         return found.search(target, [(workload, time_ns) for workload in WORKLOADS])
 
     return run
@@ -238,25 +206,14 @@ def test_what_the_tool_does_not_follow_is_said_to_be_unknown(name: str, search: 
     assert search(NOT_FOLLOWED[name]).startswith("not known: ")
 
 
-def test_a_kernel_without_threads_is_not_built_again(
+def test_where_nothing_is_looked_for_the_reason_is_said(
     search: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(races, "CpuSanitizers")
-    assert search(ADD) == "none: it starts no threads"
-
-
-def test_nobody_waits_for_long_calls_under_the_tool(search: Search) -> None:
+    assert search(ADD, abi=Abi.TORCH).startswith("not looked for: for the c ABI only")
     racy = RACY["a sum without its reduction"]
-    assert search(racy, time_ns=2 * RACE_CALL_NS).startswith("not checked")
-
-
-def test_the_search_ends_when_its_time_is_over(
-    search: Search, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    assert search(racy, time_ns=2 * RACE_CALL_NS).startswith("not looked for: ")
     monkeypatch.setattr(races, "RACE_SEARCH_S", 0.0)
-    name = "worksharing with its barriers"
-    assert search(ORDERED[name]) == "none in 1 of 2 public workloads"
-
-
-def test_a_torch_extension_says_why_it_has_no_search(search: Search) -> None:
-    assert search(ADD, abi=Abi.TORCH).startswith("not checked: only for the c ABI")
+    ordered = ORDERED["worksharing with its barriers"]
+    assert search(ordered) == "none in 1 of 2 public workloads"
+    monkeypatch.delattr(races, "CpuSanitizers")  # it is not built again
+    assert search(ADD) == "none: it starts no threads"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.machinery
 import shutil
 import subprocess
 import sys
@@ -68,6 +67,10 @@ def test_the_headers_are_found_without_importing_the_wheel(
     assert toolchain.cutlass() == toolchain.Cutlass((include,), "4.2.1")
     assert toolchain.cutlass_paths() == (include,)
     assert doctor(tmp_path)[2]["cutlass"] == "4.2.1, with CuTe"
+    toolchain.cutlass.cache_clear()  # without the wheel nothing changes
+    monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda name: None)
+    assert toolchain.cutlass() is None
+    assert toolchain.cutlass_paths() == ()
 
 
 @pytest.mark.skipif(nvcc is None, reason="needs nvcc")
@@ -101,15 +104,6 @@ def test_an_environment_for_a_host_with_nvcc_gets_the_headers(
     subprocess.run(["bash", script, sys.executable, extras], env=way, check=True)
     asked = "--no-deps --constraint requirements.lock nvidia-cutlass"
     assert (asked in log.read_text()) is (compiler and extras == "runner")
-
-
-def test_without_the_wheel_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    def find_spec(name: str) -> importlib.machinery.ModuleSpec | None:
-        return None
-
-    monkeypatch.setattr(toolchain.importlib.util, "find_spec", find_spec)
-    assert toolchain.cutlass() is None
-    assert toolchain.cutlass_paths() == ()
 
 
 @pytest.mark.skipif(nvcc is None, reason="needs nvcc")

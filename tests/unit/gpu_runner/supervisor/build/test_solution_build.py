@@ -9,18 +9,19 @@ import pytest
 
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.flags import FIXED
-from gpu_runner.data.formats import catalog_folder, find_task
-from gpu_runner.data.solution import Solution
-from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode
+from gpu_runner.data.formats import catalog_folder
+from gpu_runner.data.verdict import DeviceKind, Language, Mode
 from gpu_runner.supervisor.build.build import build_solution, solution_recipes
 from gpu_runner.supervisor.build.passes import own_code
 from gpu_runner.supervisor.build.recipe import Built
 from gpu_runner.supervisor.device import device, toolchain
-from gpu_runner.supervisor.host import jail, nvml
+from gpu_runner.supervisor.host import nvml
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from tests.adversarial.kernels import FOLDER
+from tests.protocol.evaluating import ADD as PLAIN
+from tests.protocol.evaluating import needs_jail
+from tests.protocol.evaluating import request as plain_request
 
-needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 
 ADD = """
@@ -30,11 +31,6 @@ __global__ void add(const float* A, const float* B, float* C, int N) {
 }
 extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
   add<<<(N + 255) / 256, 256>>>(A, B, C, N);
-}
-"""
-PLAIN = """
-extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
-  for (int i = 0; i < N; ++i) C[i] = A[i] + B[i];
 }
 """
 WGMMA = """
@@ -55,13 +51,7 @@ __global__ void product(unsigned long long a, unsigned long long b, float* out) 
 
 
 def request(source: str, language: Language, task: str = "vector_add") -> EvaluationRequest:
-    return EvaluationRequest(
-        evaluation_id="build",
-        task=find_task(task),
-        solution=Solution(source=source, language=language),
-        mode=Mode.COMPILE,
-        device="any",
-    )
+    return plain_request(task, source, Mode.COMPILE, language)
 
 
 def built(folder: Path, source: str, language: Language, task: str = "vector_add") -> Built:
@@ -75,45 +65,32 @@ def hopper(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvml, "compute_capability", lambda index: (9, 0))
 
 
+TARGETS = "sm_75 sm_89 sm_90a sm_100a sm_103a sm_120a sm_121a sm_990"
+
+
 @needs_nvcc
-@pytest.mark.parametrize(
-    ("capability", "target"),
-    [
-        ((7, 5), "sm_75"),
-        ((8, 9), "sm_89"),
-        ((9, 0), "sm_90a"),
-        ((10, 0), "sm_100a"),
-        ((10, 3), "sm_103a"),
-        ((12, 0), "sm_120a"),
-        ((12, 1), "sm_121a"),
-        ((99, 0), "sm_990"),  # which no compiler knows with a letter
-    ],
-)
-def test_a_device_is_built_for_itself(
-    capability: tuple[int, int], target: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if capability[0] in (10, 12) and not toolchain._is_known("sm_121a"):
+@pytest.mark.parametrize("target", TARGETS.split())
+def test_a_device_is_built_for_itself(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """sm_990 no compiler knows with a letter."""
+    major, minor = divmod(int(target.strip("sm_a")), 10)
+    if major in (10, 12) and not toolchain._is_known("sm_121a"):
         pytest.skip("this nvcc is older than the device")
-    monkeypatch.setattr(nvml, "compute_capability", lambda index: capability)
+    monkeypatch.setattr(nvml, "compute_capability", lambda index: (major, minor))
     assert device.cuda_architecture(0) == target
 
 
 @needs_jail
 @needs_nvcc
 @pytest.mark.usefixtures("hopper")
-def test_tensor_core_instructions_of_the_device_assemble(tmp_path: Path) -> None:
+def test_tensor_core_instructions_of_the_device_assemble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done = built(tmp_path, ADD + WGMMA, Language.CUDA)
     assert done.library is not None, done.report.log
     assert "-gencode=arch=compute_90a,code=sm_90a" in done.report.command
     assert {kernel.name.split("(")[0] for kernel in done.report.resources} == {"add", "product"}
-
-
-@needs_jail
-@needs_nvcc
-def test_they_do_not_without_the_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "gpu_runner.supervisor.build.build.cuda_architecture", lambda index: "sm_90"
-    )
+    where = "gpu_runner.supervisor.build.build.cuda_architecture"
+    monkeypatch.setattr(where, lambda index: "sm_90")  # without the letter they do not
     done = built(tmp_path, ADD + WGMMA, Language.CUDA)
     assert done.library is None
     assert "wgmma" in done.report.log
@@ -220,15 +197,6 @@ def test_what_a_compiler_makes_of_macros_is_kept(language: Language, tmp_path: P
     assert own_code(tmp_path / "nowhere.so") == ()
 
 
-def test_every_kind_of_device_has_fixed_flags() -> None:
-    for kind in DeviceKind:
-        if kind is DeviceKind.CUDA and shutil.which("nvcc") is None:
-            continue
-        flags = toolchain.flags(kind, Abi.C, "sm_90a")
-        assert "-std=c++20" in flags
-        assert "-shared" in flags
-
-
 @needs_jail
 @pytest.mark.parametrize(
     "change", [("int N", "long N"), ("void vector", "int vector"), ("_add", "")]
@@ -241,10 +209,5 @@ def test_another_signature_is_told_the_expected_one(
     reason = built(tmp_path, source, Language.CPP).why_not(config)
     expected = 'extern "C" void vector_add(const float* A, const float* B, float* C, int N)'
     assert reason.endswith(f"; the task expects: {expected}")
-
-
-@needs_jail
-def test_other_errors_say_nothing_of_a_signature(tmp_path: Path) -> None:
-    config = SupervisorConfig(kind=DeviceKind.CPU, cache_folder=tmp_path)
-    source = PLAIN.replace("C[i]", "D[i]")
-    assert "the task expects" not in built(tmp_path, source, Language.CPP).why_not(config)
+    other = PLAIN.replace("C[i]", "D[i]")
+    assert "the task expects" not in built(tmp_path, other, Language.CPP).why_not(config)

@@ -12,17 +12,16 @@ import pytest
 import torch
 
 from gpu_runner.data.evaluation import EvaluationRequest
-from gpu_runner.data.formats import find_task
-from gpu_runner.data.solution import Solution
-from gpu_runner.data.verdict import DeviceKind, Language, Mode
+from gpu_runner.data.verdict import DeviceKind, Mode
 from gpu_runner.supervisor.build import build
 from gpu_runner.supervisor.build.build import Recipe, solution_recipes
 from gpu_runner.supervisor.build.recipe import Built
 from gpu_runner.supervisor.device import toolchain
-from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from tests.protocol.evaluating import needs_jail
+from tests.protocol.evaluating import request as plain_request
 
-pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+pytestmark = needs_jail
 SLIM = f"-isystem {toolchain.TORCH_HEADERS.name}"
 
 MODULE = """
@@ -74,14 +73,8 @@ MORE = (
 """The same, with an operation that the few headers do not have."""
 
 
-def request(source: str, language: Language = Language.CPP) -> EvaluationRequest:
-    return EvaluationRequest(
-        evaluation_id="build",
-        task=find_task("layernorm"),
-        solution=Solution(source=source, language=language),
-        mode=Mode.COMPILE,
-        device="any",
-    )
+def request(source: str) -> EvaluationRequest:
+    return plain_request("layernorm", source, Mode.COMPILE)
 
 
 CALL = f"""

@@ -40,20 +40,12 @@ def test_reasons_are_told_apart(reasons: tuple[str, ...], throttled: bool, cappe
     assert (block.before.sm_mhz, block.after.sm_mhz) == (1980, 1200)
 
 
-def test_lowered_clocks_in_between_are_noticed() -> None:
-    [block] = logged(
-        Reading(DeviceState(), {"thermal_ns": 5e9, "power_ns": 1e9}),
-        Reading(DeviceState(), {"thermal_ns": 6e9, "power_ns": 1e9}),
-    ).blocks
+def test_counters_tell_of_lowered_clocks_in_between_and_of_stolen_time() -> None:
+    before = {"thermal_ns": 5e9, "power_ns": 1e9, "cpu_time": 100.0, "steal_time": 10.0}
+    after = {"thermal_ns": 6e9, "power_ns": 1e9, "cpu_time": 300.0, "steal_time": 20.0}
+    [block] = logged(Reading(DeviceState(), before), Reading(DeviceState(), after)).blocks
     assert (block.name, block.throttled, block.capped) == ("process 1", True, False)
-
-
-def test_steal_time_is_a_share_of_all_time() -> None:
-    log = logged(
-        Reading(DeviceState(), {"cpu_time": 100.0, "steal_time": 10.0}),
-        Reading(DeviceState(), {"cpu_time": 300.0, "steal_time": 20.0}),
-    )
-    assert log.blocks[0].steal_share == 0.05
+    assert block.steal_share == 0.05
 
 
 def test_a_gpu_that_cannot_be_read_and_a_block_that_fails_are_logged() -> None:

@@ -19,14 +19,7 @@ from gpu_runner.supervisor.device.floor import (
     possible_rate,
 )
 from gpu_runner.supervisor.judge import workload_result
-from tests.unit.gpu_runner.supervisor.test_judge import (
-    PEAK,
-    SECRET,
-    SMALL,
-    TASK,
-    exactly,
-    facts,
-)
+from tests.unit.gpu_runner.supervisor.test_judge import PEAK, SECRET, SMALL, TASK, exactly, facts
 
 
 def test_time_that_physics_forbids_is_named_and_a_fast_one_is_not() -> None:
@@ -119,12 +112,6 @@ def test_between_the_floor_and_the_impossible_is_no_violation() -> None:
     assert beats_physics([written], H200, "float32", {"n16777216": 50e6}) == ""
 
 
-def test_what_does_no_arithmetic_has_a_floor_without_a_rate() -> None:
-    peak = Peak(1e9, {"float32": 1e9})
-    assert floor_ns(Cost(flops=0.0, bytes=8e3, weight=1.0), peak, "int32") == pytest.approx(8e3)
-    assert floor_ns(Cost(flops=1.0, bytes=8e3, weight=1.0), peak, "int32") is None
-
-
 def test_fraction_of_a_peak_is_the_mean_over_public_workloads() -> None:
     peak = Peak(1e12, {"float32": 1e15})
     half = dataclasses.replace(ADD, bytes=1e6, measurement=exactly(2e3))
@@ -132,3 +119,6 @@ def test_fraction_of_a_peak_is_the_mean_over_public_workloads() -> None:
     secret = dataclasses.replace(half, hidden=True)
     assert fraction([half, eighth, secret, ADD], peak, "float32") == pytest.approx(0.25)
     assert fraction([dataclasses.replace(half, bytes=None)], peak, "float32") is None
+    slow = Peak(1e9, {"float32": 1e9})  # of what does no arithmetic there is no rate
+    assert floor_ns(Cost(flops=0.0, bytes=8e3, weight=1.0), slow, "int32") == pytest.approx(8e3)
+    assert floor_ns(Cost(flops=1.0, bytes=8e3, weight=1.0), slow, "int32") is None

@@ -35,6 +35,7 @@ def test_features_clock_and_caches(tmp_path: Path) -> None:
         (1, "Instruction", "32K", "1"),
         (3, "Unified", "32768K", "0-1,8"),
     )
+    assert cpu_sheet("", 0, tmp_path) == Hardware()
     found = cpu_sheet(CPUINFO, 1, tmp_path)
     assert found.features == ("sse4_2", "avx", "avx2", "fma", "avx512f")
     assert (found.clock_hz, found.clock_is) == (2445.4e6, "now")
@@ -42,18 +43,10 @@ def test_features_clock_and_caches(tmp_path: Path) -> None:
         (1, 32 * 1024, 1),
         (3, 32 * 2**20, 3),
     ]
-
-
-def test_the_highest_clock_where_the_driver_says_it(tmp_path: Path) -> None:
-    frequency = tmp_path / "cpu1/cpufreq"
-    frequency.mkdir(parents=True)
-    (frequency / "cpuinfo_max_freq").write_text("3700000\n")
+    (tmp_path / "cpu1/cpufreq").mkdir()
+    (tmp_path / "cpu1/cpufreq/cpuinfo_max_freq").write_text("3700000\n")
     found = cpu_sheet(CPUINFO, 1, tmp_path)
     assert (found.clock_hz, found.clock_is) == (3.7e9, "highest")
-
-
-def test_a_host_that_says_nothing_has_an_empty_sheet(tmp_path: Path) -> None:
-    assert cpu_sheet("", 0, tmp_path) == Hardware()
 
 
 def test_a_result_tells_the_sheet_and_its_limit() -> None:

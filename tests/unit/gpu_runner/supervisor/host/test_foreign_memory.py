@@ -1,12 +1,15 @@
-"""Tensors are read in the memory of another process."""
+"""The memory of another process: tensors are read in it, and what it has mapped is known."""
 
 from __future__ import annotations
 
+import math
+import mmap
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +24,7 @@ from gpu_runner.supervisor.host.foreign_memory import (
     probe,
     span_of,
 )
+from gpu_runner.supervisor.host.maps import Mapping, mappings, parsed
 
 _OTHER = """
 import ctypes, mmap, sys, time
@@ -62,10 +66,7 @@ def memory() -> ForeignMemory:
 def _read(
     memory: ForeignMemory, other: Other, shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> list[int]:
-    count = 1
-    for size in shape:
-        count *= size
-    into = memoryview(bytearray(4 * count))
+    into = memoryview(bytearray(4 * math.prod(shape)))
     memory.read(other.pid, other.numbers, shape, strides, into)
     return into.cast("i").tolist()
 
@@ -92,24 +93,16 @@ def test_elements_come_in_their_order(
     assert _read(memory, other, shape, strides) == expected
 
 
-@pytest.mark.parametrize("strides", [(1 << 40,), (1 << 62,), (-1,)])
-def test_what_is_not_there_cannot_be_read(
-    memory: ForeignMemory, other: Other, strides: tuple[int, ...]
-) -> None:
-    with pytest.raises(Unreadable):
-        _read(memory, other, (3,), strides)
-
-
-def test_nothing_lies_at_a_null_pointer(memory: ForeignMemory, other: Other) -> None:
+def test_what_is_not_there_cannot_be_read(memory: ForeignMemory, other: Other) -> None:
+    for stride in (1 << 40, 1 << 62, -1):
+        with pytest.raises(Unreadable):
+            _read(memory, other, (3,), (stride,))
     with pytest.raises(Unreadable):
         memory.read(other.pid, 0, (3,), (1,), memoryview(bytearray(12)))
 
 
-def test_a_file_is_found_where_it_is_mapped(other: Other) -> None:
+def test_a_file_is_found_where_it_is_mapped_and_another_is_not(other: Other) -> None:
     assert mapped_at(other.pid, other.descriptor) == [(Span(other.page, other.page + 8192), 0)]
-
-
-def test_another_file_is_not(other: Other) -> None:
     another = os.memfd_create("other")
     assert mapped_at(other.pid, another) == []
     os.close(another)
@@ -126,3 +119,28 @@ def test_a_tensor_spans_what_it_reaches() -> None:
 @pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 def test_this_host_lets_us_read_what_runs_in_a_jail() -> None:
     assert probe() == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["plain", "with spaces  in it", "a\x0bb", "a\x85b", "a\u2028b\x1c"]
+)
+def test_a_name_is_what_it_is(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(bytes(mmap.PAGESIZE))
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ):
+        found = [each for each in mappings(os.getpid()) if each.path == str(path)]
+    assert [(each.inode, each.offset) for each in found] == [(path.stat().st_ino, 0)]
+
+
+def test_a_line_says_all_of_a_range() -> None:
+    text = b"7f00-7f80 r-xp 00001000 fe:00 26723                      /usr/lib/lib x.so (deleted)\n"
+    named = Mapping(0x7F00, 0x7F80, "r-xp", 0x1000, "fe:00", 26723, "/usr/lib/lib x.so (deleted)")
+    assert parsed(text) == [named]
+    assert named.is_code
+    bare = parsed(b"7f00-7f80 rw-p 00000000 00:00 0 \n7f80-7f90 ---p 00000000 00:00 0 [heap]\n")
+    assert [(each.path, each.is_code) for each in bare] == [("", False), ("[heap]", False)]
+
+
+def test_who_has_ended_cannot_be_seen() -> None:
+    with pytest.raises(OSError, match="No such"):
+        mappings(1 << 30)

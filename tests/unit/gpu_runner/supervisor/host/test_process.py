@@ -1,4 +1,4 @@
-"""A process without a jail ends with whoever started it."""
+"""Processes, their processors, how they are heard, and what becomes of them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from gpu_runner.supervisor.host import process
+from gpu_runner.supervisor.host import nvml, process, processors
+from gpu_runner.supervisor.host.channel import Channel, ChannelTimeout
 from gpu_runner.supervisor.host.jail import Jail, Limits
 from gpu_runner.supervisor.host.leftovers import left_behind, process_table, snapshot
 from gpu_runner.supervisor.host.memory import used_bytes
 from gpu_runner.supervisor.host.process import ChildProcess, dying_with_us
+from gpu_runner.supervisor.host.processors import by_core, keeping_off, measured_of
 
 SUPERVISOR = """
 import sys
@@ -52,10 +55,7 @@ def stat(pid: int) -> tuple[str, str]:
 
 def test_a_stopped_bare_process_dies_with_a_supervisor_that_is_killed() -> None:
     supervisor = subprocess.Popen(
-        [sys.executable, "-c", SUPERVISOR],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", SUPERVISOR], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert supervisor.stdout is not None
     pid = int(supervisor.stdout.readline())
@@ -136,3 +136,81 @@ def test_the_last_words_of_a_process_are_read(monkeypatch: pytest.MonkeyPatch) -
     with child:
         assert child.wait(60) == 0
     assert child.output == "error\n"
+
+
+def test_a_deadline_is_for_whoever_answers_not_for_a_supervisor_that_was_stopped() -> None:
+    with closing(Channel()) as channel:
+        os.write(channel.child_descriptor, b"done")
+        channel.allow(-60)  # this process was stopped for a minute, or its host was suspended
+        assert channel.read(4) == b"done"
+        with pytest.raises(ChannelTimeout):
+            channel.read(1)
+        channel.send(b"call")
+        assert os.read(channel.child_descriptor, 4) == b"call"
+
+
+def test_a_forked_process_starts_the_library_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+
+    class Utilities:
+        def __init__(self) -> None:
+            started.append(os.getpid())
+
+    monkeypatch.setattr(nvml, "_Utilities", Utilities)
+    nvml._of_process.cache_clear()
+    try:
+        assert nvml._nvml() is nvml._nvml()
+        monkeypatch.setattr(os, "getpid", lambda: -1)
+        nvml._nvml()
+        assert len(started) == 2
+    finally:
+        nvml._of_process.cache_clear()
+
+
+@pytest.fixture
+def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setattr(processors, "_SYSTEM", tmp_path)
+    processors._siblings.cache_clear()
+    yield tmp_path
+    processors._siblings.cache_clear()
+
+
+def name_siblings(system: Path, *cores: tuple[int, ...]) -> None:
+    for core in cores:
+        for cpu in core:
+            folder = system / f"cpu{cpu}" / "topology"
+            folder.mkdir(parents=True)
+            (folder / "thread_siblings_list").write_text(",".join(map(str, core)) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("cores", "processors", "grouped", "measured"),
+    [
+        ([(0, 4), (1, 5), (2, 6), (3, 7)], range(8), [[0, 4], [1, 5], [2, 6], [3, 7]], [1, 2, 3]),
+        ([(0, 4), (1, 5), (2, 6), (3, 7)], [2, 6, 7], [[2, 6], [7]], [7]),
+        ([(0, 1)], [0, 1], [[0, 1]], [1]),  # a single core is shared
+        ([(0, 1)], [1], [[1]], [1]),
+        ([], [3, 1], [[1], [3]], [3]),  # a host that does not name cores has one a processor
+    ],
+)
+def test_a_thread_of_each_core_but_the_first(
+    system: Path,
+    cores: list[tuple[int, ...]],
+    processors: Sequence[int],
+    grouped: list[list[int]],
+    measured: list[int],
+) -> None:
+    name_siblings(system, *cores)
+    assert by_core(processors) == grouped
+    assert measured_of(processors) == measured
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
+def test_the_supervisor_keeps_off_meanwhile() -> None:
+    before = os.sched_getaffinity(0)
+    measured = measured_of(before)
+    with keeping_off(measured):
+        assert not os.sched_getaffinity(0) & set(measured)
+    assert os.sched_getaffinity(0) == before
+    with keeping_off(before):  # there may be nowhere else to go
+        assert os.sched_getaffinity(0) == before

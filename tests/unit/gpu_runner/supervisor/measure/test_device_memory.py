@@ -88,13 +88,18 @@ def batch() -> Batch:
     return Batch(workload, Direction.FORWARD, layouts, [1], [layouts[0].call(1, 0)])
 
 
+def begun(device: Device) -> DeviceMemory:
+    memory = DeviceMemory(cast(Oracle, device), random.Random(7), CONFIG)
+    memory.begin(64, 64, batch())
+    return memory
+
+
 def outcome(device: Device, *times_ns: int, joined_by: int = 0) -> FaultError | RunnerUnfit:
     """What a call ends in before which the device is found busy, and then as `times_ns` say.
 
     joined_by: a process that comes when the runner has gone.
     """
-    memory = DeviceMemory(cast(Oracle, device), random.Random(7), CONFIG)
-    memory.begin(64, 64, batch())
+    memory = begun(device)
     device.times_ns = [BUSY, *times_ns]
     runner = ExitStack()
     if joined_by:
@@ -114,33 +119,30 @@ def test_work_that_goes_with_the_runner_is_its_own(device: Device, ours: int, dy
     assert device.looks == 2 + 1 + dying + LOOKS
 
 
-def test_others_on_the_device_are_named_and_nobody_is_accused(device: Device, ours: int) -> None:
-    device.pids = [ours, STRANGER]
-    error = outcome(device, IDLE)
-    assert isinstance(error, RunnerUnfit)
-    assert f"process {STRANGER} (" in str(error)
-    assert f"process {ours} (" not in str(error)
-    device.pids = [ours]
-    error = outcome(device, IDLE, joined_by=STRANGER)
-    assert isinstance(error, RunnerUnfit)
-    assert f"process {STRANGER} (" in str(error)
-
-
-@pytest.mark.parametrize("times_ns", [[BUSY], [IDLE] * 4 + [BUSY, IDLE]])
-def test_work_that_stays_or_comes_again_without_the_runner_is_not_its_own(
-    device: Device, ours: int, times_ns: list[int]
+@pytest.mark.parametrize(
+    ("strangers", "times_ns", "joined_by", "words"),
+    [
+        ([STRANGER], [IDLE], 0, f"process {STRANGER} ("),
+        ([], [IDLE], STRANGER, f"process {STRANGER} ("),
+        # it stays, or comes again without the runner
+        ([], [BUSY], 0, "nobody that is seen from here"),
+        ([], [IDLE] * 4 + [BUSY, IDLE], 0, "nobody that is seen from here"),
+    ],
+)
+def test_others_on_the_device_are_named_and_nobody_is_accused(
+    device: Device, ours: int, strangers: list[int], times_ns: list[int], joined_by: int, words: str
 ) -> None:
-    device.pids = [ours]
-    error = outcome(device, *times_ns)
+    device.pids = [ours, *strangers]
+    error = outcome(device, *times_ns, joined_by=joined_by)
     assert isinstance(error, RunnerUnfit)
-    assert "nobody that is seen from here" in str(error)
+    assert words in str(error)
+    assert f"process {ours} (" not in str(error)
 
 
 def test_numbers_of_another_container_are_others_only_if_they_were_there_before(
     device: Device,
 ) -> None:
-    memory = DeviceMemory(cast(Oracle, device), random.Random(7), CONFIG)
-    memory.begin(64, 64, batch())
+    memory = begun(device)
     device.times_ns = [BUSY, IDLE]
     device.pids = [ELSEWHERE]  # maybe the runner itself
     with pytest.raises(FaultError, match="left work running"), memory.watched():
@@ -158,8 +160,7 @@ def test_a_busy_device_is_found_before_a_runner_starts(device: Device) -> None:
 
 
 def test_other_faults_need_no_second_look(device: Device) -> None:
-    memory = DeviceMemory(cast(Oracle, device), random.Random(7), CONFIG)
-    memory.begin(64, 64, batch())
+    memory = begun(device)
     device.times_ns, device.pids = [BUSY], [STRANGER]
     with pytest.raises(FaultError, match="it crashed"), memory.watched():
         raise FaultError(Fault(Verdict.RUNTIME_ERROR, "it crashed"))

@@ -79,13 +79,10 @@ def test_the_gate_sees_through_nine_tenths_of_a_cpu_kernels_time(true_ns: float)
     assert is_contradicted(0.9 * true_ns, outside)
     assert not is_contradicted(true_ns, outside)
     assert not is_blind(outside, CPU)
-
-
-def test_what_was_done_before_the_gate_counts_still() -> None:
-    outside = on_cpu(4e5, 2_300)
-    assert outside.gate_ns == pytest.approx(2_000)
-    assert outside.bound_ns == outside.cpu_ns == pytest.approx(4e5)
-    assert is_contradicted(2_000, outside)
+    before = on_cpu(4e5, 2_300)  # what was done before the gate counts still
+    assert before.gate_ns == pytest.approx(2_000)
+    assert before.bound_ns == before.cpu_ns == pytest.approx(4e5)
+    assert is_contradicted(2_000, before)
 
 
 def test_a_torch_extension_on_a_cpu_is_bounded_by_processor_time_alone() -> None:
@@ -105,6 +102,13 @@ def test_a_busy_host_only_loosens_the_bound_of_other_bursts() -> None:
     late[0] = Burst(calls=33, held_ns=9e7)
     late[3] = Burst(calls=64, held_ns=8e7)
     assert on_gpu(late).bound_ns == pytest.approx(50_000)
+    # Nor does a process that rests: its calls are long, so that its bursts are cut.
+    resting = Burst(calls=1, held_ns=EMPTY.at(1) + 10_000)
+    assert is_contradicted(70_000, on_gpu([resting, *bursts(lambda n: 80_000.0 * n, (40, 62))]))
+    assert not is_contradicted(10_000, on_gpu([resting]))
+    slower = bursts(lambda size: 120_000.0 * size)  # it may be faster alone than in bursts
+    assert is_contradicted(101_000, on_gpu(slower))
+    assert not is_contradicted(101_000, on_gpu(slower, EMPTY.single_ns + 98_000))
 
 
 def test_answering_before_the_work_has_ended_hides_it_in_small_bursts_only() -> None:
@@ -128,22 +132,6 @@ def test_small_bursts_say_nothing(late_ns: float) -> None:
     assert is_contradicted(0.9 * 79_000, outside)
 
 
-def test_a_process_that_rests_makes_no_large_burst_vague() -> None:
-    """Its calls are long, so that its bursts are cut; of the others' time it says nothing."""
-    found = [
-        Burst(calls=1, held_ns=EMPTY.at(1) + 10_000),
-        *bursts(lambda n: 80_000.0 * n, (40, 62)),
-    ]
-    assert is_contradicted(70_000, on_gpu(found))
-    assert not is_contradicted(10_000, on_gpu(found[:1]))
-
-
-def test_a_gpu_kernel_may_be_faster_alone_than_in_bursts() -> None:
-    slower = bursts(lambda size: 120_000.0 * size)
-    assert is_contradicted(101_000, on_gpu(slower))
-    assert not is_contradicted(101_000, on_gpu(slower, EMPTY.single_ns + 98_000))
-
-
 def test_single_calls_on_a_noisy_host_hide_no_more_than_a_cache_and_a_host_can() -> None:
     """Empty calls took 0.3 ms when the clock was calibrated, and less while the kernel ran."""
     noisy = replace(EMPTY, single_ns=300_000, spread_ns=20_000, host_ns=5_000)
@@ -159,13 +147,6 @@ def test_single_calls_on_a_noisy_host_hide_no_more_than_a_cache_and_a_host_can()
     assert bound(5_000) == pytest.approx(100_000)
     assert bound(35_000) == pytest.approx(70_000)
     assert bound(500_000) == pytest.approx(0)  # a head start hides no more than its length
-
-
-def test_a_host_that_is_slow_to_launch_explains_a_short_kernels_bursts_alone() -> None:
-    short, long = on_gpu(bursts(lambda n: 2e4 * n)), on_gpu(bursts(lambda n: 1e5 * n))
-    assert host_share_ns(18_000, EMPTY, short) == 18_000
-    assert host_share_ns(18_000, replace(EMPTY, host_ns=20_000.0), short) == 0
-    assert host_share_ns(50_000, EMPTY, long) == 0
 
 
 def claim(time_ns: float, low_ns: float = 0.0, high_ns: float = 0.0) -> Measurement:
@@ -184,12 +165,12 @@ def test_a_claim_that_is_contradicted_is_raised_to_what_was_seen() -> None:
     short = on_gpu(bursts(lambda size: 20_000.0 * size))
     assert at_least(claim(4_000), short).time_ns == pytest.approx(20_000)
     assert at_least(claim(4_000), short, host_ns=17_000) == claim(4_000)
-
-
-def test_a_claim_of_next_to_nothing_is_raised_without_overflow() -> None:
-    outside = on_gpu(bursts(lambda size: 100_000.0 * size))
-    found = at_least(claim(5e-324, 5e-324, 1e300), outside)
+    found = at_least(claim(5e-324, 5e-324, 1e300), outside)  # without overflow
     assert 0 < found.low_ns <= found.time_ns <= found.high_ns < 1e7
+    # A host that is slow to launch explains a short kernel's bursts alone.
+    assert host_share_ns(18_000, EMPTY, short) == 18_000
+    assert host_share_ns(18_000, replace(EMPTY, host_ns=20_000.0), short) == 0
+    assert host_share_ns(50_000, EMPTY, outside) == 0
 
 
 def test_empty_kernel_time_is_not_tilted_by_single_waits() -> None:
@@ -203,9 +184,6 @@ def test_empty_kernel_time_is_not_tilted_by_single_waits() -> None:
     assert empty.slope_ns == pytest.approx(EMPTY.slope_ns, rel=0.3)
     assert empty.at(8) == pytest.approx(EMPTY.at(8), rel=0.02)
     assert empty_kernel_time([], single_ns=(4.0, 5.0, 9.0)).single_ns == 4.0  # on a CPU
-
-
-def test_slope_needs_two_sizes() -> None:
     assert typical_slope([Burst(calls=2, held_ns=5), Burst(calls=2, held_ns=7)]) == 0
 
 

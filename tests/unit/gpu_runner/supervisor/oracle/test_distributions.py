@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -145,6 +145,19 @@ class Verifier:
         return Verification((), wrong)
 
 
+@contextmanager
+def bench_of(
+    kind: DeviceKind, memory: Staged, oracle: Verifier, rng: random.Random, *families: Values
+) -> Iterator[Bench]:
+    with closing(Arena("samples")) as arena:
+        config = SupervisorConfig(kind=kind, device="test")
+        bench = Bench(cast(Oracle, oracle), cast(Memory, memory), arena, config, rng)
+        bench._described = {WORKLOAD.name: DESCRIPTION}
+        if families:
+            bench._distributions = InputDistributions({WORKLOAD.name: families}, rng)
+        yield bench
+
+
 def one_process(bench: Bench, plan: Plan, seed: int) -> Collected:
     state = Collected()
     bench._samples.prepare(bench._described, plan)
@@ -156,11 +169,7 @@ def one_process(bench: Bench, plan: Plan, seed: int) -> Collected:
 @pytest.mark.parametrize("seed", range(10))
 def test_calls_with_other_values_are_verified_and_not_timed(seed: int) -> None:
     memory, oracle, rng = Staged(), Verifier(), random.Random(seed)
-    config = SupervisorConfig(kind=DeviceKind.CUDA, device="test")
-    with closing(Arena("samples")) as arena:
-        bench = Bench(cast(Oracle, oracle), cast(Memory, memory), arena, config, rng)
-        bench._described = {WORKLOAD.name: DESCRIPTION}
-        bench._distributions = InputDistributions({WORKLOAD.name: FAMILIES}, rng)
+    with bench_of(DeviceKind.CUDA, memory, oracle, rng, *FAMILIES) as bench:
         verified: Counter[Values] = Counter()
         for _ in range(PLAN.processes):
             memory.values, oracle.values = [], []
@@ -179,11 +188,7 @@ def test_calls_with_other_values_are_verified_and_not_timed(seed: int) -> None:
 
 def test_the_first_call_is_followed_by_nearly_the_same_in_the_same_places() -> None:
     memory, oracle, rng = Staged(), Verifier(), random.Random(4)
-    config = SupervisorConfig(kind=DeviceKind.CPU, device="test")
-    with closing(Arena("samples")) as arena:
-        bench = Bench(cast(Oracle, oracle), cast(Memory, memory), arena, config, rng)
-        bench._described = {WORKLOAD.name: DESCRIPTION}
-        bench._distributions = InputDistributions({WORKLOAD.name: (Values.NEAR,)}, rng)
+    with bench_of(DeviceKind.CPU, memory, oracle, rng, Values.NEAR) as bench:
         state = one_process(bench, FIRST_CALLS, 4)
         assert memory.values == [Values.DRAWN, Values.NEAR, Values.DRAWN]
         assert memory.staged[0] == memory.staged[1] != memory.staged[2]
@@ -193,10 +198,7 @@ def test_the_first_call_is_followed_by_nearly_the_same_in_the_same_places() -> N
 
 def test_without_other_values_nothing_changes() -> None:
     memory, rng = Staged(), random.Random(3)
-    config = SupervisorConfig(kind=DeviceKind.CUDA, device="test")
-    with closing(Arena("samples")) as arena:
-        bench = Bench(cast(Oracle, Verifier()), cast(Memory, memory), arena, config, rng)
-        bench._described = {WORKLOAD.name: DESCRIPTION}
+    with bench_of(DeviceKind.CUDA, memory, Verifier(), rng) as bench:
         assert one_process(bench, PLAN, 3).varied == []
         bench._distributions = InputDistributions({WORKLOAD.name: FAMILIES}, rng)
         assert one_process(bench, PLAN.for_checks(), 3).varied == []

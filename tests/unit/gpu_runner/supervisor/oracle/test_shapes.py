@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 from gpu_runner.data.formats import find_task
-from gpu_runner.data.protocol import PLANS, SHAPES_DRAWN
+from gpu_runner.data.protocol import SHAPES_DRAWN
 from gpu_runner.data.task import Task, Workload
-from gpu_runner.data.verdict import DeviceKind, Direction, Mode
+from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.oracle.client import Oracle, OracleError
 from gpu_runner.supervisor.oracle.shapes import DrawnShapes, other_shapes
@@ -108,10 +108,3 @@ def test_a_shape_of_which_an_oracle_dies_is_asked_once(tmp_path: Path) -> None:
     with pytest.raises(OracleError):
         shapes(tmp_path).some(cast(Oracle, Asked(fails=1, running=False)), 1)
     assert shapes(tmp_path).some(cast(Oracle, Asked(fails=9, running=False)), 1) == []
-
-
-def test_modes_that_runs_use_look_at_other_shapes_and_values() -> None:
-    for mode in (Mode.QUICK, Mode.PROFILE):
-        assert PLANS[mode].shapes >= 1
-        assert PLANS[mode].varied >= 1
-        assert not PLANS[mode].hidden

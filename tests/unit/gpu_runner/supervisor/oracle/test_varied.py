@@ -96,21 +96,20 @@ def test_it_writes_no_file_and_takes_no_memory(tmp_path: Path) -> None:
     assert not written.exists()
 
 
-def test_an_endless_loop_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizes, "ANSWER_S", 2.0)
-    with pytest.raises(OracleError, match="did not answer 'sizes' within 2 s"):
-        vary_file(tmp_path, then="while rows != 1024: pass")
-
-
-def test_a_death_is_told(tmp_path: Path) -> None:
-    with pytest.raises(OracleError, match="died"):
-        vary_file(tmp_path, then="rows == 1024 or __import__('os')._exit(3)")
-
-
-def test_it_is_not_run_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizes, "MOST_RUNS", 3)
-    with pytest.raises(OracleError, match="run too often"):
-        vary_file(tmp_path)
+@pytest.mark.parametrize(
+    ("name", "limit", "then", "words"),
+    [
+        ("ANSWER_S", 2.0, "while rows != 1024: pass", "did not answer 'sizes' within 2 s"),
+        ("ANSWER_S", 60.0, "rows == 1024 or __import__('os')._exit(3)", "died"),
+        ("MOST_RUNS", 3, "pass", "run too often"),
+    ],
+)
+def test_an_endless_loop_and_a_death_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, limit: float, then: str, words: str
+) -> None:
+    monkeypatch.setattr(sizes, name, limit)
+    with pytest.raises(OracleError, match=words):
+        vary_file(tmp_path, then=then)
 
 
 def answer(**changes: Any) -> dict[str, Any]:

@@ -30,12 +30,7 @@ from gpu_runner.supervisor.runner.gate import LOOKS, LOOKS_EACH, Gate
 
 NUMBER, SIZE = 2**62 + 5, 512
 CALL = wire.Call(
-    NUMBER,
-    (wire.Argument(ArgumentKind.OUTPUT, SIZE, output_offset=1024),),
-    0,
-    0,
-    1024,
-    1024 + SIZE,
+    NUMBER, (wire.Argument(ArgumentKind.OUTPUT, SIZE, output_offset=1024),), 0, 0, 1024, 1024 + SIZE
 )
 WORK_S, SPUN_S = 0.004, 0.02
 SLEEP_SHARE = 1 / 64  # several times `kKbSleepShare`: others may run, too
@@ -120,8 +115,17 @@ def test_every_output_is_looked_at_and_a_large_one_most(passage: Passage) -> Non
     assert LOOKS_EACH <= in_small <= LOOKS_EACH + 1  # one more by a chance of 1 in 10,000
 
 
-def test_what_is_written_after_the_end_is_seen(passage: Passage) -> None:
-    assert not passage.passed(lambda: None, lambda: None, passage.write).is_final()
+@pytest.mark.parametrize("ahead", [False, True])
+def test_what_is_written_after_the_end_is_seen(passage: Passage, ahead: bool) -> None:
+    """Whoever knows the call's number may say ahead that it is over: its outputs are not there."""
+    leave = ctypes.CDLL(str(passage.support)).kb_gate_leave
+    page = ctypes.addressof(ctypes.c_char.from_buffer(passage.gate.page.view))
+
+    def end() -> None:
+        leave(ctypes.c_void_p(page), ctypes.c_uint64(NUMBER))
+
+    before = end if ahead else lambda: None
+    assert not passage.passed(before, lambda: None, passage.write).is_final()
 
 
 @pytest.mark.parametrize(
@@ -146,30 +150,16 @@ def test_outputs_in_shared_memory_are_seen(
     assert gate.is_shared == is_shared
 
 
-def test_an_end_that_was_said_ahead_is_no_end(passage: Passage) -> None:
-    """Whoever knows the call's number may say that it is over; its outputs are not there then."""
-    leave = ctypes.CDLL(str(passage.support)).kb_gate_leave
-    page = ctypes.addressof(ctypes.c_char.from_buffer(passage.gate.page.view))
-
-    def ahead() -> None:
-        leave(ctypes.c_void_p(page), ctypes.c_uint64(NUMBER))
-
-    assert not passage.passed(ahead, lambda: None, passage.write).is_final()
-
-
-@pytest.mark.parametrize("said", [b"", b"an answer"])
-def test_who_answers_or_dies_without_passing_is_not_waited_for(
-    passage: Passage, said: bytes
+@pytest.mark.parametrize(
+    ("said", "patience_s"), [(b"", 60), (b"an answer", 60), (None, 2 * SPUN_S)]
+)
+def test_who_answers_or_dies_or_never_passes_is_not_waited_for(
+    passage: Passage, said: bytes | None, patience_s: float
 ) -> None:
-    passage.theirs.send(said) if said else passage.theirs.close()
+    if said is not None:
+        passage.theirs.send(said) if said else passage.theirs.close()
     passage.gate.prepare(CALL)
-    passage.gate.watch(passage.ours.fileno(), 60)
-    assert not passage.gate.is_passed
-
-
-def test_nobody_is_waited_for_without_end(passage: Passage) -> None:
-    passage.gate.prepare(CALL)
-    passage.gate.watch(passage.ours.fileno(), 2 * SPUN_S)
+    passage.gate.watch(passage.ours.fileno(), patience_s)
     assert not passage.gate.is_passed
 
 

@@ -140,12 +140,6 @@ DOUBT = InDoubt(Fault(Verdict.RUNTIME_ERROR, "the process was killed in a call")
 BLAMED = FaultError(Fault(Verdict.RUNTIME_ERROR, "illegal address"))
 
 
-def test_what_is_in_doubt_is_measured_again() -> None:
-    measured = Measured(DOUBT, None)
-    assert measured.run() == 0
-    assert measured.doubt == "the process was killed in a call"
-
-
 @pytest.mark.parametrize(
     ("ends", "reason"),
     [
@@ -160,9 +154,10 @@ def test_there_is_no_doubt_a_second_time(ends: list[FaultError | None], reason: 
     assert caught.value.fault == Fault(Verdict.RUNTIME_ERROR, reason)
 
 
-def test_a_second_process_in_doubt_is_too_much() -> None:
+def test_what_is_in_doubt_is_measured_again_and_a_second_process_is_too_much() -> None:
     measured = Measured(DOUBT, None, DOUBT)
-    measured.run()
+    assert measured.run() == 1
+    assert measured.doubt == "the process was killed in a call"
     with pytest.raises(FaultError, match="for the second time"):
         measured.run()
 

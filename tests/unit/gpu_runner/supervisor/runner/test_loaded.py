@@ -30,10 +30,10 @@ def library() -> bytes:
     return Path(next(word for word in maps if "libm.so" in word)).read_bytes()
 
 
-def seen(path: str, *descriptors: int) -> Mapped:
-    """What a process has mapped that has loaded this library."""
+def seen(path: str, *descriptors: int, then: str = "pass") -> Mapped:
+    """What a process has mapped that has loaded this library, and done this."""
     process = subprocess.Popen(
-        [sys.executable, "-c", WAITING, path],
+        [sys.executable, "-c", WAITING.replace("print(", f"{then}; print("), path],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         pass_fds=descriptors,
@@ -55,22 +55,8 @@ def test_files_are_told_by_their_content_wherever_they_are(tmp_path: Path, libra
     with sealed("own", library) as file:
         (inside,) = seen(f"/proc/self/fd/{file.fileno()}", file.fileno()).own
     assert inside[1] == archive.digest(library)
-
-
-def test_a_file_that_is_gone_is_told_as_such(tmp_path: Path, library: bytes) -> None:
-    own = tmp_path / "own.so"
-    own.write_bytes(library)
-    code = f"import os; os.rename({str(own)!r}, {str(own)!r} + '2'); os.remove({str(own)!r} + '2')"
-    process = subprocess.Popen(
-        [sys.executable, "-c", WAITING.replace("print(", f"{code}; print("), str(own)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    with process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        ((_, digest),) = mapped(process.pid).own
-        process.kill()
+    gone = f"import os; os.rename({str(own)!r}, {str(own)!r} + '2'); os.remove({str(own)!r} + '2')"
+    ((_, digest),) = seen(str(own), then=gone).own
     assert digest == UNREADABLE
 
 

@@ -88,7 +88,7 @@ def test_an_oracle_lives_until_its_evaluation_has_ended(config: SupervisorConfig
 
 
 def test_one_that_died_ahead_is_replaced(config: SupervisorConfig) -> None:
-    with closing(Oracles()) as oracles:
+    with closing(Oracles()) as oracles, exclusive(config):  # whoever has the device is served
         oracles.start_ahead(config)
         [first] = oracles.pids
         os.kill(first, signal.SIGKILL)
@@ -96,13 +96,4 @@ def test_one_that_died_ahead_is_replaced(config: SupervisorConfig) -> None:
             time.sleep(0.01)
         with oracles.lend(config) as oracle:
             assert oracle.pid != first
-            assert any(draw(oracle, TASK))
-
-
-def test_one_that_starts_while_the_device_is_taken_serves_whoever_has_it(
-    config: SupervisorConfig,
-) -> None:
-    with closing(Oracles()) as oracles, exclusive(config):
-        oracles.start_ahead(config)
-        with oracles.lend(config) as oracle:
             assert any(draw(oracle, TASK))

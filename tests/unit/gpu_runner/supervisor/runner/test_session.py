@@ -111,6 +111,8 @@ def test_work_that_goes_on_after_the_answer_counts() -> None:
     answer = session._ask(b"call", 7, lambda: -1)
     assert answer.wall_ns >= LATE_NS
     assert answer.held_ns >= LATE_NS
+    told = session.tree.told  # the tree is told to stop while the device is looked at
+    assert told.index("thaw") < told.index("answered") < told.index("halt") < told.index("freeze")
 
 
 def test_work_that_is_put_off_until_outputs_are_copied_counts_and_finds_no_inputs() -> None:
@@ -122,13 +124,6 @@ def test_work_that_is_put_off_until_outputs_are_copied_counts_and_finds_no_input
     assert answer.held_ns >= 2 * LATE_NS
     first, second = (n for n, word in enumerate(told) if word == "answered")
     assert first < told.index("freeze") < told.index("withdrawn") < second
-
-
-def test_the_tree_is_told_to_stop_while_the_device_is_looked_at() -> None:
-    session = Answering(wire.Done(7, 1000.0, ()), late)
-    session._ask(b"call", 7, lambda: -1)
-    told = session.tree.told
-    assert told.index("thaw") < told.index("answered") < told.index("halt") < told.index("freeze")
 
 
 def test_an_answer_with_another_number_is_none() -> None:

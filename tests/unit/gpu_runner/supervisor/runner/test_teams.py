@@ -9,20 +9,19 @@ from contextlib import ExitStack, closing
 import pytest
 
 from gpu_runner.data import wire
-from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.protocol import LEAST_TEAM
-from gpu_runner.data.solution import Solution
-from gpu_runner.data.verdict import Abi, Direction, Language, Mode
+from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.data.wire import ArgumentKind
 from gpu_runner.supervisor.build.build import build_runner, build_shim, build_solution
-from gpu_runner.supervisor.host import jail, processors
+from gpu_runner.supervisor.host import processors
 from gpu_runner.supervisor.host.arena import Arena, extent, place, span_bytes
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.processors import measured_cpus, team_environment, team_size
 from gpu_runner.supervisor.runner.conditions import Arenas, Conditions
 from gpu_runner.supervisor.runner.session import Session
 from gpu_runner.supervisor.runner.target import Target
+from tests.protocol.evaluating import needs_jail, request
 
 TASK = find_task("vector_add")
 COUNT = 64
@@ -56,17 +55,11 @@ def call(rng: random.Random) -> tuple[wire.Call, int]:
 
 def seen(config: SupervisorConfig, conditions: Conditions) -> list[int]:
     """Largest team, processors and threads of a team, as the kernel finds them."""
-    request = EvaluationRequest(
-        evaluation_id="team",
-        task=TASK,
-        solution=Solution(source=SOURCE, language=Language.CPP),
-        mode=Mode.TEST,
-        device="cpu",
-    )
+
     target = Target(
         Abi.C,
         Direction.FORWARD,
-        library=build_solution(request, config).library,
+        library=build_solution(request(TASK, SOURCE), config).library,
         symbol="vector_add",
         shim=build_shim(TASK.c_signature, config),
         runner=build_runner(config),
@@ -93,24 +86,14 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
     return SupervisorConfig(cache_folder=tmp_path_factory.getbasetemp() / "audit-cache")
 
 
-needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
-
-
 @needs_jail
-def test_verified_calls_have_a_team_of_four_at_least_and_all_processors(
+def test_verified_calls_have_a_team_and_all_processors_and_timed_ones_the_measured(
     config: SupervisorConfig,
 ) -> None:
     everywhere = len(os.sched_getaffinity(0))
     team = max(LEAST_TEAM, everywhere) | 1
     assert seen(config, Conditions(team=LEAST_TEAM)) == [team, everywhere, team]
-
-
-@needs_jail
-def test_timed_calls_have_the_measured_processors_and_no_thread_more(
-    config: SupervisorConfig,
-) -> None:
-    measured = len(measured_cpus())
-    assert seen(config, Conditions()) == [measured, measured, measured]
+    assert seen(config, Conditions()) == [len(measured_cpus())] * 3
 
 
 def test_a_team_is_as_large_as_the_host_at_least_as_asked_and_odd(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,19 @@ def test_a_weak_task_is_flagged_where_it_is_weak(tmp_path: Path) -> None:
     assert states["baseline"] is None
 
 
+N100 = Workload(name="n", parameters={"n": 100})
+
+
+def found_by(
+    folder: Path,
+    ask: Callable[..., dict[str, Any]],
+    *workloads: Workload,
+    direction: Direction = Direction.FORWARD,
+) -> list[dict[str, Any]]:
+    config = SupervisorConfig(cache_folder=folder)
+    return list(find(weak_task(folder), direction, workloads or (N100,), ask, config))
+
+
 def facts(**changes: Any) -> dict[str, Any]:
     good = {"zeros": 0.0, "other_draw": 0.0, "axes": [0.0]}
     return {
@@ -108,44 +122,25 @@ def facts(**changes: Any) -> dict[str, Any]:
 def test_numbers_beyond_a_limit_are_flagged(
     tmp_path: Path, changes: dict[str, Any], flagged: set[str]
 ) -> None:
-    task = weak_task(tmp_path)
-    workload = Workload(name="n", parameters={"n": 100})
-
-    def ask(*_: object) -> dict[str, Any]:
-        return facts(**changes)
-
-    config = SupervisorConfig(cache_folder=tmp_path)
-    found = find(task, Direction.FORWARD, [workload], ask, config)
+    found = found_by(tmp_path, lambda *_: facts(**changes))
     assert {f["name"] for f in found if f["passed"] is False} == flagged
     assert all(f["text"] and f["limit"] for f in found)
 
 
 def test_a_gradient_need_not_depend_on_every_input(tmp_path: Path) -> None:
-    workload = Workload(name="n", parameters={"n": 100})
-
-    def ask(*_: object) -> dict[str, Any]:
-        return facts(arguments={"bias": False})
-
-    config = SupervisorConfig(cache_folder=tmp_path)
     for direction, passed in ((Direction.FORWARD, False), (Direction.BACKWARD, None)):
-        found = find(weak_task(tmp_path), direction, [workload], ask, config)
+        found = found_by(tmp_path, lambda *_: facts(arguments={"bias": False}), direction=direction)
         assert [f["passed"] for f in found if f["name"] == "input impact: bias"] == [passed]
 
 
 def test_an_argument_may_matter_on_any_workload(tmp_path: Path) -> None:
-    workloads = [
-        Workload(name="small", parameters={"n": 100}, hidden=True),
-        Workload(name="public", parameters={"n": 100}),
-    ]
-
     def ask(workload: Workload, *_: object) -> dict[str, Any]:
         return facts(arguments={"x": workload.name == "small"})
 
-    config = SupervisorConfig(cache_folder=tmp_path)
-    found = find(weak_task(tmp_path), Direction.FORWARD, workloads, ask, config)
+    small = dataclasses.replace(N100, name="small", hidden=True)
+    found = found_by(tmp_path, ask, small, N100)
     (impact,) = [f for f in found if f["name"] == "input impact: x"]
-    assert impact["passed"]
-    assert impact["workload"] == "small"
+    assert (impact["passed"], impact["workload"]) == (True, "small")
 
 
 def test_an_argument_that_only_some_workloads_have_is_looked_at(tmp_path: Path) -> None:
@@ -163,11 +158,10 @@ def test_an_argument_that_only_some_workloads_have_is_looked_at(tmp_path: Path) 
         bias = {"bias": False} if workload.parameters["bias"] else {}
         return facts(arguments={"x": True, **bias})
 
-    config = SupervisorConfig(cache_folder=tmp_path)
-    found = find(weak_task(tmp_path), Direction.FORWARD, workloads, ask, config)
+    found = found_by(tmp_path, ask, *workloads)
     assert [f["passed"] for f in found if f["name"] == "input impact: bias"] == [False]
     no_bias = {"n": 5, "bias": False}
     workloads[1:3] = [dataclasses.replace(w, parameters=no_bias) for w in workloads[1:3]]
     asked.clear()
-    find(weak_task(tmp_path), Direction.FORWARD, workloads, ask, config)
+    found_by(tmp_path, ask, *workloads)
     assert asked == ["large", "small"]

@@ -51,29 +51,30 @@ def outcome(*states: str, verified: int = 45) -> Outcome:
     return found
 
 
-def test_a_mutant_fails_if_it_would_hardly_pass_a_ranked_evaluation() -> None:
-    assert outcome("failed", "failed", "failed").state() == "failed"
-    assert outcome("failed", "passed", "passed").state() == "failed"  # 45 verified calls
-    assert outcome("failed", "passed", "passed", verified=6).state() == "survived"
-    assert outcome("failed", "failed", "failed", verified=6).state() == "failed"
-    assert outcome("passed", "passed").state() == "survived"
+@pytest.mark.parametrize(
+    ("states", "verified", "state"),
+    [
+        ("failed failed failed", 45, "failed"),
+        ("failed passed passed", 45, "failed"),  # 45 verified calls
+        ("failed passed passed", 6, "survived"),
+        ("failed failed failed", 6, "failed"),
+        ("passed passed", 45, "survived"),
+        ("same same", 45, "equivalent"),  # only what never differs
+        ("same passed", 45, "survived"),
+    ],
+)
+def test_a_mutant_fails_if_it_would_hardly_pass_a_ranked_evaluation(
+    states: str, verified: int, state: str
+) -> None:
+    assert outcome(*states.split(), verified=verified).state() == state
 
 
-def test_only_what_never_differs_is_equivalent() -> None:
-    assert outcome("same", "same").state() == "equivalent"
-    assert outcome("same", "passed").state() == "survived"
-
-
-def test_what_could_not_be_tried_everywhere_is_not_called_equivalent() -> None:
-    def state(*everywhere: str) -> str:
-        return str(outcome("same").document("t 1: removed", Direction.FORWARD, everywhere)["state"])
-
-    assert (state("w"), state("w", "larger")) == ("equivalent", "untried")
-
-
-def test_a_mutant_is_tried_on_some_calls_before_it_is_settled() -> None:
+def test_a_mutant_is_tried_on_some_calls_of_all_workloads_before_it_is_settled() -> None:
     assert not outcome("failed").settled(3)
     assert outcome("failed", "failed", "failed").settled(3)
+    for everywhere, state in ((("w",), "equivalent"), (("w", "larger"), "untried")):
+        entry = outcome("same").document("t 1: removed", Direction.FORWARD, everywhere)
+        assert entry["state"] == state
 
 
 def test_an_entry_names_the_workload_on_which_it_fails_most_surely() -> None:
@@ -187,6 +188,9 @@ def test_a_task_that_makes_up_names_gets_no_report(folder: Path, name: str) -> N
     kernels = f"[[{name}, 'failed', 2.0] for j in range(3000)]"
     with pytest.raises(OracleError, match="more than 4096 names, or one of more than 512"):
         survey_answered(folder, f"{{{RIGHT}, 'mutants': {kernels}, 'output_bytes': 4}}")
+    if name == "'x' * 1000":
+        with pytest.raises(OracleError, match="without sense"):
+            survey_answered(folder, "{'honest': {}, 'mutants': [], 'output_bytes': 4}")
 
 
 @pytest.mark.parametrize(
@@ -207,11 +211,6 @@ def test_an_answer_without_sense_is_the_tasks_fault(answer: dict[str, Any]) -> N
     sent = json.loads(json.dumps(answer))  # as it comes from an oracle
     with pytest.raises(OracleError, match="nonsensical"), sense():
         Tried.read(sent)
-
-
-def test_a_survey_ends_with_such_an_answer(folder: Path) -> None:
-    with pytest.raises(OracleError, match="nonsensical"):
-        survey_answered(folder, "{'honest': {}, 'mutants': [], 'output_bytes': 4}")
 
 
 def test_a_failing_reference_names_the_workload(folder: Path) -> None:

@@ -142,7 +142,9 @@ def test_peaks_that_a_kernel_exceeds_are_measured_again(
     assert len(left) == 1
 
 
-def test_a_result_says_its_limits_and_why_it_has_none(config: SupervisorConfig) -> None:
+def test_a_result_says_its_limits_and_why_it_has_none(
+    config: SupervisorConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     measured = Measurement(time_ns=1e5, low_ns=1e5, high_ns=1e5, calls=9)
     row = WorkloadResult(
         name="w", parameters={}, hidden=False, measurement=measured, bytes=1e6, flops=1e3
@@ -159,6 +161,12 @@ def test_a_result_says_its_limits_and_why_it_has_none(config: SupervisorConfig) 
     assert "no work formula" in limits.note
     assert limits.measured is not None
     assert limits.measured.fraction is None
+    limit = peaks.KnownPeak(Peak(1e12, {"float32": 9e12, "int8": 8e13}), "the data sheet")
+    monkeypatch.setattr(peaks, "theoretical", lambda config: limit)
+    known = peaks.measured_or_theoretical(config)  # what was not measured has the limit
+    assert known is not None
+    rates = known.peak.flops
+    assert (rates["float32"], rates["int8"], known.peak.bytes_per_s) == (1e11, 8e13, 2e10)
 
 
 def test_a_gpus_ceiling_is_the_higher_of_data_sheet_and_driver(
@@ -184,18 +192,6 @@ def test_a_gpus_ceiling_is_the_higher_of_data_sheet_and_driver(
     monkeypatch.setattr("gpu_runner.supervisor.host.nvml.cores", fail)
     device.driver_peak.cache_clear()
     assert generous_peak(DeviceKind.CUDA, 0) is None
-
-
-def test_what_was_not_measured_has_the_physical_limit(
-    config: SupervisorConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(peaks, "calibrated", lambda config: MEASURED)
-    limit = peaks.KnownPeak(Peak(1e12, {"float32": 9e12, "int8": 8e13}), "the data sheet")
-    monkeypatch.setattr(peaks, "theoretical", lambda config: limit)
-    known = peaks.measured_or_theoretical(config)
-    assert known is not None
-    rates = known.peak.flops
-    assert (rates["float32"], rates["int8"], known.peak.bytes_per_s) == (1e11, 8e13, 2e10)
 
 
 @pytest.mark.parametrize("name", PEAKS)

@@ -1,23 +1,40 @@
-"""The parts of a profile that need no profiler: rates, occupancy, vectorised loops."""
+"""The parts of a profile, and what ncu's tables and words become."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from gpu_runner.data.codec import DataError, decode, encode
 from gpu_runner.data.evaluation import BuildReport, EvaluationResult
 from gpu_runner.data.profile import THROUGHPUTS, KernelMetrics, KernelResources, Profile
-from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
+from gpu_runner.data.task import Workload
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
 from gpu_runner.supervisor.build import vectorization
 from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.device import occupancy
 from gpu_runner.supervisor.device.device import Peak
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.tools import roofline
-from gpu_runner.supervisor.tools.ncu import Ncu
+from gpu_runner.supervisor.measure.bench import Bench
+from gpu_runner.supervisor.runner.faults import Fault, FaultError
+from gpu_runner.supervisor.runner.target import Target
+from gpu_runner.supervisor.tools import ncu, roofline
+from gpu_runner.supervisor.tools.ncu import Ncu, complaint
+from gpu_runner.supervisor.tools.ncu_report import (
+    LAUNCH_METRICS,
+    METRICS,
+    STALLS_SHOWN,
+    Launch,
+    complete,
+    kernels,
+    parse,
+    total,
+)
+from gpu_runner.supervisor.tools.profiling import count
 from gpu_runner.supervisor.tools.roofline import Timed
 
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
@@ -39,15 +56,9 @@ def test_rates_are_work_over_time_against_the_peak() -> None:
     assert found["compute_throughput_pct"] == pytest.approx(10)
     assert found["arithmetic_intensity_flop_per_byte"] == pytest.approx(2)
     assert found["ridge_intensity_flop_per_byte"] == pytest.approx(10)
-
-
-def test_percentages_are_capped_and_an_unknown_dtype_takes_float32s_rate() -> None:
-    fast = Timed("fast", latency_ns=1.0, bytes=1e9, flops=1e9)
+    fast = Timed("fast", latency_ns=1.0, bytes=1e9, flops=1e9)  # capped, at float32's rate
     found = roofline.metrics(fast, PEAK, "bfloat16")
     assert [found[name] for name in THROUGHPUTS] == [100.0] * 3
-
-
-def test_the_largest_workload_has_the_most_operations_then_bytes() -> None:
     assert roofline.largest([SMALL, LARGE]) is LARGE
     without = [Timed("a", 1.0, 5.0, 0.0), Timed("b", 1.0, 9.0, 0.0)]
     assert roofline.largest(without).name == "b"
@@ -172,7 +183,7 @@ def test_profiles_survive_the_round_trip_and_old_documents_still_decode() -> Non
         resources=(KernelResources(name="k", registers=9),),
     )  # fmt: skip
     result = EvaluationResult(
-        evaluation_id="1", attempt=1, verdict=Verdict.UNSTABLE, reason="", mode=Mode.PROFILE,
+        evaluation_id="1", attempt=1, verdict=Verdict.UNSANCHOR, reason="", mode=Mode.PROFILE,
         device="cpu", task="t", task_digest="", solution_digest="", build=report, profile=whole,
     )  # fmt: skip
     document = encode(result)
@@ -182,3 +193,113 @@ def test_profiles_survive_the_round_trip_and_old_documents_still_decode() -> Non
     assert old.profile is None
     assert old.build is not None
     assert old.build.resources == ()
+
+
+FOLDER = Path(__file__).parents[1] / "captured"
+ANCHOR = (FOLDER / "ncu_anchor.csv").read_text()  # the anchor kernel, launched twice
+TORCH = (FOLDER / "ncu_torch.csv").read_text()  # softmax(x) + x @ x in PyTorch
+DURATION = "gpu__time_duration.sum"
+SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+
+
+def test_launches_are_read_past_what_ncu_says_itself() -> None:
+    launches = parse(ANCHOR)
+    assert [launch.name for launch in launches] == [
+        "anchor_kernel(float *, const float *, int)"
+    ] * 2
+    assert [launch.duration_ns for launch in launches] == [55136, 55360]
+    assert launches[0].raw[SM] == 44.78
+    assert complete(launches) == launches
+
+
+def test_every_metric_that_we_name_is_in_a_real_report() -> None:
+    (kernel,) = kernels(parse(ANCHOR))
+    assert set(METRICS) | set(LAUNCH_METRICS) <= set(kernel.metrics)
+    assert kernel.metrics["block_threads"] == 256
+    assert kernel.metrics["theoretical_occupancy_pct"] == 100
+    assert kernel.metrics["launches_count"] == 2
+
+
+def test_kernels_are_weighted_by_their_durations() -> None:
+    launches = parse(TORCH)
+    durations = [launch.duration_ns for launch in launches]
+    mean = sum(one.raw[SM] * one.duration_ns for one in launches) / sum(durations)
+    found = total(launches)
+    assert found["compute_throughput_pct"] == pytest.approx(mean)
+    assert found["kernel_duration_ns"] == sum(durations)
+    assert found["launches_count"] == 3
+    assert set(THROUGHPUTS) <= set(found)
+    assert "block_threads" not in found
+    sorted_ = kernels(launches)  # the longest comes first
+    longest = [kernel.duration_ns or 0 for kernel in sorted_]
+    assert longest == sorted(longest, reverse=True)
+    assert "gemm" in sorted_[0].name
+
+
+def test_the_longest_stalls_are_named_with_their_unit() -> None:
+    found = {name: value for name, value in total(parse(ANCHOR)).items() if "stall_" in name}
+    assert 0 < len(found) <= STALLS_SHOWN
+    assert max(found, key=lambda name: found[name]) == "stall_long_scoreboard_cycles_per_inst"
+    assert not any("selected_" in name and "not_selected" not in name for name in found)
+
+
+def test_thousands_may_be_parted_and_cells_without_a_number_are_left_out() -> None:
+    report = (
+        f'"ID","Kernel Name","{DURATION}","{SM}","other"\n'
+        '"","","ns","%",""\n'
+        '"0","f(int)","1,234","50.5","no data"\n'
+        '"1","g(int)","n/a","50.5","1"\n'
+    )
+    assert parse(report) == [Launch("f(int)", 1234.0, {"ID": 0.0, DURATION: 1234.0, SM: 50.5})]
+    assert complete(parse(report)) == []
+    endless = ANCHOR.replace("anchor_kernel(float *, const float *, int)", "k" * 200_000)
+    for none in ("", "==PROF== Connected\n", "no table\nat all\n", endless):
+        assert parse(none) == []
+    text = "==PROF== Connected to process 7\n==ERROR== ERR_NVGPUCTRPERM - no permission\n"
+    assert complaint("", text) == complaint(text, "") == "ERR_NVGPUCTRPERM - no permission"
+    assert complaint("", "the kernel printed this") == ""
+
+
+TARGET = Target(Abi.C, Direction.FORWARD)
+WORKLOAD = Workload(name="w", parameters={})
+
+
+class FakeBench:
+    """Stands for a profiled process: writes a report, prints, and may fail."""
+
+    def __init__(self, report: str = "", printed: str = "", fault: Fault | None = None) -> None:
+        self._report, self._printed, self._fault = report, printed, fault
+
+    def run_profiled(self, target: Target, workload: Workload, profiler: ncu.Ncu) -> str:
+        os.write(profiler.descriptor, self._report.encode())
+        if self._fault is not None:
+            raise FaultError(self._fault)
+        return self._printed
+
+
+def counted(**behaviour: Any) -> tuple[int, str]:
+    found = count("/usr/bin/ncu", cast(Bench, FakeBench(**behaviour)), TARGET, WORKLOAD)
+    return len(found.launches), found.reason
+
+
+def test_counters_count_even_if_the_process_died_after_them() -> None:
+    assert counted(report=ANCHOR) == (2, "")
+    died = Fault(Verdict.RUNTIME_ERROR, "the process died")
+    assert counted(report=ANCHOR, fault=died) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [
+        ({}, "no kernel"),
+        ({"report": "==ERROR== ERR_NVGPUCTRPERM - no permission\n"}, "ERR_NVGPUCTRPERM"),
+        ({"printed": "==ERROR== Failed to initialize the profiler"}, "Failed to initialize"),
+        ({"fault": Fault(Verdict.RUNTIME_ERROR, "the process died")}, "the process died"),
+        ({"fault": Fault(Verdict.TIME_LIMIT, "an endless loop?")}, "ncu took too long"),
+        ({"report": ANCHOR.replace("gpu__dram_throughput", "other")}, "no kernel"),
+    ],
+)
+def test_no_counters_have_a_reason(behaviour: dict[str, Any], words: str) -> None:
+    launches, reason = counted(**behaviour)
+    assert launches == 0
+    assert words in reason

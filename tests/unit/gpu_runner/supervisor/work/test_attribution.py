@@ -1,20 +1,24 @@
-"""Whose work a place in a process is, by what is mapped there and what stands on the stack."""
+"""Whose work a place in a process is, and what is told of it."""
 
 from __future__ import annotations
 
 import re
 import sys
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
 import pytest
 
+from gpu_runner.data.integrity import Check
+from gpu_runner.data.torch_operations import computes
 from gpu_runner.supervisor.host.maps import Mapping
 from gpu_runner.supervisor.work import attribution
 from gpu_runner.supervisor.work.attribution import Attribution, Worked
 from gpu_runner.supervisor.work.onlooker import Place
+from gpu_runner.supervisor.work.told import is_of_libraries, is_told, unknown_share, work_suspicions
 
 PACKAGES = f"{sys.prefix}/lib/python3/site-packages"
 TORCH, NUMPY = f"{PACKAGES}/torch/lib/libtorch_cpu.so", f"{PACKAGES}/numpy/_multiarray_umath.x.so"
@@ -96,10 +100,7 @@ IN_CAT = [address(TORCH, CAT), address(PYTHON)]
         (at(TORCH, SGEMM), "MKL"),
         (at(TORCH, ADD, stack=IN_MATMUL), "aten::matmul"),
         (at(TORCH, ADD, stack=IN_CAT), ""),
-        (
-            at(TORCH, ADD, stack=[address(TORCH, MM) + 1]),
-            "libtorch",
-        ),  # behind no call
+        (at(TORCH, ADD, stack=[address(TORCH, MM) + 1]), "libtorch"),  # behind no call
         (at(TORCH, COPY, stack=IN_MATMUL), ""),
         (at(TORCH, "_ZN3c1010TensorImplC1Ev", stack=IN_MATMUL), ""),
         (at(TORCH, ""), "libtorch"),
@@ -157,3 +158,63 @@ def test_counts_of_two_processes_come_together() -> None:
     one.libraries["MKL"] = other.libraries["MKL"] = 3
     both = one.with_more(other)
     assert (both.own, both.libraries["MKL"], both.seen, both.slower) == (3, 6, 9, 4.0)
+
+
+def worked(own: int, theirs: int, *, sampled: bool = True) -> Worked:
+    libraries = Counter({"aten::mm": theirs} if theirs else {})
+    return Worked(own=own, libraries=libraries, workload="n1", is_sampled=sampled)
+
+
+@pytest.mark.parametrize(
+    ("own", "theirs", "is_theirs"),
+    [
+        (0, 0, False),
+        (40, 0, False),
+        (0, 2, False),  # two may be chance
+        (0, 3, True),
+        (2, 6, True),
+        (30, 5, False),
+        (180, 20, False),
+        (150, 50, True),
+    ],
+)
+def test_libraries_are_held_back_beyond_chance(own: int, theirs: int, is_theirs: bool) -> None:
+    assert is_of_libraries(worked(own, theirs)) is is_theirs
+    assert bool(work_suspicions(worked(own, theirs))) is is_theirs
+
+
+@pytest.mark.parametrize(("theirs", "is_theirs"), [(99_000, False), (120_000, True)])
+def test_times_of_a_device_are_exact(theirs: int, is_theirs: bool) -> None:
+    assert is_of_libraries(worked(900_000, theirs, sampled=False)) is is_theirs
+
+
+def test_a_suspicion_says_what_was_seen() -> None:
+    [found] = work_suspicions(worked(1, 9))
+    assert found.check is Check.WORK
+    assert found.reason == "aten::mm did 90% of the work of n1, and this task allows no library"
+    many = Worked(own=80, libraries=Counter({f"lib{i}": 4 for i in range(5)}), workload="n1")
+    assert is_of_libraries(worked(80, 20)) is bool(work_suspicions(many))
+    assert "aten::mm" in unknown_share(worked(1, 9)).reason
+
+
+def test_who_works_otherwise_while_watched_is_suspicious() -> None:
+    seen = worked(40, 0)
+    seen.slower = 8.0
+    [found] = work_suspicions(seen)
+    assert "8.0 times as long" in found.reason
+    seen.slower = 1.6
+    assert work_suspicions(seen) == []
+
+
+def test_little_work_says_nothing() -> None:
+    assert not is_told(None)
+    assert not is_told(worked(5, 0))
+    assert is_told(worked(12, 0))
+    assert is_told(worked(0, 3))
+
+
+def test_operations_that_compute_are_told_from_plumbing() -> None:
+    work = "mm add_Tensor sum_dim_IntList index_select"
+    assert all(map(computes, work.split()))
+    plumbing = "cat cat_out stack copy_ empty_memory_format slice_Tensor to_dtype clone"
+    assert not any(map(computes, plumbing.split()))

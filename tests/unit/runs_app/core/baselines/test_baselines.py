@@ -19,7 +19,7 @@ from runs_app.models import UNDER_WAY, BaselineMeasurement, Evaluation, Result, 
 from tests import factories as make
 from tests.unit.queued import Jobs
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 EAGER = {"eager": make.make_measurement(2000.0)}
 PENDING: dict[str, Any] = {
@@ -42,12 +42,8 @@ def ranked(**columns: Any) -> Evaluation:
 
 def again(evaluation: Evaluation, **changes: Any) -> Evaluation:
     """Another one of the same submission."""
-    other = lifecycle.evaluate(
-        submission=evaluation.submission,
-        device=evaluation.device,
-        mode=Mode.RANKED,
-        now=make.NOW,
-    )
+    fields = {"submission": evaluation.submission, "device": evaluation.device}
+    other = lifecycle.evaluate(**fields, mode=Mode.RANKED, now=make.NOW)
     make.finish(other, **{**PENDING, **changes})
     other.refresh_from_db()
     return other
@@ -77,7 +73,7 @@ def test_they_are_asked_for_once_and_behind_everything(
     assert "when the device is free" in awaited(evaluation)
 
 
-def test_results_that_wait_get_them(jobs: Jobs) -> None:
+def test_results_that_wait_get_them() -> None:
     evaluation = ranked()
     second = again(evaluation)
     assert evaluation.speedup_best == 2.0
@@ -93,39 +89,35 @@ def test_results_that_wait_get_them(jobs: Jobs) -> None:
         assert row.events.order_by("position").last().kind == "baselines"
 
 
-def test_a_later_result_has_them_at_once(jobs: Jobs) -> None:
-    evaluation = ranked()
-    report(BaselineMeasurement.objects.get())
-    later = again(evaluation)
-    assert (later.speedup_compiled, awaited(later)) == (1.5, "")
-    assert BaselineMeasurement.objects.count() == 1
-
-
-def test_the_device_was_at_another_speed_then(jobs: Jobs) -> None:
+def test_a_later_result_has_them_at_once_at_its_devices_speed() -> None:
     evaluation = ranked()
     report(BaselineMeasurement.objects.get(), anchor_ns=1000.0)
     later = again(evaluation, environment={"anchor_ns": {"before": 1100.0, "after": 1100.0}})
     assert later.speedup_compiled == pytest.approx(1.5 * 1.1)
+    later = again(evaluation)
+    assert (later.speedup_compiled, awaited(later)) == (1.5, "")
+    measurement = BaselineMeasurement.objects.get()
+    useless = make.baseline_report(measurement, anchor_ns=-1.0)  # keeps no result back
+    BaselineMeasurement.objects.update(report=useless)
+    later = again(evaluation, environment={"anchor_ns": {"before": 1100.0, "after": 1100.0}})
+    assert (later.verdict, later.speedup_best) == ("CORRECT", 2.0)
 
 
-def test_what_cannot_be_measured_is_said_and_not_tried_again_at_once(jobs: Jobs) -> None:
+def test_what_cannot_be_measured_is_said_and_not_tried_again_at_once() -> None:
     evaluation = ranked()
     measurement = BaselineMeasurement.objects.get()
     make.send(measurement, EventKind.FINISHED, {"reason": "no compiler here"}, seq=2)
     assert awaited(evaluation) == "compiled: could not be measured"
     again(evaluation)
     assert BaselineMeasurement.objects.count() == 1
+    failed = ranked(source=f"{make.SOURCE}//", task_version=make.make_task_version(title="2"))
+    waits = BaselineMeasurement.objects.get(status__in=UNDER_WAY)
+    report(waits, baselines={"n256": EAGER}, errors={"n256": "no"})
+    failed.refresh_from_db()
+    assert (awaited(failed), failed.speedup_compiled, failed.speedup_best) == ("", None, 2.0)
 
 
-def test_one_that_has_failed_in_the_report_is_not_awaited(jobs: Jobs) -> None:
-    evaluation = ranked()
-    report(BaselineMeasurement.objects.get(), baselines={"n256": EAGER}, errors={"n256": "no"})
-    evaluation.refresh_from_db()
-    assert (awaited(evaluation), evaluation.speedup_compiled) == ("", None)
-    assert evaluation.speedup_best == 2.0
-
-
-def test_one_that_may_have_failed_by_chance_is_tried_three_times(jobs: Jobs) -> None:
+def test_one_that_may_have_failed_by_chance_is_tried_three_times() -> None:
     evaluation = ranked()
     bad_moment: dict[str, Any] = {
         "baselines": {"n256": EAGER}, "errors": {"n256": "killed"}, "pending": ("compiled",),
@@ -142,7 +134,7 @@ def test_one_that_may_have_failed_by_chance_is_tried_three_times(jobs: Jobs) -> 
     assert BaselineMeasurement.objects.count() == 3
 
 
-def test_a_second_try_brings_what_the_first_did_not(jobs: Jobs) -> None:
+def test_a_second_try_brings_what_the_first_did_not() -> None:
     evaluation = ranked()
     report(BaselineMeasurement.objects.get(), baselines={"n256": EAGER}, pending=("compiled",))
     report(BaselineMeasurement.objects.get(status__in=UNDER_WAY))
@@ -151,7 +143,7 @@ def test_a_second_try_brings_what_the_first_did_not(jobs: Jobs) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"task_digest": "another"}, {"baselines": 3}])
-def test_a_report_of_something_else_is_refused(jobs: Jobs, changes: dict[str, Any]) -> None:
+def test_a_report_of_something_else_is_refused(changes: dict[str, Any]) -> None:
     evaluation = ranked()
     measurement = BaselineMeasurement.objects.get()
     document = {**make.baseline_report(measurement), **changes}
@@ -176,9 +168,7 @@ def test_a_report_of_something_else_is_refused(jobs: Jobs, changes: dict[str, An
         ),
     ],
 )
-def test_a_report_that_cannot_be_joins_no_result(
-    jobs: Jobs, lie: dict[str, Any], words: str
-) -> None:
+def test_a_report_that_cannot_be_joins_no_result(lie: dict[str, Any], words: str) -> None:
     evaluation = ranked()
     measurement = BaselineMeasurement.objects.get()
     with pytest.raises(Implausible) as refusal:
@@ -188,13 +178,3 @@ def test_a_report_that_cannot_be_joins_no_result(
     assert (measurement.status, measurement.report) == (Status.RUNNING, None)
     evaluation.refresh_from_db()
     assert evaluation.speedup_best == 2.0
-
-
-def test_a_stored_report_that_cannot_be_used_keeps_no_result_back(jobs: Jobs) -> None:
-    evaluation = ranked()
-    measurement = BaselineMeasurement.objects.get()
-    report(measurement)
-    document = make.baseline_report(measurement, anchor_ns=-1.0)
-    BaselineMeasurement.objects.update(report=document)
-    later = again(evaluation, environment={"anchor_ns": {"before": 1100.0, "after": 1100.0}})
-    assert (later.verdict, later.speedup_best) == ("CORRECT", 2.0)

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
-from pytest_django import DjangoCaptureOnCommitCallbacks
+from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
 
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import DeviceKind
@@ -23,7 +25,7 @@ from tasks_app.models import AuditEntry, Draft, Soundness, TaskVersion
 from tests import factories as make
 from tests.unit.queued import Jobs
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 WRONG = {
     "name": "zeros", "direction": "forward", "state": "failed", "workload": "n256", "scaled": 9.0,
@@ -48,12 +50,8 @@ def a_draft(version: TaskVersion, author: User, **columns: Any) -> Draft:
 
 
 def ask(user: User | None = None, version: TaskVersion | None = None) -> TaskCheck:
-    return request_check(
-        version=version or a_version(),
-        device=make.make_cpu(),
-        user=user or make.make_admin(),
-        now=make.NOW,
-    )
+    user, version = user or make.make_admin(), version or a_version()
+    return request_check(version=version, device=make.make_cpu(), user=user, now=make.NOW)
 
 
 def report(check: TaskCheck, **changes: Any) -> dict[str, Any]:
@@ -71,7 +69,7 @@ def send(check: TaskCheck, kind: EventKind, payload: dict[str, Any], **changes: 
 
 
 class TestAsking:
-    def test_it_is_queued_noted_and_asked_for_once(
+    def test_it_is_asked_for_once(
         self, jobs: Jobs, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
     ) -> None:
         admin, version = make.make_admin(), a_version()
@@ -87,11 +85,15 @@ class TestAsking:
         assert (request["check_id"], request["attempt"]) == (str(check.pk), 1)
         assert request["task"] == version.document
 
-    def test_who_is_no_admin_has_one_at_a_time_and_of_an_own_draft(self, jobs: Jobs) -> None:
+    def test_who_is_no_admin_has_one_at_a_time_and_of_an_own_draft(self) -> None:
         author = make.make_user()
         versions = [a_version(name=name) for name in ("first", "second")]
         for version in versions:
             with pytest.raises(CurationError, match="only admins and the draft's author"):
+                ask(author, version)
+            a_draft(version, author, taken_by=make.make_admin())
+            a_draft(version, author, state=Draft.State.CLOSED)
+            with pytest.raises(CurationError):  # a draft that was taken over gives no right
                 ask(author, version)
             a_draft(version, author)
         check = ask(author, versions[0])
@@ -104,7 +106,7 @@ class TestAsking:
         assert ask(admin, versions[0]) != check
         assert TaskCheck.objects.filter(status=Status.QUEUED).count() == 2
 
-    def test_who_is_no_admin_has_so_many_minutes_a_day(self, jobs: Jobs, settings: Any) -> None:
+    def test_who_is_no_admin_has_so_many_minutes_a_day(self, settings: Any) -> None:
         settings.MAX_CHECK_MINUTES_PER_DAY = 3
         author, version = make.make_user(), a_version()
         a_draft(version, author)
@@ -118,17 +120,9 @@ class TestAsking:
         assert ask(make.make_admin(), version).status == Status.QUEUED
         assert check_time(author, make.later(25 * 3600)).left == 3
 
-    def test_a_draft_that_was_taken_over_or_closed_gives_no_right(self, jobs: Jobs) -> None:
-        author, version = make.make_user(), a_version()
-        a_draft(version, author, taken_by=make.make_admin())
-        a_draft(version, author, state=Draft.State.CLOSED)
-        with pytest.raises(CurationError):
-            ask(author, version)
-
-    def test_a_device_for_which_the_task_has_no_workload_is_refused(self, jobs: Jobs) -> None:
-        workloads = tuple(
-            replace(workload, devices=(DeviceKind.CUDA,)) for workload in make.make_task().workloads
-        )
+    def test_a_device_for_which_the_task_has_no_workload_is_refused(self) -> None:
+        known = make.make_task().workloads
+        workloads = tuple(replace(workload, devices=(DeviceKind.CUDA,)) for workload in known)
         with pytest.raises(CurationError, match="no public forward workload") as refusal:
             ask(version=a_version(workloads=workloads))
         assert refusal.value.field == "device"
@@ -155,18 +149,9 @@ class TestAsking:
         with pytest.raises(CurationError, match="cancelled already"):
             cancel_check(check=check, user=admin, now=make.NOW)
 
-    def test_a_cancelled_one_is_told_of_the_draft_that_it_was_asked_from(self, jobs: Jobs) -> None:
-        author, version = make.make_user(), a_version()
-        a_draft(version, make.make_user(username="other"))
-        draft = a_draft(version, author)
-        check = ask(author, version)
-        Draft.objects.update(version=None)  # both were edited since
-        cancel_check(check=check, user=make.make_admin(username="ada"), now=make.later(5))
-        assert AuditEntry.objects.get(kind=AuditEntry.Kind.CANCELLED).draft == draft
-
 
 class TestEvents:
-    def test_a_check_runs_and_its_report_is_the_versions(self, jobs: Jobs) -> None:
+    def test_a_check_runs_and_its_report_is_the_versions(self) -> None:
         make.make_runner(name="host-1", boot_id="boot-7")
         check = ask()
         make.start(check, runner="host-1", now=make.later(1))
@@ -181,13 +166,13 @@ class TestEvents:
         assert check.finished_at == make.later(50)
         assert check.version.unproven == ""
         assert check.version.reports.get().device == "cpu"
-
-    def test_a_report_that_does_not_pass_is_kept_as_well(self, jobs: Jobs) -> None:
-        check = ask()
-        document = report(check, survivors=["forward: zeros"], passed=False)
-        send(check, EventKind.FINISHED, {"report": document}, seq=1)
-        assert (check.status, check.passed) == (Status.FINISHED, False)
-        assert "1 of 1 wrong kernels pass it" in check.version.unproven
+        again = ask(version=check.version)
+        mutants = [{**WRONG, "scaled": float("inf")}]  # a number that JSON does not have
+        document = report(again, survivors=["forward: zeros"], passed=False, mutants=mutants)
+        send(again, EventKind.FINISHED, {"report": document}, seq=1)
+        assert (again.status, again.passed) == (Status.FINISHED, False)
+        assert "1 of 1 wrong kernels pass it" in again.version.unproven
+        assert again.version.reports.get().document["mutants"][0]["scaled"] == "inf"
 
     @pytest.mark.parametrize(
         ("changes", "words"),
@@ -202,9 +187,7 @@ class TestEvents:
             ({"padding": "x" * 4_200_000}, "is larger than"),
         ],
     )
-    def test_a_report_of_something_else_or_none_ends_it_with_the_reason(
-        self, jobs: Jobs, changes: dict[str, Any], words: str
-    ) -> None:
+    def test_a_report_of_something_else_ends_it(self, changes: dict[str, Any], words: str) -> None:
         check = ask()
         send(check, EventKind.FINISHED, {"report": report(check, **changes)}, seq=1)
         assert (check.status, check.passed) == (Status.FINISHED, None)
@@ -212,30 +195,17 @@ class TestEvents:
         assert words in check.reason
         assert not Soundness.objects.exists()
 
-    @pytest.mark.parametrize(
-        ("payload", "words"),
-        [
+    def test_an_end_without_a_report_says_why(self) -> None:
+        for payload, words in (
             ({"report": [1]}, "is not a JSON object"),
             ({}, "neither a report nor a reason"),
             ({"reason": "the task's code failed in 'load': \0 boom"}, "\ufffd boom"),
-        ],
-    )
-    def test_an_end_without_a_report_says_why(
-        self, jobs: Jobs, payload: dict[str, Any], words: str
-    ) -> None:
-        check = ask()
-        send(check, EventKind.FINISHED, payload, seq=1)
-        assert (check.status, check.passed) == (Status.FINISHED, None)
-        assert words in check.reason
+        ):
+            check = ask()
+            send(check, EventKind.FINISHED, payload, seq=1)
+            assert (check.status, check.passed, words in check.reason) == ("FINISHED", None, True)
 
-    def test_a_report_with_numbers_that_json_does_not_have_is_stored(self, jobs: Jobs) -> None:
-        check = ask()
-        mutants = [{**WRONG, "scaled": float("inf")}]
-        send(check, EventKind.FINISHED, {"report": report(check, mutants=mutants)}, seq=1)
-        assert check.passed
-        assert check.version.reports.get().document["mutants"][0]["scaled"] == "inf"
-
-    def test_the_database_refuses_an_end_without_report_and_reason(self, jobs: Jobs) -> None:
+    def test_the_database_refuses_an_end_without_report_and_reason(self) -> None:
         rows = TaskCheck.objects.filter(pk=ask().pk)
         for change in ({"status": "FINISHED", "finished_at": make.NOW}, {"passed": True}):
             with pytest.raises(IntegrityError), transaction.atomic():
@@ -243,7 +213,7 @@ class TestEvents:
 
 
 class TestDisclosure:
-    def test_reason_and_stage_are_for_those_who_see_hidden_workloads(self, jobs: Jobs) -> None:
+    def test_reason_and_stage_are_for_those_who_see_hidden_workloads(self) -> None:
         version, author, owner = a_version(), make.make_user(), make.make_user()
         a_draft(version, author, taken_by=make.make_admin())
         a_draft(version, owner)
@@ -265,9 +235,7 @@ class TestDisclosure:
 
 
 class TestQueuePage:
-    def test_it_shows_what_runs_and_waits_and_of_which_task_to_some(
-        self, jobs: Jobs, client: Client
-    ) -> None:
+    def test_it_shows_what_runs_and_waits_and_of_which_task_to_some(self, client: Client) -> None:
         make.make_runner(name="host-1", seen_at=timezone.now())
         version, author = a_version(name="doubling"), make.make_user()
         draft = a_draft(version, author)
@@ -289,7 +257,35 @@ class TestQueuePage:
         assert "retried: its runner died" in page
         assert page.index("doubling v1") < page.index("halving v1")
 
-    def test_a_queue_without_checks_says_nothing_of_them(self, jobs: Jobs, client: Client) -> None:
-        check = ask()
-        cancel_check(check=check, user=check.asked_by, now=make.NOW)
-        assert "Check of a task" not in client.get("/queue/").content.decode()
+
+def pages(version: TaskVersion) -> list[str]:
+    names = ("task-curate", "task-soundness")
+    return [reverse("curate"), *(reverse(name, args=[version.task.slug]) for name in names)]
+
+
+def test_pages_tell_of_a_check_that_has_not_ended(admin_client: Client) -> None:
+    version = a_version()
+    check = ask(version=version)
+    for status, words in ((Status.QUEUED, "waits"), (Status.RUNNING, "runs")):
+        TaskCheck.objects.update(status=status, started_at=make.NOW)
+        for page in pages(version):
+            text = admin_client.get(page).content.decode()
+            assert f">A check</a> {words} on {check.device_id}</span>" in text, page
+    TaskCheck.objects.update(status=Status.CANCELLED, finished_at=make.NOW)
+    for page in pages(version):
+        assert ">A check</a>" not in admin_client.get(page).content.decode()
+
+
+def test_many_tasks_take_one_query(
+    admin_client: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    first = a_version()
+    admin_client.get(reverse("curate"))
+    with CaptureQueriesContext(connection) as before:
+        admin_client.get(reverse("curate"))
+    for name in ("b", "c", "d"):
+        ask(version=a_version(name=name))
+    ask(version=first)
+    with django_assert_num_queries(len(before)):
+        text = admin_client.get(reverse("curate")).content.decode()
+    assert text.count(">A check</a> waits") == 2 * 4  # in wide and in narrow tables

@@ -1,4 +1,4 @@
-"""Records are audited once, and stay unverified until an audit has passed."""
+"""Records are audited once; what an audit refuses is refused for every entry of its source."""
 
 from __future__ import annotations
 
@@ -15,32 +15,51 @@ from runs_app.core.integrity.audits import request_audit
 from runs_app.core.integrity.eligibility import eligible_evaluations
 from runs_app.core.integrity.quarantine import decide as decide_case
 from runs_app.core.work import lifecycle
-from runs_app.models import BoardAudit, Evaluation, QuarantineCase, Status
+from runs_app.core.work.audit_state import board_audit
+from runs_app.models import BoardAudit, Evaluation, Status
+from runs_app.optimiser.services.problem import seed_for
+from runs_app.optimiser.services.request import RunRequest
 from runs_app.submitting.quota import quota as quota_of
 from runs_app.submitting.services import cancel, rerun
 from tests import factories as make
-from tests.unit.queued import Jobs
-from tests.unit.runs_app.core.integrity.suspicious import MEMCHECK, audit_of, end_audit, ranked
+from tests.unit.runs_app.core.integrity.suspicious import (
+    MEMCHECK,
+    audit_of,
+    case_of,
+    end_audit,
+    ranked,
+    under_way,
+)
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 FAILED = AuditCheck(name="racecheck", state=AuditState.FAILED, reason="2 hazards")
 SUSPICIOUS = AuditCheck(name="kernels", state=AuditState.SUSPICIOUS, reason="gemm ran")
 SKIPPED = AuditCheck(name="ncu", state=AuditState.SKIPPED, reason="not on this host")
+INCONCLUSIVE = replace(SKIPPED, state=AuditState.INCONCLUSIVE, reason="it needs more memory")
 
 
-@pytest.fixture(autouse=True)
-def _queue(jobs: Jobs) -> Jobs:
-    return jobs
+def ask_again(evaluation: Evaluation, seconds: float = 9) -> Evaluation:
+    """Another audit of the evaluation's place."""
+    return request_audit(
+        submission=evaluation.submission, device=evaluation.device, user=make.make_admin(),
+        now=make.later(seconds),
+    )  # fmt: skip
 
 
-def test_an_audit_is_told_what_the_ranked_result_ran() -> None:
-    ran = (Loaded(part="source", files=1, digest="ab"),)
-    evaluation = ranked(result={"loaded": ran})
-    audit = audit_of(evaluation).evaluation
-    assert audit is not None
-    assert audit.request().loaded == ran
-    assert evaluation.request().loaded == ()
+def decide(audit: Evaluation, state: str = "cleared") -> None:
+    """Let a person decide."""
+    user, now = make.make_admin(), make.later(20)
+    decide_case(case=case_of(audit), user=user, state=state, reason="I looked", now=now)
+
+
+def measure_again(evaluation: Evaluation, seconds: float, latency_ns: float) -> Evaluation:
+    """Its author lets it run once more."""
+    user, now = evaluation.submission.author, make.later(seconds)
+    again = rerun(submission=evaluation.submission, user=user, now=now)
+    make.finish(again, latency_ns=latency_ns)
+    again.refresh_from_db()
+    return again
 
 
 def slower(first: Evaluation, **result: object) -> Evaluation:
@@ -55,12 +74,13 @@ def stands(evaluation: Evaluation) -> bool:
 
 
 def test_a_record_is_audited_in_the_background_and_costs_no_quota() -> None:
-    evaluation = ranked()
-    audit = audit_of(evaluation)
-    assert audit.evaluation is not None
-    assert (audit.evaluation.mode, audit.evaluation.background) == ("audit", True)
+    ran = (Loaded(part="source", files=1, digest="ab"),)
+    evaluation = ranked(result={"loaded": ran})
+    audit = under_way(evaluation)
+    assert (audit.request().loaded, evaluation.request().loaded) == (ran, ())
+    assert (audit.mode, audit.background) == ("audit", True)
     evaluation.refresh_from_db()
-    assert (audit.state, evaluation.audited) == ("waiting", "waiting")
+    assert (audit_of(evaluation).state, evaluation.audited) == ("waiting", "waiting")
     assert stands(evaluation)
     quota = quota_of(evaluation.submission.author, make.NOW)
     assert (quota.today, quota.waiting) == (1, 0)
@@ -70,11 +90,8 @@ def test_only_the_leader_is_audited_and_only_once() -> None:
     first = ranked()
     slower(first)
     assert BoardAudit.objects.count() == 1
-    again = rerun(submission=first.submission, user=first.submission.author, now=make.later(5))
-    make.finish(again, latency_ns=900.0)
-    again.refresh_from_db()
-    assert BoardAudit.objects.count() == 1
-    assert again.audited == "waiting"
+    again = measure_again(first, 5, 900.0)
+    assert (BoardAudit.objects.count(), again.audited) == (1, "waiting")
     slower(first, latency_ns=500.0)
     assert BoardAudit.objects.count() == 2
 
@@ -110,11 +127,7 @@ def test_a_failed_audit_takes_the_entry_off_and_audits_the_next(check: AuditChec
     assert (audit.state, evaluation.audited) == ("failed", "failed")
     assert not stands(evaluation)
     assert audit_of(next_best).state == "waiting"
-    again = rerun(
-        submission=evaluation.submission, user=evaluation.submission.author, now=make.later(5)
-    )
-    make.finish(again)
-    assert not stands(again)
+    assert not stands(measure_again(evaluation, 5, 1000.0))
 
 
 @pytest.mark.parametrize(("decision", "state"), [("cleared", "passed"), ("rejected", "failed")])
@@ -123,13 +136,8 @@ def test_a_suspicious_audit_waits_for_a_person(decision: str, state: str) -> Non
     audit = end_audit(evaluation, MEMCHECK, SUSPICIOUS)
     assert (audit.state, evaluation.audited) == ("suspicious", "suspicious")
     assert not stands(evaluation)
-    assert audit.evaluation is not None
-    case = audit.evaluation.quarantine_case
-    assert case is not None
-    assert case.suspicions[0]["reason"] == "kernels: gemm ran"
-    decide_case(
-        case=case, user=make.make_admin(), state=decision, reason="I looked", now=make.later(9)
-    )
+    assert case_of(under_way(evaluation)).suspicions[0]["reason"] == "kernels: gemm ran"
+    decide(under_way(evaluation), decision)
     evaluation.refresh_from_db()
     assert evaluation.audited == audit_of(evaluation).state == state
     assert audit_of(evaluation).reason == f"{decision} by a person: I looked"
@@ -142,15 +150,9 @@ def test_an_audit_without_a_result_can_be_repeated(verdict: Verdict) -> None:
     audit = end_audit(evaluation, verdict=verdict, reason="no luck")
     assert (audit.state, audit.reason) == ("inconclusive", f"{verdict}: no luck")
     assert stands(evaluation)
-    request_audit(
-        submission=evaluation.submission, device=evaluation.device, user=make.make_admin(),
-        now=make.later(9),
-    )  # fmt: skip
+    ask_again(evaluation)
     assert audit_of(evaluation).state == "waiting"
     assert end_audit(evaluation, MEMCHECK).state == "passed"
-
-
-INCONCLUSIVE = replace(SKIPPED, state=AuditState.INCONCLUSIVE, reason="it needs more memory")
 
 
 @pytest.mark.parametrize(
@@ -159,98 +161,65 @@ INCONCLUSIVE = replace(SKIPPED, state=AuditState.INCONCLUSIVE, reason="it needs 
         ((SKIPPED,), "memcheck not made; ncu skipped: not on this host"),
         ((MEMCHECK, SKIPPED), "ncu skipped: not on this host"),
         ((MEMCHECK, INCONCLUSIVE), "ncu inconclusive: it needs more memory"),
-        ((replace(MEMCHECK, state=AuditState.SKIPPED, reason="not on this host"), SKIPPED),
-         "memcheck, ncu skipped: not on this host"),
+        ((replace(SKIPPED, name="memcheck"), SKIPPED), "memcheck, ncu skipped: not on this host"),
     ],
-)  # fmt: skip
-def test_a_required_check_without_a_result_leaves_it_unverified(
-    checks: tuple[AuditCheck, ...], words: str
-) -> None:
+)
+def test_a_missing_check_leaves_it_unverified(checks: tuple[AuditCheck, ...], words: str) -> None:
     evaluation = ranked()
     audit = end_audit(evaluation, *checks, required=("memcheck", "ncu"))
     assert (audit.state, evaluation.audited) == ("inconclusive", "inconclusive")
-    assert audit.reason == f"some required checks haven't passed: {words}"
+    assert audit.reason.endswith(f": {words}")
     assert stands(evaluation)
 
 
-def test_an_audit_that_names_no_required_check_verifies_nothing() -> None:
-    audit = end_audit(ranked(), MEMCHECK, required=())
-    assert (audit.state, "does not say which" in audit.reason) == ("inconclusive", True)
-
-
-def test_whoever_clears_a_suspicion_has_not_made_the_missing_checks() -> None:
+@pytest.mark.parametrize("repeated", [False, True])
+def test_whoever_clears_a_suspicion_has_not_made_the_missing_checks(repeated: bool) -> None:
     evaluation = ranked()
     required = ("memcheck", "kernels", "ncu")
     audit = end_audit(evaluation, MEMCHECK, SUSPICIOUS, SKIPPED, required=required)
     assert audit.state == "suspicious"
-    assert audit.evaluation is not None
-    case = audit.evaluation.quarantine_case
-    assert case is not None
-    decide_case(
-        case=case, user=make.make_admin(), state="cleared", reason="fine", now=make.later(9)
-    )
+    suspicious = under_way(evaluation)
+    if repeated:
+        ask_again(evaluation)
+    decide(suspicious)
     audit = audit_of(evaluation)
-    assert audit.state == "inconclusive"
-    assert audit.reason == (
-        "cleared by a person: fine; but some required checks haven't passed: "
-        "ncu skipped: not on this host"
-    )
+    assert audit.state == ("waiting" if repeated else "inconclusive")
+    assert repeated or audit.reason.startswith("cleared by a person: I looked; but not every check")
     assert stands(evaluation)
+
+
+def test_an_audit_that_names_no_required_check_verifies_nothing() -> None:
+    assert end_audit(ranked(), MEMCHECK, required=()).state == "inconclusive"
 
 
 def test_a_lost_audit_and_a_cancelled_one_say_nothing() -> None:
     evaluation = ranked()
-    audit = audit_of(evaluation).evaluation
-    assert audit is not None
+    audit = under_way(evaluation)
     with pytest.raises(NotAllowed, match="only admins"):
         cancel(evaluation=audit, user=evaluation.submission.author, now=make.NOW)
     with transaction.atomic():
         lifecycle.give_up(audit, reason="lost 3 times", now=make.NOW)
-    assert audit_of(evaluation).state == "inconclusive"
-    assert audit_of(evaluation).reason == "lost 3 times"
-
-
-def test_an_inconclusive_repetition_changes_nothing() -> None:
-    evaluation = ranked()
+    given_up = audit_of(evaluation)
+    assert (given_up.state, given_up.reason) == ("inconclusive", "lost 3 times")
+    ask_again(evaluation)
     end_audit(evaluation, FAILED)
-    repeated = request_audit(
-        submission=evaluation.submission, device=evaluation.device, user=make.make_admin(),
-        now=make.later(9),
-    )  # fmt: skip
+    repeated = ask_again(evaluation)
     assert audit_of(evaluation).state == "failed"
     cancel(evaluation=repeated, user=make.make_admin(), now=make.later(10))
     assert audit_of(evaluation).state == "failed"
 
 
-def ask_again(evaluation: Evaluation, seconds: float = 9) -> Evaluation:
-    """Another audit of the evaluation's place."""
-    return request_audit(
-        submission=evaluation.submission, device=evaluation.device, user=make.make_admin(),
-        now=make.later(seconds),
-    )  # fmt: skip
-
-
-def decide(case: QuarantineCase | None, state: str = "cleared") -> None:
-    """Let a person decide."""
-    assert case is not None
-    decide_case(
-        case=case, user=make.make_admin(), state=state, reason="I looked", now=make.later(20)
-    )
-
-
 @pytest.mark.parametrize(("decision", "state"), [("cleared", "passed"), ("rejected", "failed")])
 @pytest.mark.parametrize("ends", ["before", "after"])
-def test_a_decision_on_an_older_audit_counts_if_its_repetition_says_nothing(
-    ends: str, decision: str, state: str
-) -> None:
+def test_a_decision_outlasts_a_mute_repetition(ends: str, decision: str, state: str) -> None:
     evaluation = ranked()
-    first = end_audit(evaluation, MEMCHECK, SUSPICIOUS).evaluation
-    assert first is not None
+    end_audit(evaluation, MEMCHECK, SUSPICIOUS)
+    first = under_way(evaluation)
     ask_again(evaluation)
     if ends == "before":
         end_audit(evaluation, verdict=Verdict.UNSTABLE, reason="noise")
         assert audit_of(evaluation).state == "suspicious"
-    decide(first.quarantine_case, decision)
+    decide(first, decision)
     assert audit_of(evaluation).state == state
     if ends == "after":
         end_audit(evaluation, verdict=Verdict.UNSTABLE, reason="noise")
@@ -259,30 +228,19 @@ def test_a_decision_on_an_older_audit_counts_if_its_repetition_says_nothing(
     assert stands(evaluation) is (decision == "cleared")
 
 
-def test_an_older_audit_that_is_cleared_without_a_result_waits_for_the_one_under_way() -> None:
-    evaluation = ranked()
-    required = ("memcheck", "kernels", "ncu")
-    audit = end_audit(evaluation, MEMCHECK, SUSPICIOUS, SKIPPED, required=required)
-    assert audit.evaluation is not None
-    ask_again(evaluation)
-    decide(audit.evaluation.quarantine_case)
-    assert audit_of(evaluation).state == "waiting"
-
-
 def test_a_decision_on_an_older_audit_does_not_touch_what_a_newer_one_said() -> None:
     evaluation = ranked()
-    first = end_audit(evaluation, MEMCHECK, SUSPICIOUS).evaluation
-    assert first is not None
+    end_audit(evaluation, MEMCHECK, SUSPICIOUS)
+    first = under_way(evaluation)
     ask_again(evaluation)
-    other = replace(SUSPICIOUS, reason="trsm ran")
-    second = end_audit(evaluation, MEMCHECK, other).evaluation
-    assert second is not None
+    end_audit(evaluation, MEMCHECK, replace(SUSPICIOUS, reason="trsm ran"))
+    second = under_way(evaluation)
     assert second.quarantine_case != first.quarantine_case
     ask_again(evaluation, 15)
     end_audit(evaluation, verdict=Verdict.UNSTABLE, reason="noise")
-    decide(first.quarantine_case)
+    decide(first)
     assert audit_of(evaluation).state == "suspicious"
-    decide(second.quarantine_case)
+    decide(second)
     assert audit_of(evaluation).state == "passed"
 
 
@@ -290,8 +248,7 @@ def test_whoever_clears_a_suspicion_has_not_cleared_a_check_that_failed() -> Non
     evaluation = ranked()
     audit = end_audit(evaluation, MEMCHECK, FAILED, SUSPICIOUS)
     assert (audit.state, audit.reason) == ("failed", "racecheck: 2 hazards")
-    assert audit.evaluation is not None
-    decide(audit.evaluation.quarantine_case)
+    decide(under_way(evaluation))
     audit = audit_of(evaluation)
     assert (audit.state, audit.reason) == ("failed", "racecheck: 2 hazards")
     assert not stands(evaluation)
@@ -314,14 +271,12 @@ def test_only_admins_ask_and_only_one_is_under_way() -> None:
 
 def test_a_late_end_of_an_older_audit_decides_nothing() -> None:
     evaluation = ranked()
-    audit = audit_of(evaluation)
-    old = audit.evaluation
-    assert old is not None
+    old = under_way(evaluation)
     newer = lifecycle.evaluate(
         submission=evaluation.submission, device=evaluation.device, mode=Mode.AUDIT,
         now=make.NOW,
     )  # fmt: skip
-    BoardAudit.objects.filter(pk=audit.pk).update(evaluation=newer)
+    BoardAudit.objects.update(evaluation=newer)
     make.finish(old, verdict=Verdict.VIOLATION)
     assert audit_of(evaluation).state == "waiting"
 
@@ -349,7 +304,7 @@ def test_an_audit_that_was_far_slower_verifies_nothing() -> None:
     evaluation = ranked(result={"latency_ns": 1000.0})
     audit = end_audit(evaluation, MEMCHECK, latency_ns=1600.0)
     assert (audit.state, evaluation.audited) == ("inconclusive", "inconclusive")
-    assert "more than 1.5 times the time" in audit.reason
+    assert "more than 1.5 times" in audit.reason
     other = ranked(task_version=evaluation.task_version, source="//", result={"latency_ns": 900.0})
     assert end_audit(other, MEMCHECK, latency_ns=1300.0).state == "passed"
 
@@ -357,14 +312,74 @@ def test_an_audit_that_was_far_slower_verifies_nothing() -> None:
 def test_a_new_time_that_no_audit_has_seen_is_audited_again() -> None:
     evaluation = ranked(result={"latency_ns": 1000.0})
     end_audit(evaluation, MEMCHECK, latency_ns=1000.0)
-    user = evaluation.submission.author
-    again = rerun(submission=evaluation.submission, user=user, now=make.later(5))
-    make.finish(again, latency_ns=700.0)
-    again.refresh_from_db()
+    again = measure_again(evaluation, 5, 700.0)
     assert (again.audited, audit_of(again).state) == ("passed", "passed")
-    third = rerun(submission=evaluation.submission, user=user, now=make.later(9))
-    make.finish(third, latency_ns=600.0)
-    third.refresh_from_db()
+    third = measure_again(evaluation, 9, 600.0)
     assert (third.audited, audit_of(third).state) == ("waiting", "waiting")
     assert Evaluation.objects.filter(mode="audit").count() == 2
     assert end_audit(third, MEMCHECK, latency_ns=1000.0).state == "inconclusive"
+
+
+def entered_again(first: Evaluation) -> Evaluation:
+    """The same source, by somebody else and some time later."""
+    fields = {"task_version": first.task_version, "source": first.submission.source}
+    return ranked(**fields, result={"latency_ns": 900.0})
+
+
+def test_what_an_audit_refuses_is_refused_for_every_entry_of_the_same_source() -> None:
+    evaluation = ranked()
+    earlier = entered_again(evaluation)
+    other = slower(evaluation)
+    assert earlier.submission.digest == evaluation.submission.digest
+    end_audit(evaluation, verdict=Verdict.WRONG_RESULT, reason="off by 2.07e-03")
+    later = entered_again(evaluation)
+    for entry in (evaluation, earlier, later):
+        entry.refresh_from_db()
+        assert entry.audited == "failed"
+        assert not stands(entry)
+        counts = board_audit(entry.submission, entry.device_id)
+        assert counts == audit_of(evaluation)
+        assert counts.reason == "WRONG_RESULT: off by 2.07e-03"
+    assert earlier.events.filter(kind="audited", payload__state="failed").exists()
+    other.refresh_from_db()
+    assert stands(other)
+
+
+def test_an_audit_decides_on_its_own_version_of_the_task_alone() -> None:
+    evaluation = ranked()
+    end_audit(evaluation, verdict=Verdict.WRONG_RESULT)
+    version = make.make_task_version(title="Mended")
+    elsewhere = ranked(task_version=version, source=evaluation.submission.source)
+    assert elsewhere.task_version != evaluation.task_version
+    assert elsewhere.audited == "waiting"
+    assert stands(elsewhere)
+
+
+def test_entries_come_back_when_the_audit_that_refused_them_is_repeated_and_passes() -> None:
+    evaluation = ranked()
+    copy = entered_again(evaluation)
+    asked = {"device": evaluation.device, "user": make.make_admin()}
+    request_audit(submission=copy.submission, now=make.later(8), **asked)
+    end_audit(evaluation, verdict=Verdict.WRONG_RESULT)
+    end_audit(copy, MEMCHECK)  # a copy's own audit does not outweigh the refusal
+    assert not stands(copy)
+    request_audit(submission=evaluation.submission, now=make.later(9), **asked)
+    end_audit(evaluation, MEMCHECK)
+    copy.refresh_from_db()
+    assert copy.audited == "passed"
+    assert stands(copy)
+
+
+def test_no_run_begins_with_a_refused_source() -> None:
+    evaluation = ranked()
+    entered_again(evaluation)
+    slow = slower(evaluation, latency_ns=5000.0)
+    request = RunRequest(task="scale", device="cpu", strategy="autotune", seed_kernel="best")
+
+    def seed() -> str:
+        version, device = evaluation.task_version, evaluation.device
+        return seed_for(request, version, device, evaluation.submission.author).source
+
+    assert seed() == evaluation.submission.source
+    end_audit(evaluation, verdict=Verdict.WRONG_RESULT)
+    assert seed() == slow.submission.source

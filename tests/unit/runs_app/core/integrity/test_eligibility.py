@@ -59,16 +59,9 @@ def combinations() -> Iterator[Combination]:
         for state, audited, rest in itertools.product(states, known, fits + keeps_away):
             (private, of_a_run), version, later = rest
             yield Combination(
-                mode=mode,
-                status=status,
-                verdict=verdict,
-                quarantine=state,
-                audited=audited,
-                private=private,
-                of_a_run=of_a_run,
-                version=version,
-                later=later,
-            )
+                mode=mode, status=status, verdict=verdict, quarantine=state, audited=audited,
+                private=private, of_a_run=of_a_run, version=version, later=later,
+            )  # fmt: skip
 
 
 def expected(each: Combination) -> Why:
@@ -120,17 +113,11 @@ class World:
 
     def _row(self, each: Combination) -> Evaluation:
         submission = Submission(
-            author=self.like.author,
-            task_version=self.versions[each.version],
-            source="",
-            language="cpp",
-            direction="forward",
-            agent=self.like.agent,
-            private=each.private,
-            origin="run" if each.of_a_run else "person",
-            run=self.run if each.of_a_run else None,
+            author=self.like.author, task_version=self.versions[each.version], source="",
+            language="cpp", direction="forward", agent=self.like.agent, private=each.private,
+            origin="run" if each.of_a_run else "person", run=self.run if each.of_a_run else None,
             created_at=make.NOW,
-        )
+        )  # fmt: skip
         self.submissions.append(submission)
         if each.later:
             change = {
@@ -149,21 +136,13 @@ class World:
     ) -> Evaluation:
         at = make.NOW + timedelta(seconds=seconds)
         evaluation = Evaluation(
-            submission=submission,
-            task_version=submission.task_version,
-            direction="forward",
-            device=self.device,
-            mode=each.mode,
-            status=each.status,
-            verdict=each.verdict,
-            latency_ns=1.0 if each.verdict == "CORRECT" else None,
-            quarantine=each.quarantine,
+            submission=submission, task_version=submission.task_version, direction="forward",
+            device=self.device, mode=each.mode, status=each.status, verdict=each.verdict,
+            latency_ns=1.0 if each.verdict == "CORRECT" else None, quarantine=each.quarantine,
             quarantine_case=None if each.quarantine == "none" else self.case,
-            audited=each.audited,
-            created_at=at,
-            queued_at=at,
+            audited=each.audited, created_at=at, queued_at=at,
             finished_at=at if each.status in ("FINISHED", "CANCELLED") else None,
-        )
+        )  # fmt: skip
         self.evaluations.append(evaluation)
         return evaluation
 

@@ -6,24 +6,24 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from gpu_runner.data.integrity import Check, Suspicion
-from gpu_runner.data.verdict import Direction, Verdict
+from gpu_runner.data.verdict import Verdict
 from runs_app.core.errors import NotAllowed, SubmissionError
 from runs_app.core.integrity.eligibility import eligible_evaluations, judged_evaluations
 from runs_app.core.integrity.quarantine import decide as decide_case
 from runs_app.core.integrity.selectors import open_case_count
 from runs_app.models import BoardAudit, Evaluation, QuarantineCase, QuarantineDecision
+from runs_app.optimiser.services.problem import seed_for
+from runs_app.optimiser.services.request import RunRequest
 from runs_app.submitting.services import rerun
 from tests import factories as make
-from tests.unit.runs_app.core.integrity.suspicious import SUSPICION, held, ranked
+from tests.unit.runs_app.core.integrity.suspicious import SUSPICION, case_of, held, ranked
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 
-def decide(case: QuarantineCase | None, state: str = "cleared", seconds: float = 1) -> None:
-    assert case is not None
-    user = make.make_admin()
-    now = make.later(seconds)
-    decide_case(case=case, user=user, state=state, reason="I have read it", now=now)
+def decide(evaluation: Evaluation, state: str = "cleared", seconds: float = 1) -> None:
+    user, now, reason = make.make_admin(), make.later(seconds), "I have read it"
+    decide_case(case=case_of(evaluation), user=user, state=state, reason=reason, now=now)
 
 
 def stands(evaluation: Evaluation) -> bool:
@@ -33,22 +33,20 @@ def stands(evaluation: Evaluation) -> bool:
 def test_a_suspicious_result_waits_for_a_person() -> None:
     evaluation = held()
     assert (evaluation.verdict, evaluation.quarantine) == ("CORRECT", "open")
-    assert evaluation.quarantine_case is not None
-    assert evaluation.quarantine_case.suspicions == [
-        {"check": "source", "reason": "calls dlopen", "line": 1}
-    ]
+    [suspicion] = case_of(evaluation).suspicions
+    assert suspicion == {"check": "source", "reason": "calls dlopen", "line": 1}
     assert not stands(evaluation)
     assert not judged_evaluations().exists()
     assert not BoardAudit.objects.exists()
     assert open_case_count() == 1
 
 
-def test_a_cleared_one_stands_and_is_audited() -> None:
+def test_a_cleared_one_stands_and_is_audited_and_all_of_its_case_do() -> None:
     evaluation = held()
-    decide(evaluation.quarantine_case)
-    evaluation.refresh_from_db()
-    assert evaluation.quarantine == "cleared"
-    assert stands(evaluation)
+    second = held(user=evaluation.submission.author, task_version=evaluation.task_version)
+    decide(second)
+    assert set(Evaluation.objects.values_list("quarantine", flat=True)) == {"cleared", "none"}
+    assert (stands(evaluation), stands(second)) == (True, True)
     assert BoardAudit.objects.get().submission == evaluation.submission
     [decision] = QuarantineDecision.objects.all()
     assert (decision.state, decision.reason) == ("cleared", "I have read it")
@@ -58,27 +56,21 @@ def test_a_cleared_one_stands_and_is_audited() -> None:
 
 def test_a_rejected_one_stays_away_and_can_be_decided_again() -> None:
     evaluation = held()
-    decide(evaluation.quarantine_case, "rejected")
+    decide(evaluation, "rejected")
     assert not stands(evaluation)
-    decide(evaluation.quarantine_case, "cleared", seconds=2)
+    decide(evaluation, "cleared", seconds=2)
     assert stands(evaluation)
     case = QuarantineCase.objects.get()
     assert [each.state for each in case.decisions.all()] == ["cleared", "rejected"]
 
 
-@pytest.mark.parametrize("state", ["cleared", "rejected"])
-def test_a_decision_holds_for_the_same_source_and_reasons(state: str) -> None:
-    first = held()
-    decide(first.quarantine_case, state)
-    again = held(user=first.submission.author, task_version=first.task_version)
-    assert (again.quarantine, again.quarantine_case) == (state, first.quarantine_case)
-    assert open_case_count() == 0
-
-
 @pytest.mark.parametrize(("state", "later"), [("rejected", "rejected"), ("cleared", "none")])
 def test_what_was_refused_does_not_return_by_a_luckier_run(state: str, later: str) -> None:
     first = held()
-    decide(first.quarantine_case, state)
+    decide(first, state)
+    same = held(user=first.submission.author, task_version=first.task_version)
+    assert (same.quarantine, same.quarantine_case) == (state, first.quarantine_case)
+    assert open_case_count() == 0
     again = rerun(submission=first.submission, user=first.submission.author, now=make.later(2))
     make.finish(again)
     again.refresh_from_db()
@@ -89,7 +81,7 @@ def test_what_was_refused_does_not_return_by_a_luckier_run(state: str, later: st
         user=first.submission.author, task_version=first.task_version, result={"suspicions": other}
     )
     assert third.quarantine == ("rejected" if state == "rejected" else "open")
-    decide(first.quarantine_case, "cleared", seconds=3)
+    decide(first, "cleared", seconds=3)
     again.refresh_from_db()
     assert stands(again)
 
@@ -97,33 +89,20 @@ def test_what_was_refused_does_not_return_by_a_luckier_run(state: str, later: st
 def test_another_source_or_reason_is_another_case() -> None:
     first = held()
     version = first.task_version
-    decide(first.quarantine_case)
+    decide(first)
     other_source = held(task_version=version, source=f"// other\n{make.SOURCE}")
     more = (SUSPICION, Suspicion(check=Check.LIBRARY, reason="needs libcublas"))
     other_reason = held(task_version=version, result={"suspicions": more})
     assert [other_source.quarantine, other_reason.quarantine] == ["open", "open"]
     assert open_case_count() == 2
 
+    def faster(us: str) -> Evaluation:
+        slip = Suspicion(check=Check.FLOOR, reason=f"n256 took {us} us, less than 20 us")
+        return held(task_version=version, result={"suspicions": (slip,)})
 
-@pytest.mark.parametrize(("took", "state"), [("12.1", "cleared"), ("0.3", "open")])
-def test_about_the_same_time_below_the_floor_is_the_same_reason(took: str, state: str) -> None:
-    def faster(us: str) -> tuple[Suspicion, ...]:
-        return (Suspicion(check=Check.FLOOR, reason=f"n256 took {us} us, less than 20 us"),)
-
-    first = held(result={"suspicions": faster("12.3")})
-    decide(first.quarantine_case)
-    assert held(
-        task_version=first.task_version, result={"suspicions": faster(took)}
-    ).quarantine == (state)
-
-
-def test_one_decision_frees_all_evaluations_of_the_case() -> None:
-    first = held()
-    second = held(user=first.submission.author, task_version=first.task_version)
-    decide(second.quarantine_case)
-    assert set(Evaluation.objects.values_list("quarantine", flat=True)) == {"cleared", "none"}
-    assert stands(first)
-    assert stands(second)
+    decide(faster("12.3"))
+    # about the same time is the same reason
+    assert [faster(us).quarantine for us in ("12.1", "0.3")] == ["cleared", "open"]
 
 
 def test_a_suspicious_re_run_hides_what_was_before() -> None:
@@ -145,35 +124,28 @@ def test_only_correct_results_are_held_and_candidates_of_runs_are_not() -> None:
 
 
 def test_a_suspicious_kernel_is_no_seed_of_runs() -> None:
-    from runs_app.optimiser.services.problem import _best  # the only reader of that question
-
     evaluation = held()
-    request = type("Request", (), {"direction": Direction.FORWARD, "private": False})()
+    request = RunRequest(task="scale", device="cpu", strategy="autotune", seed_kernel="best")
+    version, device = evaluation.task_version, evaluation.device
     with pytest.raises(SubmissionError, match="nothing correct"):
-        _best(evaluation.task_version, evaluation.device, request, None)
+        seed_for(request, version, device, evaluation.submission.author)
 
 
-@pytest.mark.parametrize(
-    ("state", "reason", "field"),
-    [("cleared", "  ", "reason"), ("open", "because", "state"), ("rejected", "x" * 2001, "reason")],
-)
-def test_a_decision_needs_a_state_and_a_reason(state: str, reason: str, field: str) -> None:
-    case = held().quarantine_case
-    assert case is not None
-    with pytest.raises(SubmissionError) as refusal:
-        decide_case(case=case, user=make.make_admin(), state=state, reason=reason, now=make.NOW)
-    assert refusal.value.field == field
-    assert not QuarantineDecision.objects.exists()
-
-
-def test_only_admins_decide() -> None:
+def test_a_decision_is_an_admins_and_needs_a_state_and_a_reason() -> None:
     evaluation = held()
-    assert evaluation.quarantine_case is not None
+    case, author, admin = case_of(evaluation), evaluation.submission.author, make.make_admin()
     with pytest.raises(NotAllowed):
-        decide_case(
-            case=evaluation.quarantine_case, user=evaluation.submission.author, state="cleared",
-            reason="it is mine", now=make.NOW,
-        )  # fmt: skip
+        decide_case(case=case, user=author, state="cleared", reason="it is mine", now=make.NOW)
+    wrong = [
+        ("cleared", "  ", "reason"),
+        ("open", "why", "state"),
+        ("cleared", "x" * 2001, "reason"),
+    ]
+    for state, reason, field in wrong:
+        with pytest.raises(SubmissionError) as refusal:
+            decide_case(case=case, user=admin, state=state, reason=reason, now=make.NOW)
+        assert refusal.value.field == field
+    assert not QuarantineDecision.objects.exists()
 
 
 @pytest.mark.parametrize("state", ["none", "open", "cleared", "rejected"])
@@ -186,7 +158,6 @@ def test_the_database_wants_a_case_and_its_state_together(state: str) -> None:
 def test_of_suspicions_without_end_a_case_keeps_a_part() -> None:
     """A runner may say anything, and the list of cases is one page."""
     many = tuple(Suspicion(check=Check.SOURCE, reason="x" * 9000, line=n) for n in range(1, 200))
-    case = held(result={"suspicions": many}).quarantine_case
-    assert case is not None
+    case = case_of(held(result={"suspicions": many}))
     assert len(str(case.suspicions)) < 300_000
     assert case.suspicions[0]["line"] == 1

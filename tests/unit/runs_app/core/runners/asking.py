@@ -6,9 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from gpu_runner.data.order import Order
+from runs_app.core.baselines.services import ensure_baselines
+from runs_app.core.checks.services import request_check
 from runs_app.core.messaging import orders
 from runs_app.core.runners.handing import hand_over
-from runs_app.models import BaselineMeasurement, Evaluation, Runner, RunnerJob
+from runs_app.models import BaselineMeasurement, Evaluation, Runner, RunnerJob, TaskCheck
+from tasks_app.models import TaskVersion
 from tests import factories as make
 
 
@@ -37,21 +40,30 @@ def evaluation(number: int = 0, now: datetime = make.NOW, **columns: Any) -> Eva
     return row
 
 
+def check(version: TaskVersion | None = None, now: datetime = make.NOW) -> TaskCheck:
+    """One that an admin has asked for."""
+    version, user = version or make.make_task_version(), make.make_admin()
+    return request_check(version=version, device=make.make_cpu(), user=user, now=now)
+
+
+def baselines(version: TaskVersion) -> BaselineMeasurement:
+    """Those of the CPU, which wait."""
+    asked = {"version": version, "device": make.make_cpu(), "direction": "forward"}
+    measurement = ensure_baselines(**asked, now=make.NOW)
+    assert measurement is not None
+    return measurement
+
+
 def audit_of(measured_by: Runner | None = None, created_at: datetime = make.NOW) -> Evaluation:
     """An audit that waits, of a result that this runner has measured."""
     ranked = evaluation(mode="ranked")
     make.finish(ranked)
     Evaluation.objects.filter(pk=ranked.pk).update(runner=measured_by)
     audit = Evaluation.objects.filter(mode="audit").first() or Evaluation.objects.create(
-        submission=ranked.submission,
-        task_version=ranked.task_version,
-        direction=ranked.direction,
-        device=ranked.device,
-        mode="audit",
-        background=True,
-        created_at=created_at,
+        submission=ranked.submission, task_version=ranked.task_version, mode="audit",
+        direction=ranked.direction, device=ranked.device, background=True, created_at=created_at,
         queued_at=created_at,
-    )
+    )  # fmt: skip
     Evaluation.objects.filter(pk=audit.pk).update(created_at=created_at)
     BaselineMeasurement.objects.all().delete()
     return audit

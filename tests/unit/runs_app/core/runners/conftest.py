@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runs_app.core.baselines.services import ensure_baselines
-from runs_app.core.checks.services import request_check
 from runs_app.models import JOBS, Evaluation, RunnerJob, TaskCheck
 from tests import factories as make
+from tests.unit.runs_app.core.runners import asking
 
 
 @pytest.fixture(params=JOBS.values())
@@ -15,11 +14,6 @@ def job(request: pytest.FixtureRequest) -> RunnerJob:
     """One that waits in the CPU's queue since `make.NOW`."""
     if request.param is Evaluation:
         return make.make_evaluation()
-    version, device = make.make_task_version(), make.make_cpu()
     if request.param is TaskCheck:
-        return request_check(version=version, device=device, user=make.make_admin(), now=make.NOW)
-    measurement = ensure_baselines(
-        version=version, device=device, direction="forward", now=make.NOW
-    )
-    assert measurement is not None
-    return measurement
+        return asking.check()
+    return asking.baselines(make.make_task_version())

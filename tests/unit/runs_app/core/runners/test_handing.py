@@ -1,4 +1,4 @@
-"""Which job a runner is handed, and which ones it never gets."""
+"""Which job a runner is handed, which ones it never gets, and whom an audit waits for."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.order import Order
 from gpu_runner.data.queue import Urgency
-from runs_app.core.baselines.services import ensure_baselines
-from runs_app.core.checks.services import request_check
 from runs_app.core.runners import handing
 from runs_app.core.runners.handing import hand_over
 from runs_app.models import Evaluation, Runner, RunnerJob, Status
 from tests import factories as make
 from tests.unit.queued import Jobs
+from tests.unit.runs_app.core.runners import asking
 from tests.unit.runs_app.core.runners.asking import (
     audit_of,
     evaluation,
@@ -44,17 +43,12 @@ def test_an_order_holds_all_that_a_runner_needs(job: RunnerJob) -> None:
     assert order.timeout_s == settings.JOB_TIMEOUT_S
     version = job.task_version if isinstance(job, Evaluation) else job.version  # type: ignore[attr-defined]
     assert order.request["task"] == version.document
+    if isinstance(job, Evaluation):
+        assert codec.decode(EvaluationRequest, order.request) == job.request()
     job.refresh_from_db()
     assert (job.status, job.runner, job.runner_boot_id) == (Status.RUNNING, runner, "boot-7")
     assert (job.ticket, job.started_at) == (TICKET, make.later(5))
     assert codec.decode(Order, codec.encode(order)) == order
-
-
-def test_the_order_of_an_evaluation_is_its_request() -> None:
-    row = evaluation()
-    order = given(make.make_runner())
-    assert order is not None
-    assert codec.decode(EvaluationRequest, order.request) == row.request()
 
 
 def test_the_same_ticket_gets_the_same_job_as_long_as_it_is_held(job: RunnerJob) -> None:
@@ -68,11 +62,7 @@ def test_the_same_ticket_gets_the_same_job_as_long_as_it_is_held(job: RunnerJob)
     make.send(job, EventKind.LOST, {"reason": "it died"}, seq=1)
     again = given(runner, make.later(60), ticket=TICKET)
     assert names(again) == [f"{job.KIND}-{job.pk}-2"]
-
-
-def test_a_ticket_is_its_runners_own() -> None:
-    runner, row = make.make_runner(), evaluation()
-    assert names(given(runner, ticket=TICKET)) == [name(row)]
+    # a ticket is its runner's own
     assert given(make.make_runner(), ticket=TICKET) is None
     assert given(guest(name=runner.own_name), ticket=TICKET) is None
     Runner.objects.filter(pk=runner.pk).update(boot_id="boot-2")
@@ -80,61 +70,25 @@ def test_a_ticket_is_its_runners_own() -> None:
     assert given(runner, ticket=TICKET) is None
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [{"device": "nvidia-h200"}, {"boot_id": "boot-0"}, {"runner": "host-2"}, {"urgencies": ()}],
-)
-def test_an_ask_that_is_not_of_this_runner_gets_nothing(
-    job: RunnerJob, ask: dict[str, Any]
-) -> None:
-    runner = make.make_runner(name="host-1")
-    assert given(runner, **ask) is None
+def test_who_may_not_have_it_gets_nothing(job: RunnerJob) -> None:
+    runner, other = make.make_runner(name="host-1"), make.make_runner_token(name="other")
+    for ask in ({"device": "nvidia-h200"}, {"boot_id": "boot-0"}, {"runner": "host-2"}):
+        assert given(runner, **ask) is None  # not of this runner
+    assert given(runner, urgencies=()) is None
+    for says in ({}, {"runner": runner.name}):  # of another token
+        assert hand_over(token=other, ask=make.make_ask(runner, **says), now=make.NOW) is None
+    cuda = make.make_runner(device=make.make_device())
+    for ask in ({}, {"device": "cpu"}, {"job": name(job)}, {"job": name(job), "device": "cpu"}):
+        assert given(cuda, **ask) is None
+    for state in ({"state": "stopped"}, {"wanted": "drain"}, {"wanted": "disable"}):
+        held = make.make_runner(**state, wanted_reason="fan" if "wanted" in state else "")
+        assert given(held) is given(held, job=name(job)) is None
+    revoked = make.make_runner(token=other)
+    type(other).objects.filter(pk=other.pk).update(revoked_at=make.NOW)
+    assert revoked.token.revoked_at is given(revoked) is None  # its reader does not know it yet
     job.refresh_from_db()
     assert (job.status, job.runner) == (Status.QUEUED, None)
     assert given(runner) is not None
-
-
-def test_a_runner_of_another_device_gets_nothing(job: RunnerJob) -> None:
-    other = make.make_runner(device=make.make_device())
-    for ask in ({}, {"device": "cpu"}, {"job": name(job)}, {"job": name(job), "device": "cpu"}):
-        assert given(other, **ask) is None
-    job.refresh_from_db()
-    assert job.status == Status.QUEUED
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        {"state": "stopped"},
-        {"wanted": "drain", "wanted_reason": "fan"},
-        {"wanted": "disable", "wanted_reason": "fan"},
-    ],
-)
-def test_a_runner_that_shall_not_work_gets_nothing(job: RunnerJob, state: dict[str, str]) -> None:
-    held = make.make_runner(**state)
-    assert given(held) is None
-    assert given(held, job=name(job)) is None
-    job.refresh_from_db()
-    assert job.status == Status.QUEUED
-
-
-def test_a_revoked_token_gets_nothing_though_its_reader_does_not_know_yet(job: RunnerJob) -> None:
-    runner = make.make_runner()
-    token = runner.token
-    type(token).objects.update(revoked_at=make.NOW)
-    assert token.revoked_at is None
-    assert given(runner) is None
-    job.refresh_from_db()
-    assert job.status == Status.QUEUED
-
-
-def test_the_name_of_a_runner_of_another_token_gets_nothing(job: RunnerJob) -> None:
-    runner, other = make.make_runner(name="host-1"), make.make_runner_token(name="other")
-    assert hand_over(token=other, ask=make.make_ask(runner), now=make.NOW) is None
-    ask = make.make_ask(runner, runner=runner.name)
-    assert hand_over(token=other, ask=ask, now=make.NOW) is None
-    job.refresh_from_db()
-    assert job.status == Status.QUEUED
 
 
 def test_the_most_urgent_goes_first_and_of_these_the_oldest() -> None:
@@ -143,23 +97,18 @@ def test_the_most_urgent_goes_first_and_of_these_the_oldest() -> None:
     audit = evaluation(6, mode="audit", background=True)
     candidate = evaluation(2)
     make.give_to_run(candidate.submission)
-    measurement = ensure_baselines(
-        version=version, device=make.make_cpu(), direction="forward", now=make.NOW
-    )
-    assert measurement is not None
+    measurement = asking.baselines(version)
     late, early = evaluation(3, now=make.later(9)), evaluation(4, now=make.later(3))
-    check = request_check(
-        version=version, device=make.make_cpu(), user=make.make_admin(), now=make.later(5)
-    )
+    checked = asking.check(version, make.later(5))
     build = evaluation(5, mode="compile", now=make.later(10))
-    expected = [build, early, check, late, candidate, audit, measurement, background]
+    expected = [build, early, checked, late, candidate, audit, measurement, background]
     found = names(*(given(runner) for _ in range(9)))
     assert found == [name(row) for row in expected]
 
 
 def test_a_slot_gets_what_it_takes_alone() -> None:
     runner, row = make.make_runner(), evaluation(background=True)
-    request_check(version=row.task_version, device=row.device, user=make.make_admin(), now=make.NOW)
+    asking.check(row.task_version)
     assert given(runner, urgencies=(Urgency.BUILDS, Urgency.RUNS)) is None
     assert names(given(runner, urgencies=(Urgency.BACKGROUND,))) == [name(row)]
 
@@ -170,12 +119,9 @@ def test_what_was_asked_for_by_name_comes_though_others_are_older() -> None:
     assert names(given(runner, job=name(rows[2]))) == [name(rows[0])]  # it is gone: the next one
     assert names(given(runner, job=f"evaluation-{rows[1].pk}-2")) == [name(rows[1])]
     assert Evaluation.objects.filter(status=Status.QUEUED).count() == 0
-
-
-@pytest.mark.parametrize("job", ["evaluation-not-an-id-1", "evaluation-1", "lunch-1-1"])
-def test_what_names_no_job_is_an_error(job: str) -> None:
-    with pytest.raises(DataError, match="is no"):
-        given(make.make_runner(), job=job)
+    for no_job in ("evaluation-not-an-id-1", "evaluation-1", "lunch-1-1"):
+        with pytest.raises(DataError, match="is no"):
+            given(runner, job=no_job)
 
 
 def test_a_runner_holds_so_many_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +161,7 @@ class TestLost:
             assert given(runner, job=name(job)) is None
         assert names(given(other)) == [name(job)]
 
-    def test_unless_nobody_else_is_there(self, job: RunnerJob) -> None:
+    def test_unless_nobody_else_is_there_for_ten_minutes(self, job: RunnerJob) -> None:
         mine = make.make_runner()
         token = make.make_runner_token(name="other")
         for state in ({"state": "unfit"}, {"wanted": "drain"}, {"seen_at": make.later(-40)}):
@@ -223,22 +169,14 @@ class TestLost:
         make.make_runner(token=token, device=make.make_device())
         self.lost(job, mine)
         assert names(given(mine)) == [name(job)]
-
-    def test_for_ten_minutes(self, job: RunnerJob) -> None:
-        mine = make.make_runner()
-        token = make.make_runner_token(name="other")
         make.make_runner(token=token, seen_at=make.later(601))
-        self.lost(job, mine)
+        job.refresh_from_db()
+        make.send(job, EventKind.LOST, {"reason": "it died"}, seq=1)
         assert given(mine, make.later(599)) is None
         assert names(given(mine, make.later(601))) == [name(job)]
 
     def test_a_check_waits_for_no_guest(self) -> None:
-        check = request_check(
-            version=make.make_task_version(),
-            device=make.make_cpu(),
-            user=make.make_admin(),
-            now=make.NOW,
-        )
+        check = asking.check()
         mine, _ = make.make_runner(), guest()
         self.lost(check, mine)
         assert names(given(mine)) == [name(check)]
@@ -246,15 +184,10 @@ class TestLost:
 
 class TestGuests:
     def test_a_guest_decides_about_no_task(self) -> None:
-        runner, version = guest(), make.make_task_version()
-        check = request_check(
-            version=version, device=make.make_cpu(), user=make.make_admin(), now=make.NOW
-        )
-        assert given(runner) is None
-        assert given(runner, job=name(check)) is None
-        trusted = make.make_runner()
+        runner, check = guest(), asking.check()
+        assert given(runner) is given(runner, job=name(check)) is None
         assert given(runner, make.NOW + timedelta(days=9)) is None
-        assert names(given(trusted)) == [name(check)]
+        assert names(given(make.make_runner())) == [name(check)]
 
     def test_a_guest_audits_nothing_where_a_trusted_runner_is(self) -> None:
         audit, runner = audit_of(), guest()
@@ -269,11 +202,8 @@ class TestGuests:
         assert audit.guest
 
     def test_a_guest_measures_no_baselines_where_a_trusted_runner_is(self) -> None:
-        version, runner, trusted = make.make_task_version(), guest(), make.make_runner()
-        measurement = ensure_baselines(
-            version=version, device=make.make_cpu(), direction="forward", now=make.NOW
-        )
-        assert measurement is not None
+        runner, trusted = guest(), make.make_runner()
+        measurement = asking.baselines(make.make_task_version())
         assert given(runner) is None
         trusted.delete()
         make.make_runner(device=make.make_device())  # of another device
@@ -285,14 +215,10 @@ class TestGuests:
             assert names(given(runner)) == [name(row)]
             row.refresh_from_db()
         assert [row.guest for row in rows] == [True, False]
-
-    def test_what_another_measures_anew_is_marked_anew(self) -> None:
-        row = evaluation()
-        given(guest(name="host-1"))
-        Evaluation.objects.filter(pk=row.pk).update(status="QUEUED", attempt=2)
-        given(make.make_runner())
-        row.refresh_from_db()
-        assert (row.attempt, row.guest) == (2, False)
+        Evaluation.objects.filter(pk=rows[0].pk).update(status="QUEUED", attempt=2)
+        given(make.make_runner())  # measures it anew
+        rows[0].refresh_from_db()
+        assert (rows[0].attempt, rows[0].guest) == (2, False)
 
 
 class TestNames:
@@ -302,22 +228,13 @@ class TestNames:
         self, jobs: Jobs, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
     ) -> None:
         row = evaluation()
-        check = request_check(
-            version=row.task_version, device=row.device, user=make.make_admin(), now=make.NOW
-        )
+        check = asking.check(row.task_version)
         runner = guest()
         jobs.enqueued.clear()
         with django_capture_on_commit_callbacks(execute=True):
             assert names(given(runner, job=name(check))) == [name(row)]  # it gets another one
         assert jobs.enqueued == [name(check)]
         assert jobs.dropped == [name(row)]  # whose name is in the queue no more
-
-    def test_a_job_that_is_handed_over_is_in_no_queue(
-        self, job: RunnerJob, jobs: Jobs, django_capture_on_commit_callbacks: Any
-    ) -> None:
-        with django_capture_on_commit_callbacks(execute=True):
-            given(make.make_runner())
-        assert jobs.dropped == [name(job)]
 
     def test_a_name_of_what_is_over_or_of_an_earlier_attempt_stays_away(self, jobs: Jobs) -> None:
         runner, row = make.make_runner(), evaluation()
@@ -328,3 +245,41 @@ class TestNames:
         for old in (name(row), f"evaluation-{again.pk}-1"):
             assert given(runner, job=old, urgencies=urgencies) is None
         assert jobs.enqueued == []
+
+
+def test_another_runner_than_the_one_that_measured_is_waited_for() -> None:
+    measured, other = make.make_runner(), make.make_runner()
+    audit = audit_of(measured)
+    Runner.objects.filter(pk=other.pk).update(seen_at=make.later(599))
+    for wait_s in (0, 599):
+        assert given(measured, make.later(wait_s)) is None
+        assert given(measured, make.later(wait_s), job=name(audit)) is None
+    assert names(given(other, make.later(1))) == [name(audit)]
+
+
+def test_a_second_host_of_the_same_token_does_not_check_the_first() -> None:
+    measured = make.make_runner(seen_at=make.later(9999))
+    second = make.make_runner(seen_at=make.later(9999))
+    honest = make.make_runner(token=make.make_runner_token(name="honest"), seen_at=make.later(9999))
+    audit = audit_of(measured)
+    for runner in (measured, second):
+        assert given(runner, make.later(9999)) is None
+        assert given(runner, make.later(9999), job=name(audit)) is None
+    assert names(given(honest, make.later(9999))) == [name(audit)]
+
+
+def test_another_host_of_the_same_token_is_waited_for_ten_minutes() -> None:
+    measured, _ = make.make_runner(), make.make_runner(seen_at=make.later(600))
+    audit = audit_of(measured)
+    assert given(measured, make.later(599)) is None
+    assert names(given(measured, make.later(601))) == [name(audit)]
+
+
+@pytest.mark.parametrize(
+    "state", [{"seen_at": make.later(-40)}, {"state": "unfit"}, {"wanted": "drain"}, None]
+)
+def test_neither_who_is_not_at_work_nor_a_guest_is_waited_for(state: dict[str, Any] | None) -> None:
+    measured, _ = make.make_runner(), make.make_runner(**state) if state else guest()
+    audit = audit_of(measured)
+    Runner.objects.filter(name="test.nobody").delete()
+    assert names(given(measured)) == [name(audit)]

@@ -29,11 +29,8 @@ def test_a_runner_announces_itself_and_its_device() -> None:
     assert make.beat(**HOPPER)
     assert not make.beat(now=make.later(5), **HOPPER)
     runner = Runner.objects.get(name="test.host-1")
-    assert (runner.device_id, runner.seen_at, runner.booted_at) == (
-        "nvidia-h100",
-        make.later(5),
-        make.NOW,
-    )
+    assert (runner.device_id, runner.booted_at) == ("nvidia-h100", make.NOW)
+    assert runner.seen_at == make.later(5)
     assert Device.objects.get(slug="nvidia-h100").name == "NVIDIA H100"
     assert [device.slug for device in runner.token.devices.all()] == ["nvidia-h100"]
 
@@ -59,14 +56,10 @@ def test_of_packages_only_known_names_and_versions_are_kept() -> None:
         "torch": "2.13.0+cpu", "numba": "", "scipy": "x" * 51, "numpy": "<b>1</b>",
         "leftpad": "1.0", **{f"package-{n}": "1" for n in range(1000)},
     }  # fmt: skip
-    make.beat(packages=told)
-    assert Runner.objects.get().packages == {"torch": "2.13.0+cpu", "numba": ""}
-
-
-def test_a_page_names_what_is_there() -> None:
-    make.beat(packages={"torch": "2.13.0", "numba": ""}, compiler="g++ 12.2.0")
-    [found] = runners.toolchains(["cpu"])
-    assert found.packages == "torch 2.13.0"
+    make.beat(packages=told, current=tuple(f"evaluation-{n}-1" for n in range(1, 1000)))
+    runner = Runner.objects.get()
+    assert runner.packages == {"torch": "2.13.0+cpu", "numba": ""}
+    assert len(runner.current) == heartbeats.MOST_AT_ONCE
 
 
 @pytest.mark.parametrize(
@@ -75,28 +68,23 @@ def test_a_page_names_what_is_there() -> None:
         ({"device_kind": "tpu"}, EventError, "'tpu' is not a kind of device"),
         ({"state": "asleep"}, EventError, "'asleep' is not a runner's state"),
         ({"device_kind": "cuda"}, EventError, "device 'cpu' is a cpu, not a cuda"),
+        ({"device": "nvidia-h200", "device_kind": "cuda"}, EventError, "results of another site"),
         ({"device": "../cpu"}, DataError, "'../cpu' can name no device"),
         ({"device": "x" * 61}, DataError, "can name no device"),
-        ({"name": ""}, DataError, "name: must be 1 to 100 letters"),
-        ({"name": "x" * 101}, DataError, "name: must be 1 to 100 letters"),
-        ({"name": "a b"}, DataError, "name: must be 1 to 100 letters"),
-        ({"name": ".hidden"}, DataError, "name: must be 1 to 100 letters"),
+        *[({"name": n}, DataError, "name: must") for n in ("", "x" * 101, "a b", ".hidden")],
     ],
 )
 def test_impossible_runners_are_refused(
     changes: dict[str, Any], error: type[Exception], words: str
 ) -> None:
+    make.make_device(imported_from="elsewhere")
     devices = Device.objects.count()
     with pytest.raises(error, match=words):
         make.beat(**changes)
+    with pytest.raises(EventError, match="spool abc has no heartbeat"):
+        record_event(event=make.make_heartbeat(), sender=Sender(spool="abc"), now=make.NOW)
     assert not Runner.objects.exists()
     assert Device.objects.count() == devices
-
-
-def test_nobody_measures_for_the_board_of_another_site() -> None:
-    make.make_device(imported_from="elsewhere")
-    with pytest.raises(EventError, match="'nvidia-h200' has results from another site"):
-        make.beat(device="nvidia-h200", device_kind="cuda")
 
 
 @pytest.mark.parametrize(
@@ -112,9 +100,7 @@ def test_nobody_measures_for_the_board_of_another_site() -> None:
         ("any", [], "nvidia-h100", True),
     ],
 )
-def test_a_token_serves_its_devices_alone(
-    serves: str, listed: list[str], device: str, may: bool
-) -> None:
+def test_a_token_serves_its_own(serves: str, listed: list[str], device: str, may: bool) -> None:
     make.make_device()
     token = a_token(RunnerToken.Serves(serves), *listed)
     kind = "cpu" if device == "cpu" else "cuda"
@@ -145,7 +131,7 @@ def test_a_runner_that_claims_a_device_is_in_doubt_and_waits_in_vain() -> None:
     assert audit.status == Status.QUEUED
 
 
-def test_a_token_brings_few_new_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_brings_few_new_devices_and_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heartbeats, "MOST_DEVICES", 2)
     token = a_token(RunnerToken.Serves.NEW)
     for number in (1, 2):
@@ -154,14 +140,12 @@ def test_a_token_brings_few_new_devices(monkeypatch: pytest.MonkeyPatch) -> None
         make.beat(token=token, name="host-3", device="cpu-3")
     assert not Device.objects.filter(slug="cpu-3").exists()
 
-
-def test_few_hosts_show_one_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heartbeats, "MOST_RUNNERS", 2)
     for number in (1, 2, 1):
         make.beat(name=f"host-{number}")
     with pytest.raises(EventError, match="runner test has 2 hosts already"):
         make.beat(name="host-3")
-    assert make.beat(name="host-1", token=a_token(RunnerToken.Serves.ANY))
+    assert make.beat(name="host-1", token=a_token(RunnerToken.Serves.ANY, name="third"))
 
 
 def test_a_runner_is_told_from_one_of_another_token_that_calls_itself_so(job: RunnerJob) -> None:
@@ -171,23 +155,14 @@ def test_a_runner_is_told_from_one_of_another_token_that_calls_itself_so(job: Ru
     for name in ("host-1", "test.host-1"):
         make.beat(token=other, name=name, boot_id="boot-2", state="stopped", now=make.later(3))
     mine = Runner.objects.get(name="test.host-1")
-    assert (mine.token.name, mine.boot_id, mine.state, mine.seen_at) == (
-        *("test", "boot-1", "ready"),
-        make.NOW,
-    )
+    assert (mine.token.name, mine.boot_id, mine.state) == ("test", "boot-1", "ready")
+    assert mine.seen_at == make.NOW
+    # its own may have been said before the job was handed over, and be heard late: see `reconcile`
+    make.beat(now=make.later(600))
     job.refresh_from_db()
     assert (job.status, job.attempt) == (Status.RUNNING, 1)
     names = set(Runner.objects.filter(token=other).values_list("name", flat=True))
     assert names == {"stranger.host-1", "stranger.test.host-1"}
-
-
-def test_a_heartbeat_that_leaves_out_a_job_takes_it_from_nobody(job: RunnerJob) -> None:
-    """It may have been said before the job was handed over, and be heard late: see `reconcile`."""
-    make.beat()
-    make.hand_over(job, "host-1")
-    make.beat(now=make.later(600))
-    job.refresh_from_db()
-    assert (job.status, job.attempt) == (Status.RUNNING, 1)
 
 
 def test_a_revoked_tokens_heartbeat_is_refused() -> None:
@@ -198,14 +173,3 @@ def test_a_revoked_tokens_heartbeat_is_refused() -> None:
         make.beat(token=token, now=make.later(9), state="draining")
     runner = Runner.objects.get()
     assert (runner.state, runner.seen_at) == ("ready", make.NOW)
-
-
-def test_a_spool_has_no_heartbeat() -> None:
-    with pytest.raises(EventError, match="spool abc has no heartbeat"):
-        record_event(event=make.make_heartbeat(), sender=Sender(spool="abc"), now=make.NOW)
-    assert not Runner.objects.exists()
-
-
-def test_of_endless_lists_of_work_the_beginning_is_kept() -> None:
-    make.beat(current=tuple(f"evaluation-{n}-1" for n in range(1, 1000)))
-    assert len(Runner.objects.get().current) == heartbeats.MOST_AT_ONCE

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from datetime import timedelta
+from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from gpu_runner.data import codec
 from gpu_runner.data.event import Event, EventKind
 from gpu_runner.data.verdict import Mode
-from runs_app.core.checks.services import request_check
 from runs_app.core.errors import EventError
 from runs_app.core.runners.events import record_event, record_events
 from runs_app.core.work import lifecycle
-from runs_app.models import Evaluation, RunnerJob
+from runs_app.models import Evaluation
 from tests import factories as make
+from tests.unit.runs_app.core.runners import asking
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs", "believed")]
 
@@ -88,12 +86,8 @@ def test_ends_at_once_of_one_submissions_evaluations_leave_what_each_alone_would
     for how in (one_by_one, together):
         version = make.make_task_version(name=how.__name__)
         older = make.make_evaluation(mode="ranked", task_version=version)
-        newer = lifecycle.evaluate(
-            submission=older.submission,
-            device=older.device,
-            mode=Mode.RANKED,
-            now=make.NOW + timedelta(seconds=1),
-        )
+        fields = {"submission": older.submission, "device": older.device}
+        newer = lifecycle.evaluate(**fields, mode=Mode.RANKED, now=make.later(1))
         ahead, behind = life(newer), life(older)
         how([behind[0], *ahead, *behind[1:]])
         newer.refresh_from_db()
@@ -102,38 +96,11 @@ def test_ends_at_once_of_one_submissions_evaluations_leave_what_each_alone_would
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize(("mode", "reads"), [("quick", 1), ("ranked", 4)])
-def test_rows_are_read_again_after_ends_that_change_others(
-    mode: str, reads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    jobs = [make.make_evaluation(source=f"{make.SOURCE}// {n}", mode=mode) for n in range(4)]
-    events = [event for moments in zip(*map(life, jobs), strict=True) for event in moments]
-    lock, read = lifecycle.lock_all, []
-
-    def counted(model: type[RunnerJob], ids: Collection[UUID | None]) -> Any:
-        read.extend([ids] if ids else [])
-        return lock(model, ids)
-
-    monkeypatch.setattr(lifecycle, "lock_all", counted)
-    together(events)
-    assert len(read) == reads
-    assert {seen(job)[1] for job in jobs} == {"CORRECT"}
-
-
 def test_a_check_that_shows_life_at_once_has_begun() -> None:
-    check = request_check(
-        version=make.make_task_version(),
-        device=make.make_cpu(),
-        user=make.make_admin(),
-        now=make.NOW,
-    )
+    check = asking.check()
     make.hand_over(check)
-    together(
-        [
-            make.make_event(check, seq=1),
-            make.make_event(check, seq=2, kind=EventKind.ALIVE, payload={}),
-        ]
-    )
+    alive = make.make_event(check, seq=2, kind=EventKind.ALIVE, payload={})
+    together([make.make_event(check, seq=1), alive])
     check.refresh_from_db()
     assert (check.status, check.last_seq) == ("RUNNING", 2)
 
@@ -142,15 +109,12 @@ def test_a_restart_amid_many_events_is_not_overwritten() -> None:
     first, second = (make.make_evaluation(source=f"{make.SOURCE}// {n}") for n in range(2))
     for evaluation in (first, second):
         make.hand_over(evaluation, "host-1")
-    together(
-        [
-            make.make_event(first, seq=1),
-            make.make_event(second, seq=1),
-            make.make_heartbeat(name="host-1", boot_id="boot-2"),
-            make.make_event(first, seq=2, kind=EventKind.STAGE, payload=stage("check")),
-            make.make_event(second, seq=2, kind=EventKind.STAGE, payload=stage("check")),
-        ]
-    )
+    stages = {"seq": 2, "kind": EventKind.STAGE, "payload": stage("check")}
+    together([
+        *(make.make_event(each, seq=1) for each in (first, second)),
+        make.make_heartbeat(name="host-1", boot_id="boot-2"),
+        *(make.make_event(each, **stages) for each in (first, second)),
+    ])  # fmt: skip
     for evaluation in (first, second):
         evaluation.refresh_from_db()
         assert (evaluation.status, evaluation.attempt, evaluation.stage) == ("QUEUED", 2, "")
@@ -170,12 +134,8 @@ def test_queries_of_many_events_grow_with_jobs_alone(django_assert_max_num_queri
     jobs = [make.make_evaluation(source=f"{make.SOURCE}// {n}") for n in range(4)]
     for job in jobs:
         make.hand_over(job)
-    kind = EventKind.STAGE
-    events = [
-        make.make_event(job, seq=seq, kind=kind, payload=stage("build"))
-        for seq in range(1, 21)
-        for job in jobs
-    ]
+    said = {"kind": EventKind.STAGE, "payload": stage("build")}
+    events = [make.make_event(job, seq=seq, **said) for seq in range(1, 21) for job in jobs]
     with django_assert_max_num_queries(12):  # 80 events: a lock, four rows, and one insert
         together(events)
     assert {job.events.count() for job in jobs} == {21}

@@ -1,4 +1,4 @@
-"""How long an evaluation will take, in the words of the form and of its page."""
+"""How long an evaluation will take, in the words of the form and of its page; what waits."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 from django.core.cache import cache
 
 from gpu_runner.data.verdict import Mode
+from runs_app.core.queue.loads import loads
 from runs_app.core.queue.selectors import wait_of_people, waiting_reason
 from runs_app.core.work.estimate import estimates
 from runs_app.models import Evaluation
@@ -39,6 +40,8 @@ def test_a_mode_takes_what_its_like_took_lately() -> None:
     assert estimates("cpu") == {"quick": "about 3 s"}
     took(400.0)
     assert estimates("cpu") == {"quick": "about 3 s, seldom 7 min"}
+    Evaluation.objects.update(finished_at=make.later(9.0))
+    assert estimates("cpu") == {"quick": "about 3 s, seldom 7 min"}  # what is told is kept
 
 
 def test_what_people_submit_counts_before_the_sites_own() -> None:
@@ -46,14 +49,6 @@ def test_what_people_submit_counts_before_the_sites_own() -> None:
     assert estimates("cpu") == {"quick": "about 60 s"}
     took(2.0)
     assert estimates("cpu") == {"quick": "about 2 s"}
-
-
-def test_what_is_told_is_kept_and_the_first_is_told_at_once() -> None:
-    assert estimates("cpu") == {}
-    took(3.0)
-    told = estimates("cpu")
-    Evaluation.objects.update(finished_at=make.later(9.0))
-    assert estimates("cpu") == told == {"quick": "about 3 s"}
 
 
 def test_a_verdict_is_told_with_what_comes_before_it() -> None:
@@ -79,3 +74,22 @@ def test_what_runs_while_nobody_waits_is_told_as_that() -> None:
     assert wait_of_people("cpu") == "one is being measured now, for about 2 s more"
     make.start(waiting())
     assert wait_of_people("cpu") == "2 are being measured now, for about 4 s more"
+
+
+def test_each_evaluation_under_way_is_counted_once() -> None:
+    version = make.make_task_version()
+    for _ in range(2):
+        make.make_evaluation(task_version=version)
+    make.start(make.make_evaluation(task_version=version))
+    make.make_finished_evaluation(task_version=version)
+    behind = make.make_evaluation(task_version=version)
+    behind.background = True
+    behind.save()
+    make.give_to_run(make.make_submission(task_version=version))
+    make.make_device()
+    cpu, cuda = loads(make.NOW)
+    assert (cpu.running, cpu.people, cpu.behind, cpu.waiting) == (1, 2, 2, 4)
+    assert (cuda.running, cuda.waiting) == (0, 0)
+    assert "no runner for nvidia-h200" in cuda.reason
+    make.make_runner()
+    assert loads(make.NOW)[0].reason == ""

@@ -60,17 +60,18 @@ def test_verdicts_are_stored_with_reasons_model_and_cost_and_shown(client: Clien
     assert judgement.call.cost_usd == pytest.approx((400 * 10 + 50 * 100) / 1e6)
     assert (judgement.call.role, judgement.call.status) == ("judge", "ANSWERED")
     entry = AuditEntry.objects.get(kind=AuditEntry.Kind.JUDGED)
-    assert (entry.actor, entry.version, entry.details) == (
-        None, judgement.version, {"language model": "judge"},
-    )  # fmt: skip
+    assert (entry.actor, entry.version) == (None, judgement.version)
+    assert entry.details == {"language model": "judge"}
+    assert Task.objects.get().state == "published", "advice gates nothing"
     page = client.get("/tasks/scale/soundness/").content.decode()
     assert "Line 2 adds &lt;b&gt;zero" in page
-    assert "This is advice, based on" in page
     assert "$0.0090" in page
     [row] = client.get("/api/v1/tasks/scale/judgements").json()
     assert row["verdicts"][0] == {"criterion": "redundancy", **FLAGGED}
     assert (row["model"], row["problem"], row["tokens_in"]) == ("judge", "", 400)
     assert client.get("/api/v1/tasks/other/judgements").status_code == 404
+    with pytest.raises(IntegrityError):  # a verdict beside a problem
+        TaskJudgement.objects.update(problem="unread")
 
 
 @pytest.mark.usefixtures("model")
@@ -93,12 +94,7 @@ def test_the_model_sees_public_documents_alone() -> None:
 
 
 @pytest.mark.usefixtures("model")
-def test_a_verdict_gates_nothing() -> None:
-    """A flagged task stays public, and one that nobody has proven stays in review."""
-    make.make_task_version()
-    with ScriptedEndpoint([Answer(said(), usage=USAGE)]) as endpoint:
-        judge(endpoint)
-    assert Task.objects.get().state == "published"
+def test_a_verdict_publishes_nothing_that_nobody_has_proven() -> None:
     unproven = make.make_task(name="shift")
     assert admit(data=unproven, now=make.NOW).refusal
     with ScriptedEndpoint([Answer(said(redundancy=SOUND), usage=USAGE)]) as endpoint:
@@ -108,9 +104,9 @@ def test_a_verdict_gates_nothing() -> None:
 
 
 @pytest.mark.usefixtures("model")
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
+def test_an_answer_without_a_verdict_is_kept_as_an_error(client: Client) -> None:
+    make.make_task_version()
+    cases: list[tuple[str | Answer, str]] = [
         ("It is fine.", "no JSON object"),
         ("```json\n[1]\n```", "is not an object"),
         (said(inefficiency=None), "no verdict on inefficiency"),
@@ -120,21 +116,18 @@ def test_a_verdict_gates_nothing() -> None:
         (Answer(said(), finish_reason="length", usage=USAGE), "cut off"),
         (Answer(status=401, message="wrong key"), "wrong key"),
         (Answer("", refusal="I must decline"), "refused"),
-    ],
-)
-def test_an_answer_without_a_verdict_is_kept_as_an_error(
-    client: Client, answer: str | Answer, words: str
-) -> None:
-    make.make_task_version()
-    script = [answer if isinstance(answer, Answer) else Answer(answer, usage=USAGE)]
-    with ScriptedEndpoint(script) as endpoint, pytest.raises(CommandError, match="no verdict"):
-        judge(endpoint)
-    judgement = TaskJudgement.objects.get()
-    assert judgement.verdicts == []
-    assert words in judgement.problem
-    page = client.get("/tasks/scale/soundness/").content.decode()
-    assert "No verdict" in page
-    assert client.get("/api/v1/tasks/scale/judgements").json()[0]["verdicts"] == []
+    ]
+    for answer, words in cases:
+        TaskJudgement.objects.all().delete()
+        script = [answer if isinstance(answer, Answer) else Answer(answer, usage=USAGE)]
+        with ScriptedEndpoint(script) as endpoint, pytest.raises(CommandError, match="no verdict"):
+            judge(endpoint)
+        judgement = TaskJudgement.objects.get()
+        assert judgement.verdicts == []
+        assert words in judgement.problem
+        [row] = client.get("/api/v1/tasks/scale/judgements").json()
+        assert (row["verdicts"], row["problem"]) == ([], judgement.problem)
+    assert "No verdict" in client.get("/tasks/scale/soundness/").content.decode()
 
 
 def test_what_cannot_be_asked_is_said_and_nothing_stored(model: LanguageModel) -> None:
@@ -214,12 +207,3 @@ def test_ctrl_c_leaves_no_call_open(monkeypatch: pytest.MonkeyPatch) -> None:
     assert judgement.call.status == "INTERRUPTED"
     assert judgement.call.cost_usd > 0
     assert judgement.problem
-
-
-@pytest.mark.usefixtures("model")
-def test_the_database_refuses_a_verdict_beside_a_problem() -> None:
-    make.make_task_version()
-    with ScriptedEndpoint([Answer(said(), usage=USAGE)]) as endpoint:
-        judge(endpoint)
-    with pytest.raises(IntegrityError):
-        TaskJudgement.objects.update(problem="unread")

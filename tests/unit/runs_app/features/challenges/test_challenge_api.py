@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from runs_app.features.challenges.models import Challenge, Entry
-from runs_app.models import Evaluation, Submission
+from runs_app.models import Evaluation
 from tests import factories as make
 from tests.unit.runs_app.features.challenges.invented import end, new_challenge, new_entry, tried
 
@@ -80,8 +80,9 @@ def test_an_entry_begins_with_a_token_of_its_own(entered: dict[str, Any]) -> Non
 
 def test_what_it_submits_is_of_its_entry(entered: dict[str, Any]) -> None:
     token = entered["token"]
-    created = post("submissions", token, KERNEL)
-    assert created.status_code == 201
+    for _ in range(2):  # and once alone
+        created = post("submissions", token, KERNEL, **{"Idempotency-Key": "one"})
+        assert created.status_code == 201
     number = created.json()["id"]
     assert get(f"submissions/{number}", token).json()["private"] is True
     assert get(f"submissions/{number}/status", token).json()["over"] is False
@@ -89,13 +90,8 @@ def test_what_it_submits_is_of_its_entry(entered: dict[str, Any]) -> None:
     assert [row["id"] for row in get("submissions", token).json()] == [number]
     end(Evaluation.objects.get(submission=number))
     state = get(f"entries/{entered['id']}", token).json()
-    assert state["tasks"][0] | {"version": 1} == state["tasks"][0] | {
-        "version": 1,
-        "used": 1,
-        "left": 2,
-        "best_latency_ns": 1000.0,
-        "verdict": "",
-    }
+    told = {"used": 1, "left": 2, "best_latency_ns": 1000.0, "verdict": ""}
+    assert state["tasks"][0].items() >= told.items()
 
 
 def test_refusals_name_the_field(entered: dict[str, Any]) -> None:
@@ -144,20 +140,17 @@ def test_its_token_does_nothing_else(
     assert get("tasks/scale", token).status_code == 200
 
 
-def test_its_token_takes_short_ids_and_cancels_its_own(
-    entered: dict[str, Any], challenge: Challenge, ada: User
-) -> None:
-    token = entered["token"]
+def test_its_token_takes_short_ids_and_cancels_its_own(entered: dict[str, Any], ada: User) -> None:
+    token, hers = entered["token"], make.make_token(ada)
     number = post("submissions", token, KERNEL).json()["id"]
     for path in (f"submissions/{number[:8]}", f"submissions/{number[:13]}/status"):
         assert get(path, token).status_code == 200
         assert get(path).status_code == 404
-    theirs = post("submissions", make.make_token(ada), KERNEL).json()["id"]
+    theirs = post("submissions", hers, KERNEL).json()["id"]
     for path in (theirs, theirs[:8]):
-        refused = post(f"submissions/{path}/cancel", token)
-        assert (refused.status_code, "no more" in refused.json()["reason"]) == (401, True)
+        assert post(f"submissions/{path}/cancel", token).status_code == 401
     assert post(f"submissions/{number[:8]}/cancel", token).json()["status"] == "CANCELLED"
-    assert get(f"submissions/{theirs[:8]}/status", make.make_token(ada)).json()["over"] is False
+    assert get(f"submissions/{theirs[:8]}/status", hers).json()["over"] is False
 
 
 def test_an_admins_entry_does_not_see_hidden_workloads(challenge: Challenge) -> None:
@@ -190,18 +183,8 @@ def test_it_reports_and_finishes(entered: dict[str, Any], ada: User) -> None:
     assert (entry["state"], entry["final"], entry["over"]) == ("ranked", True, True)
     assert entry["measures"]["unlisted_speedup"] == pytest.approx(1.5)
     (contender,) = get("challenges/autumn").json()["contenders"]
-    assert contender["measures"]["hidden_correct"] == {
-        "median": 0.5,
-        "low": 0.5,
-        "high": 0.5,
-        "repeats": 1,
-    }
-
-
-def test_a_key_is_done_once(entered: dict[str, Any]) -> None:
-    for _ in range(2):
-        post("submissions", entered["token"], KERNEL, **{"Idempotency-Key": "one"})
-    assert Submission.objects.count() == 1
+    figures = {"median": 0.5, "low": 0.5, "high": 0.5, "repeats": 1}
+    assert contender["measures"]["hidden_correct"] == figures
 
 
 def test_a_state_costs_few_queries(

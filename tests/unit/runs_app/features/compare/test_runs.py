@@ -1,4 +1,4 @@
-"""Runs and settings side by side: what the selectors find and what the pages show."""
+"""Runs and settings side by side, and how the best of a run grew."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from django.test import Client
 
 from gpu_runner.data import codec
 from gpu_runner.data.verdict import Mode
-from runs_app.features.compare.run_views import delta
+from runs_app.features.compare.curve import Point, curve
 from runs_app.features.compare.runs import summaries
 from runs_app.features.compare.settings import differing, settings_of
 from runs_app.models import LanguageModel, LanguageModelCall, Run
 from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.config import Budget, ModelSpec, RunConfig, VerifierConfig
 from runs_app.optimiser.evolve.strategies.cudamaster import REPLACED
-from runs_app.optimiser.page import config_rows, growing
 from tests import factories as make
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 
 def config(seed: int = 7, **overrides: Any) -> RunConfig:
@@ -45,14 +44,6 @@ def finished(best_ns: float | None, version: Any, **overrides: Any) -> Run:
     return run
 
 
-def test_no_parameter_is_called_as_a_part_of_the_budget_is() -> None:
-    run = make.make_run(strategy="autotune", config=config(strategy="autotune", models=()))
-    rows = dict(config_rows(run))
-    assert (rows["combinations at most"], "evaluations" in rows) == ("60", False)
-    assert settings_of([run])[0]["combinations at most"] == "60"
-    assert "Combinations at most" in {each.label for each in growing(run)}
-
-
 def test_a_default_that_is_named_is_the_same_setting() -> None:
     silent, named, other = settings_of(
         [
@@ -60,7 +51,8 @@ def test_a_default_that_is_named_is_the_same_setting() -> None:
             for parameters in ({}, {"generations": 10}, {"generations": 11})
         ]
     )
-    assert silent["generations"] == "10"
+    assert (silent["generations"], silent["verifiers"]) == ("10", "off")
+    assert silent["budget: tokens"] == "no cap"
     assert differing([silent, named]) == []
     assert differing([named, other]) == ["generations"]
 
@@ -155,48 +147,6 @@ def test_a_lost_evaluation_says_nothing_of_its_kernel() -> None:
     assert found.points[-1].evaluations == 1
 
 
-def test_runs_that_measured_nothing_count_for_no_setting(client: Client) -> None:
-    version = make.make_task_version()
-    finished(400.0, version, config=config(seed=1))
-    idle = finished(None, version, config=config(seed=2))
-    idle.candidates.update(verdict="", state="drafted", latency_ns=None)
-    page = client.get("/runs/ablation/")
-    assert [len(each.runs) for each in page.context["groups"]] == [1]
-    assert "1 finished run measured nothing and is left out." in page.content.decode()
-
-
-def test_settings_have_names_for_people_and_differ_where_they_do() -> None:
-    version = make.make_task_version()
-    changed = config(
-        seed=8,
-        verifiers=VerifierConfig(names=("compile", "memory")),
-        parameters={"generations": 11},
-    )
-    runs = [finished(500.0, version), finished(500.0, version, config=changed)]
-    plain, other = settings_of(runs)
-    assert plain["verifiers"] == "off"
-    assert plain["budget: tokens"] == "no cap"
-    assert other["verifiers"] == "compile, memory"
-    assert other["verifiers: prompts"] == "shipped"
-    assert {"random seed", "verifiers", "generations"} <= set(differing([plain, other]))
-    assert "models" not in differing([plain, other])
-
-
-@pytest.mark.parametrize(
-    ("value", "base", "kind", "words"),
-    [
-        (2.0, 1.0, "speedup", "+100 %"),
-        (0.5, 0.75, "share", "−25 points"),
-        (None, 1.0, "usd", ""),
-        (1.0, 0.0, "usd", ""),
-    ],
-)
-def test_differences_to_the_pinned_run(
-    value: float | None, base: float, kind: str, words: str
-) -> None:
-    assert delta(value, base, kind) == words
-
-
 def test_runs_stand_side_by_side(client: Client) -> None:
     version = make.make_task_version()
     first = finished(500.0, version, name="first", usd=1.0)
@@ -209,32 +159,28 @@ def test_runs_stand_side_by_side(client: Client) -> None:
     assert "temperatures" in page
     assert "budget: USD" not in page
     assert "+200 %" in page
-    assert 'id="best-so-far"' in page
     address = answer.wsgi_request.get_full_path()
     assert "budget: USD" in client.get(f"{address}&all=1").content.decode()
     pinned = client.get(f"{address}&pin={second.pk}").content.decode()
     assert "−67 %" in pinned
+    page = client.get(f"{address}&x=minutes&y=time").content.decode()
+    figure = json.loads(page.split('id="best-so-far" type="application/json">')[1].split("</")[0])
+    assert figure["data"][0]["y"] == [0.5]
 
 
 def test_what_cannot_be_compared_is_said(client: Client) -> None:
     version = make.make_task_version()
     secret = finished(500.0, version, name="secret", private=True)
-    answer = client.get(f"/runs/compare/?run={secret.pk}")
-    assert answer.status_code == 400
-    assert "or it is private" in answer.content.decode()
-    assert "secret" not in answer.content.decode()
-    answer = client.get("/runs/compare/?run=nonsense")
-    assert answer.status_code == 400
-    assert "nonsense" in answer.content.decode()
     runs = [finished(500.0, version) for _ in range(6)]
-    answer = client.get("/runs/compare/?" + "&".join(f"run={run.pk}" for run in runs))
-    assert "at most 5 fit" in answer.content.decode()
-
-
-def test_pages_without_runs_say_what_to_do(client: Client) -> None:
-    assert "Start one" in client.get("/runs/compare/").content.decode()
-    page = client.get("/runs/ablation/").content.decode()
-    assert "at least three times with different random seeds" in page
+    for asked, words in (
+        ([secret.pk], "it is private"),
+        (["nonsense"], "nonsense"),
+        ([run.pk for run in runs], "at most 5"),
+    ):
+        answer = client.get("/runs/compare/", {"run": asked})
+        assert answer.status_code == 400
+        assert words in answer.content.decode()
+        assert "secret" not in answer.content.decode()
 
 
 def repeats(version: Any, speeds: list[float], **overrides: Any) -> None:
@@ -268,23 +214,86 @@ def test_a_single_run_a_setting_is_no_result(client: Client) -> None:
     finished(250.0, version, config=config(temperatures=(1.0,)))
     page = client.get("/runs/ablation/").content.decode()
     assert "No setting has been repeated" in page
+    idle = finished(None, version, config=config(seed=2))
+    idle.candidates.update(verdict="", state="drafted", latency_ns=None)  # it counts for none
+    owner = make.make_user()
+    finished(500.0, version, private=True, user=owner, config=config(temperatures=(0.5,)))
+    own = Client()
+    own.force_login(owner)
+    assert len(own.get("/runs/ablation/?format=json").json()["groups"]) == 3
     groups = client.get("/runs/ablation/?format=json").json()["groups"]
     assert [row["tied"] for row in groups] == [True, True]
     assert [row["speedup_low"] for row in groups] == [None, None]
 
 
-def test_private_runs_stay_out_of_an_ablation(client: Client) -> None:
-    owner = make.make_user()
-    version = make.make_task_version()
-    finished(500.0, version, private=True, user=owner)
-    assert "No finished run that you can see" in client.get("/runs/ablation/").content.decode()
-    client.force_login(owner)
-    assert len(client.get("/runs/ablation/?format=json").json()["groups"]) == 1
+def told(run: Run, *log: tuple[int, Any]) -> Run:
+    """The run with these events, each after so many seconds."""
+    for seconds, event in log:
+        make.make_run_event(run, event, now=make.later(seconds))
+    return run
 
 
-def test_figures_are_json(client: Client) -> None:
-    run = finished(500.0, make.make_task_version())
-    make.make_run_event(run, measured(2, 500.0, best=True))
-    page = client.get(f"/runs/compare/?run={run.pk}&x=minutes&y=time").content.decode()
-    figure = json.loads(page.split('id="best-so-far" type="application/json">')[1].split("</")[0])
-    assert figure["data"][0]["y"] == [0.5]
+def last(candidate: int, mode: Mode, latency_ns: float) -> events.Measured:
+    """A kernel is ranked or audited, and is right."""
+    return events.Measured(
+        candidate=candidate, mode=mode, verdict="CORRECT", reason="", latency_ns=latency_ns
+    )
+
+
+def short(points: list[Point]) -> list[tuple[int, float, float]]:
+    """Evaluations, seconds and times."""
+    return [(each.evaluations, each.active_s, each.latency_ns) for each in points]
+
+
+def test_a_curve_counts_evaluations_money_and_time_without_pauses() -> None:
+    run = make.make_run()
+    for seconds, kind in (
+        (0, "started"),
+        (10, measured(1, 1000.0, best=True)),
+        (30, measured(2, None, best=False)),
+        (30, "paused"),
+        (1030, "resumed"),
+        (1050, measured(3, 400.0, best=True)),
+        (1060, events.Finished(reason="done")),
+    ):
+        make.make_run_event(run, kind, now=make.later(seconds))
+    for seconds, usd in ((20, 0.25), (1040, 0.5), (1055, 0.125)):
+        made_call(run, run.calls.count() + 1, cost_usd=usd, ended_at=make.later(seconds))
+    points = curve(run)
+    assert [(p.evaluations, p.usd, p.active_s, p.latency_ns) for p in points] == [
+        (1, 0.0, 10.0, 1000.0),
+        (3, 0.75, 50.0, 400.0),
+        (3, 0.875, 60.0, 400.0),
+    ]
+
+
+def ranked(**overrides: Any) -> Run:
+    """A finished run of 3 evaluations whose best, candidate 2, was ranked and audited since."""
+    run = make.make_run(status=Run.Status.FINISHED, **overrides)
+    found: dict[str, Any] = {"state": "measured", "verdict": "CORRECT"}
+    make.make_candidate(run, **found, latency_ns=1000.0)
+    run.best = make.make_candidate(run, **found, latency_ns=450.0, speedup=3.0)
+    make.make_candidate(run, state="measured", verdict="WRONG_RESULT")
+    run.best_latency_ns, run.evaluations = 450.0, 3
+    run.save()
+    return told(
+        run, (0, "started"), (10, measured(1, 1000.0, best=True)),
+        (20, measured(2, 400.0, best=True)), (30, measured(3, 300.0, best=True)),
+        (40, events.Searched(reason="all is asked", by_budget=True)),
+        (140, last(2, Mode.RANKED, 430.0)), (240, last(2, Mode.AUDIT, 450.0)),
+        (240, events.Finished(reason="all is asked", by_budget=True)),
+    )  # fmt: skip
+
+
+def test_what_follows_a_search_is_on_no_axis_and_times_are_what_the_run_says() -> None:
+    run = ranked()
+    assert short(curve(run)) == [(1, 10.0, 1000.0), (2, 20.0, 450.0), (3, 40.0, 450.0)]
+
+
+def test_an_extended_run_goes_on_where_its_search_was() -> None:
+    run = told(
+        ranked(), (1000, events.Extended(budget=Budget(evaluations=9))),
+        (1010, measured(4, 420.0, best=True)),
+    )  # fmt: skip
+    run.best, run.best_latency_ns = None, None
+    assert short(curve(run))[-1] == (4, 50.0, 420.0)

@@ -1,20 +1,23 @@
-"""Drafts of tasks with kernels, and dry runs of these, for tests."""
+"""Drafts of tasks, what people do with them, and dry runs of their kernels, for tests."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
 
 from gpu_runner.data import codec
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import Language, Verdict
 from runs_app.features.curation.checks.dry_run import dry_run
-from runs_app.features.curation.drafts.services import create_draft
+from runs_app.features.curation.drafts.page import example_files
+from runs_app.features.curation.drafts.services import create_draft, edit_draft, send_to_review
 from runs_app.models import Evaluation
 from tasks_app.formats.task_writing import write_folder
-from tasks_app.models import Draft, TaskVersion
+from tasks_app.models import Draft, Soundness, TaskVersion
 from tasks_app.publishing.snapshots import snapshot
 from tests import factories as make
 
@@ -62,3 +65,64 @@ def finish(evaluation: Evaluation, verdict: Verdict) -> None:
     result = make.make_result(evaluation, verdict=verdict, reason=f"because: {verdict}")
     make.send(evaluation, EventKind.STARTED, {"runner": "nobody", "at": 0.0}, seq=1)
     make.send(evaluation, EventKind.FINISHED, {"result": codec.encode(result)}, seq=2)
+
+
+def example(name: str = "wave", **files: str) -> dict[str, str]:
+    """The example under a name of its own, with overrides of whole files."""
+    texts = example_files()
+    texts["task.toml"] = texts["task.toml"].replace('"scaled_sum"', f'"{name}"')
+    return texts | files
+
+
+def created(user: User | None = None, name: str = "wave", **files: str) -> Draft:
+    """An open draft of the example."""
+    return create_draft(user=user or make.make_user(), files=example(name, **files), now=make.NOW)
+
+
+def edited(draft: Draft, user: User | None = None, **files: str) -> Draft:
+    """The draft with other texts of these files."""
+    draft.refresh_from_db()
+    return edit_draft(
+        draft=draft, user=user or draft.author, files={**draft.files, **files},
+        revision=draft.revision, now=make.later(1),
+    )  # fmt: skip
+
+
+def in_review(user: User | None = None, name: str = "wave", **files: str) -> Draft:
+    """A draft of the example that its author has sent to review."""
+    draft = created(user, name, **files)
+    return send_to_review(draft=draft, user=draft.author, now=make.later(2))
+
+
+def prove(version: TaskVersion | None, **changes: Any) -> Soundness:
+    """A report of a version, which passed unless told otherwise."""
+    assert version is not None
+    fields: dict[str, Any] = {
+        "passed": True, "mutants": 3, "survivors": [], "filters": 2, "flagged": [], "kind": "cpu",
+        "device": "CPU", "document": {}, "created_at": make.NOW,
+    }  # fmt: skip
+    return Soundness.objects.create(version=version, **{**fields, **changes})
+
+
+def signed_in(user: User) -> Client:
+    """A browser of this person."""
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def shown(client: Client, draft: Draft, query: str = "") -> str:
+    """Text of a draft's page."""
+    return client.get(draft.get_absolute_url() + query).content.decode()
+
+
+def act(client: Client, draft: Draft, action: str, reason: str = "", **values: object) -> Any:
+    """Press a button of a draft's page, which shows it as it is unless `values` say otherwise."""
+    draft.refresh_from_db()
+    public = draft.task.current_version if draft.task else None
+    posted = {
+        "action": action, "reason": reason, "revision": draft.revision,
+        "replaces": public.number if public else 0,
+        "reports": draft.version.evidence if draft.version else "", **values,
+    }  # fmt: skip
+    return client.post(reverse("draft-act", args=[draft.pk]), posted)

@@ -1,22 +1,26 @@
-"""The state of the site on one page, and as metrics."""
+"""The state of the site on one page, as metrics, and on its disk."""
 
 from __future__ import annotations
 
 import json
+import logging
 import re
+import shutil
+from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.cache import cache
+from django.core.management import call_command
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
-from rq import SimpleWorker
-from rq.serializers import JSONSerializer
 
-from runs_app import jobs
-from runs_app.core.messaging import queues
+from runs_app.features.operations import disk, upkeep
 from runs_app.features.operations.glance import glance
+from runs_app.features.operations.upkeep import gather_statistics
 from runs_app.models import Evaluation
 from tests import factories as make
 
@@ -24,7 +28,7 @@ pytestmark = pytest.mark.django_db
 DASHBOARD = Path(__file__).parents[5] / "docs" / "grafana.json"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def evaluations() -> list[Evaluation]:
     """One is correct, the runner failed twice for one reason, and one waits for an hour."""
     now = timezone.now()
@@ -68,20 +72,7 @@ def test_the_page_leads_to_where_one_acts(client: Client, evaluations: list[Eval
     assert client.get("/admin/runs_app/evaluation/?verdict__exact=SYSTEM_ERROR").status_code == 200
 
 
-def test_what_a_worker_of_the_site_failed_to_do_is_an_error(
-    client: Client, settings: Any, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.REDIS_URL = redis_url
-    monkeypatch.setitem(jobs.ALLOWED, queues.ADVANCE_FUNCTION, lambda run_id: 1 // 0)
-    run = make.make_run()
-    assert queues.enqueue_advance(run.pk)
-    site = {"job_class": jobs.SiteJob, "serializer": JSONSerializer}
-    SimpleWorker([queues.RUNS_QUEUE], connection=queues.connection(), **site).work(burst=True)
-    newest = glance(timezone.now()).troubles[0]
-    assert (newest.what, newest.url) == ("Worker: advance run", f"/runs/{run.pk}/")
-    assert newest.reason.startswith("ZeroDivisionError")
-
-
+@pytest.mark.usefixtures("evaluations")
 def test_metrics_are_for_the_token_and_for_admins(
     client: Client, settings: pytest.FixtureRequest
 ) -> None:
@@ -96,10 +87,83 @@ def test_metrics_are_for_the_token_and_for_admins(
     assert values["kbench_errors_day",] == 2
     client.force_login(make.make_admin(username="judge"))
     assert told(client).keys() == values.keys()
-
-
-def test_the_dashboard_asks_for_what_there_is(client: Client) -> None:
-    client.force_login(make.make_admin(username="judge"))
     panels = json.loads(DASHBOARD.read_text())["panels"]
     asked = {name for panel in panels for name in re.findall(r"kbench_\w+", str(panel["targets"]))}
-    assert asked <= {key[0] for key in told(client)}
+    assert asked <= {key[0] for key in values}, "the dashboard asks for what there is"
+
+
+Usage = namedtuple("Usage", "total used free")
+GIB = 1 << 30
+
+
+def has(monkeypatch: pytest.MonkeyPatch, total: int, free: int) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: Usage(total, total - free, free))
+
+
+def test_what_is_too_little(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    for total, free, low in (
+        (1000 * GIB, 3 * GIB, False),
+        (1000 * GIB, 2 * GIB - 1, True),
+        (20 * GIB, GIB + 1, False),
+        (20 * GIB, GIB - 1, True),
+    ):
+        has(monkeypatch, total, free)
+        assert (disk.low_disk() is not None) is low
+    monkeypatch.undo()
+    settings.DATA_DIR = "/nowhere"  # a missing folder is no fault
+    assert disk.low_disk() is None
+
+
+@pytest.mark.django_db
+def test_admins_read_it_and_others_do_not(monkeypatch: pytest.MonkeyPatch, client: Client) -> None:
+    client.force_login(make.make_admin())
+    for free, shown in ((GIB, True), (3 * GIB, False)):
+        has(monkeypatch, 1000 * GIB, free)
+        for path in ("/operate/", "/queue/"):
+            page = client.get(path).content.decode()
+            assert ("1.0\xa0GB of 1000.0\xa0GB" in page) is shown
+    has(monkeypatch, 1000 * GIB, GIB)
+    for other in (Client(), client):
+        if other is client:
+            other.force_login(make.make_user())
+        assert "1000.0\xa0GB" not in other.get("/queue/").content.decode()
+
+
+@pytest.mark.django_db
+def test_the_log_says_it_once_an_hour(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    has(monkeypatch, 1000 * GIB, GIB)
+    disk._warn.cache_clear()
+    for now_s in (0, 5, 3599, 3600, 3605):
+        monkeypatch.setattr(disk.time, "time", lambda now_s=now_s: now_s)
+        upkeep.look_after(now=make.NOW)
+    found = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert len([each for each in found if "nothing more is stored" in each.getMessage()]) == 2
+
+
+@pytest.mark.usefixtures("jobs")
+def test_statistics_are_gathered_where_nobody_else_does(django_assert_num_queries: Any) -> None:
+    make.make_evaluation()
+    cache.clear()
+    if connection.vendor != "sqlite":
+        with django_assert_num_queries(0):
+            gather_statistics()
+        return
+    gather_statistics()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT idx FROM sqlite_stat1 WHERE tbl = 'runs_app_evaluation'")
+        assert ("evaluation_latest",) in cursor.fetchall()
+    with django_assert_num_queries(0):
+        gather_statistics()
+
+
+def test_the_ingester_gathers_them_when_it_begins(
+    redis_url: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.REDIS_URL = redis_url
+    gathered = []
+    name = "runs_app.features.operations.upkeep.gather_statistics"
+    monkeypatch.setattr(name, lambda: gathered.append(1))
+    call_command("ingest_events", "--drain")
+    assert gathered == [1]

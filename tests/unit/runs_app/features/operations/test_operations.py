@@ -1,7 +1,8 @@
-"""Stops, announcements, runners and queues, as admins steer them."""
+"""Stops, announcements, runners and queues: how admins steer them, and what is shown."""
 
 from __future__ import annotations
 
+import json
 import math
 from datetime import timedelta
 from typing import Any
@@ -11,9 +12,11 @@ from django.contrib.auth.models import User
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from gpu_runner.data.event import RunnerState
+from gpu_runner.data import codec, mailbox
+from gpu_runner.data.order import Word
 from runs_app.core.errors import QuotaExceeded, Stopped, SubmissionError, WrongState
 from runs_app.core.messaging import orders, queues
+from runs_app.core.queue.runners import runner_list
 from runs_app.core.runners.heartbeats import record_runner
 from runs_app.core.work.limits import limits_of
 from runs_app.features.operations import readings
@@ -58,12 +61,11 @@ class TestStops:
             make.make_submission(task_version=version, now=timezone.now())
         with pytest.raises(Stopped):
             rerun(submission=submission, user=submission.author, now=timezone.now())
-        body = {"task": "scale", "source": make.SOURCE, "language": "cpp"}
         answer = client.post(
             "/api/v1/submissions",
-            body,
+            {"task": "scale", "source": make.SOURCE, "language": "cpp"},
             content_type="application/json",
-            HTTP_AUTHORIZATION=f"Bearer {make.make_token(make.make_user())}",
+            headers={"Authorization": f"Bearer {make.make_token(make.make_user())}"},
         )
         assert answer.status_code == 503
         assert "moving house" in answer.json()["reason"]
@@ -97,19 +99,11 @@ class TestStops:
             with pytest.raises(Stopped, match="isn't starting runs now"):
                 act()
 
-    @pytest.mark.parametrize(
-        ("change", "field"),
-        [({"text": " "}, "text"), ({"text": "x" * 501}, "text"), ({"until": make.NOW}, "until")],
-    )
-    def test_what_cannot_be_is_refused(
-        self, admin: User, change: dict[str, Any], field: str
-    ) -> None:
-        with pytest.raises(SubmissionError) as refusal:
-            stop(Kind.NOTE, admin, **change)
-        assert refusal.value.field == field
-        assert not Announcement.objects.exists()
-
     def test_the_page_announces_and_ends(self, admin: User, client: Client) -> None:
+        for change in ({"text": " "}, {"text": "x" * 501}, {"until": make.NOW}):
+            with pytest.raises(SubmissionError) as refusal:
+                stop(Kind.NOTE, admin, **change)
+            assert refusal.value.field in change
         client.force_login(admin)
         fields = {"kind": "note", "text": "<b>Maintenance</b> at noon"}
         assert client.post("/operate/", {**fields, "until": "2020-01-01"}).status_code == 422
@@ -130,9 +124,6 @@ class TestLimits:
             assert limits_of(new, make.later(60)).waiting == 5
             assert limits_of(new, make.NOW + timedelta(days=4)).waiting == 20
             assert limits_of(make.make_admin(date_joined=make.NOW), make.NOW).waiting == 20
-
-    def test_the_refusal_says_why(self) -> None:
-        new = make.make_user(date_joined=make.NOW)
         version = make.make_task_version()
         with override_settings(MAX_SUBMISSIONS_PER_DAY=4, NEW_ACCOUNT_SHARE=0.25):
             make.make_submission(user=new, task_version=version)
@@ -149,12 +140,8 @@ class TestLimits:
 
 
 def beat(runner: Runner, **changes: Any) -> Runner:
-    fields: dict[str, Any] = {
-        "name": runner.own_name, "boot_id": runner.boot_id, "device": runner.device_id,
-        "device_kind": "cpu", "device_name": "CPU", "state": "ready", "reason": "", "jail": True,
-        "current": (), "builds": 1, "version": "1", "at": 0.0,
-    }  # fmt: skip
-    state = RunnerState(**{**fields, **changes})
+    fields = {"name": runner.own_name, "boot_id": runner.boot_id, "device": runner.device_id}
+    state = make.make_runner_state(**fields, **changes)
     record_runner(state=state, token=runner.token, now=make.later(10))
     runner.refresh_from_db()
     return runner
@@ -208,16 +195,63 @@ class TestRunners:
         assert "Not available: clock" in text
         RunnerReading.objects.all().delete()
         text = client.get(f"/operate/runners/{runner.pk}/sensors/?hours=zz").content.decode()
-        assert "reported nothing" in " ".join(text.split())
-
-    def test_a_sensor_that_says_no_number_is_not_read(self) -> None:
-        runner = make.make_runner()
+        assert "<polyline" not in text
         for value in (math.inf, math.nan):
             readings.record(runner, {"power_w": value}, make.NOW)
         assert not RunnerReading.objects.exists()
-
-    def test_old_readings_go(self) -> None:
-        runner = make.make_runner()
         readings.record(runner, {"power_w": 1.0}, make.NOW)
         readings.record(runner, {"power_w": 1.0}, make.NOW + timedelta(days=8))
-        assert RunnerReading.objects.count() == 1
+        assert RunnerReading.objects.count() == 1  # old ones go
+
+
+def steered(wanted: str, state: str) -> Runner:
+    reason = "" if wanted == "work" else "hot"
+    said = "by an admin: hot" if state == "draining" and wanted != "work" else ""
+    return make.make_runner(
+        wanted=wanted, wanted_reason=reason, state=state, reason=said, seen_at=timezone.now()
+    )
+
+
+def test_a_disabled_runner_is_called_so() -> None:
+    for wanted, state, shown, summary in (
+        ("work", "ready", "ready", "ready"),
+        ("drain", "ready", "ready", "ready"),
+        ("drain", "draining", "draining", "draining by an admin: hot"),
+        ("disable", "draining", "disabled", "disabled by an admin: hot"),
+        ("disable", "unfit", "unfit", "unfit"),
+    ):
+        one = steered(wanted, state)
+        [status] = runner_list(timezone.now())
+        assert (status.state, status.summary) == (shown, summary)
+        one.delete()
+
+
+def test_one_that_drains_can_be_disabled_at_once(client: Client, admin: User) -> None:
+    client.force_login(admin)
+    drains = steered("drain", "draining")
+    text = client.get("/operate/").content.decode()
+    assert "Resume" in text
+    assert f"Disable {drains.name} now" in text
+    assert "by an admin: hot" in text
+    told = {"wanted": "disable", "reason": "hot"}
+    assert client.post(f"/operate/runners/{drains.pk}/", told).status_code == 302
+    drains.refresh_from_db()
+    assert (drains.wanted, drains.wanted_reason) == ("disable", "hot")
+    text = client.get("/operate/").content.decode()
+    assert ">Disabled</span>" in text
+    assert "Draining" not in text
+
+
+def test_what_is_told_to_a_runner_is_who_holds_it_and_why_and_what_it_has_lost(
+    settings: Any, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()  # it is told in earnest
+    settings.RUNNERS_REDIS_URL = redis_url
+    held = steered("disable", "ready")
+    mine, lost = make.make_evaluation(), make.make_evaluation(source=f"{make.SOURCE}// lost")
+    make.hand_over(mine, held.own_name)
+    held.current = [f"evaluation-{mine.pk}-1", f"evaluation-{lost.pk}-1"]
+    assert orders.tell(held)
+    key = mailbox.word_key(held.token.mailbox, held.own_name)
+    word = codec.decode(Word, json.loads(orders.connection().get(key)))
+    assert word == Word(hold="by an admin: hot", dropped=(f"evaluation-{lost.pk}-1",))

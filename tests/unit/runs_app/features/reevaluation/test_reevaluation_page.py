@@ -1,6 +1,8 @@
-"""The page on which submissions are evaluated again: previewed, started, watched."""
+"""Submissions of one task or of many are evaluated again: previewed, started, watched."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -8,14 +10,10 @@ from django.urls import reverse
 
 from runs_app.core.errors import WrongState
 from runs_app.features.reevaluation.models import Reevaluation
-from runs_app.models import Submission
-from tasks_app.models import TaskVersion
+from runs_app.models import Evaluation, Submission
+from tasks_app.models import Task, TaskVersion
 from tests import factories as make
-from tests.unit.runs_app.features.reevaluation.reevaluated import (
-    begin,
-    entered,
-    next_version,
-)
+from tests.unit.runs_app.features.reevaluation.reevaluated import begin, entered, next_version
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
@@ -30,13 +28,6 @@ def admin() -> Client:
     client = Client()
     client.force_login(make.make_admin())
     return client
-
-
-def test_the_page_is_for_admins(admin: Client, client: Client) -> None:
-    version = entered("fast").task_version
-    client.force_login(make.make_user())
-    assert client.post(page(version), {"count": "1"}).status_code == 403
-    assert admin.get(page(version)).status_code == 200
 
 
 def test_the_page_previews_and_starts_what_was_seen(admin: Client) -> None:
@@ -67,7 +58,6 @@ def test_what_was_started_is_watched_and_cancelled(admin: Client) -> None:
     row = begin(version)
     progress = reverse("reevaluation", args=[version.task.slug, row.pk])
     text = admin.get(progress).content.decode()
-    assert "The best of each agent of version 1 on version 2, on cpu" in text
     assert "Under way: 0 of 2" in text
     assert 'hx-trigger="every 5s"' in text
     text = admin.get(page(version)).content.decode()
@@ -84,7 +74,9 @@ def test_what_was_started_is_watched_and_cancelled(admin: Client) -> None:
     assert "<html" not in fragment.content.decode()
 
 
-def test_what_was_previewed_for_another_version_is_not_started(admin: Client) -> None:
+def test_what_was_previewed_for_another_version_or_is_wrong_is_not_started(
+    admin: Client, client: Client
+) -> None:
     entered("fast")
     version = next_version()
     next_version(description="the third version")  # as many would be queued there
@@ -92,21 +84,15 @@ def test_what_was_previewed_for_another_version_is_not_started(admin: Client) ->
     for seen in ({"seen": "1-2-1"}, {}):
         answer = admin.post(page(version), fields | seen)
         assert answer.status_code == 422
-        assert "It would now be 1 on version 3" in answer.content.decode()
+        assert "1 on version 3" in answer.content.decode()
+    for field, value in (("version", "7"), ("device", "abacus")):
+        address = page(version, f"{field}={value}")
+        for answer in (admin.get(address), admin.post(page(version), {field: value})):
+            assert answer.status_code == 422
+            assert f'href="#id_{field}"' in answer.content.decode()
+    client.force_login(make.make_user())
+    assert client.post(page(version), {"count": "1"}).status_code == 403
     assert not Reevaluation.objects.exists()
-
-
-@pytest.mark.parametrize(
-    ("address", "field"), [("version=7", "version"), ("device=abacus", "device")]
-)
-def test_a_wrong_choice_names_its_field(admin: Client, address: str, field: str) -> None:
-    version = entered("fast").task_version
-    for answer in (
-        admin.get(page(version, address)),
-        admin.post(page(version), dict([address.split("=")])),
-    ):
-        assert answer.status_code == 422
-        assert f'href="#id_{field}"' in answer.content.decode()
 
 
 def test_a_task_without_results_or_without_a_public_has_nothing_to_start(admin: Client) -> None:
@@ -120,3 +106,64 @@ def test_a_task_without_results_or_without_a_public_has_nothing_to_start(admin: 
     assert '<button class="button primary"' not in text
     with pytest.raises(WrongState):
         begin(version)
+
+
+ADDRESS = "/curate/reevaluate/"
+
+
+@pytest.fixture
+def form() -> dict[str, Any]:
+    """One task with results on its version, one with a new version, one without results."""
+    entered("fast", 3.0)
+    entered("slow", 1.5)
+    other = make.make_task_version(name="other")
+    entered("fast", 2.0, task_version=other)
+    next_version(name="other")
+    make.make_task_version(name="bare")
+    return {"task": ["scale", "other", "bare"], "device": "cpu", "back": "/curate/?q=s"}
+
+
+def test_it_is_shown_first_and_queued_as_it_was_shown(admin: Client, form: dict[str, Any]) -> None:
+    before = Evaluation.objects.count()
+    answer = admin.post(ADDRESS, form)
+    assert [(each.task.slug, each.plan.seen) for each in answer.context["changing"]] == [
+        ("other", "1-2-1"), ("scale", "1-1-2"),
+    ]  # fmt: skip
+    text = answer.content.decode()
+    assert "has no ranked result on CPU" in text
+    assert "Queue 3 evaluations<" in text
+    assert answer.context["estimate"].total_s == 120  # each took 40 s
+    assert Evaluation.objects.count() == before
+    sent = form | {"confirm": "1", "seen-scale": "1-1-2", "seen-other": "1-2-1"}
+    answer = admin.post(ADDRESS, sent, follow=True)
+    assert answer.redirect_chain == [("/curate/?q=s", 302)]
+    assert "Left out 1: bare: has no ranked" in answer.content.decode()
+    assert Evaluation.objects.count() == before + 3
+    assert Submission.objects.filter(carried_from__isnull=False).count() == 1
+    assert Reevaluation.objects.count() == 2
+    text = admin.post(ADDRESS, sent, follow=True).content.decode()
+    assert "under way already" in text
+    assert Evaluation.objects.count() == before + 3
+
+
+def test_what_has_changed_since_is_left_out(admin: Client, form: dict[str, Any]) -> None:
+    Task.objects.filter(slug="other").update(state=Task.State.REVIEW)
+    sent = form | {"confirm": "1", "seen-scale": "1-1-1", "seen-other": "1-2-1"}
+    text = admin.post(ADDRESS, sent, follow=True).content.decode()
+    assert "other: is not public" in text
+    assert "not what you saw" in text
+    assert not Reevaluation.objects.exists()
+
+
+def test_wrong_forms_and_others_change_nothing(
+    admin: Client, form: dict[str, Any], client: Client
+) -> None:
+    for wrong, words in (({"device": "abacus"}, "choose a device"), ({"task": []}, "select at")):
+        text = admin.post(ADDRESS, form | wrong, follow=True).content.decode()
+        assert f"Nothing is evaluated: {words}" in text
+    for away in ("https://evil.example/", "//evil.example", "javascript:x", ""):
+        answer = admin.post(ADDRESS, form | {"back": away, "device": "unknown"})
+        assert answer.url == "/tasks/", away
+    client.force_login(make.make_user())
+    assert client.post(ADDRESS, form | {"confirm": "1"}).status_code == 403
+    assert not Reevaluation.objects.exists()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
@@ -16,7 +16,7 @@ from runs_app.optimiser.evolve.config import Briefing, Budget, ModelSpec, Proble
 from runs_app.optimiser.evolve.evaluations import LAST_MODES, is_refusal
 from runs_app.optimiser.evolve.events import Event
 from runs_app.optimiser.evolve.feedback import Feedback, feedback_of
-from runs_app.optimiser.evolve.history import History
+from runs_app.optimiser.evolve.history import Candidate, History
 from runs_app.optimiser.evolve.optimizer import Optimizer
 from runs_app.optimiser.evolve.outcomes import Answer, CallFailure, Evaluated, Outcome, Transition
 from runs_app.optimiser.evolve.replay import Reply
@@ -44,23 +44,12 @@ def fenced(source: str, title: str = "kernel") -> str:
 def a_problem(**changes: Any) -> Problem:
     """A problem on a CPU; `changes` replace its fields."""
     fields: dict[str, Any] = {
-        "task": "scale",
-        "title": "Scale",
-        "description": "Multiply by two.",
-        "abi": Abi.C,
-        "signature": SIGNATURE,
-        "direction": Direction.FORWARD,
-        "dtype": "float32",
-        "language": Language.CPP,
-        "device_name": "a CPU",
-        "device_kind": DeviceKind.CPU,
-        "reference": "def forward(x):\n    return 2 * x\n",
-        "workloads": ("n1024: n=1024",),
-        "toolchain": "g++ -O3",
-        "seed_source": kernel(),
-        "seed_title": "naive",
-        "floor_ns": 100.0,
-    }
+        "task": "scale", "title": "Scale", "description": "Multiply by two.", "abi": Abi.C,
+        "signature": SIGNATURE, "direction": Direction.FORWARD, "dtype": "float32",
+        "language": Language.CPP, "device_name": "a CPU", "device_kind": DeviceKind.CPU,
+        "reference": "def forward(x):\n    return 2 * x\n", "workloads": ("n1024: n=1024",),
+        "toolchain": "g++ -O3", "seed_source": kernel(), "seed_title": "naive", "floor_ns": 100.0,
+    }  # fmt: skip
     return Problem(**{**fields, **changes})
 
 
@@ -81,37 +70,19 @@ def a_result(
 ) -> EvaluationResult:
     """What hardware says: a time in nanoseconds, or the verdict alone where that is None."""
     workload = WorkloadResult(name="n1024", parameters={"n": 1024}, hidden=False)
+    profile = None
     if latency_ns is not None:
-        interval = latency_ns * (1 - spread), latency_ns * (1 + spread)
-        measured = Measurement(
-            time_ns=latency_ns, low_ns=interval[0], high_ns=interval[1], calls=20
-        )
-        workload = WorkloadResult(
-            name="n1024",
-            parameters={"n": 1024},
-            hidden=False,
-            measurement=measured,
-            floor_ns=floor_ns,
-        )
-    profiled = mode is Mode.PROFILE and latency_ns is not None
-    metrics = dict(zip(THROUGHPUTS, throughputs, strict=True))
+        low_ns, high_ns = latency_ns * (1 - spread), latency_ns * (1 + spread)
+        measured = Measurement(time_ns=latency_ns, low_ns=low_ns, high_ns=high_ns, calls=20)
+        workload = replace(workload, measurement=measured, floor_ns=floor_ns)
+        metrics = dict(zip(THROUGHPUTS, throughputs, strict=True))
+        profile = Profile(tool="portable", reason="no ncu", workload="n1024", metrics=metrics)
     return EvaluationResult(
-        evaluation_id="0",
-        attempt=1,
-        verdict=verdict,
-        reason="as scripted",
-        mode=mode,
-        device="cpu",
-        task="scale",
-        task_digest="0",
-        solution_digest="0",
-        latency_ns=latency_ns,
+        evaluation_id="0", attempt=1, verdict=verdict, reason="as scripted", mode=mode,
+        device="cpu", task="scale", task_digest="0", solution_digest="0", latency_ns=latency_ns,
         floor_fraction=floor_ns / latency_ns if latency_ns and floor_ns else None,
-        workloads=(workload,),
-        profile=Profile(tool="portable", reason="no ncu", workload="n1024", metrics=metrics)
-        if profiled
-        else None,
-    )
+        workloads=(workload,), profile=profile if mode is Mode.PROFILE else None,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -196,20 +167,14 @@ class World:
         tokens_in = budget.tokens_bound(command.prompt.messages) // 4
         tokens_out = min(len(said) // 4 + 1, asked.max_tokens)
         return Answer(
-            ask=asked.number,
-            text=said,
-            tokens_in=tokens_in,
-            tokens_out=tokens_out,
-            cost_usd=budget.cost_usd(model, tokens_in, tokens_out),
-            latency_s=1.0,
-        )
+            ask=asked.number, text=said, tokens_in=tokens_in, tokens_out=tokens_out,
+            cost_usd=budget.cost_usd(model, tokens_in, tokens_out), latency_s=1.0,
+        )  # fmt: skip
 
     def _evaluate(self, event: events.Measuring) -> Evaluated:
         result = self.judge(self.sources[event.candidate], event.mode)
         if result is None:
-            return Evaluated(
-                candidate=event.candidate, mode=event.mode, reason="the runner is gone"
-            )
+            return Evaluated(candidate=event.candidate, mode=event.mode, reason="it is gone")
         if event.mode not in LAST_MODES or is_refusal(result.verdict):
             self.feedbacks[event.candidate, event.mode] = feedback_of(result)
         return Evaluated(candidate=event.candidate, mode=event.mode, result=result)
@@ -236,6 +201,18 @@ class Drive:
     @property
     def history(self) -> History:
         return self.optimizer.history
+
+    @property
+    def best(self) -> Candidate:
+        """The best kernel, which there must be."""
+        assert self.history.best is not None
+        return self.history.best
+
+    @property
+    def end(self) -> events.Finished:
+        """How it ended, as it must have."""
+        assert self.history.finished is not None
+        return self.history.finished
 
     def record(self, transitions: Sequence[Transition]) -> None:
         self.world.carry_out(transitions)
@@ -276,8 +253,3 @@ def begin(
     if strategy is not None:
         optimizer.strategy = strategy
     return Drive(optimizer, world)
-
-
-def drive(problem: Problem, config: RunConfig, world: World) -> list[Event]:
-    """The events of a whole run."""
-    return begin(problem, config, world).go().events

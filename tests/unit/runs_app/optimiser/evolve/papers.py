@@ -10,7 +10,6 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.commands import Ask, Role
-from runs_app.optimiser.evolve.history import History
 from tests.unit.runs_app.optimiser.evolve.driving import (
     Drive,
     Failure,
@@ -85,11 +84,10 @@ def prompts_of(run: Drive, role: Role) -> list[str]:
     return ["\n".join(m.content for m in run.world.prompts[number]) for number in numbers]
 
 
-def ending(history: History) -> str:
-    """Why the run ended."""
-    assert history.finished is not None
-    assert not history.finished.by_budget
-    return history.finished.reason
+def ending(run: Drive) -> str:
+    """Why the run ended by itself."""
+    assert not run.end.by_budget
+    return run.end.reason
 
 
 def answers(*texts: str | Failure) -> Callable[[Ask], str | Failure]:

@@ -39,12 +39,8 @@ def refused(text: str, *, cut: bool = False) -> str:
 def test_headings_give_title_and_thought() -> None:
     found = read("NAME: **Two at a time**\nTHOUGHT: fewer\nloops.\nCODE:\n```cpp\n" + CODE + "```")
     assert found == Parsed(CODE, "Two at a time", "fewer\nloops.")
-
-
-def test_chatter_around_the_code() -> None:
     found = read(f"Sure! Here you are.\n\n```c++\n{CODE}```\n\nHope it helps, {{ and }} included.")
-    assert found.code == CODE
-    assert found.thought == "Sure! Here you are."
+    assert (found.code, found.thought) == (CODE, "Sure! Here you are.")
 
 
 @pytest.mark.parametrize(
@@ -63,16 +59,13 @@ def test_forms_of_a_code_block(wrapped: str) -> None:
     assert read(wrapped.format(code=CODE)).code == CODE
 
 
-def test_the_block_with_the_symbol_counts_not_the_longest() -> None:
+def test_the_symbol_decides_between_blocks_then_the_tag_and_then_length() -> None:
     other = "```cpp\nint main() {\n" + "  // long\n" * 50 + "}\n```"
     assert read(f"{other}\n```\n{CODE}```\n{other}").code == CODE
-
-
-def test_a_tag_decides_between_two_kernels_and_then_length() -> None:
     longer = kernel("y[i] = x[i] + x[i];  // a comment that makes it longer")
-    text = f"```text\n{longer}```\n```cpp\n{CODE}```"
-    assert read(text).code == CODE
+    assert read(f"```text\n{longer}```\n```cpp\n{CODE}```").code == CODE
     assert read(f"```cpp\n{CODE}```\n```cpp\n{longer}```").code == longer
+    assert read(f"```cpp\nint x = {{\n\n```cpp\n{CODE}```").code == CODE  # of which one is open
 
 
 def test_a_call_or_a_comment_is_no_definition() -> None:
@@ -91,16 +84,8 @@ def test_a_missing_closing_fence_needs_a_whole_kernel() -> None:
     assert read("```cpp\n" + CODE + "\n```\nand so on and", cut=True).code.strip() == CODE.strip()
 
 
-def test_an_unclosed_block_before_another() -> None:
-    assert read(f"```cpp\nint x = {{\n\n```cpp\n{CODE}```").code == CODE
-
-
-@pytest.mark.parametrize("text", ["", "   \n\t"])
-def test_empty(text: str) -> None:
-    assert refused(text) == "the answer is empty"
-
-
 def test_refusals_are_named() -> None:
+    assert refused("   \n\t") == "the answer is empty"
     assert refused("I'm sorry, but I can't help with that.").startswith("the model refused: “I'm")
     assert refused("What a lovely task!").startswith("the answer has no code")
 
@@ -115,8 +100,7 @@ def test_json_wrapped_code() -> None:
 
 def test_torch_needs_a_module() -> None:
     module = "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}\n"
-    good = read_kernel(f"```cuda\n{module}```", TORCH)
-    assert isinstance(good, Parsed)
+    assert isinstance(read_kernel(f"```cuda\n{module}```", TORCH), Parsed)
     bad = read_kernel(f"```cuda\n// {module}```", TORCH)
     assert bad == Unusable("no code block has a PYBIND11_MODULE")
 
@@ -124,11 +108,9 @@ def test_torch_needs_a_module() -> None:
 def test_long_answers_are_read_in_time_and_too_long_kernels_refused() -> None:
     began = time.process_time()
     assert read("word " * 40_000 + f"\n```cpp\n{CODE}```").code == CODE
-    refused("scale(" * 35_000)
-    refused("```cpp\n" + "scale(" * 35_000 + "\n```")
-    refused("`" * 200_000)
-    refused("{" * 200_000)
-    refused("/*" * 100_000)
+    many = "scale(" * 35_000
+    for hostile in (many, f"```cpp\n{many}\n```", "`" * 200_000, "{" * 200_000, "/*" * 100_000):
+        refused(hostile)
     assert time.process_time() - began < 5
     assert "limit is 1048576" in refused(f"```cpp\n{CODE}//{'x' * 2**20}\n```")
     assert "NUL" in refused(f"```cpp\n{CODE}// \0\n```")
@@ -138,12 +120,10 @@ def test_long_answers_are_read_in_time_and_too_long_kernels_refused() -> None:
     ("text", "vote"),
     [
         ("It builds.\nFINAL VERIFICATION ANSWER: True", True),
-        ("**FINAL VERIFICATION ANSWER:** False.", False),
-        ("final verification answer - `false`", False),
+        ("**final verification ANSWER:** `false`.", False),
         ("FINAL VERIFICATION ANSWER: True\nNo, wait.\nFINAL VERIFICATION ANSWER: False", False),
         ('{"answer": true}', True),
         ('It may not.\n```json\n{"reason": "x", "answer": "False"}\n```', False),
-        ('So:\n{"FINAL VERIFICATION ANSWER": true}', True),
         ("I looked at it.\n**True**", True),
     ],
 )
@@ -151,9 +131,9 @@ def test_votes(text: str, *, vote: bool) -> None:
     assert read_vote(text) is vote
 
 
-@pytest.mark.parametrize("text", ["", "It is true that it may fail.", "I cannot judge that."])
-def test_no_vote(text: str) -> None:
-    assert isinstance(read_vote(text), Unusable)
+def test_what_is_no_vote_counts_for_neither() -> None:
+    for text in ("", "It is true that it may fail.", "I cannot judge that."):
+        assert isinstance(read_vote(text), Unusable)
 
 
 def test_garbage_is_unusable_and_never_an_error() -> None:
@@ -173,12 +153,10 @@ def test_garbage_is_unusable_and_never_an_error() -> None:
 
 def test_prose_and_consent() -> None:
     assert read_text("  One strategy.\n") == "One strategy."
-    assert isinstance(read_text(" "), Unusable)
-    assert isinstance(read_text("I'm sorry, I can't do that."), Unusable)
-    plan = "Move the loads ahead of the barrier, where the profile shows stalls; I will not do"
-    plan += " anything to the tiles."
+    for refusal in (" ", "I'm sorry, I can't do that."):
+        assert isinstance(read_text(refusal), Unusable)
+    plan = "Move the loads ahead of the barrier, as it stalls; I will not do anything to the tiles."
     assert read_text(plan) == plan
-    assert is_consent("OK")
     assert is_consent("It builds.\n**OK**")
     assert not is_consent(f"OK, but:\n```cpp\n{CODE}```")
     assert not is_consent("Okay-ish is not what it is")

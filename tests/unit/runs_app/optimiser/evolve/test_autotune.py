@@ -32,36 +32,40 @@ from tests.unit.runs_app.optimiser.evolve.worlds import Landscape, tunable, valu
 SMALL = "constexpr int A = 1;  // knob: 1 2 3\nconstexpr int B = 4;  // knob: 4 8\n" + kernel()
 
 
-def a_run(source: str, world: World, seed: int = 7, **parameters: Any) -> Drive:
-    config = a_config("autotune", seed=seed, models=(), parameters=parameters)
-    return begin(a_problem(seed_source=source), config, world)
+def a_run(
+    source: str,
+    world: World,
+    seed: int = 7,
+    config: dict[str, Any] | None = None,
+    **parameters: Any,
+) -> Drive:
+    settings = {"seed": seed, "models": (), "parameters": parameters, **(config or {})}
+    return begin(a_problem(seed_source=source), a_config("autotune", **settings), world)
 
 
 def test_it_finds_nearly_the_best_of_two_thousand_in_sixty() -> None:
     assert space_size(find_knobs(tunable())) == 2000
-    found = []
+    found, verdicts = [], set[str]()
     for seed in range(20):
         land = Landscape(seed)
         run = a_run(tunable(), World(judge=land.judge, seed=seed), seed).go()
         assert run.history.evaluations() <= 60
-        best, first = run.history.best, land.time_ns(values_of(tunable()))
-        assert best is not None
+        first, time = (land.time_ns(k) for k in (values_of(tunable()), dict(run.best.knobs)))
         assert first is not None
-        time = land.time_ns(dict(best.knobs))
         assert time is not None
         assert time < first
         found.append(time / land.best_ns())
+        verdicts |= {candidate.verdict for candidate in run.history.candidates.values()}
     assert statistics.median(found) <= 1.05
     assert max(found) <= 1.15
+    assert verdicts == {"CORRECT", "COMPILE_ERROR"}
 
 
 def test_the_kernels_own_values_come_first_and_nothing_comes_twice() -> None:
     run = a_run(tunable(), World(judge=Landscape(3).judge)).go()
     first = run.history.candidates[1]
-    assert first.edit is Edit.SEED
-    assert first.knobs == values_of(tunable())
+    assert (first.edit, first.knobs, first.title) == (Edit.SEED, values_of(tunable()), "naive")
     assert run.world.sources[1] == tunable()
-    assert first.title == "naive"
     candidates = list(run.history.candidates.values())
     assert len({tuple(c.knobs.values()) for c in candidates}) == len(candidates)
     assert len({c.digest for c in candidates}) == len(candidates)
@@ -73,52 +77,25 @@ def test_the_kernels_own_values_come_first_and_nothing_comes_twice() -> None:
         assert candidate.parents[0] < candidate.number
 
 
-def test_it_ends_when_everything_was_tried() -> None:
+def test_it_says_why_it_ends() -> None:
     run = a_run(SMALL, World(seed=1), patience=100).go()
     assert len(run.history.candidates) == 6
-    assert run.history.finished == events.Finished(reason="all 6 combinations were measured")
-
-
-def test_it_ends_after_as_many_as_were_asked_for() -> None:
+    assert run.end == events.Finished(reason="all 6 combinations were measured")
     run = a_run(tunable(), World(judge=Landscape(1).judge), evaluations=13).go()
     assert run.history.evaluations() == 13
-    assert run.history.finished is not None
-    assert run.history.finished.reason.startswith("13 combinations")
-
-
-def test_it_ends_when_nothing_gets_better() -> None:
+    assert run.end.reason.startswith("13 combinations")
     run = a_run(tunable(), World(), patience=9, evaluations=500).go()
     assert 9 < run.history.evaluations() < 9 + 2 * 4
-    assert run.history.finished is not None
-    assert "found nothing faster beyond noise" in run.history.finished.reason
-
-
-def test_it_ends_when_nothing_is_correct() -> None:
+    assert "nothing faster" in run.end.reason
     world = World(judge=lambda _, mode: a_result(None, verdict=Verdict.COMPILE_ERROR, mode=mode))
     run = a_run(tunable(), world, patience=5).go()
-    assert run.history.finished is not None
-    assert "found no correct kernel" in run.history.finished.reason
-    assert run.history.best is None
+    assert (run.history.best, "no correct kernel" in run.end.reason) == (None, True)
 
 
-def test_combinations_that_do_not_compile_simply_lose() -> None:
-    land = Landscape(11)
-    run = a_run(tunable(), World(judge=land.judge)).go()
-    verdicts = {candidate.verdict for candidate in run.history.candidates.values()}
-    assert verdicts == {"CORRECT", "COMPILE_ERROR"}
-    assert run.history.best is not None
-
-
-def test_lost_evaluations_do_not_stop_it() -> None:
-    world = World(judge=lambda _source, _mode: None)
-    run = a_run(SMALL, world, patience=100).go()
-    assert run.history.settled == []
-    assert run.history.evaluations() == 6 * MAX_LOSSES
-    assert run.history.finished is not None
-    assert "0 of 6 combinations were measured" in run.history.finished.reason
-
-
-def test_what_is_lost_for_good_counts_for_no_limit_and_the_rest_is_measured_again() -> None:
+def test_lost_evaluations_do_not_stop_it_and_count_for_no_limit() -> None:
+    run = a_run(SMALL, World(judge=lambda _source, _mode: None), patience=100).go()
+    assert (run.history.settled, run.history.evaluations()) == ([], 6 * MAX_LOSSES)
+    assert "0 of 6 combinations were measured" in run.end.reason
     lost = itertools.count(1)
 
     def flaky(source: str, mode: Mode) -> EvaluationResult | None:
@@ -127,10 +104,8 @@ def test_what_is_lost_for_good_counts_for_no_limit_and_the_rest_is_measured_agai
 
     run = a_run(tunable(), World(judge=flaky), evaluations=20, patience=20).go()
     assert len(run.history.settled) == 20
-    assert run.history.finished is not None
-    assert run.history.finished.reason.startswith("20 combinations")
+    assert run.end.reason.startswith("20 combinations")
     given_up = [c for c in run.history.candidates.values() if not c.is_told]
-    assert given_up
     assert {c.verdict for c in given_up} == {"SYSTEM_ERROR"}
 
 
@@ -142,20 +117,13 @@ def test_the_device_never_waits() -> None:
         run.step(1)
 
 
-@pytest.mark.parametrize("concurrent", [1, 4, 9])
+@pytest.mark.parametrize("concurrent", [1, 9])
 def test_a_spent_budget_leaves_nothing_drafted_and_an_extension_goes_on(concurrent: int) -> None:
-    config = a_config(
-        "autotune",
-        models=(),
-        parameters={"patience": 100},
-        budget=Budget(evaluations=17),
-        concurrent_evaluations=concurrent,
-    )
     world = World(judge=Landscape(6).judge, seed=concurrent)
-    run = begin(a_problem(seed_source=tunable()), config, world).go()
-    assert run.history.finished is not None
-    assert run.history.finished.by_budget
-    assert "17 evaluations" in run.history.finished.reason
+    caps = {"budget": Budget(evaluations=17), "concurrent_evaluations": concurrent}
+    run = a_run(tunable(), world, patience=100, config=caps).go()
+    assert run.end.by_budget
+    assert "17 evaluations" in run.end.reason
     assert len(run.history.candidates) == len(run.history.settled) == 17
     run.extend(Budget(evaluations=25))
     run.go()
@@ -168,22 +136,9 @@ def test_a_spent_budget_leaves_nothing_drafted_and_an_extension_goes_on(concurre
 )
 def test_a_kernel_that_cannot_be_tuned_ends_the_run_with_the_reason(source: str, word: str) -> None:
     run = a_run(source, World()).go()
-    assert len(run.events) == 1
-    assert run.history.finished is not None
-    assert word in run.history.finished.reason
-
-
-def test_it_needs_a_kernel() -> None:
+    assert (len(run.events), word in run.end.reason) == (1, True)
     with pytest.raises(DataError, match="seed_kernel"):
         a_run("", World())
-
-
-def test_the_same_seed_searches_the_same_way() -> None:
-    def searched(seed: int) -> list[events.Event]:
-        return a_run(tunable(), World(judge=Landscape(4).judge, seed=9), seed).go().events
-
-    assert searched(1) == searched(1)
-    assert searched(1) != searched(2)
 
 
 def test_neighbours_are_one_step_away() -> None:
@@ -192,21 +147,14 @@ def test_neighbours_are_one_step_away() -> None:
     assert list(neighbours(("1", "8"), knobs)) == [("2", "8"), ("1", "4")]
 
 
-def timed(number: int, latency_ns: float, spread: float) -> Candidate:
-    return Candidate(
-        number=number,
-        digest=str(number),
-        edit=Edit.KNOBS,
-        place=Place(),
-        verdict="CORRECT",
-        latency_ns=latency_ns,
-        spread=spread,
-    )
-
-
 def test_an_incumbent_gives_way_only_to_a_lead_beyond_noise() -> None:
-    old = timed(1, 1000.0, 0.03)
-    assert incumbent([old, timed(2, 970.0, 0.03)]) is old
-    better = timed(3, 940.0, 0.03)
-    assert incumbent([old, timed(2, 970.0, 0.03), better]) is better
+    old, near, better = (
+        Candidate(
+            number=number, digest=str(number), edit=Edit.KNOBS, place=Place(), verdict="CORRECT",
+            latency_ns=latency_ns, spread=0.03,
+        )
+        for number, latency_ns in enumerate((1000.0, 970.0, 940.0), 1)
+    )  # fmt: skip
+    assert incumbent([old, near]) is old
+    assert incumbent([old, near, better]) is better
     assert incumbent([]) is None

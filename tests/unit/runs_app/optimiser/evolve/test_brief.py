@@ -10,23 +10,28 @@ import pytest
 
 from gpu_runner.data.codec import decode
 from gpu_runner.data.environment import Environment
+from gpu_runner.data.formats import catalog_specifications, load_task
+from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
+from runs_app.core.profile.diagnosis import throughput_line
 from runs_app.core.profile.hardware import compiler_of, hardware_lines, processors_of
+from runs_app.optimiser.evolve.brief import Figures, briefing, values_text
 from runs_app.optimiser.evolve.commands import Ask, Role
-from runs_app.optimiser.evolve.config import KnownTimes, Problem
+from runs_app.optimiser.evolve.config import BY_TENSORS, KnownTimes, Problem
 from runs_app.optimiser.evolve.prompts import (
     MOST_TOKENS,
     common,
     load,
     names,
     render,
+    sample_text,
 )
-from runs_app.optimiser.evolve.reference import reference_for
-from runs_app.optimiser.evolve.sections import CHARACTERS_PER_TOKEN
+from runs_app.optimiser.evolve.reference import description_for, files_for, reference_for
+from runs_app.optimiser.evolve.sections import CHARACTERS_PER_TOKEN, metric_lines, micros
 from runs_app.optimiser.evolve.strategies.cudamaster import MAX_PLAN_TOKENS
 from runs_app.optimiser.evolve.verifiers import NAMES, instructions
 from tests.unit.runs_app.optimiser.evolve.driving import a_problem, fenced, kernel
-from tests.unit.runs_app.optimiser.evolve.papers import a_run, broken, fast, prompts_of
+from tests.unit.runs_app.optimiser.evolve.papers import a_run, prompts_of
 
 CPU_SHEET: dict[str, Any] = {
     "device_kind": "cpu",
@@ -46,19 +51,13 @@ GPU_SHEET: dict[str, Any] = {
     "architecture": "sm_90a",
     "driver": "580.1",
     "hardware": {
-        "compute_capability": "9.0",
-        "sms": 132,
-        "shared_bytes_per_sm": 228 * 1024,
-        "shared_bytes_per_block": 227 * 1024,
-        "registers_per_sm": 65536,
-        "threads_per_sm": 2048,
-        "l2_bytes": 50e6,
-        "memory_bytes": 80 * 2**30,
-        "bytes_per_s": 3350e9,
+        "compute_capability": "9.0", "sms": 132, "shared_bytes_per_sm": 228 * 1024,
+        "shared_bytes_per_block": 227 * 1024, "registers_per_sm": 65536, "threads_per_sm": 2048,
+        "l2_bytes": 50e6, "memory_bytes": 80 * 2**30, "bytes_per_s": 3350e9,
         "flop_per_s": {"float32": 66.9e12, "bfloat16": 989.5e12},
         "rates_are": "the maker's data sheet",
     },
-}
+}  # fmt: skip
 CPU, GPU = decode(Environment, CPU_SHEET), decode(Environment, GPU_SHEET)
 CUDA_WORDS = ("__shared__", "warp", "CUDA", "shared memory", "cudaMalloc", "SMs", "launch")
 JUDGED_OR_WRITTEN = sorted(
@@ -88,43 +87,36 @@ def said(name: str, problem: Problem, value: str = "") -> str:
     return "\n".join(message.content for message in prompt.messages)
 
 
+def test_the_sheet_of_a_machine() -> None:
+    text = "\n".join(hardware_lines(GPU))
+    for fact in ("132 SMs, each with 228 KiB", "227 KiB", "65536 registers", "L2 cache: 50 MB",
+                 "memory of 80 GiB: 3350 GB/s", "989.5 bfloat16"):  # fmt: skip
+        assert fact in text, fact
+    assert processors_of(GPU) is None
+    assert hardware_lines(Environment()) == ()
+    assert CPU.hardware is not None
+    moment = replace(CPU.hardware, clock_is="now", identity="AuthenticAMD family 25 model 17")
+    lines = "\n".join(hardware_lines(replace(CPU, hardware=moment)))
+    assert ("GHz" in lines, "AuthenticAMD family 25 model 17" in lines) == (False, True)
+
+
 @pytest.mark.parametrize("name", JUDGED_OR_WRITTEN)
-def test_a_prompt_tells_the_machine(name: str) -> None:
+def test_a_prompt_tells_the_machine_and_the_task_in_numbers(name: str) -> None:
     text = said(name, briefed())
     for fact in ("ONE processor", "avx2, fma", "L2 cache: 512 KiB", "2.45 GHz", "33.2 GB/s"):
         assert fact in text, fact
-
-
-def test_a_clock_of_one_moment_is_not_told() -> None:
-    assert CPU.hardware is not None
-    identity = "AuthenticAMD family 25 model 17"
-    facts = replace(CPU.hardware, clock_is="now", identity=identity)
-    lines = "\n".join(hardware_lines(replace(CPU, hardware=facts)))
-    assert "GHz" not in lines
-    assert "it identifies itself as AuthenticAMD family 25 model 17" in lines
-
-
-@pytest.mark.parametrize("name", sorted(set(JUDGED_OR_WRITTEN) - {"compile"}))
-def test_a_prompt_tells_the_task_in_numbers(name: str) -> None:
-    text = said(name, briefed())
-    assert "1.19e-07" in text
-    assert "more than 10 s is ended" in text
-    assert "n1024: n=1024; eager 4.00 us, limit 0.10 us" in text
-    assert "the limits above are estimates" in text
-    assert "return 2 * x" in text
+    if name != "compile":
+        for fact in ("1.19e-07", "more than 10 s", "eager 4.00 us, limit 0.10 us", "return 2 * x"):
+            assert fact in text, fact
+    if name in ("evolve", "recommend", "islands_diff", "islands_rewrite"):
+        assert "\n\n[tried]" in text
 
 
 @pytest.mark.parametrize("name", [n for n in names() if "form_kernel" in load(n).placeholders])
 def test_who_writes_code_hears_the_compiler_and_the_cap(name: str) -> None:
     text = said(name, briefed())
-    assert "by g++ 12.2.0 with this fixed command" in text
-    assert "within 8,192 tokens" in text
-    assert "tokens, thoughts included" not in said(name, briefed(answer_tokens=0))
-
-
-@pytest.mark.parametrize("name", ["evolve", "recommend", "islands_diff", "islands_rewrite"])
-def test_who_improves_hears_what_was_lost(name: str) -> None:
-    assert "# What was tried and lost\n\n[tried]" in said(name, briefed())
+    assert ("g++ 12.2.0" in text, "within 8,192 tokens" in text) == (True, True)
+    assert "within 8,192 tokens" not in said(name, briefed(answer_tokens=0))
 
 
 @pytest.mark.parametrize(
@@ -136,32 +128,9 @@ def test_nothing_of_cuda_is_said_on_a_cpu(name: str, abi: Abi) -> None:
     text = instructions(name, problem) if name in NAMES else said(name, problem)
     assert [word for word in CUDA_WORDS if word in text] == []
     assert "\n@" not in text
-
-
-@pytest.mark.parametrize("verifier", NAMES)
-def test_on_a_gpu_verifiers_look_at_what_a_gpu_has(verifier: str) -> None:
-    problem = briefed(language=Language.CUDA, device_kind=DeviceKind.CUDA)
-    assert any(word in instructions(verifier, problem) for word in CUDA_WORDS)
-    assert "\n@" not in instructions(verifier)
-
-
-def test_threads_are_for_more_than_one_processor() -> None:
-    one, many = said("evolve", briefed()), said("evolve", briefed(processors=4))
-    assert "use no threads" in one
-    assert "A team of threads" not in one
-    assert "use no threads" not in many
-    assert "A team of threads" in many
-
-
-def test_the_sheet_of_a_gpu() -> None:
-    text = "\n".join(hardware_lines(GPU))
-    assert "132 SMs, each with 228 KiB of shared memory (a block at most 227 KiB)" in text
-    assert "65536 registers" in text
-    assert "L2 cache: 50 MB" in text
-    assert "memory of 80 GiB: 3350 GB/s (the maker's data sheet)" in text
-    assert "989.5 bfloat16 with tensor cores" in text
-    assert processors_of(GPU) is None
-    assert hardware_lines(Environment()) == ()
+    if name in NAMES:
+        gpu = replace(problem, language=Language.CUDA, device_kind=DeviceKind.CUDA)
+        assert any(word in instructions(name, gpu) for word in CUDA_WORDS)
 
 
 @pytest.mark.parametrize("name", names())
@@ -189,20 +158,6 @@ def test_a_plan_is_never_cut() -> None:
     assert plan in coder
     asked = next(command for command, _ in run.world.asks.values() if command.role is Role.PLAN)
     assert asked.max_tokens == MAX_PLAN_TOKENS
-
-
-def test_failures_reach_the_next_generation_with_their_reason() -> None:
-    def speak(ask: Ask) -> str:
-        if not ask.role.writes_code:
-            return "advice"
-        slot = ask.place.slot
-        return fenced(broken(slot) if slot == 1 else fast(1000 + slot), f"kernel {slot}")
-
-    run = a_run("evolve", speak, parameters={"generations": 2, "proposals": 2})
-    first, *_, last = prompts_of(run, Role.PROPOSE)
-    assert "# What was tried and lost\n\nNothing besides what is shown here." in first
-    assert "COMPILE_ERROR, as scripted" in last
-    assert "n1024 (n=1024): 1.00 us ± 1.0%" in last
 
 
 REFERENCE = """import torch
@@ -248,3 +203,72 @@ def test_a_forward_prompt_shows_no_backward_code_and_no_baseline() -> None:
 @pytest.mark.parametrize("source", ["def (", "class Model:\n    pass\n", ""])
 def test_what_is_no_such_module_stays_whole(source: str) -> None:
     assert reference_for(source, Direction.FORWARD) == source
+
+
+CUDA = {"language": Language.CUDA, "device_kind": DeviceKind.CUDA}
+EXPORTS = "The extension exports `{}(x)`, called with what the model passes."
+
+
+def test_a_forward_prompt_of_two_files_has_one() -> None:
+    files = {"func_forward.py": "f", "func_backward.py": "b", "kernels/naive.cu": "k"}
+    assert list(files_for(files, Direction.FORWARD)) == ["func_forward.py", "kernels/naive.cu"]
+    assert "func_forward.py" not in files_for(files, Direction.BACKWARD)
+    assert files_for({"func_backward.py": "b"}, Direction.FORWARD) == {"func_backward.py": "b"}
+    told = "\n\n".join(("A norm.", EXPORTS.format("forward"), EXPORTS.format("backward")))
+    assert "backward" not in description_for(told, Direction.FORWARD)
+    assert "`forward(x)`" not in description_for(told, Direction.BACKWARD)
+    assert description_for(told, Direction.FORWARD).startswith("A norm.\n\nThe extension exports")
+
+
+def test_answers_that_are_asked_for_at_once_are_told_apart() -> None:
+    assert len({sample_text("proposal", number, 3) for number in (1, 2, 3)}) == 3
+    assert len({sample_text("candidate", number, 3, mends=True) for number in (1, 2, 3)}) == 3
+    assert sample_text("candidate", 1, 1) == ""
+
+
+def test_a_limit_by_arithmetic_may_be_beaten_in_parts_alone_and_is_not_called_physical() -> None:
+    limits = {"a": "arithmetic", "m": "memory", "t": BY_TENSORS}
+    known = tuple(KnownTimes(workload=n, limit_by=by, limit_ns=1.0) for n, by in limits.items())
+    problem = a_problem(known=known, floor_ns=1000.0, **CUDA)
+    assert [problem.may_beat(each) for each in "amt?"] == [True, False, True, False]
+    assert not replace(problem, dtype="bfloat16").may_beat("a")
+    assert not replace(problem, device_kind=DeviceKind.CPU).may_beat("a")
+    assert "physical" not in common(replace(problem, known=known[:1]))["goal"]
+    bound = replace(problem, known=known[1:2])
+    assert "- physical limit of the device: 1.00 us" in common(bound)["goal"]
+
+
+def task(name: str) -> Task:
+    return load_task(catalog_specifications()[name])
+
+
+def test_what_binds_is_told_by_tensors_where_a_task_has_no_formula_of_its_work() -> None:
+    plain = replace(task("rms_norm"), work={})
+    sizes = {"n65536": 3350.0 * 80}
+    figures = Figures(environment=GPU, tensor_bytes=sizes)
+    told = briefing(plain, DeviceKind.CUDA, Direction.FORWARD, figures)
+    limits = {each.workload: (each.limit_ns, each.limit_by) for each in told.known}
+    assert limits["n65536"] == (pytest.approx(80.0), BY_TENSORS)
+    assert limits["n64"] == (None, "")
+    assert told.limit_source
+    unknown = briefing(plain, DeviceKind.CUDA, Direction.FORWARD, Figures(tensor_bytes=sizes))
+    assert unknown.limit_source == ""
+    floors = Figures(environment=GPU, floors_ns={"m64_n2048_k4096": 16_050.0})
+    told = briefing(task("matrix_mul"), DeviceKind.CUDA, Direction.FORWARD, floors)
+    assert {each.workload: each.limit_by for each in told.known}["m64_n2048_k4096"] == "arithmetic"
+    text = values_text(task("rms_norm"), DeviceKind.CUDA, Direction.FORWARD)
+    assert text.startswith(" Other values are: ")
+
+
+def test_figures_say_what_they_mean() -> None:
+    assert micros(0.31) == "0.00031 us"
+    assert micros(256_800) == "256.80 us"
+    metrics = {"compute_throughput_pct": 35.18, "dram_throughput_pct": 4.0}
+    assert throughput_line(metrics) == ""
+    metrics["memory_throughput_pct"] = 60.0
+    assert throughput_line(metrics).endswith("compute 35.2 %, dram 4 %, memory 60 %")
+    unknown = metric_lines({"achieved_flop_per_s": 0.0, "dram_throughput_pct": 0.0})
+    assert unknown == ["- dram_throughput_pct: 0"]
+    nvcc = "Build cuda_13.0.r13.0/compiler.36424714_0"
+    compilers = [compiler_of(Environment(compiler=told)) for told in (nvcc, "g++ 12.2.0")]
+    assert compilers == ["nvcc 13.0", "g++ 12.2.0"]

@@ -11,12 +11,13 @@ import pytest
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.optimiser.evolve import events
+from runs_app.optimiser.evolve import replay as replaying
 from runs_app.optimiser.evolve.commands import Command, Draft, Edit, Finish, Measure, Place
-from runs_app.optimiser.evolve.config import Budget
+from runs_app.optimiser.evolve.config import Budget, Problem, RunConfig
 from runs_app.optimiser.evolve.confirm import MOST_RANKED
 from runs_app.optimiser.evolve.evaluations import MAX_LOSSES
 from runs_app.optimiser.evolve.history import CandidateState, History
-from runs_app.optimiser.evolve.replay import replay
+from runs_app.optimiser.evolve.optimizer import Optimizer
 from tests.unit.runs_app.optimiser.evolve.driving import (
     Drive,
     Scripted,
@@ -96,8 +97,7 @@ def test_the_fastest_is_ranked_and_audited_before_the_run_ends() -> None:
     assert (measured(drive, RANKED), measured(drive, AUDIT)) == ([1], [1])
     found = chosen(drive)
     assert (found.candidate, found.is_ranked, found.is_audited) == (2, True, True)
-    assert drive.history.best is not None
-    assert drive.history.best.latency_ns == 490.0
+    assert drive.best.latency_ns == 490.0
 
 
 def test_a_claim_is_the_longer_of_the_ranked_and_the_audited_time() -> None:
@@ -105,8 +105,7 @@ def test_a_claim_is_the_longer_of_the_ranked_and_the_audited_time() -> None:
     drive = run({**said, (1, AUDIT): 510.0, (2, AUDIT): 482.0})
     assert measured(drive, AUDIT) == [1, 2]
     assert chosen(drive).candidate == 3
-    assert drive.history.best is not None
-    assert drive.history.best.latency_ns == 482.0
+    assert drive.best.latency_ns == 482.0
     assert drive.history.candidates[2].latency_ns == 510.0
 
 
@@ -140,30 +139,25 @@ def judged(said: Mapping[tuple[int, Mode], Iterator[EvaluationResult]]) -> Drive
     return begin(a_problem(), settings, World(judge=judge), searching(2)).go()
 
 
-def test_of_those_that_come_near_the_score_decides() -> None:
+@pytest.mark.parametrize(
+    ("first", "audited", "latency_ns", "ends"),
+    [
+        ((1.2, 1.2), 1.2, 520.0, (3, [2])),
+        ((1.9, 1.0), 1.0, 500.0, (3, [2])),  # one lucky ranking makes no best
+        ((1.9, 1.9), 1.1, 500.0, (3, [1, 2])),  # nor does one that its audit takes back
+    ],
+)
+def test_of_those_that_come_near_the_score_decides(
+    first: tuple[float, ...], audited: float, latency_ns: float, ends: tuple[int, list[int]]
+) -> None:
     drive = judged({
-        (1, RANKED): scored(1.2, 1.2), (1, AUDIT): scored(1.2),
-        (2, RANKED): scored(1.5, 1.5, latency_ns=520.0), (2, AUDIT): scored(1.5, latency_ns=520.0),
+        (1, RANKED): scored(*first), (1, AUDIT): scored(audited),
+        (2, RANKED): scored(1.5, 1.5, latency_ns=latency_ns),
+        (2, AUDIT): scored(1.5, latency_ns=latency_ns),
     })  # fmt: skip
-    assert (chosen(drive).candidate, measured(drive, AUDIT)) == (3, [2])
-
-
-def test_one_lucky_ranking_makes_no_best() -> None:
-    drive = judged({
-        (1, RANKED): scored(1.9, 1.0), (1, AUDIT): scored(1.0),
-        (2, RANKED): scored(1.5, 1.5), (2, AUDIT): scored(1.5),
-    })  # fmt: skip
-    assert chosen(drive).candidate == 3
+    assert (chosen(drive).candidate, measured(drive, AUDIT)) == ends
     ranked = measured(drive, RANKED)
     assert (sorted(ranked[:2]), sorted(ranked[2:])) == ([1, 2], [1, 2]), "by turns"
-
-
-def test_an_audit_that_scores_less_gives_way_to_the_next() -> None:
-    drive = judged({
-        (1, RANKED): scored(1.9, 1.9), (1, AUDIT): scored(1.1),
-        (2, RANKED): scored(1.5, 1.5), (2, AUDIT): scored(1.5),
-    })  # fmt: skip
-    assert (chosen(drive).candidate, measured(drive, AUDIT)) == (3, [1, 2])
 
 
 def test_a_repetition_that_says_nothing_takes_nothing_back() -> None:
@@ -186,79 +180,59 @@ def test_the_next_takes_the_place_of_one_that_is_refused(mode: Mode) -> None:
     assert (refused.verdict, refused.latency_ns) == (Verdict.WRONG_RESULT, None)
 
 
-def test_where_only_the_seed_is_left_nothing_is_claimed() -> None:
-    drive = run({(1, QUICK): 500.0, (1, RANKED): Verdict.WRONG_RESULT}, count=1)
+@pytest.mark.parametrize(
+    ("verdict", "candidate", "words", "times"),
+    [
+        (Verdict.WRONG_RESULT, 1, "faster than the seed", 1),
+        (Verdict.UNSTABLE, 2, "too noisy", None),  # is no refusal
+        (None, 2, "", MAX_LOSSES),  # a lost one is made again, and not forever
+    ],
+)
+def test_what_could_not_be_ranked_is_told(
+    verdict: Verdict | None, candidate: int, words: str, times: int | None
+) -> None:
+    drive = run({(1, QUICK): 500.0, (1, RANKED): verdict}, count=1)
     found = chosen(drive)
-    assert (found.candidate, found.is_ranked) == (1, False)
-    assert "faster than the seed" in found.reason
-
-
-def test_a_time_too_noisy_to_rank_is_no_refusal_and_is_told() -> None:
-    drive = run({(1, QUICK): 500.0, (1, RANKED): Verdict.UNSTABLE})
-    found = chosen(drive)
-    assert (found.candidate, found.is_ranked) == (2, False)
-    assert "too noisy" in found.reason
-
-
-def test_a_ranking_that_is_lost_is_made_again_and_not_forever() -> None:
-    drive = run({(1, QUICK): 500.0, (1, RANKED): None})
-    assert measured(drive, RANKED) == [1] * MAX_LOSSES
-    assert not chosen(drive).is_ranked
+    assert (found.candidate, found.is_ranked, words in found.reason) == (candidate, False, True)
+    assert times is None or measured(drive, RANKED) == [1] * times
 
 
 def test_ranking_ends_though_everything_is_refused() -> None:
-    said: dict[tuple[int, Mode], float | Verdict | None] = {}
-    for number in range(1, 16):
-        said[number, QUICK] = 500.0 + number
-        said[number, RANKED] = Verdict.WRONG_RESULT
-    drive = run(said, count=15)
+    times: Said = {(number, QUICK): 500.0 + number for number in range(1, 16)}
+    refused: Said = {(number, RANKED): Verdict.WRONG_RESULT for number in range(1, 16)}
+    drive = run({**times, **refused}, count=15)
     assert len(measured(drive, RANKED)) == MOST_RANKED
-    found = chosen(drive)
-    assert not found.is_ranked
-    assert str(MOST_RANKED) in found.reason
+    assert not chosen(drive).is_ranked
+    assert str(MOST_RANKED) in chosen(drive).reason
 
 
 def test_ranking_counts_in_no_cap_and_an_extension_searches_on() -> None:
-    said: dict[tuple[int, Mode], float | Verdict | None] = {(1, QUICK): 500.0, (3, QUICK): 300.0}
-    drive = run(said, budget=Budget(evaluations=3))
+    drive = run({(1, QUICK): 500.0, (3, QUICK): 300.0}, budget=Budget(evaluations=3))
     assert drive.history.evaluations() == 3
     assert (chosen(drive).candidate, measured(drive, RANKED)) == (2, [1])
     drive.extend(Budget(evaluations=10))
     drive.go()
     assert chosen(drive).candidate == 4
     assert measured(drive, RANKED) == [1, 3]
-    last = drive.events[-1]
-    assert isinstance(last, events.Finished)
-    assert not last.by_budget
+    assert not drive.end.by_budget
 
 
-def test_a_run_that_does_not_rank_ends_at_once() -> None:
-    settings = a_config("autotune")
-    drive = begin(a_problem(), settings, world({(1, QUICK): 500.0}), searching(1)).go()
-    assert measured(drive, RANKED) == []
-    assert not any(isinstance(event, events.Searched) for event in drive.events)
+@pytest.mark.parametrize("seed", range(2))
+def test_in_any_order_it_replays_each_event(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    said: Said = {(n, QUICK): 500.0 + 4 * n for n in range(1, 7)}
+    drive = run(
+        {**said, (1, RANKED): Verdict.WRONG_RESULT, (2, AUDIT): Verdict.VIOLATION},
+        count=6, seed=seed,
+    )  # fmt: skip
+    made = replaying.Optimizer
 
+    def scripted(problem: Problem, config: RunConfig, history: History) -> Optimizer:
+        optimizer = made(problem, config, history)
+        optimizer.strategy = searching(6)
+        return optimizer
 
-@pytest.mark.parametrize("seed", range(3))
-def test_whatever_the_order_it_replays_event_for_event(seed: int) -> None:
-    said: dict[tuple[int, Mode], float | Verdict | None] = {
-        (n, QUICK): 500.0 + 4 * n for n in range(1, 7)
-    }
-    said |= {(1, RANKED): Verdict.WRONG_RESULT, (2, AUDIT): Verdict.VIOLATION}
-    from runs_app.optimiser.evolve import replay as replaying
-
-    drive = run(said, count=6, seed=seed)
-    strategy = searching(6)
-    with pytest.MonkeyPatch.context() as patch:
-        made = replaying.Optimizer
-
-        def scripted(*args: object) -> object:
-            optimizer = made(*args)  # type: ignore[arg-type]
-            optimizer.strategy = strategy
-            return optimizer
-
-        patch.setattr(replaying, "Optimizer", scripted)
-        config = a_config("autotune", ranks_best=True)
-        report = replay(a_problem(), config, drive.events, drive.world)
+    monkeypatch.setattr(replaying, "Optimizer", scripted)
+    config = a_config("autotune", ranks_best=True)
+    report = replaying.replay(a_problem(), config, drive.events, drive.world)
     assert report.differences == ()
     assert report.events == len(drive.events)

@@ -7,11 +7,7 @@ from collections.abc import Callable
 from runs_app.optimiser.evolve.commands import Ask, Role
 from runs_app.optimiser.evolve.config import ProfileMode
 from runs_app.optimiser.evolve.history import CandidateState
-from tests.unit.runs_app.optimiser.evolve.driving import (
-    Failure,
-    a_problem,
-    fenced,
-)
+from tests.unit.runs_app.optimiser.evolve.driving import Drive, Failure, a_problem, fenced
 from tests.unit.runs_app.optimiser.evolve.papers import (
     a_run,
     broken,
@@ -36,11 +32,24 @@ def good(ask: Ask) -> str:
             return fenced(fast(4000 - 100 * ask.place.generation - ask.place.slot))
 
 
-def test_three_rounds_of_the_papers_steps() -> None:
+def test_three_rounds_of_the_papers_steps_each_told_what_it_needs() -> None:
     run = a_run("cudamaster", good)
     assert steps(run) == ["measure profile", *ROUND * 3, "end"]
-    assert ending(run.history) == "all 3 rounds are done: kernel #4 is the fastest kept"
+    assert ending(run) == "all 3 rounds are done: kernel #4 is the fastest kept"
     assert run.world.most_pending == {"asked": 1, "measuring": 1}
+    first, second, third = prompts_of(run, Role.PLAN)
+    assert "dram_throughput_pct: 80" in first
+    assert "compute_throughput_pct" not in first
+    assert "Round 1" not in first
+    assert "Round 1: Strategy 1: tiles. -> #2 kernel: correct, 3.90 us" in second
+    assert "Round 2" in third
+    assert "Overall: 3.90 us" in second
+    coder = prompts_of(run, Role.CODE)[1]
+    assert "Strategy 2: tiles." in coder
+    assert fast(4000 - 100 - 1).strip() in coder
+    assert "### Profile" not in coder
+    full = a_run("cudamaster", good, profile=ProfileMode.FULL)
+    assert "compute_throughput_pct: 10" in prompts_of(full, Role.PLAN)[0]
 
 
 def test_without_a_profile_kernels_are_measured_alone() -> None:
@@ -49,28 +58,6 @@ def test_without_a_profile_kernels_are_measured_alone() -> None:
         "measure quick", *["plan", "code", "compile", "measure quick"] * 3, "end",
     ]  # fmt: skip
     assert "### Profile" not in prompts_of(run, Role.PLAN)[0]
-
-
-def test_the_planner_sees_the_filtered_profile_and_the_history() -> None:
-    run = a_run("cudamaster", good)
-    first, second, third = prompts_of(run, Role.PLAN)
-    assert "Class: memory_bandwidth" in first
-    assert "dram_throughput_pct: 80" in first
-    assert "compute_throughput_pct" not in first
-    assert "This is the first round." in first
-    assert "Round 1: Strategy 1: tiles. -> #2 kernel: correct, 3.90 us" in second
-    assert "Round 2" in third
-    assert "Overall: 3.90 us" in second
-    full = a_run("cudamaster", good, profile=ProfileMode.FULL)
-    assert "compute_throughput_pct: 10" in prompts_of(full, Role.PLAN)[0]
-
-
-def test_the_coder_gets_the_strategy_and_the_kernel_and_no_profile() -> None:
-    run = a_run("cudamaster", good)
-    coder = prompts_of(run, Role.CODE)[1]
-    assert "Strategy 2: tiles." in coder
-    assert fast(4000 - 100 - 1).strip() in coder
-    assert "### Profile" not in coder
 
 
 def failing(attempts: int) -> Callable[[Ask], str]:
@@ -97,62 +84,43 @@ def test_debugging_up_to_three_times() -> None:
     assert "Strategy 1: tiles." in prompts_of(run, Role.DEBUG)[1]
     lost = a_run("cudamaster", failing(9), parameters=one_round)
     assert steps(lost)[1:] == [*ROUND, *["debug", "measure profile"] * 3, "end"]
-    assert ending(lost.history) == "all 1 rounds are done: kernel #1 is the fastest kept"
-
-
-def test_d_is_zero_without_a_debugger() -> None:
-    run = a_run("cudamaster", failing(1), parameters={"r": 2, "d": 0})
-    assert "debug" not in steps(run)
-    assert (
-        "Round 1: Strategy 1: tiles. -> #2 kernel: COMPILE_ERROR" in prompts_of(run, Role.PLAN)[1]
-    )
-    assert run.history.find(Role.CODE)[1].parents == (1,)
+    assert ending(lost) == "all 1 rounds are done: kernel #1 is the fastest kept"
+    never = a_run("cudamaster", failing(1), parameters={"r": 2, "d": 0})
+    assert "debug" not in steps(never)
+    assert "-> #2 kernel: COMPILE_ERROR" in prompts_of(never, Role.PLAN)[1]
+    assert never.history.find(Role.CODE)[1].parents == (1,)
 
 
 def test_the_compiler_may_change_the_source() -> None:
-    def speak(ask: Ask) -> str:
-        if ask.role is Role.COMPILE:
-            return fenced(fast(2000), title="with its header")
-        return good(ask)
+    def said(source: str) -> Drive:
+        def speak(ask: Ask) -> str:
+            return source if ask.role is Role.COMPILE else good(ask)
 
-    run = a_run("cudamaster", speak, parameters={"r": 1})
+        return a_run("cudamaster", speak, parameters={"r": 1})
+
+    run = said(fenced(fast(2000)))
     assert steps(run)[1:] == ["plan", "code", "compile", "drop", "measure profile", "end"]
     coded, compiled = run.history.candidates[2], run.history.candidates[3]
     assert coded.state is CandidateState.DROPPED
     assert coded.reason == "the compiler role changed it: see #3"
     assert (compiled.is_correct, compiled.parents) == (True, (1,))
     assert "g++ -O3" in prompts_of(run, Role.COMPILE)[0]
-
-
-def test_the_compiler_may_return_the_same_source_or_nothing_of_use() -> None:
-    def same(ask: Ask) -> str:
-        if ask.role is Role.COMPILE:
-            return fenced("// checked\n" + fast(4000 - 100 * ask.place.generation - 1))
-        return good(ask)
-
-    run = a_run("cudamaster", same, parameters={"r": 1})
-    assert steps(run)[1:] == ["plan", "code", "compile", "drop", "measure profile", "end"]
-    assert run.history.candidates[2].is_correct
-    muttering = a_run(
-        "cudamaster",
-        lambda ask: "Hm." if ask.role is Role.COMPILE else good(ask),
-        parameters={"r": 1},
-    )
-    assert steps(muttering)[1:] == [*ROUND, "end"]
+    same = said(fenced("// checked\n" + fast(4000 - 100 - 1)))
+    assert steps(same)[1:] == ["plan", "code", "compile", "drop", "measure profile", "end"]
+    assert same.history.candidates[2].is_correct
+    assert steps(said("Hm."))[1:] == [*ROUND, "end"]
     without = a_run("cudamaster", good, parameters={"r": 1, "compiler": False})
     assert "compile" not in steps(without)
 
 
-def slower(ask: Ask) -> str:
-    if ask.role is Role.CODE:
-        return fenced(fast(6000 + ask.place.generation))
-    return good(ask)
-
-
 def test_valid_kernels_are_kept_as_in_the_paper_or_only_faster_ones() -> None:
+    def slower(ask: Ask) -> str:
+        is_code = ask.role is Role.CODE
+        return fenced(fast(6000 + ask.place.generation)) if is_code else good(ask)
+
     valid = a_run("cudamaster", slower, parameters={"r": 2})
     assert [q.parents for q in valid.history.find(Role.CODE)] == [(1,), (2,)]
-    assert ending(valid.history).endswith("kernel #1 is the fastest kept")
+    assert ending(valid).endswith("kernel #1 is the fastest kept")
     faster = a_run("cudamaster", slower, parameters={"r": 2, "keep": "faster"})
     assert [q.parents for q in faster.history.find(Role.CODE)] == [(1,), (1,)]
 
@@ -170,7 +138,7 @@ def test_without_a_seed_it_translates_first() -> None:
     run = a_run("cudamaster", good, parameters={"r": 1}, seed_source="")
     assert steps(run) == ["translate", "measure quick", "measure profile", *ROUND, "end"]
     none = a_run("cudamaster", lambda _: fenced(wrong()), seed_source="", parameters={"tries": 2})
-    assert ending(none.history) == "no correct seed kernel after 2 tries"
+    assert ending(none) == "no correct seed kernel after 2 tries"
 
 
 def test_calls_that_fail_cost_a_round_at_most() -> None:
@@ -187,9 +155,7 @@ def test_calls_that_fail_cost_a_round_at_most() -> None:
 
     run = a_run("cudamaster", no_code, parameters={"r": 2})
     assert steps(run)[1:] == ["plan", "code"] * 2 + ["end"]
-    told = prompts_of(run, Role.PLAN)[1]
-    assert "no kernel could be read from the answer (the answer has no code" in told
-    assert "the strategy itself was not tried" in told
+    assert "the answer has no code" in prompts_of(run, Role.PLAN)[1]
 
     def one_debug_fails(ask: Ask) -> str:
         unusable = ask.role is Role.DEBUG and ask.place.slot == 3

@@ -14,14 +14,8 @@ from runs_app.optimiser.evolve.config import KnownTimes
 from runs_app.optimiser.evolve.early_stop import GENEROUS, MARGIN, must_beat_ns
 from runs_app.optimiser.evolve.feedback import Feedback, WorkloadTime
 from runs_app.optimiser.evolve.replay import replay as replayed
-from tests.unit.runs_app.optimiser.evolve.driving import (
-    Drive,
-    World,
-    a_config,
-    a_problem,
-    a_result,
-    begin,
-)
+from tests.unit.runs_app.optimiser.evolve import driving
+from tests.unit.runs_app.optimiser.evolve.driving import Drive, World, a_config, a_problem, a_result
 from tests.unit.runs_app.optimiser.evolve.worlds import Talk, judge, talking_world
 
 
@@ -38,11 +32,8 @@ def test_a_workload_may_take_more_by_as_much_as_all_others_could_take_less() -> 
     limits = must_beat_ns(a_problem(), measured(small=(100.0, 50.0), large=(1000.0, 800.0)))
     assert limits["small"] == pytest.approx(MARGIN * 100 * 1000 / (GENEROUS * 800))
     assert limits["large"] == pytest.approx(MARGIN * 1000 * 100 / (GENEROUS * 50))
-
-
-def test_with_one_workload_it_is_the_bests_own_time() -> None:
-    limits = must_beat_ns(a_problem(), measured(only=(100.0, None)))
-    assert limits == {"only": pytest.approx(MARGIN * 100)}
+    alone = must_beat_ns(a_problem(), measured(only=(100.0, None)))
+    assert alone == {"only": pytest.approx(MARGIN * 100)}  # the best's own time
 
 
 def test_estimates_of_the_task_stand_in_for_limits_and_without_them_nothing_is_stopped() -> None:
@@ -55,7 +46,7 @@ def test_estimates_of_the_task_stand_in_for_limits_and_without_them_nothing_is_s
 
 def run_of(world: World, **parameters: object) -> Drive:
     config = a_config("islands", parameters={"proposals": 60, **parameters})
-    return begin(a_problem(), config, world).go()
+    return driving.begin(a_problem(), config, world).go()
 
 
 def limits_of(run: Drive) -> list[float]:
@@ -113,8 +104,5 @@ def test_notes_are_written_from_what_was_measured_and_read_by_all_that_follow() 
     assert "from #1 naive: correct, 1.00 us" in first
     last = max(event.number for event in run.events if isinstance(event, events.Asked))
     assert said in run.world.asks[last][0].prompt.messages[-1].content
-    assert replayed(a_problem(), run.optimizer.config, run.events, run.world).differences == ()
-
-
-def test_a_search_may_do_without_notes() -> None:
     assert notes_asked(run_of(talking_world(1), notes=0)) == []
+    assert replayed(a_problem(), run.optimizer.config, run.events, run.world).differences == ()

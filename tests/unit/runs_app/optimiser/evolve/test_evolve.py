@@ -12,10 +12,7 @@ import pytest
 from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.commands import Ask, Role
 from runs_app.optimiser.evolve.config import ProfileMode, VerifierConfig
-from tests.unit.runs_app.optimiser.evolve.driving import (
-    Failure,
-    fenced,
-)
+from tests.unit.runs_app.optimiser.evolve.driving import Failure, fenced
 from tests.unit.runs_app.optimiser.evolve.papers import (
     a_run,
     broken,
@@ -48,42 +45,21 @@ def of_generation(run: Any, number: int) -> list[str]:
     return mine
 
 
-def test_the_papers_defaults() -> None:
-    run = a_run("evolve", improving)
-    asked = Counter(question.role for question in run.history.questions.values())
-    assert asked == {Role.PROPOSE: 80, Role.RECOMMEND: 9}
-    assert ending(run.history) == "all 10 generations are done"
-    assert {q.temperature for _, q in run.world.asks.values() if q.role is Role.PROPOSE} == {
-        0.5, 0.75, 1.0,
-    }  # fmt: skip
-    assert {q.model for q in run.history.find(Role.PROPOSE)} == {"small", "large"}
-
-
 def test_the_order_of_algorithm_1() -> None:
     """Seed, then in each generation: propose, measure, profile the best, recommend."""
-    run = a_run("evolve", improving, parameters=SMALL)
+    run = a_run("evolve", improving, parameters=SMALL, concurrent_asks=8)
     assert steps(run)[0] == "measure quick"
     for number in (1, 2):
         assert Counter(of_generation(run, number)[:8]) == {"propose": 4, "measure quick": 4}
         assert of_generation(run, number)[8:] == ["measure profile", "recommend"]
     assert Counter(of_generation(run, 3)) == {"propose": 4, "measure quick": 4}
-    first = [event for event in run.events if isinstance(event, events.Asked)]
-    assert [event.place.generation for event in first] == sorted(
-        event.place.generation for event in first
-    )
-
-
-def test_a_generation_waits_for_the_one_before() -> None:
-    run = a_run("evolve", improving, parameters=SMALL, concurrent_asks=8)
-    open_asks = {
-        event.place.generation: index
-        for index, event in enumerate(run.events)
-        if isinstance(event, events.Asked) and event.role is Role.PROPOSE
-    }
-    for index, event in enumerate(run.events):
+    asked = [e.place.generation for e in run.events if isinstance(e, events.Asked)]
+    assert asked == sorted(asked)
+    for index, event in enumerate(run.events):  # a generation waits for the one before
         if isinstance(event, events.Measured) and event.mode.value == "quick":
             place = run.history.candidates[event.candidate].place
-            assert open_asks.get(place.generation + 1, 10**9) > index
+            later = (e.place.generation for e in run.events[:index] if isinstance(e, events.Asked))
+            assert max(later, default=0) <= place.generation
 
 
 def test_without_a_seed_it_translates_first() -> None:
@@ -97,11 +73,8 @@ def test_without_a_seed_it_translates_first() -> None:
         "translate", "measure quick", "summarise", "translate", "measure quick", "propose",
     ]  # fmt: skip
     assert "4.50 us" in prompts_of(run, Role.PROPOSE)[0]
-
-
-def test_no_working_kernel_ends_the_run() -> None:
     run = a_run("evolve", lambda ask: fenced(wrong(ask.place.slot)), seed_source="")
-    assert "no correct seed kernel after 10 tries" in ending(run.history)
+    assert "no correct seed kernel after 10 tries" in ending(run)
     assert "propose" not in steps(run)
 
 
@@ -115,13 +88,18 @@ def contexts(**parameters: Any) -> list[list[float]]:
     return [shown(prompt) for prompt in prompts_of(run, Role.PROPOSE)]
 
 
-def test_context_is_least_to_most() -> None:
+def test_context_is_least_to_most_if_not_told_otherwise() -> None:
     found = contexts()
     assert found[0] == [5000]
     assert found[4] == pytest.approx([5000, 3900, 3900, 3900, 3900], abs=10)
     assert found[8] == pytest.approx([3900, 3800, 3800, 3800, 3800], abs=10)
-    for times in found:
-        assert times == sorted(times, reverse=True)
+    assert all(times == sorted(times, reverse=True) for times in found)
+    assert {len(times) for times in contexts(context=2)[4:]} == {2}
+    assert {len(times) for times in contexts(context_order="best_only")} == {1}
+    randoms = contexts(context_order="random", context=3, generations=6)[4:]
+    assert {len(times) for times in randoms} == {3}
+    assert any(times != sorted(times, reverse=True) for times in randoms)
+    assert all(times == randoms[0] for times in randoms[:4])  # a generation sees the same
 
 
 def test_kernels_without_room_lose_their_source_and_none_is_cut_into_another() -> None:
@@ -138,46 +116,25 @@ def test_kernels_without_room_lose_their_source_and_none_is_cut_into_another() -
     assert times == [5000, 1000, 1000, 1000, 1000]
     whole = [bool(re.search(r"x{15000} \d ends\n```", text)) for text in shown]
     assert whole == [False, False, False, True, True]
-    assert "There is no room for its source." in shown[1]
     assert "characters left out" not in kernels
-
-
-def test_variants_of_the_context() -> None:
-    assert {len(times) for times in contexts(context=2)[4:]} == {2}
-    assert {len(times) for times in contexts(context_order="best_only")} == {1}
-    randoms = contexts(context_order="random", context=3, generations=6)[4:]
-    assert {len(times) for times in randoms} == {3}
-    assert any(times != sorted(times, reverse=True) for times in randoms)
-    first_generation = randoms[:4]
-    assert all(times == first_generation[0] for times in first_generation)
 
 
 def test_recommendations_reach_the_next_generation() -> None:
     run = a_run("evolve", improving, parameters=SMALL)
     proposals = prompts_of(run, Role.PROPOSE)
-    assert "None yet." in proposals[0]
     assert "advice of generation 1" in proposals[4]
     assert "advice of generation 2" in proposals[8]
-    asked = prompts_of(run, Role.RECOMMEND)[0]
-    assert "exactly 3 recommendations" in asked
-    assert "### Profile" in asked
-    best = run.history.find(Role.RECOMMEND)[0].about
-    assert best is not None
-    latency = run.history.candidates[best].latency_ns
-    assert latency == 4000 - 100 - 4
-
-
-def test_profiles_can_be_left_out() -> None:
+    asked, about = prompts_of(run, Role.RECOMMEND)[0], run.history.find(Role.RECOMMEND)[0].about
+    assert ("exactly 3" in asked, "### Profile" in asked) == (True, True)
+    assert run.history.candidates[about or 0].latency_ns == 4000 - 100 - 4
     run = a_run("evolve", improving, parameters=SMALL, profile=ProfileMode.NONE)
-    assert "measure profile" not in steps(run)
-    assert steps(run).count("recommend") == 2
+    assert ("measure profile" in steps(run), steps(run).count("recommend")) == (False, 2)
     assert "### Profile" not in prompts_of(run, Role.RECOMMEND)[0]
     none = a_run("evolve", improving, parameters={**SMALL, "recommendations": 0})
-    assert "recommend" not in steps(none)
-    assert "measure profile" not in steps(none)
+    assert not {"recommend", "measure profile"} & {*steps(none)}
 
 
-def test_a_generation_of_failures_does_not_end_the_run() -> None:
+def test_neither_failures_nor_repetitions_end_the_run() -> None:
     def speak(ask: Ask) -> str | Failure:
         if ask.place.generation == 2:
             kinds: list[str | Failure] = [Failure(), "no code", fenced(wrong()), fenced(broken())]
@@ -185,17 +142,12 @@ def test_a_generation_of_failures_does_not_end_the_run() -> None:
         return improving(ask)
 
     run = a_run("evolve", speak, parameters=SMALL)
-    assert ending(run.history) == "all 3 generations are done"
-    assert len(run.history.find(Role.PROPOSE, generation=2, slot=1)) == 3
-    assert len(run.history.find(Role.PROPOSE, generation=2, slot=2)) == 1
+    assert ending(run) == "all 3 generations are done"
+    assert [len(run.history.find(Role.PROPOSE, generation=2, slot=n)) for n in (1, 2)] == [3, 1]
     assert "advice of generation 1" in prompts_of(run, Role.PROPOSE)[-1]
-
-
-def test_repeated_kernels_are_never_measured_twice() -> None:
     run = a_run("evolve", lambda _: fenced(fast(3000)), parameters=SMALL)
-    assert steps(run).count("measure quick") == 2
-    assert steps(run).count("drop") == 11
-    assert ending(run.history)
+    assert (steps(run).count("measure quick"), steps(run).count("drop")) == (2, 11)
+    assert ending(run)
 
 
 def test_verification_comes_before_measuring_and_lets_four_through() -> None:

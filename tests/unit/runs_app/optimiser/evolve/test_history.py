@@ -12,23 +12,17 @@ from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.budget import spent, wall_time_refusal
 from runs_app.optimiser.evolve.commands import Edit, Place, Role
 from runs_app.optimiser.evolve.config import Briefing, Budget, KnownTimes
-from runs_app.optimiser.evolve.history import AskState, History, draw
+from runs_app.optimiser.evolve.history import AskState, History
 from tests.unit.runs_app.optimiser.evolve.driving import World
 
 
 def asked(number: int, **changes: object) -> events.Asked:
     fields = {
-        "number": number,
-        "role": Role.PROPOSE,
+        "number": number, "role": Role.PROPOSE, "model": "small", "temperature": 1.0,
         "place": Place(generation=number % 3, slot=number % 5, island=number % 2),
-        "model": "small",
-        "temperature": 1.0,
-        "prompt": "p",
-        "prompt_version": 1,
-        "max_tokens": 300,
-        "worst_usd": 0.5,
+        "prompt": "p", "prompt_version": 1, "max_tokens": 300, "worst_usd": 0.5,
         "worst_tokens": 400,
-    }
+    }  # fmt: skip
     return events.Asked(**{**fields, **changes})  # type: ignore[arg-type]
 
 
@@ -63,31 +57,27 @@ def test_spent_counts_calls_under_way_at_their_worst() -> None:
     assert history.questions[2].problem == "429"
 
 
-def test_find_narrows_by_each_field() -> None:
+@pytest.mark.parametrize("roles", [(), (Role.VERIFY,), (Role.VERIFY, Role.CODE)])
+@pytest.mark.parametrize(
+    "place", [{}, {"slot": 2}, {"island": 1, "generation": 2}, {"generation": 1, "slot": 2}]
+)
+@pytest.mark.parametrize(("about", "verifier"), [(None, None), (3, None), (3, "memory")])
+def test_find_narrows_by_each_field(
+    roles: tuple[Role, ...], place: dict[str, int], about: int | None, verifier: str | None
+) -> None:
     told = [
         asked(n, about=n % 7 or None, verifier="memory" if n % 4 else "", role=role)
         for n, role in enumerate([Role.PROPOSE, Role.VERIFY, Role.CODE] * 20, start=1)
     ]
-    history = a_history(*told)
-    for roles in ((), (Role.VERIFY,), (Role.VERIFY, Role.CODE)):
-        for place in (
-            {},
-            {"generation": 1},
-            {"slot": 2},
-            {"island": 1, "generation": 2},
-            {"generation": 1, "slot": 2, "island": 1},
-        ):
-            for about in (None, 3):
-                for verifier in (None, "memory"):
-                    found = history.find(*roles, **place, about=about, verifier=verifier)
-                    assert [q.number for q in found] == [
-                        event.number
-                        for event in told
-                        if (not roles or event.role in roles)
-                        and all(getattr(event.place, k) == v for k, v in place.items())
-                        and about in (None, event.about)
-                        and verifier in (None, event.verifier)
-                    ]
+    found = a_history(*told).find(*roles, **place, about=about, verifier=verifier)
+    assert [q.number for q in found] == [
+        event.number
+        for event in told
+        if (not roles or event.role in roles)
+        and all(getattr(event.place, k) == v for k, v in place.items())
+        and about in (None, event.about)
+        and verifier in (None, event.verifier)
+    ]
 
 
 def test_candidates_are_found_by_place_and_digest() -> None:
@@ -100,33 +90,21 @@ def test_candidates_are_found_by_place_and_digest() -> None:
 
 
 def test_correct_candidates_come_from_slow_to_fast() -> None:
-    history = a_history(*map(drafted, range(1, 6)))
-    for number, latency in ((1, 50.0), (2, 70.0), (3, None), (4, 60.0), (5, 50.0)):
-        history.apply(events.Measuring(candidate=number, mode=Mode.QUICK))
-        history.apply(measured(number, latency))
+    times = ((1, 50.0), (2, 70.0), (3, None), (4, 60.0), (5, 50.0))
+    history = a_history(*map(drafted, range(1, 6)), *(measured(*each) for each in times))
     assert [c.number for c in history.correct()] == [2, 4, 1, 5]
     assert history.best is history.candidates[1]
     assert [c.number for c in history.settled] == [1, 2, 3, 4, 5]
 
 
-def test_a_profile_explains_a_time_and_does_not_replace_it() -> None:
+@pytest.mark.parametrize("modes", [(Mode.QUICK, Mode.PROFILE), (Mode.PROFILE, Mode.QUICK)])
+def test_a_profile_explains_a_time_and_does_not_replace_it(modes: tuple[Mode, ...]) -> None:
     history = a_history(drafted(1))
-    for mode, latency in ((Mode.QUICK, 50.0), (Mode.PROFILE, 90.0)):
+    for mode in modes:
         history.apply(events.Measuring(candidate=1, mode=mode))
-        history.apply(measured(1, latency, mode))
-    assert history.candidates[1].latency_ns == 50.0
-    assert len(history.correct()) == len(history.settled) == 1
-    assert history.evaluations() == 2
-    assert history.in_flight() == 0
-
-
-def test_a_first_profile_counts_and_another_mode_replaces_it() -> None:
-    history = a_history(drafted(1))
-    for mode, latency in ((Mode.PROFILE, 90.0), (Mode.QUICK, 50.0)):
-        history.apply(events.Measuring(candidate=1, mode=mode))
-        history.apply(measured(1, latency, mode))
+        history.apply(measured(1, {Mode.QUICK: 50.0, Mode.PROFILE: 90.0}[mode], mode))
     assert [c.latency_ns for c in history.correct()] == [50.0]
-    assert len(history.settled) == 1
+    assert (len(history.settled), history.evaluations(), history.in_flight()) == (1, 2, 0)
 
 
 @pytest.mark.parametrize(
@@ -158,14 +136,6 @@ def test_what_people_do_is_no_fact() -> None:
         events.decode("paused", {})
     with pytest.raises(DataError, match="candidate"):
         events.decode("dropped", {"reason": "?"})
-
-
-def test_draws_depend_on_seed_and_label_alone() -> None:
-    assert draw(1, "a", 2).random() == draw(1, "a", 2).random()
-    assert draw(1, "a", 2).random() != draw(2, "a", 2).random()
-
-
-def test_wall_time_has_its_reason() -> None:
     assert wall_time_refusal(Budget(wall_time_s=60), 59.9) == ""
     assert "60 s" in wall_time_refusal(Budget(wall_time_s=60), 60.0)
     assert wall_time_refusal(Budget(), 1e9) == ""

@@ -43,7 +43,7 @@ def test_knobs_are_found_in_the_order_of_the_source() -> None:
 
 
 def test_a_source_without_knobs_has_one_combination() -> None:
-    for source in ("", "int main() {}\n", "// TILE: 3\n", "constexpr int knob = 3;  // 1 2 3\n"):
+    for source in ("", "// TILE: 3\n", "constexpr int knob = 3;  // 1 2 3\n"):
         assert find_knobs(source) == ()
         assert space_size(find_knobs(source)) == 1
         assert with_knobs(source, {}) == source
@@ -56,10 +56,7 @@ def test_a_source_without_knobs_has_one_combination() -> None:
         "  const int T = 8 ;",
         "int const T=8;",
         "inline constexpr unsigned long long T = 8;",
-        "static const std::size_t T = 8;",
-        "constexpr auto T = /* = 9; */ 8;",
-        "/* constexpr int X = 1; */ constexpr int T = 8;",
-        "#define T 8",
+        "/* constexpr int X = 1; */ constexpr auto T = /* = 9; */ 8;",
         "  #  define T\t8",
         "using T = 8;",
     ],
@@ -86,12 +83,7 @@ def test_every_combination_is_reached_and_read_back() -> None:
         assert with_knobs(changed, values_of(SOURCE)) == SOURCE
         seen.add(changed)
     assert len(seen) == space_size(knobs)
-
-
-def test_only_the_named_knobs_change() -> None:
-    changed = with_knobs(SOURCE, {"UNROLL": "8"})
-    assert changed == SOURCE.replace("UNROLL 4", "UNROLL 8")
-    assert with_knobs(SOURCE, {}) == SOURCE
+    assert with_knobs(SOURCE, {"UNROLL": "8"}) == SOURCE.replace("UNROLL 4", "UNROLL 8")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +92,6 @@ def test_only_the_named_knobs_change() -> None:
         'const char* text = "constexpr int T = 8;  // knob: 8 16";',
         '"a \\" b\\\n constexpr int T = 8;  // knob: 8 16"',
         "/* constexpr int T = 8;  // knob: 8 16 */",
-        "/*\nconstexpr int T = 8;  // knob: 8 16\n*/",
         "/* never closed\nconstexpr int T = 8;  // knob: 8 16\n",
         'R"(\nconstexpr int T = 8;  // knob: 8 16\n)"',
         'u8R"x(\n)" constexpr int T = 8;  // knob: 8 16\n)x"',
@@ -142,24 +133,20 @@ def test_literals_before_a_knob_hide_nothing(text: str) -> None:
         ("\n\nconstexpr int T = 8;  // knob: 8", 3, "T needs two values or more"),
         ("#define T 8  // knob:", 1, "T needs two values or more"),
         ("#define T 8  // knob: 8 16 8", 1, "T has a value twice"),
-        ("#define T 8  // knob: 8, 16", 1, "'8,' of T is not a plain word"),
         ("#define T 8  // knob: 8 (1<<4)", 1, "'(1<<4)' of T is not a plain word"),
         ("#define T 8  // knob: 8 16 \\\n32", 1, "of T is not a plain word"),
         ("#define T 8  // knob: 8 \uff11", 1, "of T is not a plain word"),
         ("#define T 8 // knob: 8 9\nconst int T = 8; // knob: 8 9", 2, "T is a knob already, on 1"),
         ("// knob: 8 16", 1, "must end a line that defines one constant"),
         ("int T = 8;  // knob: 8 16", 1, "must end a line that defines one constant"),
-        ("T = 8;  // knob: 8 16", 1, "must end a line that defines one constant"),
         ("constexpr int T = 8  // knob: 8 16", 1, "must end a line that defines one constant"),
         ("constexpr int T{8};  // knob: 8 16", 1, "must end a line that defines one constant"),
-        ("template <int T = 8>  // knob: 8 16", 1, "must end a line that defines one constant"),
         ("constexpr int A[2] = 8;  // knob: 8 16", 1, "must end a line that defines one constant"),
         ("#define T(x) 8 + x  // knob: 8 16", 1, "must end a line that defines one constant"),
         ("#define T(x) 8  // knob: 8 16", 1, "one plain word or number"),
         ("constexpr int T = 8, U = 9;  // knob: 8 16", 1, "one plain word or number"),
         ("constexpr int T = 8; f();  // knob: 8 16", 1, "one plain word or number"),
         ("constexpr long T = 1L << 3;  // knob: 8 16", 1, "one plain word or number"),
-        ("constexpr bool T = A == 8;  // knob: 8 16", 1, "one plain word or number"),
         ('constexpr auto T = "8";  // knob: 8 16', 1, "one plain word or number"),
         ("constexpr int T = ;  // knob: 8 16", 1, "one plain word or number"),
     ],
@@ -197,8 +184,7 @@ def test_the_limits_are_the_last_that_is_allowed() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ['R"(', "/*", '"', "'", "//\\", " ", "a=", "#define ", "1'", "\n", "const ", '")', "*/", "// "],
+    "text", ['R"(', "/*", '"', "'", "//\\", " ", "a=", "#define ", "1'", "const ", '")', "*/"]
 )
 def test_hostile_text_of_the_largest_size_is_read_quickly(text: str) -> None:
     source = (text * (256 * 1024))[: 256 * 1024] + "  // knob: 1 2\n"

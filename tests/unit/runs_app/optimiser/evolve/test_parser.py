@@ -12,10 +12,11 @@ from runs_app.optimiser.evolve.commands import Edit, Place, Role
 from runs_app.optimiser.evolve.evaluations import MAX_LOSSES
 from runs_app.optimiser.evolve.history import History
 from runs_app.optimiser.evolve.outcomes import Answer, CallFailure, Transition
-from runs_app.optimiser.evolve.parser import AnswerParser, digest_of
+from runs_app.optimiser.evolve.parser import NAMES, AnswerParser, digest_of, techniques_in
 from tests.unit.runs_app.optimiser.evolve.driving import World, a_config, a_problem, fenced, kernel
 
 WORLD = World(sources={1: kernel()})
+SUM = kernel("y[i] = x[i] + x[i];")
 
 
 def a_history(**changes: Any) -> History:
@@ -23,18 +24,10 @@ def a_history(**changes: Any) -> History:
     history = History(WORLD)
     seed = events.Drafted(number=1, digest=digest_of(kernel()), edit=Edit.SEED, place=Place())
     fields: dict[str, Any] = {
-        "number": 1,
-        "role": Role.PROPOSE,
-        "place": Place(generation=1, slot=2),
-        "model": "small",
-        "temperature": 1.0,
-        "prompt": "p",
-        "prompt_version": 1,
-        "max_tokens": 100,
-        "worst_usd": 1.0,
-        "worst_tokens": 100,
-        "parents": (1,),
-    }
+        "number": 1, "role": Role.PROPOSE, "place": Place(generation=1, slot=2), "model": "small",
+        "temperature": 1.0, "prompt": "p", "prompt_version": 1, "max_tokens": 100,
+        "worst_usd": 1.0, "worst_tokens": 100, "parents": (1,),
+    }  # fmt: skip
     history.apply(seed)
     history.apply(events.Asked(**{**fields, **changes}))
     return history
@@ -42,14 +35,9 @@ def a_history(**changes: Any) -> History:
 
 def told(history: History, text: str, finish_reason: str = "stop") -> list[events.Event]:
     answer = Answer(
-        ask=1,
-        text=text,
-        tokens_in=3,
-        tokens_out=4,
-        cost_usd=0.5,
-        latency_s=1.0,
+        ask=1, text=text, tokens_in=3, tokens_out=4, cost_usd=0.5, latency_s=1.0,
         finish_reason=finish_reason,
-    )
+    )  # fmt: skip
     return applied(history, AnswerParser(a_problem(), a_config(), history).answer(answer))
 
 
@@ -81,111 +69,102 @@ def test_layout_and_comments_do_not_make_another_kernel() -> None:
     assert digest_of("int n = 1'000; // 'x") == digest_of("int n = 1'000;")
 
 
-def test_an_answer_becomes_a_candidate() -> None:
+def problem(history: History, text: str, finish_reason: str = "stop") -> str:
+    """Why an answer of which nothing came was of no use."""
+    (answered,) = told(history, text, finish_reason)
+    assert isinstance(answered, events.Answered)
+    return answered.problem
+
+
+def test_an_answer_becomes_a_candidate_once() -> None:
     history = a_history()
-    source = kernel("y[i] = x[i] + x[i];")
-    answered, drafted = told(history, fenced(source, "Sum"))
+    answered, drafted = told(history, fenced(SUM, "Sum"))
     assert isinstance(answered, events.Answered)
     assert (answered.problem, answered.cost_usd) == ("", 0.5)
     assert isinstance(drafted, events.Drafted)
     assert (drafted.number, drafted.ask, drafted.parents) == (2, 1, (1,))
     assert (drafted.title, drafted.model, drafted.place.slot) == ("Sum", "small", 2)
     assert history.questions[1].candidate == 2
-
-
-def test_telling_twice_changes_nothing() -> None:
-    history = a_history()
-    assert told(history, fenced(kernel("y[i] = x[i] + x[i];")))
-    assert told(history, fenced(kernel("y[i] = x[i] * 2;"))) == []
-    assert broken(history, "") == []
-
-
-def test_a_repeated_kernel_is_dropped() -> None:
-    history = a_history()
-    found = told(history, fenced("// new!\n" + kernel()))
-    assert kinds(found) == ["answered", "drafted", "dropped"]
-    assert found[-1] == events.Dropped(candidate=2, reason="the same as #1")
+    assert told(history, fenced(kernel("y[i] = x[i] * 2;"))) == broken(history, "") == []
 
 
 @pytest.mark.parametrize("losses", range(MAX_LOSSES + 1))
-def test_a_kernel_that_was_given_up_may_be_repeated(losses: int) -> None:
+def test_a_repeated_kernel_is_dropped_unless_it_was_given_up(losses: int) -> None:
     history = a_history()
     for _ in range(losses):
         history.apply(events.Measuring(candidate=1, mode=Mode.QUICK))
         history.apply(
             events.Measured(candidate=1, mode=Mode.QUICK, verdict="SYSTEM_ERROR", reason="lost")
         )
-    is_dropped = kinds(told(history, fenced(kernel())))[-1] == "dropped"
-    assert is_dropped == (losses < MAX_LOSSES)
+    *others, last = told(history, fenced("// new!\n" + kernel()))
+    assert kinds(others)[:1] == ["answered"]
+    dropped = events.Dropped(candidate=2, reason="the same as #1")
+    assert (last == dropped) == (losses < MAX_LOSSES)
 
 
 def test_an_unusable_answer_says_why() -> None:
-    found = told(a_history(), "```cpp\n" + kernel()[:-5], "length")
-    assert kinds(found) == ["answered"]
-    assert isinstance(found[0], events.Answered)
-    assert found[0].problem == (
-        "the answer was cut off before its code was complete: it reached its token limit"
-    )
-
-
-def test_a_content_filter_is_named() -> None:
-    (answered,) = told(a_history(), "I", "content_filter")
-    assert isinstance(answered, events.Answered)
-    assert answered.problem == "the endpoint's content filter stopped the answer"
+    assert "cut off" in problem(a_history(), "```cpp\n" + kernel()[:-5], "length")
+    assert "content filter" in problem(a_history(), "I", "content_filter")
+    assert problem(a_history(role=Role.RECOMMEND), "") == "the answer is empty"
+    assert kinds(told(a_history(role=Role.PLAN), "Use tiles.")) == ["answered"]  # prose
 
 
 def test_a_broken_call_is_used_if_its_code_is_whole() -> None:
-    source = kernel("y[i] = x[i] + x[i];")
     history = a_history()
-    assert kinds(broken(history, "```cpp\n" + source)) == ["failed", "drafted"]
+    assert kinds(broken(history, "```cpp\n" + SUM)) == ["failed", "drafted"]
     assert history.questions[1].candidate == 2
-    assert kinds(broken(a_history(), "```cpp\n" + source[:-5])) == ["failed"]
-    assert kinds(broken(a_history(), "")) == ["failed"]
+    for text in ("```cpp\n" + SUM[:-5], ""):
+        assert kinds(broken(a_history(), text)) == ["failed"]
 
 
-def test_votes() -> None:
+def test_votes_and_consent() -> None:
     voter = {"role": Role.VERIFY, "about": 1, "verifier": "memory", "parents": ()}
     history = a_history(**voter)
-    found = told(history, "FINAL VERIFICATION ANSWER: False")
-    assert kinds(found) == ["answered", "voted"]
+    assert kinds(told(history, "FINAL VERIFICATION ANSWER: False")) == ["answered", "voted"]
     assert history.candidates[1].votes == {"memory": False}
-    (answered,) = told(a_history(**voter), "hm")
-    assert isinstance(answered, events.Answered)
-    assert "FINAL VERIFICATION ANSWER" in answered.problem
+    assert "FINAL VERIFICATION ANSWER" in problem(a_history(**voter), "hm")
+    compiler = {"role": Role.COMPILE, "about": 1}
+    assert problem(a_history(**compiler), "OK") == ""
+    assert kinds(told(a_history(**compiler), fenced(SUM))) == ["answered", "drafted"]
 
 
-def test_edits_are_made_to_the_parent() -> None:
-    edit = (
-        "NAME: Sum\n<<<<<<< SEARCH\n    y[i] = 2 * x[i];\n=======\n    y[i] = x[i] + x[i];\n"
-        ">>>>>>> REPLACE"
-    )
-    history = a_history(edit=Edit.DIFF)
-    transitions = AnswerParser(a_problem(), a_config(), history).answer(
-        Answer(ask=1, text=edit, tokens_in=1, tokens_out=1, cost_usd=0, latency_s=1)
-    )
-    assert transitions[1].source == kernel("y[i] = x[i] + x[i];")
-    assert isinstance(transitions[1].event, events.Drafted)
-    assert transitions[1].event.title == "Sum"
-    (misfit,) = told(a_history(edit=Edit.DIFF), edit.replace("2 * x[i]", "3 * x[i]"))
-    assert isinstance(misfit, events.Answered)
-    assert "does not fit kernel #1: block 1 of 1" in misfit.problem
+def test_edits_are_made_to_the_parent_and_a_whole_file_is_taken_as_well() -> None:
+    old = "    y[i] = 2 * x[i];"
+    edit = f"NAME: Sum\n<<<<<<< SEARCH\n{old}\n=======\n    y[i] = x[i] + x[i];\n>>>>>>> REPLACE"
+    answer = Answer(ask=1, text=edit, tokens_in=1, tokens_out=1, cost_usd=0, latency_s=1)
+    parser = AnswerParser(a_problem(), a_config(), a_history(edit=Edit.DIFF))
+    _, drafted = parser.answer(answer)
+    assert drafted.source == SUM
+    assert isinstance(drafted.event, events.Drafted)
+    assert drafted.event.title == "Sum"
+    misfit = problem(a_history(edit=Edit.DIFF), edit.replace("2 * x[i]", "3 * x[i]"))
+    assert "does not fit kernel #1: block 1 of 1" in misfit
+    assert kinds(told(a_history(edit=Edit.DIFF), fenced(SUM))) == ["answered", "drafted"]
 
 
-def test_a_whole_file_in_place_of_edits_is_taken() -> None:
-    found = told(a_history(edit=Edit.DIFF), fenced(kernel("y[i] = x[i] + x[i];")))
-    assert kinds(found) == ["answered", "drafted"]
+@pytest.mark.parametrize(
+    ("code", "technique"),
+    [
+        ("__shared__ float tile[32][33];", "shared memory"),
+        ("v += __shfl_down_sync(0xffffffff, v, 16);", "warp shuffle"),
+        ("const float4* v = reinterpret_cast<const float4*>(x);", "vector loads"),
+        ("wmma::mma_sync(c, a, b, c);", "tensor cores"),
+        ('asm volatile("cp.async.ca.shared.global [%0], [%1], 16;");', "async copy"),
+        ("#pragma unroll 4\nfor (;;) {}", "unrolling"),
+        ("#pragma omp parallel for\nfor (;;) {}", "openmp"),
+        ("#pragma omp simd reduction(+ : s)\n", "simd"),
+        ("__m256 a = _mm256_loadu_ps(x);", "simd"),
+        ("constexpr int TILE = 32;", "blocking"),
+        ("for (int i = t; i < n; i += blockDim.x * gridDim.x) {}", "grid stride"),
+        ("__builtin_prefetch(x + 64);", "prefetch"),
+        ("float x = __ldg(p);", "read-only cache"),
+    ],
+)
+def test_techniques_are_named(code: str, technique: str) -> None:
+    assert technique in techniques_in(code)
 
 
-def test_the_compiler_role_may_say_ok() -> None:
-    role = {"role": Role.COMPILE, "about": 1}
-    (answered,) = told(a_history(**role), "OK")
-    assert isinstance(answered, events.Answered)
-    assert answered.problem == ""
-    assert kinds(told(a_history(**role), fenced(kernel("y[i] = x[i] + x[i];"))))[1] == "drafted"
-
-
-def test_prose_is_left_to_the_strategy() -> None:
-    assert kinds(told(a_history(role=Role.PLAN), "Use tiles.")) == ["answered"]
-    (empty,) = told(a_history(role=Role.RECOMMEND), "")
-    assert isinstance(empty, events.Answered)
-    assert empty.problem == "the answer is empty"
+def test_comments_are_no_sign_and_the_order_is_that_of_the_names() -> None:
+    assert techniques_in("// __shared__ and #pragma omp parallel\nint x; /* wmma:: */") == ()
+    found = techniques_in("#pragma omp parallel for\n__shared__ int TILE_X = 3; wmma::x;")
+    assert (list(found), len(found)) == (sorted(found, key=NAMES.index), 4)

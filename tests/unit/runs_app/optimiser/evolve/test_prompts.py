@@ -68,11 +68,6 @@ def test_prompts_for_code_state_contract_command_and_limits(name: str, problem: 
     assert FORMS[form] in said
 
 
-def test_prompts_of_the_roles_that_write_code_are_among_them() -> None:
-    ours = {"translate", "translate_retry", "evolve", "code", "compile", "debug"}
-    assert ours | {"fsr_initial"} <= set(WRITE_CODE)  # each dialogue of fsr begins with it
-
-
 def test_shapes_come_from_the_public_workloads_alone() -> None:
     """`Problem` has no field for hidden ones, and no prompt has a placeholder for them."""
     said = text(rendered("evolve", a_problem()))
@@ -82,48 +77,32 @@ def test_shapes_come_from_the_public_workloads_alone() -> None:
     assert not {p for name in names() for p in load(name).placeholders if "hidden" in p}
 
 
-def test_a_long_task_does_not_fill_the_prompt() -> None:
-    long = a_problem(
-        reference="import torch\n" + "x" * 2_000_000,
-        description="d" * 500_000,
-        workloads=tuple(f"n{n}: n={n}" for n in range(9999)),
-    )
-    assert len(text(rendered("evolve", long))) < 50_000
-    assert "characters left out" in text(rendered("evolve", long))
-
-
-def test_missing_and_unused_values_are_refused() -> None:
-    problem = PROBLEMS[0]
-    with pytest.raises(PromptError, match="needs a value for 'code'"):
-        render("code", problem, strategy="x", times="t")
-    with pytest.raises(PromptError, match="has no placeholder 'more'"):
-        render("code", problem, strategy="x", code="y", times="t", more="z")
+def test_values_are_all_given_and_stay_as_they_are() -> None:
+    given = {"strategy": "{{code}}", "times": "t"}
+    for more, words in (({}, "needs a value for 'code'"), ({"code": "y", "more": "z"}, "'more'")):
+        with pytest.raises(PromptError, match=words):
+            render("code", PROBLEMS[0], **given, **more)
     with pytest.raises(PromptError, match="there is no prompt 'nonsense'"):
-        render("nonsense", problem)
+        render("nonsense", PROBLEMS[0])
+    shown = text(render("code", PROBLEMS[1], code="int a[1] = {{0}}; {{task}}", **given))
+    assert "{{code}}" in shown
+    assert "int a[1] = {{0}}; {{task}}" in shown
 
 
-def test_braces_in_values_stay() -> None:
-    prompt = render(
-        "code", PROBLEMS[1], strategy="{{code}}", code="int a[1] = {{0}}; {{task}}", times="t"
-    )
-    assert "{{code}}" in text(prompt)
-    assert "int a[1] = {{0}}; {{task}}" in text(prompt)
-
-
-def test_files_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        "## system\nx\n## user\ny\n",
+        "---\nname: wrong\nversion: 1\n---\n## system\nx\n## user\ny\n",
+        "---\nname: bad\nversion: one\n---\n## system\nx\n## user\ny\n",
+        "---\nname: bad\nversion: 1\n---\n## user\ny\n",
+    ],
+)
+def test_files_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str) -> None:
     monkeypatch.setattr(prompts, "FOLDER", tmp_path)
-    load.cache_clear()
-    bad = {
-        "none": "## system\nx\n## user\ny\n",
-        "other": "---\nname: wrong\nversion: 1\n---\n## system\nx\n## user\ny\n",
-        "draft": "---\nname: draft\nversion: one\n---\n## system\nx\n## user\ny\n",
-        "half": "---\nname: half\nversion: 1\n---\n## user\ny\n",
-    }
-    for name, content in bad.items():
-        (tmp_path / f"{name}.md").write_text(content)
-        with pytest.raises(PromptError):
-            load(name)
-    load.cache_clear()
+    (tmp_path / "bad.md").write_text(content)
+    with pytest.raises(PromptError):
+        load("bad")
 
 
 @pytest.mark.parametrize("verifier", NAMES)

@@ -52,11 +52,11 @@ def differences(run: Drive, stored: list[Event]) -> list[Any]:
 
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("verifiers", [(), ("compile", "numerics")], ids=["plain", "verified"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", EVERY)
 def test_a_replay_makes_every_fact_again(name: str, seed: int, verifiers: tuple[str, ...]) -> None:
     run = a_run(name, seed, verifiers=VerifierConfig(names=verifiers)).go()
-    assert run.history.finished is not None
+    assert run.end
     stored = [events.decode(events.kind_of(f), codec.encode(f)) for f in run.events]
     report = replay(run.optimizer.problem, run.optimizer.config, stored, run.world)
     assert report.differences == ()
@@ -71,10 +71,9 @@ def test_a_run_with_lost_evaluations_replays_and_restores(name: str) -> None:
         run.world.judge = lambda source, mode: judge(source, mode) if next(count) % every else None
         return run
 
-    for every in (1, 2, 3):
+    for every in (1, 3):
         whole = flaky(a_run(name, 9), every).go()
-        lost = [f for f in whole.events if getattr(f, "verdict", "") == "SYSTEM_ERROR"]
-        assert lost
+        assert any(getattr(f, "verdict", "") == "SYSTEM_ERROR" for f in whole.events)
         assert differences(whole, whole.events) == []
         run = flaky(a_run(name, 9), every)
         problem, config = run.optimizer.problem, run.optimizer.config
@@ -86,28 +85,6 @@ def test_a_run_with_lost_evaluations_replays_and_restores(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_run_resumed_from_its_facts_goes_on_as_if_nothing_had_been(name: str) -> None:
-    whole = a_run(name, 5).go()
-    parted = a_run(name, 5).go(events_at_most=len(whole.events) // 2)
-    optimizer = parted.optimizer
-    history = folded(parted.events, parted.world)
-    parted.optimizer = Optimizer(optimizer.problem, optimizer.config, history)
-    assert parted.go().events == whole.events
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_a_run_restored_from_rows_before_every_step_decides_the_same(name: str) -> None:
-    whole = a_run(name, 6).go()
-    run = a_run(name, 6)
-    problem, config = run.optimizer.problem, run.optimizer.config
-    run.step(0)
-    while run.world.pending:
-        run.optimizer = Optimizer(problem, config, restored(run.history, run.events, run.world))
-        run.step(run.world.random.choice((1, 1, 1, 2, 3)))
-    assert run.events == whole.events
-
-
-@pytest.mark.parametrize("name", EVERY)
 def test_strategies_keep_no_state(name: str) -> None:
     run = a_run(name, 8)
     problem, config = run.optimizer.problem, run.optimizer.config
@@ -116,14 +93,6 @@ def test_strategies_keep_no_state(name: str) -> None:
         used, fresh = run.optimizer.strategy, make_strategy(problem, config)
         assert used.ask(run.history) == fresh.ask(run.history) == used.ask(run.history)
         run.step(1)
-
-
-def folded(stored: list[Event], world: World) -> History:
-    """The history after those events."""
-    history = History(world)
-    for event in stored:
-        history.apply(event)
-    return history
 
 
 def restored(history: History, stored: list[Event], world: World) -> History:
@@ -191,21 +160,14 @@ def change(stored: list[Event], kind: type[Any], **fields: Any) -> tuple[list[Ev
         (events.Drafted, {"parents": (1, 1, 1)}),
         (events.Answered, {"problem": "it was rude"}),
         (events.Measuring, {"candidate": 1}),
+        (events.Measured, {"latency_ns": 1.0}),
     ],
 )
 def test_a_changed_fact_is_found_where_it_is(kind: type[Any], fields: dict[str, Any]) -> None:
     run = a_run("islands", 2).go()
     stored, at = change(run.events, kind, **fields)
-    found = differences(run, stored)
-    assert found[0].at == at
-
-
-def test_a_changed_time_shows_in_what_follows() -> None:
-    run = a_run("islands", 2).go()
-    stored, at = change(run.events, events.Measured, latency_ns=1.0)
-    found = differences(run, stored)
-    assert found
-    assert found[0].at > at
+    found = differences(run, stored)[0].at
+    assert found > at if kind is events.Measured else found == at  # a time shows in what follows
 
 
 def test_a_missing_and_an_invented_fact_are_found() -> None:

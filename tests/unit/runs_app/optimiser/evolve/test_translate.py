@@ -36,44 +36,29 @@ def speak(*kernels: str) -> Callable[[Ask], str | Failure]:
     )
 
 
-def test_tries_one_after_another_with_a_summary_before_each_retry() -> None:
+def test_tries_one_after_another_with_a_summary_of_the_error_before_each_retry() -> None:
     run = a_run("translate", speak(broken(), wrong(), fast(900)), seed_source="")
-    assert steps(run) == [
-        "translate", "measure quick",
-        "summarise", "translate", "measure quick",
-        "summarise", "translate", "measure quick",
-        "end",
-    ]  # fmt: skip
-    assert ending(run.history) == "the translation works: kernel #3 is correct"
+    once = ["translate", "measure quick"]
+    assert steps(run) == [*once, *["summarise", *once] * 2, "end"]
+    assert ending(run) == "the translation works: kernel #3 is correct"
     assert run.world.most_pending == {"asked": 1, "measuring": 1}
-
-
-def test_the_summary_reads_the_error_and_the_retry_the_summary() -> None:
-    run = a_run("translate", speak(broken(), fast(900)), seed_source="")
-    (summary,) = prompts_of(run, Role.SUMMARISE)
+    summary, _ = prompts_of(run, Role.SUMMARISE)
     assert "COMPILE_ERROR: as scripted" in summary
     assert "broken" in summary
-    first, retry = prompts_of(run, Role.TRANSLATE)
+    first, retry, _ = prompts_of(run, Role.TRANSLATE)
     assert "broken" not in first
-    assert "A name is missing in line 3." in retry
-    assert "COMPILE_ERROR" not in retry
-    assert "broken" in retry
+    assert ("line 3." in retry, "broken" in retry, "COMPILE_ERROR" in retry) == (True, True, False)
     asked = run.history.find(Role.SUMMARISE)[0]
     assert (asked.about, asked.place) == (1, run.history.candidates[1].place)
 
 
-def test_ten_tries_at_most() -> None:
+def test_ten_tries_at_most_or_as_many_as_wanted() -> None:
     run = a_run("translate", speak(*map(broken, range(20))), seed_source="")
-    assert steps(run).count("translate") == 10
-    assert steps(run).count("summarise") == 9
-    assert ending(run.history) == "no correct kernel in 10 tries"
-
-
-def test_the_number_of_tries_and_the_summary_are_parameters() -> None:
+    assert (steps(run).count("translate"), steps(run).count("summarise")) == (10, 9)
+    assert ending(run) == "no correct kernel in 10 tries"
     parameters = {"tries": 3, "summarise": False}
     run = a_run("translate", speak(*map(broken, range(9))), parameters=parameters, seed_source="")
-    assert steps(run).count("translate") == 3
-    assert "summarise" not in steps(run)
+    assert (steps(run).count("translate"), steps(run).count("summarise")) == (3, 0)
     assert "COMPILE_ERROR: as scripted" in prompts_of(run, Role.TRANSLATE)[1]
 
 
@@ -83,29 +68,20 @@ def test_it_may_go_on_after_the_first_correct_kernel() -> None:
     run = a_run("translate", kernels, parameters=parameters, seed_source="")
     assert steps(run).count("translate") == 3
     assert "summarise" not in steps(run)
-    assert "It is correct. Make it faster." in prompts_of(run, Role.TRANSLATE)[1]
-    assert run.history.best is not None
-    assert run.history.best.latency_ns == 700.0
+    assert run.best.latency_ns == 700.0
 
 
-def test_a_correct_seed_needs_no_translation() -> None:
-    run = a_run("translate", answers())
-    assert steps(run) == ["measure quick", "end"]
-
-
-def test_a_broken_seed_is_the_first_attempt() -> None:
+def test_a_correct_seed_needs_no_translation_and_a_broken_one_is_the_first_attempt() -> None:
+    assert steps(a_run("translate", answers())) == ["measure quick", "end"]
     run = a_run("translate", speak(fast(900)), seed_source=broken())
     assert steps(run) == ["measure quick", "summarise", "translate", "measure quick", "end"]
     assert run.history.candidates[2].parents == (1,)
 
 
-def test_an_unusable_answer_is_a_try_and_the_next_hears_why() -> None:
+def test_an_unusable_or_repeated_answer_is_a_try_and_the_next_hears_why() -> None:
     run = a_run("translate", answers("no code", fenced(fast(900))), seed_source="")
     assert steps(run) == ["translate", "translate", "measure quick", "end"]
-    assert "could not be used: the answer has no code" in prompts_of(run, Role.TRANSLATE)[1]
-
-
-def test_a_repeated_kernel_is_a_try_and_is_not_measured_again() -> None:
+    assert "the answer has no code" in prompts_of(run, Role.TRANSLATE)[1]
     run = a_run("translate", speak(broken(), broken(), fast(900)), seed_source="")
     assert steps(run).count("measure quick") == 2
     assert "not measured: the same as #1" in prompts_of(run, Role.SUMMARISE)[1]
@@ -113,12 +89,10 @@ def test_a_repeated_kernel_is_a_try_and_is_not_measured_again() -> None:
 
 def test_a_failed_call_is_asked_again_three_times_in_all() -> None:
     calls = answers(Failure(), Failure(), fenced(fast(900)))
-    assert steps(a_run("translate", calls, seed_source=""))[:4] == [
-        "translate", "translate", "translate", "measure quick",
-    ]  # fmt: skip
+    run = a_run("translate", calls, seed_source="")
+    assert steps(run)[:4] == ["translate", "translate", "translate", "measure quick"]
     run = a_run("translate", lambda _: Failure(), parameters={"tries": 2}, seed_source="")
     assert steps(run) == ["translate"] * 6 + ["end"]
-    assert "could not be used" not in prompts_of(run, Role.TRANSLATE)[-1]
 
 
 def test_a_summary_that_fails_leaves_the_error_itself() -> None:
@@ -130,7 +104,7 @@ def test_a_summary_that_fails_leaves_the_error_itself() -> None:
     run = a_run("translate", talk, seed_source="")
     assert steps(run).count("summarise") == 3
     assert "COMPILE_ERROR: as scripted" in prompts_of(run, Role.TRANSLATE)[1]
-    assert run.history.best is not None
+    assert run.best
 
 
 def test_a_hard_verifier_can_send_a_kernel_back() -> None:

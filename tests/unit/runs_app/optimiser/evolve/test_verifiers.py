@@ -49,15 +49,10 @@ def slot_of(found: Drive, candidate: int) -> int:
     return found.history.candidates[candidate].place.slot
 
 
-def test_the_score_is_the_mean_of_the_votes() -> None:
-    found = run(lambda ask: ask.verifier == "memory", soft=True)
-    scores = {c.score for c in found.history.candidates.values() if c.place.generation}
-    assert scores == {0.5}
-
-
 def test_soft_measures_the_best_by_score() -> None:
     found = run(lambda ask: ask.place.slot in (1, 3) or ask.verifier == "memory", survivors=3)
     measured = [c for c in found.history.candidates.values() if c.place.generation and c.measured]
+    assert {c.score for c in measured} == {0.5, 1.0}  # the mean of the votes
     assert sorted(c.place.slot for c in measured if c.score == 1.0) == [1, 3]
     assert len(measured) == 3
     (lost,) = [c for c in found.history.candidates.values() if c.state.value == "dropped"]
@@ -85,46 +80,31 @@ def test_one_round_of_reflection_replaces_the_vote() -> None:
 
 def test_a_verifier_reads_its_instructions_a_working_kernel_and_the_candidate() -> None:
     found = run(lambda _: True, prompts={"memory": "LOOK AT THE EDGES"})
-    asked = dict(
-        zip(
-            [q.verifier for q in found.history.find(Role.VERIFY)],
-            prompts_of(found, Role.VERIFY),
-            strict=True,
-        )
-    )
+    verifiers = (question.verifier for question in found.history.find(Role.VERIFY))
+    asked = dict(zip(verifiers, prompts_of(found, Role.VERIFY), strict=True))
     assert "LOOK AT THE EDGES" in asked["memory"]
-    assert "fixed command builds" in asked["compile"]
+    assert "LOOK AT THE EDGES" not in asked["compile"]
     for text in asked.values():
-        assert "naive (5.00 us)" in text
-        assert "- 100" in text
-    names = {event.prompt for event in found.events if isinstance(event, events.Asked)}
-    assert names == {"evolve", "verify_compile", "verify_memory"}
+        assert ("naive (5.00 us)" in text, "- 100" in text) == (True, True)
     versions = {f.prompt: f.prompt_version for f in found.events if isinstance(f, events.Asked)}
+    assert versions.keys() == {"evolve", "verify_compile", "verify_memory"}
     assert versions["verify_memory"] == 0
 
 
-def test_the_model_is_the_candidates_or_the_one_set() -> None:
+def test_the_model_is_the_candidates_or_the_one_set_which_may_write_no_kernel() -> None:
     own = run(lambda _: True)
     for question in own.history.find(Role.VERIFY):
-        assert question.about is not None
-        assert question.model == own.history.candidates[question.about].model
-    found = run(lambda _: True, model="large")
+        assert question.model == own.history.candidates[question.about or 0].model
+    judge = ModelSpec(name="large", writes=False)
+    settings = {"names": ("memory",), "model": "large", "survivors": 3}
+    found = a_run(
+        "evolve", votes(lambda _: True), parameters=PARAMETERS,
+        models=(ModelSpec(name="small"), judge), verifiers=VerifierConfig(**settings),
+    )  # fmt: skip
+    assert {question.model for question in found.history.find(Role.PROPOSE)} == {"small"}
     assert {question.model for question in found.history.find(Role.VERIFY)} == {"large"}
     asks = [ask for ask, _ in found.world.asks.values() if ask.role is Role.VERIFY]
     assert {ask.temperature for ask in asks} == {0.5}
-
-
-def test_a_model_that_only_verifies_writes_no_kernel() -> None:
-    judge = ModelSpec(name="large", writes=False)
-    found = a_run(
-        "evolve",
-        votes(lambda _: True),
-        parameters=PARAMETERS,
-        models=(ModelSpec(name="small"), judge),
-        verifiers=VerifierConfig(names=("memory",), model="large", survivors=3),
-    )
-    assert {question.model for question in found.history.find(Role.PROPOSE)} == {"small"}
-    assert {question.model for question in found.history.find(Role.VERIFY)} == {"large"}
     with pytest.raises(DataError, match="models: Evolution needs"):
         begin(a_problem(), a_config("evolve", models=(judge,)), World())
 
@@ -137,12 +117,6 @@ def test_a_verifier_that_cannot_be_read_is_asked_three_times_and_then_left_out()
     mute = run(lambda _: "Hm.", soft=False)
     assert steps(mute).count("measure quick") == 5
     assert steps(mute)[-1] == "end"
-
-
-def test_no_verifier_no_vote_and_no_waiting() -> None:
-    found = run(lambda _: True, names=())
-    assert "verify" not in steps(found)
-    assert steps(found).count("measure quick") == 5
 
 
 @pytest.mark.parametrize(
@@ -162,10 +136,9 @@ def test_bad_settings_are_named(verifiers: dict[str, Any], field: str) -> None:
 
 
 def test_where_all_would_survive_nobody_is_asked() -> None:
-    found = run(lambda _: False, survivors=4)
-    assert steps(found).count("verify") == 0
-    assert steps(found).count("measure quick") == 1 + 4
-    assert not any(isinstance(event, events.Dropped) for event in found.events)
+    for found in (run(lambda _: False, survivors=4), run(lambda _: False, names=())):
+        assert (steps(found).count("verify"), steps(found).count("measure quick")) == (0, 1 + 4)
+        assert not any(isinstance(event, events.Dropped) for event in found.events)
     hard = run(lambda _: True, soft=False, survivors=4)
     assert steps(hard).count("verify") == 8
 
@@ -179,11 +152,7 @@ def test_of_equal_scores_the_newest_code_is_measured() -> None:
             return "FINAL VERIFICATION ANSWER: True"
         return fenced(other if ask.place.slot == 4 else fast(1000 + ask.place.slot))
 
-    found = a_run(
-        "evolve",
-        speak,
-        parameters=PARAMETERS,
-        verifiers=VerifierConfig(names=("memory",), reflect=False, survivors=1),
-    )
+    verifiers = VerifierConfig(names=("memory",), reflect=False, survivors=1)
+    found = a_run("evolve", speak, parameters=PARAMETERS, verifiers=verifiers)
     [measured] = [c for c in found.history.candidates.values() if c.place.generation and c.measured]
     assert measured.place.slot == 4

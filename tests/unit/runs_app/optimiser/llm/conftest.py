@@ -19,11 +19,8 @@ MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "conten
 def make_endpoint(base_url: str = "http://127.0.0.1:1/v1", **overrides: Any) -> Endpoint:
     """An endpoint without key."""
     fields: dict[str, Any] = {
-        "name": "scripted",
-        "api_name": "scripted-1",
-        "base_url": base_url,
-        "timeout_s": 5.0,
-    }
+        "name": "scripted", "api_name": "scripted-1", "base_url": base_url, "timeout_s": 5.0,
+    }  # fmt: skip
     return Endpoint(**(fields | overrides))
 
 
@@ -38,13 +35,9 @@ class Caller:
     ) -> Completion:
         """Call the endpoint at `base_url`; `over` changes the endpoint, `arguments` the call."""
         given: dict[str, Any] = {
-            "temperature": 0.7,
-            "max_tokens": 1000,
-            "seed": 11,
-            "call_id": "run-1-call-2",
-            "sleep": self.slept.append,
-            "rng": random.Random(1),
-        }
+            "temperature": 0.7, "max_tokens": 1000, "seed": 11, "call_id": "run-1-call-2",
+            "sleep": self.slept.append, "rng": random.Random(1),
+        }  # fmt: skip
         return complete(make_endpoint(base_url, **over), MESSAGES, **(given | (arguments or {})))
 
     def fail(

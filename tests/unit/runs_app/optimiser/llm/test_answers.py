@@ -25,42 +25,24 @@ def test_a_good_answer(caller: Caller) -> None:
     assert done.usage == Usage(tokens_in=5, tokens_out=236)
     assert asked.messages == MESSAGES
     assert asked.body == {
-        "model": "scripted-1",
-        "messages": MESSAGES,
-        "stream": True,
-        "stream_options": {"include_usage": True},
-        "max_tokens": 1000,
-        "seed": 11,
-        "temperature": 0.7,
-    }
+        "model": "scripted-1", "messages": MESSAGES, "stream": True, "max_tokens": 1000,
+        "stream_options": {"include_usage": True}, "seed": 11, "temperature": 0.7,
+    }  # fmt: skip
     assert asked.call_id == "run-1-call-2"
 
 
 def test_parameters_that_differ_between_endpoints(caller: Caller) -> None:
     with ScriptedEndpoint([Answer("yes")]) as endpoint:
         caller.ask(
-            endpoint.base_url,
-            {"seed": None, "max_tokens": 90_000},
-            token_parameter="max_completion_tokens",
-            supports_temperature=False,
-            extra={"reasoning_effort": "high", "stream_options": None},
-            max_output_tokens=4000,
-        )
+            endpoint.base_url, {"seed": None, "max_tokens": 90_000},
+            token_parameter="max_completion_tokens", supports_temperature=False,
+            extra={"reasoning_effort": "high", "stream_options": None}, max_output_tokens=4000,
+        )  # fmt: skip
         [asked] = endpoint.asked
     assert asked.body == {
-        "model": "scripted-1",
-        "messages": MESSAGES,
-        "stream": True,
-        "max_completion_tokens": 4000,
-        "reasoning_effort": "high",
-    }
-
-
-def test_an_endpoint_that_does_not_stream(caller: Caller) -> None:
-    with ScriptedEndpoint([Answer(LONG, stream=False)]) as endpoint:
-        done = caller.ask(endpoint.base_url)
-    assert done.text == LONG
-    assert not done.usage.estimated
+        "model": "scripted-1", "messages": MESSAGES, "stream": True,
+        "max_completion_tokens": 4000, "reasoning_effort": "high",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("label", ["text/event-stream", "application/json", "text/html"])
@@ -76,21 +58,17 @@ def test_the_bytes_say_what_an_answer_is_and_not_its_label(caller: Caller, label
 def test_content_in_parts(caller: Caller, stream: bool) -> None:
     parts: list[Any] = [{"type": "text", "text": "one "}, 7, {"type": "text", "text": "two"}]
     with ScriptedEndpoint([Answer([*parts, {"type": "image"}], stream=stream)]) as endpoint:
-        assert caller.ask(endpoint.base_url).text == "one two"
+        done = caller.ask(endpoint.base_url)
+    assert (done.text, done.usage.estimated) == ("one two", False)
 
 
 def test_usage_that_is_missing_is_estimated_on_the_high_side(caller: Caller) -> None:
-    with ScriptedEndpoint([Answer(LONG, usage="none")]) as endpoint:
+    with ScriptedEndpoint([Answer(LONG, usage="none"), Answer("yes", usage="none")]) as endpoint:
         done = caller.ask(endpoint.base_url)
-    assert done.usage.estimated
-    assert done.usage.tokens_out == len(LONG) // 2
-    assert done.usage.tokens_in == 8 + 2 * 16
-
-
-def test_unseen_reasoning_is_estimated_as_the_whole_allowance(caller: Caller) -> None:
-    with ScriptedEndpoint([Answer("yes", usage="none")]) as endpoint:
-        done = caller.ask(endpoint.base_url, token_parameter="max_completion_tokens")
-    assert (done.usage.tokens_out, done.usage.estimated) == (1000, True)
+        unseen = caller.ask(endpoint.base_url, token_parameter="max_completion_tokens")
+    assert done.usage == Usage(tokens_in=8 + 2 * 16, tokens_out=len(LONG) // 2, estimated=True)
+    # reasoning may have gone unseen: the whole allowance
+    assert (unseen.usage.tokens_out, unseen.usage.estimated) == (1000, True)
 
 
 @pytest.mark.parametrize(
@@ -121,18 +99,11 @@ def test_reasoning_that_is_counted_beside_the_output_is_added(caller: Caller) ->
     assert done.usage == Usage(tokens_in=10, tokens_out=105)
 
 
-def test_a_large_answer_is_kept(caller: Caller) -> None:
-    with ScriptedEndpoint([HUGE]) as endpoint:
+def test_a_large_answer_is_kept(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "MAX_UNREAD_BYTES", 70_000)  # only what is unread counts
+    with ScriptedEndpoint([HUGE]) as endpoint:  # 230 bytes of event for each 16
         done = caller.ask(endpoint.base_url, max_output_tokens=64_000)
     assert (len(done.text), done.finish_reason) == (200_000, "stop")
-
-
-def test_only_what_is_unread_counts_as_too_long(
-    caller: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(wire, "MAX_UNREAD_BYTES", 70_000)
-    with ScriptedEndpoint([Answer("x" * 20_000)]) as endpoint:  # 230 bytes of event for each 16
-        assert caller.ask(endpoint.base_url).finish_reason == "stop"
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -168,19 +139,16 @@ def test_progress_is_told_twice_a_second(caller: Caller, ticking: Callable[[], f
     assert 10 < len(told) <= ticking() / 0.5 + 1
 
 
-def test_a_caller_may_stop_a_call(caller: Caller) -> None:
+def test_a_caller_may_stop_a_call_and_its_errors_are_its_own(caller: Caller) -> None:
     def stop(text: str) -> None:
         raise StopCall
 
-    with ScriptedEndpoint([Answer(LONG, chunk_delay_s=0.05)]) as endpoint:
-        error = caller.fail(endpoint.base_url, {"on_progress": stop})
-    assert isinstance(error, CallInterrupted)
-    assert (error.reason, error.text) == ("the call was stopped", LONG[:16])
-
-
-def test_an_error_of_the_listener_is_not_taken_for_the_endpoints(caller: Caller) -> None:
     def stumble(text: str) -> None:
         raise ValueError("mine")
 
-    with ScriptedEndpoint([Answer(LONG)]) as endpoint, pytest.raises(ValueError, match="mine"):
-        caller.ask(endpoint.base_url, {"on_progress": stumble})
+    with ScriptedEndpoint([Answer(LONG, chunk_delay_s=0.05), Answer(LONG)]) as endpoint:
+        error = caller.fail(endpoint.base_url, {"on_progress": stop})
+        with pytest.raises(ValueError, match="mine"):
+            caller.ask(endpoint.base_url, {"on_progress": stumble})
+    assert isinstance(error, CallInterrupted)
+    assert (error.reason, error.text) == ("the call was stopped", LONG[:16])

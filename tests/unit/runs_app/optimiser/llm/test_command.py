@@ -52,12 +52,8 @@ def test_it_gets_prompt_and_limits_in_a_folder_of_its_own(agent: Agent) -> None:
     )
     found = ask(agent(program))
     told, same, roles, folder, home = json.loads(found.text)
-    assert told == {
-        "KBENCH_MODEL": "m-1",
-        "KBENCH_MAX_TOKENS": "500",
-        "KBENCH_TEMPERATURE": "0.5",
-        "KBENCH_SEED": "7",
-    }
+    limits = {"MODEL": "m-1", "MAX_TOKENS": "500", "TEMPERATURE": "0.5", "SEED": "7"}
+    assert told == {f"KBENCH_{name}": value for name, value in limits.items()}
     assert (same, roles, home) == (True, ["system", "user"], folder)
     assert not Path(folder).exists()
     assert (found.finish_reason, found.model, found.attempts) == ("stop", "m-1", 1)
@@ -84,16 +80,14 @@ def test_what_it_says_to_have_used_is_charged(agent: Agent) -> None:
     assert not found.usage.estimated
 
 
-@pytest.mark.parametrize("told", ["{}", "no JSON", '{"tokens_in": -1, "tokens_out": 5}', "[]"])
+@pytest.mark.parametrize("told", ["no JSON", '{"tokens_in": -1, "tokens_out": 5}', "[]"])
 def test_without_a_count_the_whole_allowance_is_charged(agent: Agent, told: str) -> None:
     program = f"open('usage.json', 'w').write({told!r}); print('x')"
     usage = ask(agent(program)).usage
     assert (usage.tokens_out, usage.estimated) == (500, True)
 
 
-def test_one_that_fails_says_why_and_hides_its_key(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_says_why_without_the_key(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_API_KEY", "sesame")
     program = "import sys; print('half'); sys.exit('no luck with sesame')"
     with pytest.raises(CallError, match="status 1: no luck with") as failed:
@@ -123,9 +117,7 @@ class Measurer:
         return f"CORRECT: {key}" if self.asked > 1 else None
 
 
-def test_it_has_kernels_measured_before_it_answers(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kernels_are_measured_meanwhile(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tries, "_SETTLED_S", 0.0)
     program = (
         "import os, time\n"
@@ -140,11 +132,8 @@ def test_it_has_kernels_measured_before_it_answers(
     )
     measurer = Measurer()
     text = ask(agent(program), measurer=measurer).text
-    assert text.splitlines() == [
-        "CORRECT: kernel 1",
-        "CORRECT: kernel 2",
-        "Not measured: all 2 attempts are used up.",
-    ]
+    assert text.splitlines()[:2] == ["CORRECT: kernel 1", "CORRECT: kernel 2"]
+    assert "all 2 attempts are used up" in text
     assert measurer.begun == ["kernel 1", "kernel 2"]
 
 
@@ -169,14 +158,7 @@ def test_nothing_but_whole_files_is_measured(
     assert answer == "Not measured: it is larger than 0 MiB.\n"
 
 
-def test_one_that_says_nothing_has_answered_nothing(agent: Agent) -> None:
-    with pytest.raises(CallError, match="gave no answer"):
-        ask(agent("pass"))
-
-
-def test_at_the_end_of_its_time_it_dies_with_what_it_has_started(
-    agent: Agent, tmp_path: Path
-) -> None:
+def test_at_the_end_of_its_time_it_dies_with_its_children(agent: Agent, tmp_path: Path) -> None:
     mark = tmp_path / "child"
     program = (
         "import os, subprocess, sys, time\n"
@@ -196,40 +178,36 @@ def test_at_the_end_of_its_time_it_dies_with_what_it_has_started(
     assert not child.exists() or child.read_text().split()[2] == "Z"
 
 
-def test_a_call_that_was_given_up_ends(agent: Agent) -> None:
+@pytest.mark.parametrize("command", [None, ["/nowhere/agent"]])
+def test_a_command_that_is_not_there_needs_a_person(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, command: list[str] | None
+) -> None:
+    endpoint = agent("print('x')")
+    monkeypatch.setenv(VARIABLE, json.dumps({"agent": command} if command else {}))
+    with pytest.raises(CallError, match="cannot be run" if command else "no command 'agent'"):
+        ask(endpoint)
+
+
+def test_one_that_says_nothing_or_is_given_up_has_answered_nothing(agent: Agent) -> None:
     def stop(_text: str) -> None:
         raise StopCall
 
+    with pytest.raises(CallError, match="answered nothing"):
+        ask(agent("pass"))
     with pytest.raises(CallInterrupted, match="given up"):
         ask(agent("import time; time.sleep(60)"), on_progress=stop)
 
 
-def test_a_command_that_is_not_named_here_needs_a_person(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch
+def test_settings_and_addresses_hold_names_alone(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    endpoint = agent("print('x')")
-    monkeypatch.setenv(VARIABLE, "{}")
-    with pytest.raises(CallError, match="names no command 'agent'") as failed:
-        ask(endpoint)
-    assert failed.value.kind == "auth"
-    monkeypatch.setenv(VARIABLE, json.dumps({"agent": ["/nowhere/agent"]}))
-    with pytest.raises(CallError, match="cannot be run"):
-        ask(endpoint)
-
-
-@pytest.mark.parametrize("text", ["[]", "{", '{"A": ["x"]}', '{"a": "x"}', '{"a": []}'])
-def test_a_setting_that_names_no_commands_is_refused(
-    monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    monkeypatch.setenv(VARIABLE, text)
-    with pytest.raises(ValueError, match=VARIABLE):
-        commands()
-
-
-@pytest.mark.parametrize("address", ["command:", "command:../x", "command:Agent", "command:a b"])
-def test_an_address_names_a_command_and_holds_none(address: str) -> None:
-    with pytest.raises(ValueError, match="command's name"):
-        Endpoint(name="a", api_name="a", base_url=address)
+    for text in ("[]", "{", '{"A": ["x"]}', '{"a": "x"}', '{"a": []}'):
+        monkeypatch.setenv(VARIABLE, text)
+        with pytest.raises(ValueError, match=VARIABLE):
+            commands()
+    for name in ("", "../x", "Agent", "a b"):
+        with pytest.raises(ValueError, match="command's name"):
+            Endpoint(name="a", api_name="a", base_url=f"command:{name}")
 
 
 def test_links_out_of_the_folder_are_not_read(agent: Agent) -> None:

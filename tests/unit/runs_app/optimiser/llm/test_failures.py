@@ -1,13 +1,19 @@
-"""Calls that end without an answer: each ends as what it is, and is charged if it may have cost."""
+"""Calls without an answer: charged if they may have cost, and sent again only if they cannot."""
 
 from __future__ import annotations
 
 import json
+import socket
+import threading
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
 
 from runs_app.optimiser.llm.errors import CallInterrupted
+from runs_app.optimiser.llm.failure import retry_after_s
+from tests.conftest import free_port
 from tests.scripted_endpoint import EMPTY, GARBAGE, HTML, Answer, ScriptedEndpoint
 from tests.unit.runs_app.optimiser.llm.conftest import Caller
 
@@ -28,13 +34,9 @@ def choice(**fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("status", "code", "kind"),
     [
-        (400, None, "bad_request"),
+        *[(status, None, "bad_request") for status in (400, 404, 422)],
+        *[(status, None, "auth") for status in (401, 402, 403)],
         (400, "content_filter", "refused"),
-        (401, None, "auth"),
-        (402, None, "auth"),
-        (403, None, "auth"),
-        (404, None, "bad_request"),
-        (422, None, "bad_request"),
         (429, "insufficient_quota", "auth"),
     ],
 )
@@ -58,57 +60,39 @@ def test_redirects_are_not_followed(caller: Caller) -> None:
     assert "base_url" in error.reason
 
 
-def test_an_error_page_is_not_quoted(caller: Caller) -> None:
+def test_an_explanation_is_shortened_and_a_page_is_not_quoted(caller: Caller) -> None:
     page = Answer(status=403, body="<html>" + "<p>no</p>" * 50_000, content_type="text/html")
-    with ScriptedEndpoint([page]) as endpoint:
+    with ScriptedEndpoint([page, Answer(status=400, message="no " * 10_000)]) as endpoint:
         error = caller.fail(endpoint.base_url)
-    assert error.kind == "auth"
-    assert error.reason.endswith("it sent an HTML page")
-
-
-def test_a_long_explanation_is_shortened(caller: Caller) -> None:
-    with ScriptedEndpoint([Answer(status=400, message="no " * 10_000)]) as endpoint:
+        assert (error.kind, "<p>" in error.reason) == ("auth", False)
         assert len(caller.fail(endpoint.base_url).reason) == 400
 
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize(
-    "answer", [Answer(None, refusal="I must not"), Answer("half", finish_reason="content_filter")]
-)
-def test_refusals(caller: Caller, answer: Answer, stream: bool) -> None:
-    answer.stream = stream
-    with ScriptedEndpoint([answer]) as endpoint:
-        error = caller.fail(endpoint.base_url)
-        assert len(endpoint.asked) == 1
-    assert (error.kind, error.usage is not None) == ("refused", True)
-    assert answer.refusal is None or answer.refusal in error.reason
-    assert error.text == (answer.text or "")
-
-
-@pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize(
-    "answer",
+    ("answer", "kind"),
     [
-        EMPTY,
-        Answer(None),
-        Answer("  \n "),
-        Answer(17),
-        Answer("x", choices=[]),
-        Answer("", reasoning="only thoughts", finish_reason="length"),
+        (Answer(None, refusal="I must not"), "refused"),
+        (Answer("half", finish_reason="content_filter"), "refused"),
+        (EMPTY, "empty"),
+        (Answer(None), "empty"),
+        (Answer("  \n "), "empty"),
+        (Answer(17), "empty"),
+        (Answer("x", choices=[]), "empty"),
+        (Answer("", reasoning="only thoughts", finish_reason="length"), "empty"),
+        (Answer(body=""), "empty"),
     ],
 )
-def test_answers_without_text(caller: Caller, answer: Answer, stream: bool) -> None:
+def test_what_is_empty_is_charged(caller: Caller, answer: Answer, kind: str, stream: bool) -> None:
     answer.stream = stream
     with ScriptedEndpoint([answer]) as endpoint:
         error = caller.fail(endpoint.base_url)
         assert len(endpoint.asked) == 1
-    assert (error.kind, error.usage is not None) == ("empty", True)
+    assert (error.kind, error.usage is not None) == (kind, answer.body is None)
+    assert (answer.refusal or "") in error.reason
     assert ("only reasoning, finish_reason length" in error.reason) == bool(answer.reasoning)
-
-
-def test_a_body_without_a_byte(caller: Caller) -> None:
-    with ScriptedEndpoint([Answer(body="")]) as endpoint:
-        assert caller.fail(endpoint.base_url).kind == "empty"
+    if kind == "refused":
+        assert error.text == (answer.text or "")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +105,7 @@ def test_a_body_without_a_byte(caller: Caller) -> None:
         Answer(body='{"a":' + "9" * 5000 + "}"),
         Answer(body="[1, 2]"),
         Answer(body="data: {no\n\n", content_type="text/event-stream"),
-        Answer(body="data: {no\n\n", content_type="application/json"),
+        Answer(body="{}", headers={"Content-Encoding": "gzip"}),
         Answer(body="SSH-2.0-OpenSSH_9.2", content_type="text/plain"),
         Answer(body=json.dumps(choice(message={"content": "yes"}) | {"pad": "x" * 9 * 2**20})),
         events(choice(delta={"content": "yes"}) | {"pad": "x" * 9 * 2**20}),
@@ -131,8 +115,8 @@ def test_a_body_without_a_byte(caller: Caller) -> None:
 def test_garbage(caller: Caller, answer: Answer) -> None:
     with ScriptedEndpoint([answer]) as endpoint:
         error = caller.fail(endpoint.base_url)
-        assert len(endpoint.asked) == 1
-    assert (error.kind, error.usage is not None) == ("garbage", True)
+        assert [asked.headers["accept-encoding"] for asked in endpoint.asked] == ["identity"]
+    assert error.kind == "garbage"
     assert error.usage is not None
     assert (error.usage.tokens_out, error.usage.estimated) == (1000, True)
 
@@ -163,6 +147,9 @@ def test_an_error_document_with_status_200(caller: Caller, code: object) -> None
         assert len(endpoint.asked) == 2
 
 
+PART = f"data: {json.dumps(choice(delta={'content': LONG[:32]}))}\n\n"
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
@@ -170,11 +157,10 @@ def test_an_error_document_with_status_200(caller: Caller, code: object) -> None
         (Answer(LONG, error_after=3, message="overloaded"), "broke off its answer: overloaded"),
         (Answer(LONG[:32], done=False), "ended in the middle"),
         (events(choice(delta={"content": LONG[:32]}), {"error": "gone"}), "its answer: gone"),
+        (Answer(body=PART + "data: {\n\n"), ""),
     ],
 )
-def test_a_partial_answer_is_kept_and_never_asked_for_again(
-    caller: Caller, answer: Answer, reason: str
-) -> None:
+def test_a_partial_answer_is_kept(caller: Caller, answer: Answer, reason: str) -> None:
     with ScriptedEndpoint([answer]) as endpoint:
         error = caller.fail(endpoint.base_url)
         assert len(endpoint.asked) == 1
@@ -185,23 +171,9 @@ def test_a_partial_answer_is_kept_and_never_asked_for_again(
     assert (error.usage.tokens_out, error.usage.estimated) == (16, True)
 
 
-def test_an_answer_that_turns_into_garbage(caller: Caller) -> None:
-    body = f"data: {json.dumps(choice(delta={'content': LONG}))}\n\ndata: {{\n\n"
-    with ScriptedEndpoint([Answer(body=body)]) as endpoint:
-        error = caller.fail(endpoint.base_url)
-    assert (error.kind, error.text) == ("interrupted", LONG)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        Answer("late", delay_s=30),
-        Answer("late", chunk_delay_s=30),
-        Answer("late", comments_s=30),
-    ],
-)
-def test_silence_is_interrupted(caller: Caller, answer: Answer) -> None:
-    with ScriptedEndpoint([answer]) as endpoint:
+@pytest.mark.parametrize("field", ["delay_s", "chunk_delay_s", "comments_s"])
+def test_silence_is_interrupted(caller: Caller, field: str) -> None:
+    with ScriptedEndpoint([Answer("late", **{field: 30})]) as endpoint:  # type: ignore[arg-type]
         error = caller.fail(endpoint.base_url, timeout_s=0.2)
         assert len(endpoint.asked) == 1
     assert (error.kind, error.usage is not None, error.text) == ("interrupted", True, "")
@@ -221,9 +193,118 @@ def test_a_call_ends_when_its_time_is_over(caller: Caller) -> None:
     assert 0 < len(error.text) < len(LONG)
 
 
-def test_compressed_answers_are_not_read(caller: Caller) -> None:
-    answer = Answer(body="{}", headers={"Content-Encoding": "gzip"})
-    with ScriptedEndpoint([answer]) as endpoint:
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 529])
+def test_what_was_not_worked_on_is_sent_again(caller: Caller, status: int) -> None:
+    script = [Answer(status=status), Answer(status=status), Answer("at last")]
+    with ScriptedEndpoint(script) as endpoint:
+        done = caller.ask(endpoint.base_url)
+        asked = endpoint.asked
+    assert (done.text, done.attempts, len(asked)) == ("at last", 3, 3)
+    assert asked[0].body == asked[1].body == asked[2].body
+    assert {one.call_id for one in asked} == {"run-1-call-2"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        *[(Answer(status=status), f"HTTP {status}") for status in (504, 520, 524)],
+        (Answer(drop="before"), "broke off"),  # the request was taken, so it may be paid
+    ],
+)
+def test_what_may_be_paid_is_not_sent_again(caller: Caller, answer: Answer, words: str) -> None:
+    with ScriptedEndpoint([answer, Answer("never asked for")]) as endpoint:
         error = caller.fail(endpoint.base_url)
-        assert endpoint.asked[0].headers["accept-encoding"] == "identity"
-    assert (error.kind, error.usage is not None) == ("garbage", True)
+        assert len(endpoint.asked) == 1
+    assert isinstance(error, CallInterrupted)
+    assert (error.attempts, error.text, caller.slept) == (1, "", [])
+    assert error.usage is not None
+    assert (error.usage.tokens_out, error.usage.estimated) == (1000, True)
+    assert words in error.reason
+
+
+def test_waits_double_and_differ(caller: Caller) -> None:
+    with ScriptedEndpoint([Answer(status=500)]) as endpoint:
+        error = caller.fail(endpoint.base_url)
+        assert len(endpoint.asked) == 5
+    assert (error.kind, error.usage is not None, error.attempts) == ("unavailable", False, 5)
+    assert len(caller.slept) == 4
+    for slept_s, whole_s in zip(caller.slept, [1, 2, 4, 8], strict=True):
+        assert whole_s / 2 <= slept_s <= whole_s
+    assert len({slept_s / 2**at for at, slept_s in enumerate(caller.slept)}) == 4
+
+
+def test_a_limited_rate_is_respected(caller: Caller) -> None:
+    script = [Answer(status=429, retry_after="7"), Answer(status=503, retry_after="1.5")]
+    with ScriptedEndpoint([*script, Answer("at last")]) as endpoint:
+        assert caller.ask(endpoint.base_url).attempts == 3
+    assert caller.slept[0] == 7
+    assert 1.5 <= caller.slept[1] <= 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "total_s", "kind", "retry_after_s"),
+    [
+        (Answer(status=409), 99.0, "unavailable", None),  # a conflict
+        (Answer(status=429, retry_after="600"), 900.0, "rate_limited", 600.0),
+        (Answer(status=429, retry_after="20"), 10.0, "rate_limited", 20.0),
+    ],
+)
+def test_a_conflict_and_a_long_wait_are_left_to_the_caller(
+    caller: Caller, answer: Answer, total_s: float, kind: str, retry_after_s: float | None
+) -> None:
+    with ScriptedEndpoint([answer, Answer("never asked for")]) as endpoint:
+        error = caller.fail(endpoint.base_url, {"total_timeout_s": total_s})
+    assert (error.kind, error.retry_after_s, error.attempts) == (kind, retry_after_s, 1)
+    assert (caller.slept, error.usage) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("12", 12.0), ("0.25", 0.25),
+        (format_datetime(NOW + timedelta(seconds=90), usegmt=True), 90.0),
+        (format_datetime(NOW - timedelta(seconds=90), usegmt=True), 0.0), ("-5", None),
+        ("soon", None), ("nan", None), ("9" * 400, None), ("", None),
+    ],
+)  # fmt: skip
+def test_forms_of_retry_after(value: str, seconds: float | None) -> None:
+    assert retry_after_s({"retry-after": value}, NOW) == seconds
+
+
+def test_nobody_listens(caller: Caller) -> None:
+    for host in (f"127.0.0.1:{free_port()}", "no-such-host.invalid"):
+        error = caller.fail(f"http://{host}/v1")
+        assert (error.kind, error.usage, error.attempts) == ("unavailable", None, 5)
+
+
+@pytest.mark.parametrize(
+    ("sent", "kind", "attempts"),
+    [
+        (b"", "interrupted", 1),
+        (b"HTTP/1.1 503 no\r\nContent-Length: 99\r\n\r\nhalf of it", "unavailable", 5),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "interrupted", 1),
+        (b"220 mail.example ESMTP\r\n\r\n", "garbage", 1),  # does not speak HTTP
+    ],
+)
+def test_a_connection_is_cut(caller: Caller, sent: bytes, kind: str, attempts: int) -> None:
+    """What was taken may be paid, unless the status of an error says that it was not."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def hang_up() -> None:
+            for _ in range(attempts):
+                connection, _ = server.accept()
+                with connection:
+                    taken = b""
+                    while b"}" not in taken:
+                        taken += connection.recv(65536)
+                    connection.sendall(sent)
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        error = caller.fail(f"http://127.0.0.1:{server.getsockname()[1]}/v1")
+        thread.join()
+    assert (error.kind, error.attempts) == (kind, attempts)
+    assert kind == "garbage" or (error.usage is not None) == (kind == "interrupted")

@@ -53,41 +53,33 @@ def fields(**overrides: Any) -> dict[str, Any]:
     return sent | {"task": "scale", "device": "cpu", "strategy": "autotune"} | overrides
 
 
-def test_limits_on_money_are_said_before_and_after(
-    signed_in: Client, client: Client, settings: Any
-) -> None:
+def test_limits_on_money_are_said(signed_in: Client, client: Client, settings: Any) -> None:
     settings.MAX_RUN_USD, settings.MAX_USD_PER_USER_DAY = 1.5, 4.0
-    page = signed_in.get("/runs/new/").content.decode()
-    assert "At most $1.50, which an empty field means." in page
-    assert "$4.00 is left of the $4.00 that your runs may cost in 24 hours." in page
+    assert "$4.00 is left" in signed_in.get("/runs/new/").content.decode()
     assert RunForm()["usd"].value() == 1.5
     wanted = fields(strategy="evolve", models=["writer"], usd="1.6")
     answer = signed_in.post("/runs/new/", wanted)
     assert answer.status_code == 422
-    assert "Must be at most 1.5, the site&#x27;s limit for a run." in answer.content.decode()
+    assert "Must be at most 1.5" in answer.content.decode()
     assert signed_in.post("/runs/new/", wanted | {"usd": ""}).status_code == 302
     assert "$2.50 is left" in signed_in.get("/runs/new/").content.decode()
     address = Run.objects.get().get_absolute_url()
     assert "$1.50, the most" in signed_in.get(address).content.decode()
     refused = signed_in.post(f"{address}extend/", {"usd": "2"})
     assert "Must be at most 1.5" in refused.content.decode()
-    client.logout()
-    assert "Your runs may cost $4.00 in 24 hours." in client.get("/runs/new/").content.decode()
     client.force_login(make.make_admin())
-    assert "which an empty field means" not in client.get("/runs/new/").content.decode()
+    assert "$4.00" not in client.get("/runs/new/").content.decode()
 
 
 def test_the_form_offers_what_there_is(signed_in: Client) -> None:
     page = signed_in.get("/runs/new/?task=scale&strategy=evolve").content.decode()
     for info in STRATEGIES.values():
         assert f"Parameters of {info.title}" in page
-        for text in info.help.values():
-            assert text.replace("'", "&#x27;") in page
     assert '<option value="scale" selected>' in page
     assert 'value="evolve" data-models="yes" checked' in page
-    assert 'value="writer"' in page
-    assert 'value="only-a-name"' not in page
-    assert "$2.00 out" in page
+    assert ('value="writer"' in page, 'value="only-a-name"' in page) == (True, False)
+    for name, field in parameter_fields():
+        assert (bool(field.help_text), field.initial is None) == (True, False), name
 
 
 def test_a_run_is_started(signed_in: Client) -> None:
@@ -109,22 +101,13 @@ def test_parameters_and_verifiers_reach_the_run(signed_in: Client) -> None:
         threshold="0.6", temperatures="0.2; 0.9", profile="full",
     )  # fmt: skip
     sent[field_name("evolve", "generations")] = "3"
-    sent[field_name("evolve", "proposals")] = "2"
     assert signed_in.post("/runs/new/", sent).status_code == 302
     config = Run.objects.get().config
     assert config["parameters"]["generations"] == 3
-    assert config["parameters"]["proposals"] == 2
     assert config["temperatures"] == [0.2, 0.9]
     assert config["verifiers"]["names"] == ["compile", "memory"]
     assert (config["verifiers"]["soft"], config["verifiers"]["threshold"]) == (False, 0.6)
     assert (config["profile"], config["models"][0]["name"]) == ("full", "writer")
-
-
-def test_a_box_that_is_not_ticked_says_no(signed_in: Client) -> None:
-    sent = fields(strategy="translate", models=["writer"])
-    sent.pop(field_name("translate", "summarise"))
-    assert signed_in.post("/runs/new/", sent).status_code == 302
-    assert Run.objects.get().config["parameters"]["summarise"] is False
 
 
 @pytest.mark.parametrize(("strategy", "begins"), [("translate", ""), ("evolve", make.SOURCE)])
@@ -132,10 +115,14 @@ def test_the_usual_seed_is_the_strategys(signed_in: Client, strategy: str, begin
     page = signed_in.get("/runs/new/").content.decode()
     assert re.search(r'name="seed_kernel"\s+value=""\s+checked', page)
     sent = fields(strategy=strategy, models=["writer"], seed_kernel="")
+    sent.pop(field_name("translate", "summarise"))
     assert signed_in.post("/runs/new/", sent).status_code == 302
-    assert Run.objects.get().problem["seed_source"] == begins
+    run = Run.objects.get()
+    assert run.problem["seed_source"] == begins
+    assert run.config["parameters"].get("summarise", False) is False  # a box that is not ticked
 
 
+CAPS = ("usd", "tokens", "evaluations", "minutes")
 CHOICES = ("task", "device", "direction", "strategy", "verifier_use", "profile", "seed_kernel")
 
 
@@ -152,20 +139,12 @@ CHOICES = ("task", "device", "direction", "strategy", "verifier_use", "profile",
         ({"max_tokens": "1"}, "max_tokens", "Must be 256 or more"),
         ({"usd": "-1"}, "usd", "Must be 0 or more"),
         ({"tokens": "many"}, "tokens", "Enter a whole number"),
-        ({"minutes": "-2"}, "minutes", "Must be 0 or more"),
         ({"minutes": "1e308"}, "minutes", "Must be at most 527040"),
         ({"evaluations": "1" + "0" * 23}, "evaluations", "Must be at most"),
-        ({"max_tokens": "1" + "0" * 12}, "max_tokens", "Must be 256 to 1000000"),
-        (
-            {"usd": "", "tokens": "", "evaluations": "", "minutes": ""},
-            "evaluations",
-            "at least one cap",
-        ),
+        (dict.fromkeys(CAPS, ""), "evaluations", "at least one cap"),
         ({"verifier_use": "soft", "verifiers": []}, "verifiers", "Choose at least one"),
         ({"threshold": "2"}, "threshold", "between 0 and 1"),
-        ({"survivors": "0"}, "survivors", "Must be 1 or more"),
         ({"concurrent_asks": "99"}, "concurrent_asks", "Must be 1 to 16"),
-        ({"seed": "-5"}, "seed", "Must be 0 or more"),
         ({"seed_kernel": "own", "source": " "}, "source", "Paste the seed kernel"),
         ({"seed_kernel": "own", "source": "x" * (2**20 + 1)}, "source", "1 MiB"),
         ({"seed_kernel": "none"}, "seed_kernel", "needs a seed kernel"),
@@ -174,7 +153,6 @@ CHOICES = ("task", "device", "direction", "strategy", "verifier_use", "profile",
         ({"agent": "<b>", **TUNABLE}, "agent", "Must start with a letter"),
         ({"name": "n" * 151}, "name", "at most 150"),
         ({"autotune-explore": "2"}, "autotune-explore", "must be 1 or less"),
-        ({"autotune-patience": "0"}, "autotune-patience", "must be 1 or more"),
         ({"autotune-evaluations": "x"}, "autotune-evaluations", "Enter a whole number"),
     ],
 )
@@ -191,9 +169,7 @@ def test_a_refusal_is_said_beside_its_field(
 
 
 @pytest.mark.parametrize("path", ["/runs/new/", "/runs/new/estimate/"])
-def test_all_refusals_are_said_with_the_labels_of_their_fields(
-    signed_in: Client, path: str
-) -> None:
+def test_refusals_are_said_with_the_labels_of_fields(signed_in: Client, path: str) -> None:
     wrong = {"max_tokens": "0", "evolve-generations": "-3", "evolve-proposals": "0", "task": ""}
     page = signed_in.post(path, fields(strategy="evolve", models=["writer"], **wrong))
     for words in (
@@ -221,21 +197,6 @@ def test_the_estimate_follows_the_form(signed_in: Client) -> None:
     assert Run.objects.count() == 0
 
 
-def test_the_estimate_says_what_is_missing(signed_in: Client) -> None:
-    page = signed_in.post("/runs/new/estimate/", fields(task="")).content.decode()
-    assert "Choose a task" in page
-    assert "Money" not in page
-
-
-def test_the_command_starts_the_same_run(signed_in: Client) -> None:
-    from runs_app.optimiser.services.request import read_run_request
-
-    form = RunForm(fields(name="it's mine", seed="7"))
-    assert form.is_valid(), form.errors
-    request = read_run_request(form.request())
-    assert (request.name, request.seed, request.budget.wall_time_s) == ("it's mine", 7, 3600)
-
-
 def test_a_submissions_kernel_can_be_the_seed(signed_in: Client) -> None:
     evaluation = make.make_finished_evaluation(
         task_version=make.make_task_version(), source="int mine;\n"
@@ -245,11 +206,3 @@ def test_a_submissions_kernel_can_be_the_seed(signed_in: Client) -> None:
     assert 'value="own" checked' in page
     for odd in ("nonsense", "0b7c1f5e-5a0e-4c2f-9a35-2f0c7f2f8a11"):
         assert signed_in.get(f"/runs/new/?submission={odd}").status_code == 200
-
-
-def test_every_parameter_has_a_help_and_a_default() -> None:
-    names = dict(parameter_fields())
-    assert len(names) > 10
-    for name, field in names.items():
-        assert field.help_text, name
-        assert field.initial is not None, name

@@ -1,10 +1,12 @@
-"""The workbench: what it opens with, what a script gets, and what nobody may read."""
+"""The workbench: what it opens with, what a script gets, the attempts, what nobody may read."""
 
 from __future__ import annotations
 
 import html
 import re
+from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,13 +15,26 @@ from django.test import Client
 
 from gpu_runner.data.evaluation import BuildReport
 from gpu_runner.data.verdict import Verdict
-from runs_app.models import Submission
+from runs_app.models import Evaluation, Submission
+from runs_app.submitting.workbench.attempts import Attempt, attempts
+from tasks_app.models import TaskVersion
 from tests import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
 LOG = "kernel.cpp:1:14: error: 'vec' was not declared in this scope\n"
+
+
+@pytest.fixture
+def ada() -> User:
+    return factories.make_user(username="ada")
+
+
+@pytest.fixture
+def signed_in(client: Client, ada: User) -> Client:
+    client.force_login(ada)
+    return client
 
 
 def form(**overrides: Any) -> dict[str, Any]:
@@ -54,6 +69,8 @@ def test_the_task_stands_beside_the_editor(client: Client) -> None:
     assert "1 more is hidden" in page
     assert "kbench-good" in page
     assert 'id="starter"' in page
+    assert client.get("/submit/task/?task=nothing").status_code == 404
+    assert "Choose a task" in shown(client, "/submit/task/")
 
 
 def test_a_python_module_is_begun_and_entered(signed_in: Client) -> None:
@@ -66,15 +83,16 @@ def test_a_python_module_is_begun_and_entered(signed_in: Client) -> None:
     source = "import torch\ndef forward(x, N):\n    return x * 2\n"
     answer = signed_in.post("/submit/", form(language="python", source=source), **HTMX)
     assert answer.status_code == 200
-    assert "it only calls libraries, which this task does not allow" in answer.content.decode()
-    assert Submission.objects.get().language == "python"
-
-
-def test_a_file_of_python_is_python(signed_in: Client) -> None:
-    factories.make_task_version()
+    assert "it only calls libraries" in answer.content.decode()
     upload = SimpleUploadedFile("mine.py", b"def forward(x, N):\n    return x\n")
     signed_in.post("/submit/", form(source="", file=upload))
-    assert Submission.objects.get().language == "python"
+    assert [each.language for each in Submission.objects.all()] == ["python"] * 2
+    factories.make_runner(packages={"numba": ""})
+    source = "import numba\ndef forward(x, N):\n    return x\n"
+    answer = signed_in.post("/submit/", form(language="python", source=source), **HTMX)
+    assert answer.status_code == 422
+    assert '<a href="#id_source">' in answer.content.decode()
+    assert Submission.objects.count() == 2
 
 
 def test_a_module_for_a_gpu_opens_with_one(signed_in: Client) -> None:
@@ -91,62 +109,39 @@ def test_a_module_for_a_gpu_opens_with_one(signed_in: Client) -> None:
         assert re.search(rf'<option value="{device}"[^>]* selected>', page), word
 
 
-def test_a_package_that_no_runner_has_is_said_beside_the_source(signed_in: Client) -> None:
-    factories.make_task_version()
-    factories.make_runner(packages={"numba": ""})
-    source = "import numba\ndef forward(x, N):\n    return x\n"
-    answer = signed_in.post("/submit/", form(language="python", source=source), **HTMX)
-    assert answer.status_code == 422
-    page = answer.content.decode()
-    assert '<a href="#id_source">No runner of CPU has numba' in " ".join(page.split())
-    assert "(pip install numba)" in page
-    assert not Submission.objects.exists()
-
-
-def test_what_becomes_public_is_said_before(signed_in: Client) -> None:
-    factories.make_task_version()
-    page = shown(signed_in, "/submit/?task=scale")
-    assert "Becomes public at once" in page
-    assert "the name ada" in page
-    assert "Stays private" in page
-
-
 def test_it_opens_with_a_kernel_of_the_task(client: Client) -> None:
     factories.make_task_version()
+    factories.make_cpu()
     page = shown(client, "/submit/?task=scale&kernel=kernels/good.cpp")
     assert "out[0] = N * x[0];" in source_of(page)
+    addresses = [html.unescape(found) for found in re.findall(r'data-source="([^"]+)"', page)]
+    assert len(addresses) >= 2
+    for address in addresses:
+        answer = client.get(address)
+        assert (answer.status_code, "<html" in answer.content.decode()) == (200, False), address
     text = client.get("/submit/source/?task=scale&kernel=kernels/good.cpp")
     assert text.content.decode() == factories.SOURCE
     assert text["Content-Type"].startswith("text/plain")
     assert "// your kernel" in source_of(shown(client, "/submit/?task=scale&kernel=starter"))
 
 
-def test_every_start_that_the_page_offers_is_a_kernels_text(client: Client) -> None:
-    factories.make_task_version()
-    factories.make_cpu()
-    page = shown(client, "/submit/?task=scale&device=cpu")
-    addresses = [html.unescape(found) for found in re.findall(r'data-source="([^"]+)"', page)]
-    assert len(addresses) >= 2
-    for address in addresses:
-        answer = client.get(address)
-        assert (answer.status_code, "<html" in answer.content.decode()) == (200, False), address
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
+def test_what_nobody_may_read_opens_nothing(signed_in: Client, ada: User) -> None:
+    version = factories.make_task_version()
+    for query in (
         "task=scale&kernel=notes.json",
         "task=scale&kernel=../secret",
         "task=nothing&kernel=starter",
         "submission=none",
-        "submission=00000000-0000-0000-0000-000000000000",
-    ],
-)
-def test_what_nobody_may_read_opens_nothing(client: Client, query: str) -> None:
-    factories.make_task_version()
-    assert client.get(f"/submit/?{query}").status_code == 404
-    refused = 404 if "kernel" in query else 400  # it knows no parameter `submission`
-    assert client.get(f"/submit/source/?{query}").status_code == refused
+        f"submission={UUID(int=0)}",
+    ):
+        assert signed_in.get(f"/submit/?{query}").status_code == 404
+        refused = 404 if "kernel" in query else 400  # it knows no parameter `submission`
+        assert signed_in.get(f"/submit/source/?{query}").status_code == refused
+    mine = factories.make_submission(user=ada, private=True, task_version=version)
+    assert signed_in.get(f"/submit/?submission={mine.pk}").status_code == 200
+    assert Client().get(f"/submit/?submission={mine.pk}").status_code == 404
+    signed_in.force_login(factories.make_user())
+    assert signed_in.get(f"/submit/?submission={mine.pk}").status_code == 404
 
 
 def test_it_opens_with_a_submission_and_its_verdict(client: Client) -> None:
@@ -175,15 +170,6 @@ def test_a_source_that_no_device_takes_says_so(client: Client) -> None:
         assert ("No device on this site can run" in page) is is_told, language
 
 
-def test_a_private_submission_opens_for_its_author_alone(signed_in: Client, ada: User) -> None:
-    mine = factories.make_submission(user=ada, private=True)
-    assert signed_in.get(f"/submit/?submission={mine.pk}").status_code == 200
-    assert Client().get(f"/submit/?submission={mine.pk}").status_code == 404
-    stranger = Client()
-    stranger.force_login(factories.make_user())
-    assert stranger.get(f"/submit/?submission={mine.pk}").status_code == 404
-
-
 def test_a_script_gets_the_console(signed_in: Client) -> None:
     factories.make_task_version()
     answer = signed_in.post("/submit/", form(), **HTMX)
@@ -196,22 +182,11 @@ def test_a_script_gets_the_console(signed_in: Client) -> None:
     assert "<html" not in text
     left = text[text.index('id="quota-left"') :].split("</span>")[0]
     assert "1 of at most" in left, "what is left counts this one"
-
-
-def test_a_script_gets_the_reasons_of_a_refusal(signed_in: Client) -> None:
-    factories.make_task_version()
     answer = signed_in.post("/submit/", form(source=""), **HTMX)
-    assert answer.status_code == 422
-    assert answer["HX-Retarget"] == "#refusal"
-    assert "Paste the kernel" in answer.content.decode()
-    assert Submission.objects.count() == 0
-
-
-def test_a_stranger_s_script_is_sent_to_sign_in(client: Client) -> None:
-    factories.make_task_version()
-    answer = client.post("/submit/", form(), **HTMX)
+    assert (answer.status_code, answer["HX-Retarget"]) == (422, "#refusal")
+    answer = Client().post("/submit/", form(), **HTMX)
     assert answer["HX-Redirect"].startswith("/sign-in/?next=/submit/%3Ftask%3Dscale")
-    assert Submission.objects.count() == 0
+    assert Submission.objects.count() == 1
 
 
 def test_one_may_start_from_the_leader(signed_in: Client) -> None:
@@ -226,20 +201,72 @@ def test_one_may_start_from_the_leader(signed_in: Client) -> None:
     assert str(hidden.submission_id) not in text
 
 
-def test_the_part_of_a_task_that_is_none_is_not_there(client: Client) -> None:
-    assert client.get("/submit/task/?task=nothing").status_code == 404
-    assert "Choose a task" in shown(client, "/submit/task/")
+PART = "/submit/attempts/?task=scale&device=cpu&direction=forward"
 
 
-def test_its_queries_do_not_grow_with_rows(
-    signed_in: Client, ada: User, django_assert_max_num_queries: Any
-) -> None:
+def tried(ada: User, version: TaskVersion, hour: int, **overrides: Any) -> Evaluation:
+    """A finished attempt of hers, at some hour."""
+    at = factories.NOW + timedelta(hours=hour)
+    values: dict[str, Any] = {"mode": "quick", "source": f"{factories.SOURCE}// {hour}\n"}
+    return factories.make_finished_evaluation(
+        **{**values, "task_version": version, "user": ada, "now": at, **overrides}
+    )
+
+
+def rows_of(version: TaskVersion, user: User) -> list[Attempt]:
+    """Her attempts on the CPU, newest first."""
+    return list(attempts(version, "forward", factories.make_cpu(), user).rows)
+
+
+def test_each_says_what_it_changed_since_the_one_before(ada: User) -> None:
     version = factories.make_task_version()
-    for _ in range(6):
-        factories.make_finished_evaluation(task_version=version, user=ada, mode="ranked")
-    with django_assert_max_num_queries(60) as few:
-        shown(signed_in, "/submit/?task=scale")
-    for _ in range(6):
-        factories.make_finished_evaluation(task_version=version, user=ada, mode="ranked")
-    with django_assert_max_num_queries(len(few)):
-        shown(signed_in, "/submit/?task=scale")
+    for hour in (1, 2, 3):
+        tried(ada, version, hour)
+    tried(factories.make_user(), version, 4)
+    rows = rows_of(version, ada)
+    assert [row.number for row in rows] == [3, 2, 1]
+    assert [row.change and (row.change.added, row.change.removed) for row in rows] == [
+        (1, 1), (1, 1), None,
+    ]  # fmt: skip
+    assert len(attempts(version, "forward", factories.make_cpu(), ada).speedups) == 3
+
+
+def test_what_was_right_in_a_quick_run_may_be_ranked_once(ada: User) -> None:
+    version = factories.make_task_version()
+    tried(ada, version, 1)
+    tried(ada, version, 2, verdict=Verdict.WRONG_RESULT)
+    tried(ada, version, 3, private=True)
+    tried(ada, version, 4, mode="ranked")
+    assert [row.may_rank for row in rows_of(version, ada)] == [False, False, False, True]
+
+
+def test_the_newest_evaluation_of_a_submission_is_shown(signed_in: Client, ada: User) -> None:
+    version = factories.make_task_version()
+    first = tried(ada, version, 1)
+    assert "Rank it" in signed_in.get(PART).content.decode()
+    answer = signed_in.post(f"/submit/rank/{first.submission_id}/", {"device": "cpu"}, **HTMX)
+    assert answer.status_code == 200
+    assert answer["HX-Replace-Url"] == f"/submit/?submission={first.submission_id}"
+    text = answer.content.decode()
+    assert 'id="attempts" hx-swap-oob' in text
+    assert "Rank it" not in text
+    [row] = rows_of(version, ada)
+    assert (row.evaluation.mode, row.evaluation.status) == ("ranked", "QUEUED")
+    assert Submission.objects.filter(author=ada).count() == 1
+    other = factories.make_finished_evaluation(mode="quick", task_version=version)
+    answer = signed_in.post(f"/submit/rank/{other.submission_id}/", {}, **HTMX)
+    assert (answer.status_code, answer["HX-Retarget"]) == (422, "#refusal")
+    answer = Client().get(PART)
+    assert (answer.status_code, answer.content.decode().strip()) == (200, "")
+
+
+def test_a_restored_attempt_brings_its_console_alone(signed_in: Client, ada: User) -> None:
+    done = tried(ada, factories.make_task_version(), 1)
+    page = signed_in.get(PART).content.decode()
+    assert f'data-source="/submissions/{done.submission_id}/source/"' in page
+    assert "left today" in page
+    answer = signed_in.get(f"/submit/?submission={done.submission_id}", **HTMX)
+    assert answer["HX-Replace-Url"] == f"/submit/?submission={done.submission_id}"
+    text = answer.content.decode()
+    assert 'id="live"' in text
+    assert "<html" not in text

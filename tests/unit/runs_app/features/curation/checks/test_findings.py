@@ -1,4 +1,4 @@
-"""The part of a draft's page that has it checked and its kernels tried."""
+"""A draft is checked and its kernels are tried: what is stored, and what its page shows."""
 
 from __future__ import annotations
 
@@ -9,13 +9,24 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Verdict
-from runs_app.core.checks.services import cancel_check, request_check
+from runs_app.core.checks.services import request_check
+from runs_app.core.errors import NotAllowed, QuotaExceeded, SubmissionError
 from runs_app.features.curation.drafts.services import edit_draft, take_over
-from runs_app.models import Evaluation, Status, TaskCheck
+from runs_app.models import Evaluation, Status, Submission, TaskCheck
+from runs_app.submitting.services import cancel
 from tasks_app.models import AuditEntry, Draft, Soundness, TaskVersion
 from tests import factories as make
-from tests.unit.runs_app.features.curation.drafted import draft_of, finish, tried, version_of
+from tests.unit.runs_app.features.curation.drafted import (
+    draft_of,
+    finish,
+    prove,
+    shown,
+    signed_in,
+    tried,
+    version_of,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
@@ -39,14 +50,12 @@ REPORT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def proven(version: TaskVersion, **overrides: Any) -> Soundness:
-    """A report of a version, which speaks against it unless told otherwise."""
-    fields: dict[str, Any] = {
-        "passed": False, "mutants": 2, "survivors": ["forward: zeros"], "filters": 2,
-        "flagged": ["forward: output range"], "kind": "cpu", "device": "CPU", "document": REPORT,
-        "created_at": make.NOW,
-    }  # fmt: skip
-    return Soundness.objects.create(version=version, **{**fields, **overrides})
+def unsound(version: TaskVersion) -> Soundness:
+    """A report that speaks against a version."""
+    return prove(
+        version, passed=False, mutants=2, survivors=["forward: zeros"],
+        flagged=["forward: output range"], document=REPORT,
+    )  # fmt: skip
 
 
 def sound() -> dict[str, Any]:
@@ -54,7 +63,7 @@ def sound() -> dict[str, Any]:
     mutants = [entry for entry in REPORT["mutants"] if entry["state"] == "failed"]
     filters = [entry for entry in REPORT["filters"] if entry["passed"]]
     document = {**REPORT, "mutants": mutants, "filters": filters}
-    return {"passed": True, "survivors": [], "flagged": [], "document": document}
+    return {"mutants": 1, "filters": 1, "document": document}
 
 
 def check_of(draft: Draft, user: User, **changes: Any) -> TaskCheck:
@@ -92,12 +101,9 @@ def test_the_author_may_have_a_draft_checked_and_tried(browser: Client, ada: Use
     assert (answer.status_code, answer["Location"]) == (302, f"/drafts/{draft.pk}/#findings")
     check = TaskCheck.objects.get()
     assert (check.asked_by, check.version.task.slug) == (ada, "wave")
-    assert (
-        AuditEntry.objects.filter(kind=AuditEntry.Kind.CHECKED, draft=draft, actor=ada).count() == 1
-    )
-    answer = browser.post(
-        f"/drafts/{draft.pk}/try/", {"device": "cpu", "mode": "test"}, headers=HTMX
-    )
+    assert AuditEntry.objects.get(kind=AuditEntry.Kind.CHECKED, draft=draft).actor == ada
+    form = {"device": "cpu", "mode": "test"}
+    answer = browser.post(f"/drafts/{draft.pk}/try/", form, headers=HTMX)
     assert answer.status_code == 200
     assert "kernels/k0.cpp" in answer.content.decode()
     assert Evaluation.objects.get().mode == "test"
@@ -119,30 +125,26 @@ def test_a_fault_is_said_and_nothing_is_stored(browser: Client, ada: User) -> No
     assert (TaskVersion.objects.count(), TaskCheck.objects.count()) == (0, 0)
 
 
-@pytest.mark.parametrize("state", ["published", "closed"])
-def test_a_draft_that_has_ended_is_left_alone(browser: Client, ada: User, state: str) -> None:
+def test_a_draft_that_has_ended_is_left_alone(browser: Client, ada: User) -> None:
     draft = draft_of(ada)
     version_of(draft)
-    Draft.objects.filter(pk=draft.pk).update(state=state)
-    admin = Client()
-    admin.force_login(make.make_admin())
-    for action in ("check", "try"):
-        address = f"/drafts/{draft.pk}/{action}/"
-        assert browser.post(address, {"device": "cpu"}, headers=HTMX).status_code == 422
-        expected = 200 if state == "published" else 422
-        assert admin.post(address, {"device": "cpu"}, headers=HTMX).status_code == expected
-    assert 'id="findings-check"' not in fragment(browser, draft)
+    admin = signed_in(make.make_admin())
+    for state, expected in (("published", 200), ("closed", 422)):
+        Draft.objects.filter(pk=draft.pk).update(state=state)
+        for action in ("check", "try"):
+            address = f"/drafts/{draft.pk}/{action}/"
+            assert browser.post(address, {"device": "cpu"}, headers=HTMX).status_code == 422
+            assert admin.post(address, {"device": "cpu"}, headers=HTMX).status_code == expected
+        assert 'id="findings-check"' not in fragment(browser, draft)
 
 
 def test_strangers_and_who_lost_a_draft_find_nothing(browser: Client, ada: User) -> None:
     draft = draft_of(ada)
     check = check_of(draft, ada)
     take_over(draft=draft, user=make.make_admin(), now=make.NOW)
-    other = Client()
-    other.force_login(make.make_user())
+    other = signed_in(make.make_user())
     lost = browser.get(f"/drafts/{draft.pk}/trials/")  # a page that still asks learns why
-    assert lost.status_code == 286
-    assert "taken this draft over" in lost.content.decode()
+    assert (lost.status_code, "taken this draft over" in lost.content.decode()) == (286, True)
     assert other.get(f"/drafts/{draft.pk}/trials/").status_code == 404
     for client in (browser, other):
         for action in ("check", "try"):
@@ -150,92 +152,56 @@ def test_strangers_and_who_lost_a_draft_find_nothing(browser: Client, ada: User)
             assert client.post(address, {"device": "cpu"}).status_code == 404
         cancel = client.post(f"/checks/{check.pk}/cancel/", {"draft": draft.pk})
         assert cancel.status_code == 404
-    answer = Client().get(f"/drafts/{draft.pk}/trials/")
-    assert answer.status_code == 302
+    assert Client().get(f"/drafts/{draft.pk}/trials/").status_code == 302
+    for headers, part in ((POLL, "findings-results"), (HTMX, "findings")):  # told in place
+        answer = Client().get(f"/drafts/{draft.pk}/trials/", headers=headers)
+        assert answer.status_code == 286
+        assert f'id="{part}"' in answer.content.decode()
+        assert "wave" not in answer.content.decode()
     check.refresh_from_db()
     assert check.status == Status.QUEUED
 
 
-def test_who_is_signed_out_meanwhile_is_told_so_in_place(ada: User) -> None:
-    draft = draft_of(ada)
-    for headers, part in ((POLL, "findings-results"), (HTMX, "findings")):
-        answer = Client().get(f"/drafts/{draft.pk}/trials/", headers=headers)
-        assert answer.status_code == 286
-        assert f'id="{part}"' in answer.content.decode()
-        assert "signed out.</strong>" in answer.content.decode()
-        assert "wave" not in answer.content.decode()
-
-
-def test_a_check_can_be_cancelled(browser: Client, ada: User) -> None:
-    draft = draft_of(ada)
-    check = check_of(draft, ada)
-    answer = browser.post(f"/checks/{check.pk}/cancel/", {"draft": draft.pk}, headers=HTMX)
-    assert "Cancelled" in answer.content.decode()
-    assert "was cancelled" in answer.content.decode()
-    log = browser.get(draft.get_absolute_url()).content.decode().partition("draft-log")[2]
-    assert "<strong>Cancelled a check</strong> by ada" in log
-    again = browser.post(f"/checks/{check.pk}/cancel/", {"draft": draft.pk}, headers=HTMX)
-    assert again.status_code == 422
-    assert browser.post(f"/checks/{check.pk}/cancel/", {"draft": "?"}).status_code == 404
-
-
-def test_before_anything_was_asked_the_page_says_what_to_do(browser: Client, ada: User) -> None:
-    page = fragment(browser, draft_of(ada))
-    assert "Not checked yet" in page
-    assert "no runner for cpu has ever reported" in page
-    assert "hx-get" not in page
-
-
-def test_a_check_that_waits_says_why_and_one_that_runs_what_it_is_at(
+def test_the_page_follows_a_check_from_before_it_to_its_cancellation(
     browser: Client, ada: User
 ) -> None:
     draft = draft_of(ada)
+    page = fragment(browser, draft)
+    assert "no runner for cpu has ever reported" in page
+    assert "hx-get" not in page
     check = check_of(draft, ada)
     page = fragment(browser, draft)
-    assert "Next in the queue, but no runner for cpu has ever reported" in page
     assert 'hx-trigger="every 2s"' in page
     assert "The check on CPU waits." in page
-    TaskCheck.objects.filter(pk=check.pk).update(
-        status="RUNNING", stage=f"mutants on {make.HIDDEN_WORKLOAD}", started_at=make.NOW
-    )
-    page = fragment(browser, draft)
-    assert f"mutants on {make.HIDDEN_WORKLOAD}" in page  # she wrote it
-    assert "The check on CPU runs." in page
-
-
-def test_the_status_is_said_again_only_when_it_changed(browser: Client, ada: User) -> None:
-    draft = draft_of(ada)
-    check = check_of(draft, ada)
+    stage = f"mutants on {make.HIDDEN_WORKLOAD}"
+    TaskCheck.objects.update(status="RUNNING", stage=stage, started_at=make.NOW)
     first = fragment(browser, draft, **POLL)
-    assert "hx-swap-oob" in first
+    assert stage in first  # she wrote it
+    assert "hx-swap-oob" in first, "the status is said again only when it changed"
     said = first.split("?said=")[1].split('"')[0]
-    answer = browser.get(f"/drafts/{draft.pk}/trials/?said={said}", headers=POLL)
-    assert "hx-swap-oob" not in answer.content.decode()
-    cancel_check(check=check, user=ada, now=make.NOW)
-    answer = browser.get(f"/drafts/{draft.pk}/trials/?said={said}", headers=POLL)
-    assert "hx-swap-oob" in answer.content.decode()
-    assert "hx-trigger" not in answer.content.decode()
+    address = f"/drafts/{draft.pk}/trials/?said={said}"
+    assert "hx-swap-oob" not in browser.get(address, headers=POLL).content.decode()
+    cancel = f"/checks/{check.pk}/cancel/"
+    assert browser.post(cancel, {"draft": "?"}).status_code == 404
+    answer = browser.post(cancel, {"draft": draft.pk}, headers=HTMX)
+    assert "was cancelled" in answer.content.decode()
+    page = browser.get(address, headers=POLL).content.decode()
+    assert ("hx-swap-oob" in page, "hx-trigger" in page) == (True, False)
+    log = shown(browser, draft).partition("draft-log")[2]
+    assert "<strong>Cancelled a check</strong> by ada" in log
+    assert browser.post(cancel, {"draft": draft.pk}, headers=HTMX).status_code == 422
 
 
-def test_a_check_without_a_report_says_why(browser: Client, ada: User) -> None:
+def test_a_report_or_its_absence_says_what_and_by_how_much(browser: Client, ada: User) -> None:
     draft = draft_of(ada)
     check_of(draft, ada, status="FINISHED", reason="the reference raised", finished_at=make.NOW)
     page = fragment(browser, draft)
     assert "No report" in page
     assert "the reference raised" in page
-    assert "ended without a report" in page
-
-
-def test_a_report_that_speaks_against_it_says_what_and_by_how_much(
-    browser: Client, ada: User
-) -> None:
-    draft = draft_of(ada)
-    proven(version_of(draft))
+    unsound(version_of(draft))
     page = fragment(browser, draft)
-    assert "Not shown to be sound" in page
     assert "1 of 2 wrong kernels pass (zeros)" in page
     assert "zeros would pass" in page
-    assert "Wrong kernels that pass" in page
     assert "Of earlier files" not in page
     assert make.HIDDEN_WORKLOAD in page  # in the whole report: the draft is hers
 
@@ -243,14 +209,12 @@ def test_a_report_that_speaks_against_it_says_what_and_by_how_much(
 def test_a_sound_report_of_earlier_files_is_said_to_be_so(browser: Client, ada: User) -> None:
     draft = draft_of(ada)
     check = check_of(draft, ada, status="FINISHED", passed=True, finished_at=make.NOW)
-    proven(check.version, **sound())
+    prove(check.version, **sound())
     assert "no wrong kernel passes it" in fragment(browser, draft)
     files = {**draft.files, "notes.md": "new"}
     edit_draft(draft=draft, user=ada, files=files, revision=1, now=make.NOW)
     page = fragment(browser, draft)
     assert "Of earlier files" in page
-    assert "earlier files</span>" in page
-    assert "The files have changed since" in page
 
 
 def test_dry_runs_say_what_came_of_each_kernel(browser: Client, ada: User) -> None:
@@ -263,14 +227,9 @@ def test_dry_runs_say_what_came_of_each_kernel(browser: Client, ada: User) -> No
     assert "1.50×" in page
     assert "Compile error" in page
     assert f"/submissions/{right.submission_id}/" in page
-
-
-def test_an_admins_dry_run_is_not_shown_to_the_author(browser: Client, ada: User) -> None:
-    draft = draft_of(ada)
-    tried(draft, make.make_admin(username="root"))
-    page = fragment(browser, draft)
-    assert "tried by root" not in page
-    assert "has been tried with the current files" in page
+    other = draft_of(ada, name="tide")
+    tried(other, make.make_admin(username="root"))
+    assert "tried by root" not in fragment(browser, other), "an admin's own are the admin's"
 
 
 def test_the_number_of_queries_does_not_grow_with_the_kernels(
@@ -279,13 +238,12 @@ def test_the_number_of_queries_does_not_grow_with_the_kernels(
     make.make_runner()
     drafts = {count: draft_of(ada, count=count, name=f"wave{count}") for count in (1, 10)}
     admin = make.make_admin()
-    client = Client()
-    client.force_login(admin)
+    client = signed_in(admin)
     counts = []
     for draft in drafts.values():
         tried(draft, admin)
         check_of(draft, admin)
-        proven(version_of(draft))
+        unsound(version_of(draft))
         with django_assert_max_num_queries(45) as queries:
             fragment(client, draft)
         assert isinstance(queries, CaptureQueriesContext)
@@ -293,3 +251,80 @@ def test_the_number_of_queries_does_not_grow_with_the_kernels(
     assert counts[0] == counts[1]
     with django_assert_max_num_queries(25):
         fragment(client, drafts[10], **POLL)
+
+
+def test_a_dry_run_enters_the_kernels_for_the_device_as_private_work(ada: User) -> None:
+    draft = draft_of(ada, count=2)
+    evaluations = tried(draft, ada, mode="ranked")
+    assert [(each.mode, each.background) for each in evaluations] == [("ranked", False)] * 2
+    submissions = [each.submission for each in evaluations]
+    assert all(row.private and row.author == ada and row.language == "cpp" for row in submissions)
+    assert {row.agent.user for row in submissions} == {ada}
+    entry = AuditEntry.objects.get(kind=AuditEntry.Kind.TRIED)
+    assert (entry.actor, entry.draft, entry.version) == (ada, draft, evaluations[0].task_version)
+    assert entry.details == {"device": "cpu", "mode": "ranked", "kernels": 2}
+
+
+def test_what_is_under_way_is_not_doubled_and_a_later_try_is_a_rerun(ada: User) -> None:
+    draft = draft_of(ada)
+    [first] = tried(draft, ada)
+    assert tried(draft, ada) == []
+    assert AuditEntry.objects.filter(kind=AuditEntry.Kind.TRIED).count() == 1
+    [other_mode] = tried(draft, ada, mode="test")
+    cancel(evaluation=first, user=ada, now=make.NOW)
+    [again] = tried(draft, ada)
+    assert {first.submission, other_mode.submission, again.submission} == {first.submission}
+    assert first.submission.origin == "dry_run"
+
+
+def test_an_ordinary_user_is_held_to_the_quota_whole_or_not_at_all(
+    ada: User, settings: Any
+) -> None:
+    settings.MAX_WAITING_PER_USER = 2
+    draft = draft_of(ada, count=3)
+    with pytest.raises(QuotaExceeded):
+        tried(draft, ada)
+    assert (Submission.objects.count(), AuditEntry.objects.filter(kind="tried").count()) == (0, 0)
+    assert len(tried(draft, make.make_admin())) == 3
+
+
+def test_only_who_works_on_a_draft_tries_its_version(ada: User) -> None:
+    draft = draft_of(ada)
+    version_of(draft)
+    with pytest.raises(NotAllowed):
+        tried(draft, make.make_user())
+    take_over(draft=draft, user=make.make_admin(), now=make.NOW)
+    with pytest.raises(NotAllowed):
+        tried(draft, ada)
+    assert Submission.objects.count() == 0
+
+
+def test_what_cannot_be_tried_is_refused_by_field(ada: User) -> None:
+    for field, count, changes in (
+        ("mode", 1, {"mode": "audit"}),
+        ("mode", 1, {"mode": "profile"}),
+        ("device", 0, {}),
+    ):
+        with pytest.raises(SubmissionError) as caught:
+            tried(draft_of(ada, count=count), ada, **changes)
+        assert caught.value.field == field
+
+
+def test_a_dry_run_is_seen_by_its_author_alone(ada: User) -> None:
+    browser, other = signed_in(ada), signed_in(make.make_user())
+    [evaluation] = tried(draft_of(ada), ada, mode="ranked")
+    make.send(evaluation, EventKind.STARTED, {"runner": "nobody", "at": 0.0}, seq=1)
+    address = evaluation.submission.get_absolute_url()
+    page = browser.get(address).content.decode()
+    assert "not public" in page
+    assert "/tasks/wave/" not in page
+    assert "draft of wave" in page
+    assert "wave" in browser.get("/queue/").content.decode()
+    assert other.get(address).status_code == 404
+    assert other.get(f"/api/v1/submissions/{evaluation.submission_id}").status_code == 404
+    agent = evaluation.submission.agent.get_absolute_url()
+    pages = ("/", agent, "/leaderboard/", "/queue/", "/tasks/", "/api/v1/queue", "/api/v1/tasks")
+    for page in pages:
+        assert "wave" not in other.get(page).content.decode(), page
+    for page in ("/", agent, "/leaderboard/", "/tasks/"):
+        assert "wave" not in browser.get(page).content.decode(), page

@@ -1,31 +1,32 @@
-"""What admins decide about tasks, and that each decision leaves a trace."""
+"""What admins decide about tasks, each with a trace; the labels that built-in tasks come with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 
+from gpu_runner.data.formats import catalog_folder
 from runs_app.features.curation.decisions import services as curation
 from runs_app.features.curation.decisions.many import decide_many, preview, read_bulk
 from runs_app.features.curation.decisions.services import (
     clear_contamination,
+    label,
     make_public,
     mark_contaminated,
     restore,
     retire,
 )
-from runs_app.features.curation.decisions.services import (
-    label as label_task,
-)
+from runs_app.features.curation.decisions.services import label as label_task
 from tasks_app.errors import CurationError
-from tasks_app.models import AuditEntry, Override, Soundness, Task, TaskVersion
+from tasks_app.formats import loader
+from tasks_app.models import AuditEntry, Override, Task, TaskVersion
+from tasks_app.publishing.labels import clean_tags
 from tasks_app.publishing.services import store_version
 from tests import factories as make
+from tests.unit.runs_app.features.curation.drafted import prove
 
 pytestmark = pytest.mark.django_db
 
@@ -42,14 +43,6 @@ def admin() -> User:
 def task() -> Task:
     """A published task without a soundness report."""
     return make.make_task_version().task
-
-
-def prove(version: TaskVersion, passed: bool = True) -> None:
-    survivors = [] if passed else ["forward: zeros"]
-    Soundness.objects.create(
-        version=version, passed=passed, mutants=1, survivors=survivors, filters=1,
-        kind="cpu", document={}, created_at=make.NOW,
-    )  # fmt: skip
 
 
 def log() -> list[tuple[str, str, str]]:
@@ -71,12 +64,8 @@ def test_a_task_is_retired_and_restored_with_a_trace(task: Task, admin: User) ->
     entries = AuditEntry.objects.order_by("pk")
     assert [entry.actor for entry in entries] == [admin, admin]
     assert entries[0].details == {"from": "published"}
-
-
-def test_what_a_report_speaks_against_comes_back_in_review(task: Task, admin: User) -> None:
     retire(task=task, user=admin, reason="unsound", now=AT)
-    assert task.current_version is not None
-    prove(task.current_version, passed=False)
+    prove(task.current_version, passed=False, survivors=["forward: zeros"])
     assert restore(task=task, user=admin, now=AT).state == Task.State.REVIEW
 
 
@@ -115,16 +104,23 @@ def test_labels_are_made_alike_and_noted_only_if_they_change(task: Task, admin: 
     assert task.tags == ["attention", "memory-bound"]
 
 
-@pytest.mark.parametrize("reason", ["", "  \n", "\0", "x" * 2001])
-@pytest.mark.parametrize("decide", [retire, mark_contaminated])
-def test_reasons_are_asked_for(
-    task: Task, admin: User, decide: Callable[..., Any], reason: str
-) -> None:
-    with pytest.raises(CurationError) as caught:
-        decide(task=task, user=admin, reason=reason, now=AT)
-    assert caught.value.field == "reason"
+def test_reasons_and_right_fields_are_asked_for(task: Task, admin: User) -> None:
+    for decide in (retire, mark_contaminated):
+        for reason in ("", "  \n", "\0", "x" * 2001):
+            with pytest.raises(CurationError) as caught:
+                decide(task=task, user=admin, reason=reason, now=AT)
+            assert caught.value.field == "reason"
     task.refresh_from_db()
     assert (task.state, task.contaminated, log()) == ("published", "", [])
+    for fields, field in (
+        ({"action": "delete"}, "action"),
+        ({"action": "restore", "reason": "x" * 2001}, "reason"),
+        ({"action": "add-tag", "tag": ""}, "tag"),
+        ({"action": "difficulty", "difficulty": "x"}, "difficulty"),
+    ):
+        with pytest.raises(CurationError) as caught:
+            read_bulk(**fields)
+        assert caught.value.field == field
 
 
 def test_only_admins_decide(task: Task) -> None:
@@ -224,27 +220,10 @@ def test_a_report_that_comes_while_many_are_published_holds_back_its_task_alone(
     monkeypatch.setattr(curation, "must_be_seen", wait)
     bulk = read_bulk(action="publish", reason="checked")
     done = decide_many(bulk=bulk, tasks=Task.objects.order_by("pk"), user=admin, now=AT)
-    reason = "stays as it is: 1 of 1 wrong kernels pass (zeros)"
+    reason = "stays as it is: 1 of 3 wrong kernels pass (zeros)"
     assert [(o.task.slug, o.refusal) for o in done] == [("a", ""), ("b", reason), ("c", "")]
     states = Task.objects.order_by("pk").values_list("state", flat=True)
     assert list(states) == ["published", "review", "published"]
-
-
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [
-        ({"action": "delete"}, "action"),
-        ({"action": "retire", "reason": " "}, "reason"),
-        ({"action": "restore", "reason": "x" * 2001}, "reason"),
-        ({"action": "add-tag", "tag": ""}, "tag"),
-        ({"action": "add-tag", "tag": "a b"}, "tag"),
-        ({"action": "difficulty", "difficulty": "x"}, "difficulty"),
-    ],
-)
-def test_a_bulk_decision_names_the_field_that_is_wrong(fields: dict[str, str], field: str) -> None:
-    with pytest.raises(CurationError) as caught:
-        read_bulk(**fields)
-    assert caught.value.field == field
 
 
 def test_loading_notes_new_versions_and_what_became_public(tmp_path: Path) -> None:
@@ -265,3 +244,30 @@ def test_loading_notes_new_versions_and_what_became_public(tmp_path: Path) -> No
     assert log()[1:] == [("overridden", "double", "by hand"), ("published", "double", "")]
     entry = AuditEntry.objects.latest("pk")
     assert (entry.actor, entry.version) == (None, TaskVersion.objects.get())
+
+
+@pytest.mark.django_db
+def test_they_are_given_once() -> None:
+    admin = make.make_admin()
+
+    def loaded() -> tuple[str, list[str]]:
+        call_command("load_tasks", catalog_folder() / "softmax", verbosity=0)
+        task = Task.objects.get(slug="softmax_bf16")
+        return task.difficulty, task.tags
+
+    own = make.make_task_version(name="linear").task
+    assert loaded() == ("medium", ["reduction"])
+    own.refresh_from_db()
+    assert not own.tags  # it was not loaded from the catalogue
+    assert AuditEntry.objects.filter(kind=AuditEntry.Kind.LABELLED, actor=None).count() == 2
+    task = Task.objects.get(slug="softmax_bf16")
+    label(task=task, user=admin, tags=["ours"], difficulty="hard", now=make.NOW)
+    assert loaded() == ("hard", ["ours"])
+    label(task=task, user=admin, tags=[], difficulty="", now=make.NOW)
+    assert loaded() == ("", [])
+
+
+def test_every_built_in_task_has_some() -> None:
+    for difficulty, tags in loader.labels_of(catalog_folder()).values():
+        assert difficulty in Task.Difficulty.values
+        assert clean_tags(tags) == tags != []

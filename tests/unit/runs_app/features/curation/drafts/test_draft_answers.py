@@ -1,4 +1,4 @@
-"""What the workbench answers: which file is at fault, what was not saved, what was not seen."""
+"""What the workbench answers: what is at fault, not saved or not seen, and how much is too much."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
-from django.urls import reverse
+from django.urls import reverse, set_script_prefix
 
+from runs_app.features.curation.drafts import forms
 from runs_app.features.curation.drafts import page as draft_page
 from runs_app.features.curation.drafts.refusals import free_name
-from runs_app.features.curation.drafts.services import close_draft, create_draft, edit_draft
+from runs_app.features.curation.drafts.services import close_draft, create_draft
 from tasks_app.models import Draft, Task
 from tasks_app.publishing.snapshots import snapshot
 from tests import factories as make
+from tests.unit.runs_app.features.curation.drafted import act, created, example, shown
 
 pytestmark = pytest.mark.django_db
 
-UNSAVED = "Not saved. Your text is still in the editor."
 BROKEN = "def make_inputs(N:\n"
 
 
@@ -27,17 +29,6 @@ def author(client: Client) -> User:
     user = make.make_user()
     client.force_login(user)
     return user
-
-
-def created(user: User, **files: str) -> Draft:
-    held = draft_page.example_files() | files
-    return create_draft(user=user, files=held, now=make.NOW)
-
-
-def send(client: Client, draft: Draft, **values: object) -> str:
-    posted = {"action": "send", "revision": draft.revision} | values
-    answer = client.post(reverse("draft-act", args=[draft.pk]), posted, follow=True)
-    return answer.content.decode()
 
 
 def edit(client: Client, draft: Draft, **values: Any) -> str:
@@ -53,75 +44,39 @@ def start(client: Client) -> Draft:
     return Draft.objects.order_by("-changed_at").first() or pytest.fail("no draft was made")
 
 
-class TestSending:
-    def test_what_is_sent_is_what_was_seen(self, client: Client, author: User) -> None:
-        draft = created(author)
-        page = client.get(draft.get_absolute_url()).content.decode()
-        form = page.partition('id="draft-actions"')[2].partition("</form>")[0]
-        assert 'name="revision" value="1"' in form
-        newer = {**draft.files, "notes.txt": "x"}
-        edit_draft(draft=draft, user=author, files=newer, revision=1, now=make.later(1))
-        for revision in (1, ""):
-            assert "Its files have changed since you opened it: look again." in send(
-                client, draft, revision=revision
-            )
-        assert Draft.objects.get().state == Draft.State.OPEN
-        assert "Sent to review" in send(client, draft, revision=2)
-
-    def test_a_refusal_names_the_file(self, client: Client, author: User) -> None:
-        text = send(client, created(author, **{"reference.py": BROKEN}))
-        assert "reference.py: is not valid Python (line 1): " in text
-
-    def test_a_refusal_names_the_field(self, client: Client, author: User) -> None:
-        toml = draft_page.example_files()["task.toml"].replace('abi = "c"', 'abi = "z"')
-        assert "</strong> abi: &#x27;z&#x27; is not one of" in send(
-            client, created(author, **{"task.toml": toml})
-        )
-
-    def test_the_list_of_faults_says_a_line_once(self, client: Client, author: User) -> None:
-        draft = created(author, **{"reference.py": BROKEN})
-        page = client.get(draft.get_absolute_url()).content.decode()
-        assert "reference.py, line 1</button>" in page
-        assert "is not valid Python: " in page
-        assert "(line 1)" not in page
+def test_a_refusal_names_the_file_the_line_and_the_field(client: Client, author: User) -> None:
+    draft = created(author, **{"reference.py": BROKEN})
+    assert "reference.py: is not valid" in act(client, draft, "send").content.decode()
+    assert "reference.py, line 1</button>" in shown(client, draft)
+    toml = example("tide")["task.toml"].replace('abi = "c"', 'abi = "z"')
+    draft = created(author, **{"task.toml": toml})
+    assert "</strong> abi: &#x27;z&#x27;" in act(client, draft, "send").content.decode()
 
 
-class TestWhatIsNotSaved:
-    @pytest.mark.parametrize(
-        ("values", "words"),
-        [
-            ({"do": "upload"}, "Choose a file."),
-            ({"do": "add"}, "Give the file"),
-            ({"do": "add", "new_path": "reference.py"}, "Reference.py already exists."),
-            ({"do": "rename", "rename_to": "reference.py"}, "eference.py already exists"),
-        ],
+def test_what_cannot_be_kept_is_said_and_stays_in_the_editor(client: Client, author: User) -> None:
+    draft = created(author)
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"do": "upload"}, "choose a file"),
+        ({"do": "upload", "upload": SimpleUploadedFile("a.bin", b"\xff")}, "not UTF-8"),
+        ({"do": "upload", "upload": SimpleUploadedFile("a.h", b"\xff\xfe/\0")}, "is UTF-16"),
+        ({"do": "add"}, "say the file"),
+        ({"do": "add", "new_path": "../x"}, "is not a relative path"),
+        ({"do": "add", "new_path": "reference.py"}, "there is a file reference.py"),
+        ({"do": "add", "new_path": "notes.txt", "revision": 9}, "notes.txt"),
+        ({"do": "rename", "rename_to": "reference.py"}, "there is a file reference.py"),
     )
-    def test_nothing_is_said_of_a_text_that_is_as_it_is_stored(
-        self, client: Client, author: User, values: dict[str, str], words: str
-    ) -> None:
-        draft = created(author)
-        text = edit(client, draft, **values)
-        assert words in text
-        assert UNSAVED not in text
-        assert "data-unsaved" not in text
+    for values, words in cases:
+        for upload in filter(None, [values.get("upload")]):
+            upload.seek(0)
         text = edit(client, draft, text="# written", **values)
-        assert words in text
-        assert UNSAVED in text
-
-    def test_a_save_that_is_refused_says_so(self, client: Client, author: User) -> None:
-        draft = created(author)
-        assert UNSAVED in edit(client, draft, text="\0")
-        assert UNSAVED in edit(client, draft, revision=9)
-        assert UNSAVED in edit(client, draft, do="add", new_path="notes.txt", revision=9)
-
-
-def test_deleting_a_file_is_asked_before_and_names_it(client: Client, author: User) -> None:
-    page = client.get(created(author).get_absolute_url()).content.decode()
-    before, _, after = page.partition('value="delete"')
-    assert after.startswith(">Delete task.toml for good</button>")
-    asked = before.rpartition('<details class="confirm">')[2]
-    assert asked.startswith('<summary class="button small danger break">Delete task.toml</summary>')
-    assert "</details>" not in asked
+        assert words.lower() in text.lower(), values
+        assert ("# written" in text, "Not saved." in text) == (True, True), values
+    for values in ({"text": "\0"}, {"revision": 9}):
+        assert "Not saved." in edit(client, draft, **values)
+    as_stored = edit(client, draft, do="add")
+    assert ("Not saved." in as_stored, "data-unsaved" in as_stored) == (False, False)
+    draft.refresh_from_db()
+    assert draft.revision == 1
 
 
 class TestTheExamplesName:
@@ -134,29 +89,71 @@ class TestTheExamplesName:
             names.append(draft.name)
         assert names == ["scaled_sum_2", "scaled_sum_3"]
         assert "void scaled_sum(" in draft.files["task.toml"]
-
-    def test_an_admins_is_no_next_version(self, client: Client) -> None:
-        make.make_task_version(name="scaled_sum")
         client.force_login(make.make_admin())
-        assert (start(client).name, Draft.objects.get().task) == ("scaled_sum_2", None)
+        assert (start(client).name, Draft.objects.filter(task=None).count()) == ("scaled_sum_2", 3)
 
     def test_a_name_that_another_writes_under_is_left_to_them(
         self, client: Client, author: User
     ) -> None:
-        other = created(make.make_user())
+        other = created(name="scaled_sum")
         snapshot(draft=other, now=make.NOW)
-        assert free_name("scaled_sum", author) == "scaled_sum_2"
-        assert free_name("scaled_sum", make.make_user()) == "scaled_sum_2"
+        for user in (author, make.make_user()):
+            assert free_name("scaled_sum", user) == "scaled_sum_2"
+        mine = created(name="scaled_sum")
+        [fault] = draft_page.read_draft(mine)[1]
+        assert "a task that is not public" in fault.reason
         close_draft(draft=other, user=other.author, reason="mistaken", now=make.NOW)
         assert start(client).name == "scaled_sum"
-
-    def test_a_fault_says_whether_the_task_is_public(self) -> None:
-        snapshot(draft=created(make.make_user()), now=make.NOW)
-        mine = created(make.make_user())
-        [fault] = draft_page.read_draft(mine)[1]
-        assert "'scaled_sum' is the name of a task that is not public" in fault.reason
         make.make_task_version(name="scaled_sum")
         [fault] = draft_page.read_draft(mine)[1]
-        assert fault.reason.startswith("a task 'scaled_sum' already exists")
+        assert "choose another name" in fault.reason
         Task.objects.update(state=Task.State.RETIRED)
         assert draft_page.read_draft(mine)[1] == (fault,)
+
+
+def upload() -> dict[str, Any]:
+    return {"upload": [SimpleUploadedFile("a.py", b"# no task")]}
+
+
+def test_beyond_the_limit_an_upload_is_not_read(
+    client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MAX_OPEN_DRAFTS_PER_USER = 1
+    user = make.make_user()
+    client.force_login(user)
+    create_draft(user=user, files=draft_page.example_files(), now=make.NOW)
+    read: list[object] = []
+    monkeypatch.setattr(forms, "read_upload", read.append)
+    answer = client.post("/drafts/", upload())
+    text = answer.content.decode()
+    assert (answer.status_code, read) == (422, [])
+    assert "Nothing was saved. You have 1 drafts that are open or in review; the limit is 1" in text
+    assert Draft.objects.count() == 1
+
+
+def test_refused_uploads_are_few_a_minute(client: Client, settings: Any) -> None:
+    settings.UPLOADS_PER_MINUTE = 2
+    client.force_login(make.make_user())
+    answers = [client.post("/drafts/", upload()) for _ in range(5)]  # a minute may end in between
+    assert answers[0].status_code == 422
+    [refused, *_] = [answer for answer in answers if answer.status_code == 429]
+    assert 0 < int(refused["Retry-After"]) <= 60
+    assert "you can upload only 2 times a minute" in refused.content.decode()
+    assert client.get("/drafts/").status_code == 200
+    other = Client()
+    other.force_login(make.make_user())
+    assert other.post("/drafts/", upload()).status_code == 422
+    assert Client().post("/drafts/", upload()).status_code == 302
+
+
+def test_they_are_counted_below_a_prefix_too(client: Client, settings: Any) -> None:
+    settings.UPLOADS_PER_MINUTE = settings.API_REQUESTS_PER_MINUTE = 1
+    client.force_login(make.make_user())
+    set_script_prefix("/bench/")
+    try:
+        answers = [client.post("/drafts/", upload(), SCRIPT_NAME="/bench") for _ in range(3)]
+        asked = [client.get("/api/v1/tasks", SCRIPT_NAME="/bench") for _ in range(3)]
+    finally:
+        set_script_prefix("/")
+    assert 429 in [answer.status_code for answer in answers]
+    assert 429 in [answer.status_code for answer in asked]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 
 from runs_app.features.curation.decisions.services import restore, retire
 from runs_app.features.curation.drafts import page as draft_page
@@ -22,46 +21,13 @@ from runs_app.features.curation.drafts.services import (
 )
 from tasks_app.errors import CurationError
 from tasks_app.formats.task_writing import write_folder
-from tasks_app.models import AuditEntry, Draft, Override, Soundness, Task
+from tasks_app.models import Draft, Override, Soundness, Task
 from tasks_app.publishing.services import admit
 from tasks_app.publishing.snapshots import snapshot
 from tests import factories as make
+from tests.unit.runs_app.features.curation.drafted import created, edited, example, in_review, prove
 
 pytestmark = pytest.mark.django_db
-
-
-def files_of(**overrides: Any) -> dict[str, str]:
-    """The example under a name of its own, with overrides of whole files."""
-    files = draft_page.example_files()
-    name = overrides.pop("name", "wave")
-    files["task.toml"] = files["task.toml"].replace('"scaled_sum"', f'"{name}"')
-    return files | overrides
-
-
-def created(user: User | None = None, **overrides: Any) -> Draft:
-    author = user or make.make_user()
-    return create_draft(user=author, files=files_of(**overrides), now=make.NOW)
-
-
-def edited(draft: Draft, user: User, **files: str) -> Draft:
-    draft.refresh_from_db()
-    return edit_draft(
-        draft=draft, user=user, files={**draft.files, **files}, revision=draft.revision,
-        now=make.later(1),
-    )  # fmt: skip
-
-
-def in_review(user: User | None = None, **overrides: Any) -> Draft:
-    draft = created(user, **overrides)
-    return send_to_review(draft=draft, user=draft.author, now=make.later(2))
-
-
-def prove(draft: Draft) -> None:
-    assert draft.version is not None
-    Soundness.objects.create(
-        version=draft.version, passed=True, mutants=3, survivors=[], filters=2, flagged=[],
-        kind="cpu", document={}, created_at=make.NOW,
-    )  # fmt: skip
 
 
 def kinds(draft: Draft) -> list[str]:
@@ -86,9 +52,8 @@ def test_what_is_wrong_is_kept_and_named_and_cannot_become_a_version() -> None:
     assert (draft.state, draft.version, Task.objects.count()) == ("draft", None, 0)
 
 
-@pytest.mark.parametrize(
-    ("files", "field"),
-    [
+def test_what_no_task_may_be_is_not_stored() -> None:
+    cases: list[tuple[dict[str, str], str]] = [
         ({}, "files"),
         ({"../task.toml": ""}, "files.../task.toml"),
         ({"/etc/passwd": ""}, "files./etc/passwd"),
@@ -98,19 +63,18 @@ def test_what_is_wrong_is_kept_and_named_and_cannot_become_a_version() -> None:
         ({"task.toml": "x" * (2 * 1024 * 1024 + 1)}, "files"),
         ({f"{number}.txt": "" for number in range(257)}, "files"),
         ({"a" * 201: ""}, f"files.{'a' * 40}…"),
-    ],
-)
-def test_what_no_task_may_be_is_not_stored(files: dict[str, str], field: str) -> None:
-    with pytest.raises(CurationError) as caught:
-        create_draft(user=make.make_user(), files=files, now=make.NOW)
-    assert caught.value.field == field
+    ]
+    for files, field in cases:
+        with pytest.raises(CurationError) as caught:
+            create_draft(user=make.make_user(), files=files, now=make.NOW)
+        assert caught.value.field == field
     assert not Draft.objects.exists()
 
 
 def test_lines_end_as_on_unix_and_equal_texts_change_nothing() -> None:
     draft = created()
     version = snapshot(draft=draft, now=make.NOW)
-    same = {path: text.replace("\n", "\r\n") for path, text in files_of().items()}
+    same = {path: text.replace("\n", "\r\n") for path, text in example().items()}
     again = edit_draft(draft=draft, user=draft.author, files=same, revision=1, now=make.later(1))
     assert (again.revision, again.version) == (1, version)
     assert kinds(draft) == ["uploaded"]
@@ -120,13 +84,13 @@ def test_a_change_clears_the_version_and_a_stale_one_is_refused() -> None:
     draft = created()
     first = snapshot(draft=draft, now=make.NOW)
     assert snapshot(draft=draft, now=make.NOW) == first
-    after = edited(draft, draft.author, **{"notes.txt": "x"})
+    after = edited(draft, **{"notes.txt": "x"})
     assert (after.revision, after.version) == (2, None)
     second = snapshot(draft=after, now=make.NOW)
     assert (second.number, second.task) == (2, first.task)
     assert (second.task.state, second.task.current_version) == ("draft", None)
     with pytest.raises(CurationError) as caught:
-        edit_draft(draft=draft, user=draft.author, files=files_of(), revision=1, now=make.NOW)
+        edit_draft(draft=draft, user=draft.author, files=example(), revision=1, now=make.NOW)
     assert caught.value.field == "revision"
 
 
@@ -138,7 +102,7 @@ def test_a_draft_becomes_public_only_by_an_admin_and_with_a_proof() -> None:
         publish_draft(draft=draft, user=draft.author, now=make.NOW)
     with pytest.raises(CurationError, match="no soundness report"):
         publish_draft(draft=draft, user=admin, now=make.NOW)
-    prove(draft)
+    prove(draft.version)
     version = publish_draft(draft=draft, user=admin, now=make.later(3), override="unneeded")
     task.refresh_from_db()
     draft.refresh_from_db()
@@ -148,15 +112,6 @@ def test_a_draft_becomes_public_only_by_an_admin_and_with_a_proof() -> None:
     assert not Override.objects.exists()
     with pytest.raises(CurationError):
         publish_draft(draft=draft, user=admin, now=make.NOW)
-
-
-def test_an_override_is_kept_with_its_reason() -> None:
-    admin, draft = make.make_admin(), in_review()
-    publish_draft(draft=draft, user=admin, now=make.later(3), override=" seen by hand ")
-    override = Override.objects.get()
-    assert (override.reason, override.decided_by) == ("seen by hand", admin)
-    assert kinds(draft)[-2:] == ["overridden", "published"]
-    assert draft.audit_entries.get(kind=AuditEntry.Kind.OVERRIDDEN).reason == "seen by hand"
 
 
 def test_sent_back_and_closed_the_task_is_a_draft_again() -> None:
@@ -170,23 +125,19 @@ def test_sent_back_and_closed_the_task_is_a_draft_again() -> None:
     closed = close_draft(draft=back, user=draft.author, reason="mistaken", now=make.NOW)
     assert (closed.state, Task.objects.get().state) == ("closed", "draft")
     with pytest.raises(CurationError):
-        edited(closed, draft.author, **{"a.txt": ""})
+        edited(closed, **{"a.txt": ""})
 
 
 def test_its_author_takes_a_draft_back_from_review() -> None:
     draft = in_review()
+    with pytest.raises(CurationError, match="in review"):
+        edited(draft, **{"a.txt": ""})
     with pytest.raises(CurationError):
         reopen_draft(draft=draft, user=make.make_admin(), now=make.NOW)
     back = reopen_draft(draft=draft, user=draft.author, now=make.NOW)
     assert (back.state, Task.objects.get().state) == ("draft", "draft")
     with pytest.raises(CurationError, match="not in review"):
         reopen_draft(draft=back, user=draft.author, now=make.NOW)
-
-
-def test_files_in_review_stay_as_they_are() -> None:
-    draft = in_review()
-    with pytest.raises(CurationError, match="in review"):
-        edited(draft, draft.author, **{"a.txt": ""})
 
 
 def test_after_taking_over_admins_write_and_the_author_does_not() -> None:
@@ -198,7 +149,7 @@ def test_after_taking_over_admins_write_and_the_author_does_not() -> None:
     taken = take_over(draft=draft, user=admin, now=make.NOW)
     edited(taken, other, **{"a.txt": ""})
     for refused in (
-        lambda: edited(draft, draft.author, **{"b.txt": ""}),
+        lambda: edited(draft, **{"b.txt": ""}),
         lambda: send_to_review(draft=draft, user=draft.author, now=make.NOW),
         lambda: close_draft(draft=draft, user=draft.author, reason="x", now=make.NOW),
         lambda: take_over(draft=draft, user=other, now=make.NOW),
@@ -223,48 +174,29 @@ def test_a_name_is_taken_by_a_task_and_by_anothers_draft_until_it_is_closed() ->
     for own in first.author.task_drafts.all():
         close_draft(draft=own, user=first.author, reason="mistaken", now=make.NOW)
     assert snapshot(draft=second, now=make.NOW).task.slug == "wave"
+    renamed = edited(second, **example("other"))
+    with pytest.raises(CurationError, match="must stay 'wave'"):
+        snapshot(draft=renamed, now=make.NOW)
+    loaded = make.make_task_version(name="wave")  # what is only proposed keeps no name from it
+    assert (loaded.task.state, loaded.task.current_version) == ("published", loaded)
 
 
 def test_a_title_that_the_site_cannot_show_is_a_fault() -> None:
     draft = created()
     toml = draft.files["task.toml"].replace("Scaled sum", "s" * 200)
-    draft = edited(draft, draft.author, **{"task.toml": toml})
+    draft = edited(draft, **{"task.toml": toml})
     [fault] = draft_page.read_draft(draft)[1]
     assert (fault.field, fault.file, fault.line) == ("title", "task.toml", 2)
     with pytest.raises(CurationError, match="at most 200"):
         snapshot(draft=draft, now=make.NOW)
 
 
-def test_a_draft_with_a_version_keeps_its_name() -> None:
-    draft = created()
-    snapshot(draft=draft, now=make.NOW)
-    renamed = edited(draft, draft.author, **files_of(name="other"))
-    with pytest.raises(CurationError, match="must stay 'wave'"):
-        snapshot(draft=renamed, now=make.NOW)
-
-
-def test_a_draft_does_not_replace_what_was_published_under_its_name_meanwhile() -> None:
-    admin, draft = make.make_admin(), in_review()
-    prove(draft)
-    make.make_task_version(name="wave")
-    with pytest.raises(CurationError) as caught:
-        publish_draft(draft=draft, user=admin, now=make.NOW, override="x")
-    assert caught.value.field == "name"
-
-
 def test_a_version_that_was_made_public_by_itself_ends_its_draft() -> None:
     admin, draft = make.make_admin(), in_review()
-    prove(draft)
+    prove(draft.version)
     assert draft.version is not None
     admit(data=draft.version.data, now=make.NOW)
     assert publish_draft(draft=draft, user=admin, now=make.NOW) == draft.version
-
-
-def test_what_is_only_proposed_does_not_keep_a_name_from_a_task_that_is_loaded() -> None:
-    snapshot(draft=created(), now=make.NOW)
-    version = make.make_task_version(name="wave")
-    assert version.task.state == "published"
-    assert Task.objects.get(slug="wave").current_version == version
 
 
 def test_a_next_version_is_written_beside_the_public_one() -> None:
@@ -287,7 +219,7 @@ def test_a_next_version_is_written_beside_the_public_one() -> None:
     again = copy_version(version=old, user=admin, now=make.NOW)
     again = edited(again, admin, **{"hints.py": "# newer\n"})
     again = send_to_review(draft=again, user=admin, now=make.NOW)
-    prove(again)
+    prove(again.version)
     new = publish_draft(draft=again, user=admin, now=make.later(9))
     task.refresh_from_db()
     assert (task.current_version, new.number) == (new, 3)
@@ -299,7 +231,7 @@ def test_a_next_version_keeps_comments_and_sweeps_of_the_one_that_was_written_he
     commented = f"# why this bound\n{draft.files['task.toml']}"
     draft = edited(draft, admin, **{"task.toml": commented})
     draft = send_to_review(draft=draft, user=admin, now=make.NOW)
-    prove(draft)
+    prove(draft.version)
     version = publish_draft(draft=draft, user=admin, now=make.NOW)
     copy = copy_version(version=version, user=admin, now=make.NOW)
     assert copy.files["task.toml"] == commented
@@ -317,7 +249,7 @@ def test_a_draft_of_a_retired_task_waits_until_it_is_restored() -> None:
     draft = copy_version(version=old, user=admin, now=make.NOW)
     draft = edited(draft, admin, **{"hints.py": "# new\n"})
     draft = send_to_review(draft=draft, user=admin, now=make.NOW)
-    prove(draft)
+    prove(draft.version)
     retire(task=old.task, user=admin, reason="too easy", now=make.NOW)
     with pytest.raises(CurationError, match="restore it first"):
         publish_draft(draft=draft, user=admin, now=make.NOW)
@@ -338,13 +270,17 @@ def test_a_user_has_few_open_drafts_and_an_admin_many(settings: Any) -> None:
     settings.MAX_OPEN_DRAFTS_PER_USER = 2
     user, admin = make.make_user(), make.make_admin()
     first = created(user)
-    created(user, name="b")
+    created(user, "b")
     with pytest.raises(CurationError, match="the limit is 2"):
-        created(user, name="c")
+        created(user, "c")
     close_draft(draft=first, user=user, reason="mistaken", now=make.NOW)
-    created(user, name="c")
-    for name in ("d", "e", "f"):
-        created(admin, name=name)
+    second = created(user, "c")
+    with pytest.raises(CurationError, match="close one first"):
+        created(user, "d")
+    take_over(draft=second, user=admin, now=make.NOW)  # it counts no more
+    created(user, "d")
+    for name in ("e", "f", "g"):
+        created(admin, name)
 
 
 def test_a_user_starts_few_drafts_a_day(settings: Any) -> None:
@@ -355,18 +291,14 @@ def test_a_user_starts_few_drafts_a_day(settings: Any) -> None:
     with pytest.raises(CurationError, match="made 4 drafts in the last 24 hours"):
         created(user)
     tomorrow = make.later(24 * 3600 + 1)
-    create_draft(user=user, files=files_of(), now=tomorrow)
+    create_draft(user=user, files=example(), now=tomorrow)
 
 
-@pytest.mark.parametrize(("kind", "unseen"), [("cpu", "cuda"), ("cuda", "cpu")])
-def test_an_admin_reads_which_kind_of_device_a_report_did_not_look_at(
-    kind: str, unseen: str
-) -> None:
+def test_an_admin_reads_which_kind_of_device_a_report_did_not_look_at() -> None:
     draft = in_review()
-    prove(draft)
-    Soundness.objects.update(kind=kind)
-    assert draft.version is not None
-    assert {kind for w in draft.version.data.workloads for kind in w.devices} == {"cpu", "cuda"}
-    step = draft_page.Workbench(draft, make.make_admin()).step
-    assert f"nobody has checked its workloads for {unseen}: publish it" in step.text
-    assert step.tone == "warn"
+    prove(draft.version)
+    for kind, unseen in (("cpu", "cuda"), ("cuda", "cpu")):
+        Soundness.objects.update(kind=kind)
+        step = draft_page.Workbench(Draft.objects.get(), make.make_admin()).step
+        assert f"workloads for {unseen}:" in step.text
+        assert step.tone == "warn"

@@ -1,28 +1,33 @@
-"""A task that was never public: pages speak of the version of its draft, which is in review."""
+"""What pages say of a version in review: of which task, what is known of it, what is to be done."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from gpu_runner.data.verdict import DeviceKind
 from runs_app.core.checks.services import cancel_check, request_check
 from runs_app.core.messaging import orders
 from runs_app.features.curation.decisions.services import retire
-from runs_app.features.curation.drafts import page as draft_page
-from runs_app.features.curation.drafts.services import (
-    close_draft,
-    create_draft,
-    send_back,
-    send_to_review,
-)
+from runs_app.features.curation.drafts.services import close_draft, publish_draft, send_back
 from runs_app.models import TaskCheck
-from tasks_app.models import AuditEntry, Draft, Soundness, Task, TaskVersion
+from tasks_app.models import Draft, Soundness, Task, TaskVersion
 from tasks_app.publishing.services import store_version
 from tasks_app.publishing.snapshots import snapshot
 from tests import factories as make
+from tests.unit.runs_app.features.curation.drafted import (
+    act,
+    created,
+    example,
+    in_review,
+    prove,
+    shown,
+    signed_in,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -43,35 +48,15 @@ def draft(monkeypatch: pytest.MonkeyPatch) -> Draft:
     """The draft of somebody else, in review; a device could check it."""
     monkeypatch.setattr(orders, "enqueue", lambda *args, **kwargs: True)
     make.make_cpu()
-    return proposed(make.make_user(username="ada"))
-
-
-def proposed(user: User) -> Draft:
-    files = draft_page.example_files()
-    draft = create_draft(user=user, files=files, now=make.NOW)
-    return send_to_review(draft=draft, user=user, now=make.NOW)
-
-
-def version_of(draft: Draft) -> TaskVersion:
-    assert draft.version is not None
-    return draft.version
+    return in_review(make.make_user(username="ada"), SLUG)
 
 
 def fail(draft: Draft) -> None:
-    Soundness.objects.create(
-        version=version_of(draft), passed=False, mutants=28, survivors=["forward: zeros"] * 20,
-        kind="cpu", device="the CPU", document={}, created_at=make.NOW,
-    )  # fmt: skip
+    prove(draft.version, passed=False, mutants=28, survivors=["forward: zeros"] * 20)
 
 
 def page(client: Client, address: str) -> str:
     return client.get(address).content.decode()
-
-
-def step(client: Client, draft: Draft) -> str:
-    """What the draft's page says is to be done next."""
-    text = page(client, draft.get_absolute_url())
-    return " ".join(text.partition('id="draft-step"')[2].partition("</p>")[0].split())
 
 
 def counts(client: Client) -> tuple[int, int]:
@@ -83,96 +68,56 @@ def counts(client: Client) -> tuple[int, int]:
 def test_the_table_and_the_counts_say_what_the_draft_says(
     client: Client, judge: User, draft: Draft
 ) -> None:
+    entries = client.get(f"/curate/history/?task={SLUG}").context["page"]
+    assert [entry.kind for entry in entries] == ["sent", "uploaded"]  # also before its version
     assert counts(client) == (1, 0)
     fail(draft)
     assert counts(client) == (0, 1)
     row = client.get("/curate/?state=review&soundness=failed").context["page"][0]
-    assert (row.task.slug, row.version, row.device) == (SLUG, draft.version, "the CPU")
-    assert "version 1" in page(client, "/curate/").partition('id="curate-table"')[2]
+    assert (row.task.slug, row.version, row.device) == (SLUG, draft.version, "CPU")
+    public = make.make_task_version()  # of which the table speaks, not of its draft
+    task, new, _ = store_version(make.make_task(title="Tried"), make.NOW)
+    fields = {"created_at": make.NOW, "changed_at": make.NOW, "author": judge, "files": {}}
+    fail(Draft.objects.create(task=task, version=new, state="review", **fields))
+    row = client.get("/curate/?q=scale+vector").context["page"][0]
+    assert (row.version, row.soundness) == (public, "none")
+    assert counts(client) == (0, 1)
     send_back(draft=draft, user=judge, reason="mend it", now=make.NOW)
     assert counts(client) == (0, 0)
     assert client.get("/curate/?soundness=failed").context["page"][0].version == draft.version
 
 
-def test_of_a_task_with_a_current_version_its_table_speaks_of_that_one(
+def test_a_first_version_is_checked_in_bulk_and_published_on_its_draft(
     client: Client, judge: User, draft: Draft
 ) -> None:
-    version = make.make_task_version()
-    task, new, _ = store_version(make.make_task(title="Tried"), make.NOW)
-    fields = {"created_at": make.NOW, "changed_at": make.NOW, "author": judge, "files": {}}
-    fail(Draft.objects.create(task=task, version=new, state="review", **fields))
-    row = client.get("/curate/?q=scale+vector").context["page"][0]
-    assert (row.version, row.soundness) == (version, "none")
-    assert counts(client) == (1, 0)
-
-
-def test_many_checks_take_the_version_in_review(client: Client, judge: User, draft: Draft) -> None:
-    text = client.post("/curate/check/", BULK, follow=True).content.decode()
-    assert "1 check on CPU under way." in text
+    client.post("/curate/check/", BULK)
     assert TaskCheck.objects.get().version == draft.version
-    assert "A check</a> waits" in text.partition('id="curate-table"')[2]
-
-
-def test_a_first_version_is_published_on_its_draft(
-    client: Client, judge: User, draft: Draft
-) -> None:
     text = client.post("/curate/bulk/", BULK | {"action": "publish"}).content.decode()
-    assert "version 1 belongs to a draft in the state “in review”" in text
-    assert f'href="{draft.get_absolute_url()}">Decide on its draft' in text
-    client.post("/curate/bulk/", BULK | {"action": "publish", "confirm": "1"})
-    assert Task.objects.get().state == Task.State.REVIEW
-    retiring = client.post("/curate/bulk/", BULK | {"action": "retire"}).content.decode()
-    assert "close its draft instead" in retiring
+    assert f'href="{draft.get_absolute_url()}"' in text
+    for action in ("publish", "retire"):
+        client.post("/curate/bulk/", BULK | {"action": action, "confirm": "1"})
+        assert Task.objects.get().state == Task.State.REVIEW
 
 
 def test_what_is_to_be_done_depends_on_the_check(client: Client, judge: User, draft: Draft) -> None:
-    asked = {"version": version_of(draft), "user": judge, "now": make.NOW}
-    assert "Check it below, or send it back." in step(client, draft)
+    def step() -> str:
+        text = page(client, draft.get_absolute_url())
+        return text.partition('id="draft-step"')[2].partition("</p>")[0]
+
+    assert draft.version is not None
+    asked = {"version": draft.version, "user": judge, "now": make.NOW}
+    assert "Check it" in step()
     check = request_check(device=make.make_cpu(), **asked)
-    words = step(client, draft)
-    assert "A check is under way: wait until it ends, then decide." in words
-    assert "Check it" not in words
+    assert ("under way" in step(), "Check it" in step()) == (True, False)
     fail(draft)
     cancel_check(check=check, user=judge, now=make.NOW)
-    words = step(client, draft)
-    assert "20 of 28 wrong kernels pass" in words
-    assert "Send it back to be fixed, or publish it anyway and say why." in words
-    assert "Check it" not in words
+    assert ("20 of 28" in step(), "Check it" in step()) == (True, False)
     request_check(device=make.make_cpu(), **asked)
-    assert "wait until it ends, then decide." in step(client, draft)
-
-
-def test_whoever_writes_it_is_told_of_a_check_and_of_what_it_found(
-    client: Client, judge: User, draft: Draft
-) -> None:
-    del draft
-    files = draft_page.example_files()
-    files["task.toml"] = files["task.toml"].replace(SLUG, "own")
-    mine = create_draft(user=judge, files=files, now=make.NOW)
-    assert "Check it and try its kernels below" in step(client, mine)
-    version = snapshot(draft=mine, now=make.NOW)
-    check = request_check(version=version, device=make.make_cpu(), user=judge, now=make.NOW)
-    assert "wait until it ends; if it is sound, send it to review." in step(client, mine)
-    mine.refresh_from_db()
-    fail(mine)
-    assert "Its check found something, below. A check is under way" in step(client, mine)
-    cancel_check(check=check, user=judge, now=make.NOW)
-    assert "Fix it, or send it to review as it is." in step(client, mine)
-    send_to_review(draft=mine, user=judge, now=make.NOW)
-    assert "Take it back to be fixed, or publish it anyway" in step(client, mine)
-
-
-def test_pages_of_versions_say_which_one_is_in_review(
-    client: Client, judge: User, draft: Draft
-) -> None:
-    addresses = [f"/tasks/{SLUG}/{end}" for end in ("versions/", "versions/1/", "curate/")]
-    for address in addresses:
-        text = page(client, address)
-        assert "in review" in text.partition("<main")[2], address
-        assert ">never public<" not in text, address
-    send_back(draft=draft, user=judge, reason="mend it", now=make.NOW)
-    for address in addresses:
-        assert "never public" in page(client, address), address
+    assert "wait until it ends" in step()
+    mine = created(judge, "own")
+    prove(snapshot(draft=mine, now=make.NOW), passed=False, survivors=["forward: zeros"])
+    text = page(client, mine.get_absolute_url())
+    assert "Fix it" in text.partition('id="draft-step"')[2].partition("</p>")[0]
 
 
 def test_a_draft_that_names_a_task_of_others_stands_in_no_log_of_it(
@@ -180,9 +125,7 @@ def test_a_draft_that_names_a_task_of_others_stands_in_no_log_of_it(
 ) -> None:
     task, thief = make.make_task_version().task, make.make_user(username="thief")
     retire(task=task, user=judge, reason="old", now=make.NOW)
-    files = draft_page.example_files()
-    files["task.toml"] = files["task.toml"].replace(SLUG, task.slug)
-    draft = create_draft(user=thief, files=files, now=make.NOW)
+    draft = created(thief, task.slug)
     close_draft(draft=draft, user=thief, reason="name taken", now=make.NOW)
     for address in ("/tasks/scale/curate/", "/curate/history/?task=scale"):
         text = page(client, address)
@@ -194,12 +137,75 @@ def test_a_draft_that_names_a_task_of_others_stands_in_no_log_of_it(
     assert "name taken" in page(client, draft.get_absolute_url())
 
 
-def test_entries_before_a_draft_had_a_version_are_of_its_task(
-    client: Client, judge: User, draft: Draft
+BRIEF = "7 of 9 wrong kernels pass (wrong 1, wrong 2, wrong 3 and 4 more); 2 filters flag it: a, b"
+
+
+FOUR = "wrong 1, wrong 2, wrong 3, wrong 4"
+
+
+def report(version: TaskVersion | None, survivors: int = 0, untried: int = 0) -> Soundness:
+    """A report of nine wrong kernels; with survivors, two filters flag it as well."""
+    names = [f"wrong {number}" for number in range(1, 10)]
+    states = [*["survived"] * survivors, *["untried"] * untried, *["failed"] * 9][:9]
+    mutants = [
+        {"name": name, "direction": "forward", "state": state, "workload": "n256", "scaled": 2.0}
+        for name, state in zip(names, states, strict=True)
+    ]
+    flagged = ["a", "b"] if survivors else []
+    filters = [{"name": name, "direction": "forward", "passed": False} for name in flagged]
+    return prove(
+        version, passed=not survivors, mutants=9, filters=3,
+        survivors=[f"forward: {name}" for name in names[:survivors]],
+        flagged=[f"forward: {name}" for name in flagged],
+        document={"mutants": mutants, "filters": filters},
+    )  # fmt: skip
+
+
+def test_a_refused_draft_names_all_that_pass_in_its_report_alone(
+    client: Client, judge: User
 ) -> None:
-    kinds = [entry.kind for entry in client.get(f"/curate/history/?task={SLUG}").context["page"]]
-    assert kinds == ["sent", "uploaded"]
-    assert AuditEntry.objects.filter(task=None, name=SLUG).count() == 1
-    Draft.objects.all().delete()
-    Task.objects.all().delete()
-    assert ">Sent to review<" in page(client, f"/curate/history/?task={SLUG}")
+    draft = in_review(judge)
+    report(draft.version, survivors=7)
+    text = shown(client, draft)
+    assert text.count(BRIEF) == 2  # what is to be done, and the head of the report
+    assert text.count("wrong 7") == 2  # the list of those that pass, and the whole report
+    button = text.partition('name="action" value="publish"')[0].rpartition("<button")[2]
+    assert "primary" not in button
+    refused = act(client, draft, "publish").content.decode()
+    assert "wrong 1" not in refused.partition('role="alert"')[2].partition("</p>")[0]
+    assert '<details class="panel" open><summary>Publish anyway' in refused
+    few = [report(make.make_task_version(name=f"few{count}"), count) for count in (1, 4)]
+    assert few[0].brief_refusal.startswith("1 of 9 wrong kernels pass (wrong 1);")
+    assert few[1].brief_refusal.startswith(f"4 of 9 wrong kernels pass ({FOUR});")
+    assert few[1].refusal.count("wrong ") == 5
+
+
+def test_wrong_kernels_that_were_not_tried_are_counted_wherever_none_passes(
+    client: Client, judge: User
+) -> None:
+    draft = in_review(judge)
+    report(draft.version, untried=2)
+    text = shown(client, draft)
+    assert "(2 untried)" in text
+    button = text.partition('name="action" value="publish"')[0].rpartition("<button")[2]
+    assert "primary" in button
+    publish_draft(draft=draft, user=judge, now=make.NOW)
+    for address in ("", "soundness/", "curate/"):
+        text = client.get(f"/tasks/wave/{address}").content.decode()
+        assert "(2 untried)" in text, address
+
+
+def test_kinds_of_devices_without_hidden_workloads_are_said_to_who_decides(
+    client: Client, judge: User
+) -> None:
+    words = "No hidden workloads on cpu and cuda"
+    assert make.make_task_version().without_hidden == ()
+    public = example()["task.toml"].replace("hidden = true\n", "")
+    draft = in_review(**{"task.toml": public})
+    assert words in shown(client, draft)
+    assert words not in shown(signed_in(draft.author), draft)
+    publish_draft(draft=draft, user=judge, override="seen", now=make.NOW)
+    assert words in client.get("/tasks/wave/curate/").content.decode()
+    first, hidden = make.make_task().workloads[0], make.make_task().workloads[2]
+    rows = (first, dataclasses.replace(hidden, devices=(DeviceKind.CUDA,)))
+    assert make.make_task_version(workloads=rows).without_hidden == ("cpu",)

@@ -1,25 +1,20 @@
-"""Nobody answers for a report that came after the page was opened."""
+"""Nobody answers for what came after the page was opened: a report, or another version."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from runs_app.features.curation.decisions.services import make_public
-from runs_app.features.curation.drafts import page as draft_page
-from runs_app.features.curation.drafts.services import create_draft, publish_draft, send_to_review
+from runs_app.features.curation.drafts.services import copy_version, publish_draft
 from tasks_app.formats import loader
-from tasks_app.models import Draft, Override, Task, TaskVersion
+from tasks_app.models import Override, Task, TaskVersion
 from tasks_app.publishing.services import admit, record_report
 from tests import factories as make
+from tests.unit.runs_app.features.curation.drafted import act, edited, in_review, shown, signed_in
 
 pytestmark = pytest.mark.django_db
-
-STALE = "A soundness report has arrived since you opened it: read it, then decide."
-OWN_CODE = "made by running the draft's own code"
 
 
 @pytest.fixture
@@ -27,12 +22,6 @@ def desk(client: Client) -> Client:
     """The browser of an admin."""
     client.force_login(make.make_admin(username="judge"))
     return client
-
-
-def in_review(**author: Any) -> Draft:
-    user = make.make_user(**author)
-    draft = create_draft(user=user, files=draft_page.example_files(), now=make.NOW)
-    return send_to_review(draft=draft, user=user, now=make.NOW)
 
 
 def found(version: TaskVersion | None, at_s: float, survivors: int = 1) -> None:
@@ -59,24 +48,24 @@ def values(text: str) -> list[str]:
 
 def test_an_override_does_not_answer_for_what_nobody_saw(desk: Client) -> None:
     draft = in_review()
-    seen = values(desk.get(draft.get_absolute_url()).content.decode())
+    seen = values(shown(desk, draft))
     assert set(seen) == {""}
     found(draft.version, 5)
     form = {"action": "override", "reason": "two people read it", "revision": draft.revision}
     form |= {"replaces": "0"}
+    address = reverse("draft-act", args=[draft.pk])
     for posted in (form, form | {"reports": seen[0]}):
-        refused = desk.post(reverse("draft-act", args=[draft.pk]), posted)
+        refused = desk.post(address, posted)
         assert refused.status_code == 422
-        assert STALE in refused.content.decode()
         assert "two people read it" in refused.content.decode()
     assert not Override.objects.exists()
     assert Task.objects.get().state == "review"
     [now, *_] = set(values(refused.content.decode()))
     found(draft.version, 9, survivors=2)  # another one in place of it
-    stale = desk.post(reverse("draft-act", args=[draft.pk]), form | {"reports": now})
+    stale = desk.post(address, form | {"reports": now})
     [newest] = set(values(stale.content.decode()))
     assert (stale.status_code, newest != now) == (422, True)
-    done = desk.post(reverse("draft-act", args=[draft.pk]), form | {"reports": newest})
+    done = desk.post(address, form | {"reports": newest})
     assert (done.status_code, Override.objects.get().reason) == (302, "two people read it")
 
 
@@ -127,10 +116,32 @@ def test_making_a_version_public_asks_for_the_same(desk: Client) -> None:
 def test_an_admin_is_reminded_that_a_strangers_report_is_of_the_strangers_code(
     desk: Client,
 ) -> None:
-    draft = in_review()
-    assert OWN_CODE not in desk.get(draft.get_absolute_url()).content.decode()
+    draft, own_code = in_review(), "own code"
+    assert own_code not in shown(desk, draft)
     found(draft.version, 5, survivors=0)
-    assert OWN_CODE in desk.get(draft.get_absolute_url()).content.decode()
+    assert own_code in shown(desk, draft)
     draft.author.is_staff = True
     draft.author.save()
-    assert OWN_CODE not in desk.get(draft.get_absolute_url()).content.decode()
+    assert own_code not in shown(desk, draft)
+
+
+def test_a_draft_that_a_newer_version_has_overtaken_says_what_it_would_undo() -> None:
+    admin = make.make_admin()
+    desk = signed_in(admin)
+    first = publish_draft(draft=in_review(admin), user=admin, now=make.NOW, override="an example")
+    one, other = (copy_version(version=first, user=admin, now=make.NOW) for _ in range(2))
+    for count, draft in enumerate((one, other)):
+        edited(draft, **{"hints.py": f"# {count}\n"})
+        assert act(desk, draft, "send").status_code == 302
+    assert f'name="replaces" value="{first.number}"' in shown(desk, other)
+    assert act(desk, one, "override", "seen by hand").status_code == 302
+    for draft in (one, other):
+        draft.refresh_from_db()
+    assert one.version is not None
+    assert other.version is not None
+    refused = act(desk, other, "override", "seen by hand", replaces=first.number)
+    assert refused.status_code == 422
+    changes = reverse("task-version", args=[first.task.slug, other.version.number])
+    assert f'href="{changes}?against={one.version.number}"' in refused.content.decode()
+    assert act(desk, other, "override", "seen by hand", replaces="").status_code == 422
+    assert act(desk, other, "override", "seen by hand").status_code == 302

@@ -57,9 +57,6 @@ def test_clutter_is_neither_unpacked_nor_refused() -> None:
     assert hidden != link
     assert "contain no task" in refused(hidden).reason
     assert read_upload([zipped(under("top") | large)]).skipped == ["top/film.png"]
-
-
-def test_single_files_may_be_clutter() -> None:
     chosen = [*singles(NATIVE | {"a.png": ""}), Upload(name="Thumbs.db", content=b"\xd0\xcf\0")]
     uploaded = read_upload(chosen)
     assert [set(folder) for folder in uploaded.folders] == [set(NATIVE)]
@@ -94,25 +91,20 @@ def test_names_in_zips_that_say_nothing_of_their_encoding(raw: bytes, name: str)
 def test_a_zip_may_say_that_names_begin_here() -> None:
     entries = {"./": "", **{f"./{name}": text for name, text in under("top").items()}}
     assert read_upload([zipped(entries)]).folders == [NATIVE]
-    assert (
-        "leads out"
-        in refused(zipped({f"./.{name}": text for name, text in entries.items()})).reason
-    )
+    above = {f"./.{name}": text for name, text in entries.items()}
+    assert "leads out" in refused(zipped(above)).reason
 
 
-@pytest.mark.parametrize("wrong", ["Task.toml", "task.toml.txt", "TASK.TXT"])
-def test_a_specification_of_another_name_is_told_its_own(wrong: str) -> None:
-    files = {wrong if name == "task.toml" else name: text for name, text in NATIVE.items()}
-    error = refused(zipped({f"top/{name}": text for name, text in files.items()}))
-    assert (error.field, error.reason) == (f"top/{wrong}", "must be called task.toml")
-
-
-def as_windows(text: str) -> str:
-    return "\ufeff" + text.replace("\n", "\r\n")
+def test_a_specification_of_another_name_is_told_its_own() -> None:
+    for wrong in ("Task.toml", "task.toml.txt", "TASK.TXT"):
+        files = {wrong if name == "task.toml" else name: text for name, text in NATIVE.items()}
+        error = refused(zipped(under("top", files)))
+        assert (error.field, error.reason) == (f"top/{wrong}", "must be called task.toml")
 
 
 def test_windows_marks_are_dropped() -> None:
     listed = SPECIFICATION.replace("kernels/naive.cpp", "own/naive.cpp")
     files = {"task.toml": listed, "reference.py": REFERENCE, "naive.cpp": "// a kernel\n"}
-    (folder,) = read_upload(singles({n: as_windows(text) for n, text in files.items()})).folders
+    saved = {name: "\ufeff" + text.replace("\n", "\r\n") for name, text in files.items()}
+    (folder,) = read_upload(singles(saved)).folders
     assert folder == {"own/naive.cpp" if n == "naive.cpp" else n: t for n, t in files.items()}
