@@ -166,8 +166,8 @@ def above_limit_sentence(result: EvaluationResult, dtype: str) -> str:
     if peak is None or (result.floor_fraction or 0.0) <= 1:
         return ""
     rate = peak.flop_per_s or math.inf
-    known = [work for work in result.workloads if work.bytes and work.flops and not work.hidden]
-    if not any(work.flops / rate > work.bytes / peak.bytes_per_s for work in known):
+    known = [(w.flops, w.bytes) for w in result.workloads if w.flops and w.bytes and not w.hidden]
+    if not any(flops / rate > moved / peak.bytes_per_s for flops, moved in known):
         return "The limit counts every byte as read from memory; caches can pass it."
     if dtype in PARTS:
         return f"The limit is {peak_name(dtype)}, {TENSOR_CORES}."

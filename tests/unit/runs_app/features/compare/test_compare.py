@@ -161,6 +161,7 @@ def test_who_is_first_is_told_by_the_score_once_it_is_sure(client: Client) -> No
 def test_a_comparison_stays_on_its_device(client: Client) -> None:
     """The one on which all have results, not that with the most; every link names it."""
     version, other = factories.make_task_version(), factories.make_task_version(name="other")
+    factories.make_device()
     for task_version, agent, device in (
         (version, "one", "nvidia-h200"), (version, "two", "nvidia-h200"),
         (version, "one", "cpu"), (other, "one", "cpu"),
