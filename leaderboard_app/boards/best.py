@@ -12,7 +12,7 @@ from django.db.models import F, QuerySet, Window
 from django.db.models.functions import Coalesce, RowNumber
 
 from leaderboard_app.boards.ranking import Author, Entry, Estimate, Problem, Ranked, Sort, rank
-from runs_app.models import Evaluation
+from runs_app.models import Evaluation, Submission
 from tasks_app.people import shown_name_of
 from tasks_app.selectors import task_writers
 
@@ -50,6 +50,7 @@ _OTHERS = {
     "kind": F("submission__agent__kind"),
     "language_model": F("submission__language_model__name"),
     "task": F("task_version__task__slug"),
+    "origin": F("submission__origin"),
 }
 _SPEEDUPS = {
     "best": ("speedup_best", "speedup_spread"),
@@ -191,6 +192,7 @@ def _entry(row: dict[str, Any], *, wrote: bool) -> Entry:
             if row[value]
         },
         score=Estimate.around(row["score"], row["score_spread"]) if row["score"] else None,
+        imported=row["origin"] == Submission.Origin.IMPORTED,
         wrote_task=wrote,
         **{name: row[name] for name in _SAME},
     )

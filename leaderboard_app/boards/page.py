@@ -29,7 +29,7 @@ _TABS = {
     By.MATRIX: "Matrix",
     By.SUBMISSION: "Submissions",
     By.AGENT: "Agents",
-    By.MODEL: "Language models",
+    By.MODEL: "Models",
 }
 _SORTS = {
     Sort.SCORE: "score",
@@ -59,6 +59,7 @@ class BoardPage:
     columns: Table
     page: Page[object]
     problems: int
+    tasks: int  # of which a problem is one direction
     contaminated: Mapping[str, str]  # the reason, by task
     with_contaminated: str
     without_contaminated: str
@@ -106,6 +107,7 @@ def board_page(
         columns=TABLES[query.by],
         page=page,
         problems=len(board.problems),
+        tasks=len({problem.task for problem in board.problems}),
         contaminated={task.slug: task.contaminated for task in board.contaminated},
         with_contaminated=query.address(contaminated=True),
         without_contaminated=query.address(contaminated=False),

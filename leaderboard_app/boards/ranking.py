@@ -109,6 +109,7 @@ class Entry:
     audited: str = "none"
     awaits_baselines: bool = False
     guest: bool = False
+    imported: bool = False  # another site measured it
     wrote_task: bool = False  # its submitter wrote the task, and knows hidden workloads of it
 
     @property

@@ -31,6 +31,7 @@ def leading() -> list[UUID]:
 def leaders(keys: Collection[UUID]) -> list[tuple[Device, list[Entry]]]:
     """By device: the leaders of those boards of one task on which they are furthest ahead.
 
+    The device with the most leaders comes first; of equals, one of this site.
     They are those with the largest scores: first those of which everything is in and that beat
     their baseline, and of either kind first those that have a score.
     """
@@ -42,8 +43,9 @@ def leaders(keys: Collection[UUID]) -> list[tuple[Device, list[Entry]]]:
         shown.setdefault(slug, []).append(key)
     first = [key for found in shown.values() for key in found[:_SHOWN]]
     known = {each.evaluation_id: each for each in entries_of(rows.filter(pk__in=first))}
+    devices = [each for each in selectors.devices_with_results() if each.slug in shown]
+    devices.sort(key=lambda each: (-len(shown[each.slug]), each.imported_from != ""))
     return [
         (device, [known[str(key)] for key in shown[device.slug][:_SHOWN] if str(key) in known])
-        for device in selectors.devices_with_results()
-        if device.slug in shown
+        for device in devices
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 
 from runs_app.core.integrity.eligibility import eligible_evaluations
 from runs_app.core.work.result_state import SURE
@@ -33,7 +33,9 @@ def record_of_the_day(now: datetime, keys: Collection[UUID]) -> Record | None:
 
     `keys` are those of all evaluations that lead a board of one task.
     """
-    leaders = _shown(Evaluation.objects.filter(pk__in=keys))
+    leaders = _shown(Evaluation.objects.filter(pk__in=keys)).filter(
+        SURE, score__isnull=False, task_version__task__contaminated="", device__imported_from=""
+    )
     newest = leaders.filter(finished_at__gt=now - DAY)
     today = newest.order_by("-score", "pk").first()
     found = today or leaders.order_by("-finished_at").first()
@@ -43,6 +45,13 @@ def record_of_the_day(now: datetime, keys: Collection[UUID]) -> Record | None:
     led = before.order_by("-merit").values_list("merit", flat=True).first()
     gain = found.merit / led if found.merit and led and led > 0 else None
     return Record(evaluation=found, of_today=today is not None, gain=gain)
+
+
+def furthest_ahead(keys: Collection[UUID]) -> Evaluation | None:
+    """Of those that lead, on any device: the best of what isn't provisional, else of all."""
+    rows = _shown(Evaluation.objects.filter(pk__in=keys, speedup_best__isnull=False))
+    best = (Case(When(SURE, then=0), default=1), F("score").desc(nulls_last=True), "-speedup_best")
+    return rows.order_by(*best, "pk").first()
 
 
 def best_evaluations() -> QuerySet[Evaluation]:
@@ -69,10 +78,7 @@ def best_evaluations() -> QuerySet[Evaluation]:
 
 
 def _shown(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
-    """Those that may be a record, with what is said of one."""
-    rows = rows.filter(
-        SURE, score__isnull=False, task_version__task__contaminated="", device__imported_from=""
-    )
+    """With what is said of a record."""
     return rows.select_related(
         "device", "submission__agent", "submission__language_model", "task_version__task"
     )

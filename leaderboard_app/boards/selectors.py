@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from dataclasses import dataclass, replace
 
-from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, Max, OuterRef, Subquery
+from django.db.models.functions import Coalesce
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from leaderboard_app.boards.query import Choices
 from runs_app.core.integrity.eligibility import (
     eligible_evaluations,
+    eligible_on,
     entered_evaluations,
 )
 from runs_app.core.work.result_state import SURE
 from runs_app.models import Agent, Device
+from runs_app.models.runner import short_name
 from tasks_app.outlines import outlines
 from tasks_app.selectors import published_tasks
+
+_PROVISIONAL = "provisional"
+_KINDS = ("", "listed", _PROVISIONAL)
+_UNKNOWN = (_PROVISIONAL, None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +40,26 @@ class BoardTask:
 
 @dataclass(frozen=True, kw_only=True)
 class Solved:
-    """How a task stands: on the device with the best score, and most agents on one device."""
+    """How a task stands: on the device with the best result, and most agents on one device.
+
+    `rated` is a score or, without one, a speedup on listed sizes; `kind` says if it is `listed`,
+    or even `provisional`.
+    """
 
     agents: int
-    score: float | None
+    rated: float | None
+    kind: str
     device: str
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it may have a color."""
+        return self.kind != _PROVISIONAL
+
+    @property
+    def short_device(self) -> str:
+        """The device's name in short."""
+        return short_name(self.device)
 
 
 def board_tasks() -> list[BoardTask]:
@@ -81,42 +101,44 @@ def choices(tasks: Iterable[BoardTask]) -> Choices:
 
 
 def default_device() -> str:
-    """The device of the latest ranked result, or the CPU.
-
-    Each device's latest is looked up: sorted by all, a site of a million results takes seconds.
-    """
-    return next(iter(latest_results()), DeviceKind.CPU.value)
+    """The device with results for the most tasks, or the CPU; of equals, one of this site."""
+    standing = eligible_on(OuterRef("current_version")).filter(device=OuterRef(OuterRef("pk")))
+    solved = published_tasks().filter(Exists(standing)).order_by().values("state")
+    counted = Subquery(solved.annotate(tasks=Count("pk")).values("tasks"))
+    devices = Device.objects.annotate(tasks=counted).exclude(tasks=None)
+    found = devices.order_by("-tasks", "imported_from", "slug").values_list("slug", flat=True)
+    return found.first() or DeviceKind.CPU.value
 
 
 def devices_with_results() -> list[Device]:
     """Devices that have at least one ranked correct result, the most recent first."""
-    return list(_with_results())
-
-
-def latest_results() -> dict[str, datetime]:
-    """By such a device: when its latest ended; the most recent first."""
-    return dict(_with_results().values_list("slug", "latest"))
-
-
-def _with_results() -> QuerySet[Any]:
     correct = entered_evaluations().filter(verdict=Verdict.CORRECT.value).order_by()
     newest = correct.filter(device=OuterRef("pk")).order_by("-finished_at").values("finished_at")
     devices = Device.objects.annotate(latest=Subquery(newest[:1])).exclude(latest=None)
-    return devices.order_by("-latest", "slug")
+    return list(devices.order_by("-latest", "slug"))
 
 
 def solved_tasks() -> dict[str, Solved]:
-    """By task: how many agents solved it, and the best score with its device."""
-    rows = (
-        eligible_evaluations()
-        .order_by()
-        .values_list("task_version__task__slug", "device__name")
-        .annotate(agents=Count("submission__agent", distinct=True), best=Max("score", filter=SURE))
+    """By task: how many agents solved it, and the best score with its device.
+
+    Without a score, it is the best speedup on listed sizes, and a provisional one comes last.
+    """
+    rows = eligible_evaluations().order_by().values_list("task_version__task__slug", "device__name")
+    counted = rows.annotate(
+        agents=Count("submission__agent", distinct=True),
+        scored=Max("score", filter=SURE),
+        listed=Max("speedup_best", filter=SURE),
+        provisional=Max(Coalesce("score", "speedup_best")),
     )
     solved: dict[str, Solved] = {}
-    for task, device, agents, best in rows:
+    for task, device, agents, *values in counted:
+        kind, best = next((pair for pair in zip(_KINDS, values, strict=True) if pair[1]), _UNKNOWN)
         held = solved.get(task)
-        if held is None or (best or 0) > (held.score or 0):
-            most = max(agents, held.agents if held else 0)
-            solved[task] = Solved(agents=most, score=best, device=device)
+        most = max(agents, held.agents if held else 0)
+        new = Solved(agents=most, rated=best, kind=kind, device=device)
+        solved[task] = max(new, replace(held, agents=most), key=_merit) if held else new
     return solved
+
+
+def _merit(solved: Solved) -> tuple[int, float]:
+    return -_KINDS.index(solved.kind), solved.rated or 0.0

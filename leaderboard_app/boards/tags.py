@@ -31,14 +31,14 @@ _NOT_ATTEMPTED = SafeString(
 
 @register.simple_tag
 def solved_by() -> dict[str, selectors.Solved]:
-    """By task: how many agents solved it, and the best score with its device."""
+    """By task: how many agents solved it, and the best result with its device."""
     return selectors.solved_tasks()
 
 
 @register.simple_tag
 def solved_axis(solvers: dict[str, selectors.Solved]) -> drawings.Axis:
-    """An axis that holds the best scores of all tasks."""
-    return drawings.axis(solved.score for solved in solvers.values())
+    """An axis that holds the best results of all tasks."""
+    return drawings.axis(solved.rated for solved in solvers.values())
 
 
 @register.simple_tag

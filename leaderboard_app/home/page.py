@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from leaderboard_app.boards.ranking import Entry
 from leaderboard_app.boards.recent import leaders
-from leaderboard_app.boards.records import Record, record_of_the_day
+from leaderboard_app.boards.records import Record, furthest_ahead, record_of_the_day
 from runs_app.core.queue.loads import Load, loads
 from runs_app.core.queue.selectors import Bar
 from runs_app.core.work.access import listed_evaluations
-from runs_app.models import Device, Evaluation, Run, Status
+from runs_app.core.work.result_state import SURE
+from runs_app.models import Audited, Device, Evaluation, Run, Status
 from runs_app.optimiser.page import RunRow, run_rows
 from runs_app.optimiser.selectors.runs import visible_runs
 from tasks_app import drawings
@@ -55,12 +56,16 @@ class Live:
     runs: list[RunRow]
     """The other runs."""
     record: Record | None
-    ahead: Entry | None
+    ahead: Evaluation | None
     """Where there is no record: the leader that is furthest ahead, if there is any."""
     tasks: int
     """How many there are."""
     led: int
     """How many boards of one task have a leader."""
+    sure: int
+    """How many of these leaders aren't provisional."""
+    audited: int
+    """How many of them an audit has passed."""
 
     @property
     def latest_s(self) -> float | None:
@@ -114,14 +119,18 @@ def live(user: Viewer, now: datetime, leading: Collection[UUID]) -> Live:
         line=Line(row=rows[0], values=best_so_far(rows[0].run)) if rows else None,
         runs=rows[1:],
         record=record,
-        ahead=None if record else _ahead(leading),
+        ahead=None if record else furthest_ahead(leading),
         tasks=published_tasks().count(),
         led=len(leading),
+        **_counts(leading),
     )
 
 
-def _ahead(leading: Collection[UUID]) -> Entry | None:
-    return next((entry for _, entries in leaders(leading) for entry in entries), None)
+def _counts(leading: Collection[UUID]) -> dict[str, int]:
+    passed = Q(audited=Audited.PASSED)
+    return Evaluation.objects.filter(pk__in=leading).aggregate(
+        sure=Count("pk", filter=SURE), audited=Count("pk", filter=passed)
+    )
 
 
 def best_so_far(run: Run) -> list[float | None]:
@@ -151,11 +160,8 @@ def _first(rows: QuerySet[Evaluation], count: int) -> list[Evaluation]:
 
 
 def boards(leading: Collection[UUID]) -> tuple[Leaders | None, list[Device]]:
-    """The board that the first page shows, and the devices of the others.
-
-    Results of this site come first.
-    """
-    found = sorted(leaders(leading), key=lambda pair: pair[0].imported_from != "")
+    """The board that the first page shows, and the devices of the others."""
+    found = leaders(leading)
     if not found:
         return None, []
     device, entries = found[0]

@@ -64,7 +64,7 @@ class Slot(StrEnum):
     BOARD = "board"
     """Below the board of a device. Tells: `device`, and `slug`, the task's or empty."""
     SUBMISSION = "submission"
-    """A chip below the sentence that says how a submission went. Tells: `submission`.
+    """A chip below the sentence that says how a submission went. Tells: `submission`, and `device`.
 
     Features add no paragraphs there: the sentence is written in `submitting/summary.py`.
     """

@@ -174,6 +174,11 @@ class Evaluation(RunnerJob):
         return score(self.speedup_best, self.unlisted_speedup)
 
     @property
+    def imported(self) -> bool:
+        """Whether another site measured it."""
+        return self.submission.origin == Submission.Origin.IMPORTED
+
+    @property
     def rated(self) -> float | None:
         """Its score; for want of one its speedup on listed sizes."""
         return self.score or self.speedup_best

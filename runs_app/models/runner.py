@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from gpu_runner.data.verdict import DeviceKind, Language
+
+
+def short_name(name: str) -> str:
+    """A device's name without its maker and kind of memory, such as "H100 (imported)"."""
+    return re.sub(r"^NVIDIA | \d+GB HBM\w+", "", name)
 
 
 class Device(models.Model):
@@ -29,6 +36,11 @@ class Device(models.Model):
     def __str__(self) -> str:
         """Name for people, such as "NVIDIA H200"."""
         return self.name
+
+    @property
+    def short_name(self) -> str:
+        """The same in short, for badges and cells."""
+        return short_name(self.name)
 
     @property
     def language(self) -> Language:

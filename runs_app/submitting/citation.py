@@ -6,7 +6,7 @@ import re
 
 from gpu_runner.data.environment import Environment
 from gpu_runner.data.evaluation import EvaluationResult
-from runs_app.core.work.result_state import result_state
+from runs_app.core.work.result_state import compared_with, result_state
 from runs_app.models import Evaluation
 from tasks_app.numbers import duration_text, significant
 
@@ -25,14 +25,14 @@ def outcome(evaluation: Evaluation) -> str:
     device = evaluation.device.name
     if evaluation.rated:
         sizes = "" if evaluation.score else " on listed sizes"
-        return f"{significant(evaluation.rated)}× the best baseline{sizes} on {device}"
+        return f"{significant(evaluation.rated)}× {compared_with(evaluation)}{sizes} on {device}"
     if evaluation.latency_ns:
         return f"{duration_text(evaluation.latency_ns)} on {device}"
     return f"{evaluation.verdict or evaluation.status} on {device}".lower().replace("_", " ")
 
 
 def bibtex(evaluation: Evaluation, result: EvaluationResult | None, address: str) -> str:
-    """An entry for BibTeX; what its syntax would take for its own is left out."""
+    """An entry for BibTeX, with LaTeX's own signs escaped or left out."""
     submission, version = evaluation.submission, evaluation.task_version
     environment = result.environment if result else Environment()
     values = [(name, getattr(environment, name)) for name in _SURROUNDINGS]
@@ -40,6 +40,10 @@ def bibtex(evaluation: Evaluation, result: EvaluationResult | None, address: str
     compiler = result.build.compiler if result and result.build else ""
     surroundings = ", ".join([*known, *([compiler] if compiler else [])])
     moment = evaluation.finished_at or evaluation.created_at
+    digest = f"digest {version.digest}"
+    if result and is_of_fewer_sizes(evaluation, result):
+        digest = f"{digest}, measured as digest {result.task_digest} without its unlisted sizes"
+    imported = ", imported" if evaluation.imported else ""
     fields = {
         "title": in_a_line(evaluation),
         "author": submission.agent.name,
@@ -47,12 +51,20 @@ def bibtex(evaluation: Evaluation, result: EvaluationResult | None, address: str
         "month": f"{moment:%m}",
         "howpublished": f"kbench, evaluation {evaluation.pk} of submission {submission.pk}",
         "url": address,
-        "note": f"Task {version.task.slug} version {version.number}, digest {version.digest};"
-        f" source digest {submission.digest}; {surroundings}",
+        "note": f"Measured {moment:%Y-%m-%d}{imported}; task {version.task.slug} version"
+        f" {version.number}, {digest}; source digest {submission.digest}; {surroundings}",
     }
-    lines = [f"  {name} = {{{_plain(value)}}}," for name, value in fields.items()]
+    told = {name: _escaped(value) for name, value in fields.items()} | {"url": address}
+    told["author"] = f"{{{told['author']}}}"  # one name, not a person's first and last one
+    lines = [f"  {name} = {{{value}}}," for name, value in told.items()]
     return "\n".join([f"@misc{{kbench-{evaluation},", *lines, "}"])
 
 
-def _plain(text: str) -> str:
-    return re.sub(r"[{}\\]", "", text).strip("; ")
+def is_of_fewer_sizes(evaluation: Evaluation, result: EvaluationResult) -> bool:
+    """Whether it was measured elsewhere, on a version without the unlisted sizes of this site's."""
+    return evaluation.imported and result.task_digest != evaluation.task_version.digest
+
+
+def _escaped(text: str) -> str:
+    plain = re.sub(r"[{}\\^~]", "", text).strip("; ")
+    return re.sub(r"([_&%#$])", r"\\\1", plain)

@@ -17,6 +17,7 @@ from runs_app.core.work.access import public_reason, shown_result
 from runs_app.models import Evaluation, Quarantine, Status, Submission
 from runs_app.submitting import page as evaluation_page
 from runs_app.submitting import profile_page
+from runs_app.submitting.citation import is_of_fewer_sizes
 from runs_app.submitting.diagnostics import Diagnostic, as_json, diagnostics
 from runs_app.submitting.pictures.comparison import comparison
 from runs_app.submitting.pictures.plot import Plot
@@ -40,6 +41,7 @@ class ShownResult:
     slow_baseline: str = ""
     threads: str = ""
     limits: list[str] = field(default_factory=list)
+    above_limit: str = ""
     environment: list[tuple[str, str]] = field(default_factory=list)
     profile: profile_page.ProfileView | None = None
     diagnostics: list[Diagnostic] = field(default_factory=list)
@@ -82,6 +84,11 @@ class Live:
     def is_measured_here(self) -> bool:
         """Whether runners of this site work at it."""
         return self.submission.origin != Submission.Origin.IMPORTED
+
+    @property
+    def is_of_fewer_sizes(self) -> bool:
+        """Whether the measured version lacks unlisted sizes of this site's."""
+        return self.result is not None and is_of_fewer_sizes(self.evaluation, self.result)
 
     @property
     def shows_audit(self) -> bool:
@@ -167,6 +174,7 @@ def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> Sh
     rows = evaluation_page.workload_rows(result)
     near = rivals(evaluation, user) if evaluation.is_correct else []
     known = _known_baselines(evaluation, result)
+    dtype = evaluation.task_version.dtype
     return ShownResult(
         rivals=near,
         known=known,
@@ -175,13 +183,14 @@ def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> Sh
         slow_baseline=evaluation_page.slow_baseline_sentence(rows),
         threads=evaluation_page.threads_sentence(result.environment),
         limits=evaluation_page.limit_sentences(result.environment),
+        above_limit=evaluation_page.above_limit_sentence(result, dtype),
         environment=evaluation_page.environment_rows(result.environment),
         profile=profile_page.profile_view(result.profile),
         diagnostics=diagnostics(result.build, result.profile),
         comparison=comparison(evaluation, rows, near, known) if evaluation.is_correct else None,
         workload_plot=workload_plot(rows),
-        roofline=roofline(result, rows),
-        no_roofline=no_roofline(result, rows),
+        roofline=roofline(result, rows, dtype),
+        no_roofline=no_roofline(result, rows, dtype),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +17,13 @@ from gpu_runner.data.evaluation import (
     OutputError,
     WorkloadResult,
 )
+from gpu_runner.data.floor import PARTS
 from gpu_runner.data.verdict import Mode, Stage, Verdict
 from runs_app.core.profile.hardware import hardware_lines
 from tasks_app.numbers import percent
 from tasks_app.templatetags.display import amount
 
+TENSOR_CORES = "which tensor cores can pass on split inputs"
 _BAD_AT_END = {"COMPILE_ERROR": Stage.BUILD, "WRONG_RESULT": Stage.VERIFY}
 
 
@@ -155,6 +158,25 @@ def limit_sentences(environment: Environment) -> list[str]:
         sentences.append(f"{label}: {rates}, {peak.source}{reached}.")
     note = known.note
     return [*sentences, f"{note[:1].upper()}{note[1:]}."] if note else sentences
+
+
+def above_limit_sentence(result: EvaluationResult, dtype: str) -> str:
+    """Why a result can be faster than the physical limit; empty if it isn't known to be."""
+    peak = result.environment.peaks.theoretical if result.environment.peaks else None
+    if peak is None or (result.floor_fraction or 0.0) <= 1:
+        return ""
+    rate = peak.flop_per_s or math.inf
+    known = [work for work in result.workloads if work.bytes and work.flops and not work.hidden]
+    if not any(work.flops / rate > work.bytes / peak.bytes_per_s for work in known):
+        return "The limit counts every byte as read from memory; caches can pass it."
+    if dtype in PARTS:
+        return f"The limit is {peak_name(dtype)}, {TENSOR_CORES}."
+    return "The limit counts every operation of the task's formula; an algorithm can save some."
+
+
+def peak_name(dtype: str) -> str:
+    """Which rate of arithmetic a device's data sheet gives for a dtype."""
+    return f"the {dtype} peak without tensor cores" if dtype in PARTS else f"the {dtype} peak"
 
 
 def threads_sentence(environment: Environment) -> str:

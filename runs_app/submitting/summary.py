@@ -13,7 +13,7 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.scores import SLOWER_ON_HARD
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.integrity.eligibility import Why
-from runs_app.core.work.result_state import result_state
+from runs_app.core.work.result_state import compared_with, result_state
 from runs_app.models import Audited, BoardAudit, Evaluation, Status
 from runs_app.submitting.diagnostics import Diagnostic
 from runs_app.submitting.pictures.comparison import standing
@@ -161,7 +161,7 @@ def speed(evaluation: Evaluation, speedup: float, spread: float | None) -> str:
     """How fast a correct result is, what that compares with, and its interval."""
     sizes = "listed and unlisted sizes" if evaluation.score else "listed sizes only"
     many = f", over {evaluation.draws} evaluations of this source" if evaluation.draws > 1 else ""
-    said = f"{times(speedup)} the speed of the best baseline on {sizes}{many}"
+    said = f"{times(speedup)} the speed of {compared_with(evaluation)} on {sizes}{many}"
     if spread is None:
         return said
     return f"{said} ({_interval(speedup, spread, 'the baseline')})"
@@ -189,7 +189,7 @@ def _no_speedup(facts: Facts) -> str:
     evaluation = facts.evaluation
     if facts.why.is_doubt:
         return _place(facts)
-    if facts.result and facts.result.pending_baselines:
+    if facts.result and facts.result.pending_baselines and not evaluation.imported:
         return "its speedup follows when its baselines have been measured"
     if evaluation.mode in _NO_SPEEDUP:
         return _NO_SPEEDUP[Mode(evaluation.mode)]
@@ -217,7 +217,7 @@ def _chips(facts: Facts, own_ns: float) -> Iterable[Chip]:
     why, result = facts.why, facts.result
     if why is not Why.COUNTS and not why.is_doubt:
         yield Chip(words="Not on a board", meaning=why.label, name="eligibility")
-    if facts.awaited:
+    if facts.awaited and not facts.evaluation.imported:
         meaning = f"We are still waiting for these baselines: {facts.awaited}."
         yield Chip(words="Baselines to come", meaning=meaning, name="awaited")
     for rival in facts.rivals:

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.models import BaselineMeasurement, Device, Evaluation, Result, Status, Submission
+from runs_app.models import BaselineMeasurement, Device, Evaluation, Result, Status
 from tasks_app.models import TaskVersion
 
 _LOOKED_AT = 5  # newest results; one whose baselines failed may be among them
@@ -84,8 +84,8 @@ def awaited_baselines(evaluation: Evaluation, result: EvaluationResult | None) -
     names = " and ".join(result.pending_baselines if result else ())
     if not names:
         return ""
-    if evaluation.submission.origin == Submission.Origin.IMPORTED:
-        return f"{names}: unknown when the other site exported this result"
+    if evaluation.imported:
+        return f"{names}: the site that measured it sent no time"
     job = BaselineMeasurement.objects.filter(
         version=evaluation.task_version_id,
         device=evaluation.device_id,

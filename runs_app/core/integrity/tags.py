@@ -12,8 +12,15 @@ from django.utils.safestring import SafeString
 from gpu_runner.data.verdict import Mode
 from runs_app.core.integrity.page import SuspicionView
 from runs_app.core.integrity.selectors import open_case_count
-from runs_app.core.work.result_state import Place, is_sure, result_state, state_of_place
+from runs_app.core.work.result_state import (
+    EAGER_ONLY,
+    Place,
+    compared_with,
+    result_state,
+    state_of_place,
+)
 from runs_app.models import Evaluation
+from tasks_app.numbers import between
 from tasks_app.templatetags.display import chip, speedup
 from tasks_app.templatetags.terms import explained, term
 
@@ -50,6 +57,9 @@ def quarantine_badge(state: str) -> SafeString:
         return SafeString("")
     kind, words = _QUARANTINE[state]
     return chip(words, kind)
+
+
+register.filter(compared_with)
 
 
 @register.filter
@@ -90,17 +100,23 @@ def state_chip(result: Evaluation | Place) -> SafeString:
 def rated(result: Evaluation | Place) -> SafeString:
     """A result's score, colored once nothing about it is provisional.
 
-    Without a score, this is the speedup on listed sizes, marked as such.
+    Without a score, this is the speedup on listed sizes, marked as such. An entry of a board has
+    its interval below.
     """
     if isinstance(result, Evaluation):
         value, low, high = result.rated, None, None
-        spread, sure = result.rated_spread, is_sure(result)
+        spread, state = result.rated_spread, result_state(result)
     else:
-        estimate, spread, sure = result.rated, None, state_of_place(result).is_sure
+        estimate, spread, state = result.rated, None, state_of_place(result)
         value, low, high = (
             (estimate.value, estimate.low, estimate.high) if estimate else 3 * (None,)
         )
-    shown = speedup(value, low, high, spread=spread, over="best baseline", sure=sure)
+    over = "eager baseline" if state is EAGER_ONLY else "best baseline"
+    sure = state is None or state.is_sure
+    shown = speedup(value, low, high, spread=spread, over=over, sure=sure)
+    if low is not None and high is not None:
+        interval = between(low, high)
+        shown = format_html('{}<span class="sub hide-narrow">{}</span>', shown, interval)
     if result.score or value is None or getattr(result, "mode", Mode.RANKED) != Mode.RANKED:
         return shown
     return format_html('{}<span class="sub">listed sizes only</span>', shown)

@@ -32,6 +32,14 @@ PROVISIONAL = ResultState(
     "We're still waiting for its baselines or an audit.",
     is_sure=False,
 )
+EAGER_ONLY = ResultState(
+    "provisional",
+    "Eager only",
+    "",
+    "Compared with PyTorch eager only; the site that measured it sent no time for torch.compile.",
+    is_sure=False,
+)
+"""Provisional for good: of an imported result nothing is measured here."""
 RANKED = ResultState(
     "ranked", "Ranked", "", "Measured in ranked mode, but no audit has confirmed it yet."
 )
@@ -81,6 +89,10 @@ class Judged(Protocol):
     def is_tuned(self) -> bool:
         """Whether it is so much better on listed sizes that it counts as tuned to them."""
 
+    @property
+    def imported(self) -> bool:
+        """Whether another site measured it."""
+
 
 class Place(Judged, Protocol):
     """An entry of a board."""
@@ -100,6 +112,8 @@ def state_of_place(place: Judged) -> ResultState:
         return REJECTED
     if place.audited == Audited.SUSPICIOUS:
         return QUARANTINED
+    if place.awaits_baselines and place.imported:
+        return EAGER_ONLY
     if place.awaits_baselines or place.audited == Audited.WAITING:
         return PROVISIONAL
     if place.is_tuned:
@@ -122,6 +136,11 @@ def is_sure(evaluation: Evaluation) -> bool:
     """Whether its figures may have a color: nothing about them is provisional or in doubt."""
     state = result_state(evaluation)
     return state is None or state.is_sure
+
+
+def compared_with(evaluation: Evaluation) -> str:
+    """What its speedup compares with, as the end of a sentence."""
+    return "PyTorch eager" if result_state(evaluation) is EAGER_ONLY else "the best baseline"
 
 
 SURE = Q(awaits_baselines=False) & ~Q(audited=Audited.WAITING)

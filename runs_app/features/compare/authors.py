@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from leaderboard_app.boards.best import best_of
 from leaderboard_app.boards.ranking import Entry, Estimate, Problem, geometric_mean
+from leaderboard_app.boards.selectors import default_device
 from runs_app.core.integrity.eligibility import eligible_evaluations
 from runs_app.models import Agent, Evaluation, LanguageModel
 from runs_app.optimiser.selectors.authors import visible_agents, visible_language_models
@@ -38,7 +39,10 @@ MODELS = Kind(
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """One author's best results, by problem; figures are over problems that all have solved."""
+    """One author's best results, by problem; figures are over problems that all have solved.
+
+    `first` is over those that two or more have solved.
+    """
 
     name: str
     address: str
@@ -70,6 +74,19 @@ def authors(kind: Kind, names: Sequence[str], user: Viewer) -> dict[str, Agent |
     return {row.name: row for row in rows.filter(name__in=names)}
 
 
+def device_of(kind: Kind, found: Iterable[Agent | LanguageModel]) -> str:
+    """The device with results of most of these authors, then for most tasks; else the board's."""
+    mine = eligible_evaluations().filter(**{f"{kind.column}__in": list(found)})
+    names = Count(kind.column, distinct=True)
+    counted = (
+        mine.order_by()
+        .values_list("device")
+        .annotate(names=names, tasks=Count("task_version", distinct=True))
+    )
+    first = counted.order_by("-names", "-tasks", "device").first()
+    return str(first[0]) if first else default_device()
+
+
 def offered(kind: Kind, device: str) -> list[str]:
     """Names that have a result on the device."""
     model = Agent if kind is AGENTS else LanguageModel
@@ -89,7 +106,9 @@ def standings(
     problems = _problems(list(by_name.values()))
     shared = [p for p in problems if all(p.problem in held for held in by_name.values())]
     return [
-        _standing(name, found[name], by_name[name], place, shared)
+        _standing(
+            name, found[name], by_name[name], place, shared, sum(p.first == place for p in problems)
+        )
         for place, name in enumerate(found)
     ], problems
 
@@ -161,6 +180,7 @@ def _standing(
     entries: Mapping[Problem, Entry],
     place: int,
     shared: Sequence[ProblemRow],
+    first: int,
 ) -> Standing:
     own = [entry for row in shared if (entry := row.entries[place]) is not None]
     values = [entry.rated for entry in own if entry.rated is not None]
@@ -171,5 +191,5 @@ def _standing(
         common=geometric_mean(values),
         is_sure=all(entry.is_sure for entry in own),
         faster=sum(entry.is_sure and entry.rated.low > 1 for entry in own if entry.rated),
-        first=sum(row.first == place for row in shared),
+        first=first,
     )

@@ -6,11 +6,11 @@ from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from leaderboard_app.boards.selectors import default_device, devices_with_results
+from leaderboard_app.boards.selectors import devices_with_results
 from runs_app.core.work.access import listed_evaluations
 from runs_app.features.compare import authors, records, submissions
 from runs_app.features.compare.authors import AGENTS, MODELS, Kind
@@ -21,7 +21,7 @@ from runs_app.features.compare.page import (
     SubmissionColumn,
     SubmissionsPage,
 )
-from runs_app.models import Submission
+from runs_app.models import Device, Submission
 from tasks_app.parameters import address, takes
 from tasks_app.people import Viewer
 from tasks_app.spreadsheet import FORMS, download
@@ -89,8 +89,11 @@ def _authors(request: HttpRequest, kind: Kind) -> HttpResponse:
     missing = [name for name in choice.keys if name not in known]
     problems = [*choice.problems, *(f"{kind.name}: there is no {name[:60]!r}." for name in missing)]
     devices = devices_with_results()
-    device = request.GET.get("device", "") or default_device()
-    if device not in {each.slug for each in devices} and request.GET.get("device"):
+    named = request.GET.get("device", "")
+    device = named or authors.device_of(kind, found.values())
+    if found and not named:
+        return redirect(f"{request.path}?{address(request.GET, device=device)}")
+    if named and not Device.objects.filter(slug=named).exists():
         problems.append(f"device: there is no result on {device[:60]!r}.")
     standings, rows = authors.standings(kind, found, device)
     if request.GET.get("format") in FORMS and not problems:

@@ -9,29 +9,35 @@ from django.template.context import Context
 
 from runs_app.core.hooks import Filling, Slot, fills
 from runs_app.features.transfer.models import ImportedSubmission, ResultImport
-from runs_app.models import Device, Evaluation, Submission
+from runs_app.features.transfer.services import SHIPPED_FROM
+from runs_app.models import Agent, Device, Evaluation, Submission
 
 
 @fills(Slot.BOARD)
 def _files(context: Context, device: Device, slug: str) -> Filling | None:
     """Which files brought the board."""
     imports = imports_of(device)
-    values = {"device": device, "imports": imports}
+    by_agents = Submission.objects.filter(
+        imported__result_import__in=imports, agent__kind=Agent.Kind.AGENT
+    )
+    models = set(by_agents.order_by().values_list("language_model", flat=True).distinct())
+    values = {"device": device, "imports": imports, "names_no_model": models == {None}}
     return Filling("transfer/parts/imports.html", values) if imports else None
 
 
 @fills(Slot.SUBMISSION)
-def _when(context: Context, submission: Submission) -> Filling | None:
+def _when(context: Context, submission: Submission, device: Device) -> Filling | None:
     """That another site measured a submission."""
     if submission.origin != Submission.Origin.IMPORTED:
         return None
     row = ImportedSubmission.objects.select_related("result_import").get(submission=submission)
     file = row.result_import
+    by = "by kbench's developers" if file.site == SHIPPED_FROM else f"on {file.site}"
     meaning = (
-        f"Measured on {file.site} and imported on {file.imported_at:%-d %b %Y}."
+        f"Measured {by} and imported on {file.imported_at:%-d %b %Y}."
         " This site has not measured it."
     )
-    return Filling("transfer/parts/imported.html", {"meaning": meaning})
+    return Filling("transfer/parts/imported.html", {"device": device, "meaning": meaning})
 
 
 @receiver(pre_delete, sender=ResultImport)

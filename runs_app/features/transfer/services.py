@@ -27,7 +27,7 @@ from tasks_app.models import TaskVersion
 IMPORT_USER = "kbench (imported)"
 """In whose name imported submissions stand; no name that anybody can sign up with."""
 _SLUG_LONGEST = 60
-_SHIPPED_FROM = "kbench"  # site of the files that come with kbench: a name like any other site's
+SHIPPED_FROM = "kbench"  # site of the files that come with kbench: a name like any other site's
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,7 +237,7 @@ class _Storing:
     def _made_device(self, record: ResultRecord, name: str) -> Device:
         site = self._file.site
         slug = f"{record.device}-at-{slugify(site)}"
-        where = "elsewhere" if site == _SHIPPED_FROM else f"at {site}"
+        where = "imported" if site == SHIPPED_FROM else f"imported from {site}"
         if len(slug) > _SLUG_LONGEST:
             reason = f"{slug!r} is too long for a board's name: shorten the name of the site"
             raise DataError(f"{name}.device", reason)
@@ -245,7 +245,7 @@ class _Storing:
             slug=slug,
             defaults={
                 "kind": record.device_kind.value,
-                "name": f"{record.device_name}, measured {where}",
+                "name": f"{record.device_name} ({where})",
                 "imported_from": site,
                 "created_at": self._now,
             },

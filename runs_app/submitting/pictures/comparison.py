@@ -94,7 +94,9 @@ def _lines(
 def _limit(evaluation: Evaluation, rows: Iterable[WorkloadRow]) -> tuple[str, float] | None:
     """The most that the device can do: the limit's name, and its time over the kernel's."""
     if evaluation.floor_fraction:
-        return "Physical limit", evaluation.floor_fraction
+        passed = evaluation.floor_fraction > 1
+        name = f"{evaluation.task_version.dtype} peak" if passed else "Physical limit"
+        return name, evaluation.floor_fraction
     shares = [row.measured_fraction for row in rows if not row.hidden]
     known = [share for share in shares if share]
     if not known or len(known) < len(shares):

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from gpu_runner.data.environment import Peaks
 from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.floor import PARTS
 from gpu_runner.data.verdict import Mode
-from runs_app.submitting.page import WorkloadRow
+from runs_app.submitting.page import TENSOR_CORES, WorkloadRow, peak_name
 from tasks_app.numbers import percent, significant
 from tasks_app.templatetags.display import amount
 
@@ -76,7 +77,7 @@ class _Scale:
         return [10.0**e for e in range(math.ceil(self.low), math.floor(self.high) + 1, step)]
 
 
-def roofline(result: EvaluationResult, rows: Sequence[WorkloadRow]) -> Roofline | None:
+def roofline(result: EvaluationResult, rows: Sequence[WorkloadRow], dtype: str) -> Roofline | None:
     """The roofline of a result; None where nothing of peaks or of arithmetic is known."""
     known = _known_peaks(result)
     work = {w.name: w for w in result.workloads}
@@ -103,7 +104,7 @@ def roofline(result: EvaluationResult, rows: Sequence[WorkloadRow]) -> Roofline 
                 y=100 - y.at(flops / seconds),
                 words=f"{significant(flops / moved)} FLOP per byte,"
                 f" {amount(flops / seconds, 'FLOP/s')}:"
-                f" {_share(flops / seconds, flops / moved, lowest)}",
+                f" {_share(flops / seconds, flops / moved, lowest, dtype)}",
             )
             for row, flops, moved, seconds in points
         ),
@@ -112,10 +113,10 @@ def roofline(result: EvaluationResult, rows: Sequence[WorkloadRow]) -> Roofline 
     )
 
 
-def missing(result: EvaluationResult, rows: Sequence[WorkloadRow]) -> str:
+def missing(result: EvaluationResult, rows: Sequence[WorkloadRow], dtype: str) -> str:
     """Why a result that has times has no roofline, and what brings one; empty if it has one."""
     timed = [row for row in rows if row.measurement]
-    if not timed or roofline(result, rows) is not None:
+    if not timed or roofline(result, rows, dtype) is not None:
         return ""
     work = {w.name: w for w in result.workloads}
     if not any(work[row.name].bytes for row in timed):
@@ -144,13 +145,16 @@ def _known_peaks(result: EvaluationResult) -> list[_Peak]:
     return [_Peak("measured", moved, computed)] if moved and computed else []
 
 
-def _share(rate: float, intensity: float, peak: _Peak) -> str:
+def _share(rate: float, intensity: float, peak: _Peak, dtype: str) -> str:
     top = _top(peak, intensity)
     if rate <= top:
         return f"{percent(rate / top)} of what its device can do there"
     if top < peak.flop_per_s:
         return f"{significant(rate / top)} times what memory gives there, so caches serve it"
-    return f"{significant(rate / top)} times the measured peak, so that peak is too low"
+    if peak.kind == "measured":
+        return f"{significant(rate / top)} times the measured peak, so that peak is too low"
+    said = f"{significant(rate / top)} times {peak_name(dtype)}"
+    return f"{said}, {TENSOR_CORES}" if dtype in PARTS else said
 
 
 def _top(peak: _Peak, intensity: float) -> float:

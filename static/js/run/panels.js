@@ -56,7 +56,7 @@ export function meters(state, now) {
 function seedWords(state, hasSeed) {
   const seed = seedOf(state);
   if (!seed && !hasSeed) return "the run has no seed kernel";
-  if (seed?.latency_ns) return `seed kernel: ${duration(seed.latency_ns)}`;
+  if (seed?.latency_ns) return `seed kernel: ${duration(seed.latency_ns)}, its first quick time`;
   if (seed?.state === "measured") return `the seed kernel ended as “${VERDICTS[seed.verdict]?.[2] || seed.verdict}”, so it has no time`;
   if (seed?.state === "dropped") return "the seed kernel was dropped, so it has no time";
   return isOver(state) ? "the seed kernel was not measured" : "the seed kernel is not measured yet";
@@ -68,7 +68,7 @@ export function figures(state, config) {
   const measured = [...ends].reduce((sum, [name, each]) => sum + (UNMEASURED.includes(name) ? 0 : each), 0);
   const say = (name, text) => { document.querySelector(`[data-figure="${name}"]`).textContent = text; };
   say("best", best ? duration(best.latency_ns) : "–");
-  say("best-sub", best ? `candidate ${best.number}` : "no correct candidate yet");
+  say("best-sub", best ? `candidate ${best.number}, its latest time` : "no correct candidate yet");
   const seed = seedOf(state);
   say("seed", best && seed?.latency_ns ? ratio(seed.latency_ns / best.latency_ns) : "–");
   say("seed-sub", seedWords(state, config.hasSeed));

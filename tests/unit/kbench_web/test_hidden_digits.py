@@ -99,8 +99,8 @@ def tables(world: World) -> Iterator[str]:
             yield f"/leaderboard/?device=cpu&by={by}{form}"
             yield f"/api/v1/leaderboard?device=cpu&by={by}{form}"
         yield f"/compare/submissions/?{both}&all=1{form}"
-        yield f"/compare/agents/?agent=robot&agent=alices-agent&all=1{form}"
-        yield f"/compare/language-models/?model=oracle&all=1{form}"
+        yield f"/compare/agents/?agent=robot&agent=alices-agent&device=cpu&all=1{form}"
+        yield f"/compare/language-models/?model=oracle&device=cpu&all=1{form}"
 
 
 def shown(answer: Any) -> str:

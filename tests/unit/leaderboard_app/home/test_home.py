@@ -13,6 +13,7 @@ from django.utils import timezone
 from gpu_runner.data.verdict import Verdict
 from leaderboard_app.boards.recent import leaders, leading
 from leaderboard_app.boards.records import record_of_the_day
+from leaderboard_app.boards.selectors import default_device
 from leaderboard_app.home.page import best_so_far, boards, live
 from runs_app.core.integrity.eligibility import leader
 from runs_app.models import Device, Evaluation
@@ -92,17 +93,37 @@ def test_without_a_record_the_leader_furthest_ahead_is_shown(client: Client) -> 
     assert "far leads 1 of 2 tasks" in text
 
 
-def test_own_results_are_shown_before_those_measured_elsewhere() -> None:
-    there = ranked("there", 9.0)
+def test_what_is_not_provisional_goes_before_what_is(client: Client) -> None:
+    there = ranked("there", 2.0)
+    Device.objects.filter(pk=there.device_id).update(imported_from="elsewhere", name="H (imported)")
+    factories.pass_audits()
+    Device.objects.create(slug="other", kind="cpu", name="O", created_at=timezone.now())
+    ranked("here", 9.0, device="other")
+    record = client.get("/").content.decode().split('class="instrument-record"')[1]
+    record = " ".join(record.split("</section>")[0].split())
+    assert str(there.submission_id) in record
+    assert "on H (imported)." in record
+
+
+def test_the_device_with_most_tasks_is_shown_whichever_was_measured_last() -> None:
+    versions = [factories.make_task_version(), factories.make_task_version(name="second")]
+    for version in versions:
+        there = ranked("there", 9.0, timedelta(days=2), task_version=version)
     Device.objects.filter(pk=there.device_id).update(imported_from="elsewhere")
     assert record_of_the_day(timezone.now(), leading()) is None
     assert live(there.submission.author, timezone.now(), []).verdicts == []
     Device.objects.create(slug="other", kind="cpu", name="O", created_at=timezone.now())
-    here = ranked("here", 2.0, device="other")
+    here = ranked("here", 2.0, device="other", task_version=versions[0])
     board, others = boards(leading())
     assert board is not None
-    assert (board.device, board.first, board.leads, board.of) == (here.device, "here", 1, 1)
-    assert others == [there.device]
+    assert (board.device, board.first, board.leads, board.of) == (there.device, "there", 2, 2)
+    assert others == [here.device]
+    assert default_device() == there.device_id
+    ranked("here", 2.0, device="other", task_version=versions[1])
+    board, _ = boards(leading())
+    assert board is not None
+    assert board.device == here.device, "of equals, one of this site"
+    assert default_device() == "other"
 
 
 def test_it_shows_verdicts_work_queues_run_and_record(client: Client) -> None:

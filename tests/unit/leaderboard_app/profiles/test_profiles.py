@@ -177,7 +177,8 @@ def test_a_name_that_was_used_in_private_alone_is_nobody_elses_business() -> Non
             client.force_login(user)
         shown = "".join(client.get(path).content.decode() for path in lists)
         told = [name in shown for name in names.values()]
-        return [*(client.get(path).status_code for path in paths), *told]
+        answers = [client.get(path, follow=True) for path in paths]
+        return [*(answer.status_code for answer in answers), *told]
 
     for stranger in (None, factories.make_user()):
         assert statuses(stranger) == [404, 400, 404, 400, False, False]

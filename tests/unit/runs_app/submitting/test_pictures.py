@@ -18,7 +18,7 @@ from gpu_runner.data.verdict import Mode
 from runs_app.core.baselines.selectors import Baselines
 from runs_app.models import Evaluation
 from runs_app.submitting import card
-from runs_app.submitting.page import workload_rows
+from runs_app.submitting.page import above_limit_sentence, workload_rows
 from runs_app.submitting.pictures.comparison import comparison
 from runs_app.submitting.pictures.plot import Plot, axis_of
 from runs_app.submitting.pictures.roofline import missing, roofline
@@ -110,23 +110,23 @@ def test_a_roofline_lies_below_its_roof() -> None:
     work = factories.make_workload_result(flops=4000.0, bytes=1000.0)
     result = finished(result={"workloads": (work,)}).result.data
     result = replace(result, environment=MEASURED)
-    picture = roofline(result, workload_rows(result))
+    picture = roofline(result, workload_rows(result), "float32")
     assert picture is not None
     [roof], [point] = picture.roofs, picture.points
     slope, flat = roof.segments
     assert slope.y1 > slope.y2 == flat.y1 == flat.y2
     assert (slope.x2, slope.y2) == (flat.x1, flat.y1)
-    assert "4.00 FLOP a byte, 4.00 GFLOP/s: 100 %" in point.words
+    assert "4.00 FLOP per byte, 4.00 GFLOP/s: 100 %" in point.words
     without = replace(result, environment=Environment())
-    assert roofline(without, workload_rows(result)) is None
-    assert "profile mode" in missing(without, workload_rows(result))
-    assert missing(replace(result, workloads=()), []) == ""
+    assert roofline(without, workload_rows(result), "float32") is None
+    assert "profile mode" in missing(without, workload_rows(result), "float32")
+    assert missing(replace(result, workloads=()), [], "float32") == ""
     copies = factories.make_workload_result(flops=0.0, bytes=1000.0)
     result = finished(result={"workloads": (copies,)}).result.data
-    assert "no arithmetic" in missing(result, workload_rows(result))
+    assert "no arithmetic" in missing(result, workload_rows(result), "float32")
     work = factories.make_workload_result(flops=40_000.0, bytes=10_000.0)
     result = replace(finished(result={"workloads": (work,)}).result.data, environment=MEASURED)
-    picture = roofline(result, workload_rows(result))
+    picture = roofline(result, workload_rows(result), "float32")
     assert picture is not None
     assert "10.0 times what memory" in picture.points[0].words  # that means caches
 
@@ -137,15 +137,31 @@ def test_a_profile_brings_the_peaks_that_it_has_measured() -> None:
     rows = workload_rows(result)
     nothing = Environment(peaks=Peaks(note="no limit is known"))
     result = replace(result, mode=Mode.PROFILE, environment=nothing)
-    assert "couldn't determine" in missing(result, rows)
+    assert "couldn't determine" in missing(result, rows, "float32")
     metrics = {"peak_bytes_per_s": 33.3e9, "peak_flop_per_s": 1e11}
     metrics |= dict.fromkeys(THROUGHPUTS, 1.0)
     profile = Profile(tool="portable", reason="", workload="n256", metrics=metrics)
     result = replace(result, profile=profile)
-    picture = roofline(result, rows)
+    picture = roofline(result, rows, "float32")
     assert picture is not None
     assert [roof.words for roof in picture.roofs] == ["Measured peak: 33.3 GB/s and 100 GFLOP/s"]
-    assert missing(result, rows) == ""
+    assert missing(result, rows, "float32") == ""
     slow = replace(PEAK, flop_per_s=None)
     result = replace(result, environment=Environment(peaks=Peaks(measured=slow)))
-    assert "in the task's dtype" in missing(result, rows)
+    assert "in the task's dtype" in missing(result, rows, "float32")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "said"),
+    [("float32", "without tensor cores, which tensor cores can pass"), ("float16", "float16 peak")],
+)
+def test_faster_than_a_data_sheet_names_the_peak_and_no_measurement(dtype: str, said: str) -> None:
+    work = factories.make_workload_result(flops=40_000.0, bytes=1.0)
+    result = finished(result={"workloads": (work,), "floor_fraction": 2.0}).result.data
+    result = replace(result, environment=Environment(peaks=Peaks(theoretical=PEAK)))
+    picture = roofline(result, workload_rows(result), dtype)
+    assert picture is not None
+    assert said in picture.points[0].words
+    assert "measured" not in picture.points[0].words
+    assert above_limit_sentence(replace(result, floor_fraction=0.9), dtype) == ""
+    assert ("tensor cores" in above_limit_sentence(result, dtype)) == (dtype == "float32")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import struct
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import Language, Verdict
 from runs_app.models import Agent, Evaluation, Submission
 from runs_app.submitting import card
+from runs_app.submitting.citation import bibtex
 from runs_app.submitting.likeness import likeness, shared
 from tasks_app.models import TaskVersion
 from tests import factories
@@ -51,10 +54,23 @@ def test_a_result_is_cited_with_its_surroundings(client: Client) -> None:
     text = client.get(of(evaluation)).content.decode()
     address = f"http://testserver{of(evaluation)}?evaluation={evaluation.pk}"
     assert f"url = {{{address}}}" in text
+    assert f"{evaluation.task_version.digest}, measured as digest" not in text
     assert evaluation.task_version.digest in text
     assert evaluation.submission.digest in text
     assert '<meta property="og:image" content="http://testserver/submissions/' in text
     assert "1777" not in text
+
+
+def test_an_imported_result_s_citation_is_latex_and_says_what_was_measured() -> None:
+    evaluation = finished(agent="a_run")
+    evaluation.submission.origin = "imported"
+    result = replace(evaluation.result.data, task_digest="abc")
+    text = bibtex(evaluation, result, "http://host/a_b")
+    assert "author = {{a\\_run}}," in text
+    assert "url = {http://host/a_b}," in text
+    assert ", imported; task" in text
+    assert "measured as digest abc" in text
+    assert not re.search(r"(?<!\\)[_&%#$]", text.replace("a_b", ""))
 
 
 def test_a_badge_says_the_verdict(client: Client) -> None:
@@ -62,7 +78,7 @@ def test_a_badge_says_the_verdict(client: Client) -> None:
     answer = client.get(of(right, "badge.svg"))
     assert answer["Content-Type"] == "image/svg+xml"
     assert "max-age=300" in answer["Cache-Control"]
-    assert "kbench scale: 1.50×" in answer.content.decode()
+    assert "kbench scale, CPU: 1.50×" in answer.content.decode()
     wrong = finished(verdict=Verdict.WRONG_RESULT, task_version=right.task_version)
     assert "Wrong result" in client.get(of(wrong, "badge.svg")).content.decode()
     assert client.get(of(right, f"badge.svg?evaluation={right.pk}")).status_code == 200

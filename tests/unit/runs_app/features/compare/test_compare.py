@@ -41,7 +41,7 @@ def address(*evaluations: Evaluation, **more: str) -> str:
 
 
 def page(client: Client, path: str, status: int = 200) -> str:
-    answer = client.get(path)
+    answer = client.get(path, follow=True)
     assert answer.status_code == status
     return as_shown(answer.content.decode())
 
@@ -129,16 +129,16 @@ def test_agents_over_what_they_have_in_common(client: Client) -> None:
         finished(task_version=shared, agent=agent, result=faster(time_ns), **model)
     finished(task_version=alone, agent="hare", result=faster(100.0))
     text = page(client, "/compare/agents/?agent=snail&agent=hare")
-    assert "Over 1 problem that all have solved" in text
+    assert "Over 1 task that all have solved" in text
     assert "2.00×" in text
     assert "1.50×" in text
     assert "3.00×" in text
-    records = client.get("/compare/agents/?agent=snail&agent=hare&format=json").json()
+    records = client.get("/compare/agents/?agent=snail&agent=hare&device=cpu&format=json").json()
     told = [(r["agent"], r["latency_ns"]) for r in records["comparison"]]
     assert told == [("snail", 1000.0), ("hare", 500.0)]
     models = page(client, "/compare/language-models/?model=model-snail&model=model-hare")
     assert "model-hare" in models
-    assert "Over 1 problem" in models
+    assert "Over 1 task" in models
     assert 'href="/compare/agents/?device=cpu"' in page(client, "/leaderboard/?device=cpu")
     profile = Agent.objects.get(name="hare").get_absolute_url()
     assert 'href="/compare/agents/?agent=hare"' in page(client, profile)
@@ -154,8 +154,23 @@ def test_who_is_first_is_told_by_the_score_once_it_is_sure(client: Client) -> No
     assert "0.77" in text
     assert "alike" in text, "no audit has ended"
     factories.pass_audits()
-    found = client.get(path).context["columns"]
+    found = client.get(path, follow=True).context["columns"]
     assert [each.standing.first for each in found] == [0, 1]
+
+
+def test_a_comparison_stays_on_its_device(client: Client) -> None:
+    """The one on which all have results, not that with the most; every link names it."""
+    version, other = factories.make_task_version(), factories.make_task_version(name="other")
+    for task_version, agent, device in (
+        (version, "one", "nvidia-h200"), (version, "two", "nvidia-h200"),
+        (version, "one", "cpu"), (other, "one", "cpu"),
+    ):  # fmt: skip
+        finished(task_version=task_version, agent=agent, device=device)
+    text = page(client, "/compare/agents/?agent=one&agent=two")
+    links = [part.split('"')[0] for part in text.split('href="?')[1:]]
+    assert links
+    assert all("device=nvidia-h200" in link for link in links)
+    assert "Over 1 " in text
 
 
 def test_imported_results_compare_on_their_own_device(client: Client, tmp_path: Path) -> None:

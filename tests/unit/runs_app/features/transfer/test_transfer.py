@@ -14,7 +14,7 @@ from runs_app.core.baselines.selectors import awaited_baselines
 from runs_app.core.errors import EventError, SubmissionError
 from runs_app.core.integrity.eligibility import eligible_evaluations
 from runs_app.core.queue.devices import resolve_device
-from runs_app.core.work.result_state import PROVISIONAL, result_state
+from runs_app.core.work.result_state import EAGER_ONLY, result_state
 from runs_app.features.transfer import shipped
 from runs_app.features.transfer.models import ResultImport
 from runs_app.models import Agent, Evaluation, Submission
@@ -164,7 +164,7 @@ def test_nothing_runs_where_results_were_imported(tmp_path: Path) -> None:
 
 def test_it_stands_on_a_board_that_says_so_and_on_no_other(tmp_path: Path, client: Client) -> None:
     version = make.make_task_version()
-    document = exported_one(tmp_path, time_ns=100.0, task_version=version)
+    document = exported_one(tmp_path, time_ns=100.0, task_version=version, agent="robot")
     imported(tmp_path / "one.json")
     local = ranked(task_version=version)
     assert eligible_evaluations().count() == 2
@@ -172,24 +172,30 @@ def test_it_stands_on_a_board_that_says_so_and_on_no_other(tmp_path: Path, clien
     own = client.get("/leaderboard/", {"device": "cpu", "task": "scale"}).content.decode()
     assert str(local.submission_id) in own
     assert document["results"][0]["submission"] not in own
-    assert f"measured at {SITE}" in own  # the choice of devices names it
+    assert f"(imported from {SITE})" in own  # the choice of devices names it
 
     page = client.get("/leaderboard/", {"device": BOARD, "task": "scale"}).content.decode()
     assert document["results"][0]["submission"] in page
     assert str(local.submission_id) not in page
-    assert page.count("Measured elsewhere") == 1
+    assert page.count(">Imported<") == 1
+
+    models = client.get("/leaderboard/", {"device": BOARD, "by": "model"}).content.decode()
+    assert "language models weren't recorded" in models
+    assert "Submit a" not in models
 
     other = {"site": SITE, "note": "of another device", "digest": "d", "results": 0}
     ResultImport.objects.create(exported_at=make.NOW, imported_at=make.NOW, **other)
     page = client.get("/leaderboard/", {"device": BOARD, "task": "scale"}).content.decode()
     assert "of another device" not in page
-    assert page.count("Measured elsewhere") == 1
+    assert page.count(">Imported<") == 1
 
     task = client.get("/tasks/scale/").content.decode()
-    assert f"CPU, measured at {SITE}" in task
+    assert f"CPU (imported from {SITE})" in task
 
 
-def test_one_that_is_wrong_or_without_all_baselines_comes_over_as_such(tmp_path: Path) -> None:
+def test_one_that_is_wrong_or_without_all_baselines_comes_over_as_such(
+    tmp_path: Path, client: Client
+) -> None:
     ranked(verdict=Verdict.WRONG_RESULT, agent="robot")
     ranked(task_version=make.make_task_version())
     document = exported(tmp_path / "all.json")
@@ -201,8 +207,15 @@ def test_one_that_is_wrong_or_without_all_baselines_comes_over_as_such(tmp_path:
     imported(tmp_path / "all.json")
     assert Evaluation.objects.filter(verdict="WRONG_RESULT").count() == 1
     evaluation = Evaluation.objects.get(verdict="CORRECT")
-    assert result_state(evaluation) is PROVISIONAL
-    assert "unknown when" in awaited_baselines(evaluation, evaluation.result.data)
+    assert result_state(evaluation) is EAGER_ONLY
+    assert "sent no time" in awaited_baselines(evaluation, evaluation.result.data)
+    told = EAGER_ONLY.meaning
+    for address in (f"/leaderboard/?device={BOARD}", evaluation.submission.get_absolute_url()):
+        page = client.get(address).content.decode()
+        assert told in page
+        assert "to come" not in page
+    verified = client.get(f"/leaderboard/?device={BOARD}&verified=1").content.decode()
+    assert "audited automatically" not in verified
 
 
 def test_html_is_text(tmp_path: Path, client: Client) -> None:
