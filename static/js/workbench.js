@@ -302,7 +302,7 @@ document.addEventListener("keydown", (event) => {
   const isAsked = event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat;
   if (!isAsked || event.defaultPrevented || event.target.closest("dialog")) return;
   event.preventDefault(); // a field's own Enter would submit once more
-  run(event.shiftKey ? "ranked" : "quick");
+  run(event.altKey ? chosen("mode") : event.shiftKey ? "ranked" : "quick");
 });
 file.addEventListener("change", () => take(file.files[0]));
 const box = source.closest(".editor");

@@ -112,8 +112,8 @@ def brief(request: HttpRequest) -> HttpResponse:
     if slug and version is None:
         raise Http404(f"There is no task {slug!r} that takes submissions.")
     device = _device(request.GET.get("device", ""))
-    context = {"brief": _brief(version, request.GET.get("direction", ""), device, request.user)}
-    return render(request, f"{_FOLDER}/parts/brief.html", context)
+    shown = _brief(version, request.GET.get("direction", ""), device, request.user)
+    return render(request, f"{_FOLDER}/parts/brief.html", {"brief": shown, "device": device})
 
 
 @require_safe

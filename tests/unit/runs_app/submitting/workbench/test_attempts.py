@@ -11,6 +11,7 @@ from django.test import Client
 
 from gpu_runner.data.verdict import Verdict
 from runs_app.models import Evaluation, Submission
+from runs_app.submitting.services import rerun
 from runs_app.submitting.workbench.attempts import Attempt, attempts
 from tasks_app.models import TaskVersion
 from tests import factories
@@ -53,8 +54,20 @@ def test_what_was_right_in_a_quick_run_may_be_ranked_once(ada: User) -> None:
     tried(ada, version, 1)
     tried(ada, version, 2, verdict=Verdict.WRONG_RESULT)
     tried(ada, version, 3, private=True)
-    tried(ada, version, 4, mode="ranked")
-    assert [row.may_rank for row in rows_of(version, ada)] == [False, False, False, True]
+    ranked = tried(ada, version, 4, mode="ranked")
+    tried(ada, version, 5, source=ranked.submission.source)
+    assert [row.may_rank for row in rows_of(version, ada)] == [False] * 4 + [True]
+
+
+def test_an_attempt_keeps_its_times_of_other_modes(signed_in: Client, ada: User) -> None:
+    version = factories.make_task_version()
+    first = tried(ada, version, 1, result={"latency_ns": 1500.0})
+    ranked = rerun(submission=first.submission, user=ada, mode="ranked", now=factories.later(9000))
+    factories.finish(ranked)
+    [row] = rows_of(version, ada)
+    assert (row.evaluation, list(row.others)) == (ranked, [first])
+    assert row.spread == Evaluation.objects.get(pk=ranked.pk).score_spread
+    assert "1.50 µs" in signed_in.get(PART).content.decode()
 
 
 def test_the_newest_evaluation_of_a_submission_is_shown(signed_in: Client, ada: User) -> None:

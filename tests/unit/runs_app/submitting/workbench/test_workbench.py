@@ -11,8 +11,9 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from gpu_runner.data.environment import Cache, Environment, Hardware
 from gpu_runner.data.evaluation import BuildReport
-from gpu_runner.data.verdict import Verdict
+from gpu_runner.data.verdict import DeviceKind, Verdict
 from runs_app.models import Submission
 from tests import factories
 
@@ -243,3 +244,22 @@ def test_its_queries_do_not_grow_with_rows(
         factories.make_finished_evaluation(task_version=version, user=ada, mode="ranked")
     with django_assert_max_num_queries(len(few)):
         shown(signed_in, "/submit/?task=scale")
+
+
+def test_a_cpu_says_what_it_gives_a_kernel_and_ones_last_attempt_is_a_start(
+    signed_in: Client, ada: User
+) -> None:
+    version = factories.make_task_version()
+    assert "your last attempt" not in shown(signed_in, "/submit/?task=scale")
+    hardware = Hardware(
+        features=("avx2", "avx512f"), caches=(Cache(level=1, bytes=49152, line=64),)
+    )
+    environment = Environment(device_kind=DeviceKind.CPU, measured_cpus=1, hardware=hardware)
+    result = {"environment": environment}
+    last = factories.make_finished_evaluation(task_version=version, user=ada, result=result)
+    said = "A kernel gets 1 processor, so more threads only cost time; AVX-512 vectors of 64 bytes"
+    for address in ("/submit/?task=scale", "/submit/task/?task=scale&device=cpu", "/tasks/scale/"):
+        page = shown(signed_in, address)
+        assert f"{said}; 48 KiB L1 data cache." in page
+        is_bench = address.startswith("/submit")
+        assert (f'data-opening="submission:{last.submission_id}"' in page) is is_bench
