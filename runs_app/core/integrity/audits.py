@@ -116,7 +116,7 @@ def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -
     if state is Audited.PASSED and (ratio > 1 or _is_slower(evaluation, rests_on)):
         state = Audited.INCONCLUSIVE
         if not words:
-            reason = f"it measured more than {SLOWER:g} times the time that it should have confirmed"
+            reason = f"on unlisted sizes, it took more than {SLOWER:g} times as long"
     if state is Audited.INCONCLUSIVE:
         audit_state.inconclusive(evaluation, reason, now=now)
     else:

@@ -10,10 +10,10 @@ from gpu_runner.data.verdict import DeviceKind
 
 _KIB, _MIB, _GIB = 2**10, 2**20, 2**30
 _VECTORS = {
-    "avx512f": "AVX-512 vectors of 64 bytes",
-    "avx2": "AVX2 vectors of 32 bytes",
-    "avx": "AVX vectors of 32 bytes",
-    "asimd": "NEON vectors of 16 bytes",
+    "avx512f": "AVX-512",
+    "avx2": "AVX2",
+    "avx": "AVX",
+    "asimd": "NEON",
 }
 _RATES = {
     "float64": "float64",
@@ -41,13 +41,13 @@ def cpu_in_short(environment: Environment) -> str:
     count, facts = processors_of(environment), environment.hardware or Hardware()
     if not count:
         return ""
-    threads = "1 processor, so more threads only cost time" if count == 1 else f"{count} processors"
+    threads = "1 processor (threads don't help)" if count == 1 else f"{count} processors"
     vectors = [words for name, words in _VECTORS.items() if name in facts.features][:1]
     caches = [
-        f"{_size(each.bytes)} {'L1 data' if each.level == 1 else f'L{each.level}'} cache"
+        f"{_size(each.bytes)} {'L1d' if each.level == 1 else f'L{each.level}'}"
         for each in facts.caches
     ]
-    return f"A kernel gets {'; '.join([threads, *vectors, *caches])}."
+    return f"Kernels get {', '.join([threads, *vectors, *caches])}."
 
 
 def compiler_of(environment: Environment) -> str:
