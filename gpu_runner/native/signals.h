@@ -41,7 +41,7 @@ static inline const char* kb_what(const void* context) {
 
 // Says how far a fault lies beyond the nearest tensor; nothing if that is too far to be meant.
 static inline int kb_tell_place(char* text, size_t room, const char* at, const void* context) {
-  size_t least = size_t{1} << 30;  // chosen: 1 GiB; a wild pointer lies further off
+  size_t least = 64 << 20;  // chosen: 64 MiB; a stack lies 128 MiB above what is mapped, or more
   int told = 0;
   for (size_t i = 0; i < kMostTensors; ++i) {
     const KbTensor& tensor = kb_tensors[i];
