@@ -25,13 +25,15 @@ class Attempt:
     """A submission with its newest evaluation on the device that is chosen.
 
     `number` counts from 1, the oldest. `change`: from the one before in the same language.
-    `others`: its newest correct evaluation in each other mode.
+    `others`: its newest correct evaluation in each other mode. `may_repeat`: nothing but its author
+    keeps it from being measured again for all to see; `may_rank`: it was right, and isn't ranked.
     """
 
     number: int
     submission: Submission
     evaluation: Evaluation
     change: TextDiff | None
+    may_repeat: bool
     may_rank: bool
     noise: float = 0.0
     others: Sequence[Evaluation] = ()
@@ -109,13 +111,15 @@ def _rows(
         known = evaluations[each.pk]
         if not known:
             continue
+        may_repeat = is_current and not (each.private or each.budgeted)
         before = next(_like(each, submissions[place + 1 :]), None)
         yield Attempt(
             number=count - place,
             submission=each,
             evaluation=known[0],
             change=diff(before.source, each.source, budget) if before else None,
-            may_rank=is_current and each.digest not in ranked and _may_rank(each, known[0]),
+            may_repeat=may_repeat,
+            may_rank=may_repeat and each.digest not in ranked and _is_right(known[0]),
             others=_others(known),
             noise=noise.get(known[0].pk, 0.0),
         )
@@ -139,10 +143,7 @@ def _is_ranked(known: Sequence[Evaluation]) -> bool:
     return any(each.mode == Mode.RANKED and each.status != Status.CANCELLED for each in known)
 
 
-def _may_rank(submission: Submission, newest: Evaluation) -> bool:
-    """Whether it was right, and nothing but its author keeps it from being ranked."""
-    if submission.private or submission.budgeted:
-        return False
+def _is_right(newest: Evaluation) -> bool:
     return newest.verdict == Verdict.CORRECT and newest.status == Status.FINISHED
 
 

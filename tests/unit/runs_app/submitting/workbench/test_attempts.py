@@ -82,6 +82,12 @@ def test_the_newest_evaluation_of_a_submission_is_shown(signed_in: Client, ada: 
     assert "Rank it" not in text
     [row] = rows_of(version, ada)
     assert (row.evaluation.mode, row.evaluation.status) == ("ranked", "QUEUED")
+    assert f'data-rank="{first.submission_id}"' in text
+    again = {"device": "cpu", "mode": "profile"}
+    assert (
+        "profile"
+        in signed_in.post(f"/submit/rank/{first.submission_id}/", again, **HTMX).content.decode()
+    )
     assert Submission.objects.filter(author=ada).count() == 1
 
 
