@@ -117,7 +117,8 @@ def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -
         state = Audited.INCONCLUSIVE
         if not words:
             reason = f"on unlisted sizes, it took more than {SLOWER:g} times as long"
-    if state is Audited.INCONCLUSIVE:
+    takes_back = bool(words) and audit.state == Audited.PASSED
+    if state is Audited.INCONCLUSIVE and not takes_back:
         audit_state.inconclusive(evaluation, reason, now=now)
     else:
         audit_state.change(audit, state, reason, now=now)

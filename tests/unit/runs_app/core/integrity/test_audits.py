@@ -369,6 +369,15 @@ def test_an_audit_whose_time_lies_outside_both_intervals_says_so(
         assert ("Times differ" in [chip.words for chip in shown.chips]) is bool(words)
 
 
+def test_a_repeated_audit_whose_time_differs_takes_the_first_ones_word_back() -> None:
+    evaluation = ranked(result={"latency_ns": 1000.0})
+    assert end_audit(evaluation, MEMCHECK, latency_ns=1000.0).state == "passed"
+    fields = {"submission": evaluation.submission, "device": evaluation.device}
+    request_audit(**fields, user=make.make_admin(), now=make.later(5))
+    audit = end_audit(evaluation, MEMCHECK, latency_ns=1600.0)
+    assert (audit.state, evaluation.audited) == ("inconclusive", "inconclusive")
+
+
 def test_a_new_time_that_no_audit_has_seen_is_audited_again() -> None:
     evaluation = ranked(result={"latency_ns": 1000.0})
     end_audit(evaluation, MEMCHECK, latency_ns=1000.0)
