@@ -18,7 +18,7 @@ from gpu_runner.data.evaluation import (
     WorkloadResult,
 )
 from gpu_runner.data.floor import PARTS
-from gpu_runner.data.verdict import Mode, Stage, Verdict
+from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
 from runs_app.core.profile.hardware import hardware_lines
 from tasks_app.numbers import percent
 from tasks_app.templatetags.display import amount
@@ -156,6 +156,10 @@ def limit_sentences(environment: Environment) -> list[str]:
             rates += f" and {amount(peak.flop_per_s, 'FLOP/s')}"
         reached = f"; this kernel reaches {percent(peak.fraction)}" if peak.fraction else ""
         sentences.append(f"{label}: {rates}, {peak.source}{reached}.")
+    if sentences:
+        sentences.append("Caches are emptied before each call, so memory bandwidth counts.")
+    elif environment.device_kind is DeviceKind.CPU:
+        sentences.append("Run it in profile mode to see the measured peak of this CPU.")
     note = known.note
     return [*sentences, f"{note[:1].upper()}{note[1:]}."] if note else sentences
 

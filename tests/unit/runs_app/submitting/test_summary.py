@@ -61,6 +61,29 @@ def test_a_correct_result_has_its_score_what_it_compares_with_and_its_place() ->
     assert any("4.00×" in words and "previous" in words for words in chips(faster))
 
 
+def test_rivals_are_of_the_same_mode_and_one_source_is_no_rival() -> None:
+    version, user = factories.make_task_version(), factories.make_user()
+    finished(task_version=version, user=user, source="// a", result={"latency_ns": 500.0})
+    quick = {"task_version": version, "user": user, "mode": "quick"}
+    first = finished(**quick, source="// a", now=factories.later(1))
+    assert "Same source as the leader" in chips(first)
+    own = finished(**quick, source="// b", result={"latency_ns": 1010.0}, now=factories.later(2))
+    [last] = [chip for chip in said(own).chips if "previous" in chip.words]
+    assert (last.words, last.sign) == ("0.990× its author's previous result", "≈")
+    assert not any("leader" in words for words in chips(own))
+
+
+def test_a_time_is_a_mean_over_sizes() -> None:
+    sizes = [
+        factories.make_workload_result(
+            name=f"n{ns}", measurement=factories.make_measurement(ns), baselines={}, speedups={}
+        )
+        for ns in (500.0, 2000.0)
+    ]
+    shown = said(finished(mode="quick", result={"workloads": tuple(sizes), **NO_BASELINES}))
+    assert "on average over 2 sizes (500 ns to 2.00 µs)" in shown.sentence
+
+
 def test_a_speedup_that_is_missing_says_why() -> None:
     version = factories.make_task_version()
     alone = {"workloads": (factories.make_workload_result(baselines={}, speedups={}),)}
