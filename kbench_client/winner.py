@@ -109,8 +109,8 @@ def facts(winner: Winner) -> Document:
     task, evaluation, submission = winner.task["document"], winner.evaluation, winner.submission
     result, direction = evaluation["result"], submission["direction"]
     environment = result["environment"]
-    functions = _functions(task)
-    arguments, parameters = _arguments(task, functions[f"{direction}_fn"])
+    kind = environment.get("device_kind")
+    arguments, parameters = _arguments(task, _functions(task)[f"{direction}_fn"])
     command = shlex.split((result.get("build") or {}).get("command", ""))
     return {
         "name": winner.name,
@@ -131,12 +131,12 @@ def facts(winner: Winner) -> Document:
         "parameters": parameters,
         "tolerance": task["tolerance"],
         "device": {
-            "kind": environment["device_kind"],
-            "name": environment["device_name"],
-            "cpus": environment["cpus"] if environment["device_kind"] == "cpu" else None,
+            "kind": kind,
+            "name": environment.get("device_name", ""),
+            "cpus": environment.get("cpus") if kind == "cpu" else None,
         },
-        "torch": environment["torch"],
-        "compiler": environment["compiler"],
+        "torch": environment.get("torch", "of an unknown release"),
+        "compiler": environment.get("compiler") or "no compiler",
         "workloads": proven(evaluation),
     }
 
@@ -264,7 +264,6 @@ def _readme(about: Document, *, operator: bool) -> str:
     tests = [f"{name}.test_verdict", *([f"{name}.test_op"] if operator else [])]
     values = {
         "device": f"{device['name']}{cpus}",
-        "compiler": about["compiler"] or "no compiler",
         "rows": "\n".join(rows),
         "taken": taken,
         "operator": said if operator else "",

@@ -291,10 +291,11 @@ def _scaled(actual: Tensor, wanted: Tensor, factor: float, scale: Tensor | None)
         gap = (have - want).abs().nan_to_num(nan=math.inf)
         rounded = want.to(actual.dtype).double()
         same = (have == rounded) | (have.isnan() & rounded.isnan())
-        ratio = torch.where(real, gap / bound, torch.where(same, 0.0, math.inf))
+        ratio = (gap / bound).nan_to_num(nan=0.0)  # no error where none is allowed
+        ratio = torch.where(real, ratio, torch.where(same, 0.0, math.inf))
         worst = max(worst, float(ratio.max()))
         off += float((torch.where(real, gap, 0.0) / unit).square().sum())
-    if scale is None and rms > max(info.smallest_normal, least):
-        norm = math.sqrt(float((sizes / unit).square().sum()))
-        worst = max(worst, math.sqrt(off) / norm / (info.eps * factor))
+    norm = info.eps * factor * math.sqrt(float((sizes / unit).square().sum()))
+    if scale is None and rms > max(info.smallest_normal, least) and math.sqrt(off) > norm:
+        worst = max(worst, math.sqrt(off) / norm if norm else math.inf)
     return worst

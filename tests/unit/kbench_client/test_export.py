@@ -14,11 +14,12 @@ import pytest
 
 from gpu_runner.data.environment import Environment
 from gpu_runner.data.evaluation import BuildReport
+from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.verdict import DeviceKind, Language, Verdict
 from gpu_runner.supervisor.device.device import device_name
-from kbench_client.exits import Exit, Stop
-from kbench_client.winner import facts, files, portable
-from runs_app.models import Evaluation, Quarantine
+from kbench_client.exits import Exit
+from kbench_client.winner import portable
+from runs_app.models import Evaluation
 from tests import factories as make
 from tests.unit.kbench_client.conftest import Run as Command
 
@@ -100,14 +101,14 @@ def alone(kbench: Command, home: Path, evaluation: Evaluation, target: str) -> d
     ran = kbench("export", identity, "--to", target, "--out", str(home / "out"), "--json")
     assert ran.status == 0, ran.err
     assert ran.document["faster"] == ["n256"]
-    assert make.HIDDEN_WORKLOAD not in (home / "out").rglob("*").__repr__()
+    about = next((home / "out").rglob("winner.json")).read_text()
+    assert make.HIDDEN_WORKLOAD not in about
     spec = find_spec("torch")
     assert spec is not None
     assert spec.origin is not None
-    name = Path(ran.document["folder"]).name
+    name, torch_is = Path(ran.document["folder"]).name, str(Path(spec.origin).parents[1])
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", ALONE, name]
-        + [str(home / "out"), str(Path(spec.origin).parents[1])],
+        [*(sys.executable, "-I", "-S", "-c", ALONE, name), str(home / "out"), torch_is],
         capture_output=True,
         text=True,
         check=False,
@@ -159,8 +160,10 @@ def test_only_a_winner_leaves(kbench: Command, home: Path) -> None:
     assert refused(kbench, good, "--device", "nvidia-h200") == (Exit.MISUSE, "device")
     assert kbench("export", str(good.submission_id)).status == 0
     assert refused(kbench, good) == (Exit.MISUSE, "out")
-    Evaluation.objects.filter(pk=good.pk).update(quarantine=Quarantine.OPEN)
-    assert refused(kbench, good) == (Exit.OTHER_VERDICT, "ID")
+    doubt = (Suspicion(check=Check.LUCK, reason="lucky"),)
+    assert refused(kbench, winner(result={"suspicions": doubt})) == (Exit.OTHER_VERDICT, "ID")
+    later = {"pending_baselines": ("compiled",)}
+    assert refused(kbench, winner(result=later)) == (Exit.MISUSE, "ID")
 
 
 def test_a_task_that_nothing_can_stand_in_for_is_refused(kbench: Command) -> None:
