@@ -39,23 +39,27 @@ RIGHT = KERNEL % "out[i] = N * x[i]"
 MODULE = "def forward(x, N):\n    return N * x\n"
 COMMAND = "g++ kernel.cpp -O2 -shared -fPIC -include kbench_declaration.h -o library.so"
 ALONE = """
-import io, json, sys, unittest
+import importlib, importlib.util, io, json, sys, unittest
 sys.path += sys.argv[2:]
-import importlib, importlib.util, torch
+import torch
 name = sys.argv[1]
 package = importlib.import_module(name)
 tests = [f"{name}.test_verdict", f"{name}.test_op"]
 suite = unittest.defaultTestLoader.loadTestsFromNames(
     [each for each in tests if importlib.util.find_spec(each)])
 done = unittest.TextTestRunner(stream=io.StringIO()).run(suite)
-few, many, other = torch.ones(256), torch.ones(4096), torch.ones(300)
-x = torch.ones(256, requires_grad=True)
-package.forward(x, 256).sum().backward()
 found = {
     "kbench": [n for n in ("kbench_client", "gpu_runner") if importlib.util.find_spec(n)],
     "tests": done.testsRun,
     "failed": len(done.failures) + len(done.errors),
     "skipped": [reason for _, reason in done.skipped],
+}
+"""
+CALLED = """
+few, many, other = torch.ones(256), torch.ones(4096), torch.ones(300)
+x = torch.ones(256, requires_grad=True)
+package.forward(x, 256).sum().backward()
+found |= {
     "supports": [package.supports(few, 256), package.supports(many, 4096),
                  package.supports(other, 300), package.supports(few, 300),
                  package.supports(few.double(), 256), package.supports(x, 256)],
@@ -65,7 +69,6 @@ found = {
 if hasattr(torch.ops.kbench, name):
     operator = getattr(torch.ops.kbench, name)
     found["compiled"] = torch.compile(operator, backend="aot_eager")(few, 256).sum().item()
-print(json.dumps(found))
 """
 SUMS = [256.0 * 256, 4096.0 * 4096, 300.0 * 300]
 
@@ -95,7 +98,9 @@ def winner(source: str = RIGHT, *, device: str = "", **given: Any) -> Evaluation
     return make.make_finished_evaluation(result=result, **fields)
 
 
-def alone(kbench: Command, home: Path, evaluation: Evaluation, target: str) -> dict[str, Any]:
+def alone(
+    kbench: Command, home: Path, evaluation: Evaluation, target: str, code: str = CALLED
+) -> dict[str, Any]:
     """What the exported package does in a process that has torch, and nothing of kbench."""
     identity = str(evaluation.submission_id)
     ran = kbench("export", identity, "--to", target, "--out", str(home / "out"), "--json")
@@ -106,9 +111,10 @@ def alone(kbench: Command, home: Path, evaluation: Evaluation, target: str) -> d
     spec = find_spec("torch")
     assert spec is not None
     assert spec.origin is not None
+    code = f"{ALONE}{code}print(json.dumps(found))"
     name, torch_is = Path(ran.document["folder"]).name, str(Path(spec.origin).parents[1])
     done = subprocess.run(
-        [*(sys.executable, "-I", "-S", "-c", ALONE, name), str(home / "out"), torch_is],
+        [*(sys.executable, "-I", "-S", "-c", code, name), str(home / "out"), torch_is],
         capture_output=True,
         text=True,
         check=False,
@@ -142,6 +148,27 @@ def test_a_python_module_is_called_as_it_is(kbench: Command, home: Path) -> None
     found = alone(kbench, home, winner(MODULE, language=Language.PYTHON), "script")
     assert (found["tests"], found["failed"], found["skipped"]) == (2, 0, [])
     assert (found["supports"][:2], found["sums"]) == ([True, False], SUMS)
+
+
+def test_what_a_kernel_changes_is_a_copy(kbench: Command, home: Path) -> None:
+    """PyTorch's check of the operator sees it; the name `in` and the header are the task's."""
+    task = {
+        "signature": "void scale(int N, __nv_bfloat16* in, const float factor = 1.5)",
+        "inout": ("in",),
+        "dtype": "bfloat16",
+        "files": {
+            "reference.py": "import torch\n\n"
+            "def make_inputs(N):\n    return {'in': torch.randn(N), 'factor': 1.3}\n\n"
+            "def forward_fn(in_, factor):\n    return in_ * factor\n"
+        },
+        "kernels": (),
+    }
+    source = (
+        "void scale(int N, __nv_bfloat16* in, float factor) { for (int i = 0; i < N; ++i)"
+        " in[i] = __float2bfloat16(__bfloat162float(in[i]) * factor); }"
+    )
+    found = alone(kbench, home, winner(source, task=task), "torch", code="")
+    assert (found["tests"], found["failed"], found["skipped"]) == (3, 0, [])
 
 
 def refused(kbench: Command, evaluation: Evaluation, *words: str) -> tuple[int, str]:
