@@ -71,9 +71,10 @@ def _call_c(function: Any, arguments: task.Arguments) -> task.Outputs:
             new = torch.empty(shape, dtype=dtype, device=device)
             value = new if value is None else value.clone()
             outputs.append(value)
-        is_tensor = isinstance(value, Tensor)
-        ctype = ctypes.c_void_p if is_tensor else task.C_TYPES[each["ctype"]][1]
-        passed.append(ctype(value.data_ptr() if is_tensor else value))
+        if isinstance(value, Tensor):
+            passed.append(ctypes.c_void_p(value.data_ptr()))
+        else:
+            passed.append(task.C_TYPES[each["ctype"]][1](value))
     with _on(device):
         function(*passed)
     return tuple(outputs)

@@ -29,12 +29,12 @@ def _type(value: Any) -> str:
 
 
 def _schema() -> str:
-    """As a measured call has it. Raises `RuntimeError` where outputs' sizes depend on values."""
+    """As a measured call has it. Raises `RuntimeError` where outputs' sizes aren't known."""
     drawn = task.example(task.WINNER["workloads"][0])
     try:
         count = len(task.outputs_like(drawn))
     except RuntimeError as error:
-        reason = "the reference reads values, so there is no fake function; export --to script"
+        reason = f"no fake function, as the reference needs values ({error}): export --to script"
         raise RuntimeError(reason) from error
     names = task.WINNER["arguments"]
     taken = (f"{_type(value)} {name}" for name, value in zip(names, drawn, strict=True))
