@@ -14,6 +14,7 @@ from kbench_client.commands import (
     check,
     collection,
     evaluate,
+    export,
     gate,
     login,
     mcp,
@@ -96,7 +97,7 @@ def _parser() -> _Parser:
         added.set_defaults(parser=added)
         return added
 
-    of_the_site = (login, tasks, submitting, collection, reading, running, challenge)
+    of_the_site = (login, tasks, submitting, collection, reading, running, export, challenge)
     for module in (*of_the_site, evaluate, check, gate, mcp):
         module.add(command)
     return parser
