@@ -21,6 +21,7 @@ from kbench_client.commands import (
     running,
     submitting,
     tasks,
+    tracing,
 )
 from kbench_client.exits import Exit, Stop
 from kbench_client.output import Output
@@ -96,7 +97,7 @@ def _parser() -> _Parser:
         added.set_defaults(parser=added)
         return added
 
-    of_the_site = (login, tasks, submitting, collection, reading, running, challenge)
+    of_the_site = (login, tasks, submitting, collection, reading, tracing, running, challenge)
     for module in (*of_the_site, evaluate, check, gate, mcp):
         module.add(command)
     return parser

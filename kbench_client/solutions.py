@@ -51,7 +51,7 @@ class Solution:
         The solution's source stays as it is. A function `forward()` is added, which calls its entry
         point with the task's inputs and returns the outputs.
         """
-        definition = _definition(task)
+        definition = definition_of(task)
         if definition.get("name") != self.definition:
             raise _refused("definition", f"is {self.definition}, not {definition.get('name')}")
         source = self.source if not self.keyword else self._loader()
@@ -162,15 +162,24 @@ def _check_module(solution: Solution) -> None:
         tree = ast.parse(solution.source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise _refused("sources[0].content", f"is not valid Python: {error}") from None
-    kinds = (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
-    named = {node.name for node in tree.body if isinstance(node, kinds)}
+    named = {name for node in tree.body for name in _bound(node)}
+    if solution.entry not in named:
+        raise _refused("spec.entry_point", f"names {solution.entry}, which the file doesn't define")
     hides = {"forward", "ModelNew"} & named - {solution.entry}
     if hides or (solution.entry == "forward" and solution.in_place):
         name = min(hides, default="forward")
         raise _refused("sources[0].content", f"has {name}, a name that kbench looks for: rename it")
 
 
-def _definition(task: Mapping[str, Any]) -> Document:
+def _bound(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def definition_of(task: Mapping[str, Any]) -> Document:
+    """The definition that a task was made of; raises `Stop` if it was made otherwise."""
     document = task.get("document") or {}
     if document.get("format") != FORMAT:
         raise _refused("task", f"{task.get('name')} is no definition of FlashInfer Trace")

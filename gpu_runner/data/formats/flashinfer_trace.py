@@ -74,7 +74,7 @@ def read_flashinfer_trace(path: Path) -> Reading:
         raise DataError("reference", "must be Python source with the function run()")
     definition = decode(Definition, _without_nulls(document))
     refuse(itertools.chain(definition.errors(), definition.reference_errors(reference)))
-    found = _Workloads(definition, *_places(file))
+    found = _Workloads(definition, *places(file))
     found.read(cuda_only=needs_cuda(parse_module(reference, REFERENCE)))
     if not found.taken:
         refuse(DataError(*reason) for reason in found.reasons)
@@ -119,7 +119,7 @@ def _without_nulls(document: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in document.items() if value is not None}
 
 
-def _places(file: Path) -> tuple[Path, Path]:
+def places(file: Path) -> tuple[Path, Path]:
     """The file with the workloads of a definition, and the folder that tensors' paths start at."""
     if file.name == DEFINITION:
         return file.with_name("workload.jsonl"), file.parent

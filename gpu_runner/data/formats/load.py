@@ -116,8 +116,8 @@ def _detect(path: Path) -> str:
             return "robust-kbench"
         if (path / DEFINITION).exists():
             return "flashinfer-trace"
-        known = f"{SPECIFICATION}, func_forward.py or {DEFINITION}"
-        raise DataError("path", f"{str(path)!r} has no {known}")
+        known = f"neither {SPECIFICATION} nor func_forward.py nor {DEFINITION}"
+        raise DataError("path", f"{str(path)!r} has {known}")
     if is_specification(path):
         return "kbench"
     if path.suffix == ".json" and is_definition(path):
