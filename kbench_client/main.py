@@ -98,9 +98,8 @@ def _parser() -> _Parser:
         added.set_defaults(parser=added)
         return added
 
-    of_the_site = (login, tasks, submitting, collection, reading, tracing, running, export)
-    of_the_site += (challenge,)
-    for module in (*of_the_site, evaluate, check, gate, mcp):
+    on_site = (login, tasks, submitting, collection, reading, tracing, running, export, challenge)
+    for module in (*on_site, evaluate, check, gate, mcp):
         module.add(command)
     return parser
 
