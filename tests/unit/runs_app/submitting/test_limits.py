@@ -8,6 +8,7 @@ import pytest
 
 from gpu_runner.data.environment import Environment
 from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.verdict import DeviceKind
 from runs_app.submitting.page import (
     environment_rows,
     limit_sentences,
@@ -44,7 +45,10 @@ def test_both_limits_are_said_in_words() -> None:
         " this kernel reaches 40.0 %.",
         "Measured peak: 4.00 TB/s and 60.0 TFLOP/s, measured on this host;"
         " this kernel reaches 50.0 %.",
+        "Caches are emptied before each call, so memory bandwidth counts.",
     ]
+    of_a_cpu = limit_sentences(Environment(device_kind=DeviceKind.CPU))
+    assert of_a_cpu == ["Run it in profile mode to see the measured peak of this CPU."]
     assert limit_sentences(result(note="there is no limit").environment) == ["There is no limit."]
     assert limit_sentences(Environment()) == []
     assert environment_rows(result(measured=MEASURED).environment) == [("torch", "2.0")]
