@@ -12,7 +12,7 @@ from gpu_runner.data.environment import Environment
 from gpu_runner.data.evaluation import BuildReport, EvaluationResult, Mismatch
 from gpu_runner.data.integrity import Suspicion
 from gpu_runner.data.profile import THROUGHPUTS, Profile
-from gpu_runner.data.verdict import Verdict
+from gpu_runner.data.verdict import DeviceKind, Verdict
 from runs_app.core.integrity.eligibility import Why
 from runs_app.models import Evaluation
 from runs_app.submitting.diagnostics import diagnostics
@@ -69,7 +69,7 @@ def test_rivals_are_of_the_same_mode_and_one_source_is_no_rival() -> None:
     assert "Same source as the leader" in chips(first)
     own = finished(**quick, source="// b", result={"latency_ns": 1010.0}, now=factories.later(2))
     [last] = [chip for chip in said(own).chips if "previous" in chip.words]
-    assert (last.words, last.sign) == ("0.990× its author's previous result", "≈")
+    assert (last.words[:4], last.sign) == ("0.99", "≈")
     assert not any("leader" in words for words in chips(own))
 
 
@@ -174,6 +174,7 @@ def test_both_limits_are_said_in_words() -> None:
         assert all(part in sentence for part in parts)
     assert limit_sentences(result(note="there is no limit").environment) == ["There is no limit."]
     assert limit_sentences(Environment()) == []
+    assert "profile mode" in limit_sentences(Environment(device_kind=DeviceKind.CPU))[0]
     assert environment_rows(result(measured=MEASURED).environment) == [("torch", "2.0")]
     races = "none in 3 of 3 public workloads"
     said = threads_sentence(Environment(verified_with_threads=4, races=races))

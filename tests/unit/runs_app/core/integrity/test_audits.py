@@ -11,7 +11,7 @@ from gpu_runner.data.archive import Loaded
 from gpu_runner.data.integrity import AuditCheck, AuditState
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.errors import NotAllowed, SubmissionError, WrongState
-from runs_app.core.integrity.audits import TIMES_DIFFER, request_audit
+from runs_app.core.integrity.audits import request_audit
 from runs_app.core.integrity.eligibility import eligible_evaluations
 from runs_app.core.integrity.quarantine import decide as decide_case
 from runs_app.core.work import lifecycle
@@ -19,7 +19,6 @@ from runs_app.core.work.audit_state import board_audit
 from runs_app.models import BoardAudit, Evaluation, Status
 from runs_app.optimiser.services.problem import seed_for
 from runs_app.optimiser.services.request import RunRequest
-from runs_app.submitting.live import live_view
 from runs_app.submitting.quota import quota as quota_of
 from runs_app.submitting.services import cancel, rerun
 from tests import factories as make
@@ -299,38 +298,6 @@ def test_the_database_keeps_audits_to_judged_evaluations_and_one_a_place() -> No
             changed_at=make.NOW,
         )  # fmt: skip
     assert Evaluation.objects.filter(status=Status.QUEUED, mode="audit").count() == 1
-
-
-@pytest.mark.parametrize(
-    ("measured_ns", "state", "words"),
-    [
-        (1600.0, "inconclusive", "1.60 µs ±6.0 % in the audit, 1.00 µs ±6.0 % in the ranked"),
-        (1130.0, "inconclusive", "(+13 %)"),
-        (1110.0, "passed", ""),
-        (880.0, "passed", "(−12 %)"),
-    ],
-)
-def test_an_audit_whose_time_lies_outside_both_intervals_says_so(
-    measured_ns: float, state: str, words: str
-) -> None:
-    evaluation = ranked(result={"latency_ns": 1000.0})
-    audit = end_audit(evaluation, MEMCHECK, latency_ns=measured_ns)
-    assert (audit.state, evaluation.audited) == (state, state)
-    assert (TIMES_DIFFER in audit.reason) is bool(words)
-    assert words in audit.reason
-    for each in (evaluation, audit.evaluation):
-        assert each is not None
-        shown = live_view(each, evaluation.submission.author, make.later(60)).summary
-        assert ("Times differ" in [chip.words for chip in shown.chips]) is bool(words)
-
-
-def test_a_repeated_audit_whose_time_differs_takes_the_first_ones_word_back() -> None:
-    evaluation = ranked(result={"latency_ns": 1000.0})
-    assert end_audit(evaluation, MEMCHECK, latency_ns=1000.0).state == "passed"
-    fields = {"submission": evaluation.submission, "device": evaluation.device}
-    request_audit(**fields, user=make.make_admin(), now=make.later(5))
-    audit = end_audit(evaluation, MEMCHECK, latency_ns=1600.0)
-    assert (audit.state, evaluation.audited) == ("inconclusive", "inconclusive")
 
 
 def test_a_new_time_that_no_audit_has_seen_is_audited_again() -> None:

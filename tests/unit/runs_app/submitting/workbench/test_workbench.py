@@ -16,7 +16,7 @@ from django.test import Client
 from gpu_runner.data.environment import Cache, Environment, Hardware
 from gpu_runner.data.evaluation import BuildReport
 from gpu_runner.data.verdict import DeviceKind, Verdict
-from runs_app.models import Evaluation, Submission
+from runs_app.models import Evaluation, Runner, Submission
 from runs_app.submitting.services import rerun
 from runs_app.submitting.workbench.attempts import Attempt, attempts
 from tasks_app.models import TaskVersion
@@ -301,6 +301,8 @@ def test_a_cpu_says_what_it_gives_a_kernel_and_ones_last_attempt_is_a_start(
     environment = Environment(device_kind=DeviceKind.CPU, measured_cpus=1, hardware=hardware)
     result = {"environment": environment}
     last = factories.make_finished_evaluation(task_version=version, user=ada, result=result)
+    factories.make_runner()
+    Runner.objects.update(compiler="g++")
     said = "Kernels get 1 processor (threads don&#x27;t help), AVX-512, 48 KiB L1d."
     for address in ("/submit/?task=scale", "/submit/task/?task=scale&device=cpu", "/tasks/scale/"):
         page = shown(signed_in, address)
