@@ -14,6 +14,7 @@ from kbench_client.commands import (
     check,
     collection,
     evaluate,
+    export,
     gate,
     login,
     mcp,
@@ -21,6 +22,7 @@ from kbench_client.commands import (
     running,
     submitting,
     tasks,
+    tracing,
 )
 from kbench_client.exits import Exit, Stop
 from kbench_client.output import Output
@@ -96,8 +98,8 @@ def _parser() -> _Parser:
         added.set_defaults(parser=added)
         return added
 
-    of_the_site = (login, tasks, submitting, collection, reading, running, challenge)
-    for module in (*of_the_site, evaluate, check, gate, mcp):
+    on_site = (login, tasks, submitting, collection, reading, tracing, running, export, challenge)
+    for module in (*on_site, evaluate, check, gate, mcp):
         module.add(command)
     return parser
 

@@ -130,12 +130,15 @@ class OutputError:
     """Largest error seen in one output over all verified calls.
 
     scaled: error over the task's bound, at most 1 passes; relative: Frobenius norm of the error
-    over that of the expected output.
+    over that of the expected output. absolute, pointwise: of an element, as it is and over its
+    size, to leave as FlashInfer Trace; None where a verifier judged, or an older runner.
     """
 
     output: str
     scaled: float
     relative: float
+    absolute: float | None = None
+    pointwise: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,7 @@ class TaskFormat(StrEnum):
     KBENCH = "kbench"
     ROBUST_KBENCH = "robust-kbench"
     KERNELBENCH = "kernelbench"
+    FLASHINFER_TRACE = "flashinfer-trace"
 
 
 class Values(StrEnum):

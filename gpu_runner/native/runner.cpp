@@ -46,6 +46,8 @@ struct Prepared {
       const auto& argument = call.arguments[i];
       bool scalar = argument.kind == wire::kValue;
       if (!scalar) pointers[i] = device.pointer(argument);
+      if (i < kMostTensors)
+        kb_tensors[i] = {static_cast<const char*>(pointers[i]), scalar ? 0 : argument.bytes};
       values[i] = scalar ? const_cast<uint64_t*>(&argument.value)
                          : static_cast<void*>(&pointers[i]);
     }

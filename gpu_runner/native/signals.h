@@ -19,19 +19,48 @@ struct KbCaught {
 
 inline KbCaught kb_caught;
 
-// Whether a fault came from writing; where the processor does not say, it is taken for that.
-static inline bool kb_wrote(const void* context) {
+// The tensors of the present call, by the number of their argument; scalars have no bytes.
+struct KbTensor {
+  const char* begin = nullptr;
+  size_t bytes = 0;
+};
+
+constexpr size_t kMostTensors = 64;  // chosen: no task has so many arguments
+inline KbTensor kb_tensors[kMostTensors];
+
+static inline const char* kb_what(const void* context) {
 #if defined(__x86_64__)
   constexpr long long kWrite = 2;  // of the page fault's error code
-  return static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWrite;
+  return static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWrite ? "a write"
+                                                                                      : "a read";
 #else
   (void)context;
-  return true;
+  return "an access";
 #endif
 }
 
+// Says how far a fault lies beyond the nearest tensor; nothing if that is too far to be meant.
+static inline int kb_tell_place(char* text, size_t room, const char* at, const void* context) {
+  size_t least = 64 << 20;  // chosen: 64 MiB; a stack lies 128 MiB above what is mapped, or more
+  int told = 0;
+  for (size_t i = 0; i < kMostTensors; ++i) {
+    const KbTensor& tensor = kb_tensors[i];
+    bool before = at < tensor.begin;
+    size_t apart = before ? tensor.begin - at : at - tensor.begin - tensor.bytes;
+    bool outside = before || at >= tensor.begin + tensor.bytes;
+    if (tensor.bytes == 0 || !outside || apart >= least) continue;
+    least = apart;
+    told = snprintf(text, room, "%s %zu bytes %s argument %zu (%zu bytes): ", kb_what(context),
+                    apart, before ? "before" : "past the end of", i + 1, tensor.bytes);
+  }
+  return told;
+}
+
+// Whether a fault came from writing; where the processor does not say, it is taken for that.
+static inline bool kb_wrote(const void* context) { return strcmp(kb_what(context), "a read") != 0; }
+
 static inline void kb_on_signal(int number, siginfo_t* info, void* context) {
-  char text[160];
+  char text[240];
   const char* at = static_cast<const char*>(info->si_addr);
   bool inside = at >= kb_caught.inputs && at < kb_caught.inputs + kb_caught.bytes;
   if (inside && (number == SIGSEGV || number == SIGBUS)) {
@@ -41,9 +70,10 @@ static inline void kb_on_signal(int number, siginfo_t* info, void* context) {
                    : "read inputs out of bounds, or outside of the call");
     wire::fail(kb_caught.control, wrote ? wire::kInputWrite : wire::kSignal, text);
   }
-  if (number == SIGSEGV || number == SIGBUS)
-    snprintf(text, sizeof text, "%s at address %p", strsignal(number), info->si_addr);
-  else
+  if (number == SIGSEGV || number == SIGBUS) {
+    int told = kb_tell_place(text, sizeof text, at, context);
+    snprintf(text + told, sizeof text - told, "%s at address %p", strsignal(number), info->si_addr);
+  } else
     snprintf(text, sizeof text, "%s", strsignal(number));
   wire::fail(kb_caught.control, wire::kSignal, text);
 }

@@ -13,8 +13,11 @@ from kbench_client.exits import Exit, Stop
 from kbench_client.kernels import LANGUAGES, Kernel, payload, read_kernel
 from kbench_client.output import Output
 from kbench_client.site import Site
+from kbench_client.solutions import FORMAT, is_solution, read_solution
 
 MOST_FILES = 1000
+SOLUTION_SUFFIX = ".json"
+_NAME_LIMIT = 80  # of a task's name on a site
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -65,7 +68,7 @@ def _import(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         raise Stop(Exit.MISUSE, f"{options.folder} is not a folder", "folder")
     if not options.dry_run:
         site.need_token()
-    paths = sorted(p for p in options.folder.rglob("*") if p.suffix.lower() in LANGUAGES)
+    paths = sorted(filter(_may_be_kernel, options.folder.rglob("*")))
     if not 0 < len(paths) <= MOST_FILES:
         raise Stop(
             Exit.MISUSE, f"has {len(paths)} kernels; it must have 1 to {MOST_FILES}", "folder"
@@ -92,19 +95,42 @@ def _entered(
     row: dict[str, Any] = {"file": path.relative_to(options.folder).as_posix()}
     row |= {"task": "", "id": "", "reason": ""}
     try:
-        kernel = read_kernel(path)
-        row["task"] = task_of(path, options.folder, kernel.directives.get("task", ""), known)
+        said = {}
+        if path.suffix.lower() == SOLUTION_SUFFIX:
+            kernel, row["task"], said["agent"] = _of_solution(path, site, known)
+        else:
+            kernel = read_kernel(path)
+            row["task"] = task_of(path, options.folder, kernel.directives.get("task", ""), known)
         if not options.dry_run:
-            row["id"] = site.submit(_body(kernel, options, row["task"]))["id"]
+            row["id"] = site.submit(_body(kernel, options, row["task"], said))["id"]
     except Stop as error:
         row["reason"] = str(error)
         return row, error.status
     return row, None
 
 
-def _body(kernel: Kernel, options: argparse.Namespace, task: str) -> dict[str, object]:
-    said = given(options, "device", "mode", "agent", "model", "private")
-    return payload(kernel, said | {"task": task})
+def _may_be_kernel(path: Path) -> bool:
+    suffix = path.suffix.lower()
+    return suffix in LANGUAGES or (suffix == SOLUTION_SUFFIX and is_solution(path))
+
+
+def _of_solution(path: Path, site: Site, known: Collection[str]) -> tuple[Kernel, str, str]:
+    """The kernel of a solution, its task, and who wrote it."""
+    solution = read_solution(path)
+    name = _slug(solution.definition)[:_NAME_LIMIT]
+    names = (f"{FORMAT}-{name}"[:_NAME_LIMIT], name)  # the first, if another task has the name
+    task = next((each for each in names if each in known), None)
+    if task is None:
+        raise Stop(Exit.MISUSE, f"the site has no task {name}", "definition")
+    return solution.kernel(site.task(task)), task, solution.author
+
+
+def _body(
+    kernel: Kernel, options: argparse.Namespace, task: str, said: dict[str, str]
+) -> dict[str, object]:
+    asked = given(options, "device", "mode", "agent", "model", "private")
+    asked = {name: value for name, value in asked.items() if value not in (None, "")}
+    return payload(kernel, said | asked | {"task": task})
 
 
 def _line(row: dict[str, object]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from uuid import UUID
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode
@@ -14,6 +15,7 @@ from runs_app.core.queue.events import events as stored_events
 from runs_app.core.queue.events import logs_of_lost
 from runs_app.core.queue.selectors import waiting_reason
 from runs_app.core.work.access import public_reason, shown_result
+from runs_app.core.work.noise import noises, with_noise
 from runs_app.models import Evaluation, Quarantine, Status, Submission
 from runs_app.submitting import page as evaluation_page
 from runs_app.submitting import profile_page
@@ -35,6 +37,7 @@ class ShownResult:
     """What a result shows; nothing before there is one."""
 
     rivals: list[Rival] = field(default_factory=list)
+    noises: dict[UUID, float] = field(default_factory=dict)
     known: Baselines = field(default_factory=Baselines)
     rows: list[evaluation_page.WorkloadRow] = field(default_factory=list)
     baselines: list[str] = field(default_factory=list)
@@ -49,6 +52,11 @@ class ShownResult:
     workload_plot: Plot | None = None
     roofline: Roofline | None = None
     no_roofline: str = ""
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether a limit or a measured peak of any workload is known."""
+        return any(row.floor_ns or row.measured_fraction for row in self.rows)
 
     @property
     def diagnostics_json(self) -> list[dict[str, object]]:
@@ -79,6 +87,18 @@ class Live:
     def submission(self) -> Submission:
         """What is evaluated."""
         return self.evaluation.submission
+
+    @property
+    def spreads(self) -> dict[str, float | None]:
+        """Half the intervals of its time and speedups; they hold what evaluations differ by."""
+        row, noise = self.evaluation, self.shown.noises.get(self.evaluation.pk, 0.0)
+        stored = {
+            "latency": row.latency_spread,
+            "speedup": row.speedup_spread,
+            "eager": row.eager_spread,
+            "compiled": row.compiled_spread,
+        }
+        return {n: v if v is None else with_noise(v, noise) for n, v in stored.items()}
 
     @property
     def is_measured_here(self) -> bool:
@@ -162,6 +182,7 @@ def _facts(
         has_old_baselines=bool(shown.known.times_ns),
         audit=integrity.board_audit,
         diagnostics=shown.diagnostics,
+        noises=shown.noises,
         rivals=shown.rivals,
     )
 
@@ -173,10 +194,13 @@ def _may_have_lost(evaluation: Evaluation, user: Viewer) -> bool:
 def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> ShownResult:
     rows = evaluation_page.workload_rows(result)
     near = rivals(evaluation, user) if evaluation.is_correct else []
+    measured = [evaluation, *(each.evaluation for each in near)] if evaluation.is_correct else []
+    noise = noises(measured)
     known = _known_baselines(evaluation, result)
     dtype = evaluation.task_version.dtype
     return ShownResult(
         rivals=near,
+        noises=noise,
         known=known,
         rows=rows,
         baselines=evaluation_page.baseline_names(rows),
@@ -187,7 +211,9 @@ def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> Sh
         environment=evaluation_page.environment_rows(result.environment),
         profile=profile_page.profile_view(result.profile),
         diagnostics=diagnostics(result.build, result.profile),
-        comparison=comparison(evaluation, rows, near, known) if evaluation.is_correct else None,
+        comparison=comparison(evaluation, rows, near, known, noises=noise)
+        if evaluation.is_correct
+        else None,
         workload_plot=workload_plot(rows),
         roofline=roofline(result, rows, dtype),
         no_roofline=no_roofline(result, rows, dtype),

@@ -18,7 +18,7 @@ from gpu_runner.data.evaluation import (
     WorkloadResult,
 )
 from gpu_runner.data.floor import PARTS
-from gpu_runner.data.verdict import Mode, Stage, Verdict
+from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
 from runs_app.core.profile.hardware import hardware_lines
 from tasks_app.numbers import percent
 from tasks_app.templatetags.display import amount
@@ -156,6 +156,10 @@ def limit_sentences(environment: Environment) -> list[str]:
             rates += f" and {amount(peak.flop_per_s, 'FLOP/s')}"
         reached = f"; this kernel reaches {percent(peak.fraction)}" if peak.fraction else ""
         sentences.append(f"{label}: {rates}, {peak.source}{reached}.")
+    if sentences:
+        sentences.append("Caches are emptied before each call, so memory bandwidth counts.")
+    elif environment.device_kind is DeviceKind.CPU:
+        sentences.append("Run it in profile mode to see the measured peak of this CPU.")
     note = known.note
     return [*sentences, f"{note[:1].upper()}{note[1:]}."] if note else sentences
 
@@ -166,8 +170,8 @@ def above_limit_sentence(result: EvaluationResult, dtype: str) -> str:
     if peak is None or (result.floor_fraction or 0.0) <= 1:
         return ""
     rate = peak.flop_per_s or math.inf
-    known = [(w.flops, w.bytes) for w in result.workloads if w.flops and w.bytes and not w.hidden]
-    if not any(flops / rate > moved / peak.bytes_per_s for flops, moved in known):
+    known = [work for work in result.workloads if work.bytes and work.flops and not work.hidden]
+    if not any((work.flops or 0) / rate > (work.bytes or 0) / peak.bytes_per_s for work in known):
         return "The limit counts every byte as read from memory; caches can pass it."
     if dtype in PARTS:
         return f"The limit is {peak_name(dtype)}, {TENSOR_CORES}."

@@ -22,11 +22,23 @@ class Rival:
 
 
 def rivals(evaluation: Evaluation, user: Viewer) -> list[Rival]:
-    """The leader of its board, and the last correct result that its author had before it."""
+    """The leader of its board, and the last result of its mode that its author had before it.
+
+    The leader stands with its result of the same mode, or else with its ranked one.
+    """
     found = []
     first = leader(evaluation.task_version, evaluation.direction, evaluation.device_id)
     if first is not None:
-        found.append(Rival(name="Leader", phrase="the leader", evaluation=first, is_leader=True))
+        alike = visible_evaluations(user).filter(
+            submission=first.submission,
+            device=evaluation.device_id,
+            mode=evaluation.mode,
+            verdict=Verdict.CORRECT.value,
+        )
+        if evaluation.mode != Mode.RANKED:
+            first = alike.order_by("-created_at").first() or first
+        name = "Leader" if first.mode == evaluation.mode else "Leader, ranked"
+        found.append(Rival(name=name, phrase="the leader", evaluation=first, is_leader=True))
     before = before_of(evaluation, user)
     if before is not None and (first is None or before.pk != first.pk):
         whose = "Your" if before.submission.author_id == user.pk else "Its author's"
@@ -36,7 +48,7 @@ def rivals(evaluation: Evaluation, user: Viewer) -> list[Rival]:
 
 
 def before_of(evaluation: Evaluation, user: Viewer) -> Evaluation | None:
-    """The last correct result of another submission of its author and agent, before it."""
+    """The last correct result of another submission of its author and agent in the same mode."""
     submission = evaluation.submission
     rows = visible_evaluations(user).filter(
         submission__author_id=submission.author_id,
@@ -45,9 +57,10 @@ def before_of(evaluation: Evaluation, user: Viewer) -> Evaluation | None:
         task_version=evaluation.task_version_id,
         device=evaluation.device_id,
         direction=evaluation.direction,
+        mode=evaluation.mode,
         verdict=Verdict.CORRECT.value,
     )
-    entered = rows.exclude(submission__origin=Submission.Origin.RUN).exclude(mode=Mode.AUDIT.value)
+    entered = rows.exclude(submission__origin=Submission.Origin.RUN)
     return entered.order_by("-submission__created_at", "-created_at").first()
 
 

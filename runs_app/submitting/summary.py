@@ -6,13 +6,16 @@ Whatever else a result has to say fills a chip, or a block below one of the page
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.scores import SLOWER_ON_HARD
 from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.core.integrity.audits import TIMES_DIFFER
 from runs_app.core.integrity.eligibility import Why
+from runs_app.core.work.noise import with_noise
 from runs_app.core.work.result_state import compared_with, result_state
 from runs_app.models import Audited, BoardAudit, Evaluation, Status
 from runs_app.submitting.diagnostics import Diagnostic
@@ -73,7 +76,10 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is known of an evaluation, as far as its viewer may see it."""
+    """What is known of an evaluation, as far as its viewer may see it.
+
+    noises: by evaluation, what evaluations of its source differ by: see `noise.noises`.
+    """
 
     evaluation: Evaluation
     result: EvaluationResult | None
@@ -83,6 +89,7 @@ class Facts:
     awaited: str = ""
     has_old_baselines: bool = False
     audit: BoardAudit | None = None
+    noises: Mapping[UUID, float] = field(default_factory=dict)
     diagnostics: Sequence[Diagnostic] = ()
     rivals: Sequence[Rival] = ()
 
@@ -132,12 +139,13 @@ def _ended(facts: Facts) -> str:
 
 def _correct(facts: Facts, own_ns: float) -> Summary:
     evaluation = facts.evaluation
-    speedup, spread = evaluation.rated, evaluation.rated_spread
+    speedup, spread = evaluation.rated, _rated_spread(facts)
     state = result_state(evaluation)
     is_sure = state is None or state.is_sure
     number, unit = (times(speedup)[:-1], "×") if speedup else duration_parts(own_ns)
     if evaluation.mode == Mode.AUDIT:
-        return Summary(number=number, unit=unit, kind="neutral", sentence=_of_audit(facts))
+        found = Summary(number=number, unit=unit, kind="neutral", sentence=_of_audit(facts))
+        return replace(found, chips=tuple(_of_times(facts)))
     said = speed(evaluation, speedup, spread) if speedup else _time(facts, own_ns)
     return Summary(
         number=number,
@@ -178,10 +186,20 @@ def _interval(ratio: float, spread: float, other: str) -> str:
 
 
 def _time(facts: Facts, own_ns: float) -> str:
-    spread = facts.evaluation.latency_spread
+    spread = _spread(facts, facts.evaluation, facts.evaluation.latency_spread)
     known = f" {plus_minus(spread)}" if spread is not None and spread < 1 else ""
     noisy = ", too noisy for an interval" if spread is not None and spread >= 1 else ""
-    return f"a call takes {duration_text(own_ns)}{known}{noisy}"
+    return f"a call takes {duration_text(own_ns)}{known}{noisy}{_sizes(facts.result)}"
+
+
+def _sizes(result: EvaluationResult | None) -> str:
+    """Over how many sizes a time is the mean, and between which times; empty of a single one."""
+    timed = [w.measurement for w in result.workloads if not w.hidden] if result else []
+    times_ns = sorted(each.time_ns for each in timed if each)
+    if len(times_ns) <= 1:
+        return ""
+    ends_ns = f"{duration_text(times_ns[0])} to {duration_text(times_ns[-1])}"
+    return f" on average over {len(times_ns)} sizes ({ends_ns})"
 
 
 def _no_speedup(facts: Facts) -> str:
@@ -220,9 +238,10 @@ def _chips(facts: Facts, own_ns: float) -> Iterable[Chip]:
     if facts.awaited and not facts.evaluation.imported:
         meaning = f"We are still waiting for these baselines: {facts.awaited}."
         yield Chip(words="Baselines to come", meaning=meaning, name="awaited")
+    yield from _of_times(facts)
     for rival in facts.rivals:
         if not _is_itself(facts, rival) and rival.evaluation.latency_ns:
-            yield _against(facts.evaluation, rival, rival.evaluation.latency_ns / own_ns)
+            yield from _against(facts, rival, rival.evaluation.latency_ns / own_ns)
     if result and result.hard_ratio and result.hard_ratio >= SLOWER_ON_HARD:
         meaning = "Hard values, such as denormals, are checked but never timed."
         words = f"{times(result.hard_ratio)} the time on hard values"
@@ -236,10 +255,42 @@ def _chips(facts: Facts, own_ns: float) -> Iterable[Chip]:
         )
 
 
-def _against(own: Evaluation, rival: Rival, ratio: float) -> Chip:
-    """How fast it is, by its time alone, compared with another result."""
-    width = math.hypot(own.latency_spread or 0.0, rival.evaluation.latency_spread or 0.0)
+def _of_times(facts: Facts) -> Iterable[Chip]:
+    """A chip if the audit's time and the ranked one exclude each other."""
+    reason = facts.audit.reason if facts.audit else ""
+    if TIMES_DIFFER in reason:
+        yield Chip(words="Times differ", meaning=f"The audit: {reason}.", kind="warn")
+
+
+def _against(facts: Facts, rival: Rival, ratio: float) -> Iterable[Chip]:
+    """How fast it is compared with a result of the same mode: by score, or else by its time."""
+    own, other = facts.evaluation, rival.evaluation
+    if own.submission.digest == other.submission.digest:
+        meaning = "They are the same source, so any difference is noise."
+        yield Chip(words=f"Same source as {rival.phrase}", meaning=meaning, sign="≈")
+        return
+    if own.mode != other.mode:
+        return
+    spreads = [_spread(facts, each, each.latency_spread) for each in (own, other)]
+    what = "times of a call"
+    if own.score and other.score:
+        ratio, what = own.score / other.score, "scores"
+        spreads = [own.score_spread, other.score_spread]
+    width = sum(each or 0.0 for each in spreads)
     same = abs(math.log(ratio)) <= width
     words = f"{times(ratio)} {rival.phrase}"
-    meaning = f"By the times of a call ({_interval(ratio, width, 'this one')})."
-    return Chip(words=words, meaning=meaning, sign="≈" if same else "▲" if ratio > 1 else "▼")
+    meaning = f"By the {what} ({_interval(ratio, width, 'this one')})."
+    yield Chip(words=words, meaning=meaning, sign="≈" if same else "▲" if ratio > 1 else "▼")
+
+
+def _spread(facts: Facts, evaluation: Evaluation, own: float | None) -> float | None:
+    """Half the interval that also holds another evaluation of the source; None if unknown."""
+    noise = facts.noises.get(evaluation.pk)
+    return own if noise is None or own is None else with_noise(own, noise)
+
+
+def _rated_spread(facts: Facts) -> float | None:
+    evaluation = facts.evaluation
+    if evaluation.score:
+        return evaluation.score_spread  # it holds the noise
+    return _spread(facts, evaluation, evaluation.speedup_spread)

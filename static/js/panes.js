@@ -72,6 +72,12 @@ function press(splitter, event) {
   keep();
 }
 
+// The task gives its place to the editor.
+function fold() {
+  bench.classList.toggle("folded", Boolean(widths.folded));
+  splitters.forEach(show);
+}
+
 // Kept widths may be of a larger window: the verdict gives way first.
 function fit() {
   if (!isWide.matches) return;
@@ -92,6 +98,15 @@ for (const splitter of splitters) {
   splitter.addEventListener("dblclick", () => { apply(splitter, 0); keep(); });
   splitter.addEventListener("keydown", (event) => press(splitter, event));
 }
+document.addEventListener("keydown", (event) => {
+  const isAsked = event.key.toLowerCase() === "b" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey;
+  if (!isAsked || !isWide.matches || event.target.closest("dialog")) return;
+  event.preventDefault();
+  widths.folded = !widths.folded;
+  fold();
+  keep();
+});
 isWide.addEventListener("change", fit);
 window.addEventListener("resize", fit);
+fold();
 fit();

@@ -246,12 +246,17 @@ async function startFrom(link) {
   if (attempts.contains(link)) await htmx.ajax("GET", link.href, { target: "#console", swap: "innerHTML" });
 }
 
-// Sends the text in a mode. What has been right in a quick run is not entered twice to be ranked.
+// Sends the text in a mode. One's own attempt that is unchanged is measured again, and not entered twice.
 function run(mode) {
-  const ranking = mode === "ranked" && !isTouched() && base.startsWith("submission:")
+  const again = !isTouched() && base.startsWith("submission:") && !form.elements.private.checked
     && attempts.querySelector(`form[data-rank="${CSS.escape(base.slice("submission:".length))}"]`);
+  if (again && sentMode === mode && Date.now() - answeredAt < TWICE_MS) return;
   asked = mode;
-  (ranking || form).requestSubmit();
+  if (again) {
+    sentMode = again.elements.mode.value = mode;
+    again.requestSubmit();
+    again.elements.mode.value = "ranked"; // what its button means
+  } else form.requestSubmit();
   asked = "";
 }
 
@@ -302,7 +307,7 @@ document.addEventListener("keydown", (event) => {
   const isAsked = event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat;
   if (!isAsked || event.defaultPrevented || event.target.closest("dialog")) return;
   event.preventDefault(); // a field's own Enter would submit once more
-  run(event.shiftKey ? "ranked" : "quick");
+  run(event.altKey ? chosen("mode") : event.shiftKey ? "ranked" : "quick");
 });
 file.addEventListener("change", () => take(file.files[0]));
 const box = source.closest(".editor");

@@ -15,10 +15,12 @@ from pathlib import Path
 
 from gpu_runner.data.codec import DataError, DataErrors
 from gpu_runner.data.formats import FORMATS, built_in_tasks, read_task, specifications
+from gpu_runner.data.formats.flashinfer_trace import is_definition, is_solution
 from gpu_runner.data.formats.kbench import is_specification
 from gpu_runner.data.formats.mskernelbench import FORMAT, PRECISIONS, Offer, read_origin
 from gpu_runner.data.formats.naming import name_by_folder, naming_folder
 from gpu_runner.data.formats.robust_kbench import FORWARD_FILE, robust_files
+from gpu_runner.data.formats.trace_definition import DEFINITION
 from gpu_runner.data.task import Task, TaskFormat
 from tasks_app.formats.soundness_report import is_report
 
@@ -28,11 +30,14 @@ _SUFFIXES = {
     "auto": (".py", ".json", ".cu"),
     "kernelbench": (".py",),
     "json": (".json",),
+    "flashinfer-trace": (".json",),
     FORMAT: (".cu",),
 }
 """Files that are tasks or kernels in a format; in the others, folders are tasks."""
 _NATIVE, _ROBUST = ("auto", "kbench"), ("auto", "robust-kbench")
 """Formats in which a folder is a task by its specification, or by its forward function."""
+_TRACE = ("auto", "flashinfer-trace")
+"""Formats in which a JSON file may be a definition, and those beside it are its solutions."""
 
 
 class Outcome(StrEnum):
@@ -245,4 +250,8 @@ def _numbers_apart(path: Path) -> list[tuple[int, str]]:
 def _may_be_read(path: Path, task_format: str) -> bool:
     if path.suffix not in _SUFFIXES.get(task_format, ()):
         return False
+    if task_format in _TRACE and (path.parent / DEFINITION).exists():  # all else is its parts
+        return path.name == DEFINITION
+    if path.suffix == ".json" and task_format in _TRACE:
+        return not is_solution(path) if task_format == "auto" else is_definition(path)
     return path.suffix != ".cu" or task_format == FORMAT or path.parent.name in PRECISIONS

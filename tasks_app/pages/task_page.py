@@ -19,7 +19,7 @@ _EPSILON = {
     "float8_e5m2": 2.0**-2,
 }
 _FUNCTIONS = {
-    Direction.FORWARD: ("forward_fn", "forward"),
+    Direction.FORWARD: ("forward_fn", "forward", "run"),
     Direction.BACKWARD: ("backward_fn", "backward"),
 }
 
@@ -169,6 +169,13 @@ def tolerance_text(data: Task) -> str:
             "inputs as the kernel saw them and what the kernel wrote, in float64, and returns "
             "scaled residuals. Each must be at most 1."
         )
+    if data.format is TaskFormat.FLASHINFER_TRACE:
+        return (
+            "The reference runs in float64 on the inputs as the kernel saw them, and its errors in "
+            "its own types give each element's bound. Outputs narrower than float32 may be off by "
+            "1.5 units in the last place beside these. NaN and infinity must stand where the "
+            "reference has them; integers must be equal."
+        )
     tolerance = data.tolerance
     dtype = data.real_dtype or data.dtype
     epsilon = _EPSILON.get(dtype)
@@ -205,7 +212,8 @@ def _scale_text(data: Task) -> str:
 
 
 def _workload_row(data: Task, workload: Workload, direction: Direction) -> WorkloadRow:
-    epsilon = _EPSILON.get(data.real_dtype)
+    is_told = not data.has_verifier and data.format is not TaskFormat.FLASHINFER_TRACE
+    epsilon = _EPSILON.get(data.real_dtype) if is_told else None
     length = data.reduction_length(workload)
     factor = data.tolerance.constant + data.tolerance.growth * length**0.5
     return WorkloadRow(
@@ -213,7 +221,7 @@ def _workload_row(data: Task, workload: Workload, direction: Direction) -> Workl
         parameters=parameters_text(workload.parameters),
         devices=tuple(kind.value for kind in workload.devices),
         cost=data.cost(workload, direction),
-        bound=epsilon * factor if epsilon and not data.has_verifier else None,
+        bound=epsilon * factor if epsilon else None,
     )
 
 

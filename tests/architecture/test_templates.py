@@ -144,3 +144,15 @@ def test_lines_are_short(name: str) -> None:
         if len(line) > COLUMNS and len(_UNBREAKABLE.sub("", line)) > COLUMNS
     ]
     assert not long
+
+
+def test_no_variable_is_broken_over_lines() -> None:
+    """Django would show it as it stands."""
+    paths = [path for folder in FOLDERS for path in folder.rglob("*.html")]
+    broken = [
+        f"{path.name}:{number}"
+        for path in paths
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if line.count("{{") != line.count("}}") or line.count("{%") != line.count("%}")
+    ]
+    assert broken == []

@@ -24,6 +24,7 @@ _INSIDE = {"migrations", "management", "templatetags"}
 
 OTHERS = {
     "gpu_runner/native": "C++: the c-ABI runner, cache flush, anchor kernel; built once, cached.",
+    "kbench_client/exported": "What leaves with a winner: loader, condition, operator and tests.",
     "tasks_app/catalog": "The built-in tasks, a folder each.",
     "templates": "Markup, by app.",
     "static": "Styles and scripts.",

@@ -14,6 +14,7 @@ from gpu_runner.data.formats.kbench import reference_errors
 from gpu_runner.data.formats.kernelbench import size_errors
 from gpu_runner.data.formats.robust_kbench import function_errors
 from gpu_runner.data.formats.task_errors import task_errors
+from gpu_runner.data.formats.trace_definition import trace_errors
 from gpu_runner.data.task import Task, TaskFormat
 from gpu_runner.data.verdict import Abi
 
@@ -26,6 +27,8 @@ def format_errors(task: Task) -> Iterator[DataError]:
         yield DataError("abi", f"must be torch in a task of the format {task.format.value}")
     elif task.format is TaskFormat.ROBUST_KBENCH:
         yield from function_errors(task)
+    elif task.format is TaskFormat.FLASHINFER_TRACE:
+        yield from trace_errors(task)
     else:
         yield from size_errors(task)
 

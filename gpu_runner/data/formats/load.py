@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gpu_runner.data.codec import DataError, DataErrors
 from gpu_runner.data.formats.building import build_task
+from gpu_runner.data.formats.flashinfer_trace import is_definition, read_flashinfer_trace
 from gpu_runner.data.formats.folder import Fault, read_folder
 from gpu_runner.data.formats.kbench import (
     SPECIFICATION,
@@ -24,6 +25,7 @@ from gpu_runner.data.formats.naming import NAME_LIMIT
 from gpu_runner.data.formats.reading import Reading
 from gpu_runner.data.formats.robust_kbench import is_robust_kbench, read_robust_kbench
 from gpu_runner.data.formats.text import TASK_LIMIT_BYTES, read_files, read_text
+from gpu_runner.data.formats.trace_definition import DEFINITION
 from gpu_runner.data.task import Task, TaskFormat
 
 CATALOG_VARIABLE = "KBENCH_CATALOG"
@@ -67,6 +69,7 @@ _READERS: dict[str, Callable[[Path], Reading]] = {
     "kbench": lambda path: Reading(task=load_kbench(path)),
     "robust-kbench": read_robust_kbench,
     "kernelbench": read_kernelbench,
+    "flashinfer-trace": read_flashinfer_trace,
     "json": lambda path: Reading(task=load_json(path)),
 }
 FORMATS = ("auto", *_READERS)
@@ -111,9 +114,14 @@ def _detect(path: Path) -> str:
             return "kbench"
         if is_robust_kbench(path):
             return "robust-kbench"
-        raise DataError("path", f"{str(path)!r} has neither {SPECIFICATION} nor func_forward.py")
+        if (path / DEFINITION).exists():
+            return "flashinfer-trace"
+        known = f"neither {SPECIFICATION} nor func_forward.py nor {DEFINITION}"
+        raise DataError("path", f"{str(path)!r} has {known}")
     if is_specification(path):
         return "kbench"
+    if path.suffix == ".json" and is_definition(path):
+        return "flashinfer-trace"
     detected = {".json": "json", ".py": "kernelbench"}.get(path.suffix)
     if detected is None:
         raise DataError("path", f"{str(path)!r} is neither a folder nor a .py or .json file")

@@ -15,7 +15,7 @@ def task_name(path: Path) -> str:
     path = path.resolve()
     stem = path.stem if path.is_file() else path.name
     parts = [path.parent.name, stem] if _LEVEL.fullmatch(path.parent.name) else [stem]
-    return "-".join(map(_plain, parts))[:NAME_LIMIT] or "task"
+    return "-".join(map(plain_name, parts))[:NAME_LIMIT] or "task"
 
 
 def naming_folder(path: Path) -> Path:
@@ -25,10 +25,11 @@ def naming_folder(path: Path) -> Path:
 
 def name_by_folder(name: str, path: Path) -> str:
     """A task's name with the folder's in front, where several files of an import have one name."""
-    return f"{_plain(naming_folder(path).name)}-{name}"[:NAME_LIMIT]
+    return f"{plain_name(naming_folder(path).name)}-{name}"[:NAME_LIMIT]
 
 
-def _plain(part: str) -> str:
+def plain_name(part: str) -> str:
+    """As much of a name as a task's may have: lower case, digits, dots and underscores."""
     return re.sub(r"[^a-z0-9.]+", "_", part.lower()).strip("_.")
 
 

@@ -88,13 +88,13 @@ def _compared(name: str, value: object, *, finite: bool) -> Comparison:
     largest, wrong = min(flat.max().item(), _LARGEST), flat > 1
     size = min(flat.square().mean().sqrt().item(), _LARGEST)
     if not bool(wrong.any()):
-        return Comparison(largest, size, None)
+        return Comparison(largest, size, None, None, None)
     at = int(wrong.to(torch.uint8).argmax().item())
     index = unravelled(at, tuple(tensor.shape))
     reason = f"the task's verifier allows 1 and finds {flat[at].item():.3g}"
     wrong_count, count = int(wrong.sum().item()), flat.numel()
     mismatch = WrongElement(reason, index, None, None, None, wrong_count, count)
-    return Comparison(largest, size, mismatch)
+    return Comparison(largest, size, mismatch, None, None)
 
 
 @contextmanager

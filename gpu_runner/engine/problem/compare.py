@@ -12,6 +12,7 @@ from torch import Tensor
 from gpu_runner.data.task import NEGLIGIBLE, Task, Workload
 
 _CHUNK_CPU = 1 << 14  # elements a thread: temporaries of a chunk stay in the cache
+_SIZED = 1e-8  # as FlashInfer Trace's max_relative_error has it. Source: flashinfer-bench 0.1.2
 _CHUNK_CUDA = 1 << 23  # elements: 64 MiB for a temporary in float64
 
 
@@ -60,12 +61,16 @@ class WrongElement:
 class Comparison:
     """Largest scaled error (1 and below passes), Frobenius error, and what is wrong if any is.
 
-    `scaled` is inf where a NaN, an Inf or an exact value is wrong.
+    `scaled` is inf where a NaN, an Inf or an exact value is wrong. absolute, pointwise: the largest
+    error of a finite element, and the largest over the element's size plus `_SIZED`; None if no
+    elements were compared.
     """
 
     scaled: float
     relative: float
     mismatch: WrongElement | None
+    absolute: float | None = 0.0
+    pointwise: float | None = 0.0
 
 
 def compare(
@@ -89,7 +94,7 @@ def compare(
     if flat.numel() == 0:
         return Comparison(0.0, 0.0, None)
     judge = _judge(flat, flat_expected, limit, scale)
-    tally = _Tally(flat.device)
+    tally = _Tally(flat.device, judge.unit)
     for low, high in _chunks(flat):
         tally.add(low, judge.chunk(flat[low:high], flat_expected[low:high], low, high))
     return _conclude(tally, judge, flat, flat_expected, tuple(actual.shape))
@@ -138,6 +143,7 @@ class _Exact:
 
     relative_limit: float | None = None
     tiny = False
+    unit = 1.0
 
     def chunk(self, actual: Tensor, expected: Tensor, low: int, high: int) -> _Chunk:
         wide = torch.float64 if expected.dtype.is_floating_point else torch.int64
@@ -162,9 +168,9 @@ class _Close:
         self._least = info.smallest_normal
         self._scale = None if scale is None else scale.reshape(-1)
         self._expected = expected
-        self._unit, self._rms = _magnitude(expected, dtype)
+        self.unit, self._rms = _magnitude(expected, dtype)
         negligible = NEGLIGIBLE.get(str(dtype).removeprefix("torch."), 0.0)
-        self._floor = negligible * max(1.0, self._unit)
+        self._floor = negligible * max(1.0, self.unit)
         self.relative_limit = self._factor if scale is None else None
         self.tiny = self._rms <= max(self._least, self._floor)
 
@@ -178,8 +184,8 @@ class _Close:
         right = torch.where(special, same, error <= bound)
         scaled = (error / bound).nan_to_num_(nan=math.inf, posinf=math.inf)
         scaled = scaled.masked_fill_(special, 0.0).masked_fill_(special & ~same, math.inf)
-        error = (error / self._unit).nan_to_num_(nan=math.inf, posinf=math.inf)
-        size = (wanted / self._unit).masked_fill_(special, 0.0)
+        error = (error / self.unit).nan_to_num_(nan=math.inf, posinf=math.inf)
+        size = (wanted / self.unit).masked_fill_(special, 0.0)
         return _Chunk(right, scaled, error.masked_fill_(special, 0.0), size)
 
     def bound(self, at: int) -> float:
@@ -201,7 +207,9 @@ class _Close:
 class _Tally:
     """Sums over chunks, kept on the device so that no chunk waits for another."""
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, unit: float) -> None:
+        """unit: of the errors and sizes in the chunks."""
+
         def number(value: float, dtype: torch.dtype) -> Tensor:
             return torch.tensor(value, dtype=dtype, device=device)
 
@@ -210,6 +218,8 @@ class _Tally:
         self.error_squares = number(0.0, torch.float64)
         self.size_squares = number(0.0, torch.float64)
         self.wrong = number(0, torch.int64)
+        self._unit = unit
+        self._absolute = self._pointwise = number(0.0, torch.float64)
         self.first = number(self._none, torch.int64)
 
     def add(self, low: int, chunk: _Chunk) -> None:
@@ -218,8 +228,15 @@ class _Tally:
         self.error_squares = self.error_squares + chunk.error.square().sum()
         self.size_squares = self.size_squares + chunk.size.square().sum()
         self.wrong = self.wrong + wrong.sum()
+        self._absolute = torch.maximum(self._absolute, chunk.error.max())
+        sized = chunk.error / chunk.size.abs().add_(_SIZED / self._unit)
+        self._pointwise = torch.maximum(self._pointwise, sized.max())
         first = torch.where(wrong.any(), wrong.to(torch.uint8).argmax() + low, self._none)
         self.first = torch.minimum(self.first, first)
+
+    def largest(self) -> tuple[float, float]:
+        """`Comparison.absolute` and `pointwise`."""
+        return self._absolute.item() * self._unit, self._pointwise.item()
 
     def relative(self) -> float:
         error, size = self.error_squares.item(), self.size_squares.item()
@@ -237,12 +254,13 @@ def _conclude(
     elements = actual.numel()
     if wrong == 0:
         if judge.relative_limit is None or relative <= judge.relative_limit or judge.tiny:
-            return Comparison(scaled, relative, None)
+            return Comparison(scaled, relative, None, *tally.largest())
         reason = (
             f"the whole output is off by {relative:.2e} of its norm, "
             f"bound {judge.relative_limit:.2e}"
         )
-        return Comparison(scaled, relative, WrongElement(reason, (), None, None, None, 0, elements))
+        whole = WrongElement(reason, (), None, None, None, 0, elements)
+        return Comparison(scaled, relative, whole, *tally.largest())
     at = int(tally.first.item())
     want, have, bound = expected[at].item(), actual[at].item(), judge.bound(at)
     if isinstance(want, bool) and have in (0, 1):
@@ -253,7 +271,7 @@ def _conclude(
     )
     if not math.isfinite(float(have)) or not math.isfinite(float(want)):
         relative = math.inf
-    return Comparison(scaled, relative, mismatch)
+    return Comparison(scaled, relative, mismatch, *tally.largest())
 
 
 def _reason(have: float, want: float, bound: float) -> str:

@@ -26,6 +26,7 @@ _ADAPTERS = {
     TaskFormat.KBENCH: "gpu_runner.engine.formats.native_problem",
     TaskFormat.ROBUST_KBENCH: "gpu_runner.engine.formats.robust_kbench",
     TaskFormat.KERNELBENCH: "gpu_runner.engine.formats.kernelbench",
+    TaskFormat.FLASHINFER_TRACE: "gpu_runner.engine.formats.flashinfer_trace",
 }
 """Each module has `make_problem(task: Task, folder: Path) -> Problem`."""
 

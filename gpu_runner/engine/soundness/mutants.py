@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import Direction
+from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.engine.formats.measured import MeasuredProblem
 from gpu_runner.engine.formats.precision import in_double
 from gpu_runner.engine.problem.arguments import as_signature_says, output_names
@@ -145,7 +145,9 @@ class Call:
         return self._in_its_dtype(self.problem.baseline(self.direction))
 
     def _in_its_dtype(self, function: Callable[..., object]) -> Outputs:
-        arguments = in_dtype(list(self.drawn.arguments), self.task.dtype)
+        arguments: Any = list(self.drawn.arguments)
+        if self.task.abi is Abi.C:  # others are as they are seen, of several dtypes perhaps
+            arguments = in_dtype(arguments, self.task.dtype)
         with torch.no_grad(), torch.device(self.device):
             return outputs_of(function(*_copied(arguments)))
 
@@ -156,8 +158,9 @@ class Call:
             return outputs_of(function(*_copied(arguments)))
 
     def _in_float64(self) -> AbstractContextManager[None]:
-        measured = isinstance(self.problem, MeasuredProblem)
-        return in_double(self.device) if measured else exact(self.device)
+        if isinstance(self.problem, MeasuredProblem):
+            return in_double(self.device, self.problem.widened)
+        return exact(self.device)
 
 
 def _copied(arguments: Sequence[Any]) -> list[Any]:

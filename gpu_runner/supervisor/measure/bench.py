@@ -42,7 +42,7 @@ from gpu_runner.supervisor.runner import preemption
 from gpu_runner.supervisor.runner.ahead import TorchProcesses
 from gpu_runner.supervisor.runner.answer import Answer, Returned
 from gpu_runner.supervisor.runner.conditions import Conditions
-from gpu_runner.supervisor.runner.faults import Fault, FaultError, keeping_output
+from gpu_runner.supervisor.runner.faults import Fault, FaultError, keeping_output, naming
 from gpu_runner.supervisor.runner.session import Session, Stage
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper
@@ -132,7 +132,8 @@ class Bench:
                 workload = whose_turn(pending, collected, self._rng)
                 state = collected[workload.name]
                 began = time.monotonic()
-                self._next(session, workload, workloads.index(workload), plan, state)
+                with naming(workload.name):
+                    self._next(session, workload, workloads.index(workload), plan, state)
                 if target.library is not None:
                     self._spend(time.monotonic() - began)
                     state.see_that_it_can_win(workload.name, self.must_beat_ns)

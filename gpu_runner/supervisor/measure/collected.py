@@ -208,4 +208,10 @@ def larger_error(known: OutputError | None, new: OutputError) -> OutputError:
         output=new.output,
         scaled=max(known.scaled, new.scaled),
         relative=max(known.relative, new.relative),
+        absolute=_larger(known.absolute, new.absolute),
+        pointwise=_larger(known.pointwise, new.pointwise),
     )
+
+
+def _larger(known: float | None, new: float | None) -> float | None:
+    return None if known is None or new is None else max(known, new)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from gpu_runner.data import wire
@@ -44,6 +44,17 @@ def keeping_output(process: Prints) -> Iterator[None]:
         yield
     except FaultError as error:
         error.output = process.output
+        raise
+
+
+@contextmanager
+def naming(workload: str) -> Iterator[None]:
+    """Say of a call that crashes or raises which workload it was for."""
+    try:
+        yield
+    except FaultError as error:
+        if error.fault.verdict is Verdict.RUNTIME_ERROR:
+            error.fault = replace(error.fault, reason=f"{error.fault.reason}, on {workload}")
         raise
 
 

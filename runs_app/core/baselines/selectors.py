@@ -81,9 +81,12 @@ def _by_name(baselines: Mapping[str, Any]) -> dict[str, float]:
 
 def awaited_baselines(evaluation: Evaluation, result: EvaluationResult | None) -> str:
     """Which baselines its result does not have yet, and when they will come; empty if none."""
-    names = " and ".join(result.pending_baselines if result else ())
-    if not names:
+    if result is None or not result.pending_baselines:
         return ""
+    names = " and ".join(
+        f"{name} on unlisted sizes" if name in result.speedups else name
+        for name in result.pending_baselines
+    )
     if evaluation.imported:
         return f"{names}: the site that measured it sent no time"
     job = BaselineMeasurement.objects.filter(

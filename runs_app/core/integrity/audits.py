@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -18,6 +19,7 @@ from runs_app.core.errors import NotAllowed, WrongState
 from runs_app.core.integrity.eligibility import leader
 from runs_app.core.work import audit_state, lifecycle
 from runs_app.core.work.flags import flag
+from runs_app.core.work.noise import noise_between, with_noise
 from runs_app.models import (
     Audited,
     BoardAudit,
@@ -29,10 +31,14 @@ from runs_app.models import (
     Submission,
 )
 from tasks_app.disclosure import public_text
+from tasks_app.numbers import change, duration_text, plus_minus
 
 _NO_CHECKS = Audit(checks=())
 SLOWER = 1.5
 """An audit that measures so many times what its place rests on does not speak for that time."""
+
+TIMES_DIFFER = "the times differ"
+"""In the reason of an audit whose time and the ranked one lie outside each other's intervals."""
 
 _SAYS_NOTHING = (Verdict.SYSTEM_ERROR, Verdict.UNSTABLE)  # of the place that was audited
 
@@ -103,10 +109,16 @@ def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -
         reason = (
             f"{reason}; it measured {' and '.join(slow)} as faster, so the score now uses its times"
         )
-    if state is Audited.PASSED and _is_slower(evaluation, _rests_on(evaluation)):
+    rests_on = _rests_on(evaluation)
+    ratio, words = _difference(evaluation, rests_on)
+    if words:
+        reason = f"{reason}, but {TIMES_DIFFER}: {words}"
+    if state is Audited.PASSED and (ratio > 1 or _is_slower(evaluation, rests_on)):
         state = Audited.INCONCLUSIVE
-        reason = f"it measured more than {SLOWER:g} times the time that it should have confirmed"
-    if state is Audited.INCONCLUSIVE:
+        if not words:
+            reason = f"on unlisted sizes, it took more than {SLOWER:g} times as long"
+    takes_back = bool(words) and audit.state == Audited.PASSED
+    if state is Audited.INCONCLUSIVE and not takes_back:
         audit_state.inconclusive(evaluation, reason, now=now)
     else:
         audit_state.change(audit, state, reason, now=now)
@@ -241,6 +253,23 @@ def _is_slower(audit: Evaluation, ranked: Evaluation | None) -> bool:
         return True
     ratio = _ratio(_unlisted_ns(audit), _unlisted_ns(ranked))
     return ratio is not None and ratio > SLOWER
+
+
+def _difference(audit: Evaluation, ranked: Evaluation | None) -> tuple[float, str]:
+    """How many times the ranked time an audit measured if that lies outside both intervals.
+
+    The intervals hold what evaluations of one source differ by on the device. Else 1 and no words.
+    """
+    if ranked is None or ranked.latency_ns is None or audit.latency_ns is None:
+        return 1.0, ""
+    noise = noise_between(ranked.device_id, ranked.device.kind, Mode.RANKED.value)
+    ours, theirs = (with_noise(each.latency_spread, noise) for each in (audit, ranked))
+    ratio = audit.latency_ns / ranked.latency_ns
+    if abs(math.log(ratio)) <= ours + theirs:
+        return 1.0, ""
+    measured = f"{duration_text(audit.latency_ns)} {plus_minus(ours)}"
+    was = f"{duration_text(ranked.latency_ns)} {plus_minus(theirs)}"
+    return ratio, f"{measured} in the audit, {was} in the ranked result ({change(ratio)})"
 
 
 def _unlisted_ns(evaluation: Evaluation) -> dict[str, float]:

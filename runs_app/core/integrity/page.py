@@ -101,7 +101,8 @@ class OutsideRow:
     """The supervisor's clock beside the claimed time of one workload, in ns.
 
     `claimed_ns` is None where nothing was claimed. `gate_ns` and `cpu_ns`: of calls on a CPU, None
-    elsewhere. `bursts`: how many were timed on a GPU; `empty_ns`: what one adds beside its calls.
+    elsewhere. `least_cpu_ns`: processor time below it is lost in what empty calls vary by.
+    `bursts`: how many were timed on a GPU; `empty_ns`: what one adds beside its calls.
     """
 
     name: str
@@ -112,6 +113,7 @@ class OutsideRow:
     bursts: int
     gate_ns: float | None = None
     cpu_ns: float | None = None
+    least_cpu_ns: float | None = None
     empty_ns: float | None = None
 
     @property
@@ -206,6 +208,7 @@ def outside_rows(workloads: Iterable[WorkloadResult]) -> list[OutsideRow]:
             bursts=len(outside.bursts),
             gate_ns=outside.gate_ns,
             cpu_ns=outside.cpu_ns,
+            least_cpu_ns=outside.null_spread_ns,
             empty_ns=outside.null_intercept_ns,
         )
         for workload in workloads

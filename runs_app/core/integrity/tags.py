@@ -38,7 +38,7 @@ _AUDITED = {
     "passed": (
         "good",
         "Verified",
-        "new seeds, sanitizers and a profiler agreed",
+        "new seeds and every required check of an audit agreed",
     ),
     "failed": ("bad", "Audit failed", "it isn't on any board"),
     "suspicious": ("warn", "Audit in quarantine", "it stays off boards until a person decides"),

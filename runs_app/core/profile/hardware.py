@@ -9,6 +9,12 @@ from gpu_runner.data.environment import Environment, Hardware
 from gpu_runner.data.verdict import DeviceKind
 
 _KIB, _MIB, _GIB = 2**10, 2**20, 2**30
+_VECTORS = {
+    "avx512f": "AVX-512",
+    "avx2": "AVX2",
+    "avx": "AVX",
+    "asimd": "NEON",
+}
 _RATES = {
     "float64": "float64",
     "float32": "float32 without tensor cores",
@@ -28,6 +34,20 @@ def hardware_lines(environment: Environment) -> tuple[str, ...]:
     if environment.device_kind is DeviceKind.CPU:
         return tuple(_cpu(environment, facts))
     return tuple(_gpu(environment, facts))
+
+
+def cpu_in_short(environment: Environment) -> str:
+    """What a CPU gives a kernel, in a sentence; empty of a GPU, and before anything is known."""
+    count, facts = processors_of(environment), environment.hardware or Hardware()
+    if not count:
+        return ""
+    threads = "1 processor (threads don't help)" if count == 1 else f"{count} processors"
+    vectors = [words for name, words in _VECTORS.items() if name in facts.features][:1]
+    caches = [
+        f"{_size(each.bytes)} {'L1d' if each.level == 1 else f'L{each.level}'}"
+        for each in facts.caches
+    ]
+    return f"Kernels get {', '.join([threads, *vectors, *caches])}."
 
 
 def compiler_of(environment: Environment) -> str:

@@ -8,8 +8,8 @@ from django.core.cache import cache
 
 from gpu_runner.data.codec import decode_stored
 from gpu_runner.data.environment import Environment
-from gpu_runner.data.verdict import Verdict
-from runs_app.core.profile.hardware import hardware_lines
+from gpu_runner.data.verdict import DeviceKind, Verdict
+from runs_app.core.profile import hardware
 from runs_app.models import Device, Result
 
 _KEPT_S = 600  # chosen: a host is rarely changed
@@ -27,10 +27,21 @@ def newest_environment(device: Device) -> Environment:
     return replace(decode_stored(Environment, found), peaks=None)
 
 
+def cpu_in_short(device: Device) -> str:
+    """What a CPU gives a kernel, in a sentence; empty of a GPU. Kept for minutes."""
+    if device.kind != DeviceKind.CPU:
+        return ""
+    key = f"cpu-in-short:{device.slug}"
+    kept: str = cache.get(key) or hardware.cpu_in_short(newest_environment(device))
+    if kept:
+        cache.set(key, kept, timeout=_KEPT_S)
+    return kept
+
+
 def device_facts(device: Device) -> list[str]:
     """What is known of a device, a fact a line; none before its first result. Kept for minutes."""
     key = f"device-facts:{device.slug}"
     kept: list[str] = cache.get(key) or []
-    if not kept and (kept := list(hardware_lines(newest_environment(device)))):
+    if not kept and (kept := list(hardware.hardware_lines(newest_environment(device)))):
         cache.set(key, kept, timeout=_KEPT_S)
     return kept

@@ -295,10 +295,15 @@ def contenders(results: Iterable[EntryResult]) -> list[Contender]:
     for result in results:
         groups.setdefault((result.entry.agent.name, result.entry.setting), []).append(result)
     found = [
-        Contender(agent=agent, setting=setting, results=tuple(rows))
+        Contender(agent=agent, setting=setting, results=_begun(rows))
         for (agent, setting), rows in groups.items()
     ]
     return sorted(found, key=_order)
+
+
+def _begun(results: Sequence[EntryResult]) -> tuple[EntryResult, ...]:
+    """Repeats that evaluated something; all of them while none has, so that nobody vanishes."""
+    return tuple(result for result in results if result.used) or tuple(results)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

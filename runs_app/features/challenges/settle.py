@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
 
@@ -13,6 +13,8 @@ from runs_app.features.challenges.attempts import lock_entry
 from runs_app.features.challenges.models import Challenge, Entry
 from runs_app.features.challenges.selectors import best_evaluations, ranked_evaluations
 from runs_app.models import UNDER_WAY, Submission
+
+_FOR_BASELINES = timedelta(hours=1)  # chosen: a device measures a challenge's in minutes
 
 
 def settle_challenges(*, now: datetime) -> int:
@@ -74,6 +76,8 @@ def _close(challenge: Challenge, now: datetime) -> bool:
     ranked = ranked_evaluations(entries.values_list("pk", flat=True))
     waits = entries.exclude(state=Entry.State.RANKED).exists()
     if locked.closed_at or waits or ranked.filter(status__in=UNDER_WAY).exists():
+        return False
+    if now < locked.ends_at + _FOR_BASELINES and ranked.filter(awaits_baselines=True).exists():
         return False
     locked.closed_at = now
     locked.save(update_fields=["closed_at"])

@@ -44,6 +44,7 @@ from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
 
 _FOLDER = "challenges"
+_ENTERED = "challenge-entered"  # in the session, from entering to the page that shows it
 _PER_PAGE = 20
 _SHOWN = 200
 
@@ -87,8 +88,8 @@ def challenge(request: HttpRequest, slug: str) -> HttpResponse:
         if not isinstance(request.user, User):
             raise PermissionDenied
         if form.is_valid() and (entered := _enter(found, request.user, form)) is not None:
-            entry, token = entered
-            return _entry_page(request, entry, ReportForm(), token=token, status=201)
+            entry, request.session[_ENTERED] = entered[0], [str(entered[0].pk), entered[1]]
+            return redirect(entry)  # so that a reload doesn't enter again
     results = entry_results(found, list(entries_of(found)))
     groups = contenders(results)
     now = timezone.now()
@@ -126,7 +127,9 @@ def entry(request: HttpRequest, entry_id: UUID) -> HttpResponse:
     """An entry: what it has left, what it submitted, what came of it; its owner reports here."""
     found = find_entry(entry_id)
     if request.method != "POST":
-        return _entry_page(request, found, ReportForm())
+        made, token = request.session.pop(_ENTERED, ("", ""))
+        shown = token if made == str(found.pk) else ""
+        return _entry_page(request, found, ReportForm(), token=shown)
     if found.user_id != request.user.pk:
         raise PermissionDenied
     form = ReportForm(request.POST, request.FILES)

@@ -43,7 +43,7 @@ def chosen(query: QueryDict, name: str, *, numbers: bool = False) -> Choice:
 
 
 def pinned_key(query: QueryDict, keys: Sequence[str]) -> str:
-    """The key that all others are compared with: the one in `pin`, or the first."""
+    """The key that all others are compared with: the one in `pin`, or the first of them."""
     wanted = query.get("pin", "")
     return wanted if wanted in keys else next(iter(keys), "")
 

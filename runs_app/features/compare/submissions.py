@@ -14,7 +14,7 @@ from runs_app.core.work.access import (
     visible_evaluations,
     visible_submissions,
 )
-from runs_app.core.work.noise import noise_between, with_noise
+from runs_app.core.work.noise import noises, with_noise
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting.page import WorkloadRow, workload_rows
 from runs_app.submitting.pictures.plot import Log2Axis, Plot, PlotRow, axis_of, plot
@@ -25,6 +25,7 @@ from tasks_app.templatetags.display import half_width
 
 _LOOKED_AT = 200  # newest evaluations of all of them
 _SCORE = "Score"
+_TWICE = 2.0  # chosen: beyond it, "5.5× slower" is clearer than "+450 %"
 _FACTS = ("compiler", "device_name", "cpus", "driver", "cuda", "torch")
 
 
@@ -241,11 +242,19 @@ def _measured(
         differs = value != base
         if column is not pinned and value and base:
             noise = (_score_noise if label == _SCORE else _noise)(column, pinned)
-            delta, differs = change(value / base), abs(math.log(value / base)) > noise
+            delta = _apart(value / base, is_time=shown is duration_text)
+            differs = abs(math.log(value / base)) > noise
             if not differs:
                 delta += f", within the noise of {plus_minus(noise)}"
         cells.append(Cell(text, delta, differs=differs))
     return Line(label, tuple(cells))
+
+
+def _apart(ratio: float, *, is_time: bool) -> str:
+    """How a measure stands to the pinned one's: +12 %, or 5.5× slower beyond twice."""
+    if 1 / _TWICE <= ratio <= _TWICE:
+        return change(ratio)
+    return f"{times(max(ratio, 1 / ratio))} {'slower' if (ratio > 1) == is_time else 'faster'}"
 
 
 def _noise(column: Column, pinned: Column) -> float:
@@ -260,9 +269,7 @@ def _score_noise(column: Column, pinned: Column) -> float:
 
 
 def _noise_of(evaluation: Evaluation) -> float:
-    device = evaluation.device
-    noise = noise_between(device.slug, device.kind, evaluation.mode)
-    return with_noise(evaluation.latency_spread, noise)
+    return with_noise(evaluation.latency_spread, noises([evaluation])[evaluation.pk])
 
 
 def _ratio(base: WorkloadRow, row: WorkloadRow, noise: float) -> tuple[float, float, float]:

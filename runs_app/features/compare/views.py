@@ -42,7 +42,8 @@ def compare_submissions(request: HttpRequest) -> HttpResponse:
         problems.append("There is no submission at this address, or it is private.")
     if request.GET.get("format") in FORMS and not problems:
         return download(request.GET["format"], records.of_submissions(found), "comparison")
-    key = pinned_key(request.GET, [column.key for column in found])
+    oldest = sorted(found, key=lambda column: column.submission.created_at)
+    key = pinned_key(request.GET, [column.key for column in oldest])
     pinned = next((column for column in found if column.key == key), None)
     show_all = request.GET.get("all") == "1"
     page = SubmissionsPage(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 from runs_app.core.baselines.selectors import Baselines
+from runs_app.core.work.noise import with_noise
 from runs_app.models import Evaluation
 from runs_app.submitting.page import WorkloadRow
 from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot, shown_ends
@@ -27,6 +29,7 @@ class _Line:
     time_ns: float
     spread: float | None = None
     address: str = ""
+    evaluation: UUID | None = None
 
 
 def comparison(
@@ -35,16 +38,26 @@ def comparison(
     rivals: Sequence[Rival],
     known: Baselines,
     name: str = "This kernel",
+    noises: Mapping[UUID, float] | None = None,
 ) -> Plot | None:
     """A correct result beside others; None if there is nothing to compare it with.
 
     `rivals` are the leader and the author's previous result. `known` are baselines of other
-    evaluations, for a result that has none of its own.
+    evaluations, for a result that has none of its own. `noises` widen the intervals by what other
+    evaluations of a source differ by.
     """
     own_ns = evaluation.latency_ns
     lines = _lines(evaluation, own_ns, rows, rivals, known) if own_ns else []
+    lines = [_widened(line, noises or {}) for line in lines]
     lines = [replace(line, name=name) if line.kind == "own" else line for line in lines]
-    return _picture(lines) if len(lines) > 1 else None
+    return _picture(lines, _caption(evaluation)) if len(lines) > 1 else None
+
+
+def _caption(evaluation: Evaluation) -> str:
+    """What the axis shows, and why a score is another number."""
+    listed, score = evaluation.speedup_best, evaluation.score
+    both = f" ({times(listed)}; with unlisted sizes {times(score)})" if listed and score else ""
+    return f"Speed on listed sizes{both}, on a logarithmic axis; further right is faster."
 
 
 def standing(speedup: float | None, spread: float | None) -> str:
@@ -71,11 +84,15 @@ def _lines(
     one_ns = own_ns * best if best else min(times_ns.values(), default=own_ns)
     if best is None:
         spread = evaluation.latency_spread
-    own = _Line("This kernel", "own", one_ns / own_ns, own_ns, spread)
-    found = [own, _Line("Best baseline", "best", 1.0, one_ns)] if best else [own]
+    own = _Line("This kernel", "own", one_ns / own_ns, own_ns, spread, evaluation=evaluation.pk)
+    baselines = {_NAMES.get(name, name): (name, ns) for name, ns in sorted(times_ns.items())}
+    same = next((n for n, (_, ns) in baselines.items() if math.isclose(ns, one_ns)), "")
+    best_name = f"Best baseline: {same}" if same else "Best baseline"
+    found = [own, _Line(best_name, "best", 1.0, one_ns)] if best else [own]
     found += [
-        _Line(_NAMES.get(name, name), name, one_ns / ns, ns)
-        for name, ns in sorted(times_ns.items())
+        _Line(label, name, one_ns / ns, ns)
+        for label, (name, ns) in baselines.items()
+        if not (best and label == same)
     ]
     for rival in rivals:
         ns = rival.evaluation.latency_ns
@@ -83,12 +100,20 @@ def _lines(
             address = rival.evaluation.submission.get_absolute_url()
             kind = "leader" if rival.is_leader else "before"
             width = rival.evaluation.latency_spread
-            found.append(_Line(rival.name, kind, one_ns / ns, ns, width, address))
+            line = _Line(rival.name, kind, one_ns / ns, ns, width, address, rival.evaluation.pk)
+            found.append(line)
     limit = _limit(evaluation, rows)
     if limit is not None:
         name, share = limit
         found.append(_Line(name, "limit", one_ns / (own_ns * share), own_ns * share))
     return found
+
+
+def _widened(line: _Line, noises: Mapping[UUID, float]) -> _Line:
+    noise = noises.get(line.evaluation) if line.evaluation else None
+    if noise is None or line.spread is None:
+        return line
+    return replace(line, spread=with_noise(line.spread, noise))
 
 
 def _limit(evaluation: Evaluation, rows: Iterable[WorkloadRow]) -> tuple[str, float] | None:
@@ -104,7 +129,7 @@ def _limit(evaluation: Evaluation, rows: Iterable[WorkloadRow]) -> tuple[str, fl
     return "Measured peak", math.exp(sum(map(math.log, known)) / len(known))
 
 
-def _picture(lines: Sequence[_Line]) -> Plot:
+def _picture(lines: Sequence[_Line], caption: str) -> Plot:
     axis = axis_of(end for line in lines for end in (line.speed, *_ends(line)))
     ordered = sorted(lines, key=lambda line: -line.speed)
     rows = [
@@ -118,9 +143,7 @@ def _picture(lines: Sequence[_Line]) -> Plot:
         )
         for line in ordered
     ]
-    return plot(
-        axis, rows, "Speed on listed sizes, on a logarithmic axis; further right is faster."
-    )
+    return plot(axis, rows, caption)
 
 
 def _ends(line: _Line) -> tuple[float, float] | tuple[()]:

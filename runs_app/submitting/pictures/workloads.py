@@ -13,7 +13,7 @@ _KINDS = (
     ("own", "this kernel, with its 95 % interval"),
     ("eager", "PyTorch eager"),
     ("compiled", "PyTorch compiled"),
-    ("limit", "the limit"),
+    ("limit", "the physical limit"),
 )
 
 
@@ -42,7 +42,10 @@ def workload_plot(rows: Sequence[WorkloadRow]) -> Plot | None:
             )
         )
     used = {mark.kind for line in lines for mark in line.marks}
-    kinds = [(kind, words) for kind, words in _KINDS if kind in used]
+    names = dict(_KINDS)
+    if not any(row.floor_fraction for row in shown):
+        names["limit"] = "the measured peak"
+    kinds = [(kind, words) for kind, words in names.items() if kind in used]
     return plot(axis, lines, "Speed by workload; 1× is the fastest baseline of each.", kinds)
 
 

@@ -8,6 +8,8 @@ from uuid import UUID
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.work.access import visible_evaluations
+from runs_app.core.work.noise import noises, with_noise
+from runs_app.core.work.result_state import is_sure
 from runs_app.models import Device, Evaluation, Status, Submission
 from tasks_app.models import TaskVersion
 from tasks_app.pages.text_diff import Budget, TextDiff, diff
@@ -23,18 +25,34 @@ class Attempt:
     """A submission with its newest evaluation on the device that is chosen.
 
     `number` counts from 1, the oldest. `change`: from the one before in the same language.
+    `others`: its newest correct evaluation in each other mode. `may_repeat`: nothing but its author
+    keeps it from being measured again for all to see; `may_rank`: it was right, and isn't ranked.
     """
 
     number: int
     submission: Submission
     evaluation: Evaluation
     change: TextDiff | None
+    may_repeat: bool
     may_rank: bool
+    noise: float = 0.0
+    others: Sequence[Evaluation] = ()
 
     @property
     def score(self) -> float | None:
         """What boards show of a ranked one, and the speedup of any other."""
         return self.evaluation.score or self.evaluation.speedup_best
+
+    @property
+    def spread(self) -> float | None:
+        """Half the interval of `score`, as the attempt's own page has it."""
+        own = self.evaluation.rated_spread
+        return own if self.evaluation.score or own is None else with_noise(own, self.noise)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it may have a color."""
+        return is_sure(self.evaluation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,17 +105,23 @@ def _rows(
     is_current: bool,
 ) -> Iterator[Attempt]:
     budget = Budget(seconds=_SECONDS)
+    ranked = {each.digest for each in submissions if _is_ranked(evaluations[each.pk])}
+    noise = noises([known[0] for known in evaluations.values() if known and known[0].is_correct])
     for place, each in enumerate(submissions):
         known = evaluations[each.pk]
         if not known:
             continue
+        may_repeat = is_current and not (each.private or each.budgeted)
         before = next(_like(each, submissions[place + 1 :]), None)
         yield Attempt(
             number=count - place,
             submission=each,
             evaluation=known[0],
             change=diff(before.source, each.source, budget) if before else None,
-            may_rank=is_current and _may_rank(each, known),
+            may_repeat=may_repeat,
+            may_rank=may_repeat and each.digest not in ranked and _is_right(known[0]),
+            others=_others(known),
+            noise=noise.get(known[0].pk, 0.0),
         )
 
 
@@ -110,13 +134,17 @@ def _like(submission: Submission, earlier: Iterable[Submission]) -> Iterator[Sub
     )
 
 
-def _may_rank(submission: Submission, known: Sequence[Evaluation]) -> bool:
-    """Whether it was right without being ranked, and nothing but its author keeps it from that."""
-    if submission.private or submission.budgeted:
-        return False
-    newest = known[0]
-    ranked = any(each.mode == Mode.RANKED and each.status != Status.CANCELLED for each in known)
-    return not ranked and newest.verdict == Verdict.CORRECT and newest.status == Status.FINISHED
+def _others(known: Sequence[Evaluation]) -> list[Evaluation]:
+    timed = [each for each in known if each.latency_ns and each.mode != known[0].mode]
+    return list({each.mode: each for each in reversed(timed)}.values())
+
+
+def _is_ranked(known: Sequence[Evaluation]) -> bool:
+    return any(each.mode == Mode.RANKED and each.status != Status.CANCELLED for each in known)
+
+
+def _is_right(newest: Evaluation) -> bool:
+    return newest.verdict == Verdict.CORRECT and newest.status == Status.FINISHED
 
 
 def _is_current(version: TaskVersion) -> bool:

@@ -13,6 +13,7 @@ from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.verdict import DeviceKind, Direction, Language
 from runs_app.core.integrity.eligibility import leader
 from runs_app.core.queue.loads import Load
+from runs_app.core.work.access import visible_evaluations
 from runs_app.models import Device, Evaluation, Submission
 from runs_app.submitting.live import Live
 from runs_app.submitting.quota import Quota
@@ -147,6 +148,7 @@ def _starts(
 ) -> Iterable[Start]:
     query = {"task": version.task.slug, "direction": direction.value}
     query |= {"device": device.slug} if device else {}
+    yield from _own(version, direction, device, user)
     yield Start(
         name="the starter",
         opening=f"kernel:{STARTER}",
@@ -162,7 +164,7 @@ def _starts(
     )
     first = leader(version, direction.value, device.slug) if device else None
     if first is not None:
-        yield _leader(first)
+        yield _submitted(first, f"the leader, by {first.submission.agent}")
     files: dict[str, str] = task_document(version, user)["files"]
     for kernel in task_page.kernel_views(version.data, files):
         kinds = Language(kernel.language).device_kinds
@@ -179,16 +181,34 @@ def _starts(
         )
 
 
-def _leader(first: Evaluation) -> Start:
-    key = first.submission_id
-    query = {"submission": str(key), "device": first.device_id}
+def _own(
+    version: TaskVersion, direction: Direction, device: Device | None, user: Viewer
+) -> Iterable[Start]:
+    """The last that the viewer entered on the device."""
+    if device is None or user.pk is None:
+        return
+    rows = visible_evaluations(user).filter(
+        submission__author_id=user.pk,
+        task_version=version,
+        direction=direction.value,
+        device=device,
+    )
+    entered = rows.exclude(submission__origin=Submission.Origin.RUN)
+    newest = entered.order_by("-submission__created_at", "-created_at").first()
+    if newest is not None:
+        yield _submitted(newest, "your last attempt")
+
+
+def _submitted(evaluation: Evaluation, name: str) -> Start:
+    key = evaluation.submission_id
+    query = {"submission": str(key), "device": evaluation.device_id}
     return Start(
-        name=f"the leader, by {first.submission.agent}",
+        name=name,
         opening=f"submission:{key}",
         address=_address(query),
         source_url=reverse("submission-source", args=[key]),
-        language=first.submission.language,
-        evaluation=first,
+        language=evaluation.submission.language,
+        evaluation=evaluation if evaluation.latency_ns else None,
     )
 
 

@@ -78,9 +78,9 @@ def submit(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def rank(request: AuthenticatedRequest, submission_id: UUID) -> HttpResponse:
-    """Have a kernel that was right measured for the boards; a script gets the console."""
+    """Have an attempt measured in `mode`, or for the boards; a script gets the console."""
     submission = _submission(str(submission_id), request.user)
-    device, mode = request.POST.get("device", ""), Mode.RANKED.value
+    device, mode = request.POST.get("device", ""), request.POST.get("mode", Mode.RANKED.value)
     try:
         rerun(
             submission=submission, user=request.user, device=device, mode=mode, now=timezone.now()
@@ -112,8 +112,8 @@ def brief(request: HttpRequest) -> HttpResponse:
     if slug and version is None:
         raise Http404(f"There is no task {slug!r} that takes submissions.")
     device = _device(request.GET.get("device", ""))
-    context = {"brief": _brief(version, request.GET.get("direction", ""), device, request.user)}
-    return render(request, f"{_FOLDER}/parts/brief.html", context)
+    shown = _brief(version, request.GET.get("direction", ""), device, request.user)
+    return render(request, f"{_FOLDER}/parts/brief.html", {"brief": shown, "device": device})
 
 
 @require_safe

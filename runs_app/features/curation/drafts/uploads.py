@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 from gpu_runner.data.codec import DataError, DataErrors
 from gpu_runner.data.formats.clutter import is_clutter
+from gpu_runner.data.formats.flashinfer_trace import places
 from gpu_runner.data.formats.kbench import (
     KERNELS,
     REFERENCE,
@@ -301,6 +302,7 @@ def _read(folder: Path, texts: Mapping[str, str]) -> Uploaded:
             found.folders.append(_folder(row, folder, texts))
             of = row.path if row.path.is_dir() else row.path.parent
             used |= {of / name for name in found.folders[-1]}
+            used.add(places(row.path)[0])  # of a definition's workloads, which the task holds
             if row.task is not None and row.notes:
                 found.changed[row.name] = row.notes
         except DataError as error:
@@ -379,7 +381,7 @@ def _nothing(refused: Sequence[DataError]) -> DataError:
             _FIELD,
             (
                 f"contain no task: neither {SPECIFICATION}, nor func_forward.py, nor a "
-                "KernelBench file"
+                "KernelBench file, nor a definition of FlashInfer Trace"
             ),
         )
     rest = len(refused) - 1

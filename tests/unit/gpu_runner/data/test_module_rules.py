@@ -7,7 +7,11 @@ import dataclasses
 import pytest
 
 from gpu_runner.data.formats import find_task
-from gpu_runner.data.static import module_suspicions, only_calls_libraries
+from gpu_runner.data.static import (
+    MODULE_RULES,
+    module_suspicions,
+    only_calls_libraries,
+)
 
 TASK = find_task("softmax")
 FREE = dataclasses.replace(TASK, libraries=True)
@@ -41,6 +45,67 @@ HOSTILE = [
 ]
 
 HONEST = [
+    """
+import torch
+import triton
+import triton.language as tl
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 128})], key=["C"])
+@triton.jit
+def softmax(out, x, C, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    v = tl.load(x + row * C + tl.arange(0, BLOCK))
+    v = tl.exp(v - tl.max(v, 0))
+    tl.store(out + row * C + tl.arange(0, BLOCK), v / tl.sum(v, 0))
+
+def forward(input, N, C):
+    out = torch.empty_like(input)
+    softmax[(N,)](out, input.contiguous().view(N, C), C)
+    return out
+""",
+    """
+import numpy as np
+from numba import njit, prange
+
+@njit(parallel=True, cache=True)
+def rows(out, x):
+    for r in prange(x.shape[0]):
+        out[r] = np.exp(x[r] - x[r].max())
+        out[r] /= out[r].sum()
+
+def forward(input, N, C):
+    import torch
+    out = torch.empty(N, C)
+    rows(out.numpy(), input.numpy())
+    return out
+""",
+    '''
+import os
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+os.environ.setdefault("CUDA_HOME", "/usr/local/cuda")
+
+source = """
+#include <torch/extension.h>
+torch::Tensor softmax(torch::Tensor x) {
+  auto out = torch::empty_like(x);
+  return out;
+}
+"""
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.own = load_inline("own", source, functions=["softmax"])
+        self.linear = nn.Linear(2, 3)
+
+    def forward(self, x):
+        return self.own.softmax(x)
+''',
+]
+
+HONEST += [
     """
 import os
 import tempfile
@@ -90,6 +155,16 @@ def forward(input, N, C):
     return torch.ops._own.rows(input)
 """,
     """
+import cupy as cp
+import torch
+add = cp.RawKernel("extern \\"C\\" __global__ void add() {}", "add")
+
+def forward(A, B, N):
+    C = torch.empty_like(A)
+    add((1,), (1,), (cp.asarray(A), cp.asarray(C)))
+    return C
+""",
+    """
 import torch
 from torch.utils.cpp_extension import load_inline
 load_inline("own", "TORCH_LIBRARY(own, m) { m.def(name, &add); }", is_python_module=False)
@@ -104,6 +179,11 @@ def forward(A, B, N):
 def test_each_rule_finds_what_it_is_for(rule: str, source: str, line: int) -> None:
     found = [s.line for s in module_suspicions(source, TASK) if s.reason.startswith(f"{rule}: ")]
     assert line in found
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {rule.name for rule in MODULE_RULES} == {rule for rule, _, _ in HOSTILE}
+    assert all(rule.looks_for and "\n" not in rule.looks_for for rule in MODULE_RULES)
 
 
 @pytest.mark.parametrize("source", HONEST)

@@ -22,7 +22,12 @@ CPP, CUDA = Language.CPP, Language.CUDA
 HOSTILE: list[tuple[str, Language, Abi, str]] = [
     # Rule, language, ABI, source; the line to name is the one that says HERE.
     ("directives", CPP, Abi.C, '#include "kernel.cpp" // HERE'),
-    ("assembly", CUDA, Abi.C, '__host__ __device__ void f() { asm(".byte 0x0f, 0x05"); } // HERE'),
+    (
+        "assembly",
+        CUDA,
+        Abi.C,
+        '__host__ __device__ void f() { asm(".byte 0x0f, 0x05"); } // HERE',
+    ),
     ("vendor-library", CUDA, Abi.C, "\ncublasSgemm(handle, a, b); // HERE"),
     ("vendor-library", CUDA, Abi.TORCH, "auto h = at::cuda::getCurrentCUDABlasHandle(); // HERE"),
     ("vendor-library", CPP, Abi.C, "cblas_sgemm(a, b, c); // HERE"),
@@ -41,7 +46,12 @@ HOSTILE: list[tuple[str, Language, Abi, str]] = [
     ("files", CPP, Abi.C, 'FILE* f = fopen("table", "r"); // HERE'),
     ("files", CPP, Abi.C, 'std::ifstream file("table"); // HERE'),
     ("network", CPP, Abi.C, "sockaddr_in address{}; // HERE"),
-    ("torch-state", CPP, Abi.TORCH, "TORCH_LIBRARY_IMPL(aten, CPU, m) { m.impl(n, f); } // HERE"),
+    (
+        "torch-state",
+        CPP,
+        Abi.TORCH,
+        "TORCH_LIBRARY_IMPL(aten, CPU, m) { m.impl(name, f); } // HERE",
+    ),
     ("environment", CPP, Abi.C, 'if (getenv("RANKED")) return; // HERE'),
     ("sleeps", CPP, Abi.C, "std::this_thread::sleep_for(pause); // HERE"),
     ("environment", CPP, Abi.C, "void** f = (void**)__builtin_frame_address(0); // HERE"),
@@ -58,7 +68,7 @@ HOSTILE: list[tuple[str, Language, Abi, str]] = [
         "streams",
         CUDA,
         Abi.C,
-        "cudaStreamCreateWithFlags(&s, 1); // HERE\ncudaStreamWaitEvent(s, h);",
+        "cudaStreamCreateWithFlags(&side, 1); // HERE\ncudaStreamWaitEvent(side, half, 0);",
     ),
     ("directives", CPP, Abi.C, '#include "/etc/shadow" // HERE'),
     ("directives", CPP, Abi.C, "#include </proc/self/environ> // HERE"),
@@ -69,7 +79,12 @@ HOSTILE: list[tuple[str, Language, Abi, str]] = [
     ("directives", CPP, Abi.C, '#line 7 "other.cpp" // HERE'),
     ("directives", CPP, Abi.C, '# 7 "other.cpp" // HERE'),
     ("assembly", CPP, Abi.C, 'asm(".incbin \\"/etc/shadow\\""); // HERE'),
-    ("assembly", CUDA, Abi.C, '__host__ __device__ f() {\nasm("\\x2einc" "bin a"); // HERE\n}'),
+    (
+        "assembly",
+        CUDA,
+        Abi.C,
+        '__host__ __device__ void f() {\n  asm("\\x2einc" "bin \\"f\\""); // HERE\n}',
+    ),
     ("assembly", CUDA, Abi.C, '__host__ __device__ int f() { asm("syscall"); } // HERE'),
     ("invisible-text", CPP, Abi.C, "int a; // \u202e HERE"),
 ]
@@ -95,93 +110,153 @@ OBFUSCATED = {
     "a live branch": "#if 0\n#else\nauto f = &dlopen; // HERE\n#endif",
 }
 
-HONEST: dict[tuple[Language, Abi], dict[str, str]] = {
-    (CUDA, Abi.C): {
-        "own stream joined": """cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
-k<<<g, b, 0, s>>>(x);
-cudaEventRecord(e, s); cudaStreamWaitEvent(0, e, 0);""",
-        "atomics and cooperative groups": """#include <cooperative_groups.h>
-namespace cg = cooperative_groups;
-__global__ void k(float* x) { cg::this_grid().sync(); atomicAdd(x, 1.0f); }
-cudaLaunchCooperativeKernel((void*)k, g, b, args, 0, s);""",
-        "assembly for the device": """#define DEVICE __device__ __forceinline__
-#define COPY(d, s) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(d), "l"(s))
-DEVICE void load(unsigned d, const void* s) { COPY(d, s); }
-template <int N> struct Tile { static __device__ int lane() {
-int i; asm("{ .reg .pred p; mov.u32 %0, %%laneid; }" : "=r"(i)); return i; } };
-struct Bar { int n, m; __device__ Bar(int n, int k = {}) : n{n}, m{k}
-{ asm("bar.sync 0;"); } };
-void host() { run([=] __device__(int i) { asm("membar.gl;"); }); }""",
-        "tensor map": """cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &p, how, &q);
-CUtensorMap map; auto f = cuTensorMapEncodeTiled;""",
-        "macro that makes names": """#define DEFINE(T) __global__ void add_##T(T* x) { x[0] += 1; }
-DEFINE(float)
-#define CHECK(e) if ((e) != cudaSuccess) { fprintf(stderr, "%s", #e); exit(1); }
-CHECK(cudaEventSynchronize(e)) CHECK(cudaDeviceSynchronize())""",
-        "own functions with common names": """__device__ void write(float* p, float v) { *p = v; }
-__device__ float read(const float* p) { return *p; }
-struct Reader { float open(int i) { return i; } };
-__global__ void k(float* x) { write(x, read(x)); Reader r; r.open(1);
-system.solve(); auto open = [&](int i) { return i; }; open(2); }
-#define signal(flag) atomicExch(flag, 1)
-__device__ void s(int* f) { signal(f); }
-#define CALL(f, ...) check(f(__VA_ARGS__))
-CALL(cudaEventRecord, e, s);""",
-    },
-    (CPP, Abi.C): {
-        "mapped scratch": """#include <sys/mman.h>
-void* p = mmap(0, n, PROT_READ | PROT_WRITE,
-MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); madvise(p, n, MADV_HUGEPAGE); munmap(p, n);""",
-        "instructions of the host": """#include <sys/syscall.h>
-#include <unistd.h>
-bool ask() { return syscall(SYS_arch_prctl, 0x1023, 18) == 0; }
-void f() { asm volatile("tdpbssd %tmm2, %tmm1, %tmm0" ::); if (g()) asm("rdtsc"); }""",
-        "options and checks": """#pragma GCC optimize("O3", "unroll-loops")
-#pragma GCC target("avx2,fma")
-#pragma GCC diagnostic push
-#pragma omp parallel for simd
-#pragma once
-#if __has_include(<cuda_bf16.h>)
-#endif
-#if defined(__AVX512F__)
-#endif
-__attribute__((target("avx2"), always_inline, aligned(64))) inline void f() {}
-[[nodiscard]] [[gnu::noinline]] int g(); int a[4]; a[b[0]] = 1;""",
-        "comments and messages": """// no dlopen, no fork(), no /proc/self, don't use cublasSgemm
-/* asm(".incbin") */ printf("cannot open: system() failed, see /docs in/out");
-#error don't call mprotect
-#if 0
-dlopen(0, 0);
-#endif""",
-        "macros of a list": """#define X(n) int case_##n;
-X(1)
-#undef X
-#define X(n) int other_##n;
-X(1)
-#ifndef M_PI
-#define M_PI 3.14
-#else
-#define M_PI 3.1415
-#endif""",
-    },
-    (CPP, Abi.TORCH): {
-        "operators of one's own": """TORCH_LIBRARY(own, m) { m.def("add", &add); }
-TORCH_LIBRARY_IMPL(own, CPU, m) {}"""
-    },
-    (CUDA, Abi.TORCH): {
-        "torch": """#include <torch/extension.h>
-#include <ATen/cuda/CUDAContext.h>
-torch::Tensor forward(torch::Tensor x, std::optional<at::Tensor> w, py::tuple saved) {
-TORCH_CHECK(x.is_cuda() && x.scalar_type() == at::kFloat, x.sizes());
-const at::cuda::CUDAGuard guard(x.device()); x = x.detach().contiguous();
-auto y = torch::empty({x.size(0)}, x.options()); auto z = at::zeros_like(x).clone();
-auto s = at::cuda::getCurrentCUDAStream(); auto v = saved[0].cast<at::Tensor>();
-AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), [&] { k<scalar_t><<<1, 1, 0, s>>>
-(y.data_ptr<scalar_t>()); }); y = y.view({-1}).t(); std::max(1, 2);
-C10_CUDA_KERNEL_LAUNCH_CHECK(); return y; }
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { py::gil_scoped_release off;
-m.def("forward", &forward); }"""
-    },
+HONEST: dict[str, tuple[Language, Abi, str]] = {
+    "scratch": (
+        CUDA,
+        Abi.C,
+        "static float* scratch; if (!scratch) cudaMalloc(&scratch, bytes);"
+        " cudaMallocAsync(&p, n, s); cudaFreeAsync(p, s);",
+    ),
+    "mapped scratch": (
+        CPP,
+        Abi.C,
+        "#include <sys/mman.h>\nvoid* p = mmap(0, n, PROT_READ | PROT_WRITE,"
+        " MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); madvise(p, n, MADV_HUGEPAGE); munmap(p, n);",
+    ),
+    "threads joined": (
+        CPP,
+        Abi.C,
+        "#include <thread>\nstd::vector<std::thread> pool(std::thread::hardware_concurrency());"
+        " for (auto& t : pool) t.join();",
+    ),
+    "own stream joined": (
+        CUDA,
+        Abi.C,
+        "cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking); k<<<g, b, 0, s>>>(x);"
+        " cudaEventRecord(e, s); cudaStreamWaitEvent(0, e, 0);",
+    ),
+    "blocking stream": (CUDA, Abi.C, "cudaStreamCreate(&s); k<<<g, block(256), 0, s>>>(x);"),
+    "graph": (
+        CUDA,
+        Abi.C,
+        "cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal); cudaStreamEndCapture(s, &g);"
+        " cudaGraphInstantiate(&e, g, 0); cudaGraphLaunch(e, s); cudaStreamSynchronize(s);",
+    ),
+    "atomics and cooperative groups": (
+        CUDA,
+        Abi.C,
+        "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+        "__global__ void k(float* x) { cg::this_grid().sync(); atomicAdd(x, 1.0f); }"
+        "cudaLaunchCooperativeKernel((void*)k, g, b, args, 0, s);",
+    ),
+    "assembly for the device": (
+        CUDA,
+        Abi.C,
+        "#define DEVICE __device__ __forceinline__\n"
+        '#define COPY(d, s) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: '
+        '"r"(d), "l"(s))\n'
+        "DEVICE void load(unsigned d, const void* s) { COPY(d, s); }\n"
+        "template <int N> struct Tile { static __device__ int lane() {"
+        ' int i; asm("{ .reg .pred p; mov.u32 %0, %%laneid; }" : "=r"(i)); return i; } };\n'
+        "struct Bar { int n, m; __device__ Bar(int n, int k = {}) : n{n}, m{k}"
+        ' { asm("bar.sync 0;"); } };\n'
+        'void host() { run([=] __device__(int i) { asm("membar.gl;"); }); }',
+    ),
+    "sleep of a spinning warp": (CUDA, Abi.C, "__device__ void wait() { __nanosleep(20); }"),
+    "instructions of the host": (
+        CPP,
+        Abi.C,
+        "#include <sys/syscall.h>\n#include <unistd.h>\n"
+        "bool ask() { return syscall(SYS_arch_prctl, 0x1023, 18) == 0; }\n"
+        'void f() { asm volatile("tdpbssd %tmm2, %tmm1, %tmm0" ::); if (g()) asm("rdtsc"); }',
+    ),
+    "operators of one's own": (
+        CPP,
+        Abi.TORCH,
+        'TORCH_LIBRARY(own, m) { m.def("add", &add); } TORCH_LIBRARY_IMPL(own, CPU, m) {}',
+    ),
+    "fence": (CPP, Abi.C, 'asm volatile("" : "+r"(x) : : "memory");'),
+    "tensor map": (
+        CUDA,
+        Abi.C,
+        'cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &p, cudaEnableDefault, &q);'
+        " CUtensorMap map; auto f = cuTensorMapEncodeTiled;",
+    ),
+    "cub": (
+        CUDA,
+        Abi.C,
+        "#include <cub/cub.cuh>\n#include <thrust/device_ptr.h>\n"
+        "cub::DeviceReduce::Sum(t, n, x, y, N);",
+    ),
+    "random numbers on the device": (CUDA, Abi.C, "curand_init(1, 2, 3, &state);"),
+    "macro that makes names": (
+        CUDA,
+        Abi.C,
+        "#define DEFINE(T) __global__ void add_##T(T* x) { x[0] += 1; }\nDEFINE(float)\n"
+        '#define CHECK(e) if ((e) != cudaSuccess) { fprintf(stderr, "%s", #e); exit(1); }\n'
+        "CHECK(cudaEventSynchronize(e)) CHECK(cudaDeviceSynchronize())",
+    ),
+    "options and checks": (
+        CPP,
+        Abi.C,
+        '#pragma GCC optimize("O3", "unroll-loops")\n#pragma GCC target("avx2,fma")\n'
+        "#pragma GCC diagnostic push\n#pragma omp parallel for simd\n#pragma once\n"
+        "#if __has_include(<cuda_bf16.h>)\n#endif\n#if defined(__AVX512F__)\n#endif\n"
+        '__attribute__((target("avx2"), always_inline, aligned(64))) inline void f() {}\n'
+        "[[nodiscard]] [[gnu::noinline]] int g(); int a[4]; a[b[0]] = 1;",
+    ),
+    "vectors and tables": (
+        CPP,
+        Abi.C,
+        "#include <immintrin.h>\nalignas(64) static const float table[] = {1, 2, 3};"
+        " __m512 v = _mm512_load_ps(table); __builtin_prefetch(table);",
+    ),
+    "own functions with common names": (
+        CUDA,
+        Abi.C,
+        "__device__ void write(float* p, float v) { *p = v; }\n"
+        "__device__ float read(const float* p) { return *p; }\n"
+        "struct Reader { float open(int i) { return i; } };\n"
+        "__global__ void k(float* x) { write(x, read(x)); Reader r; r.open(1);"
+        " system.solve(); auto open = [&](int i) { return i; }; open(2); }\n"
+        "#define signal(flag) atomicExch(flag, 1)\n__device__ void s(int* f) { signal(f); }\n"
+        "#define CALL(f, ...) check(f(__VA_ARGS__))\nCALL(cudaEventRecord, e, s);",
+    ),
+    "comments and messages": (
+        CPP,
+        Abi.C,
+        "// no dlopen, no fork(), no /proc/self, don't use cublasSgemm\n"
+        '/* asm(".incbin") */ printf("cannot open: system() failed, see /docs in/out");\n'
+        "#error don't call mprotect\n#if 0\ndlopen(0, 0);\n#endif",
+    ),
+    "torch": (
+        CUDA,
+        Abi.TORCH,
+        "#include <torch/extension.h>\n#include <ATen/cuda/CUDAContext.h>\n"
+        "torch::Tensor forward(torch::Tensor x, std::optional<at::Tensor> w, py::tuple saved) {\n"
+        "TORCH_CHECK(x.is_cuda() && x.scalar_type() == at::kFloat, x.sizes());\n"
+        "const at::cuda::CUDAGuard guard(x.device()); x = x.detach().contiguous();\n"
+        "auto y = torch::empty({x.size(0)}, x.options()); auto z = at::zeros_like(x).clone();\n"
+        "auto s = at::cuda::getCurrentCUDAStream(); auto v = saved[0].cast<at::Tensor>();\n"
+        "AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), [&] { k<scalar_t><<<1, 1, 0, s>>>"
+        "(y.data_ptr<scalar_t>()); }); y = y.view({-1}).t(); std::max(1, 2);\n"
+        "C10_CUDA_KERNEL_LAUNCH_CHECK(); return y; }\n"
+        "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { py::gil_scoped_release off;"
+        ' m.def("forward", &forward); }',
+    ),
+    "macros of a list": (
+        CPP,
+        Abi.C,
+        "#define X(n) int case_##n;\nX(1)\n#undef X\n#define X(n) int other_##n;\nX(1)\n"
+        "#ifndef M_PI\n#define M_PI 3.14\n#else\n#define M_PI 3.1415\n#endif",
+    ),
+    "sizes with templates": (
+        CUDA,
+        Abi.C,
+        "switch (N) { case 1024: return run<1024>(x); case 4096: return run<4096>(x);"
+        " case 16384: return run<16384>(x); default: return any(x, N); }"
+        " if (N == 1 || N % 4 == 0 || N == 65536) return vectors(x, N);",
+    ),
 }
 
 
@@ -221,11 +296,9 @@ def test_disguise_is_seen_through(name: str) -> None:
     assert ("dynamic-loading", line_of(source)) in tripped(source)
 
 
-@pytest.mark.parametrize(
-    ("language", "abi", "source"),
-    [(*how, source) for how, sources in HONEST.items() for source in sources.values()],
-)
-def test_honest_source_trips_nothing(language: Language, abi: Abi, source: str) -> None:
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_source_trips_nothing(name: str) -> None:
+    language, abi, source = HONEST[name]
     assert tripped(source, language, abi) == set()
 
 
@@ -253,10 +326,17 @@ def test_task_that_allows_libraries_trips_on_none() -> None:
     assert checked(source, CUDA, Abi.TORCH, allowed) == ()
 
 
-def test_macros_that_grow_are_suspicious_and_cheap() -> None:
-    macros = "".join(f"#define A{n} {f'A{n + 1} ' * 4}\n" for n in range(9))
-    uses = f"#define A9 {'xxxxxxxx ' * 3}\nA0 A0 A0 A0\nauto f = &dlopen;"
-    found = tripped(macros + uses)
+@pytest.mark.parametrize(
+    "source",
+    [
+        "#define A A2 A2 A2 A2\n#define A2 A3 A3 A3 A3\n#define A3 A4 A4 A4 A4\n"
+        "#define A4 A5 A5 A5 A5\n#define A5 A6 A6 A6 A6\n#define A6 A7 A7 A7 A7\n"
+        "#define A7 A8 A8 A8 A8\n#define A8 A9 A9 A9 A9\n"
+        "#define A9 xxxxxxxx xxxxxxxx xxxxxxxx\nA A A A",
+    ],
+)
+def test_macros_that_grow_are_suspicious_and_cheap(source: str) -> None:
+    found = tripped(source + "\nauto f = &dlopen;")
     assert ("macros", None) in found
     assert "dynamic-loading" in {rule for rule, _ in found}
 

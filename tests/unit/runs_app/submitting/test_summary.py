@@ -12,7 +12,7 @@ from gpu_runner.data.environment import Environment
 from gpu_runner.data.evaluation import BuildReport, EvaluationResult, Mismatch
 from gpu_runner.data.integrity import Suspicion
 from gpu_runner.data.profile import THROUGHPUTS, Profile
-from gpu_runner.data.verdict import Verdict
+from gpu_runner.data.verdict import DeviceKind, Verdict
 from runs_app.core.integrity.eligibility import Why
 from runs_app.models import Evaluation
 from runs_app.submitting.diagnostics import diagnostics
@@ -59,6 +59,29 @@ def test_a_correct_result_has_its_score_what_it_compares_with_and_its_place() ->
     before = {"task_version": version, "user": own.submission.author, "now": factories.later(9)}
     faster = finished(**before, result={"latency_ns": 250.0})
     assert any("4.00×" in words and "previous" in words for words in chips(faster))
+
+
+def test_rivals_are_of_the_same_mode_and_one_source_is_no_rival() -> None:
+    version, user = factories.make_task_version(), factories.make_user()
+    finished(task_version=version, user=user, source="// a", result={"latency_ns": 500.0})
+    quick = {"task_version": version, "user": user, "mode": "quick"}
+    first = finished(**quick, source="// a", now=factories.later(1))
+    assert "Same source as the leader" in chips(first)
+    own = finished(**quick, source="// b", result={"latency_ns": 1010.0}, now=factories.later(2))
+    [last] = [chip for chip in said(own).chips if "previous" in chip.words]
+    assert (last.words[:4], last.sign) == ("0.99", "≈")
+    assert not any("leader" in words for words in chips(own))
+
+
+def test_a_time_is_a_mean_over_sizes() -> None:
+    sizes = [
+        factories.make_workload_result(
+            name=f"n{ns}", measurement=factories.make_measurement(ns), baselines={}, speedups={}
+        )
+        for ns in (500.0, 2000.0)
+    ]
+    shown = said(finished(mode="quick", result={"workloads": tuple(sizes), **NO_BASELINES}))
+    assert "on average over 2 sizes (500 ns to 2.00 µs)" in shown.sentence
 
 
 def test_a_speedup_that_is_missing_says_why() -> None:
@@ -151,6 +174,7 @@ def test_both_limits_are_said_in_words() -> None:
         assert all(part in sentence for part in parts)
     assert limit_sentences(result(note="there is no limit").environment) == ["There is no limit."]
     assert limit_sentences(Environment()) == []
+    assert "profile mode" in limit_sentences(Environment(device_kind=DeviceKind.CPU))[0]
     assert environment_rows(result(measured=MEASURED).environment) == [("torch", "2.0")]
     races = "none in 3 of 3 public workloads"
     said = threads_sentence(Environment(verified_with_threads=4, races=races))

@@ -13,11 +13,11 @@ import pytest
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.integrity import Check
-from gpu_runner.data.verdict import Abi, DeviceKind, Language
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode
 from gpu_runner.supervisor.build import elf
-from gpu_runner.supervisor.build.binary import check_library, static_suspicions
+from gpu_runner.supervisor.build.binary import LIBRARY_RULES, check_library, static_suspicions
 from gpu_runner.supervisor.device import toolchain
-from tests.protocol.evaluating import request as plain_request
 
 KERNEL = 'extern "C" void vector_add(const float*, const float*, float* C, int) { C[0] = 1; }\n'
 LABEL = 'extern "C" void disguised() asm("{}"); void use() {{ disguised(); }}'
@@ -42,8 +42,18 @@ HOSTILE: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("import", "fopen64", LABEL.format("fopen64"), ()),
     ("import", "cublasSgemm_v2", LABEL.format("cublasSgemm_v2"), ()),
     ("import", "ifstream", '#include <fstream>\nstd::ifstream file("x");', ()),
-    ("import", "detach", "#include <thread>\nvoid start() { std::thread([] {}).detach(); }", ()),
-    ("export", "clock_gettime", 'extern "C" int clock_gettime(int, void*) { return 0; }', ()),
+    (
+        "import",
+        "detach",
+        "#include <thread>\nvoid start() { std::thread([] {}).detach(); }",
+        (),
+    ),
+    (
+        "export",
+        "clock_gettime",
+        'extern "C" int clock_gettime(int, void*) { return 0; }',
+        (),
+    ),
     ("constructor", "early", 'extern "C" __attribute__((constructor)) void early() {}', ()),
     (
         "constructor",
@@ -67,6 +77,8 @@ HOSTILE: list[tuple[str, str, str, tuple[str, ...]]] = [
 ]
 
 HONEST = {
+    "plain": "",
+    "placement": "#include <new>\nvoid* p(void* x) { return new (x) int(1); }",
     "initialisers": "#include <iostream>\n#include <string>\nstatic std::string s(40, 'x');"
     'static int n = std::string(std::cout ? s : "").size(); int& m() { return n; }',
     "OpenMP": "#include <omp.h>\nvoid p(float* x) {\n#pragma omp parallel for\n"
@@ -87,14 +99,15 @@ HONEST = {
 
 
 def request(
-    task: str = "vector_add",
-    *,
-    libraries: bool = False,
-    source: str = "x",
-    language: Language = Language.CPP,
+    task: str = "vector_add", *, libraries: bool = False, source: str = "x"
 ) -> EvaluationRequest:
-    changed = dataclasses.replace(find_task(task), libraries=libraries)
-    return plain_request(changed, source, language=language)
+    return EvaluationRequest(
+        evaluation_id="test",
+        task=dataclasses.replace(find_task(task), libraries=libraries),
+        solution=Solution(source=source, language=Language.CPP),
+        mode=Mode.TEST,
+        device="cpu",
+    )
 
 
 def compiled(folder: Path, source: str, flags: tuple[str, ...] = ()) -> Path:
@@ -112,18 +125,31 @@ def reasons(library: Path, of: EvaluationRequest | None = None) -> list[str]:
     return [suspicion.reason for suspicion in found]
 
 
+def test_waits_of_the_library_are_nobodys_system_calls(tmp_path: Path) -> None:
+    waits = "#include <latch>\nvoid p() { std::latch l(1); l.count_down(); l.wait(); }"
+    assert reasons(compiled(tmp_path, waits)) == []
+
+
+def test_a_reason_names_the_line_that_has_the_function(tmp_path: Path) -> None:
+    library = compiled(tmp_path, "#include <unistd.h>\nint p = fork();")
+    found = check_library(library.read_bytes(), request(source="x\n\nint p = fork();"))
+    assert [each.line for each in found] == [3]
+
+
 def test_what_a_module_has_built_is_read_as_well(tmp_path: Path) -> None:
     hostile = compiled(tmp_path, "#include <unistd.h>\nint p = fork();")
     archive = tmp_path / "prepared.tar"
     with tarfile.open(archive, "w") as opened:
         opened.add(hostile, "extensions/0123abcd/own.so")
         opened.add(hostile, "triton/launcher.so")
-    source = "from torch.utils.cpp_extension import load_inline as own\nown()"
-    module = request("softmax", source=source, language=Language.PYTHON)
-    found = static_suspicions(module, archive)
+    of = request(
+        "softmax", source="from torch.utils.cpp_extension import load_inline as own\nown()"
+    )
+    module = dataclasses.replace(of.solution, language=Language.PYTHON)
+    found = static_suspicions(dataclasses.replace(of, solution=module), archive)
     assert [each.reason.split(":")[:2] for each in found] == [["import", " processes"]]
     archive.write_bytes(b"no archive")
-    [only] = static_suspicions(module, archive)
+    [only] = static_suspicions(dataclasses.replace(of, solution=module), archive)
     assert only.reason.startswith("unreadable: ")
 
 
@@ -140,13 +166,10 @@ def test_hostile_library_is_noticed(index: int, tmp_path: Path) -> None:
         subprocess.run(command, check=True, cwd=tmp_path)
     found = reasons(compiled(tmp_path, source, flags))
     assert [reason for reason in found if reason.startswith(f"{rule}: ") and word in reason], found
-    if word == "fork":
-        lines = check_library(
-            (tmp_path / "library.so").read_bytes(), request(source=f"x\n\n{source}")
-        )
-        assert [each.line for each in lines] == [4]
-    if word == "cublasSgemm_v2":  # where the task says so
-        assert reasons(tmp_path / "library.so", request(libraries=True)) == []
+
+
+def test_everything_that_is_looked_at_has_a_hostile_library() -> None:
+    assert {name for name, _ in LIBRARY_RULES} == {rule for rule, _, _, _ in HOSTILE}
 
 
 @pytest.mark.parametrize("name", HONEST)
@@ -184,12 +207,23 @@ def test_extension_may_allocate_view_and_copy(tmp_path: Path) -> None:
     assert reasons(compiled(tmp_path, source), request("layernorm")) == []
 
 
-def test_what_cannot_be_read_is_suspicious(good: Path, tmp_path: Path) -> None:
-    path, content = tmp_path / "library.so", good.read_bytes()
-    wrong = [b"", b"\x7fELF", b"\x7fELF" + b"\0" * 200, b"MZ" * 100]
-    for each in (*wrong, *(content[:size] for size in range(0, 4096, 256))):
-        path.write_bytes(each)
-        assert [reason.split(":")[0] for reason in reasons(path)] == ["unreadable"]
+def test_library_of_a_vendor_may_be_called_where_the_task_says_so(tmp_path: Path) -> None:
+    library = compiled(tmp_path, LABEL.format("cublasSgemm_v2"))
+    assert reasons(library, request(libraries=True)) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"\x7fELF", b"\x7fELF" + b"\0" * 200, b"MZ" * 100])
+def test_what_cannot_be_read_is_suspicious(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "library.so"
+    path.write_bytes(content)
+    assert [reason.split(":")[0] for reason in reasons(path)] == ["unreadable"]
+
+
+def test_cut_library_is_suspicious(good: Path, tmp_path: Path) -> None:
+    content, path = good.read_bytes(), tmp_path / "library.so"
+    for size in range(0, 4096, 256):
+        path.write_bytes(content[:size])
+        assert reasons(path)[0].startswith("unreadable")
 
 
 def test_names_that_share_their_ends_fill_no_memory(

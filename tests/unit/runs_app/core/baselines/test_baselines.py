@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -71,6 +72,8 @@ def test_they_are_asked_for_once_and_behind_everything(
     assert (urgency, order.kind) == (Urgency.BASELINES, BaselineRequest.KIND)
     assert order.request["task"] == evaluation.task_version.document
     assert "when the device is free" in awaited(evaluation)
+    result = replace(evaluation.result.data, speedups={"compiled": 1.5})
+    assert awaited_baselines(evaluation, result).startswith("compiled on unlisted sizes: will be")
 
 
 def test_results_that_wait_get_them() -> None:

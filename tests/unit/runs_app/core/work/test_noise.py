@@ -9,7 +9,7 @@ import statistics
 import pytest
 
 from runs_app.core.integrity.eligibility import leader
-from runs_app.core.work.noise import noise_between, with_noise
+from runs_app.core.work.noise import noise_between, noises, pool, with_noise
 from runs_app.features.compare.submissions import columns, lines
 from runs_app.models import Evaluation
 from tasks_app.models import TaskVersion
@@ -50,6 +50,27 @@ def test_a_devices_noise_is_that_between_evaluations_of_one_source() -> None:
             drawn(rng, version, source=f"// {number}\n")
     assert noise_between("cpu", "cpu", "ranked") == pytest.approx(NOISE, rel=0.5)
     assert noise_between("cpu", "cpu", "quick") == 0.08
+
+
+def test_a_source_that_was_measured_apart_has_an_interval_that_holds_all_its_times() -> None:
+    version = make.make_task_version()
+    times_ns = {"quick": 1000.0, "ranked": 1300.0, "test": 1500.0}
+    rows = [
+        make.make_finished_evaluation(
+            result={"latency_ns": ns}, mode=mode, task_version=version, source=make.SOURCE
+        )
+        for mode, ns in times_ns.items()
+    ]
+    Evaluation.objects.filter(mode="test").update(mode="audit")
+    rows = [Evaluation.objects.get(pk=row.pk) for row in rows]
+    alone = make.make_finished_evaluation(mode="ranked", task_version=version)
+    found = noises([*rows, alone])
+    assert found[alone.pk] == 0.03
+    own = statistics.stdev(map(math.log, times_ns.values()))
+    assert all(found[row.pk] == pytest.approx(own) for row in rows)
+    pool(rows[1])
+    apart = statistics.stdev((math.log(1300.0), math.log(1500.0)))
+    assert rows[1].score_spread == pytest.approx(1.96 * apart, rel=0.01), "without the quick one"
 
 
 def test_a_comparison_knows_the_noise() -> None:

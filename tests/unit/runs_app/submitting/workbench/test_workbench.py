@@ -13,9 +13,11 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from gpu_runner.data.environment import Cache, Environment, Hardware
 from gpu_runner.data.evaluation import BuildReport
-from gpu_runner.data.verdict import Verdict
-from runs_app.models import Evaluation, Submission
+from gpu_runner.data.verdict import DeviceKind, Verdict
+from runs_app.models import Evaluation, Runner, Submission
+from runs_app.submitting.services import rerun
 from runs_app.submitting.workbench.attempts import Attempt, attempts
 from tasks_app.models import TaskVersion
 from tests import factories
@@ -236,8 +238,20 @@ def test_what_was_right_in_a_quick_run_may_be_ranked_once(ada: User) -> None:
     tried(ada, version, 1)
     tried(ada, version, 2, verdict=Verdict.WRONG_RESULT)
     tried(ada, version, 3, private=True)
-    tried(ada, version, 4, mode="ranked")
-    assert [row.may_rank for row in rows_of(version, ada)] == [False, False, False, True]
+    ranked = tried(ada, version, 4, mode="ranked")
+    tried(ada, version, 5, source=ranked.submission.source)
+    assert [row.may_rank for row in rows_of(version, ada)] == [False] * 4 + [True]
+
+
+def test_an_attempt_keeps_its_times_of_other_modes(signed_in: Client, ada: User) -> None:
+    version = factories.make_task_version()
+    first = tried(ada, version, 1, result={"latency_ns": 1500.0})
+    ranked = rerun(submission=first.submission, user=ada, mode="ranked", now=factories.later(9000))
+    factories.finish(ranked)
+    [row] = rows_of(version, ada)
+    assert (row.evaluation, list(row.others)) == (ranked, [first])
+    assert row.spread == Evaluation.objects.get(pk=ranked.pk).score_spread
+    assert "1.50 µs" in signed_in.get(PART).content.decode()
 
 
 def test_the_newest_evaluation_of_a_submission_is_shown(signed_in: Client, ada: User) -> None:
@@ -252,6 +266,10 @@ def test_the_newest_evaluation_of_a_submission_is_shown(signed_in: Client, ada: 
     assert "Rank it" not in text
     [row] = rows_of(version, ada)
     assert (row.evaluation.mode, row.evaluation.status) == ("ranked", "QUEUED")
+    assert f'data-rank="{first.submission_id}"' in text
+    again = {"device": "cpu", "mode": "profile"}
+    answer = signed_in.post(f"/submit/rank/{first.submission_id}/", again, **HTMX)
+    assert "profile" in answer.content.decode()
     assert Submission.objects.filter(author=ada).count() == 1
     other = factories.make_finished_evaluation(mode="quick", task_version=version)
     answer = signed_in.post(f"/submit/rank/{other.submission_id}/", {}, **HTMX)
@@ -270,3 +288,24 @@ def test_a_restored_attempt_brings_its_console_alone(signed_in: Client, ada: Use
     text = answer.content.decode()
     assert 'id="live"' in text
     assert "<html" not in text
+
+
+def test_a_cpu_says_what_it_gives_a_kernel_and_ones_last_attempt_is_a_start(
+    signed_in: Client, ada: User
+) -> None:
+    version = factories.make_task_version()
+    assert "your last attempt" not in shown(signed_in, "/submit/?task=scale")
+    hardware = Hardware(
+        features=("avx2", "avx512f"), caches=(Cache(level=1, bytes=49152, line=64),)
+    )
+    environment = Environment(device_kind=DeviceKind.CPU, measured_cpus=1, hardware=hardware)
+    result = {"environment": environment}
+    last = factories.make_finished_evaluation(task_version=version, user=ada, result=result)
+    factories.make_runner()
+    Runner.objects.update(compiler="g++")
+    said = "Kernels get 1 processor (threads don&#x27;t help), AVX-512, 48 KiB L1d."
+    for address in ("/submit/?task=scale", "/submit/task/?task=scale&device=cpu", "/tasks/scale/"):
+        page = shown(signed_in, address)
+        assert said in page
+        is_bench = address.startswith("/submit")
+        assert (f'data-opening="submission:{last.submission_id}"' in page) is is_bench

@@ -1,0 +1,55 @@
+"""`kbench export`: a winner leaves with the condition under which it is proven."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from kbench_client.exits import Exit, Stop
+from kbench_client.output import Output
+from kbench_client.site import Site
+from kbench_client.winner import Winner, files, proven, ranked
+
+TARGETS: Mapping[str, Callable[[Winner], dict[str, str]]] = {
+    "torch": functools.partial(files, operator=True),
+    "script": functools.partial(files, operator=False),
+}
+"""By name: the files of a folder, by their paths in it. A target raises `Stop`."""
+
+
+def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = command("export", "a ranked kernel as a package, used where it is surely faster")
+    parser.add_argument("submission", metavar="ID")
+    parser.add_argument("--to", choices=TARGETS, default="script", help="script if left out")
+    parser.add_argument("--device", default="", help="whose ranked result; the newest if left out")
+    parser.add_argument("--out", type=Path, default=Path(), help="folder that the package goes to")
+    parser.set_defaults(run=_export)
+
+
+def _export(options: argparse.Namespace, site: Site, output: Output) -> Exit:
+    submission = site.submission(options.submission)
+    winner = Winner(
+        submission=submission,
+        evaluation=ranked(submission, options.device),
+        task=site.task_version(submission["task"], submission["task_version"]),
+        site=site.account.url,
+    )
+    made = TARGETS[options.to](winner)
+    folder: Path = options.out / winner.name
+    try:
+        folder.mkdir(parents=True)
+        for name, text in made.items():
+            (folder / name).write_text(text, "utf-8")
+    except FileExistsError:
+        raise Stop(Exit.MISUSE, f"{folder} is there already", "out") from None
+    except OSError as error:
+        raise Stop(Exit.MISUSE, f"{folder}: {error.strerror or error}", "out") from None
+    known = proven(winner.evaluation)
+    faster = [each["name"] for each in known if each["faster"]]
+    document = {"folder": str(folder), "files": list(made), "faster": faster}
+    text = f"{folder}: surely faster on {len(faster)} of {len(known)} workloads"
+    output.answer(document, f"{text}; README.md says how to use it")
+    return Exit.GOOD

@@ -1,0 +1,210 @@
+"""A winner's export works without kbench, where it is proven, and says where that is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpu_runner.data.environment import Environment
+from gpu_runner.data.evaluation import BuildReport
+from gpu_runner.data.integrity import Check, Suspicion
+from gpu_runner.data.verdict import DeviceKind, Language, Verdict
+from gpu_runner.supervisor.device.device import device_name
+from kbench_client.exits import Exit
+from kbench_client.winner import portable
+from runs_app.models import Evaluation
+from tests import factories as make
+from tests.unit.kbench_client.conftest import Run as Command
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
+
+REFERENCE = """
+import torch
+
+def make_inputs(N):
+    return {"x": torch.randn(N)}
+
+def forward_fn(x, N):
+    return x * N
+"""
+KERNEL = "void scale(float* out, const float* x, int N) { for (int i = 0; i < N; ++i) %s; }"
+RIGHT = KERNEL % "out[i] = N * x[i]"
+MODULE = "def forward(x, N):\n    return N * x\n"
+COMMAND = "g++ kernel.cpp -O2 -shared -fPIC -include kbench_declaration.h -o library.so"
+ALONE = """
+import importlib, importlib.util, io, json, sys, unittest
+sys.path += sys.argv[2:]
+import torch
+name = sys.argv[1]
+package = importlib.import_module(name)
+tests = [f"{name}.test_verdict", f"{name}.test_op"]
+suite = unittest.defaultTestLoader.loadTestsFromNames(
+    [each for each in tests if importlib.util.find_spec(each)])
+done = unittest.TextTestRunner(stream=io.StringIO()).run(suite)
+found = {
+    "kbench": [n for n in ("kbench_client", "gpu_runner") if importlib.util.find_spec(n)],
+    "tests": done.testsRun,
+    "failed": len(done.failures) + len(done.errors),
+    "skipped": [reason for _, reason in done.skipped],
+}
+"""
+CALLED = """
+few, many, other = torch.ones(256), torch.ones(4096), torch.ones(300)
+x = torch.ones(256, requires_grad=True)
+package.forward(x, 256).sum().backward()
+found |= {
+    "supports": [package.supports(few, 256), package.supports(many, 4096),
+                 package.supports(other, 300), package.supports(few, 300),
+                 package.supports(few.double(), 256), package.supports(x, 256)],
+    "sums": [package.forward(each, N=len(each)).sum().item() for each in (few, many, other)],
+    "gradient": x.grad[0].item(),
+}
+if hasattr(torch.ops.kbench, name):
+    operator = getattr(torch.ops.kbench, name)
+    found["compiled"] = torch.compile(operator, backend="aot_eager")(few, 256).sum().item()
+"""
+SUMS = [256.0 * 256, 4096.0 * 4096, 300.0 * 300]
+
+
+def winner(source: str = RIGHT, *, device: str = "", **given: Any) -> Evaluation:
+    """A ranked result that is surely faster on the first of two workloads."""
+    overrides = given.pop("task", {"files": {"reference.py": REFERENCE}, "kernels": ()})
+    fast, slow = make.make_workload_result(), make.make_measurement(1490.0, spread=0.02)
+    result = {
+        "environment": Environment(
+            device_name=device or device_name(DeviceKind.CPU, 0),
+            device_kind=DeviceKind.CPU,
+            cpus=len(os.sched_getaffinity(0)),
+        ),
+        "build": BuildReport(
+            ok=True, cached=False, duration_s=1, log="", command=COMMAND, compiler="g++", digest=""
+        ),
+        "workloads": (
+            make.make_workload_result(name="n4096", parameters={"N": 4096}, measurement=slow),
+            fast,
+            make.make_workload_result(name=make.HIDDEN_WORKLOAD, parameters={}, hidden=True),
+        ),
+        **given.pop("result", {}),
+    }
+    version = make.make_task_version(**overrides)
+    fields = {"mode": "ranked", "task_version": version, "source": source, **given}
+    return make.make_finished_evaluation(result=result, **fields)
+
+
+def alone(
+    kbench: Command, home: Path, evaluation: Evaluation, target: str, code: str = CALLED
+) -> dict[str, Any]:
+    """What the exported package does in a process that has torch, and nothing of kbench."""
+    identity = str(evaluation.submission_id)
+    ran = kbench("export", identity, "--to", target, "--out", str(home / "out"), "--json")
+    assert ran.status == 0, ran.err
+    assert ran.document["faster"] == ["n256"]
+    about = next((home / "out").rglob("winner.json")).read_text()
+    assert make.HIDDEN_WORKLOAD not in about
+    spec = find_spec("torch")
+    assert spec is not None
+    assert spec.origin is not None
+    code = f"{ALONE}{code}print(json.dumps(found))"
+    name, torch_is = Path(ran.document["folder"]).name, str(Path(spec.origin).parents[1])
+    done = subprocess.run(
+        [*(sys.executable, "-I", "-S", "-c", code, name), str(home / "out"), torch_is],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "XDG_CACHE_HOME": str(home)},
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def test_an_operator_runs_without_kbench_where_it_is_faster(kbench: Command, home: Path) -> None:
+    found = alone(kbench, home, winner(), "torch")
+    assert found["kbench"] == []
+    assert (found["tests"], found["failed"], found["skipped"]) == (3, 0, [])
+    assert found["supports"] == [True, False, False, False, False, False]
+    assert (found["sums"], found["compiled"], found["gradient"]) == (SUMS, SUMS[0], 256.0)
+
+
+def test_the_contained_test_finds_a_kernel_that_is_wrong(kbench: Command, home: Path) -> None:
+    found = alone(kbench, home, winner(KERNEL % "out[i] = x[i] + N"), "script")
+    assert (found["tests"], found["failed"]) == (2, 2)  # of one test, with each of two seeds
+
+
+def test_another_device_gets_pytorch_and_skips_the_tests(kbench: Command, home: Path) -> None:
+    found = alone(kbench, home, winner(device="A CPU that nobody has"), "torch")
+    assert (found["tests"], found["failed"], found["supports"]) == (3, 0, [False] * 6)
+    assert found["sums"] == SUMS
+    assert ["A CPU that nobody has" in reason for reason in found["skipped"]] == [True, True]
+
+
+def test_a_python_module_is_called_as_it_is(kbench: Command, home: Path) -> None:
+    found = alone(kbench, home, winner(MODULE, language=Language.PYTHON), "script")
+    assert (found["tests"], found["failed"], found["skipped"]) == (2, 0, [])
+    assert (found["supports"][:2], found["sums"]) == ([True, False], SUMS)
+
+
+def test_what_a_kernel_changes_is_a_copy(kbench: Command, home: Path) -> None:
+    """PyTorch's check of the operator sees it; the name `in` and the header are the task's."""
+    task = {
+        "signature": "void scale(int N, __nv_bfloat16* in, const float factor = 1.5)",
+        "inout": ("in",),
+        "dtype": "bfloat16",
+        "files": {
+            "reference.py": "import torch\n\n"
+            "def make_inputs(N):\n    return {'in': torch.randn(N), 'factor': 1.3}\n\n"
+            "def forward_fn(in_, factor):\n    return in_ * factor\n"
+        },
+        "kernels": (),
+    }
+    source = (
+        "void scale(int N, __nv_bfloat16* in, float factor) { for (int i = 0; i < N; ++i)"
+        " in[i] = __float2bfloat16(__bfloat162float(in[i]) * factor); }"
+    )
+    found = alone(kbench, home, winner(source, task=task), "torch", code="")
+    assert (found["tests"], found["failed"], found["skipped"]) == (3, 0, [])
+
+
+def refused(kbench: Command, evaluation: Evaluation, *words: str) -> tuple[int, str]:
+    """The exit status, and the field that is named."""
+    ran = kbench("export", str(evaluation.submission_id), *words, "--json")
+    return ran.status, ran.document["error"]["field"]
+
+
+def test_only_a_winner_leaves(kbench: Command, home: Path) -> None:
+    assert refused(kbench, winner(mode="quick")) == (Exit.MISUSE, "ID")
+    wrong = winner(verdict=Verdict.WRONG_RESULT, result={"workloads": ()})
+    assert refused(kbench, wrong) == (Exit.OTHER_VERDICT, "ID")
+    slow = make.make_workload_result(measurement=make.make_measurement(1490.0, spread=0.02))
+    assert refused(kbench, winner(result={"workloads": (slow,)})) == (Exit.TOO_SLOW, "ID")
+    good = winner()
+    assert refused(kbench, good, "--device", "nvidia-h200") == (Exit.MISUSE, "device")
+    assert kbench("export", str(good.submission_id)).status == 0
+    assert refused(kbench, good) == (Exit.MISUSE, "out")
+    doubt = (Suspicion(check=Check.LUCK, reason="lucky"),)
+    assert refused(kbench, winner(result={"suspicions": doubt})) == (Exit.OTHER_VERDICT, "ID")
+    later = {"pending_baselines": ("compiled",)}
+    assert refused(kbench, winner(result=later)) == (Exit.MISUSE, "ID")
+
+
+def test_a_task_that_nothing_can_stand_in_for_is_refused(kbench: Command) -> None:
+    other = REFERENCE.replace("(x, N)", "(x, rows)")
+    evaluation = winner(task={"files": {"reference.py": other}, "kernels": ()})
+    assert refused(kbench, evaluation) == (Exit.MISUSE, "task")
+
+
+def test_a_build_is_repeated_without_what_is_of_its_host() -> None:
+    command = (
+        "/usr/bin/nvcc kernel.cu -std=c++20 -O3 -cudart=shared -Xlinker=-rpath=/usr/local/cuda/lib"
+        " -gencode=arch=compute_90a,code=sm_90a -isystem /opt/torch/include -L/opt/torch/lib -lc10"
+        " -DTORCH_EXTENSION_NAME=kbench_kernel -include kbench_declaration.h --use_fast_math"
+        " -Xlinker=--require-defined=scale -o library.so"
+    )
+    kept = "-std=c++20 -O3 -cudart=shared -gencode=arch=compute_90a,code=sm_90a --use_fast_math"
+    assert portable(command.split()) == kept.split()
