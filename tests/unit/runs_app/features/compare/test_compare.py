@@ -105,7 +105,7 @@ def test_what_cannot_be_compared_is_named(client: Client) -> None:
     submissions, agents = "/compare/submissions/?submission=", "/compare/agents/?"
     for path, words in (
         (f"{submissions}17", "not a submission's number"),
-        (f"{submissions}{UUID(int=0)}", "does not exist, or it is private"),
+        (f"{submissions}{UUID(int=0)}", "or it is private"),
         (f"{submissions}{{{UUID(int=0)}}}", "not a submission's number"),
         (address(*six), "at most 5"),
         (f"{agents}agent=nobody", "there is no 'nobody'"),
