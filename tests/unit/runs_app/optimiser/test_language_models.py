@@ -12,7 +12,7 @@ from django.test import Client
 from runs_app.core.messaging import queues
 from runs_app.features.challenges.services import enter
 from runs_app.features.curation.decisions.services import mark_contaminated
-from runs_app.models import LanguageModel, LanguageModelCall, Run
+from runs_app.models import LanguageModel, LanguageModelCall
 from runs_app.optimiser.language_models.forms import LanguageModelForm
 from runs_app.optimiser.selectors.language_models import host_of, key_is_set, usages
 from runs_app.optimiser.services.calls import answer_call, try_language_model
@@ -231,22 +231,22 @@ def test_a_test_asks_the_real_endpoint(
     assert LanguageModelCall.objects.count() == 6
 
 
-def renamed(model: LanguageModel) -> LanguageModelForm:
-    """The admin's form with nothing but the name changed."""
+def renamed() -> LanguageModelForm:
+    """The admin's form of the only one with nothing but the name changed."""
+    model = LanguageModel.objects.get()
     fields = model_to_dict(model, fields=LanguageModelForm.Meta.fields)
     return LanguageModelForm({**fields, "name": "writer-2", "extra": "{}"}, instance=model)
 
 
 def test_a_name_is_free_until_something_uses_it(start: Start, world: World) -> None:
-    model = LanguageModel.objects.get()
-    assert renamed(model).errors == {}
-    run = start()
-    assert not run.calls.exists()
-    assert "writer-1" in str(renamed(model).errors["name"])
-    Run.objects.all().delete()
-    assert renamed(model).errors == {}
-    try_language_model(model=model, user=make.make_user(), now=make.NOW)
-    assert list(renamed(model).errors) == ["name"]
+    assert renamed().errors == {}
+    known = LanguageModel.objects.get()
+    call = try_language_model(model=known, user=make.make_user(), now=make.NOW)
+    assert list(renamed().errors) == ["name"]
+    call.delete()
+    assert renamed().errors == {}
+    assert not start().calls.exists()
+    assert "writer-1" in str(renamed().errors["name"])
 
 
 def test_the_answer_of_a_renamed_model_is_stored_and_charged(start: Start, world: World) -> None:

@@ -172,6 +172,7 @@ class TestLost:
         make.make_runner(token=token, seen_at=make.later(601))
         job.refresh_from_db()
         make.send(job, EventKind.LOST, {"reason": "it died"}, seq=1)
+        job.refresh_from_db()
         assert given(mine, make.later(599)) is None
         assert names(given(mine, make.later(601))) == [name(job)]
 

@@ -289,7 +289,7 @@ class TestLogins:
         hopper = {"device": "nvidia-h100", "device_kind": "cuda", "device_name": "H100"}
         with django_capture_on_commit_callbacks(execute=True):
             make.beat(token=token, **hopper)
-            make.beat()  # of a runner without a login, which gets none by that
+            make.beat(token=make.make_runner_token(name="other"))  # gets no login by that
         assert {user.split()[1] for user in site.acl_list()} == {"default", token.mailbox}
         assert runner.blpop([queue], 1)
         with pytest.raises(NoPermissionError):
