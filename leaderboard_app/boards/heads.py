@@ -41,4 +41,4 @@ def heads(
 
 
 def _best(rows: QuerySet[Evaluation]) -> Subquery:
-    return Subquery(rows.order_by("-merit", "submission__created_at", "pk").values("pk")[:1])
+    return Subquery(rows.order_by("-merit", "submission__created_at").values("pk")[:1])

@@ -180,6 +180,6 @@ def leader(version: TaskVersion, direction: str, device_id: str) -> Evaluation |
     )
     return (
         rows.select_related("submission", "device")
-        .order_by("-merit", "submission__created_at", "pk")
+        .order_by("-merit", "submission__created_at")
         .first()
     )

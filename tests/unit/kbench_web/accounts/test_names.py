@@ -81,7 +81,6 @@ class TestDeletion:
         version = public.task_version
         waiting = make.make_evaluation(user=ada, task_version=version)
         cancel(evaluation=waiting, user=ada, now=make.NOW)
-        Evaluation.objects.filter(pk=waiting.pk).update(reason="cancelled by ada-lovelace")
         private = make.make_submission(user=ada, task_version=version, private=True)
         make.make_token(ada)
         client.force_login(ada)

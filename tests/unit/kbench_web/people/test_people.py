@@ -114,7 +114,7 @@ def test_a_reset_link_sets_a_password_once(desk: Client, client: Client) -> None
     assert client.post(there, {"password1": new, "password2": new}).status_code == 302
     who.refresh_from_db()
     assert who.check_password(new)
-    assert "does not work" in Client().get(link[1]).content.decode()
+    assert "doesn't work" in Client().get(link[1]).content.decode()
     assert "reset link" in str(last_entry().details)
 
 

@@ -263,5 +263,5 @@ def test_stored_feedback_of_another_evaluation_is_said_to_be_so() -> None:
     stored(run, 700.0, 500.0)
     assert table(run, 1).notes == ()
     found = table(run, 2)
-    assert found.notes == ("The time above is from another evaluation than these.",)
+    assert found.notes == ("The time above is from a different evaluation.",)
     assert found.rows[0].over_seed.value == 2.0

@@ -255,7 +255,7 @@ def test_a_best_candidate_enters_by_itself(start: Start, world: World, stopped: 
     assert (best.entry.run, best.entry.agent.name) == (None, "kbench-plain")
     assert best.entry.language_model.name == "writer-1"
     assert best.entry.evaluations.get().mode == "ranked"
-    with pytest.raises(NotAllowed, match="entered already"):
+    with pytest.raises(NotAllowed, match="already been entered"):
         enter_candidate(candidate=best, user=run.user, now=make.NOW)
 
 

@@ -70,7 +70,7 @@ def test_waiting_reason_with_runners_that_take_no_work() -> None:
     evaluation = make.make_evaluation()
     assert "no runner for cpu has ever reported" in reason(evaluation)
     runner = make.make_runner(name="host-1")
-    assert reason(evaluation, 600).endswith("test.host-1 was last heard 10 min ago")
+    assert reason(evaluation, 600).endswith("test.host-1 was last heard from 10 min ago")
     Runner.objects.filter(pk=runner.pk).update(state=Runner.State.DRAINING)
     make.make_runner(name="host-2", state=Runner.State.UNFIT, reason="no jail")
     text = reason(evaluation)

@@ -169,7 +169,7 @@ def result(**peaks: Any) -> EvaluationResult:
 def test_both_limits_are_said_in_words() -> None:
     words = limit_sentences(result(theoretical=THEORETICAL, measured=MEASURED).environment)
     for sentence, parts in zip(
-        words, (("4.80 TB/s", "66.9 TFLOP/s", "40.0 %"), ("4.00 TB/s", "50.0 %")), strict=True
+        words[:2], (("4.80 TB/s", "66.9 TFLOP/s", "40.0 %"), ("4.00 TB/s", "50.0 %")), strict=True
     ):
         assert all(part in sentence for part in parts)
     assert limit_sentences(result(note="there is no limit").environment) == ["There is no limit."]

@@ -69,7 +69,7 @@ class TestAdding:
         assert entry.details == {"devices": "cpu", "trusted": True}
         assert text not in str(AuditEntry.objects.values())
         revoke(token=token, reason="lent back", user=admin, now=make.NOW)
-        with pytest.raises(SubmissionError, match="there is a runner 'lab-7' already"):
+        with pytest.raises(SubmissionError, match="runner 'lab-7' already exists"):
             add(user=admin)  # a name is used once, even by a revoked one
 
     @pytest.mark.parametrize("name", ["", "Lab", "a b", "-lab", "lab.7", "x" * 41, "lab_7", "läb"])
@@ -134,7 +134,7 @@ class TestRevoking:
         assert hand_over(token=token, ask=make.make_ask(runner), now=make.later(6)) is None
         entry = AuditEntry.objects.get(kind="runner_revoked")
         assert (entry.name, entry.actor, entry.reason) == ("lab-7", admin, "it lies")
-        with pytest.raises(WrongState, match="lab-7 was revoked already"):
+        with pytest.raises(WrongState, match="lab-7 has already been revoked"):
             revoke(token=token, reason="it lies", user=admin, now=make.later(9))
         with pytest.raises(SubmissionError):  # it is said why
             revoke(token=others.runner.token, reason=" ", user=admin, now=make.NOW)

@@ -64,7 +64,7 @@ def test_an_admin_asks_about_a_version_and_everybody_reads_the_answer(
     assert 'id="judgements-ask"' in admin.get("/tasks/scale/soundness/").content.decode()
     answer = admin.post(PAGE, FORM)
     assert (answer.status_code, answer["Location"]) == (302, "/tasks/scale/soundness/#judgements")
-    assert "waits to be sent" in admin.get(PAGE).content.decode()
+    assert "waiting to be" in admin.get(PAGE).content.decode()
     [row] = TaskJudgement.objects.all()
     found = judgements_of([row.version_id], row.created_at + timedelta(seconds=11))
     assert (found.under_way, "“calls”" in found.blocked) == (True, True), "nobody sends it"
@@ -118,7 +118,7 @@ def test_an_admin_asks_about_a_draft_as_it_is_and_earlier_answers_stay(
 def test_what_cannot_be_asked_is_said_at_its_field(admin: Client, queued: list[str]) -> None:
     make.make_task_version()
     forms: list[tuple[dict[str, Any], str]] = [
-        ({"model": "nobody"}, "&#x27;nobody&#x27; cannot be called; there are: judge"),
+        ({"model": "nobody"}, "&#x27;nobody&#x27; can&#x27;t be called; these can: judge"),
         ({"model": ""}, "cannot be called"),
         ({"max_usd": "much"}, "must be a number of US dollars"),
         ({"max_usd": ""}, "must be a number of US dollars"),

@@ -167,7 +167,7 @@ def test_a_report_with_an_error(challenge: Challenge, ada: User) -> None:
     address = entry_of(challenge, ada).get_absolute_url()
     Entry.objects.update(usd=2)
     cases: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"usd": "1"}, "cannot fall below 2."),
+        ({"usd": "1"}, "be below 2."),
         ({"tokens": "-1"}, "greater than or equal to 0"),
         ({"transcript": SimpleUploadedFile("x", b"\xff\xfe\xfd")}, "The file"),
         ({"transcript": SimpleUploadedFile("x", b"x" * (2**21 + 1))}, "2 MiB."),

@@ -147,7 +147,7 @@ def test_a_folder_with_other_things_and_other_devices_are_refused(
     tmp_path: Path, folder: Path
 ) -> None:
     for action in ("import", "cancel"):
-        with pytest.raises(CommandError, match=r"holds no spool\.json"):
+        with pytest.raises(CommandError, match=r"has no spool\.json"):
             call_command("spool", action, str(tmp_path))
     (tmp_path / "notes").write_text("mine")
     with pytest.raises(SpoolError, match="is not empty, and is not a spool"):

@@ -50,7 +50,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("unlisted_speedups", {"eager": "inf"}, "results[0].unlisted_speedups.eager: must be a finite"),
     ("workloads", [], "results[0].workloads: a correct result has a time for each"),
     ("environment", {"a": "x" * 20_001}, "results[0].environment: has 20"),
-    ("environment", {"a": "\0"}, "results[0].environment: holds a NUL"),
+    ("environment", {"a": "\0"}, "results[0].environment: contains a NUL"),
     ("reason", "\ud800", "results[0].reason: contains a NUL character, or half"),
     ("measured_at", "yesterday", "results[0].measured_at: 'yesterday' is not a time"),
     ("measured_at", "2026-01-02T03:04:05", "results[0].measured_at: has no UTC offset"),

@@ -202,7 +202,7 @@ def test_a_report_or_its_absence_says_what_and_by_how_much(browser: Client, ada:
     page = fragment(browser, draft)
     assert "1 of 2 wrong kernels pass (zeros)" in page
     assert "zeros would pass" in page
-    assert "Of earlier files" not in page
+    assert "For earlier files" not in page
     assert make.HIDDEN_WORKLOAD in page  # in the whole report: the draft is hers
 
 
@@ -214,7 +214,7 @@ def test_a_sound_report_of_earlier_files_is_said_to_be_so(browser: Client, ada: 
     files = {**draft.files, "notes.md": "new"}
     edit_draft(draft=draft, user=ada, files=files, revision=1, now=make.NOW)
     page = fragment(browser, draft)
-    assert "Of earlier files" in page
+    assert "For earlier files" in page
 
 
 def test_dry_runs_say_what_came_of_each_kernel(browser: Client, ada: User) -> None:

@@ -189,7 +189,7 @@ def test_a_bulk_form_that_is_wrong_comes_back_filled(client: Client, admin: User
         ({"task": []}, "select at least"),
         ({"action": ""}, "choose an action"),
         ({"reason": " "}, "say why"),
-        ({"action": "add-tag", "tag": "a b"}, "is not of 1"),
+        ({"action": "add-tag", "tag": "a b"}, "must be 1"),
     )
     for changes, words in cases:
         form = {"task": ["a"], "action": "retire", "reason": "kept", "tag": "kept-tag"} | changes

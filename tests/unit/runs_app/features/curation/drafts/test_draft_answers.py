@@ -59,11 +59,11 @@ def test_what_cannot_be_kept_is_said_and_stays_in_the_editor(client: Client, aut
         ({"do": "upload"}, "choose a file"),
         ({"do": "upload", "upload": SimpleUploadedFile("a.bin", b"\xff")}, "not UTF-8"),
         ({"do": "upload", "upload": SimpleUploadedFile("a.h", b"\xff\xfe/\0")}, "is UTF-16"),
-        ({"do": "add"}, "say the file"),
+        ({"do": "add"}, "s path, such as"),
         ({"do": "add", "new_path": "../x"}, "is not a relative path"),
-        ({"do": "add", "new_path": "reference.py"}, "there is a file reference.py"),
+        ({"do": "add", "new_path": "reference.py"}, "reference.py already exists"),
         ({"do": "add", "new_path": "notes.txt", "revision": 9}, "notes.txt"),
-        ({"do": "rename", "rename_to": "reference.py"}, "there is a file reference.py"),
+        ({"do": "rename", "rename_to": "reference.py"}, "reference.py already exists"),
     )
     for values, words in cases:
         for upload in filter(None, [values.get("upload")]):
@@ -138,7 +138,7 @@ def test_refused_uploads_are_few_a_minute(client: Client, settings: Any) -> None
     assert answers[0].status_code == 422
     [refused, *_] = [answer for answer in answers if answer.status_code == 429]
     assert 0 < int(refused["Retry-After"]) <= 60
-    assert "you can upload only 2 times a minute" in refused.content.decode()
+    assert "you can upload only 2 times per minute" in refused.content.decode()
     assert client.get("/drafts/").status_code == 200
     other = Client()
     other.force_login(make.make_user())

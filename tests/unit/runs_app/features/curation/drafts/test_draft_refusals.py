@@ -133,7 +133,7 @@ class TestKeptAgents:
             lines = draft.files["task.toml"].splitlines()
             places = [n for n, line in enumerate(lines, 1) if line.startswith("agent")]
             kept = [
-                f"task.toml, line {line}: kernels[{index}].agent: {agent!r} is kept for kernels"
+                f"task.toml, line {line}: kernels[{index}].agent: {agent!r} is reserved for kernels"
                 for index, line in enumerate(places)
             ]
             told = faults(draft)
@@ -165,5 +165,5 @@ class TestKeptAgents:
         draft = sent(draft)
         author.is_staff = False
         author.save()
-        with pytest.raises(CurationError, match="is kept for kernels"):
+        with pytest.raises(CurationError, match="is reserved for kernels"):
             publish_draft(draft=draft, user=make.make_admin(), override="seen", now=make.NOW)

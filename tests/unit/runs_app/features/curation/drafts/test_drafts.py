@@ -187,7 +187,7 @@ def test_a_title_that_the_site_cannot_show_is_a_fault() -> None:
     draft = edited(draft, **{"task.toml": toml})
     [fault] = draft_page.read_draft(draft)[1]
     assert (fault.field, fault.file, fault.line) == ("title", "task.toml", 2)
-    with pytest.raises(CurationError, match="at most 200"):
+    with pytest.raises(CurationError, match="the limit is 200"):
         snapshot(draft=draft, now=make.NOW)
 
 

@@ -198,7 +198,7 @@ def test_wrong_kernels_that_were_not_tried_are_counted_wherever_none_passes(
 def test_kinds_of_devices_without_hidden_workloads_are_said_to_who_decides(
     client: Client, judge: User
 ) -> None:
-    words = "No hidden workloads on cpu and cuda"
+    words = "There are no hidden workloads on cpu and cuda"
     assert make.make_task_version().without_hidden == ()
     public = example()["task.toml"].replace("hidden = true\n", "")
     draft = in_review(**{"task.toml": public})
