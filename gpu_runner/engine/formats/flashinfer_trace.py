@@ -37,9 +37,10 @@ from gpu_runner.engine.problem.problem import (
 from gpu_runner.engine.problem.values import varied
 
 _INTEGERS = {"bool": (0, 2), "uint8": (0, 256), "int8": (-128, 128)}
-_OTHER_INTEGERS = (-1024, 1024)
 """The range in which random integers are drawn, the end left out. Source: flashinfer-bench 0.1.2,
 `bench/utils.py`; it has no uint8."""
+_OTHER_INTEGERS = (-1024, 1024)
+"""Of all other dtypes. Source: the same."""
 _LARGEST_STORED = 2.0
 """Of a random float of eight bits. Source: the same."""
 
