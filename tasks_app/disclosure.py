@@ -13,6 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
 from gpu_runner.data.evaluation import EvaluationResult, Mismatch, StageTime
+from gpu_runner.data.formats.trace_definition import public_files
 from gpu_runner.data.integrity import Audit
 from gpu_runner.data.rounding import HIDDEN as _ALONE
 from gpu_runner.data.rounding import all_three_digits, three_digits
@@ -48,7 +49,7 @@ def public_task(document: Mapping[str, Any], *, code_only: bool = False) -> Json
     if code_only or len(workloads) != len(document["workloads"]):
         public["files"] = {
             path: text for path, text in document["files"].items() if path.endswith(_CODE_SUFFIXES)
-        }
+        } | public_files(public)
     return public
 
 

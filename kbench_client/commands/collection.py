@@ -117,7 +117,7 @@ def _may_be_kernel(path: Path) -> bool:
 def _of_solution(path: Path, site: Site, known: Collection[str]) -> tuple[Kernel, str, str]:
     """The kernel of a solution, its task, and who wrote it."""
     solution = read_solution(path)
-    name = _slug(solution.definition)[:_NAME_LIMIT]
+    name = _slug(solution.definition).replace(".", "_")[:_NAME_LIMIT]
     names = (f"{FORMAT}-{name}"[:_NAME_LIMIT], name)  # the first, if another task has the name
     task = next((each for each in names if each in known), None)
     if task is None:

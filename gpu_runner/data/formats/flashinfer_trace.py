@@ -77,13 +77,13 @@ def read_flashinfer_trace(path: Path) -> Reading:
     found = _Workloads(definition, *places(file))
     found.read(cuda_only=needs_cuda(parse_module(reference, REFERENCE)))
     if not found.taken:
-        refuse(DataError(*reason) for reason in found.reasons)
+        refuse(DataError(*reason) for reason in dict.fromkeys(found.reasons))
     files = {DEFINITION: json.dumps(_without_nulls(document), indent=1) + "\n"}
     files[REFERENCE] = reference
     files |= {TENSORS: json.dumps(found.captured) + "\n"} if found.captured else {}
     real = [s.dtype for s in (*definition.outputs.values(), *definition.inputs.values())]
     task = Task(
-        name=plain_name(definition.name)[:NAME_LIMIT],
+        name=plain_name(definition.name).replace(".", "_")[:NAME_LIMIT],
         title=definition.name,
         format=TaskFormat.FLASHINFER_TRACE,
         abi=Abi.TORCH,

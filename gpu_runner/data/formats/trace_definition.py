@@ -17,7 +17,7 @@ from gpu_runner.data.codec import DataError, DataErrors, Open, caught, decode
 from gpu_runner.data.formats.reading import import_errors
 from gpu_runner.data.formats.source import functions, parameter_names, parse_module
 from gpu_runner.data.formulas import evaluate
-from gpu_runner.data.task import Task
+from gpu_runner.data.task import Task, TaskFormat
 from gpu_runner.data.wire import DTYPES
 
 DEFINITION, REFERENCE, TENSORS = "definition.json", "reference.py", "tensors.json"
@@ -173,6 +173,20 @@ def definition_of(files: Mapping[str, str]) -> Definition:
 def captured_of(files: Mapping[str, str]) -> dict[str, Any]:
     """The tensors of workloads, as lists of their elements: by the workload's uuid, by name."""
     return object_of(files.get(TENSORS, "{}"), TENSORS)
+
+
+def public_files(document: Mapping[str, Any]) -> dict[str, str]:
+    """Files of an encoded task of this format that tell nothing of workloads that it doesn't have.
+
+    The definition, and the tensors of its workloads; none of other formats.
+    """
+    files = document["files"]
+    if document["format"] != TaskFormat.FLASHINFER_TRACE or DEFINITION not in files:
+        return {}
+    uuids = {workload["parameters"].get(UUID) for workload in document["workloads"]}
+    kept = {uuid: each for uuid, each in captured_of(files).items() if uuid in uuids}
+    own = {DEFINITION: files[DEFINITION]}
+    return {**own, TENSORS: json.dumps(kept) + "\n"} if kept else own
 
 
 def object_of(text: str, name: str) -> dict[str, Any]:

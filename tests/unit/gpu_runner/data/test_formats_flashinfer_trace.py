@@ -12,6 +12,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError, DataErrors
 from gpu_runner.data.formats import read_task
 from gpu_runner.data.formats.building import build_task
+from gpu_runner.data.formats.trace_definition import public_files
 from gpu_runner.data.task import Task, Values
 from gpu_runner.data.verdict import DeviceKind
 from tests import trace_files as make
@@ -37,7 +38,11 @@ def test_a_definition_is_a_task_with_its_workloads(tmp_path: Path) -> None:
 
 
 def test_a_workload_that_cannot_be_taken_costs_no_other(tmp_path: Path) -> None:
-    gone = {"type": "safetensors", "path": "./blob/none.safetensors", "tensor_key": "rows"}
+    gone: dict[str, object] = {
+        "type": "safetensors",
+        "path": "./blob/none.safetensors",
+        "tensor_key": "rows",
+    }
     outside = {**gone, "path": "../../secret"}
     other_size = make.workload("u4")
     other_size["axes"]["k"] = 2
@@ -81,6 +86,16 @@ def test_sol_execbench_is_read_from_a_folder(tmp_path: Path) -> None:
     reading = read_task(tmp_path)
     assert reading.task.workloads[0].parameters["inputs"] == {"x": {"type": "custom"}}
     assert "tolerances" in reading.adaptations[0]
+
+
+def test_the_public_gets_tensors_of_public_workloads(tmp_path: Path) -> None:
+    task = _read(tmp_path, make.definition(), make.workload("u1"), make.workload("u2", n=9))
+    document = codec.encode(task)
+    del document["workloads"][1]
+    shown = public_files(document)
+    assert json.loads(shown["definition.json"])["name"] == "Take-rows_w4"
+    assert json.loads(shown["tensors.json"]) == {"u1": {"rows": [2, 0, 2]}}
+    assert public_files({**document, "format": "kbench"}) == {}
 
 
 @pytest.mark.parametrize(
