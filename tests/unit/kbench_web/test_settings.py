@@ -36,8 +36,8 @@ def load(
 
 
 WRONG = [
-    (PRODUCTION, "KBENCH_SECRET_KEY must hold at least 50"),
-    ({**PRODUCTION, "KBENCH_SECRET_KEY": "short"}, "KBENCH_SECRET_KEY must hold at least 50"),
+    (PRODUCTION, "KBENCH_SECRET_KEY must have at least 50"),
+    ({**PRODUCTION, "KBENCH_SECRET_KEY": "short"}, "KBENCH_SECRET_KEY must have at least 50"),
     ({"KBENCH_PRODUCTION": "1", "KBENCH_SECRET_KEY": "x" * 50}, "KBENCH_ALLOWED_HOSTS must"),
     ({**PRODUCTION, "KBENCH_DEBUG": "1"}, "KBENCH_DEBUG shows secrets"),
     ({"KBENCH_PRODUCTION": "maybe"}, "KBENCH_PRODUCTION is 'maybe'; set it to 1 or 0"),

@@ -152,7 +152,7 @@ def test_a_check_that_takes_longer_than_its_job_may_says_where_it_was(
     [
         (OracleError("it ran out of memory:\nkilled"), "finished", "ran out of memory:\nkilled"),
         (KeyError(), "finished", "the runner failed: KeyError"),
-        (JobTimeout("3600 s"), "finished", "the most that it may take, at: forward n8"),
+        (JobTimeout("3600 s"), "finished", "the time limit, at: forward n8"),
         # what this host is the cause of
         (KilledFromOutside("the oracle was killed"), "lost", "the oracle was killed"),
         (JailError("no jail on this host"), "lost", "no jail on this host"),

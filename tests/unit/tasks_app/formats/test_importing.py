@@ -256,7 +256,7 @@ def test_an_unwritable_report_is_a_fault_before_anything_is_stored(
     for name, locked, words in (
         ("out", None, "{}/out is a folder"),
         ("none/r.json", None, "there is no folder {}/none"),
-        ("r.json", "", "no file can be made in {}"),
+        ("r.json", "", "no file can be created in {}"),
         ("old.json", "old.json", "{}/old.json cannot be written to"),
     ):
         if locked is not None:  # by the system's answer, because root may write to every file

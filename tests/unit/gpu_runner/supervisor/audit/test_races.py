@@ -209,9 +209,9 @@ def test_what_the_tool_does_not_follow_is_said_to_be_unknown(name: str, search: 
 def test_where_nothing_is_looked_for_the_reason_is_said(
     search: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert search(ADD, abi=Abi.TORCH).startswith("not looked for: for the c ABI only")
+    assert search(ADD, abi=Abi.TORCH).startswith("not checked: only for the c ABI")
     racy = RACY["a sum without its reduction"]
-    assert search(racy, time_ns=2 * RACE_CALL_NS).startswith("not looked for: ")
+    assert search(racy, time_ns=2 * RACE_CALL_NS).startswith("not checked")
     monkeypatch.setattr(races, "RACE_SEARCH_S", 0.0)
     ordered = ORDERED["worksharing with its barriers"]
     assert search(ordered) == "none in 1 of 2 public workloads"

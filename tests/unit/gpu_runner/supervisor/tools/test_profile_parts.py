@@ -183,7 +183,7 @@ def test_profiles_survive_the_round_trip_and_old_documents_still_decode() -> Non
         resources=(KernelResources(name="k", registers=9),),
     )  # fmt: skip
     result = EvaluationResult(
-        evaluation_id="1", attempt=1, verdict=Verdict.UNSANCHOR, reason="", mode=Mode.PROFILE,
+        evaluation_id="1", attempt=1, verdict=Verdict.UNSTABLE, reason="", mode=Mode.PROFILE,
         device="cpu", task="t", task_digest="", solution_digest="", build=report, profile=whole,
     )  # fmt: skip
     document = encode(result)
