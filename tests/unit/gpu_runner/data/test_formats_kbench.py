@@ -284,7 +284,7 @@ def test_files_have_limits(tmp_path: Path) -> None:
     folder = write(tmp_path)
     for index in range(3):
         (folder / f"{index}.txt").write_text("x" * (TASK_LIMIT_BYTES // 3))
-    assert "more than" in refused(folder).reason
+    assert "larger than" in refused(folder).reason
     for index in range(FILES_LIMIT):
         (folder / f"{index}.txt").write_text("")
     assert refused(folder).field == "files"
