@@ -144,7 +144,7 @@ def test_what_is_nearly_the_same_is_not_measured() -> None:
     run = a_run(world, {"seed_source": kernel(long)}, parameters={"proposals": 1}).go()
     dropped = run.history.candidates[2]
     assert dropped.state is CandidateState.DROPPED
-    assert re.fullmatch(r"no news: 99\.\d% the same as #1", dropped.reason)
+    assert re.fullmatch(r"nothing new: 99\.\d% the same as #1", dropped.reason)
     strict = {"proposals": 1, "similarity": 1.0}
     run = a_run(world, {"seed_source": kernel(long)}, parameters=strict).go()
     assert run.history.candidates[2].state is CandidateState.MEASURED
