@@ -1,4 +1,4 @@
-// What every page has: the theme switch, copy buttons, forms that send themselves, and fresh parts that wait for a press to end.
+// For every page.
 (() => {
   "use strict";
 
@@ -69,7 +69,7 @@
   // A button that is replaced while it is pressed gives no click. So what replaces one waits until it is released,
   // for a second at most: no browser says the end of every press.
   const PRESSED = "button:active, a:active, summary:active, label:active";
-  const PRESS_ENDS = ["pointerup", "pointercancel", "keyup", "dragend", "blur"]; // a drag or a scroll gives no pointerup
+  const PRESS_ENDS = ["pointerup", "pointercancel", "keyup", "dragend", "blur"];
   const LONGEST_PRESS_MS = 1000;
   const isPressed = (part) => part.matches(PRESSED) || part.querySelector(PRESSED) !== null;
   const released = (part) => new Promise((resolve) => {

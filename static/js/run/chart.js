@@ -1,4 +1,4 @@
-// The best time so far, as a step line over one dot for each candidate; failures lie in a strip below.
+// The best time so far over a dot for each candidate.
 import { loadPlotly, whenSeen } from "../charts.js";
 import { candidate, kindOf, seedOf } from "./state.js";
 import { duration, ratio, outcome } from "./format.js";
@@ -76,7 +76,7 @@ function dots(state, x, colours) {
 }
 
 function stepLine(state, x, axis, colours) {
-  const steps = state.candidates.filter((row) => row?.best && row.latency_ns && !row.noisy); // without those that were refused or found too noisy later
+  const steps = state.candidates.filter((row) => row?.best && row.latency_ns && !row.noisy);
   const rows = steps.sort((a, b) => b.latency_ns - a.latency_ns);
   const xs = rows.map(x);
   const ys = rows.map((row) => row.latency_ns);
@@ -118,7 +118,7 @@ function axisOfTimes(state, horizontals) {
   return { range, tickvals: tickValues(range, state.best === null ? 0 : candidate(state, state.best).latency_ns) };
 }
 
-// Where the names of the lines stand: neighbours that lie close together stand apart.
+// Names of neighbouring lines stand apart.
 function labelPlaces(horizontals, range) {
   const close = (range[1] - range[0]) * 0.07;
   const places = new Map();

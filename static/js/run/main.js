@@ -1,4 +1,4 @@
-// The live page of a run: joins the feed to the views, and draws no more often than four times a second.
+// A run's live page: joins the feed to the views.
 import { candidate, emptyState, isOver, put, seedOf, spent, verifiersOf } from "./state.js";
 import { BestChart, bestWords } from "./chart.js";
 import { Drawer } from "./drawer.js";
@@ -70,7 +70,7 @@ async function draw() {
   genealogy.draw(view, colours, over);
   byId("best-words").textContent = bestWords(view);
   byId("scale-words").textContent = scaleWords(view, over);
-  byId("feed-state").hidden = isOver(state) && byId("feed-state").dataset.state !== "polling"; // nothing more comes
+  byId("feed-state").hidden = isOver(state) && byId("feed-state").dataset.state !== "polling";
   cost = performance.now() - from;
   if (chart.isDue()) await chart.draw(view, byId("axis").value, colours);
   else later();
@@ -99,7 +99,7 @@ async function refreshHead() {
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("run-head");
     await kbench.released(byId("run-head"));
     const old = byId("run-head");
-    if (old.contains(document.activeElement) && old.querySelector("details[open]")) return; // somebody is typing there
+    if (old.contains(document.activeElement) && old.querySelector("details[open]")) return;
     for (const part of old.querySelectorAll("details[open]")) fresh.querySelector(`#${part.id}`)?.setAttribute("open", "");
     old.replaceWith(fresh);
     if (old.dataset.words !== fresh.dataset.words) byId("announce").textContent = fresh.dataset.words;
@@ -108,7 +108,7 @@ async function refreshHead() {
   }
 }
 
-// Pause, resume or stop without leaving the page: with the site away there would be nothing to come back to.
+// Pause, resume or stop without leaving the page: the site may be away.
 async function control(form) {
   const button = form.querySelector("button");
   button.disabled = true;
@@ -208,4 +208,4 @@ feed.start().catch(() => feed.startPolling()).finally(() => {
 });
 replay.grow();
 soon();
-window.kbenchRun = { state, replay, genealogy, spent: () => spent(state), verifiers: () => Object.fromEntries(verifiersOf(state)), drawCost: () => cost }; // for tests and the curious
+window.kbenchRun = { state, replay, genealogy, spent: () => spent(state), verifiers: () => Object.fromEntries(verifiersOf(state)), drawCost: () => cost }; // for tests
