@@ -232,7 +232,7 @@ def test_a_challenge_is_previewed_before_it_is_published(page: Page, seeded: Sta
     page.get_by_label("Search tasks").fill("rms norm")
     page.get_by_label("Tag").select_option("reduction")
     page.get_by_role("button", name="Select all shown").click()
-    expect(page.get_by_text("3 chosen, 3 of")).to_be_visible()
+    expect(page.get_by_text("3 selected, 3 of")).to_be_visible()
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("link", name="rms_norm_bf16")).to_be_visible()
     page.get_by_role("button", name="Publish the challenge").click()

@@ -161,7 +161,7 @@ def test_without_a_socket_the_page_asks(page: Page, working: Stack, runner: Fake
     sign_up(page, working.url, "poller")
     page.route_web_socket(re.compile(r"/ws/runs/"), lambda socket: socket.close())
     start(page, working.url)
-    expect(page.locator("#feed-state")).to_contain_text("asking")
+    expect(page.locator("#feed-state")).to_contain_text("updating")
     measure(runner, 1.0)
     expect(page.locator("[data-figure=best-sub]")).to_contain_text("candidate 1")
     control(page, "Stop", "STOPPED")
@@ -277,7 +277,7 @@ def test_a_broken_connection_goes_on_where_it_was(page: Page, invented: str) -> 
     expect(state).to_have_text("live")
     newest = page.evaluate("kbenchRun.state.seq")
     sockets[0].close()
-    expect(state).to_contain_text("asking")
+    expect(state).to_contain_text("updating")
     expect(state).to_have_text("live")
     assert len(sockets) == 2
     assert sockets[1].url.endswith(f"?since={newest}")

@@ -61,7 +61,7 @@ def test_without_a_socket_the_page_asks(page: Page, stack: Stack, runner: FakeRu
     sign_up(page, stack.url, "polling")
     page.route_web_socket(re.compile(r"/ws/"), lambda socket: socket.close())
     submit(page, stack.url, GOOD)
-    expect(page.locator("#live .live")).to_contain_text("asking")
+    expect(page.locator("#live .live")).to_contain_text("updating")
     runner.take()
     runner.finish(Verdict.CORRECT)
     expect(page.locator("#outcome")).to_contain_text("Correct")
