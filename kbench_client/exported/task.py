@@ -191,7 +191,7 @@ def error(workload: Mapping[str, Any], drawn: Drawn, outputs: Outputs) -> float:
         values.setdefault("inner_eps", _inner_eps())
         scales = list(tensors_in(_exact(f"{DIRECTION}_scale", values)))
     tolerance = WINNER["tolerance"]
-    terms = eval(tolerance["reduction"], {**_FORMULA, **workload["parameters"]})  # noqa: S307
+    terms = eval(tolerance["reduction"], {**_FORMULA, **workload["parameters"]})  # noqa: S307  as much code as reference.py
     factor = tolerance["constant"] + tolerance["growth"] * math.sqrt(terms)
     rows = zip(outputs, wanted, scales, strict=True)
     return max(_scaled(actual, want, factor, scale) for actual, want, scale in rows)

@@ -22,7 +22,7 @@ from gpu_runner.data.formats.safetensors import read_tensor
 from gpu_runner.data.formats.source import needs_cuda, parse_module
 from gpu_runner.data.formats.sweeps import WORKLOADS_LIMIT
 from gpu_runner.data.formats.task_errors import usable_task
-from gpu_runner.data.formats.text import read_text
+from gpu_runner.data.formats.text import object_of, read_text
 from gpu_runner.data.formats.trace_definition import (
     CAPTURED,
     DEFINITION,
@@ -32,7 +32,6 @@ from gpu_runner.data.formats.trace_definition import (
     TENSORS,
     UUID,
     Definition,
-    object_of,
 )
 from gpu_runner.data.task import Task, TaskFormat, Values, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction

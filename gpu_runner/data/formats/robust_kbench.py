@@ -14,7 +14,7 @@ from gpu_runner.data.formats.naming import task_name, task_title
 from gpu_runner.data.formats.reading import Reading, check_imports, import_errors
 from gpu_runner.data.formats.robust_source import RobustSource
 from gpu_runner.data.formats.task_errors import usable_task
-from gpu_runner.data.formats.text import read_files
+from gpu_runner.data.formats.text import object_of, read_files
 from gpu_runner.data.task import ShippedKernel, Task, TaskFormat, Tolerance, Workload
 from gpu_runner.data.verdict import Abi, Direction, Language
 
@@ -108,7 +108,7 @@ def _adaptations(
     """Sentences about keys of configurations that no function takes."""
     for direction, source in sources.items():
         name = f"config_{direction}.json"
-        configs = _configs(files[name], name)
+        configs = object_of(files[name], name)
         for part, takers in _TAKERS.items():
             entries = [e for kind in _KINDS for e in _entries(configs, kind, part, name)]
             given = {key: None for entry in entries for key in entry}
@@ -146,7 +146,7 @@ def _workloads(files: Mapping[str, str], source: RobustSource) -> Iterator[Workl
     name = f"config_{source.direction}.json"
     if name not in files:
         raise DataError(name, "is missing in the task's folder")
-    configs = _configs(files[name], name)
+    configs = object_of(files[name], name)
     seen: set[str] = set()
     for kind in _KINDS:
         lists = (_entries(configs, kind, part, name) for part in _TAKERS)
@@ -166,16 +166,6 @@ def _workloads(files: Mapping[str, str], source: RobustSource) -> Iterator[Workl
                 hidden=kind == "multi",
                 directions=(source.direction,),
             )
-
-
-def _configs(text: str, name: str) -> dict[str, object]:
-    try:
-        configs = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(name, f"is not valid JSON: {error}") from None
-    if not isinstance(configs, dict):
-        raise DataError(name, "must be an object")
-    return configs
 
 
 def _entries(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import json
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.clutter import is_clutter
@@ -130,3 +132,14 @@ def check_files(files: Iterable[tuple[str, str]]) -> None:
             raise DataError("files", f"together are larger than {TASK_LIMIT_BYTES} bytes")
         if count >= FILES_LIMIT:
             raise DataError("files", f"a task has at most {FILES_LIMIT} files")
+
+
+def object_of(text: str, name: str) -> dict[str, Any]:
+    """A JSON object; raises `DataError` (field `name`) on anything else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(name, f"is not valid JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise DataError(name, "must be an object")
+    return found

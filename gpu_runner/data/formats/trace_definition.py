@@ -16,6 +16,7 @@ from typing import Any
 from gpu_runner.data.codec import DataError, DataErrors, Open, caught, decode
 from gpu_runner.data.formats.reading import import_errors
 from gpu_runner.data.formats.source import functions, parameter_names, parse_module
+from gpu_runner.data.formats.text import object_of
 from gpu_runner.data.formulas import evaluate
 from gpu_runner.data.task import Task, TaskFormat
 from gpu_runner.data.wire import DTYPES
@@ -187,17 +188,6 @@ def public_files(document: Mapping[str, Any]) -> dict[str, str]:
     kept = {uuid: each for uuid, each in captured_of(files).items() if uuid in uuids}
     own = {DEFINITION: files[DEFINITION]}
     return {**own, TENSORS: json.dumps(kept) + "\n"} if kept else own
-
-
-def object_of(text: str, name: str) -> dict[str, Any]:
-    """A JSON object; raises `DataError` (field `name`) on anything else."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(name, f"is not valid JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise DataError(name, "must be a JSON object")
-    return found
 
 
 def trace_errors(task: Task) -> Iterator[DataError]:

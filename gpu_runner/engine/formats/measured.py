@@ -87,7 +87,7 @@ def _scale(expected: Tensor, rounded: Tensor, factor: float, whole: float) -> Te
     typical, noise = _rms(size), _rms(error)
     if noise > _NOISE * typical:
         raise ProblemError(
-            "this task can't be judged: its output is rounding noise, off by {noise:.2g} in the "
+            f"this task can't be judged: its output is rounding noise, off by {noise:.2g} in the "
             f"reference's own {rounded.dtype} where it should be {typical:.2g}"
         )
     size.add_(typical)
