@@ -408,6 +408,7 @@ class Migration(migrations.Migration):
                 ('floor_fraction', models.FloatField(blank=True, null=True)),
                 ('score', models.FloatField(blank=True, null=True)),
                 ('score_spread', models.FloatField(blank=True, null=True)),
+                ('own_spread', models.FloatField(blank=True, null=True)),
                 ('draws', models.PositiveSmallIntegerField(default=1)),
                 ('merit', models.FloatField(blank=True, null=True)),
                 ('p_score', models.FloatField(blank=True, null=True)),

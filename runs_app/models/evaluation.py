@@ -63,6 +63,7 @@ class Evaluation(RunnerJob):
     unlisted_speedup = models.FloatField(null=True, blank=True)  # of the best, as `speedup_best`
     score = models.FloatField(null=True, blank=True)  # the mean of both
     score_spread = models.FloatField(null=True, blank=True)
+    own_spread = models.FloatField(null=True, blank=True)  # what it alone would give the score
     draws = models.PositiveSmallIntegerField(default=1)  # evaluations of the source in the score
     merit = models.FloatField(null=True, blank=True)  # what boards order by: see `outcome.apply`
     floor_fraction = models.FloatField(null=True, blank=True)

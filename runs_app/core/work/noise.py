@@ -13,8 +13,8 @@ from itertools import pairwise
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q, Value
-from django.db.models.functions import Greatest
+from django.db.models import Q, Value
+from django.db.models.functions import Coalesce, Greatest
 
 from gpu_runner.data.rounding import three_digits
 from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
@@ -147,7 +147,7 @@ def _pool(evaluation: Evaluation) -> None:
     apart = NINETY_FIVE * max(_deviation(found), _deviation(times_ns))
     same.filter(score__isnull=False).update(
         score=together["merit"],
-        score_spread=Greatest(F("score_spread"), Value(three_digits(apart))),
+        score_spread=Greatest(Coalesce("own_spread", 0.0), Value(three_digits(apart))),
         **together,
     )
     if any(row.pk == evaluation.pk for row in rows):

@@ -44,7 +44,8 @@ def apply(evaluation: Evaluation, result: EvaluationResult) -> None:
             device = evaluation.device
             noise = noise_between(device.slug, device.kind, Mode.RANKED.value)
             spread = math.hypot(*(half or 0 for half in halves)) / 2
-            evaluation.score_spread = three_digits(with_noise(spread, noise))
+            evaluation.own_spread = three_digits(with_noise(spread, noise))
+            evaluation.score_spread = evaluation.own_spread
         for name in ("eager", "compiled"):
             if name in result.speedups:
                 width = _spread([_kernel(w), w.baselines.get(name)] for w in public)

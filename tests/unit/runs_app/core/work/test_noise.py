@@ -71,6 +71,9 @@ def test_a_source_that_was_measured_apart_has_an_interval_that_holds_all_its_tim
     pool(rows[1])
     apart = statistics.stdev((math.log(1300.0), math.log(1500.0)))
     assert rows[1].score_spread == pytest.approx(1.96 * apart, rel=0.01), "without the quick one"
+    Evaluation.objects.filter(mode="audit").delete()
+    pool(rows[1])
+    assert rows[1].score_spread == rows[1].own_spread, "what no longer counts widens nothing"
 
 
 def test_a_comparison_knows_the_noise() -> None:
