@@ -28,9 +28,9 @@ Arguments: `evaluation`.
 """
 
 place_changed = Signal()
-"""A ranked evaluation has ended. Receivers run in the same transaction.
+"""Another submission leads a board, or none does. Receivers run in the same transaction.
 
-Arguments: `before` and `after`, the evaluations that led its board, or None; and `now`.
+Arguments: `before` and `after`, the evaluations that led it and lead it, or None; and `now`.
 """
 
 tick = Signal()

@@ -138,6 +138,7 @@ _OF_THE_SITE = (
     AuditEntry.Kind.EMPTIED,
     AuditEntry.Kind.ANNOUNCED,
     AuditEntry.Kind.MODEL,
+    AuditEntry.Kind.DECIDED,
 )
 _DETAILS: Mapping[str, Callable[[Details], str]] = {
     AuditEntry.Kind.UPLOADED: _begun,

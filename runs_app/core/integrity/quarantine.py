@@ -17,7 +17,7 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.integrity import AuditState, Check, Suspicion
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.errors import NotAllowed, SubmissionError
-from runs_app.core.integrity import audits
+from runs_app.core.integrity import audits, places
 from runs_app.core.work import journal, noise
 from runs_app.models import (
     Evaluation,
@@ -26,6 +26,8 @@ from runs_app.models import (
     QuarantineDecision,
     Submission,
 )
+from tasks_app.models import AuditEntry
+from tasks_app.publishing.audit_log import add_entry
 
 _DECISIONS = (Quarantine.CLEARED.value, Quarantine.REJECTED.value)
 _LONGEST_REASON, _MOST_SHOWN = 2000, 100
@@ -74,6 +76,28 @@ def decide(
     """
     if not (user.is_active and user.is_staff):
         raise NotAllowed("", "only admins decide about quarantined results")
+    reason = _checked(state, reason)
+    locked = QuarantineCase.objects.select_for_update(of=("self",)).get(pk=case.pk)
+    decision = QuarantineDecision.objects.create(
+        case=locked, state=state, reason=reason, decided_by=user, created_at=now
+    )
+    locked.state = state
+    locked.save(update_fields=["state"])
+    add_entry(
+        AuditEntry.Kind.DECIDED, now=now, actor=user, version=locked.task_version, reason=reason,
+        details={"case": locked.pk, "decision": state},
+    )  # fmt: skip
+    rows = list(locked.evaluations.select_for_update(of=("self",)).order_by("created_at"))
+    boards = {places.board_of(row): row for row in rows if row.mode in (Mode.RANKED, Mode.AUDIT)}
+    with places.watched(boards, now=now):
+        _apply(rows, decision, now)
+        for evaluation in boards.values():
+            audits.consider(evaluation, now=now)
+    return decision
+
+
+def _checked(state: str, reason: str) -> str:
+    """The reason as it is stored; raises `SubmissionError` for what is no decision."""
     if state not in _DECISIONS:
         raise SubmissionError("state", f"{state[:20]!r} is not one of {', '.join(_DECISIONS)}")
     reason = reason.replace("\0", "").strip()
@@ -83,19 +107,12 @@ def decide(
         raise SubmissionError(
             "reason", f"has {len(reason)} characters; the limit is {_LONGEST_REASON}"
         )
-    locked = QuarantineCase.objects.select_for_update(of=("self",)).get(pk=case.pk)
-    decision = QuarantineDecision.objects.create(
-        case=locked, state=state, reason=reason, decided_by=user, created_at=now
-    )
-    locked.state = state
-    locked.save(update_fields=["state"])
-    _apply(locked, decision, now)
-    return decision
+    return reason
 
 
-def _apply(case: QuarantineCase, decision: QuarantineDecision, now: datetime) -> None:
-    """Carry a decision to its evaluations, tell their watchers, and look at the boards again."""
-    rows = list(case.evaluations.select_for_update(of=("self",)).order_by("created_at"))
+def _apply(rows: list[Evaluation], decision: QuarantineDecision, now: datetime) -> None:
+    """Carry a decision to the evaluations of its case, and tell their watchers."""
+    case = decision.case
     for evaluation in rows:
         evaluation.quarantine = case.state
         evaluation.save(update_fields=["quarantine"])
@@ -103,11 +120,6 @@ def _apply(case: QuarantineCase, decision: QuarantineDecision, now: datetime) ->
         payload = {"state": case.state, "reason": decision.reason}
         journal.write(evaluation, "decided", payload, now=now)
     audits.settle_decision(case, f"{case.state} by a person: {decision.reason}", now=now)
-    boards = {
-        (row.direction, row.device_id): row for row in rows if row.mode in (Mode.RANKED, Mode.AUDIT)
-    }
-    for evaluation in boards.values():
-        audits.consider(evaluation, now=now)
 
 
 def _suspicions(result: EvaluationResult) -> list[Suspicion]:

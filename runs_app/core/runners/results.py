@@ -12,8 +12,8 @@ from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.baselines import services as baselines
-from runs_app.core.hooks import evaluation_ended, place_changed
-from runs_app.core.integrity import audits, quarantine
+from runs_app.core.hooks import evaluation_ended
+from runs_app.core.integrity import audits, places, quarantine
 from runs_app.core.integrity.eligibility import leader
 from runs_app.core.messaging import queues
 from runs_app.core.work import audit_state, lifecycle, noise, outcome, replaced
@@ -21,6 +21,8 @@ from runs_app.core.work.plausible import check_plausible
 from runs_app.models import BaselineMeasurement, Evaluation, Result, Status
 from runs_app.models.runner_job import LONGEST_TEXT
 from tasks_app.disclosure import public_reason
+
+_STANDING = (Mode.AUDIT, Mode.RANKED)  # what may change who leads a board
 
 
 def finish(evaluation: Evaluation, payload: Mapping[str, object], now: datetime, seq: int) -> None:
@@ -34,7 +36,13 @@ def finish(evaluation: Evaluation, payload: Mapping[str, object], now: datetime,
         reason = public_reason(result, evaluation.task_version.hidden_names)[:LONGEST_TEXT]
         lifecycle.try_again(evaluation, reason=reason, log=result.log, now=now, seq=seq)
         return
-    before = _leader(evaluation)
+    boards = [places.board_of(evaluation)] if evaluation.mode in _STANDING else []
+    with places.watched(boards, now=now):
+        _store(evaluation, result, now, seq)
+
+
+def _store(evaluation: Evaluation, result: EvaluationResult, now: datetime, seq: int) -> None:
+    """End the evaluation with its result, and see to its board."""
     result = baselines.joined(evaluation, result, now)
     outcome.apply(evaluation, result)
     quarantine.hold(evaluation, result, now=now)
@@ -49,12 +57,9 @@ def finish(evaluation: Evaluation, payload: Mapping[str, object], now: datetime,
     lifecycle.end(evaluation, Status.FINISHED, summary, now=now, seq=seq)
     if evaluation.mode == Mode.AUDIT:
         audits.settle(evaluation, result, now=now)
-    if evaluation.mode in (Mode.AUDIT, Mode.RANKED):
+    if evaluation.mode in _STANDING:
         audits.recheck(evaluation, now=now)
         audits.consider(evaluation, now=now)
-    if evaluation.mode == Mode.RANKED:
-        after = _leader(evaluation)
-        place_changed.send(sender=Evaluation, before=before, after=after, now=now)
 
 
 def finish_baselines(
@@ -62,19 +67,10 @@ def finish_baselines(
 ) -> None:
     """Store the baselines, and see to who leads the board that they change."""
     board = (measurement.version, measurement.direction, measurement.device_id)
-    before = leader(*board)
-    baselines.finish(measurement, payload, now, seq)
-    after = leader(*board)
-    if after is not None:
-        audits.consider(after, now=now)
-        place_changed.send(sender=Evaluation, before=before, after=after, now=now)
-
-
-def _leader(evaluation: Evaluation) -> Evaluation | None:
-    """Who leads the evaluation's board."""
-    if evaluation.mode != Mode.RANKED:
-        return None
-    return leader(evaluation.task_version, evaluation.direction, evaluation.device_id)
+    with places.watched([board], now=now):
+        baselines.finish(measurement, payload, now, seq)
+        if (first := leader(*board)) is not None:
+            audits.consider(first, now=now)
 
 
 def ended(evaluation: Evaluation, now: datetime) -> None:

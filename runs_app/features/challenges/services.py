@@ -23,8 +23,9 @@ from runs_app.features.challenges.settle import end_entry
 from runs_app.models import Agent, LanguageModel
 from runs_app.submitting.authors import agent_of, language_model_of
 from tasks_app.disclosure import sees_hidden
-from tasks_app.models import TaskVersion
+from tasks_app.models import AuditEntry, TaskVersion
 from tasks_app.people import Viewer
+from tasks_app.publishing.audit_log import add_entry
 from tasks_app.selectors import find_task
 
 MOST_TASKS = 50
@@ -120,6 +121,8 @@ def make_challenge(**fields: Any) -> Challenge:
     plan = plan_challenge(**fields)
     plan.challenge.save(force_insert=True)
     plan.challenge.versions.set(plan.versions)
+    name, user, now = plan.challenge.name, fields["user"], fields["now"]
+    add_entry(AuditEntry.Kind.CHALLENGE, now=now, actor=user, about=name)
     return plan.challenge
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db.models import Q
+from django.db.models.signals import post_save
 from django.dispatch import receiver
 from django.template.context import Context
 from django.urls import reverse
@@ -14,6 +15,7 @@ from django.utils import timezone
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.hooks import Filling, Slot, evaluation_ended, fills, place_changed, tick
+from runs_app.core.integrity.eligibility import eligibility
 from runs_app.core.work.result_state import result_state
 from runs_app.features.notices import delivery
 from runs_app.features.notices.models import (
@@ -25,7 +27,15 @@ from runs_app.features.notices.models import (
     Webhook,
 )
 from runs_app.features.notices.services import tell, watch_key
-from runs_app.models import Device, Evaluation, Quarantine, Run, Status, Submission
+from runs_app.models import (
+    Device,
+    Evaluation,
+    Quarantine,
+    QuarantineDecision,
+    Run,
+    Status,
+    Submission,
+)
 from runs_app.optimiser.signals import run_halted
 from tasks_app.models import Task, TaskVersion
 from tasks_app.numbers import times
@@ -70,28 +80,40 @@ def _words(evaluation: Evaluation) -> str:
     return words
 
 
+@receiver(post_save, sender=QuarantineDecision)
+def _decision(sender: object, instance: QuarantineDecision, **_: object) -> None:
+    """Tell the authors of quarantined results what a person decided."""
+    rows = instance.case.evaluations.filter(submission__origin__in=_ENTERED)
+    of_authors = {(row.submission_id, row.device_id): row for row in rows.order_by("created_at")}
+    for row in of_authors.values():
+        text = f"{_where(row)}: {instance.state} by an admin; its page says why"
+        url = row.submission.get_absolute_url()
+        tell([row.submission.author], NoticeKind.VERDICT, text, url, now=instance.created_at)
+
+
 @receiver(place_changed)
 def _place(
     sender: object, before: Evaluation | None, after: Evaluation | None, now: datetime, **_: object
 ) -> None:
     """Tell whose first place was taken, and who watches, if another leads a board now.
 
-    Leaders whose intervals overlap tie, and nobody has lost a place.
+    Leaders whose intervals overlap tie, and nobody has lost a place. Of a result that no longer
+    counts, its author is told even if nobody leads now.
     """
-    if after is None or (before is not None and before.submission_id == after.submission_id):
+    refused = before is not None and eligibility(before).is_doubt
+    if before is not None and refused:
+        text = f"{_where(before)}: your result led here and no longer counts; its page says why"
+        url = before.submission.get_absolute_url()
+        tell([before.submission.author], NoticeKind.PLACE, text, url, now=now)
+    if after is None or (before is not None and not refused and not _is_clear(before, after)):
         return
-    if before is not None and not _is_clear(before, after):
-        return
-    task, device = after.task_version.task, after.device
+    task, device, where = after.task_version.task, after.device, _where(after)
     leads, url = after.submission.agent.name, after.submission.get_absolute_url()
-    where = f"{task.slug} on {device.name}"
-    if after.direction != "forward":
-        where = f"{where} ({after.direction})"
     state = result_state(after)
     when = " provisionally" if state and not state.is_sure else ""
     loser = before.submission.author if before is not None else None
     winner = after.submission.author
-    if loser is not None and loser.pk != winner.pk:
+    if loser is not None and loser.pk != winner.pk and not refused:
         text = f"{where}: {leads} took first place from you{when}"
         tell([loser], NoticeKind.PLACE, text, url, now=now)
     same = Q(task=task, device=None) | Q(task=task, device=device) | Q(task=None, device=device)
@@ -99,6 +121,12 @@ def _place(
     watchers = User.objects.filter(watches__in=Watch.objects.filter(same, run=None))
     told = watchers.exclude(pk__in=known).distinct()
     tell(told, NoticeKind.WATCHED, f"{where}: {leads} leads{when or ' now'}", url, now=now)
+
+
+def _where(evaluation: Evaluation) -> str:
+    """The board in words: "softmax on NVIDIA H100 (backward)"."""
+    where = f"{evaluation.task_version.task.slug} on {evaluation.device.name}"
+    return where if evaluation.direction == "forward" else f"{where} ({evaluation.direction})"
 
 
 def _is_clear(before: Evaluation, after: Evaluation) -> bool:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import cast
 
 from django.db.models import Count, Min, QuerySet, Sum
 from django.db.models.functions import TruncHour
@@ -17,6 +18,7 @@ from django.utils.text import capfirst
 
 from runs_app.core.messaging import queues
 from runs_app.core.queue.loads import Load, loads
+from runs_app.core.queue.selectors import PLACE_OF_PEOPLE, placed
 from runs_app.features.operations.disk import Disk, data_disk
 from runs_app.models import JOBS, Evaluation, LanguageModelCall, RunnerJob, Status
 
@@ -54,7 +56,7 @@ class Trouble:
 
 @dataclass(frozen=True)
 class Oldest:
-    """The job that has waited longest: on which device, since when, and where it's shown."""
+    """What people have waited longest for: on which device, since when, and where it's shown."""
 
     device: str
     queued_at: datetime
@@ -84,6 +86,11 @@ class Glance:
         """Jobs that wait on all devices."""
         return sum(load.waiting for load in self.loads)
 
+    @property
+    def people(self) -> int:
+        """How many of these people have submitted."""
+        return sum(load.people for load in self.loads)
+
 
 def glance(now: datetime) -> Glance:
     """The state of the site at `now`."""
@@ -111,11 +118,11 @@ def ended(since: datetime, until: datetime) -> list[Ended]:
 
 
 def waiting_since() -> dict[str, datetime]:
-    """Since when the oldest job of each device waits; without devices where nothing waits."""
+    """By device: since when people have waited; without devices where nobody waits."""
     found: dict[str, datetime] = {}
     for job in JOBS.values():
-        waiting = job._default_manager.filter(status=Status.QUEUED).order_by()
-        for device, at in waiting.values_list("device_id").annotate(at=Min("queued_at")):
+        waiting = _of_people(job).order_by().values_list("device_id")
+        for device, at in waiting.annotate(at=Min("queued_at")):
             found[device] = min(at, found.get(device, at))
     return found
 
@@ -149,10 +156,16 @@ def _by_hour(now: datetime) -> tuple[int, ...]:
 
 
 def _oldest() -> Oldest | None:
-    waiting = [job._default_manager.filter(status=Status.QUEUED) for job in JOBS.values()]
-    firsts = [rows.select_related("device").order_by("queued_at").first() for rows in waiting]
+    waiting = [_of_people(job).select_related("device") for job in JOBS.values()]
+    firsts = [rows.order_by("queued_at").first() for rows in waiting]
     first = min(filter(None, firsts), key=lambda row: row.queued_at, default=None)
     return Oldest(first.device.name, first.queued_at, _url(first)) if first else None
+
+
+def _of_people(job: type[RunnerJob]) -> QuerySet[RunnerJob]:
+    """Waiting jobs, but none behind people's: audits and baselines may wait long on any site."""
+    waiting = placed(job._default_manager.filter(status=Status.QUEUED))
+    return cast("QuerySet[RunnerJob]", waiting.filter(place_of_queue__lte=PLACE_OF_PEOPLE))
 
 
 def _failed_jobs(since: datetime) -> Iterable[Trouble]:

@@ -34,7 +34,7 @@ class DeviceRow:
     runners: list[RunnerStatus]
     emptying: Emptying | None
     waits_since: datetime | None
-    """When the oldest waiting job was queued; None if nothing waits."""
+    """Since when people have waited; None if nobody does."""
 
 
 @dataclass(frozen=True)

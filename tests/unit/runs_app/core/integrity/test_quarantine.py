@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.verdict import Verdict
 from runs_app.core.errors import NotAllowed, SubmissionError
+from runs_app.core.hooks import place_changed
 from runs_app.core.integrity.eligibility import eligible_evaluations, judged_evaluations
 from runs_app.core.integrity.quarantine import decide as decide_case
 from runs_app.core.integrity.selectors import open_case_count
@@ -15,8 +16,10 @@ from runs_app.models import BoardAudit, Evaluation, QuarantineCase, QuarantineDe
 from runs_app.optimiser.services.problem import seed_for
 from runs_app.optimiser.services.request import RunRequest
 from runs_app.submitting.services import rerun
+from tasks_app.models import AuditEntry
 from tests import factories as make
 from tests.unit.runs_app.core.integrity.suspicious import SUSPICION, case_of, held, ranked
+from tests.unit.runs_app.core.test_hooks import heard
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
@@ -52,16 +55,28 @@ def test_a_cleared_one_stands_and_is_audited_and_all_of_its_case_do() -> None:
     assert (decision.state, decision.reason) == ("cleared", "I have read it")
     event = evaluation.events.get(kind="decided")
     assert event.payload == {"state": "cleared", "reason": "I have read it"}
+    entry = AuditEntry.objects.get(kind="decided")
+    assert (entry.actor, entry.name, entry.reason) == (
+        decision.decided_by,
+        "scale",
+        "I have read it",
+    )
+    assert entry.details == {"case": decision.case_id, "decision": "cleared"}
 
 
 def test_a_rejected_one_stays_away_and_can_be_decided_again() -> None:
     evaluation = held()
-    decide(evaluation, "rejected")
-    assert not stands(evaluation)
-    decide(evaluation, "cleared", seconds=2)
-    assert stands(evaluation)
+    with heard(place_changed) as told:
+        decide(evaluation, "rejected")
+        assert not stands(evaluation)
+        decide(evaluation, "cleared", seconds=2)
+        assert stands(evaluation)
+        decide(evaluation, "rejected", seconds=3)
+        decide(evaluation, "cleared", seconds=4)
+    places = [(about["before"], about["after"]) for about in told]
+    assert places == [(None, evaluation), (evaluation, None), (None, evaluation)]
     case = QuarantineCase.objects.get()
-    assert [each.state for each in case.decisions.all()] == ["cleared", "rejected"]
+    assert [each.state for each in case.decisions.all()] == ["cleared", "rejected"] * 2
 
 
 @pytest.mark.parametrize(("state", "later"), [("rejected", "rejected"), ("cleared", "none")])

@@ -21,6 +21,7 @@ from runs_app.features.challenges.selectors import evaluations_of
 from runs_app.features.challenges.settle import settle_challenges
 from runs_app.features.challenges.winner import Winner, winner
 from runs_app.models import Evaluation
+from tasks_app.models import AuditEntry
 from tests import factories as make
 from tests.unit.runs_app.features.challenges.invented import (
     end,
@@ -90,6 +91,7 @@ def test_an_admin_makes_a_challenge() -> None:
     assert made["Location"] == "/challenges/winter/"
     challenge = Challenge.objects.get()
     assert (challenge.wall_time_s, challenge.usd) == (3600, 2.5)
+    assert AuditEntry.objects.get(kind="challenge").name == "Winter"
     listed = text(Client().get("/challenges/"))
     assert ("Winter" in listed, "Create a challenge" in listed) == (True, False)
     assert "$2.50 as" in text(Client().get(made["Location"]))

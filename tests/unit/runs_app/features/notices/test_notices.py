@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,9 +11,11 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.test import Client
 
+from gpu_runner.data.integrity import AuditState
 from gpu_runner.data.verdict import Verdict
 from kbench_web.accounts.deletion import delete_account
 from runs_app.core.hooks import place_changed
+from runs_app.core.integrity.quarantine import decide
 from runs_app.core.messaging import orders, queues
 from runs_app.features.notices import delivery, queue, services
 from runs_app.features.notices.models import (
@@ -28,9 +31,15 @@ from runs_app.models import Evaluation
 from runs_app.optimiser.services.control import pause_run
 from tasks_app.models import TaskVersion
 from tests import factories as make
-from tests.unit.runs_app.core.integrity.suspicious import held
+from tests.unit.runs_app.core.integrity.suspicious import (
+    MEMCHECK,
+    case_of,
+    end_audit,
+    held,
+    ranked,
+)
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 
 @pytest.fixture(autouse=True)
@@ -68,9 +77,14 @@ class TestVerdicts:
         assert texts(ada)[1:] == ["scale on cpu: wrong result"]
         held(user=ada)
         assert "in quarantine" in texts(ada)[2]
+        decide(
+            case=case_of(Evaluation.objects.get(quarantine="open")), user=make.make_admin(),
+            state="rejected", reason="it cheats", now=make.NOW,
+        )  # fmt: skip
+        assert texts(ada)[3] == "scale on CPU: rejected by an admin; its page says why"
         NoticeSettings.objects.create(user=ada, verdict=Way.OFF)
         make.make_finished_evaluation(mode="ranked", user=ada)
-        assert len(texts(ada)) == 3
+        assert len(texts(ada)) == 4
 
 
 class TestPlaces:
@@ -100,6 +114,14 @@ class TestPlaces:
         fields = {"mode": "ranked", "task_version": TaskVersion.objects.get()}
         make.make_finished_evaluation(user=eve, **fields)  # which is faster, and tells it by itself
         assert any("took first place" in text for text in texts(ada))
+
+    def test_who_led_with_what_no_longer_counts_is_told(self) -> None:
+        ada, eve = make.make_user(), make.make_user()
+        result(eve, 2000.0)
+        led = ranked(user=ada, task_version=TaskVersion.objects.get(), source="// mine")
+        Notice.objects.all().delete()
+        end_audit(led, replace(MEMCHECK, state=AuditState.FAILED, reason="reads too far"))
+        assert "your result led here and no longer counts" in texts(ada)[-1]
 
 
 class TestRuns:

@@ -30,7 +30,10 @@ DASHBOARD = Path(__file__).parents[5] / "docs" / "grafana.json"
 
 @pytest.fixture
 def evaluations() -> list[Evaluation]:
-    """One is correct, the runner failed twice for one reason, and one waits for an hour."""
+    """One is correct, the runner failed twice for one reason, and one waits for an hour.
+
+    An audit has waited for a day.
+    """
     now = timezone.now()
     make.make_runner(seen_at=now)
     rows = [make.make_finished_evaluation() for _ in range(3)]
@@ -40,6 +43,8 @@ def evaluations() -> list[Evaluation]:
     Evaluation.objects.filter(pk__in=ids[1:]).update(**failed)
     waits = make.make_evaluation()
     Evaluation.objects.filter(pk=waits.pk).update(queued_at=now - timezone.timedelta(hours=1))
+    audit = {"mode": "audit", "background": True, "queued_at": now - timezone.timedelta(days=1)}
+    Evaluation.objects.filter(pk=make.make_evaluation(source="// other\n").pk).update(**audit)
     return [*rows, waits]
 
 
