@@ -129,10 +129,11 @@ class Bearer:
     """Somebody other than an account by whose token a request is made, such as a challenge's entry.
 
     Attributes: name: tells it from other bearers. pk: its row's key. user: the account to which it
-    belongs. scopes: what its token allows. reach: says, in a refusal, what it may do.
+    belongs. scopes: what its token allows. reach: says, in a refusal, what it may do. title: what
+    it is to people, and url: its page.
     """
 
-    reach = ""
+    reach = title = url = ""
 
     def __init__(self, name: str, pk: object, user: User, scopes: Sequence[str]) -> None:
         """Act in the name of `user`, within the scopes."""
@@ -155,19 +156,19 @@ class Bearer:
         raise NotImplementedError
 
 
-Finder = Callable[[str], Bearer | None]
-"""Takes a token's text; returns whom it belongs to, or None."""
+Finder = Callable[[str, User | None], Bearer | None]
+"""Takes a token's text and None, or the key of a bearer and its user; returns it, or None."""
 
 _finders: list[Finder] = []
 
 
 def finds_bearer(finder: Finder) -> Finder:
-    """Have a function say whom a token belongs to."""
+    """Have a function say whom a token belongs to, and which bearers a user has."""
     _finders.append(finder)
     return finder
 
 
-def bearer_of(text: str) -> Bearer | None:
-    """Whom a token belongs to that no account has made."""
-    found = (finder(text) for finder in _finders)
+def bearer_of(text: str, user: User | None = None) -> Bearer | None:
+    """Whom a token belongs to that no account has made; of a `user`, whose key this is."""
+    found = (finder(text, user) for finder in _finders)
     return next((bearer for bearer in found if bearer is not None), None)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import QuerySet
 
 from runs_app.core.hooks import Bearer, finds_bearer
@@ -37,6 +37,8 @@ class EntryBearer(Bearer):
         """Act for `entry`."""
         super().__init__(f"entry {entry.pk}", entry.pk, entry.user, entry.scopes)
         self.entry = entry
+        self.title = f"the entry of {entry.agent} to {entry.challenge}"
+        self.url = entry.get_absolute_url()
 
     def refusal(self, scope: str, now: datetime) -> str:
         """What the entry says."""
@@ -62,10 +64,11 @@ class EntryBearer(Bearer):
 
 
 @finds_bearer
-def find_bearer(text: str) -> EntryBearer | None:
-    """The entry whose token this is."""
-    rows = Entry.objects.select_related("user", "challenge").defer("transcript")
-    entry = rows.filter(digest=digest_of(text)).first()
+def find_bearer(text: str, user: User | None = None) -> EntryBearer | None:
+    """The entry whose token this is; of a user, the entry of that id."""
+    rows = Entry.objects.select_related("user", "challenge", "agent").defer("transcript")
+    own = {"digest": digest_of(text)} if user is None else {"pk": _uuid(text), "user": user}
+    entry = rows.filter(**own).first()
     return EntryBearer(entry) if entry is not None else None
 
 

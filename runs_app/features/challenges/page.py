@@ -110,6 +110,7 @@ class EntryPage:
     has_transcript: bool
     is_mine: bool
     may_finish: bool
+    may_write: bool
     may_report: bool
     form: Form
     token: str

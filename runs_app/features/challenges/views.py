@@ -197,6 +197,9 @@ def _entry_page(
         sees_transcript=sees_transcript(user, found),
         has_transcript=Entry.objects.filter(pk=found.pk).exclude(transcript="").exists(),
         is_mine=is_mine,
+        may_write=is_mine
+        and found.state == Entry.State.RUNNING
+        and timezone.now() < found.deadline_at,
         may_finish=found.state == Entry.State.RUNNING and (is_mine or sees_hidden(user)),
         may_report=is_mine and found.challenge.closed_at is None,
         form=form,

@@ -51,6 +51,7 @@ class SubmissionForm(ServiceForm):
     agent = forms.CharField(required=False, max_length=100)
     language_model = forms.CharField(required=False, max_length=100)
     private = forms.BooleanField(required=False)
+    bearer = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, user: Viewer | None = None, **kwargs: Any) -> None:
         """Offer the tasks that there are now for `user`, and the devices."""

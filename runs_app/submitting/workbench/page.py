@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.verdict import DeviceKind, Direction, Language
+from runs_app.core.hooks import Bearer
 from runs_app.core.integrity.eligibility import leader
 from runs_app.core.queue.loads import Load
 from runs_app.core.work.access import visible_evaluations
@@ -104,6 +105,8 @@ class WorkbenchPage:
     attempts: Attempts
     host: str
     console: Console | None
+    bearer: Bearer | None
+    """For whom it is submitted, if not for the viewer."""
 
 
 def brief(version: TaskVersion, direction: str, device: Device | None, user: Viewer) -> Brief:

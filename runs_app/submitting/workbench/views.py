@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from csp.constants import NONCE
@@ -24,6 +26,7 @@ from django_htmx.http import HttpResponseClientRedirect, replace_url, retarget
 from gpu_runner.data.static import usual_kind
 from gpu_runner.data.verdict import Direction, Language, Mode
 from runs_app.core.errors import SubmissionError
+from runs_app.core.hooks import Bearer, bearer_of
 from runs_app.core.queue.devices import devices
 from runs_app.core.queue.loads import loads
 from runs_app.core.queue.selectors import wait_of_people
@@ -53,12 +56,12 @@ _LANGUAGES = {".cu": "cuda", ".py": "python"}
 @vary_on_headers("HX-Request")
 @require_http_methods(["GET", "HEAD", "POST"])
 @csp_update({"style-src": [NONCE]})  # the editor writes its styles into an element of its own
-@takes("task", "device", "direction", "mode", "submission", "kernel")
+@takes("task", "device", "direction", "mode", "submission", "kernel", "bearer")
 def submit(request: HttpRequest) -> HttpResponse:
     """Show the workbench, or enter what it holds; an error is said beside its field.
 
-    `submission` or `kernel` in the address says what to begin from. A script gets the console
-    alone, or the reasons why there is none.
+    `submission` or `kernel` in the address says what to begin from, `bearer` for whom of the
+    viewer's to submit. A script gets the console alone, or the reasons why there is none.
     """
     in_place = request.headers.get("HX-Request") == "true"
     if request.method != "POST":
@@ -152,12 +155,19 @@ def _begun(request: HttpRequest, user: User, submission: Submission) -> HttpResp
 
 def _console_alone(request: HttpRequest, console: page.Console) -> HttpResponse:
     answer = render(request, f"{_FOLDER}/parts/console.html", {"console": console})
-    return replace_url(answer, f"{reverse('submit')}?submission={console.submission.pk}")
+    asked = {"submission": str(console.submission.pk)}
+    if bearer := (request.POST or request.GET).get("bearer"):
+        asked["bearer"] = bearer
+    return replace_url(answer, f"{reverse('submit')}?{urlencode(asked)}")
 
 
 def _opened(request: HttpRequest, *, in_place: bool) -> HttpResponse:
-    names = ("task", "device", "direction", "mode")
-    initial = {n: request.GET[n] for n in names if n in request.GET}
+    names = ("task", "device", "direction", "mode", "bearer")
+    initial: dict[str, Any] = {n: request.GET[n] for n in names if n in request.GET}
+    if "bearer" in initial:
+        if _bearer(initial["bearer"], request.user) is None:
+            raise Http404("You have nothing by that name to submit for.")
+        initial["private"] = True
     opening, console = page.Opening(), None
     if "submission" in request.GET:
         submission = _submission(request.GET["submission"], request.user)
@@ -229,6 +239,10 @@ def _enter(user: User, form: SubmissionForm) -> Submission | None:
     values = form.cleaned_data
     version = _open_version(values["task"], user)
     by_agent = values["written_by"] == "agent"
+    names = ("source", "device", "language", "mode")
+    fields = {n: values[n] for n in names} | {"direction": values["direction"] or "forward"}
+    if values["bearer"]:
+        return _enter_for(values["bearer"], user, form, {**fields, "task": values["task"]})
     if version is None:
         form.add_refusal("task", "this task no longer takes submissions")
         return None
@@ -236,17 +250,30 @@ def _enter(user: User, form: SubmissionForm) -> Submission | None:
         return submit_kernel(
             user=user,
             task_version=version,
-            source=values["source"],
-            device=values["device"],
-            language=values["language"],
-            direction=values["direction"] or "forward",
-            mode=values["mode"],
             agent=values["agent"] if by_agent else "",
             language_model=values["language_model"] if by_agent else "",
             private=values["private"],
             now=timezone.now(),
+            **fields,
         )
     return None
+
+
+def _enter_for(
+    key: str, user: User, form: SubmissionForm, fields: dict[str, Any]
+) -> Submission | None:
+    """The same for a bearer of the user's, which names the author itself."""
+    bearer = _bearer(key, user)
+    if bearer is None:
+        form.add_refusal("", "you have nothing by that name to submit for")
+        return None
+    with form.refusals():
+        return bearer.submit(agent="", language_model="", now=timezone.now(), **fields)
+    return None
+
+
+def _bearer(key: str, user: Viewer) -> Bearer | None:
+    return bearer_of(key, user) if isinstance(user, User) and key else None
 
 
 def _workbench(
@@ -286,6 +313,7 @@ def _workbench(
         attempts=_attempts(version, direction, chosen, user),
         host=request.build_absolute_uri("/").rstrip("/"),
         console=console,
+        bearer=_bearer(form["bearer"].value() or "", user),
     )
     return render(request, f"{_FOLDER}/workbench.html", {"page": shown}, status=status)
 

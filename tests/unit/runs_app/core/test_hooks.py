@@ -91,7 +91,7 @@ class Guest(hooks.Bearer):
 def test_a_feature_knows_whose_a_token_is(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     guest = Guest("guest 1", 1, make.make_user(username="ada"), ("read",))
     monkeypatch.setattr(hooks, "_finders", [])
-    hooks.finds_bearer(lambda text: guest if text == "guest" else None)
+    hooks.finds_bearer(lambda text, user: guest if text == "guest" else None)
     headers = {"Authorization": "Bearer guest"}
     assert client.get("/api/v1/site", headers=headers).json()["user"] == "ada"
     refused = client.post("/api/v1/submissions", {}, "application/json", headers=headers)

@@ -18,9 +18,10 @@ from runs_app.features.challenges.figures import Contender, entry_results
 from runs_app.features.challenges.models import Challenge, Entry
 from runs_app.features.challenges.page import curves
 from runs_app.features.challenges.selectors import evaluations_of
+from runs_app.features.challenges.services import finish
 from runs_app.features.challenges.settle import settle_challenges
 from runs_app.features.challenges.winner import Winner, winner
-from runs_app.models import Evaluation
+from runs_app.models import Evaluation, Submission
 from tasks_app.models import AuditEntry
 from tests import factories as make
 from tests.unit.runs_app.features.challenges.invented import (
@@ -125,6 +126,28 @@ def test_entering_shows_the_token_once(ada: User) -> None:
     refused = client.post(PAGE, {"agent": "!"})
     assert refused.status_code == 422
     assert "Must start with a letter or digit" in text(refused)
+
+
+def test_its_owner_writes_for_it_in_the_workbench(challenge: Challenge, ada: User) -> None:
+    entry = entry_of(challenge, ada)
+    client, eve = signed_in(ada), signed_in(make.make_user())
+    address = re.search(r'href="(/submit/[?][^"]*)"', text(client.get(entry.get_absolute_url())))
+    assert address is not None
+    page = address[1].replace("&amp;", "&")
+    assert f'value="{entry.pk}"' in text(client.get(page))
+    assert eve.get(page).status_code == 404
+    kernel = {"task": "scale", "device": "cpu", "source": make.SOURCE, "bearer": str(entry.pk)}
+    kernel |= {"written_by": "person"}
+    refused = text(client.post("/submit/", {**kernel, "mode": "ranked"}))
+    assert "is ranked when the entry has ended" in refused
+    assert eve.post("/submit/", {**kernel, "mode": "quick"}).status_code == 422
+    assert not Submission.objects.exists()
+    assert client.post("/submit/", {**kernel, "mode": "quick"}).status_code == 302
+    submission = Submission.objects.get(attempt__entry=entry)
+    assert (submission.budgeted, submission.private) == (True, True)
+    finish(entry=entry, user=ada, now=timezone.now())
+    assert "bearer=" not in text(client.get(entry.get_absolute_url()))
+    assert client.post("/submit/", {**kernel, "mode": "quick"}).status_code == 422
 
 
 def test_sources_are_the_owners_and_the_admins_until_it_is_closed(
