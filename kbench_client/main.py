@@ -18,6 +18,7 @@ from kbench_client.commands import (
     gate,
     login,
     mcp,
+    push,
     reading,
     running,
     submitting,
@@ -99,7 +100,7 @@ def _parser() -> _Parser:
         return added
 
     on_site = (login, tasks, submitting, collection, reading, tracing, running, export, challenge)
-    for module in (*on_site, evaluate, check, gate, mcp):
+    for module in (*on_site, evaluate, check, gate, push, mcp):
         module.add(command)
     return parser
 

@@ -78,6 +78,10 @@ class Site:
         """Enter a kernel; sent twice, it is entered once."""
         return self._post("/submissions", payload)
 
+    def draft(self, payload: Mapping[str, object]) -> Document:
+        """Write a task as a draft, and submit kernels to it."""
+        return self._post("/drafts", payload)
+
     def submissions(self, limit: int, **filters: str) -> list[Document]:
         """The token's owner's newest submissions."""
         return list(self.get("/submissions", {"limit": str(limit), **filters}))

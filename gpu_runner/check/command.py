@@ -13,7 +13,7 @@ from pathlib import Path
 from gpu_runner.check.checking import ROUNDS, Checked, check, compare
 from gpu_runner.check.script import Script, read_script
 from gpu_runner.check.telling import document_of, text_of
-from gpu_runner.data.codec import DataError
+from gpu_runner.data.codec import DataError, encode
 from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
 from gpu_runner.supervisor.device.device import cuda_devices, device_slug
 from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
@@ -46,6 +46,12 @@ def add(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--json", type=Path, metavar="OUT", help="write the whole answer to this file"
     )
+    parser.add_argument(
+        "--draft",
+        type=Path,
+        metavar="OUT",
+        help="write task and kernels there; run nothing",
+    )
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     parser.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     parser.set_defaults(run=run)
@@ -55,6 +61,11 @@ def run(options: argparse.Namespace) -> int:
     """Check a script; returns the exit status. Raises `DataError` for what is no such script."""
     logging.disable()  # the results themselves say what went wrong
     script = _chosen(_script(options.file, options), options.kernel)
+    if options.draft:
+        options.draft.write_text(
+            json.dumps(encode({"task": script.task, "kernels": script.kernels}))
+        )
+        return GOOD
     config = _config(options, script.kind)
     if options.compare:
         checked = _compared(script, options, config)

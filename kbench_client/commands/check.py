@@ -49,15 +49,21 @@ def checked(words: Sequence[str], output: Output) -> tuple[dict[str, Any], str, 
     """What `gpu_runner check` gives: its document, its text and its status. Raises `Stop`."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "checked.json")
-        program = [sys.executable, "-m", "gpu_runner", "check", *words, "--json", str(out)]
-        progress = subprocess.PIPE if output.is_quiet else None
-        done = subprocess.run(
-            program, stdout=subprocess.PIPE, stderr=progress, text=True, check=False
-        )
-        if not out.exists():
-            reason = (done.stderr or "see above").replace("gpu_runner: ", "").strip()
-            raise Stop(Exit.MISUSE, reason)
+        done = engine_check([*words, "--json", str(out)], out, output)
         return json.loads(out.read_text()), done.stdout.rstrip(), done.returncode
+
+
+def engine_check(
+    words: Sequence[str], out: Path, output: Output
+) -> subprocess.CompletedProcess[str]:
+    """Run `gpu_runner check`, which writes `out`. Raises `Stop` if it writes nothing."""
+    program = [sys.executable, "-m", "gpu_runner", "check", *words]
+    progress = subprocess.PIPE if output.is_quiet else None
+    done = subprocess.run(program, stdout=subprocess.PIPE, stderr=progress, text=True, check=False)
+    if not out.exists():
+        reason = (done.stderr or "see above").replace("gpu_runner: ", "").strip()
+        raise Stop(Exit.MISUSE, reason)
+    return done
 
 
 def _words(options: argparse.Namespace) -> list[str]:

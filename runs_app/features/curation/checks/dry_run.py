@@ -49,7 +49,7 @@ def dry_run(
     )
     known = set(under_way.values_list("submission__digest", flat=True))
     missing = [solution for digest, solution in solutions.items() if digest not in known]
-    entered = _enter(missing, version, device, user, chosen, now)
+    entered = try_solutions(missing, version, device, user, now, chosen)
     if entered:
         draft = next((each for each in version.drafts.all() if each.open_to(user)), None)
         details = {"device": device.slug, "mode": chosen.value, "kernels": len(entered)}
@@ -94,14 +94,18 @@ def _solutions(version: TaskVersion, device: Device) -> dict[str, Solution]:
     return solutions
 
 
-def _enter(
+def try_solutions(
     solutions: Iterable[Solution],
     version: TaskVersion,
     device: Device,
     user: User,
-    mode: Mode,
     now: datetime,
+    mode: Mode = DRY_MODES[0],
 ) -> list[Evaluation]:
+    """Queue them as private submissions of `user`, who may try the version.
+
+    Raises `QuotaExceeded`; call it in a transaction.
+    """
     agent = agent_of(user, "", now)
     evaluations = []
     # A microsecond apart, so that pages show them in the order in which RQ holds them.

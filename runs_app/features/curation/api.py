@@ -1,0 +1,80 @@
+"""The API by which programs write tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+from ninja import Field, Router, Schema, Status
+
+from gpu_runner.data.codec import DataError, decode
+from gpu_runner.data.formats.building import build_task
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.verdict import Language
+from runs_app.core.api_body import Body, one_of
+from runs_app.core.errors import SubmissionError
+from runs_app.core.queue.devices import resolve_device
+from runs_app.features.curation.checks.dry_run import try_solutions
+from runs_app.features.curation.drafts.services import create_draft
+from runs_app.models import Evaluation
+from runs_app.submitting.api import Problem
+from tasks_app.errors import CurationError
+from tasks_app.formats.task_writing import write_folder
+from tasks_app.people import AuthenticatedRequest
+from tasks_app.publishing.snapshots import snapshot
+
+router = Router(tags=["tasks"])
+
+MOST_KERNELS = 16  # chosen: more at once fill anybody's part of the queue
+_REFUSALS = dict.fromkeys((401, 403, 404, 409, 422, 429), Problem)
+
+
+class DraftKernel(Body):
+    """A kernel for a task that isn't published."""
+
+    language: str = Field(json_schema_extra=one_of(*(each.value for each in Language)))
+    source: str
+
+
+class DraftIn(Body):
+    """A task that isn't published, and kernels to try on it."""
+
+    task: dict[str, Any] = Field(description="A task's document, as `/tasks/NAME` gives it.")
+    kernels: list[DraftKernel] = Field(
+        [],
+        max_length=MOST_KERNELS,
+        description="Each becomes a private submission, which counts as any other.",
+    )
+    device: str = Field("", description="Where they're tried; as in a submission.")
+
+
+class DraftOut(Schema):
+    """A draft, and the submissions of its kernels, in their order."""
+
+    id: UUID
+    name: str
+    url: str
+    submissions: list[UUID]
+
+
+@router.post("/drafts", response={201: DraftOut, **_REFUSALS}, summary="Write a task")
+def create(request: AuthenticatedRequest, payload: DraftIn) -> Status[dict[str, object]]:
+    """Keep a task as a draft, which its author checks and proposes on its page."""
+    now = timezone.now()
+    try:
+        with transaction.atomic():
+            files = write_folder(build_task(payload.task))
+            draft = create_draft(user=request.user, files=files, now=now)
+            solutions = [decode(Solution, each.dict(), "kernels") for each in payload.kernels]
+            tried: list[Evaluation] = []
+            if solutions:
+                first = payload.kernels[0]
+                device = resolve_device(payload.device, first.language, first.source)
+                version = snapshot(draft=draft, now=now)
+                tried = try_solutions(solutions, version, device, request.user, now)
+    except (CurationError, DataError) as error:
+        raise SubmissionError(error.field, error.reason) from None
+    told = {"id": draft.pk, "name": draft.name, "url": draft.get_absolute_url()}
+    return Status(201, told | {"submissions": [each.submission_id for each in tried]})
