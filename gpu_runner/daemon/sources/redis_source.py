@@ -30,6 +30,11 @@ SOCKET_TIMEOUT_S = 5.0  # chosen: Redis answers in milliseconds, so it is gone
 _WAIT_S = 1  # for a name; a stop waits for it, as a name that has left its queue is nowhere else
 _ANSWER_S = 20.0  # the site answers in milliseconds, or is being restarted
 _PAUSE_S = 1.0  # after a job that is for another runner, and goes to the queue's end
+_PATIENCE = 30
+"""Refusals before they count: the site opens a device's queues at the runner's first heartbeat.
+
+Chosen: half a minute, while a site answers in a second.
+"""
 STREAM_LENGTH = 200_000
 """Entries that Redis keeps (about): hours of heartbeats, should nobody read them."""
 
@@ -54,6 +59,7 @@ class RedisSource:
         self._connection: Any = redis.Redis.from_url(url, **timeouts)
         self._waiting: Any = redis.Redis.from_url(url, **(timeouts | {"socket_timeout": None}))
         self._pending: Ask | None = None
+        self._patience = _PATIENCE
 
     def take(self, ask: Ask) -> Order | None:
         """The job of the next name in the device's queues; see `Source`."""
@@ -73,6 +79,13 @@ class RedisSource:
             _, found = Queue.lpop(keys, _WAIT_S, connection=self._waiting)
         except DequeueTimeout:
             return ""
+        except redis.exceptions.NoPermissionError:
+            if not self._patience:
+                raise
+            self._patience -= 1
+            time.sleep(_PAUSE_S)
+            return ""
+        self._patience = _PATIENCE
         return mailbox.job_of(found.decode())
 
     def _answer(self, ask: Ask) -> Order | None:

@@ -12,6 +12,8 @@ from django.core.management import CommandError, call_command
 from redis import Redis
 from redis.exceptions import NoPermissionError, RedisError
 
+from gpu_runner.daemon.sources import redis_source
+from gpu_runner.daemon.sources.contract import Away
 from gpu_runner.daemon.sources.redis_source import RedisSource
 from gpu_runner.data import codec, mailbox
 from gpu_runner.data.order import Word
@@ -278,10 +280,19 @@ class TestLogins:
                 earlier.blpop([QUEUE], 1)
 
     def test_it_reaches_a_new_device_as_soon_as_that_is_its_own(
-        self, site: Redis, django_capture_on_commit_callbacks: Any
+        self,
+        site: Redis,
+        django_capture_on_commit_callbacks: Any,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         token = make.make_runner_token(serves=NEW, trusted=False)
-        runner, _ = login(token)
+        runner, url = login(token)
+        for name, value in {"_PATIENCE": 2, "_PAUSE_S": 0, "_WAIT_S": 0.1}.items():
+            monkeypatch.setattr(redis_source, name, value)
+        source, ask = RedisSource(url), make.make_ask(make.make_runner(), device="nvidia-h100")
+        assert [source.take(ask), source.take(ask)] == [None, None]  # it waits for its queues
+        with pytest.raises(Away, match="No permissions"):
+            source.take(ask)
         queue = "rq:queue:device-nvidia-h100"
         site.rpush(queue, "a")
         with pytest.raises(NoPermissionError):
