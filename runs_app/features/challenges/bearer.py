@@ -37,7 +37,7 @@ class EntryBearer(Bearer):
         """Act for `entry`."""
         super().__init__(f"entry {entry.pk}", entry.pk, entry.user, entry.scopes)
         self.entry = entry
-        self.title = f"the entry of {entry.agent} to {entry.challenge}"
+        self.title = f"{entry.agent}'s entry to {entry.challenge}"
         self.url = entry.get_absolute_url()
 
     def refusal(self, scope: str, now: datetime) -> str:
