@@ -154,7 +154,7 @@ class EvaluationJob(Job):
 
 @dataclass(frozen=True)
 class TaskJob(Job):
-    """A kind of job that is about a task and no submission, and makes a report."""
+    """A kind of job that judges no submission, and makes a report."""
 
     make: Make
 

@@ -42,7 +42,7 @@ def remove_language_model(*, model: LanguageModel, user: User, now: datetime) ->
     """Take one away that nothing names; raises `WrongState` for others, and `NotAllowed`."""
     check_admin(user)
     if is_named(model):
-        raise WrongState("", "runs, submissions or entries refer to it; clear its base URL instead")
+        raise WrongState("", "other data refers to it; clear its base URL instead")
     name = model.name
     model.delete()
     details = {"change": "removed"}

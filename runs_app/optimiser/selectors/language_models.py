@@ -81,8 +81,8 @@ def is_used(model: LanguageModel) -> bool:
 
 def is_named(model: LanguageModel) -> bool:
     """Whether anything names it, so that it cannot be removed."""
-    rows = (model.submissions, model.tunings, model.entries)
-    return any(each.exists() for each in rows) or is_used(model)
+    relations = [each.get_accessor_name() for each in model._meta.related_objects]
+    return any(getattr(model, name).exists() for name in relations if name) or is_used(model)
 
 
 def usages(user: Viewer, models: Iterable[LanguageModel]) -> dict[int, Usage]:

@@ -56,6 +56,7 @@ _TABLE = {
         /language-models/<language_model_id>/edit/
         """,
     FORMS: """
+        /api/v1/drafts
         /api/v1/submissions/<submission_id>/audit /api/v1/submissions/<submission_id>/cancel
         /api/v1/runs/<run_id>/pause /api/v1/runs/<run_id>/resume /api/v1/runs/<run_id>/stop
         /api/v1/runs/<run_id>/extend /api/v1/runs/<run_id>/again

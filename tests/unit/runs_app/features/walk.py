@@ -44,6 +44,7 @@ def main() -> None:
         "submission_id": evaluation.submission_id,
         "evaluation_id": evaluation.pk,
         "run_id": run.pk,
+        "language_model_id": LanguageModel.objects.get().pk,
         "device_slug": "cpu",
         "agent_id": evaluation.submission.agent_id,
         "user_id": evaluation.submission.author_id,

@@ -132,7 +132,7 @@ def test_one_that_is_named_stays(client: Client, use: Callable[[LanguageModel], 
     row = model()
     use(row)
     text = client.post(f"/language-models/{row.pk}/remove/", follow=True).content.decode()
-    assert "Not removed: runs, submissions or entries refer to it" in text
+    assert "Not removed: other data refers to it" in text
     assert "Remove it" not in client.get(f"/language-models/{row.pk}/edit/").content.decode()
 
 

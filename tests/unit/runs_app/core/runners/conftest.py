@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs_app.models import JOBS, Evaluation, RunnerJob, TaskCheck
+from runs_app.models import JOBS, BaselineMeasurement, Evaluation, RunnerJob, TaskCheck
 from tests import factories as make
 from tests.unit.runs_app.core.runners import asking
 
@@ -16,4 +16,5 @@ def job(request: pytest.FixtureRequest) -> RunnerJob:
         return make.make_evaluation()
     if request.param is TaskCheck:
         return asking.check()
+    assert request.param is BaselineMeasurement, "say here how one of a new kind is made"
     return asking.baselines(make.make_task_version())
