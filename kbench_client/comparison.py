@@ -17,7 +17,8 @@ def comparison(submissions: Sequence[Document]) -> Document:
 
     Submissions must be of one task and one device; raises `Stop`. A ratio is the first one's time
     over the other's. `differs` says whether it is more than the noise: their own intervals, and how
-    far another evaluation of the same source may be off (`noise`, relative).
+    far another evaluation of the same source may be off (`noise`, relative). What was built from
+    the same source never differs.
     """
     shown = [newest(each) for each in submissions]
     facts = [
@@ -25,11 +26,13 @@ def comparison(submissions: Sequence[Document]) -> Document:
     ]
     for name, values in zip(("task", "direction", "device"), zip(*facts, strict=True), strict=True):
         if len(set(values)) > 1:
-            raise Stop(Exit.MISUSE, f"but they differ: {', '.join(sorted(set(values)))}", name)
+            found = ", ".join(sorted(set(values)))
+            raise Stop(Exit.MISUSE, f"must be the same for all, and there are: {found}", name)
     timed = [workloads(each) for each in shown]
     common = [name for name in timed[0] if all(name in each for each in timed)]
     noise = [float(each.get("noise") or 0.0) for each in shown]
     between = [math.hypot(noise[0], each) for each in noise]
+    apart = [_apart(each, shown[0], least) for each, least in zip(shown, between, strict=True)]
     means = [_mean(each, timed[0], common) for each in timed]
     return {
         "task": facts[0][0],
@@ -44,18 +47,25 @@ def comparison(submissions: Sequence[Document]) -> Document:
             {
                 "name": name,
                 "times": [
-                    _against(each[name], timed[0][name], apart)
-                    for each, apart in zip(timed, between, strict=True)
+                    _against(each[name], timed[0][name], least)
+                    for each, least in zip(timed, apart, strict=True)
                 ],
             }
             for name in common
         ],
         "faster": means,
         "differs": [
-            mean is not None and abs(math.log(mean)) > apart
-            for mean, apart in zip(means, between, strict=True)
+            mean is not None and abs(math.log(mean)) > least
+            for mean, least in zip(means, apart, strict=True)
         ],
     }
+
+
+def _apart(evaluation: Document, first: Document, noise: float) -> float:
+    """By how much two evaluations must differ at least to be of different kernels."""
+    built = [((each.get("result") or {}).get("build") or {}) for each in (evaluation, first)]
+    digests = [each.get("digest") for each in built]
+    return math.inf if digests[0] and digests[0] == digests[1] else noise
 
 
 def _against(workload: Document, first: Document, noise: float) -> Document:

@@ -101,7 +101,9 @@ def standing_line(evaluation: Document) -> str:
     """Whether a correct ranked result counts on its board, and what is suspicious of any result."""
     lines = []
     if (evaluation["verdict"], evaluation["mode"]) == ("CORRECT", "ranked"):
-        lines.append(f"{evaluation['eligibility']}: {evaluation['eligibility_reason']}")
+        counts = evaluation["eligibility"]
+        begun = "not on a board" if counts == "rejected" else counts
+        lines.append(f"{begun}: {evaluation['eligibility_reason']}")
     if evaluation.get("quarantine", "none") != "none":
         lines.append(f"quarantine: {evaluation['quarantine']}")
     for each in (evaluation.get("result") or {}).get("suspicions", ()):

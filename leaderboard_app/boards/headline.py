@@ -136,8 +136,11 @@ def _of_names(section: Section, p: float, device: Device) -> Headline | None:
     means = sorted(
         ((row.rated_mean, row) for row in rows if row.rated_mean), key=lambda pair: -pair[0].value
     )
+    alike = sum(row.fast.value == first.fast.value for row in rows) - 1
     found = (
-        _of_sure(first, level, p, device) if first.fast.value else _for_now(first, level, device)
+        _of_sure(first, level, p, device, alike)
+        if first.fast.value
+        else _for_now(first, level, device)
     )
     return replace(
         found,
@@ -148,7 +151,10 @@ def _of_names(section: Section, p: float, device: Device) -> Headline | None:
     )
 
 
-def _of_sure(first: Group, level: Sequence[Group], p: float, device: Device) -> Headline:
+def _of_sure(
+    first: Group, level: Sequence[Group], p: float, device: Device, alike: int
+) -> Headline:
+    """With the share of tasks; `alike` others have the same share."""
     faster = "faster than" if p == 1 else f"more than {p:g}× as fast as"
     share = f"{faster} the best baseline on this share of {_tasks(first.problems)} on {device}"
     kind = "faster" if first.is_sure and first.fast.value > 0.5 else "neutral"
@@ -160,11 +166,18 @@ def _of_sure(first: Group, level: Sequence[Group], p: float, device: Device) -> 
     return Headline(
         number=number,
         unit="%",
-        said=f"leads: it is {share}.",
+        said=f"leads: it is {share}{_by_mean(alike)}.",
         name=first.owner,
         address=_address(first),
         kind=kind,
     )
+
+
+def _by_mean(alike: int) -> str:
+    if not alike:
+        return ""
+    others = "another one" if alike == 1 else f"{alike} others"
+    return f", as {others}, and has the highest mean speedup of these"
 
 
 def _for_now(first: Group, level: Sequence[Group], device: Device) -> Headline:

@@ -134,11 +134,11 @@ def default_sort(by: By, task: str) -> Sort:
 
 
 def parse_query(
-    values: Mapping[str, str], choices: Choices, default_device: Callable[[], str]
+    values: Mapping[str, str], choices: Choices, default_device: Callable[[str], str]
 ) -> Query:
     """The board that `values` ask for; raises `QueryError` on a value that means nothing.
 
-    `default_device` is asked only where they name no device.
+    `default_device` is asked, with the task, only where they name no device.
     """
     task = _one_of(values, "task", choices.tasks)
     agent, model = _name(values, "agent"), _name(values, "model")
@@ -156,7 +156,7 @@ def parse_query(
         model=model,
         since=since,
         until=until,
-        device=_one_of(values, "device", choices.devices) or default_device(),
+        device=_one_of(values, "device", choices.devices) or default_device(task),
         task=task,
         scenario=_one_of(values, "scenario", choices.scenarios),
         dtype=_one_of(values, "dtype", choices.dtypes),

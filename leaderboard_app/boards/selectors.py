@@ -100,10 +100,14 @@ def choices(tasks: Iterable[BoardTask]) -> Choices:
     )
 
 
-def default_device() -> str:
-    """The device with results for the most tasks, or the CPU; of equals, one of this site."""
+def default_device(task: str = "") -> str:
+    """The device with results for the most tasks, or the CPU; of equals, one of this site.
+
+    For the board of a `task`, one with results for it.
+    """
     standing = eligible_on(OuterRef("current_version")).filter(device=OuterRef(OuterRef("pk")))
-    solved = published_tasks().filter(Exists(standing)).order_by().values("state")
+    tasks = published_tasks().filter(slug=task) if task else published_tasks()
+    solved = tasks.filter(Exists(standing)).order_by().values("state")
     counted = Subquery(solved.annotate(tasks=Count("pk")).values("tasks"))
     devices = Device.objects.annotate(tasks=counted).exclude(tasks=None)
     found = devices.order_by("-tasks", "imported_from", "slug").values_list("slug", flat=True)

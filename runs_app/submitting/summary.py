@@ -92,6 +92,8 @@ class Facts:
     noises: Mapping[UUID, float] = field(default_factory=dict)
     diagnostics: Sequence[Diagnostic] = ()
     rivals: Sequence[Rival] = ()
+    is_shown: bool = True
+    """Whether its board shows it, and no better result of its author and agent instead."""
 
 
 def summary(facts: Facts) -> Summary:
@@ -224,7 +226,8 @@ def _place(facts: Facts) -> str:
     if any(_is_itself(facts, rival) for rival in facts.rivals):
         state = result_state(facts.evaluation)
         return "it leads its board" if state and state.is_sure else "it leads its board for now"
-    return "it counts on its board"
+    shown = "it counts on its board"
+    return shown if facts.is_shown else f"{shown}, which shows a better result of its author's"
 
 
 def _is_itself(facts: Facts, rival: Rival) -> bool:

@@ -23,6 +23,7 @@ from gpu_runner.supervisor.build import passes
 from gpu_runner.supervisor.build.answers import asked_again
 from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER, declaration, shim_source, unmet
 from gpu_runner.supervisor.build.extension import extension_recipes
+from gpu_runner.supervisor.build.header_warnings import without_header_warnings
 from gpu_runner.supervisor.build.importer import Importer, build_limits
 from gpu_runner.supervisor.build.module import ModuleRecipe, handed_over, module_recipe
 from gpu_runner.supervisor.build.ptxas import kernel_resources
@@ -306,7 +307,8 @@ def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | N
         ran = _run(recipe, config)
     child, status, content = ran.child, ran.status, ran.content
     ok = status == 0 and 0 < len(content) <= LIBRARY_LIMIT_BYTES
-    log = child.output + (_TOO_LARGE if len(content) > LIBRARY_LIMIT_BYTES else "")
+    log = without_header_warnings(child.output)
+    log += _TOO_LARGE if len(content) > LIBRARY_LIMIT_BYTES else ""
     report = BuildReport(
         ok=ok,
         cached=False,

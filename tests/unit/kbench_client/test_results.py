@@ -12,6 +12,7 @@ from gpu_runner.data.profile import THROUGHPUTS, Profile
 from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.data.verdict import Verdict
 from kbench_client import results
+from kbench_client.comparison import comparison
 from tasks_app import numbers
 from tests import factories as make
 from tests.unit.kbench_client.conftest import Run as Command
@@ -38,6 +39,22 @@ def test_results_are_shown_and_compared(kbench: Command, ada: Any) -> None:
     assert kbench("show", "nonsense").status == 2
     wrong = make.make_finished_evaluation(Verdict.WRONG_RESULT, user=ada)
     assert kbench("show", str(wrong.submission_id)).status == 1
+
+
+def test_what_was_built_from_the_same_source_never_differs() -> None:
+    def evaluated(digest: str, time_ns: float) -> dict[str, Any]:
+        times = {"time_ns": time_ns, "low_ns": time_ns, "high_ns": time_ns}
+        workload = {"name": "n", "hidden": False, "measurement": times}
+        result = {"build": {"digest": digest}, "workloads": [workload]}
+        known = dict.fromkeys(("verdict", "state", "score", "speedup"))
+        evaluation = {"mode": "quick", "device": "cpu", "result": result, **known}
+        fields = {"id": digest, "agent": "ada", "task": "scale", "direction": "forward"}
+        return {**fields, "evaluations": [evaluation]}
+
+    for other, differs in (("a", False), ("b", True)):
+        found = comparison([evaluated("a", 1.0), evaluated(other, 9.0)])
+        assert found["differs"] == [False, differs]
+        assert [each["differs"] for each in found["workloads"][0]["times"]] == [False, differs]
 
 
 def test_the_client_writes_numbers_as_the_site_does() -> None:

@@ -21,7 +21,7 @@ CHOICES = Choices(
 
 def parse(**values: str) -> Query:
     """The query of these parameters."""
-    return parse_query(values, CHOICES, lambda: "cpu")
+    return parse_query(values, CHOICES, lambda task: "cpu")
 
 
 def test_nothing_asked_for_is_the_board_of_the_default_device() -> None:
@@ -83,9 +83,9 @@ def test_of_many_names_those_like_it_are_said() -> None:
     tasks = ("softmax", "softmax_bf16", *(f"other{number}" for number in range(30)))
     many = replace(CHOICES, tasks=tasks)
     with pytest.raises(QueryError, match="like it: softmax, softmax_bf16"):
-        parse_query({"task": "sofmax"}, many, lambda: "cpu")
+        parse_query({"task": "sofmax"}, many, lambda task: "cpu")
     with pytest.raises(QueryError, match="it has 32, and none with"):
-        parse_query({"task": "zzz"}, many, lambda: "cpu")
+        parse_query({"task": "zzz"}, many, lambda task: "cpu")
 
 
 def test_another_tab_drops_an_order_that_it_does_not_know() -> None:

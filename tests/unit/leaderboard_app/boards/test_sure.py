@@ -45,6 +45,7 @@ def test_what_is_provisional_is_not_yet_faster(client: Client) -> None:
     assert "is ahead for now" in opened(client, "by=agent")
     measured.update(awaits_baselines=False, audited="passed")
     assert {row["fast_p"] for row in agents(client).values()} == {1.0}
+    assert "as another one, and has the highest mean speedup" in opened(client, "by=agent")
 
 
 def test_names_that_are_level_have_no_leader(client: Client) -> None:

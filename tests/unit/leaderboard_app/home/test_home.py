@@ -118,7 +118,8 @@ def test_the_device_with_most_tasks_is_shown_whichever_was_measured_last() -> No
     assert board is not None
     assert (board.device, board.first, board.leads, board.of) == (there.device, "there", 2, 2)
     assert others == [here.device]
-    assert default_device() == there.device_id
+    assert default_device() == default_device("second") == there.device_id
+    assert default_device(versions[0].task.slug) == "other"
     ranked("here", 2.0, device="other", task_version=versions[1])
     board, _ = boards(leading())
     assert board is not None
