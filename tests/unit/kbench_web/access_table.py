@@ -31,7 +31,7 @@ _TABLE = {
         """,
     OF_GUESTS: "/sign-in/ /sign-up/ /reset-password/done/",
     OF_USERS: """
-        /api/v1/submissions /sign-in/with/ /account/ /account/name/ /account/delete/
+        /api/v1/submissions /api/v1/rewards /sign-in/with/ /account/ /account/name/ /account/delete/
         /account/sessions/ /account/password/ /account/confirm/ /drafts/ /notices/
         /notices/settings/
         """,
