@@ -7,8 +7,10 @@ from collections.abc import Iterable
 
 import httpx2
 import verifiers.v1 as vf
+from pydantic import Field
 
-from kbench_client.evaluators.judge import Wanted, account, shared
+from kbench_client.config import account
+from kbench_client.evaluators.judge import Wanted, shared
 from kbench_client.evaluators.prompts import kernel_in, prompt_of
 from kbench_client.site import Site
 
@@ -45,7 +47,7 @@ class KbenchTask(vf.Task[KbenchData]):
 class KbenchConfig(vf.TasksetConfig):
     """Which tasks, and how kernels are measured; `limit_s` is for each kernel."""
 
-    tasks: tuple[str, ...] = ()
+    tasks: list[str] = Field(default_factory=list)
     language: str = "cpp"
     device: str = ""
     mode: str = "quick"

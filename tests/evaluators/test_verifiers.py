@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,15 +49,28 @@ def test_rollouts_have_the_sites_rewards(site: LocalSite) -> None:
     assert all(each.metrics["device_seconds"] >= 0 for each in good)
 
 
-def test_its_programs_find_the_environment_by_name(site: LocalSite) -> None:
+def test_its_programs_find_the_environment_by_name(site: LocalSite, tmp_path: Path) -> None:
     with ScriptedEndpoint([Answer(reply_with("good speed=3", 1))]) as endpoint:
         words = ["--env.taskset.tasks", '["scale"]', "--env.taskset.device", "cpu"]
-        words += ["--model", "m", "--client.base-url", endpoint.base_url, "--num-tasks", "1"]
+        words += [
+            "--model",
+            "m",
+            "--client.base-url",
+            endpoint.base_url,
+            "--num-rollouts",
+            "1",
+            "--push",
+            "false",
+        ]
+        words += ["--client.api-key-var", "OPENAI_API_KEY"]
         done = subprocess.run(
-            [sys.executable, "-m", "verifiers.v1.cli.eval.main", "kbench-client", *words],
+            [Path(sys.executable).with_name("vf-eval"), "kbench-client", *words],
+            cwd=tmp_path,
             capture_output=True,
             text=True,
             check=False,
         )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert len(endpoint.asked) == 1
+    [traces] = tmp_path.rglob("traces.jsonl")
+    assert '"speedup"' in traces.read_text()

@@ -157,7 +157,7 @@ def show_rewards(
     Until all are over, `Retry-After` says how many seconds to wait before you ask again. Send the
     last `ETag` as `If-None-Match` then, and you get 304 if nothing has changed.
     """
-    if not request.user.is_authenticated:
+    if asked.ids and not request.user.is_authenticated:
         raise HttpError(401, "to read rewards, send your token")
     found = own_evaluations(request.user, asked.ids)
     if begun := [each.created_at for each in found if not each.is_over]:
