@@ -129,6 +129,7 @@ class Judge:
                 self._trouble = stop.reason
                 pause_s, wait_s = wait_s, min(2 * wait_s, _LATEST_S)
             except Exception as error:  # those who wait must hear of it
+                self._sending = None
                 self._fail(list(self._open), error)
             self._give_up()
             with self._lock:

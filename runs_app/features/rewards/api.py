@@ -10,7 +10,7 @@ from ninja import Field, Query, Router, Schema, Status
 from ninja.errors import HttpError
 from pydantic import StrictBool
 
-from gpu_runner.data.verdict import Direction, Language, Mode, Verdict
+from gpu_runner.data.verdict import Direction, Mode, Verdict
 from runs_app.core.api_body import Body, one_of
 from runs_app.core.api_pages import ask_again
 from runs_app.core.errors import SubmissionError
@@ -35,8 +35,9 @@ class RewardKernel(Body):
     source: str = Field(description="The kernel's source.")
     language: str = Field(
         "",
-        description="cuda, cpp or python; if left out, what the device compiles",
-        json_schema_extra=one_of("", *Language),
+        examples=["cpp"],
+        description="cuda, cpp or python; if left out, what the device compiles. If it's wrong, only"
+        " this kernel is refused.",
     )
 
 
