@@ -36,8 +36,8 @@ class RewardKernel(Body):
     language: str = Field(
         "",
         examples=["cpp"],
-        description="cuda, cpp or python; if left out, what the device compiles. If it's wrong, only"
-        " this kernel is refused.",
+        description="cuda, cpp or python; if left out, what the device compiles. If it's wrong,"
+        " only this kernel is refused.",
     )
 
 

@@ -66,7 +66,8 @@ _TABLE = {
         /operate/people/<user_id>/reset/ /operate/people/<user_id>/sessions/
         /operate/announcements/<announcement_id>/end/ /operate/runners/<runner_id>/
         /operate/tokens/<token_id>/revoke/ /operate/tokens/<token_id>/clear/
-        /api/v1/drafts /runs/new/estimate/ /language-models/<language_model_id>/remove/ /curate/bulk/
+        /api/v1/drafts /runs/new/estimate/ /language-models/<language_model_id>/remove/
+        /curate/bulk/
         /drafts/example/ /tasks/<slug>/versions/<number>/draft/ /drafts/<draft_id>/check/
         /drafts/<draft_id>/try/ /checks/<check_id>/cancel/ /submit/rank/<submission_id>/
         /tasks/<slug>/reevaluate/<number>/cancel/ /curate/check/ /curate/reevaluate/
