@@ -22,9 +22,11 @@ from django.contrib.auth.models import User  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler  # noqa: E402
 from django.core.wsgi import get_wsgi_application  # noqa: E402
-from django.db import OperationalError, connection  # noqa: E402
+from django.db import OperationalError, connection, transaction  # noqa: E402
+from django.utils import timezone  # noqa: E402
 
 from gpu_runner.data.verdict import Verdict  # noqa: E402
+from runs_app.core.work.lifecycle import retry_or_give_up  # noqa: E402
 from runs_app.models import Evaluation, Status  # noqa: E402
 from tests import factories as make  # noqa: E402
 from tests.unit.runs_app.features.walk import without_redis  # noqa: E402
@@ -55,7 +57,10 @@ def main(port: int) -> None:
 
 
 def run_one() -> None:
-    """End the evaluation that has waited longest."""
+    """End the evaluation that has waited longest; first, queue again what a kill left begun."""
+    for lost in Evaluation.objects.filter(status=Status.RUNNING):
+        with transaction.atomic():
+            retry_or_give_up(lost, reason="the runner is gone", now=timezone.now())
     waiting = Evaluation.objects.filter(status=Status.QUEUED).order_by("created_at", "pk")
     row = waiting.select_related("submission").first()
     if row is None:
