@@ -5,7 +5,7 @@ EXTRAS ?= site,runner,mcp,parquet,dev
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install packages up test coverage lint redteam bench bench-site bench-chaos bench-doors format wheel lock clean
+.PHONY: help install packages up test coverage lint redteam bench bench-site bench-chaos bench-doors evaluators format wheel lock clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -63,6 +63,12 @@ bench-chaos: $(STAMP) ## kill processes of every kind while a site works, and co
 
 bench-doors: $(STAMP) ## how late jobs and events arrive over Redis and over HTTPS
 	$(BIN)/python -m tests.bench.doors $(ARGS)
+
+evaluators: $(STAMP) ## the evaluators for other searches, with the packages of those; needs PyPI
+	test -d .venv-evaluators || "$(PYTHON)" -m venv .venv-evaluators
+	.venv-evaluators/bin/pip install -q --no-deps -r tests/evaluators/requirements.txt
+	PYTHONPATH=. .venv-evaluators/bin/python -m pytest -c tests/evaluators/pytest.ini --rootdir . \
+	    --confcutdir tests/evaluators tests/evaluators
 
 format: $(STAMP) ## rewrite the code as `make lint` wants it
 	$(BIN)/ruff check --fix .

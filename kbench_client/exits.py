@@ -18,11 +18,15 @@ class Exit(IntEnum):
 
 
 class Stop(Exception):
-    """The command cannot do what was asked; `field` names what is wrong, and may be empty."""
+    """The command cannot do what was asked; `field` names what is wrong, and may be empty.
 
-    def __init__(self, status: Exit, reason: str, field: str = "") -> None:
+    later: whether the same request may go well later, because the site was busy or away.
+    """
+
+    def __init__(self, status: Exit, reason: str, field: str = "", *, later: bool = False) -> None:
         super().__init__(f"{field}: {reason}" if field else reason)
         self.status, self.reason, self.field = status, reason, field
+        self.later = later or status is Exit.UNREACHABLE
 
 
 _GOOD = ("CORRECT", "COMPILED")

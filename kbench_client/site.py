@@ -6,7 +6,7 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,8 @@ API = "/api/v1"
 _TIMEOUT_S = 30.0
 _PAUSE_S = 1.0
 _TRIES = 3
-_NO_NEWS = (304, 429)
+_TOO_MANY = 429
+_NO_NEWS = (304, _TOO_MANY)
 
 Document = dict[str, Any]
 
@@ -81,6 +82,15 @@ class Site:
     def draft(self, payload: Mapping[str, object]) -> Document:
         """Write a task as a draft, and submit kernels to it."""
         return self._post("/drafts", payload)
+
+    def submit_many(self, payload: Mapping[str, object], key: str) -> Document:
+        """Enter up to 64 kernels for rewards; sent twice with one key, they are entered once."""
+        return self._post("/rewards", payload, key)
+
+    def rewards(self, identities: Sequence[str]) -> tuple[list[Document], float]:
+        """Rewards of up to 64 submissions, and in how many seconds to ask again."""
+        answer = self._ask("GET", f"{API}/rewards", params={"ids": list(identities)})
+        return list(answer.json()), _pause_s(answer)
 
     def submissions(self, limit: int, **filters: str) -> list[Document]:
         """The token's owner's newest submissions."""
@@ -155,8 +165,8 @@ class Site:
         """The JSON under a path of the API."""
         return self._ask("GET", f"{API}{path}", params=dict(parameters or {})).json()
 
-    def _post(self, path: str, payload: Mapping[str, object]) -> Document:
-        key = str(uuid.uuid4())
+    def _post(self, path: str, payload: Mapping[str, object], key: str = "") -> Document:
+        key = key or str(uuid.uuid4())
         answer = self._ask("POST", f"{API}{path}", json=payload, headers={"Idempotency-Key": key})
         return dict(answer.json())
 
@@ -269,4 +279,4 @@ def _refusal(answer: httpx2.Response, url: str) -> Stop:
         status = Exit.UNREACHABLE
     if answer.status_code == 401:
         reason += "; run `kbench login`, or set KBENCH_TOKEN"
-    return Stop(status, reason, field)
+    return Stop(status, reason, field, later=answer.status_code == _TOO_MANY)

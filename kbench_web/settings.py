@@ -39,6 +39,7 @@ FEATURES = [
     "runs_app.features.transfer",
     "runs_app.features.notices",
     "runs_app.features.spool",
+    "runs_app.features.rewards",
 ]
 """What can be left out of a site: a Django app each, which joins in by hooks: docs/features.md."""
 

@@ -30,6 +30,7 @@ SHELVES = {
         "optimisation": "Strategies, parameters, budgets, and what a run costs.",
         "language-models": "Connect an endpoint, use verifiers, compare runs.",
         "challenges": "Let whole agents compete on the same budget.",
+        "searches": "Have kbench judge the kernels of OpenEvolve, ShinkaEvolve or an RL trainer.",
     },
     "Run a site": {
         "operating": "Stops, runners, people, backups, and what to do when something fails.",

@@ -133,7 +133,7 @@ def list_own(
     if filters.agent:
         rows = rows.filter(agent__name=filters.agent)
     found = newest_first(rows, request, response, after=filters.after, limit=filters.limit)
-    latest = _latest(found, user)
+    latest = latest_evaluations(found, user)
     return [_own(row, latest.get(row.pk), user) for row in found]
 
 
@@ -185,7 +185,7 @@ def _newest(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     return rows.exclude(mode=Mode.AUDIT.value).order_by("-created_at", "-pk")
 
 
-def _latest(submissions: list[Submission], user: Viewer) -> dict[UUID, Evaluation]:
+def latest_evaluations(submissions: list[Submission], user: Viewer) -> dict[UUID, Evaluation]:
     """The newest evaluation of each submission, by the submission's id: one query."""
     newest = _newest(Evaluation.objects.filter(submission=OuterRef("pk"))).values("pk")[:1]
     wanted = (

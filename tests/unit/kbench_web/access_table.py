@@ -14,7 +14,7 @@ _TABLE = {
     PUBLIC: """
         /api/v1/openapi.json /api/v1/docs /api/v1/site /api/v1/tasks
         /api/v1/tasks/<slug> /api/v1/tasks/<slug>/versions /api/v1/tasks/<slug>/versions/<number>
-        /api/v1/queue /api/v1/runs /api/v1/challenges /api/v1/challenges/<slug>
+        /api/v1/queue /api/v1/rewards /api/v1/runs /api/v1/challenges /api/v1/challenges/<slug>
         /api/v1/challenges/<slug>/entries /api/v1/entries/<entry_id>
         /api/v1/tasks/<slug>/judgements /api/v1/leaderboard /api/ /sign-in/with/login/cancelled/
         /account/email/sent/ /account/email/confirm/<key>/ /reset-password/ /reset-password/sent/
@@ -67,7 +67,8 @@ _TABLE = {
         /operate/people/<user_id>/reset/ /operate/people/<user_id>/sessions/
         /operate/announcements/<announcement_id>/end/ /operate/runners/<runner_id>/
         /operate/tokens/<token_id>/revoke/ /operate/tokens/<token_id>/clear/
-        /runs/new/estimate/ /language-models/<language_model_id>/remove/ /curate/bulk/
+        /api/v1/drafts /runs/new/estimate/ /language-models/<language_model_id>/remove/
+        /curate/bulk/
         /drafts/example/ /tasks/<slug>/versions/<number>/draft/ /drafts/<draft_id>/check/
         /drafts/<draft_id>/try/ /checks/<check_id>/cancel/ /submit/rank/<submission_id>/
         /tasks/<slug>/reevaluate/<number>/cancel/ /curate/check/ /curate/reevaluate/

@@ -1,0 +1,1 @@
+"""Rewards for other programs' searches: many kernels at once, and one number for each."""

@@ -1,0 +1,191 @@
+"""The API for other programs' searches: submit a batch of kernels, and ask for their rewards."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from ninja import Field, Query, Router, Schema, Status
+from ninja.errors import HttpError
+from pydantic import StrictBool
+
+from gpu_runner.data.verdict import Direction, Mode, Verdict
+from runs_app.core.api_body import Body, one_of
+from runs_app.core.api_pages import ask_again
+from runs_app.core.errors import SubmissionError
+from runs_app.features.rewards.selectors import own_evaluations, reward_of, seconds_of
+from runs_app.features.rewards.services import Entered, submit_many
+from runs_app.models import Evaluation, Submission
+from runs_app.submitting.api import Problem
+from tasks_app.models import TaskVersion
+from tasks_app.people import AuthenticatedRequest, Viewer
+from tasks_app.selectors import find_task
+
+router = Router(tags=["submissions"])
+
+MOST = 64
+"""Kernels in a request. Chosen: a batch of an RL trainer; their ids still fit into an address."""
+_MODES = (Mode.QUICK, Mode.PROFILE, Mode.RANKED)
+
+
+class RewardKernel(Body):
+    """One of the kernels."""
+
+    source: str = Field(description="The kernel's source.")
+    language: str = Field(
+        "",
+        examples=["cpp"],
+        description="cuda, cpp or python; if left out, what the device compiles. If it's wrong,"
+        " only this kernel is refused.",
+    )
+
+
+class RewardsIn(Body):
+    """Kernels for one task, device and mode. Each becomes a submission."""
+
+    task: str = Field(examples=["vector_add"], description="A task's name, from /tasks.")
+    kernels: list[RewardKernel] = Field(min_length=1, max_length=MOST)
+    device: str = Field("", examples=["cpu"], description="As in a submission.")
+    direction: str = Field(
+        Direction.FORWARD.value,
+        description="forward or backward",
+        json_schema_extra=one_of(*Direction),
+    )
+    mode: str = Field(
+        Mode.QUICK.value,
+        description="quick, profile or ranked: the modes that give a speedup",
+        json_schema_extra=one_of(*_MODES),
+    )
+    agent: str = Field("", description="Who wrote the kernels; you, if left out.")
+    model: str = Field("", description="The language model that wrote them, if one did.")
+    private: StrictBool = Field(True, description="Visible only to you and admins.")
+
+
+class RewardEntered(Schema):
+    """What came of one kernel."""
+
+    id: UUID | None = Field(description="The submission; null if the kernel was refused.")
+    field: str = Field(description="What is wrong with a refused kernel.")
+    reason: str = Field(description="Why it was refused; empty if it wasn't.")
+    later: bool = Field(
+        description="Only the quota refused it: send it again when others are over."
+    )
+
+
+class RewardsCreated(Schema):
+    """What came of each kernel, in the order of the request."""
+
+    taken: int = Field(description="How many became submissions.")
+    kernels: list[RewardEntered]
+
+
+class RewardsAsked(Schema):
+    """Which rewards are asked for."""
+
+    ids: list[UUID] = Field(
+        [], max_length=MOST, description="Ids of your own submissions: `ids=A&ids=B`."
+    )
+
+
+class RewardOut(Schema):
+    """The reward of a submission, from its newest evaluation that is no audit."""
+
+    id: UUID
+    over: bool = Field(description="Whether its evaluation has ended.")
+    verdict: str = Field(
+        description="Empty until it is over, or if it was cancelled.",
+        json_schema_extra=one_of("", *Verdict),
+    )
+    reward: float | None = Field(
+        description="The score of a correct kernel or, without unlisted sizes, its speedup over the"
+        " best baseline. 0 if the kernel isn't correct, or while its result is in quarantine or"
+        " rejected. Null if the kernel isn't to blame, so leave it out of training: the evaluation"
+        " isn't over, it was cancelled, we failed (SYSTEM_ERROR), or there's no baseline yet."
+    )
+    reason: str = Field(description="Why the verdict or the reward is what it is.")
+    seconds: float | None = Field(
+        description="How long a runner had it, including the build. Null until it is over."
+    )
+    url: str = Field(description="The page for people.")
+
+
+@router.post(
+    "/rewards",
+    response={201: RewardsCreated, **dict.fromkeys((401, 404, 409, 422, 429), Problem)},
+    summary="Submit up to 64 kernels for rewards",
+)
+def create_rewards(
+    request: AuthenticatedRequest, response: HttpResponse, payload: RewardsIn
+) -> Status[dict[str, object]]:
+    """Queue kernels for evaluation, each as a submission of its own.
+
+    A wrong kernel doesn't refuse the others. If your quota ends in the middle, `taken` says how
+    many were taken; the rest have `later` set.
+    """
+    if payload.mode not in _MODES:
+        raise SubmissionError("mode", f"{payload.mode!r} is not one of {', '.join(_MODES)}")
+    entered = submit_many(
+        [(each.language, each.source) for each in payload.kernels],
+        user=request.user,
+        task_version=_version(payload.task, request.user),
+        device=payload.device,
+        direction=payload.direction,
+        mode=payload.mode,
+        agent=payload.agent,
+        language_model=payload.model,
+        private=payload.private,
+        origin=Submission.Origin.API,
+        now=timezone.now(),
+    )
+    ids = [str(each.submission.pk) for each in entered if each.submission]
+    response["Location"] = request.path + "".join(
+        f"{'&' if place else '?'}ids={key}" for place, key in enumerate(ids)
+    )
+    return Status(201, {"taken": len(ids), "kernels": [_entered(each) for each in entered]})
+
+
+@router.get(
+    "/rewards",
+    response={200: list[RewardOut], **dict.fromkeys((401, 404, 422), Problem)},
+    summary="Rewards of your submissions",
+)
+def show_rewards(
+    request: HttpRequest, response: HttpResponse, asked: Query[RewardsAsked]
+) -> list[dict[str, object]]:
+    """Answer with the rewards of up to 64 of your own submissions, in the order of `ids`.
+
+    Until all are over, `Retry-After` says how many seconds to wait before you ask again. Send the
+    last `ETag` as `If-None-Match` then, and you get 304 if nothing has changed.
+    """
+    if asked.ids and not request.user.is_authenticated:
+        raise HttpError(401, "to read rewards, send your token")
+    found = own_evaluations(request.user, asked.ids)
+    if begun := [each.created_at for each in found if not each.is_over]:
+        ask_again(response, max(begun))
+    return [_reward(each, request.user) for each in found]
+
+
+def _version(slug: str, user: Viewer) -> TaskVersion:
+    task = find_task(slug, user)
+    if task is None or task.current_version is None:
+        raise SubmissionError("task", f"there is no task {slug!r}; see /api/v1/tasks")
+    return task.current_version
+
+
+def _entered(each: Entered) -> dict[str, object]:
+    key = each.submission.pk if each.submission else None
+    return {"id": key, "field": each.field, "reason": each.reason, "later": each.later}
+
+
+def _reward(evaluation: Evaluation, user: Viewer) -> dict[str, object]:
+    reward = reward_of(evaluation, user)
+    return {
+        "id": evaluation.submission_id,
+        "over": evaluation.is_over,
+        "verdict": evaluation.verdict,
+        "reward": reward.value,
+        "reason": reward.reason,
+        "seconds": seconds_of(evaluation),
+        "url": evaluation.submission.get_absolute_url(),
+    }
