@@ -18,7 +18,9 @@ from kbench_client.site import Site
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    parser = command("push", "make a script a draft of a task, and submit its kernels; needs the extra `runner`")
+    parser = command(
+        "push", "make a script a draft of a task, and submit its kernels; needs the extra `runner`"
+    )
     parser.add_argument("file", metavar="FILE", help="with ref(), kernel() and inputs(size)")
     parser.add_argument("--size", action="append", default=[], help="size for inputs()")
     parser.add_argument("--kernel", action="append", default=[], help="default: all in the file")

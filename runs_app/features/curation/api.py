@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -63,18 +65,25 @@ class DraftOut(Schema):
 def create(request: AuthenticatedRequest, payload: DraftIn) -> Status[dict[str, object]]:
     """Keep a task as a draft, which its author checks and proposes on its page."""
     now = timezone.now()
-    try:
-        with transaction.atomic():
-            files = write_folder(build_task(payload.task))
-            draft = create_draft(user=request.user, files=files, now=now)
-            solutions = [decode(Solution, each.dict(), "kernels") for each in payload.kernels]
-            tried: list[Evaluation] = []
-            if solutions:
-                first = payload.kernels[0]
-                device = resolve_device(payload.device, first.language, first.source)
-                version = snapshot(draft=draft, now=now)
-                tried = try_solutions(solutions, version, device, request.user, now)
-    except (CurationError, DataError) as error:
-        raise SubmissionError(error.field, error.reason) from None
+    with transaction.atomic(), _refused_at("task"):
+        files = write_folder(build_task(payload.task))
+        draft = create_draft(user=request.user, files=files, now=now)
+        with _refused_at("kernels"):
+            solutions = [decode(Solution, each.dict(), "") for each in payload.kernels]
+        tried: list[Evaluation] = []
+        if solutions:
+            first = payload.kernels[0]
+            device = resolve_device(payload.device, first.language, first.source)
+            version = snapshot(draft=draft, now=now)
+            tried = try_solutions(solutions, version, device, request.user, now)
     told = {"id": draft.pk, "name": draft.name, "url": draft.get_absolute_url()}
     return Status(201, told | {"submissions": [each.submission_id for each in tried]})
+
+
+@contextmanager
+def _refused_at(name: str) -> Iterator[None]:
+    """Refuse the request's field of this name for what is wrong in it."""
+    try:
+        yield
+    except (CurationError, DataError) as error:
+        raise SubmissionError(".".join(filter(None, (name, error.field))), error.reason) from None

@@ -25,7 +25,19 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 contract = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", get_wsgi_application())
 
 
-OPEN = {"task", "device", "source", "agent", "model", "models", "scenario", "tag", "dtype", "p"}
+OPEN = {
+    "task",
+    "kernels",
+    "device",
+    "source",
+    "agent",
+    "model",
+    "models",
+    "scenario",
+    "tag",
+    "dtype",
+    "p",
+}
 OPEN |= {"sort", "abi", "direction", "difficulty", "language", "budget", "seed_kernel", "verifiers"}
 OPEN |= {"after", "since", "until", "Idempotency-Key", "parameters"}  # a row's or a key's
 OPEN |= {"usd", "tokens", "evaluations", "wall_time_s"}  # a run may have used them up
