@@ -115,9 +115,7 @@ class RewardOut(Schema):
     response={201: RewardsCreated, **dict.fromkeys((401, 404, 409, 422, 429), Problem)},
     summary="Submit up to 64 kernels for rewards",
 )
-def create_rewards(
-    request: AuthenticatedRequest, response: HttpResponse, payload: RewardsIn
-) -> Status[dict[str, object]]:
+def create_rewards(request: AuthenticatedRequest, payload: RewardsIn) -> Status[dict[str, object]]:
     """Queue kernels for evaluation, each as a submission of its own.
 
     A wrong kernel doesn't refuse the others. If your quota ends in the middle, `taken` says how
@@ -138,11 +136,8 @@ def create_rewards(
         origin=Submission.Origin.API,
         now=timezone.now(),
     )
-    ids = [str(each.submission.pk) for each in entered if each.submission]
-    response["Location"] = request.path + "".join(
-        f"{'&' if place else '?'}ids={key}" for place, key in enumerate(ids)
-    )
-    return Status(201, {"taken": len(ids), "kernels": [_entered(each) for each in entered]})
+    taken = sum(each.submission is not None for each in entered)
+    return Status(201, {"taken": taken, "kernels": [_entered(each) for each in entered]})
 
 
 @router.get(
