@@ -64,7 +64,7 @@ bench-chaos: $(STAMP) ## kill processes of every kind while a site works, and co
 bench-doors: $(STAMP) ## how late jobs and events arrive over Redis and over HTTPS
 	$(BIN)/python -m tests.bench.doors $(ARGS)
 
-evaluators: $(STAMP) ## the evaluators for other searches, with the packages of those; needs PyPI
+evaluators: $(STAMP) ## the evaluators for other searches, with the packages of those
 	test -d .venv-evaluators || "$(PYTHON)" -m venv .venv-evaluators
 	.venv-evaluators/bin/pip install -q --no-deps -r tests/evaluators/requirements.txt
 	PYTHONPATH=. .venv-evaluators/bin/python -m pytest -c tests/evaluators/pytest.ini --rootdir . \

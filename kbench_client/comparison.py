@@ -17,8 +17,8 @@ def comparison(submissions: Sequence[Document]) -> Document:
 
     Submissions must be of one task and one device; raises `Stop`. A ratio is the first one's time
     over the other's. `differs` says whether it is more than the noise: their own intervals, and how
-    far another evaluation of the same source may be off (`noise`, relative). What was built from
-    the same source never differs.
+    far another evaluation of the same source may be off (`noise`, relative). Two builds of
+    one source never differ.
     """
     shown = [newest(each) for each in submissions]
     facts = [
@@ -27,7 +27,7 @@ def comparison(submissions: Sequence[Document]) -> Document:
     for name, values in zip(("task", "direction", "device"), zip(*facts, strict=True), strict=True):
         if len(set(values)) > 1:
             found = ", ".join(sorted(set(values)))
-            raise Stop(Exit.MISUSE, f"must be the same for all, and there are: {found}", name)
+            raise Stop(Exit.MISUSE, f"must be the same for all; these have {found}", name)
     timed = [workloads(each) for each in shown]
     common = [name for name in timed[0] if all(name in each for each in timed)]
     noise = [float(each.get("noise") or 0.0) for each in shown]

@@ -88,7 +88,7 @@ def _compared(script: Script, options: argparse.Namespace, config: SupervisorCon
 
 
 def _script(path: Path, options: argparse.Namespace) -> Script:
-    has_gpu = options.device != DeviceKind.CPU.value and bool(cuda_devices())
+    has_gpu = options.device != DeviceKind.CPU.value and bool(options.draft or cuda_devices())
     return read_script(path, options.size, has_gpu=has_gpu)
 
 

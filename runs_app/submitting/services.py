@@ -53,9 +53,9 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     a device brings the task's own kernels along.
     """
     target = resolve_device(device, language, source)
-    solution = _solution(source, language, direction, target)
+    solution = solution_for(source, language, direction, target)
     _check_open(task_version, user)
-    _check_fit(task_version, solution.direction.value, target)
+    check_fit(task_version, solution.direction.value, target)
     chosen_mode = _mode(mode)
     check_quota(user, now, chosen_mode)
     is_dry = private and task_version.published_at is None
@@ -110,7 +110,7 @@ def rerun(
     _check_packages(submission.language, submission.source, target)
     if not may_check(submission.task_version, user):  # who may try a draft's kernels, may again
         _check_open(submission.task_version, user)
-    _check_fit(submission.task_version, submission.direction, target)
+    check_fit(submission.task_version, submission.direction, target)
     chosen_mode = _mode(mode) if mode or latest is None else Mode(latest.mode)
     check_quota(user, now, chosen_mode)
     if chosen_mode is Mode.RANKED:
@@ -143,7 +143,8 @@ def _bring_rivals(version: TaskVersion, device: Device, now: datetime) -> None:
         transaction.on_commit(lambda: bring_kernels(version, device, now), robust=True)
 
 
-def _solution(source: str, language: str, direction: str, device: Device) -> Solution:
+def solution_for(source: str, language: str, direction: str, device: Device) -> Solution:
+    """What the device would run; raises `SubmissionError` for what it can't."""
     try:
         chosen = Language(language or device.language)
     except ValueError:
@@ -184,7 +185,8 @@ def _check_open(version: TaskVersion, user: User) -> None:
         )
 
 
-def _check_fit(version: TaskVersion, direction: str, device: Device) -> None:
+def check_fit(version: TaskVersion, direction: str, device: Device) -> None:
+    """Raise `SubmissionError` if the task has nothing to measure there."""
     if direction not in version.directions:
         have = ", ".join(version.directions)
         raise SubmissionError("direction", f"task {version.task.slug} has only: {have}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -11,10 +12,9 @@ from django.db import transaction
 from django.utils import timezone
 from ninja import Field, Router, Schema, Status
 
-from gpu_runner.data.codec import DataError, decode
+from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.building import build_task
-from gpu_runner.data.solution import Solution
-from gpu_runner.data.verdict import Language
+from gpu_runner.data.verdict import Direction, Language
 from runs_app.core.api_body import Body, one_of
 from runs_app.core.errors import SubmissionError
 from runs_app.core.queue.devices import resolve_device
@@ -22,6 +22,7 @@ from runs_app.features.curation.checks.dry_run import try_solutions
 from runs_app.features.curation.drafts.services import create_draft
 from runs_app.models import Evaluation
 from runs_app.submitting.api import Problem
+from runs_app.submitting.services import check_fit, solution_for
 from tasks_app.errors import CurationError
 from tasks_app.formats.task_writing import write_folder
 from tasks_app.people import AuthenticatedRequest
@@ -30,6 +31,7 @@ from tasks_app.publishing.snapshots import snapshot
 router = Router(tags=["tasks"])
 
 MOST_KERNELS = 16  # chosen: more at once fill anybody's part of the queue
+_FORWARD = Direction.FORWARD.value
 _REFUSALS = dict.fromkeys((401, 403, 404, 409, 422, 429), Problem)
 
 
@@ -68,14 +70,13 @@ def create(request: AuthenticatedRequest, payload: DraftIn) -> Status[dict[str, 
     with transaction.atomic(), _refused_at("task"):
         files = write_folder(build_task(payload.task))
         draft = create_draft(user=request.user, files=files, now=now)
-        with _refused_at("kernels"):
-            solutions = [decode(Solution, each.dict(), "") for each in payload.kernels]
-        tried: list[Evaluation] = []
-        if solutions:
-            first = payload.kernels[0]
-            device = resolve_device(payload.device, first.language, first.source)
-            version = snapshot(draft=draft, now=now)
-            tried = try_solutions(solutions, version, device, request.user, now)
+        version, tried = snapshot(draft=draft, now=now), list[Evaluation]()
+        for place, each in enumerate(payload.kernels):
+            device = resolve_device(payload.device, each.language, each.source)
+            solution = solution_for(each.source, each.language, _FORWARD, device)
+            check_fit(version, _FORWARD, device)
+            moment = now + timedelta(microseconds=place)  # pages show them in this order
+            tried += try_solutions([solution], version, device, request.user, moment)
     told = {"id": draft.pk, "name": draft.name, "url": draft.get_absolute_url()}
     return Status(201, told | {"submissions": [each.submission_id for each in tried]})
 

@@ -97,8 +97,8 @@ def _place(
 ) -> None:
     """Tell whose first place was taken, and who watches, if another leads a board now.
 
-    Leaders whose intervals overlap tie, and nobody has lost a place. Of a result that no longer
-    counts, its author is told even if nobody leads now.
+    Leaders whose intervals overlap tie, and nobody has lost a place. The author of a
+    result that no longer counts is told even if nobody leads now.
     """
     refused = before is not None and eligibility(before).is_doubt
     if before is not None and refused:

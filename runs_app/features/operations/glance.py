@@ -88,7 +88,7 @@ class Glance:
 
     @property
     def people(self) -> int:
-        """How many of these people have submitted."""
+        """How many of these were submitted by people."""
         return sum(load.people for load in self.loads)
 
 

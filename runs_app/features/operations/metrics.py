@@ -49,7 +49,9 @@ class SiteCollector(Collector):
     def _jobs(self) -> Iterator[GaugeMetricFamily]:
         waiting = _family("jobs_waiting", "Jobs in a device's queue", "device", "whose")
         running = _family("jobs_running", "Jobs that a device's runners are working on", "device")
-        oldest = _family("oldest_job_seconds", "Age of the oldest waiting job of people", "device")
+        oldest = _family(
+            "oldest_job_seconds", "Age of the oldest waiting job that people submitted", "device"
+        )
         since = waiting_since()
         for load in loads(self._now):
             slug = load.device.slug

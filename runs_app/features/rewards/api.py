@@ -14,7 +14,12 @@ from gpu_runner.data.verdict import Direction, Mode, Verdict
 from runs_app.core.api_body import Body, one_of
 from runs_app.core.api_pages import ask_again
 from runs_app.core.errors import SubmissionError
-from runs_app.features.rewards.selectors import own_evaluations, reward_of, seconds_of
+from runs_app.features.rewards.selectors import (
+    own_evaluations,
+    refused_by_audits,
+    reward_of,
+    seconds_of,
+)
 from runs_app.features.rewards.services import Entered, submit_many
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting.api import Problem
@@ -158,7 +163,8 @@ def show_rewards(
     found = own_evaluations(request.user, asked.ids)
     if begun := [each.created_at for each in found if not each.is_over]:
         ask_again(response, max(begun))
-    return [_reward(each, request.user) for each in found]
+    refused = refused_by_audits(found)
+    return [_reward(each, request.user, is_refused=each.pk in refused) for each in found]
 
 
 def _version(slug: str, user: Viewer) -> TaskVersion:
@@ -173,8 +179,8 @@ def _entered(each: Entered) -> dict[str, object]:
     return {"id": key, "field": each.field, "reason": each.reason, "later": each.later}
 
 
-def _reward(evaluation: Evaluation, user: Viewer) -> dict[str, object]:
-    reward = reward_of(evaluation, user)
+def _reward(evaluation: Evaluation, user: Viewer, *, is_refused: bool) -> dict[str, object]:
+    reward = reward_of(evaluation, user, is_refused=is_refused)
     return {
         "id": evaluation.submission_id,
         "over": evaluation.is_over,

@@ -11,7 +11,7 @@ from django.http import Http404
 from gpu_runner.data.verdict import Verdict
 from runs_app.core.work.access import public_reason
 from runs_app.core.work.result_state import QUARANTINED, REJECTED, result_state
-from runs_app.models import Evaluation, Status, Submission
+from runs_app.models import Audited, BoardAudit, Evaluation, Status, Submission
 from runs_app.submitting.status_api import latest_evaluations
 from tasks_app.people import Viewer
 
@@ -37,8 +37,23 @@ def own_evaluations(user: Viewer, wanted: Sequence[UUID]) -> list[Evaluation]:
     return [found[key] for key in wanted]
 
 
-def reward_of(evaluation: Evaluation, user: Viewer) -> Reward:
-    """Its reward; None while it isn't over, and whenever the kernel isn't to blame."""
+def refused_by_audits(evaluations: Sequence[Evaluation]) -> set[UUID]:
+    """Those whose source an audit has refused on their device, in whatever mode they are."""
+    digests = {each.submission.digest for each in evaluations}
+    failed = BoardAudit.objects.filter(state=Audited.FAILED, submission__digest__in=digests)
+    kernels = set(failed.values_list("submission__digest", "submission__task_version", "device"))
+    return {
+        each.pk
+        for each in evaluations
+        if (each.submission.digest, each.task_version_id, each.device_id) in kernels
+    }
+
+
+def reward_of(evaluation: Evaluation, user: Viewer, *, is_refused: bool) -> Reward:
+    """Its reward; None while it isn't over, and whenever the kernel isn't to blame.
+
+    is_refused: whether an audit has refused its source.
+    """
     reason = public_reason(evaluation, user)
     if not evaluation.is_over:
         return Reward(None, reason)
@@ -46,6 +61,8 @@ def reward_of(evaluation: Evaluation, user: Viewer) -> Reward:
         return Reward(None, reason)
     if not evaluation.is_correct:
         return Reward(0.0, reason)
+    if is_refused:
+        return Reward(0.0, f"{REJECTED.label}: an audit of the same source failed.")
     if (state := result_state(evaluation)) in (QUARANTINED, REJECTED):
         return Reward(0.0, f"{state.label}: {state.meaning}")
     if evaluation.rated is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -10,11 +11,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from gpu_runner.data.integrity import AuditState
 from gpu_runner.data.verdict import Verdict
 from runs_app.models import Evaluation, Status, Submission
 from runs_app.submitting.services import cancel
 from tests import factories as make
-from tests.unit.runs_app.core.integrity.suspicious import held
+from tests.unit.runs_app.core.integrity.suspicious import MEMCHECK, end_audit, held, ranked
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
@@ -101,13 +103,13 @@ def test_the_reward_is_the_score_or_nothing(ada: User, token: str) -> None:
     wrong = ended(ada, Verdict.WRONG_RESULT)
     ours = ended(ada, Verdict.SYSTEM_ERROR)
     doubted = held(user=ada, private=True)
-    ranked = ended(ada, mode="ranked")
+    counted = ended(ada, mode="ranked")
     waiting = make.make_evaluation(user=ada)
     stopped = make.make_evaluation(user=ada)
     cancel(evaluation=stopped, user=ada, now=make.NOW)
     alone = ended(ada)
     Evaluation.objects.filter(pk=alone.pk).update(speedup_best=None, score=None)
-    rows = [right, wrong, ours, doubted, ranked, waiting, stopped, alone]
+    rows = [right, wrong, ours, doubted, counted, waiting, stopped, alone]
     answer = get(token, *(row.submission_id for row in rows))
     assert answer.status_code == 200, answer.content
     told = answer.json()
@@ -124,6 +126,18 @@ def test_the_reward_is_the_score_or_nothing(ada: User, token: str) -> None:
     again = get(token, *(row.submission_id for row in rows), **{"If-None-Match": answer["ETag"]})
     assert (again.status_code, "Retry-After" in again) == (304, True)
     assert "Retry-After" not in get(token, right.submission_id)
+
+
+def test_what_an_audit_has_refused_earns_nothing_in_any_mode(ada: User, token: str) -> None:
+    led = ranked(user=make.make_user(), source=make.SOURCE)
+    end_audit(led, replace(MEMCHECK, state=AuditState.FAILED, reason="reads too far"))
+    quick, other = (
+        ended(ada, source=source, task_version=led.task_version)
+        for source in (make.SOURCE, f"{make.SOURCE}// other")
+    )
+    told = get(token, quick.submission_id, other.submission_id).json()
+    assert [each["reward"] for each in told] == [0, pytest.approx(1.5)]
+    assert "audit" in told[0]["reason"]
 
 
 def test_nobody_reads_the_rewards_of_others(ada: User, token: str) -> None:
