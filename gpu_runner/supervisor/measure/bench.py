@@ -69,8 +69,8 @@ class Bench:
         self._obliging = preemption.Obliging(self.manners)
         self.doubt = ""  # see `Mannered`
         self._oracle, self._memory, self._config, self._rng = oracle, memory, config, rng
-        self._keeps_extremes = ESTIMATORS[config.kind].fastest
-        self._samples = SampledOutputs(samples, rng, extremes=self._keeps_extremes)
+        self._fastest_counts = ESTIMATORS[config.kind].fastest
+        self._samples = SampledOutputs(samples, rng, held=self._fastest_counts)
         self._empty: Mapping[str, EmptyKernelTime] = {}
         self._left_s = config.measure_timeout_s
         self.must_beat_ns: Mapping[str, float] = {}
@@ -225,7 +225,7 @@ class Bench:
         sizes = burst_sizes.draw_sizes(most, plan.bursts if is_clocked else 0, self._rng)
         if target.python:  # the largest comes first: later ones find memory for their outputs
             sizes.sort()
-        enough_ns = 0.0 if self._keeps_extremes else plan.enough_ns
+        enough_ns = 0.0 if self._fastest_counts else plan.enough_ns
         return Collected(sizes=sizes, most=most, enough_ns=enough_ns)
 
     def _next(
@@ -285,7 +285,7 @@ class Bench:
         batch, answer = self.one_call(session, workload, setup, state)
         margin = MARGINS[self._config.kind, session.target.abi]
         counted_ns = counted_time(answer, self._empty.get(workload.name), margin)
-        extremes = state.new_extremes(answer, counted_ns) if self._keeps_extremes else []
+        extremes = state.new_extremes(answer, counted_ns, held=self._fastest_counts)
         state.add(answer, counted_ns)
         state.seeds.extend(batch.seeds)
         # Drawn only now that the call is acknowledged.

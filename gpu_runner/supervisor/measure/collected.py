@@ -93,13 +93,13 @@ class Collected:
         """See `burst_sizes.cut_short`."""
         return cut_short(self.bursts, self.most, self.counted_ns)
 
-    def new_extremes(self, answer: Answer, counted_ns: float) -> list[Sample]:
-        """In what a single call that comes now is the least so far."""
-        times = {
-            Sample.FASTEST: (counted_ns, self.counted_ns),
-            Sample.LEAST_CPU: (answer.held_ns, self.held_ns),
-            Sample.LEAST_GATED: (answer.gate_ns, self.gate_ns),
-        }
+    def new_extremes(self, answer: Answer, counted_ns: float, *, held: bool) -> list[Sample]:
+        """In what a single call that comes now is the least so far; held: in what was seen, too."""
+        times: dict[Sample, tuple[float | None, list[float]]] = {}
+        times[Sample.FASTEST] = counted_ns, self.counted_ns
+        if held:
+            times[Sample.LEAST_CPU] = answer.held_ns, self.held_ns
+            times[Sample.LEAST_GATED] = answer.gate_ns, self.gate_ns
         return [
             sample
             for sample, (now_ns, before) in times.items()

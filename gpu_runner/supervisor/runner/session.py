@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from gpu_runner.data import wire
-from gpu_runner.data.protocol import MAX_OVERHEAD_NS, WARM_ROUNDS
+from gpu_runner.data.protocol import CLOCK_DRIFT, MAX_OVERHEAD_NS, WARM_ROUNDS
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.host.channel import ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -165,7 +165,8 @@ class Session:
         self._allow(self._config.call_timeout_s)
         request = wire.frame(wire.Command.CALL, wire.pack_call(call))
         answer = self._ask(request, call.call_id, stage, call)
-        if (claimed_ns := answer.done.time_ns) > (wall_ns := answer.wall_ns):
+        wall_ns, drift = answer.wall_ns, answer.wall_ns * CLOCK_DRIFT
+        if (claimed_ns := answer.done.time_ns) > wall_ns + drift:
             reason = f"claims {claimed_ns:.0f} ns for a call that took {wall_ns} ns in all"
             raise FaultError(Fault(Verdict.VIOLATION, reason))
         if self._target.python and self._config.kind is DeviceKind.CPU:

@@ -5,6 +5,8 @@
 # mode: test
 # libraries: allowed
 # stopped by: verdict WRONG_RESULT: wrong
+# stopped by: construction
+# at least: 1200 ns
 # tries: to work in a thread on what the memory of the inputs holds, again and again, so that a
 #   result is there when the call comes; the thread stands still while inputs are drawn.
 

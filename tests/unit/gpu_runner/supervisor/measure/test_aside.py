@@ -19,6 +19,7 @@ from gpu_runner.supervisor.device.lock import Courteous, exclusive
 from gpu_runner.supervisor.host import living
 from gpu_runner.supervisor.host.channel import Channel
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.measure import aside as module
 from gpu_runner.supervisor.measure.aside import Aside
 from gpu_runner.supervisor.runner.freeze import Freezer
 from gpu_runner.supervisor.runner.preemption import Interrupted
@@ -34,6 +35,7 @@ answer.sendall(b"answer")
 """
 LAST = "149"  # step of a call
 HELD_S = 1.0
+TURN_S = 0.5
 
 
 @dataclass
@@ -97,6 +99,11 @@ def config(tmp_path: Path) -> SupervisorConfig:
     return SupervisorConfig(cache_folder=tmp_path, device_timeout_s=60)
 
 
+@pytest.fixture(autouse=True)
+def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_TURN_S", TURN_S)
+
+
 @pytest.fixture
 def call(tmp_path: Path) -> Iterator[Call]:
     made = Call(tmp_path, steps=int(LAST) + 1)
@@ -126,6 +133,17 @@ def test_it_goes_on_where_it_was_once_the_others_are_done(
         assert person.stood_still
         assert person.holders == [call.process.pid]
         assert person.met != LAST
+
+
+def test_equals_wait_for_the_end_of_its_turn(config: SupervisorConfig, call: Call) -> None:
+    """Among many equals a call would otherwise never end."""
+    with exclusive(config, Urgency.PEOPLE) as turn:
+        began = int(call.step)
+        person = Person(config, call, Urgency.PEOPLE)
+        call.channel.allow(60)
+        aside(turn, Device(), config)(call.freezer, call.channel)
+    person.join()
+    assert int(person.met) - began >= TURN_S * 100 / 2  # half of its steps on an idle host
 
 
 def test_it_lets_nobody_pass_who_is_less_urgent(config: SupervisorConfig, call: Call) -> None:

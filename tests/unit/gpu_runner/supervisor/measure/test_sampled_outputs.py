@@ -100,6 +100,21 @@ def test_the_single_calls_on_which_a_time_and_its_bounds_rest_are_kept() -> None
         assert len(state.verified(Sample.SINGLE)) == PLAN.max_samples
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_whoever_leaves_out_the_work_of_some_calls_is_seen_on_a_gpu(seed: int) -> None:
+    """Such calls are the fast ones; a draw alone would miss them now and then."""
+    rng = random.Random(seed)
+    calls = [(1e3 + rng.random(),) * 3 for _ in range(24)]
+    left_out = rng.randrange(24)
+    calls[left_out] = (1.0, 1e3, 1e3)
+    session = cast(Session, Scripted(list(calls)))
+    with closing(Arena("samples")) as arena:
+        bench, state = make_bench(DeviceKind.CUDA, arena, rng), Collected()
+        for _ in calls:
+            bench._single(session, WORKLOAD, 0, state)
+    assert state.verified(Sample.FASTEST) == (left_out,)
+
+
 def single_calls(session: Scripted, calls: int) -> Collected:
     state = Collected()
     with closing(Arena("samples")) as arena:
@@ -164,7 +179,7 @@ def test_a_process_that_rests_at_first_buys_no_small_bursts(seed: int) -> None:
 
 def test_slots_do_not_overlap() -> None:
     with closing(Arena("samples")) as arena:
-        samples = SampledOutputs(arena, random.Random(1), extremes=True)
+        samples = SampledOutputs(arena, random.Random(1), held=True)
         samples.prepare({"a": DESCRIPTION, "b": DESCRIPTION}, PLAN)
         places = [
             samples.offsets(name, slot, sample)[0]
