@@ -6,21 +6,20 @@ Those that are compiled for every workload are slow to make: a ranked result doe
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
 from gpu_runner.data import codec
-from gpu_runner.data.baselines import BaselineReport, carried
+from gpu_runner.data.baselines import BaselineReport
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.evaluation import EvaluationResult, Measurement
+from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.scores import with_baselines
 from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.core.baselines import agreement
 from runs_app.core.baselines.selectors import baselines
-from runs_app.core.work import journal, lifecycle, noise, outcome
-from runs_app.core.work.noise import noise_between, with_noise
+from runs_app.core.work import lifecycle
 from runs_app.core.work.plausible import check_report
 from runs_app.models import (
     UNDER_WAY,
@@ -99,40 +98,6 @@ def finish(measurement: BaselineMeasurement, document: object, now: datetime) ->
             log.warning("baselines do not join the result of %s: %s", evaluation.pk, error)
 
 
-def mend(evaluation: Evaluation, audit: EvaluationResult, now: datetime) -> list[str]:
-    """Give a locked ranked evaluation the baselines that its audit found faster, beyond noise.
-
-    A runner whose baselines are slow flatters every kernel that it measures. Returns their names.
-    """
-    stored = Result.objects.select_for_update(of=("self",)).get(evaluation=evaluation)
-    result, device = stored.data, evaluation.device
-    noise = noise_between(device.slug, device.kind, Mode.RANKED.value)
-    anchors = [each.environment.anchor_ns for each in (audit, result)]
-    then_ns, now_ns = (anchor.mean if anchor else None for anchor in anchors)
-    timed = {
-        (workload.name, name): carried(measurement, then_ns, now_ns)
-        for workload in audit.workloads
-        for name, measurement in workload.baselines.items()
-    }
-    faster = {
-        workload.name: {
-            name: timed[workload.name, name]
-            for name, known in workload.baselines.items()
-            if _is_faster(timed.get((workload.name, name), known), known, noise)
-        }
-        for workload in result.workloads
-    }
-    if names := sorted({name for found in faster.values() for name in found}):
-        mended = with_baselines(result, faster, pending=result.pending_baselines)
-        _change(evaluation, stored, mended, now)
-    return names
-
-
-def _is_faster(one: Measurement, other: Measurement, noise: float) -> bool:
-    spreads = (with_noise(each.relative_half_width, noise) for each in (one, other))
-    return math.log(other.time_ns / one.time_ns) > math.hypot(*spreads)
-
-
 def _measure(
     version: TaskVersion, device: Device, direction: str, now: datetime
 ) -> BaselineMeasurement:
@@ -160,7 +125,7 @@ def _waiting(measurement: BaselineMeasurement) -> Iterable[Evaluation]:
         verdict=Verdict.CORRECT.value,
         awaits_baselines=True,
     )
-    return rows.select_related("task_version", "submission")
+    return rows.select_related("task_version", "submission").order_by("pk")
 
 
 def _join(
@@ -170,18 +135,9 @@ def _join(
     if not stored.document.get("pending_baselines"):
         return
     result = _with(report, codec.decode_stored(EvaluationResult, stored.document), pending)
-    _change(evaluation, stored, result, now)
-
-
-def _change(
-    evaluation: Evaluation, stored: Result, result: EvaluationResult, now: datetime
-) -> None:
-    stored.document = codec.encode(result)
-    stored.save(update_fields=["document"])
-    outcome.apply(evaluation, result)
-    evaluation.save()
-    noise.pool(evaluation)
-    journal.write(evaluation, "baselines", {"speedup": evaluation.speedup_best}, now=now)
+    result = agreement.adopted(evaluation, result)
+    agreement.change(evaluation, stored, result, now)
+    agreement.spread(evaluation, result, now)
 
 
 def _with(

@@ -14,7 +14,7 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.integrity import Audit, AuditState
 from gpu_runner.data.scores import geometric_mean
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.core.baselines import services as baselines
+from runs_app.core.baselines import agreement
 from runs_app.core.errors import NotAllowed, WrongState
 from runs_app.core.integrity.eligibility import leader
 from runs_app.core.work import audit_state, lifecycle
@@ -133,7 +133,7 @@ def _compare(audit: Evaluation, result: EvaluationResult, *, now: datetime) -> l
     if rests_on is None:
         return []
     ranked = lifecycle.lock(Evaluation, rests_on.pk)
-    slow = baselines.mend(ranked, result, now)
+    slow = agreement.mend(ranked, result, now)
     if ranked.runner is None or audit.runner is None:
         return slow
     theirs, ours = ranked.runner.token, audit.runner.token

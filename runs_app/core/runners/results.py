@@ -11,6 +11,7 @@ from django.db import transaction
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.core.baselines import agreement
 from runs_app.core.baselines import services as baselines
 from runs_app.core.hooks import evaluation_ended
 from runs_app.core.integrity import audits, places, quarantine
@@ -43,7 +44,7 @@ def finish(evaluation: Evaluation, payload: Mapping[str, object], now: datetime,
 
 def _store(evaluation: Evaluation, result: EvaluationResult, now: datetime, seq: int) -> None:
     """End the evaluation with its result, and see to its board."""
-    result = baselines.joined(evaluation, result, now)
+    result = agreement.adopted(evaluation, baselines.joined(evaluation, result, now))
     outcome.apply(evaluation, result)
     quarantine.hold(evaluation, result, now=now)
     Result.objects.create(evaluation=evaluation, document=codec.encode(result))
@@ -55,6 +56,7 @@ def _store(evaluation: Evaluation, result: EvaluationResult, now: datetime, seq:
         "quarantine": evaluation.quarantine,
     }
     lifecycle.end(evaluation, Status.FINISHED, summary, now=now, seq=seq)
+    agreement.spread(evaluation, result, now)
     if evaluation.mode == Mode.AUDIT:
         audits.settle(evaluation, result, now=now)
     if evaluation.mode in _STANDING:

@@ -1,0 +1,144 @@
+"""The rows of a board rest on the same times of its baselines: the fastest that any of them saw.
+
+A row whose baselines had a bad moment would otherwise stand above others for nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+from django.db.models import QuerySet
+
+from gpu_runner.data import codec
+from gpu_runner.data.baselines import carried
+from gpu_runner.data.evaluation import EvaluationResult, Measurement
+from gpu_runner.data.scores import with_baselines
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.core.work import journal, noise, outcome
+from runs_app.core.work.noise import noise_between, with_noise
+from runs_app.models import Evaluation, Result, Submission
+
+
+def adopted(evaluation: Evaluation, result: EvaluationResult) -> EvaluationResult:
+    """A new result with the baselines that its board's rows have faster.
+
+    Those agree already, so the newest of them speaks for all.
+    """
+    newest = _newest(evaluation, result)
+    if newest is None:
+        return result
+    return _with_faster(result, newest, _noise(evaluation))[0]
+
+
+def spread(evaluation: Evaluation, result: EvaluationResult, now: datetime) -> None:
+    """Give the other rows of its board the baselines that a stored result has faster.
+
+    A guest's runner changes no row but its own. Call it in a transaction.
+    """
+    newest = _newest(evaluation, result)
+    if newest is None or evaluation.guest:
+        return
+    if _faster(result, newest, _noise(evaluation)):
+        _adopt_all(_others(evaluation), result, now)
+
+
+def mend(evaluation: Evaluation, audit: EvaluationResult, now: datetime) -> list[str]:
+    """Give a locked ranked evaluation, and the others of its board, an audit's faster baselines.
+
+    A runner whose baselines are slow flatters every kernel that it measures. Returns their names.
+    """
+    names = _adopt(evaluation, audit, now)
+    if names and not evaluation.guest:
+        _adopt_all(_others(evaluation), audit, now)
+    return names
+
+
+def change(evaluation: Evaluation, stored: Result, result: EvaluationResult, now: datetime) -> None:
+    """Store a locked evaluation's result with other baselines, and all that follows from them."""
+    stored.document = codec.encode(result)
+    stored.save(update_fields=["document"])
+    outcome.apply(evaluation, result)
+    evaluation.save()
+    noise.pool(evaluation)
+    journal.write(evaluation, "baselines", {"speedup": evaluation.speedup_best}, now=now)
+
+
+def _newest(evaluation: Evaluation, result: EvaluationResult) -> EvaluationResult | None:
+    """What the others of its board have, if this one counts for it."""
+    if evaluation.mode != Mode.RANKED or result.verdict is not Verdict.CORRECT:
+        return None
+    rows = Result.objects.filter(evaluation__in=_others(evaluation))
+    newest = rows.order_by("-evaluation__finished_at").first()
+    return None if newest is None else newest.data
+
+
+def _others(evaluation: Evaluation) -> QuerySet[Evaluation]:
+    """The other ranked evaluations of its board that a runner of this site's admins measured."""
+    rows = Evaluation.objects.filter(
+        task_version=evaluation.task_version_id,
+        device=evaluation.device_id,
+        direction=evaluation.direction,
+        mode=Mode.RANKED.value,
+        verdict=Verdict.CORRECT.value,
+        guest=False,
+    )
+    return rows.exclude(submission__origin=Submission.Origin.IMPORTED).exclude(pk=evaluation.pk)
+
+
+def _adopt_all(rows: QuerySet[Evaluation], measured: EvaluationResult, now: datetime) -> None:
+    locked = rows.select_for_update(of=("self",)).select_related("task_version", "submission")
+    for each in locked.order_by("pk"):
+        _adopt(each, measured, now)
+
+
+def _adopt(evaluation: Evaluation, measured: EvaluationResult, now: datetime) -> list[str]:
+    """Take over the baselines that are faster in another result; returns their names."""
+    stored = Result.objects.select_for_update(of=("self",)).get(evaluation=evaluation)
+    mended, names = _with_faster(stored.data, measured, _noise(evaluation))
+    if names:
+        change(evaluation, stored, mended, now)
+    return names
+
+
+def _with_faster(
+    result: EvaluationResult, measured: EvaluationResult, between: float
+) -> tuple[EvaluationResult, list[str]]:
+    faster = _faster(measured, result, between)
+    if not faster:
+        return result, []
+    names = sorted({name for found in faster.values() for name in found})
+    return with_baselines(result, faster, pending=result.pending_baselines), names
+
+
+def _faster(
+    measured: EvaluationResult, than: EvaluationResult, between: float
+) -> dict[str, dict[str, Measurement]]:
+    """Baselines that one result has faster than another, beyond noise, by workload and name.
+
+    They are given as they would be at the device's speed when the other was measured, so there are
+    none if that is known of only one of them. between: as of `noise_between`.
+    """
+    anchors = [each.environment.anchor_ns for each in (measured, than)]
+    then_ns, now_ns = (anchor.mean if anchor else None for anchor in anchors)
+    if (then_ns is None) != (now_ns is None):
+        return {}
+    known = {workload.name: workload.baselines for workload in than.workloads}
+    found: dict[str, dict[str, Measurement]] = {}
+    for workload in measured.workloads:
+        for name, baseline in workload.baselines.items():
+            slow = known.get(workload.name, {}).get(name)
+            time = carried(baseline, then_ns, now_ns)
+            if slow is not None and _is_faster(time, slow, between):
+                found.setdefault(workload.name, {})[name] = time
+    return found
+
+
+def _is_faster(one: Measurement, other: Measurement, between: float) -> bool:
+    spreads = (with_noise(each.relative_half_width, between) for each in (one, other))
+    return math.log(other.time_ns / one.time_ns) > math.hypot(*spreads)
+
+
+def _noise(evaluation: Evaluation) -> float:
+    device = evaluation.device
+    return noise_between(device.slug, device.kind, Mode.RANKED.value)

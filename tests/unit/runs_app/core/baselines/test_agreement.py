@@ -1,0 +1,100 @@
+"""Rows of one board rest on the same times of its baselines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpu_runner.data.verdict import Mode
+from runs_app.core.baselines import agreement
+from runs_app.models import Evaluation, Submission
+from tests import factories as make
+from tests.unit.runs_app.core.integrity.suspicious import MEMCHECK, end_audit
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs", "believed")]
+
+KERNEL_NS = 1000.0
+
+
+def with_eager(time_ns: float) -> dict[str, Any]:
+    """A result whose kernel takes `KERNEL_NS`, beside this time of the eager baseline."""
+    speedup = time_ns / KERNEL_NS
+    speedups = {"eager": speedup, "best": speedup}
+    baselines = {"eager": make.make_measurement(time_ns)}
+    listed = make.make_workload_result(baselines=baselines, speedups=speedups)
+    unlisted = make.make_workload_result(
+        name=make.HIDDEN_WORKLOAD, hidden=True, baselines=baselines, speedups=speedups
+    )
+    return {
+        "workloads": (listed, unlisted),
+        "speedups": speedups,
+        "unlisted_speedups": speedups,
+        "p_score": speedup,
+    }
+
+
+def ranked(eager_ns: float, like: Evaluation | None = None) -> Evaluation:
+    """A ranked evaluation of a source of its own, on the board of another one."""
+    version = {} if like is None else {"task_version": like.task_version}
+    evaluation = make.make_finished_evaluation(
+        mode=Mode.RANKED.value, result=with_eager(eager_ns), **version
+    )
+    return fresh(evaluation)
+
+
+def eager_ns(evaluation: Evaluation) -> set[float]:
+    return {w.baselines["eager"].time_ns for w in evaluation.result.data.workloads}
+
+
+def fresh(evaluation: Evaluation) -> Evaluation:
+    return Evaluation.objects.get(pk=evaluation.pk)
+
+
+def test_a_row_whose_baseline_had_a_bad_moment_gets_the_time_that_others_have() -> None:
+    first = ranked(1500.0)
+    flattered = ranked(3000.0, first)
+    assert (flattered.score, eager_ns(flattered)) == (pytest.approx(1.5), {1500.0})
+    assert fresh(first).score == pytest.approx(1.5)
+
+
+def test_rows_whose_baseline_had_a_bad_moment_get_the_time_of_a_new_one() -> None:
+    flattered = [ranked(3000.0)]
+    flattered.append(ranked(3000.0, flattered[0]))
+    assert [each.score for each in flattered] == [pytest.approx(3.0)] * 2
+    ranked(1500.0, flattered[0])
+    for each in map(fresh, flattered):
+        assert (each.score, eager_ns(each)) == (pytest.approx(1.5), {1500.0})
+
+
+def test_times_within_noise_are_left_alone() -> None:
+    first = ranked(2000.0)
+    second = ranked(2060.0, first)
+    assert (eager_ns(first), eager_ns(second)) == ({2000.0}, {2060.0})
+
+
+def test_an_audit_speaks_for_the_whole_board() -> None:
+    first = ranked(3000.0)
+    second = ranked(3000.0, first)
+    end_audit(first, MEMCHECK, **with_eager(1500.0))
+    assert [fresh(each).score for each in (first, second)] == [pytest.approx(1.5)] * 2
+
+
+def test_a_guests_runner_changes_no_row_but_its_own() -> None:
+    first = ranked(2500.0)
+    guest = ranked(2500.0, first)
+    Evaluation.objects.filter(pk=guest.pk).update(guest=True)
+    guest = fresh(guest)
+    agreement.spread(guest, make.make_result(guest, **with_eager(1500.0)), make.NOW)
+    assert eager_ns(fresh(first)) == {2500.0}
+    own = agreement.adopted(guest, make.make_result(guest, **with_eager(4000.0)))
+    assert own.speedups["best"] == pytest.approx(2.5)
+
+
+def test_imported_rows_keep_the_times_of_their_own_site() -> None:
+    first = ranked(3000.0)
+    imported = ranked(3000.0, first)
+    Submission.objects.filter(pk=imported.submission_id).update(origin=Submission.Origin.IMPORTED)
+    ranked(1500.0, first)
+    assert fresh(imported).score == pytest.approx(3.0)
+    assert fresh(first).score == pytest.approx(1.5)
