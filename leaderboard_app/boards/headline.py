@@ -80,10 +80,11 @@ def headline(board: Board, device: Device) -> Headline | None:
 
 
 def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
-    if not any(entry.is_sure for entry in entries):
+    sure = Counter(entry.author.agent for entry in entries if entry.is_sure)
+    if not sure:
         return None
     faster = sum(entry.is_sure and Cell(entry).level > 0 for entry in entries)
-    [(name, leads)] = Counter(entry.author.agent for entry in entries).most_common(1)
+    name, leads = min(sure.items(), key=lambda pair: (-pair[1], pair[0]))
     best = sorted(
         ((entry.rated, entry) for entry in entries if entry.rated), key=lambda pair: -pair[0].value
     )
@@ -95,7 +96,8 @@ def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
         number=str(faster),
         unit=f"of {_tasks(len(entries))}",
         said=f"{'has' if faster == 1 else 'have'} a leading kernel on {device} that is known to be"
-        f" faster than the best baseline. {name} leads the most: {leads}.",
+        f" faster than the best baseline. {name} leads the most: {leads}, not counting"
+        " provisional results.",
         kind="faster" if faster else "neutral",
         picture=_picture(rows, "The fastest leaders against the best baseline."),
     )

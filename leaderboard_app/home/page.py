@@ -15,7 +15,7 @@ from leaderboard_app.boards.records import Record, furthest_ahead, record_of_the
 from runs_app.core.queue.loads import Load, loads
 from runs_app.core.queue.selectors import Bar
 from runs_app.core.work.access import listed_evaluations
-from runs_app.core.work.result_state import SURE
+from runs_app.core.work.result_state import SURE, SURE_LEAD
 from runs_app.models import Audited, Device, Evaluation, Run, Status
 from runs_app.optimiser.page import RunRow, run_rows
 from runs_app.optimiser.selectors.runs import visible_runs
@@ -84,9 +84,9 @@ class Leaders:
     entries: list[Entry]
     axis: drawings.Axis
     first: str
-    """The agent that leads most of the device's tasks."""
+    """The agent that leads most of the device's tasks; empty if every lead is provisional."""
     leads: int
-    """How many it leads, of `of`."""
+    """How many it leads, of `of`; provisional leads count for nobody."""
     of: int
 
 
@@ -166,15 +166,16 @@ def boards(leading: Collection[UUID]) -> tuple[Leaders | None, list[Device]]:
         return None, []
     device, entries = found[0]
     rows = Evaluation.objects.filter(pk__in=leading, device=device)
-    counts = rows.values_list("submission__agent__name").annotate(leads=Count("pk"))
-    by_agent = sorted(counts, key=lambda pair: (-pair[1], pair[0]))
+    sure = rows.filter(SURE_LEAD).values_list("submission__agent__name")
+    counts = sorted(sure.annotate(leads=Count("pk")), key=lambda pair: (-pair[1], pair[0]))
+    first, leads = counts[0] if counts else ("", 0)
     board = Leaders(
         device=device,
         entries=entries,
         axis=drawings.axis(e.rated.high for e in entries if e.rated is not None),
-        first=by_agent[0][0],
-        leads=by_agent[0][1],
-        of=sum(count for _, count in by_agent),
+        first=first,
+        leads=leads,
+        of=rows.filter(task_version__task__contaminated="").count(),
     )
     return board, [device for device, _ in found[1:]]
 

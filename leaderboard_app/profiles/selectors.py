@@ -24,7 +24,7 @@ from runs_app.core.integrity.eligibility import (
     without_replaced,
 )
 from runs_app.core.work.access import visible_submissions
-from runs_app.core.work.result_state import SURE
+from runs_app.core.work.result_state import SURE, SURE_LEAD
 from runs_app.models import Agent, Device, Evaluation, LanguageModel, Run
 from runs_app.optimiser.selectors.runs import visible_runs
 from tasks_app.people import Viewer
@@ -126,10 +126,7 @@ def days_of(owner: Owner, device: Device) -> list[tuple[date, Problem, float]]:
 
 def boards_led(owner: Owner, device: Device) -> int:
     """Boards of one task on the device that it surely leads, without those of marked tasks."""
-    rows = best_evaluations().filter(
-        SURE, speedup_best__isnull=False, task_version__task__contaminated=""
-    )
-    return _on(device, owner.among(rows)).count()
+    return _on(device, owner.among(best_evaluations().filter(SURE_LEAD))).count()
 
 
 def solved_with(owner: Owner) -> dict[int, int]:

@@ -145,3 +145,6 @@ def compared_with(evaluation: Evaluation) -> str:
 
 SURE = Q(awaits_baselines=False) & ~Q(audited=Audited.WAITING)
 """Ranked results that aren't waiting for baselines or an audit."""
+
+SURE_LEAD = SURE & Q(speedup_best__isnull=False, task_version__task__contaminated="")
+"""Of those that lead a board: what counts when somebody's leads are counted."""
