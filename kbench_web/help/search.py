@@ -16,6 +16,7 @@ from runs_app.core.work.access import visible_submissions
 from runs_app.optimiser.selectors.authors import visible_agents, visible_language_models
 from runs_app.optimiser.selectors.runs import visible_runs
 from tasks_app.documents import Section
+from tasks_app.pages.task_filter import distance
 from tasks_app.people import Viewer
 from tasks_app.selectors import published_tasks
 
@@ -82,7 +83,9 @@ def _tasks(words: Sequence[str], user: Viewer) -> Iterator[Hit]:
     rows = published_tasks()
     for word in words:
         rows = rows.filter(Q(slug__icontains=word) | Q(title__icontains=word))
-    for slug, title in rows.order_by("slug").values_list("slug", "title")[:_OF_EACH]:
+    found = list(rows.order_by("slug").values_list("slug", "title"))
+    found.sort(key=lambda pair: distance(" ".join(words), *pair))
+    for slug, title in found[:_OF_EACH]:
         yield Hit("Task", slug, reverse("task", args=[slug]), title)
 
 

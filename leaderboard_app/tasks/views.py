@@ -18,6 +18,7 @@ from tasks_app.pages.task_filter import (
     FILTERS,
     TaskRow,
     chosen,
+    nearest,
     options,
     read_filters,
     task_rows,
@@ -36,7 +37,7 @@ def task_list(request: HttpRequest) -> HttpResponse:
     fragment = request.headers.get("HX-Request") == "true"
     shown = page.TaskListPage(
         fragment=fragment,
-        rows=chosen(rows, filters),
+        rows=nearest(chosen(rows, filters), filters["q"]),
         total=len(rows),
         filters=filters,
         filtered=any(filters.values()),

@@ -201,7 +201,7 @@ def _sizes(result: EvaluationResult | None) -> str:
     if len(times_ns) <= 1:
         return ""
     ends_ns = f"{duration_text(times_ns[0])} to {duration_text(times_ns[-1])}"
-    return f" on average over {len(times_ns)} sizes ({ends_ns})"
+    return f", the geometric mean over {len(times_ns)} sizes ({ends_ns})"
 
 
 def _no_speedup(facts: Facts) -> str:

@@ -62,6 +62,22 @@ def chosen(rows: Iterable[TaskRow], filters: Mapping[str, str]) -> list[TaskRow]
     return [row for row in rows if _fits(row, filters)]
 
 
+def nearest(rows: Iterable[TaskRow], question: str) -> list[TaskRow]:
+    """The same rows, those first whose names are closest to what was searched for."""
+    return sorted(rows, key=lambda row: distance(question, row.task.slug, row.task.title))
+
+
+def distance(question: str, name: str, title: str) -> int:
+    """How far a task is from what was searched for; 0 if that is its name."""
+    asked, words = question.strip().lower(), question.lower().split()
+    ladder = (
+        asked in (name.lower(), title.lower()),
+        name.lower().startswith(asked) or title.lower().startswith(asked),
+        all(word in f"{name} {title}".lower() for word in words),
+    )
+    return next((step for step, holds in enumerate(ladder) if holds), len(ladder))
+
+
 def options(name: str, rows: Iterable[TaskRow]) -> list[str]:
     """The values of a filter that some task has; difficulties from easy to hard."""
     found = {option for row in rows for option in row.value(name)}

@@ -46,7 +46,17 @@ def workload_plot(rows: Sequence[WorkloadRow]) -> Plot | None:
     if not any(row.floor_fraction for row in shown):
         names["limit"] = "the measured peak"
     kinds = [(kind, words) for kind, words in names.items() if kind in used]
-    return plot(axis, lines, "Speed by workload; 1× is the fastest baseline of each.", kinds)
+    return plot(axis, lines, _caption(rows, shown), kinds)
+
+
+def _caption(rows: Sequence[WorkloadRow], shown: Sequence[WorkloadRow]) -> str:
+    """What the picture shows, and how many workloads it leaves out."""
+    words = "Speed by workload; 1× is the fastest baseline of each."
+    left = sum(1 for row in rows if row.measurement) - len(shown)
+    if not left:
+        return words
+    isnt = "isn't" if left == 1 else "aren't"
+    return f"{words} {left} {isnt} here, because no baseline is known yet."
 
 
 def _speeds(row: WorkloadRow) -> dict[str, float]:

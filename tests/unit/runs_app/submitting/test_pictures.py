@@ -106,6 +106,16 @@ def test_each_workload_has_its_interval_and_hidden_ones_stay_hidden(client: Clie
     assert "1777" not in page
 
 
+def test_the_picture_of_the_workloads_says_how_many_it_leaves_out() -> None:
+    known = factories.make_workload_result()
+    unknown = factories.make_workload_result(name="n512", baselines={}, speedups={})
+    result = finished(result={"workloads": (known, unknown)}).result.data
+    picture = workload_plot(workload_rows(result))
+    assert picture is not None
+    assert len(picture.rows) == 1
+    assert "1 isn't here, because no baseline is known yet." in picture.caption
+
+
 def test_a_roofline_lies_below_its_roof() -> None:
     work = factories.make_workload_result(flops=4000.0, bytes=1000.0)
     result = finished(result={"workloads": (work,)}).result.data

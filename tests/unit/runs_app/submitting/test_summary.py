@@ -81,7 +81,7 @@ def test_a_time_is_a_mean_over_sizes() -> None:
         for ns in (500.0, 2000.0)
     ]
     shown = said(finished(mode="quick", result={"workloads": tuple(sizes), **NO_BASELINES}))
-    assert "on average over 2 sizes (500 ns to 2.00 µs)" in shown.sentence
+    assert "the geometric mean over 2 sizes (500 ns to 2.00 µs)" in shown.sentence
 
 
 def test_a_speedup_that_is_missing_says_why() -> None:

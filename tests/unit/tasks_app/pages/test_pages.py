@@ -13,6 +13,7 @@ from django.utils import timezone
 from gpu_runner.data.task import Abi
 from gpu_runner.data.verdict import Direction
 from tasks_app.pages import task_page
+from tasks_app.pages.task_filter import distance
 from tasks_app.templatetags import display, source
 from tests import factories
 
@@ -117,3 +118,21 @@ def test_no_source_holds_a_page_up(text: str) -> None:
     began = time.process_time()
     source.highlight(text, "cuda")
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("asked", "order"),
+    [
+        ("softmax", ["softmax", "softmax_attention", "cross_entropy"]),
+        ("Softmax attention", ["softmax_attention", "cross_entropy", "softmax"]),
+        ("", ["cross_entropy", "softmax_attention", "softmax"]),
+    ],
+)
+def test_what_was_searched_for_comes_first(asked: str, order: list[str]) -> None:
+    named = {
+        "cross_entropy": "Cross entropy of a softmax",
+        "softmax_attention": "Softmax attention",
+        "softmax": "Softmax",
+    }
+    found = sorted(named.items(), key=lambda pair: distance(asked, *pair))
+    assert [name for name, _ in found] == order
