@@ -22,7 +22,8 @@ SIZE = "kbench_size"
 """Name of the global that a size is given to."""
 _REFERENCE, _INPUTS, _KERNEL = "ref", "inputs", "kernel"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_NARROW = frozenset({"bfloat16", "float16", "half"})
+_NARROW = {"bfloat16": "bfloat16", "float16": "float16", "half": "float16"}
+_REAL = ("float32", *dict.fromkeys(_NARROW.values()))
 _MODEL = """
 
 
@@ -37,8 +38,12 @@ class Model(_torch.nn.Module):
 def get_inputs():
     _made = inputs({argument})
     if isinstance(_made, dict):
-        return [_made[_name] for _name in {names} if _name in _made]
-    return list(_made) if isinstance(_made, (list, tuple)) else [_made]
+        _made = [_made[_name] for _name in {names} if _name in _made]
+    _made = list(_made) if isinstance(_made, (list, tuple)) else [_made]
+    for _each in _made:
+        if _torch.is_tensor(_each) and _each.dtype in [{others}]:
+            raise TypeError(f"inputs() makes {{_each.dtype}} and names {dtype}: use one type")
+    return _made
 
 
 def get_init_inputs():
@@ -68,7 +73,7 @@ def read_script(path: Path, sizes: Sequence[int], *, has_gpu: bool) -> Script:
     for name in (_REFERENCE, _INPUTS):
         if name not in own:
             raise DataError(path.name, f"must define the function {name}()")
-    _check_width(own[_INPUTS], own[_REFERENCE])
+    dtype = _dtype(_needed(text, tree, [own[_INPUTS]]), _needed(text, tree, [own[_REFERENCE]]))
     kernels = {
         name: Solution(source=_alone(text, own, name), language=Language.PYTHON)
         for name in own
@@ -86,9 +91,9 @@ def read_script(path: Path, sizes: Sequence[int], *, has_gpu: bool) -> Script:
     kind = DeviceKind.CUDA if is_for_gpu else DeviceKind.CPU
     found = _sizes(tree, own[_INPUTS], sizes)
     problem = _needed(text, tree, [own[_REFERENCE], own[_INPUTS]])
-    problem += _model(own[_REFERENCE], own[_INPUTS], found)
+    problem += _model(own[_REFERENCE], found, dtype)
     devices = ["cuda"] if needs_cuda(tree) else ["cpu", "cuda"]
-    return Script(_task(path, problem, found, devices), kernels, kind)
+    return Script(_task(path, problem, found, (dtype, devices)), kernels, kind)
 
 
 def _text(path: Path) -> str:
@@ -101,11 +106,26 @@ def _text(path: Path) -> str:
     return decoded(raw, path.name)
 
 
-def _check_width(*parts: ast.FunctionDef) -> None:
-    for node in (node for part in parts for node in ast.walk(part)):
-        if isinstance(node, ast.Attribute) and node.attr in _NARROW:
-            reason = f"uses {node.attr} (line {node.lineno}): so far, a check only judges float32"
-            raise DataError("inputs", f"{reason}; a task's folder can have other types")
+def _dtype(inputs: str, ref: str) -> str:
+    """What a script computes in: the narrow type that its inputs name, else float32.
+
+    Raises `DataError` where its text does not say which that is.
+    """
+    made, used = _narrow(inputs), _narrow(ref)
+    if len(set(made.values())) > 1:
+        reason = f"names {' and '.join(sorted(set(made.values())))}: use one type"
+        raise DataError(_INPUTS, reason)
+    for name, dtype in used.items():
+        if dtype not in made.values():
+            reason = f"names {name}, which {_INPUTS}() doesn't: inputs and outputs need one type"
+            raise DataError(_REFERENCE, reason)
+    return next(iter(made.values()), _REAL[0])
+
+
+def _narrow(text: str) -> dict[str, str]:
+    """The 16-bit types that a text names, by the word that it uses."""
+    words = (node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute))
+    return {word: _NARROW[word] for word in words if word in _NARROW}
 
 
 def _alone(text: str, own: dict[str, ast.FunctionDef], name: str) -> str:
@@ -208,7 +228,7 @@ def _literal(value: ast.expr) -> list[int]:
     return list(found) if isinstance(found, list | tuple) else [found]
 
 
-def _model(ref: ast.FunctionDef, inputs: ast.FunctionDef, sizes: Sequence[int]) -> str:
+def _model(ref: ast.FunctionDef, sizes: Sequence[int], dtype: str) -> str:
     names = [each.arg for each in (*ref.args.posonlyargs, *ref.args.args)]
     if not names or ref.args.vararg or ref.args.kwonlyargs or ref.args.kwarg:
         raise DataError(_REFERENCE, "must name its arguments, without * and **")
@@ -225,10 +245,14 @@ def _model(ref: ast.FunctionDef, inputs: ast.FunctionDef, sizes: Sequence[int]) 
         given=", ".join(names),
         argument=SIZE if sizes else "",
         names=names,
+        dtype=dtype,
+        others=", ".join(f"_torch.{other}" for other in _REAL if other != dtype),
     )
 
 
-def _task(path: Path, problem: str, sizes: Sequence[int], devices: Sequence[str]) -> Task:
+def _task(path: Path, problem: str, sizes: Sequence[int], place: tuple[str, Sequence[str]]) -> Task:
+    """place: the type that it computes in, and the kinds of devices that it runs on."""
+    dtype, devices = place
     workloads = [
         {"name": f"{size:,}".replace(",", "_"), "parameters": {SIZE: size}} for size in sizes
     ] or [{"name": "default", "parameters": {}}]
@@ -237,6 +261,7 @@ def _task(path: Path, problem: str, sizes: Sequence[int], devices: Sequence[str]
         "title": path.stem,
         "format": "kernelbench",
         "abi": "torch",
+        "dtype": dtype,
         "files": {path.name: problem},
         "workloads": [
             {**workload, "devices": devices, "directions": ["forward"]} for workload in workloads

@@ -16,7 +16,7 @@ from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.formats.measured import MeasuredProblem, copies
 from gpu_runner.engine.formats.module import import_file, member, task_code
-from gpu_runner.engine.formats.precision import in_double
+from gpu_runner.engine.formats.precision import NARROW, in_double
 from gpu_runner.engine.problem.problem import Drawn, ProblemError, in_float64, outputs_of
 from gpu_runner.engine.problem.values import varied
 from gpu_runner.engine.runner.model_weights import as_json, hold_still
@@ -110,6 +110,8 @@ class KernelBenchProblem(MeasuredProblem):
     def __init__(self, task: Task, module: ModuleType) -> None:
         super().__init__(task)
         self.module = module
+        if task.dtype != "float32":
+            self.widened = NARROW
         for name in ("Model", "get_inputs", "get_init_inputs"):
             member(module, name)
         self._frame: tuple[nn.Module, Layout, InitCall] | None = None
@@ -157,7 +159,7 @@ class KernelBenchProblem(MeasuredProblem):
     ) -> tuple[Tensor, ...]:
         """See `Problem.expected`."""
         drawn = self.draw(workload, direction, seed, device)
-        with in_double(device), task_code("Model.forward"):
+        with in_double(device, self.widened), task_code("Model.forward"):
             return outputs_of(self.function(direction)(*in_float64(drawn.arguments)))
 
     def evaluate(self, drawn: Drawn, direction: Direction) -> tuple[Tensor, ...]:

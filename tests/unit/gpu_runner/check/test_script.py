@@ -127,7 +127,12 @@ def test_sources_beside_it_are_kernels_too(tmp_path: Path) -> None:
         (("sizes = [128, 4096]", "sizes = [0]"), "size", "1 or more"),
         (("sizes = [128, 4096]", ""), "size", "--size"),
         (("def ref(x, dim=-1)", "def ref(*all)"), "ref", "name its arguments"),
-        (("torch.randn(64, n)", "torch.randn(64, n).half()"), "inputs", "float32"),
+        (("F.softmax(", "F.softmax(x.half() + "), "ref", "names half, which inputs() doesn't"),
+        (
+            ("torch.randn(64, n), -1", "torch.zeros(n).half(), torch.zeros(n).bfloat16()"),
+            "inputs",
+            "names bfloat16 and float16: use one type",
+        ),
         (("import math", "import math("), "mine.py", "line 5"),
     ],
 )
@@ -138,6 +143,21 @@ def test_what_is_missing_is_named(
         read(tmp_path, SCRIPT.replace(*change))
     assert raised.value.field == field
     assert reason in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("made", "dtype"),
+    [
+        ("torch.randn(64, n)", "float32"),
+        ("torch.randn(64, n).half()", "float16"),
+        ("torch.randn(64, n, dtype=torch.bfloat16)", "bfloat16"),
+        ("torch.randn(64, n, dtype=NARROW)", "bfloat16"),
+    ],
+)
+def test_a_script_computes_in_the_type_of_its_inputs(tmp_path: Path, made: str, dtype: str) -> None:
+    text = SCRIPT.replace("torch.randn(64, n)", made)
+    task = read(tmp_path, text.replace("SCALE =", "NARROW = torch.bfloat16\nSCALE =")).task
+    assert task.dtype == dtype
 
 
 def test_a_file_that_is_not_there_and_a_size_that_nothing_takes_are_named(tmp_path: Path) -> None:

@@ -273,3 +273,35 @@ def test_a_workload_sets_the_sizes_that_get_inputs_sees(make: Make) -> None:
         (expected,) = problem.expected(workload, FORWARD, 1, "cpu")
         assert torch.equal(outputs_of(function(*drawn.arguments))[0].double(), expected)
     assert own.parameters == {}
+
+
+NARROW = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x.float(), -1).to(torch.bfloat16)
+
+def get_inputs():
+    return [torch.randn(8, 64)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(("dtype", "rounds"), [("bfloat16", False), ("float32", True)])
+def test_casts_to_a_narrow_tasks_type_round_nothing_that_is_expected(
+    tmp_path: Path, dtype: str, rounds: bool
+) -> None:
+    """A kernel may keep more digits than such a reference says; a float32 task means its casts."""
+    (tmp_path / "1_Problem.py").write_text(NARROW)
+    task = replace(load_task(tmp_path / "1_Problem.py"), dtype=dtype)
+    problem, workload = load_problem(task, tmp_path), task.workloads[0]
+    drawn = problem.draw(workload, FORWARD, 1, "cpu")
+    assert drawn.arguments[0].dtype == getattr(torch, dtype)
+    [expected] = problem.expected(workload, FORWARD, 1, "cpu")
+    exact = torch.softmax(drawn.arguments[0].double(), -1)
+    assert torch.allclose(expected.double(), exact, rtol=0.01, atol=0)
+    assert torch.equal(expected.double(), exact) is not rounds
