@@ -1,4 +1,4 @@
-"""`kbench show`, `cancel`, `compare` and `leaderboard`: what came of kernels."""
+"""`kbench show`, `cancel`, `compare`, `leaderboard` and `quota`: what came of kernels."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
         parser.add_argument(f"--{name}", default="")
     parser.add_argument("--limit", type=int, default=20)
     parser.set_defaults(run=_leaderboard)
+    command("quota", "how much you may still submit").set_defaults(run=_quota)
 
 
 def _show(options: argparse.Namespace, site: Site, output: Output) -> Exit:
@@ -96,4 +97,21 @@ def _leaderboard(options: argparse.Namespace, site: Site, output: Output) -> Exi
     heading = ("rank", "agent", "kind", "task or solved", "time", "score", "state")
     text = table([heading, *rows]) if rows else "there are no results here yet"
     output.answer(board, f"{board['device']}, by {board['by']}\n{text}")
+    return Exit.GOOD
+
+
+def _quota(options: argparse.Namespace, site: Site, output: Output) -> Exit:
+    del options
+    site.need_token()
+    found = site.about()["quota"]
+    if found is None:
+        raise Stop(
+            Exit.NO_TOKEN, "only a person's token has a quota; an entry has a budget", "token"
+        )
+    output.answer(
+        found,
+        f"{found['left']} of {found['per_day']} submissions and re-runs left for 24 hours, "
+        f"more from {found['resets_at'][:16].replace('T', ' ')} UTC\n"
+        f"{found['waiting']} of {found['waiting_limit']} evaluations wait or run now",
+    )
     return Exit.GOOD

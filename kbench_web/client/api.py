@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 from ninja import Field, Router, Schema
 
 from kbench_web.client import wheel
 from kbench_web.models import ApiToken
 from runs_app.core.hooks import Bearer
+from runs_app.submitting.quota import quota
 
 router = Router(tags=["site"])
+
+
+class QuotaOut(Schema):
+    """How much a person may still submit."""
+
+    per_day: int = Field(description="Submissions and re-runs in 24 hours.")
+    left: int = Field(description="How many of these are left now.")
+    resets_at: datetime = Field(description="When the oldest of them stops counting.")
+    waiting: int = Field(description="Evaluations that wait or run now.")
+    waiting_limit: int = Field(description="How many may wait or run at once.")
 
 
 class SiteOut(Schema):
@@ -22,6 +37,7 @@ class SiteOut(Schema):
     user: str = Field(description="Whose token you sent; empty without one.")
     scopes: list[str] = Field(description="What the token allows.", examples=[["read", "submit"]])
     entry: str = Field(description="In a challenge: the entry whose token you sent, or empty.")
+    quota: QuotaOut | None = Field(description="Of a person's token; an entry has its own budget.")
 
 
 @router.get("/site", response=SiteOut, summary="The site, and whose token this is")
@@ -36,4 +52,16 @@ def show_site(request: HttpRequest) -> dict[str, object]:
         "user": token.user.get_username() if token else "",
         "scopes": list(token.scopes) if token else [],
         "entry": str(token.pk) if isinstance(token, Bearer) else "",
+        "quota": _quota(token.user) if isinstance(token, ApiToken) else None,
+    }
+
+
+def _quota(user: User) -> dict[str, object]:
+    used = quota(user, timezone.now())
+    return {
+        "per_day": used.daily_limit,
+        "left": used.remaining,
+        "resets_at": used.resets_at,
+        "waiting": used.waiting,
+        "waiting_limit": used.waiting_limit,
     }

@@ -110,6 +110,9 @@ def test_a_kernel_is_submitted_as_its_directives_say(kbench: Command, ada: Any, 
     marked = kernel(home, "\ufeff// kbench: task=scale device=cpu mode=test")
     entered = kbench("submit", marked, "--json").document
     assert Submission.objects.get(pk=entered["id"]).source.startswith("// kbench")
+    left = kbench("quota", "--json").document
+    assert (left["left"], left["waiting"]) == (left["per_day"] - 2, 2)
+    assert f"{left['left']} of {left['per_day']} submissions" in kbench("quota").out
     ran = kbench("cancel", entered["id"])
     assert (ran.status, ran.out) == (0, f"CANCELLED: {entered['id']}\n")
     assert kbench("cancel", entered["id"]).status == 2
