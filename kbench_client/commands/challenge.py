@@ -14,7 +14,7 @@ from kbench_client.output import Output
 from kbench_client.results import duration, factor, money, significant
 from kbench_client.site import Site
 
-_ENTRY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ENTRY = re.compile(r"(?=.*[0-9])[0-9a-f]{8}[0-9a-f-]{0,28}")  # or the beginning of its id
 _PREFIX = "kbe_"  # how an entry's token begins
 _ENTERING = ("agent", "setting", "model")
 _REPORTED = ("usd", "tokens", "transcript")

@@ -1,15 +1,15 @@
-"""Which submission an address of the API names: by its id, or by the id's beginning."""
+"""Which row an address of the API names: by its id, or by the id's beginning."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import Http404
 
 from runs_app.core.work.access import visible_submissions
-from runs_app.models import Submission
 from tasks_app.people import Viewer
 
 _SHORT = re.compile(r"[0-9a-f]{8}[0-9a-f-]{0,27}", re.IGNORECASE)
@@ -32,7 +32,7 @@ def identity(text: str, user: Viewer) -> UUID:
     raise Http404(f"{many} with {text!r}; give more digits")
 
 
-def beginning_with(text: str, rows: QuerySet[Submission]) -> list[UUID] | None:
+def beginning_with(text: str, rows: QuerySet[Any]) -> list[UUID] | None:
     """A whole id as it is; of a beginning, at most two ids of `rows`. None for any other text."""
     try:
         return [UUID(text)]

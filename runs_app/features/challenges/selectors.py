@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from uuid import UUID
 
-from django.core.exceptions import ValidationError
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404
 
@@ -17,6 +16,7 @@ from runs_app.core.integrity.eligibility import without_doubts, without_replaced
 from runs_app.features.challenges.attempts import counted_evaluations
 from runs_app.features.challenges.models import Challenge, Entry
 from runs_app.models import Evaluation
+from runs_app.submitting.identity import beginning_with
 from tasks_app.disclosure import sees_hidden
 from tasks_app.people import Viewer
 
@@ -41,11 +41,14 @@ def find_challenge(slug: str) -> Challenge:
 
 
 def find_entry(entry_id: UUID | str) -> Entry:
-    """The entry of that id; raises `Http404`."""
-    try:
-        return entry_rows().get(pk=entry_id)
-    except (ValidationError, Entry.DoesNotExist):
-        raise Http404(f"there is no entry {str(entry_id)!r}") from None
+    """The entry of that id, or of its first eight or more digits; raises `Http404`."""
+    found = beginning_with(str(entry_id), Entry.objects.all()) or []
+    if len(found) > 1:
+        raise Http404(f"there are several entries whose ids begin with {entry_id!r}")
+    entry = entry_rows().filter(pk__in=found).first()
+    if entry is None:
+        raise Http404(f"there is no entry {str(entry_id)!r}")
+    return entry
 
 
 def entries_of(challenge: Challenge) -> QuerySet[Entry]:
