@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpu_runner.data.protocol import LEAST_WATCHED, LOOKING_S
@@ -13,9 +15,8 @@ from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.measure.collected import Collected
 from gpu_runner.supervisor.runner.session import Session
 from gpu_runner.supervisor.work.attribution import Attribution, Worked
-from gpu_runner.supervisor.work.mapped import CodeMap
 from gpu_runner.supervisor.work.onlooker import Onlooker
-from gpu_runner.supervisor.work.told import is_told
+from gpu_runner.supervisor.work.told import is_of_libraries, is_told
 
 if TYPE_CHECKING:
     from gpu_runner.supervisor.measure.bench import Bench
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
 _LONG_NS = 1e8  # chosen: of calls that take so long, three are watched
 _UNSEEN_SHARE = 0.3  # chosen: some of the first calls already
 _LEAST_OWN = 3  # chosen: a host that met less of a kernel's own work has met too little of any
+_BRIEFLY_S, _BRIEFLY = (0.2, 0.8), 3  # chosen: three looks at a library tell on a busy host, too
 _LEAST_UNSEEN = 3  # chosen: the quickest of fewer calls may have met others of the host
 
 
 class Watch:
-    """Watches processes of an evaluation, one after another, until it is told who does the work.
+    """Watches processes of an evaluation, one after another.
 
+    On a GPU until it is told who does the work; a profiler tells more there. On a CPU it looks at
+    each, and at several workloads: a kernel may call a library in some of them alone.
     Some calls among them are not looked at. They have to be as quick as those that were timed:
     a kernel that works otherwise while it is watched shows in that.
     """
@@ -46,34 +50,69 @@ class Watch:
         workloads: Sequence[Workload],
         collected: Mapping[str, Collected],
     ) -> None:
-        """Watch calls of a public one of these workloads, of which so much was collected."""
+        """Watch calls of public ones of these workloads, of which so much was collected."""
         public = [workload for workload in workloads if not workload.hidden]
-        if not public or is_told(self.worked):
+        on_cpu = self._kind is DeviceKind.CPU
+        enough = is_of_libraries if on_cpu else is_told
+        if not public or (self.worked is not None and enough(self.worked)):
             return
         held_ns = {w.name: min(collected[w.name].held_ns) for w in public}
-        workload = min(public, key=lambda w: _suits(held_ns[w.name]))
-        place, spare = workloads.index(workload), Collected()
-        onlooker = Onlooker(call_s=min(collected[workload.name].counted_ns) / 1e9)
+        first = min(public, key=lambda w: _suits(held_ns[w.name]))
+        others = [workload for workload in public if workload is not first] if on_cpu else []
+        for workload in (first, *self._rng.sample(others, min(len(others), _BRIEFLY))):
+            rounds = self._rounds() if workload is first else _BRIEFLY_S
+            place = workloads.index(workload)
+            worked = self._watched(
+                bench, session, workload, place, collected[workload.name], rounds
+            )
+            if workload is first or is_of_libraries(worked):
+                self._note(worked)
+            if is_of_libraries(worked):
+                return
+
+    def _note(self, worked: Worked) -> None:
+        """Add what was seen of a workload; a library's work is not measured by that of others."""
+        if self.worked is not None and is_of_libraries(worked):
+            worked = replace(worked, slower=max(worked.slower, self.worked.slower))
+        elif self.worked is not None:
+            worked = self.worked.with_more(worked)
+        self.worked = worked
+
+    def _watched(
+        self,
+        bench: Bench,
+        session: Session,
+        workload: Workload,
+        place: int,
+        timed: Collected,
+        rounds: Sequence[float],
+    ) -> Worked:
+        """Watch calls of the workload at that place, for as many of these seconds as it takes."""
+        spare, onlooker = Collected(), Onlooker(call_s=min(timed.counted_ns) / 1e9)
         unseen_ns: list[float] = []
         began = time.monotonic()
         worked = Worked()
-        for round_s in self._rounds():
+        for round_s in rounds:
             while time.monotonic() - began < round_s and not onlooker.has_seen_enough:
                 session.onlooker = None if self._rng.random() < _UNSEEN_SHARE else onlooker
                 _, answer = bench.one_call(session, workload, place, spare)
                 if session.onlooker is None:
                     onlooker.answered_s = min(onlooker.answered_s, answer.wall_ns / 1e9)
+                    onlooker.gate_s = min(
+                        onlooker.gate_s or math.inf, (answer.gate_ns or 0.0) / 1e9
+                    )
                     unseen_ns.append(answer.held_ns)
             worked = self._attributed(onlooker, workload)
             is_slow = len(unseen_ns) < LEAST_WATCHED * _UNSEEN_SHARE
             is_own = worked.own >= _LEAST_OWN and not worked.libraries
             is_late = round_s >= LOOKING_S[-2] and is_own and not is_slow
+            is_late |= rounds is _BRIEFLY_S and is_own
             if is_told(worked) or onlooker.has_seen_enough or is_late:
                 break
         session.onlooker = None
         if len(unseen_ns) >= _LEAST_UNSEEN:
-            worked.slower = min(unseen_ns) / max(held_ns[workload.name], 1.0)
-        self.worked = worked if self.worked is None else self.worked.with_more(worked)
+            worked.slower = min(unseen_ns) / max(min(timed.held_ns), 1.0)
+        return worked
 
     def _rounds(self) -> Sequence[float]:
         """A GPU's host is soon seen calling a library; how much that did, a profiler tells."""
@@ -82,8 +121,7 @@ class Watch:
         return LOOKING_S if self._kind is DeviceKind.CPU else LOOKING_S[:2]
 
     def _attributed(self, onlooker: Onlooker, workload: Workload) -> Worked:
-        codes = {place.pid: CodeMap.of(place.pid) for look in onlooker.looks for place in look}
-        worked = Attribution(codes, self._ours).of(onlooker.looks)
+        worked = Attribution(onlooker.codes.found, self._ours).of(onlooker.looks)
         worked.workload = workload.name
         return worked
 

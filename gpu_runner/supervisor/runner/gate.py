@@ -94,7 +94,7 @@ class Gate:
         """
         library = ctypes.CDLL(str(support))
         self._watch, self._reached = library.kb_gate_watch, library.kb_gate_reached
-        self._open, self._look = library.kb_gate_open, library.kb_gate_look
+        self._open, self._look = library.kb_gate_open_after, library.kb_gate_look
         self._look.restype = self._open.restype = None
         self._outputs = outputs
         self._page = Arena("gate")
@@ -127,10 +127,24 @@ class Gate:
         told = ctypes.c_uint64(number), ctypes.c_int(control), longest
         return bool(self._reached(self._here(), *told))
 
-    def open(self, number: int, handed: Handed, handles: int) -> None:
-        """Let a call or a burst begin, without watching it; handles: see `watch`."""
-        told = ctypes.byref(_Handed.of(handed, handles))
-        self._open(self._here(), ctypes.c_uint64(number), told)
+    def open(
+        self,
+        number: int,
+        control: int,
+        longest_s: float,
+        rounds: int = 0,
+        handed: Handed = NOTHING,
+        handles: int = -1,
+    ) -> None:
+        """Let a call or a burst begin, without watching it; other words as of `watch`."""
+        self._open(
+            self._here(),
+            ctypes.c_uint64(number),
+            ctypes.c_uint64(rounds),
+            ctypes.c_int(control),
+            ctypes.byref(_Handed.of(handed, handles)),
+            ctypes.c_uint64(int(longest_s * 1e9)),
+        )
 
     def prepare(self, call: wire.Call, pid: int = 0) -> None:
         """Draw where to look when this call is over: nothing is left to do once it may run.

@@ -17,7 +17,7 @@ from typing import Protocol
 from gpu_runner.data.torch_operations import computes
 from gpu_runner.supervisor.build.elf import Library, NotALibrary
 from gpu_runner.supervisor.host import maps
-from gpu_runner.supervisor.host.jail import SYSTEM_PATHS, python_paths
+from gpu_runner.supervisor.work.mapped import INSTALLED
 from gpu_runner.supervisor.work.onlooker import Place
 
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -137,9 +137,13 @@ _COPIES = re.compile(
     r"direct_copy_kernel|reduced_float_(?:type_)?copy_kernel|\d+copy_kernel|copy_same_type_transpose"
     r"|\d(?:fill|cat_serial|stack_serial)_kernel|CatKernel"
 )
-_NUMPY_COPIES = re.compile(r"(?i)strided|contig|copy|cast|fill|alloc|clear")
+_NUMPY_COPIES = re.compile(
+    r"(?i)^(?!.*sum_of_products).*(?:strided|contig|copy|cast|fill|alloc|clear)"
+)
 _LIBRARIES_WITHIN = {
-    "MKL": re.compile(r"_?mkl_\w+|MKL_\w+|vm[ls]\w+|[sdcz]gem[mv]_\w*"),
+    "MKL": re.compile(
+        r"_?mkl_\w+|MKL_\w+|vm[ls]\w+|[sdcz]gem[mv]_\w*|own\w*DFT\w*|compute_(?:col|row)\w+|Dfti\w+"
+    ),
     "oneDNN": re.compile(r"_ZN?K?(?:St\w+)?.*4dnnl4impl\w*"),
     "FBGEMM": re.compile(r"_ZNK?6fbgemm\w*"),
     "XNNPACK": re.compile(r"xnn_\w+|nnp_\w+|pytorch_q8\w+"),
@@ -199,11 +203,10 @@ class Attribution:
     """Attributes places to whoever works there."""
 
     def __init__(self, codes: Mapping[int, Code], ours: Collection[str] = ()) -> None:
-        """`codes` by process; `ours` are files of ours in the process, whose work is nobody's."""
+        """`codes` as places name them; `ours` are files of ours, whose work is nobody's."""
         self._codes, self._ours = codes, frozenset(ours)
-        self._installed = tuple(f"{path}/" for path in (*SYSTEM_PATHS, *python_paths()))
-        self._torch = {pid: code.of_files(_LIBTORCH) for pid, code in codes.items()}
-        self._workers: dict[tuple[int, str], str] = {}
+        self._torch = {number: code.of_files(_LIBTORCH) for number, code in codes.items()}
+        self._workers: dict[tuple[str, int, str], str] = {}
 
     def of(self, looks: Iterable[Sequence[Place]]) -> Worked:
         """Count each place of each look."""
@@ -220,15 +223,16 @@ class Attribution:
 
     def _worker(self, place: Place, called: Sequence[str]) -> str:
         """Whose work a thread does; `called` are torch's operations on the stacks of the look."""
-        mapping = self._codes[place.pid].find(place.at)
+        mapping = self._codes[place.code].find(place.at)
         if mapping is None:
             return _NOBODY
         if place.is_idle:  # of a pool, or in an operation that waits for its team
             return _computed(list(self._called(place)))
-        if not mapping.path or _SERVES_ITS_CALLER.fullmatch(PurePath(mapping.path).name):
+        if not mapping.path or _serves_its_caller(mapping.path):
             caller = self._caller(place, is_compiled=not mapping.path)
-            return _computed(called) if caller == _TORCH else caller
-        worker = self._worker_of(place.pid, mapping.path)
+            within = caller if caller in _LIBRARIES_WITHIN else _NOBODY
+            return _computed(called) or within if within or caller == _TORCH else caller
+        worker = self._worker_of(place.code, mapping)
         if worker == _TORCH:
             return _within_torch(_name(mapping, place.at), called)
         if _NUMPY_CORE in mapping.path and _NUMPY_COPIES.search(_name(mapping, place.at)):
@@ -242,13 +246,15 @@ class Attribution:
         library's may have done.
         """
         for word in place.stack:
-            mapping = self._codes[place.pid].find(word - 1)
-            if mapping is None or _SERVES_ITS_CALLER.fullmatch(PurePath(mapping.path).name):
+            mapping = self._codes[place.code].find(word - 1)
+            if mapping is None or _serves_its_caller(mapping.path):
                 continue
             if not self._is_frame(mapping, word):
                 continue
             if mapping.path:
-                worker = self._worker_of(place.pid, mapping.path)
+                worker = self._worker_of(place.code, mapping)
+                if worker == _TORCH and is_compiled:
+                    return _library_within(_name(mapping, word - 1)) or worker
                 return worker or (_OWN if is_compiled else _NOBODY)
             if not is_compiled:
                 return _OWN
@@ -256,7 +262,7 @@ class Attribution:
 
     def _called(self, place: Place) -> Iterator[str]:
         """Operations of torch whose frames are on a thread's stack, the innermost first."""
-        for mapping in self._torch[place.pid]:
+        for mapping in self._torch[place.code]:
             for word in [w for w in place.stack if mapping.low < w <= mapping.high]:
                 match = _OPERATION.match(_name(mapping, word - 1))
                 if match and self._is_frame(mapping, word):
@@ -264,24 +270,25 @@ class Attribution:
 
     def _is_frame(self, mapping: maps.Mapping, word: int) -> bool:
         """Whether a word on a stack may be a return address, as far as the file is the host's."""
-        is_ours = mapping.path.startswith(self._installed)
+        is_ours = mapping.path.startswith(INSTALLED)
         return not is_ours or may_return_to(mapping.path, _offset(mapping, word))
 
-    def _worker_of(self, pid: int, path: str) -> str:
+    def _worker_of(self, code: int, mapping: maps.Mapping) -> str:
         """Whose a file is: nobody's, a library's, torch's, which does many things, or its own."""
-        known = self._workers.get((pid, path))
+        key = mapping.device, mapping.inode, mapping.path
+        known = self._workers.get(key)
         if known is None:
-            known = self._workers[pid, path] = self._told(pid, path)
+            known = self._workers[key] = self._told(code, mapping.path)
         return known
 
-    def _told(self, pid: int, path: str) -> str:
+    def _told(self, code: int, path: str) -> str:
         name = PurePath(path).name
         if path in self._ours or path.startswith("["):  # such as [vdso]
             return _NOBODY
-        if not path.startswith(self._installed):
+        if not path.startswith(INSTALLED):
             if _INDUCTOR.search(path):
                 return "torch.compile"
-            return _copied(self._codes[pid].content(path)) or _OWN
+            return _copied(self._codes[code].content(path)) or _OWN
         if _LIBTORCH.fullmatch(name) and not _SERVES_ALL.fullmatch(name):
             return _TORCH
         if _SERVES_ALL.fullmatch(name) or _SERVES_COMPILERS.search(path):
@@ -304,12 +311,23 @@ def _within_torch(name: str, called: Sequence[str]) -> str:
     """
     if _COPIES.search(name):
         return _NOBODY
-    for library, pattern in _LIBRARIES_WITHIN.items():
-        if pattern.match(name):
-            return _computed(called) or library
+    if library := _library_within(name):
+        return _computed(called) or library
     if name and not _ARITHMETIC.match(name):
+        if not name.startswith("_Z"):  # in C: of another library that torch's has, see above
+            return _computed(called)
         return _NOBODY  # it allocates, looks for the right function, or starts threads
     return _computed(called) if called else "libtorch"
+
+
+def _library_within(name: str) -> str:
+    """Which library a function of torch's library belongs to; empty where that is torch itself."""
+    return next((of for of, pattern in _LIBRARIES_WITHIN.items() if pattern.match(name)), "")
+
+
+def _serves_its_caller(path: str) -> bool:
+    """Whether what a file of the host does is its caller's work; others' names say nothing."""
+    return path.startswith(INSTALLED) and bool(_SERVES_ITS_CALLER.fullmatch(PurePath(path).name))
 
 
 def _computed(called: Sequence[str]) -> str:

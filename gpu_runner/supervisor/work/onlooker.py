@@ -13,6 +13,7 @@ from pathlib import Path
 from gpu_runner.data.protocol import MOST_LOOKS
 from gpu_runner.supervisor.host.channel import Channel
 from gpu_runner.supervisor.runner.freeze import Freezer
+from gpu_runner.supervisor.work.mapped import CodeMaps
 
 STACK_BYTES = 16 << 10  # chosen: the frames between a library's loop and who has called it
 _LEAST_PAUSE_S, _MOST_PAUSE_S = 0.0005, 0.003  # chosen: between two looks at a call
@@ -27,11 +28,11 @@ _WORKS = "-1"  # in no call of the operating system, by proc(5)
 class Place:
     """Where a thread stood: the next instruction, and the words on its stack.
 
-    is_idle: it was in the operating system, and is not a process's first thread, which makes the
-    calls.
+    code: number of its process's code, as that was then. is_idle: it was in the operating system,
+    and is not a process's first thread, which makes the calls.
     """
 
-    pid: int
+    code: int
     at: int
     stack: array[int]
     is_idle: bool = False
@@ -47,8 +48,11 @@ class Onlooker:
     def __init__(self, call_s: float) -> None:
         """`call_s` is how long a call takes, which ends shortly before it is answered."""
         self.looks: list[list[Place]] = []
+        self.codes = CodeMaps()
         self.answered_s = math.inf
         """How long it takes at least until a call is answered."""
+        self.gate_s = 0.0
+        """How long it takes from the opening of the gate until a call is over; 0 without a gate."""
         self._call_s = call_s
         self._is_blind = False  # where this host does not tell where a thread is
         self._rng = random.SystemRandom()
@@ -60,10 +64,7 @@ class Onlooker:
 
     def __call__(self, freezer: Freezer, channel: Channel) -> None:
         """Look at a call again and again, until it is answered."""
-        is_aimed = self._rng.random() < _AIMED_SHARE
-        end_s = min(self.answered_s, _LONGEST_S)
-        begin_s = end_s - 2 * self._call_s - _LATE_S if is_aimed else 0.0
-        pause_s = self._rng.uniform(max(begin_s, 0.0), end_s)
+        pause_s = self._first_pause_s()
         while not self.has_seen_enough and not channel.is_readable(pause_s):
             freezer.halt()
             try:
@@ -71,6 +72,15 @@ class Onlooker:
             finally:
                 freezer.thaw()
             pause_s = self._rng.uniform(_LEAST_PAUSE_S, _MOST_PAUSE_S)
+
+    def _first_pause_s(self) -> float:
+        """From the call's beginning: it begins when the gate opens, if there is one."""
+        is_aimed = self._rng.random() < _AIMED_SHARE
+        if is_aimed and self.gate_s > 0:
+            return max(self._rng.uniform(-_LATE_S, min(self.gate_s, _LONGEST_S)), 0.0)
+        end_s = min(self.answered_s, _LONGEST_S)
+        begin_s = end_s - 2 * self._call_s - _LATE_S if is_aimed else 0.0
+        return self._rng.uniform(max(begin_s, 0.0), end_s)
 
     def _look(self, tree: list[int]) -> list[Place]:
         return [place for pid in tree for place in self._places(pid)]
@@ -81,12 +91,13 @@ class Onlooker:
             threads = os.listdir(f"/proc/{pid}/task")
         except OSError:
             return []
+        code = self.codes.now(pid)
         for thread in threads:
             words = self._registers(f"/proc/{pid}/task/{thread}/syscall")
             if len(words) > 1:
                 stack = _stack(pid, int(words[-2], 16))
                 is_idle = words[0] != _WORKS and thread != str(pid)
-                found.append(Place(pid, int(words[-1], 16), stack, is_idle))
+                found.append(Place(code, int(words[-1], 16), stack, is_idle))
         return found
 
     def _registers(self, path: str) -> list[str]:

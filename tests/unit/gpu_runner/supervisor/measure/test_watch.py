@@ -24,6 +24,8 @@ NOBODY = cast(Any, None)  # is asked for nothing
 class Answers:
     """A bench whose calls take no time at all, and are seen by nobody."""
 
+    gate_ns = None
+
     def __init__(self, held_ns: float) -> None:
         self.held_ns, self.calls = held_ns, 0
 
@@ -95,3 +97,34 @@ def test_it_goes_on_for_a_library_that_was_met_too_rarely_to_tell(
     timed = {PUBLIC.name: Collected(held_ns=[1000.0], counted_ns=[800.0])}
     watch.over(cast(Any, bench), cast(Any, Session()), [PUBLIC], timed)
     assert len(seen) == rounds
+
+
+OTHER = dataclasses.replace(PUBLIC, name="other")
+
+
+def test_a_library_in_another_workload_or_process_is_not_outweighed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def attributed(_: Watch, looks: object, workload: Any) -> Worked:
+        theirs = 4 if workload == OTHER and bench.processes == 2 else 0
+        return Worked(own=100 - theirs, libraries=Counter(mkl=theirs * 25), workload=workload.name)
+
+    monkeypatch.setattr(Watch, "_attributed", attributed)
+    monkeypatch.setattr(module, "LOOKING_S", (0.01, 0.02))
+    bench, watch = AnyCalls(900.0), Watch([], DeviceKind.CPU)
+    timed = Collected(held_ns=[1000.0], counted_ns=[800.0])
+    for bench.processes in (1, 2, 3):
+        workloads = [PUBLIC, OTHER]
+        both = {w.name: timed for w in workloads}
+        watch.over(cast(Any, bench), cast(Any, Session()), workloads, both)
+        assert watch.worked is not None
+        assert (watch.worked.workload == OTHER.name) == (bench.processes > 1)
+
+
+class AnyCalls(Answers):
+    """Calls of any workload, in the process with this number."""
+
+    processes = 1
+
+    def one_call(self, session: Any, workload: Any, place: int, state: Any) -> tuple[None, Any]:
+        return super().one_call(session, PUBLIC, place, state)

@@ -30,10 +30,13 @@ OWN, PYTHON, LIBC = (
 )
 INDUCTOR, OURS = "/tmp/prepared/inductor/a.so", "/cache/support.so"
 LLVM, COMPILED, JAIL = f"{PACKAGES}/llvmlite/libllvmlite.so", "", "/usr/bin/bwrap"
-FILES = [JAIL, TORCH, NUMPY, BLAS, GOMP, OWN, PYTHON, LIBC, INDUCTOR, OURS, LLVM, COMPILED]
+POSING = "/tmp/own/libm.so.6"
+FILES = [JAIL, TORCH, NUMPY, BLAS, GOMP, OWN, PYTHON, LIBC, INDUCTOR, OURS, LLVM, COMPILED, POSING]
 MM = "_ZN2at4_ops2mm10redispatchEN3c10E"
 MATMUL = "_ZN2at4_ops6matmul4callERKNS_6TensorES4_"
 CAT = "_ZN2at4_ops3cat4callERKN3c10E"
+TRANSFORM, PRODUCTS = "owngDFTFwdBatch_32fcw7_compute", "FLOAT_sum_of_products_contig_two"
+ONEDNN = "_ZN4dnnl4impl3cpu3x6410gemm_driverEv"
 SGEMM = "mkl_blas_avx512_sgemm_kernel_0"
 COPY = "_ZN3c1012function_refIFvPPcE11callback_fnIN2at6native4AVX218direct_copy_kernelEE"
 ADD = "_ZN3c1012function_refIFvPPcE11callback_fnIN2at6native12_GLOBAL__N_110add_kernelEE"
@@ -61,6 +64,7 @@ class FakeCode:
 
 
 FUNCTIONS = ["", MM, MATMUL, CAT, SGEMM, COPY, ADD, "_ZN3c1010TensorImplC1Ev", "FLOAT_add", "cast"]
+FUNCTIONS += [TRANSFORM, PRODUCTS, ONEDNN, "thread_loop"]
 
 
 @pytest.fixture(autouse=True)
@@ -107,6 +111,12 @@ IN_CAT = [address(TORCH, CAT), address(PYTHON)]
         (at(TORCH, "", stack=IN_CAT), ""),
         (at(NUMPY, "FLOAT_add"), "numpy"),
         (at(NUMPY, "cast"), ""),
+        (at(NUMPY, PRODUCTS), "numpy"),
+        (at(TORCH, TRANSFORM), "MKL"),
+        (at(TORCH, "thread_loop"), ""),
+        (at(TORCH, "thread_loop", stack=IN_MATMUL), "aten::matmul"),
+        (at(COMPILED, stack=[address(TORCH, ONEDNN)]), "oneDNN"),
+        (at(POSING, stack=[address(PYTHON)]), "own"),
         (at(INDUCTOR), "torch.compile"),
         (at(PYTHON), ""),
         (at(JAIL), ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import subprocess
@@ -10,12 +11,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy
 import pytest
 
 from gpu_runner.supervisor.host.channel import Channel
 from gpu_runner.supervisor.runner.freeze import Freezer
 from gpu_runner.supervisor.work.attribution import Symbols, may_return_to, symbols_of
-from gpu_runner.supervisor.work.mapped import CodeMap
+from gpu_runner.supervisor.work.mapped import CodeMap, CodeMaps
 from gpu_runner.supervisor.work.onlooker import Onlooker
 
 SPIN = r"""
@@ -61,17 +63,21 @@ class Silent(Channel):
         return time.monotonic() > self._until
 
 
+def code_of(pid: int) -> CodeMap:
+    codes = CodeMaps()
+    return codes.found[codes.now(pid)]
+
+
 def test_a_thread_is_found_in_the_function_that_it_runs(working: int, library: Path) -> None:
     freezer, onlooker = Freezer(working, bare=True), Onlooker(call_s=0.01)
     freezer.freeze()
     freezer.thaw()
     onlooker(freezer, Silent(1.0))
-    code = CodeMap.of(working)
     found = [
         (Path(mapping.path), Symbols(library).name(place.at - mapping.low + mapping.offset))
         for look in onlooker.looks
         for place in look
-        if (mapping := code.find(place.at))
+        if (mapping := onlooker.codes.found[place.code].find(place.at))
     ]
     assert found
     assert found.count((library, "own_loop")) > len(found) / 2
@@ -79,7 +85,7 @@ def test_a_thread_is_found_in_the_function_that_it_runs(working: int, library: P
         Path(mapping.path).name.partition(".")[0]
         for look in onlooker.looks
         for word in look[0].stack[:64]
-        if (mapping := code.find(word - 1))
+        if (mapping := onlooker.codes.found[look[0].code].find(word - 1))
         and mapping.path.startswith("/")
         and may_return_to(mapping.path, word - mapping.low + mapping.offset)
     }
@@ -88,15 +94,29 @@ def test_a_thread_is_found_in_the_function_that_it_runs(working: int, library: P
 
 
 def test_a_mapped_file_is_read_whatever_its_name_is_now(working: int, library: Path) -> None:
-    content = CodeMap.of(working).content(str(library))
+    code = code_of(working)
+    library.unlink()
+    content = code.content(str(library))
     assert content[:4] == b"\x7fELF"
     assert b"own_loop" in content
-    assert CodeMap.of(working).content("/nowhere") == b""
-    assert CodeMap.of(working).of_files(re.compile(r"own\.so"))
+    assert code.content("/nowhere") == b""
+    assert code.of_files(re.compile(r"own\.so"))
 
 
 def test_who_has_ended_has_no_code() -> None:
-    assert CodeMap.of(1 << 30).find(os.getpid()) is None
+    assert code_of(1 << 30).find(os.getpid()) is None
+
+
+def test_code_is_looked_up_as_it_was_then() -> None:
+    protection = mmap.PROT_READ | mmap.PROT_EXEC
+    codes, page = CodeMaps(), mmap.mmap(-1, mmap.PAGESIZE, prot=protection)
+    at = int(numpy.frombuffer(page, numpy.uint8).ctypes.data)
+    before = codes.now(os.getpid())
+    assert codes.now(os.getpid()) == before
+    page.close()
+    after = codes.now(os.getpid())
+    assert codes.found[before].find(at)
+    assert codes.found[after].find(at) is None
 
 
 def test_what_is_no_library_has_no_functions(tmp_path: Path) -> None:
