@@ -130,12 +130,6 @@ Source: judgement.
 MAX_OVERHEAD_NS = 50_000.0
 """An empty measurement that takes more ns means that the host cannot measure. Source: judgement."""
 
-CLOCK_DRIFT = 1e-4
-"""Part of a long time by which a device's clock and the host's may differ.
-
-Source: 1.3e-6 between an H200 and its host over 290 s; quartz is good to some 5e-5.
-"""
-
 # --- Who did the work --------------------------------------------------------------------------
 
 LIBRARY_SHARE, BY_CHANCE = 0.1, 1e-3
