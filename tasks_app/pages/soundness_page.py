@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tasks_app import selectors
@@ -90,7 +91,10 @@ def _in_order(report: SoundnessReport) -> SoundnessReport:
 
 @dataclass(frozen=True, kw_only=True)
 class SoundnessPage:
-    """What proves a version sound; `hidden` is how many of its workloads are."""
+    """What proves a version sound; `hidden` is how many of its workloads are.
+
+    `under_way` are its checks that have not ended: what each does, and on which device.
+    """
 
     task: Task
     version: TaskVersion
@@ -100,12 +104,16 @@ class SoundnessPage:
     directed: bool
     hidden: int
     command: str
+    under_way: Sequence[tuple[str, str]]
 
 
-def soundness_page(task: Task, version: TaskVersion, user: Viewer, kind: str) -> SoundnessPage:
+def soundness_page(
+    version: TaskVersion, user: Viewer, kind: str, under_way: Sequence[tuple[str, str]]
+) -> SoundnessPage:
     """What the page says of a version, by its report of this kind of device if there is one."""
     soundness = report_of(version, kind)
     report = report_for(soundness, user) if soundness else SoundnessReport()
+    task = version.task
     return SoundnessPage(
         task=task,
         version=version,
@@ -115,6 +123,7 @@ def soundness_page(task: Task, version: TaskVersion, user: Viewer, kind: str) ->
         directed=len(version.directions) > 1,
         hidden=len(version.hidden_names),
         command=_COMMAND.format(task=command_argument(task.slug), name=task.slug),
+        under_way=under_way,
     )
 
 

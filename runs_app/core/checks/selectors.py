@@ -59,6 +59,16 @@ def check_time(user: User, now: datetime) -> CheckTime:
     return CheckTime(limit=limit, left=max(limit - ceil(used_s / 60), 0))
 
 
+def checks_under_way() -> dict[int, list[tuple[str, str]]]:
+    """By id of the version, its checks that have not ended: what each does, and its device."""
+    rows = TaskCheck.objects.filter(status__in=UNDER_WAY).order_by("created_at", "pk")
+    found: dict[int, list[tuple[str, str]]] = {}
+    for version, status, device in rows.values_list("version_id", "status", "device_id"):
+        words = "waits" if status == Status.QUEUED else "runs"
+        found.setdefault(version, []).append((words, device))
+    return found
+
+
 def may_check(version: TaskVersion, user: Viewer) -> bool:
     """Whether `user` may have it checked: admins, and who works on a draft of exactly this."""
     if sees_hidden(user):

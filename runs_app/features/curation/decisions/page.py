@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
+from runs_app.core.checks.selectors import checks_under_way
 from runs_app.features.curation.decisions import services as curation
 from tasks_app import selectors
 from tasks_app.models import Draft, Override, Soundness, Task, TaskVersion
@@ -36,6 +37,7 @@ class CurateRow:
 
     version: the current one; while there is none, that of the draft that would be the first.
     soundness, device: what is known of that version.
+    checks: those of it that have not ended.
     """
 
     task: Task
@@ -43,6 +45,7 @@ class CurateRow:
     soundness: str
     device: str
     drafts: int
+    checks: Sequence[tuple[str, str]]
 
     @property
     def soundness_words(self) -> str:
@@ -72,6 +75,7 @@ class VersionRow:
     unproven: str
     refusal: str
     is_in_review: bool
+    checks: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,11 +112,13 @@ def all_rows() -> list[CurateRow]:
         for override in Override.objects.order_by("created_at", "pk")
     }
     new = selectors.drafts_of_new(tasks)
+    checks = checks_under_way()
     rows = []
     for task in tasks:
         version = new[task.pk].version if task.pk in new else task.current_version
         key = version.pk if version else 0
-        rows.append(_row(task, version, reports.get(key, []), newest.get(key)))
+        found = reports.get(key, []), newest.get(key), checks.get(key, ())
+        rows.append(_row(task, version, *found))
     return rows
 
 
@@ -121,6 +127,7 @@ def _row(
     version: TaskVersion | None,
     reports: Sequence[Soundness],
     overridden: datetime | None,
+    checks: Sequence[tuple[str, str]],
 ) -> CurateRow:
     """`task` is annotated by `all_rows`; of `reports` the first decides, as in a version's."""
     decisive = next(iter(reports), None)
@@ -134,7 +141,12 @@ def _row(
     shown = [each.device for each in reports if decisive and each.passed == decisive.passed]
     device = ", ".join(shown)
     return CurateRow(
-        task=task, version=version, soundness=state, device=device, drafts=task.under_way
+        task=task,
+        version=version,
+        soundness=state,
+        device=device,
+        drafts=task.under_way,
+        checks=checks,
     )
 
 
@@ -206,16 +218,16 @@ def version_rows(task: Task) -> list[VersionRow]:
         .prefetch_related("overrides__decided_by", "reports")
         .order_by("-number")
     )
-    review = selectors.versions_in_review(task)
-    return [_version_row(task, version, review) for version in versions]
-
-
-def _version_row(task: Task, version: TaskVersion, review: set[int]) -> VersionRow:
-    return VersionRow(
-        version=version,
-        soundness=version.report,
-        override=version.override,
-        unproven=version.briefly_unproven,
-        refusal=curation.public_refusal(task, version),
-        is_in_review=version.pk in review,
-    )
+    review, checks = selectors.versions_in_review(task), checks_under_way()
+    return [
+        VersionRow(
+            version=version,
+            soundness=version.report,
+            override=version.override,
+            unproven=version.briefly_unproven,
+            refusal=curation.public_refusal(task, version),
+            is_in_review=version.pk in review,
+            checks=checks.get(version.pk, ()),
+        )
+        for version in versions
+    ]
