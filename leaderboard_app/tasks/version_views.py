@@ -13,7 +13,7 @@ from gpu_runner.data.codec import DataError
 from leaderboard_app.tasks import page
 from runs_app.core.integrity.eligibility import eligible_on
 from tasks_app import selectors
-from tasks_app.models import Task, TaskVersion
+from tasks_app.models import TaskVersion
 from tasks_app.pages import version_page
 from tasks_app.pages.text_diff import Budget
 from tasks_app.parameters import takes
@@ -55,7 +55,7 @@ def task_version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         version=version,
         older=older,
         others=[other for other in seen if other.pk != version.pk],
-        is_current=_is_current(version.task, version),
+        is_current=version.task.current_version_id == version.pk,
         has_page=selectors.shown_version(slug, request.user) is not None,
         is_public=is_public,
         in_review=in_review,
@@ -94,10 +94,6 @@ def _found(request: HttpRequest, slug: str, number: int) -> TaskVersion:
     if version is None:
         raise Http404(f"There is no version {number} of a task {slug!r}.")
     return version
-
-
-def _is_current(task: Task, version: TaskVersion) -> bool:
-    return task.current_version_id == version.pk
 
 
 def _against(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -68,9 +70,9 @@ def task_soundness(request: HttpRequest, slug: str) -> HttpResponse:
 
     Of several reports `device` chooses one, by kind.
     """
-    version = _found(request, slug)
-    kind, under_way = request.GET.get("device", ""), checks_under_way().get(version.pk, ())
-    shown = soundness_page.soundness_page(version, request.user, kind, under_way)
+    version, kind = _found(request, slug), request.GET.get("device", "")
+    shown = soundness_page.soundness_page(version.task, version, request.user, kind)
+    shown = replace(shown, checks=checks_under_way())
     return render(request, "leaderboard_app/tasks/task_soundness.html", vars(shown))
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tasks_app import selectors
 from tasks_app.formats.loader import command_argument
@@ -93,7 +93,7 @@ def _in_order(report: SoundnessReport) -> SoundnessReport:
 class SoundnessPage:
     """What proves a version sound; `hidden` is how many of its workloads are.
 
-    `under_way` are its checks that have not ended: what each does, and on which device.
+    `checks` are those under way by id of the version, for those who know of checks.
     """
 
     task: Task
@@ -104,16 +104,13 @@ class SoundnessPage:
     directed: bool
     hidden: int
     command: str
-    under_way: Sequence[tuple[str, str]]
+    checks: Mapping[int, Sequence[tuple[str, str]]] = field(default_factory=dict)
 
 
-def soundness_page(
-    version: TaskVersion, user: Viewer, kind: str, under_way: Sequence[tuple[str, str]]
-) -> SoundnessPage:
+def soundness_page(task: Task, version: TaskVersion, user: Viewer, kind: str) -> SoundnessPage:
     """What the page says of a version, by its report of this kind of device if there is one."""
     soundness = report_of(version, kind)
     report = report_for(soundness, user) if soundness else SoundnessReport()
-    task = version.task
     return SoundnessPage(
         task=task,
         version=version,
@@ -123,7 +120,6 @@ def soundness_page(
         directed=len(version.directions) > 1,
         hidden=len(version.hidden_names),
         command=_COMMAND.format(task=command_argument(task.slug), name=task.slug),
-        under_way=under_way,
     )
 
 

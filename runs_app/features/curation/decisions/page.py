@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.core.paginator import Page
 from django.db.models import Count, Q, QuerySet
 
-from runs_app.core.checks.selectors import checks_under_way
+from runs_app.core.checks.selectors import UnderWay
 from runs_app.features.curation.decisions import services as curation
+from runs_app.features.curation.decisions.many import Bulk, Outcome
+from runs_app.models import Device
 from tasks_app import selectors
+from tasks_app.errors import CurationError
 from tasks_app.models import Draft, Override, Soundness, Task, TaskVersion
+from tasks_app.pages.audit_words import AuditLine
 from tasks_app.parameters import Choice
 
 FILTERS = ("q", "state", "scenario", "tag", "difficulty", "contaminated", "soundness")
@@ -37,7 +42,6 @@ class CurateRow:
 
     version: the current one; while there is none, that of the draft that would be the first.
     soundness, device: what is known of that version.
-    checks: those of it that have not ended.
     """
 
     task: Task
@@ -45,7 +49,6 @@ class CurateRow:
     soundness: str
     device: str
     drafts: int
-    checks: Sequence[tuple[str, str]]
 
     @property
     def soundness_words(self) -> str:
@@ -75,7 +78,6 @@ class VersionRow:
     unproven: str
     refusal: str
     is_in_review: bool
-    checks: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +97,61 @@ class Waiting:
         return not (self.review or self.open_count or self.without_report or self.refused)
 
 
+@dataclass(frozen=True, kw_only=True)
+class CuratePage:
+    """What waits, and all tasks that fit the filters; `fragment` if the table alone is shown.
+
+    `selected` are names of tasks, `error` is why nothing was done with them, and `values` are what
+    the form said.
+    """
+
+    page: Page[CurateRow]
+    total: int
+    filters: Mapping[str, str]
+    address: str
+    choices: Sequence[Choice]
+    waiting: Waiting
+    actions: Sequence[tuple[str, str]]
+    devices: QuerySet[Device]
+    difficulties: Sequence[tuple[str, str]]
+    checks: UnderWay
+    fragment: bool = False
+    selected: Collection[str] = ()
+    error: CurationError | None = None
+    values: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfirmPage:
+    """What a decision about many tasks would change; `words` say so as an order and as done."""
+
+    bulk: Bulk
+    words: tuple[str, str]
+    back: str
+    outcomes: Sequence[Outcome]
+    changing: Sequence[Task]
+    staying: Sequence[Outcome]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskCuratePage:
+    """One task, its versions, its drafts, and what was done to it.
+
+    `error` is why nothing was done, and `values` are what the form said.
+    """
+
+    task: Task
+    current: VersionRow | None
+    versions: Sequence[VersionRow]
+    under_way: QuerySet[Draft]
+    past_drafts: QuerySet[Draft]
+    entries: Sequence[AuditLine]
+    in_use: bool
+    checks: UnderWay
+    error: CurationError | None = None
+    values: Mapping[str, str] | None = None
+
+
 def all_rows() -> list[CurateRow]:
     """Every task, by name; the documents of versions stay in the database."""
     under_way = Count("drafts", filter=Q(drafts__state__in=_UNDER_WAY))
@@ -112,13 +169,11 @@ def all_rows() -> list[CurateRow]:
         for override in Override.objects.order_by("created_at", "pk")
     }
     new = selectors.drafts_of_new(tasks)
-    checks = checks_under_way()
     rows = []
     for task in tasks:
         version = new[task.pk].version if task.pk in new else task.current_version
         key = version.pk if version else 0
-        found = reports.get(key, []), newest.get(key), checks.get(key, ())
-        rows.append(_row(task, version, *found))
+        rows.append(_row(task, version, reports.get(key, []), newest.get(key)))
     return rows
 
 
@@ -127,7 +182,6 @@ def _row(
     version: TaskVersion | None,
     reports: Sequence[Soundness],
     overridden: datetime | None,
-    checks: Sequence[tuple[str, str]],
 ) -> CurateRow:
     """`task` is annotated by `all_rows`; of `reports` the first decides, as in a version's."""
     decisive = next(iter(reports), None)
@@ -141,12 +195,7 @@ def _row(
     shown = [each.device for each in reports if decisive and each.passed == decisive.passed]
     device = ", ".join(shown)
     return CurateRow(
-        task=task,
-        version=version,
-        soundness=state,
-        device=device,
-        drafts=task.under_way,
-        checks=checks,
+        task=task, version=version, soundness=state, device=device, drafts=task.under_way
     )
 
 
@@ -218,7 +267,7 @@ def version_rows(task: Task) -> list[VersionRow]:
         .prefetch_related("overrides__decided_by", "reports")
         .order_by("-number")
     )
-    review, checks = selectors.versions_in_review(task), checks_under_way()
+    review = selectors.versions_in_review(task)
     return [
         VersionRow(
             version=version,
@@ -227,7 +276,6 @@ def version_rows(task: Task) -> list[VersionRow]:
             unproven=version.briefly_unproven,
             refusal=curation.public_refusal(task, version),
             is_in_review=version.pk in review,
-            checks=checks.get(version.pk, ()),
         )
         for version in versions
     ]
