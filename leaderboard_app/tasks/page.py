@@ -51,15 +51,12 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskListPage:
-    """The tasks that fit the filters; `fragment` if the table alone is shown.
-
-    `solvers` says by task how it stands, `axis` holds the best results of all tasks.
-    """
+    """The tasks that fit the filters; `fragment` if the table alone is shown."""
 
     fragment: bool
     rows: Sequence[TaskRow]
-    solvers: Mapping[str, Solved]
-    axis: drawings.Axis
+    solvers: Mapping[str, Solved]  # by task
+    axis: drawings.Axis  # holds the best results of all tasks
     total: int
     filters: Mapping[str, str]
     filtered: bool
@@ -107,15 +104,12 @@ class TaskPage:
 
 @dataclass(frozen=True, kw_only=True)
 class VersionsPage:
-    """All versions of a task that one may see; `title` is that of the one with a page.
-
-    `counts` is by id of the version how many results on it are eligible for boards.
-    """
+    """All versions of a task that one may see; `title` is that of the one with a page."""
 
     task: Task
     title: str
     rows: Sequence[VersionRow]
-    counts: Mapping[int, int]
+    counts: Mapping[int, int]  # of results that count, by id of the version
     has_page: bool
 
 

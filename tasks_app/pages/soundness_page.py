@@ -91,10 +91,7 @@ def _in_order(report: SoundnessReport) -> SoundnessReport:
 
 @dataclass(frozen=True, kw_only=True)
 class SoundnessPage:
-    """What proves a version sound; `hidden` is how many of its workloads are.
-
-    `checks` are those under way by id of the version, for those who know of checks.
-    """
+    """What proves a version sound; `hidden` is how many of its workloads are."""
 
     task: Task
     version: TaskVersion
@@ -104,6 +101,7 @@ class SoundnessPage:
     directed: bool
     hidden: int
     command: str
+    # those under way, by id of the version
     checks: Mapping[int, Sequence[tuple[str, str]]] = field(default_factory=dict)
 
 

@@ -32,10 +32,7 @@ _MODES = {
 
 @dataclass(frozen=True, kw_only=True)
 class FindingsPart:
-    """What came of checks and dry runs; `say` if one is to hear the status.
-
-    What follows is of the form; `refused` says what was not done, and `refusal` why.
-    """
+    """What came of checks and dry runs, and behind `say` what the form shows."""
 
     draft: Draft
     findings: Findings
@@ -43,7 +40,7 @@ class FindingsPart:
     status_key: str
     reports: Sequence[ShownReport]
     directed: bool
-    say: bool = False
+    say: bool = False  # whether the status is to be heard
     queues: Sequence[DeviceQueue] = ()
     device: str = ""
     mode: str = ""
@@ -51,8 +48,8 @@ class FindingsPart:
     may_ask: bool = False
     quota: Quota | None = None
     time: CheckTime | None = None
-    refusal: CurationError | SubmissionError | None = None
-    refused: str = ""
+    refused: str = ""  # what was not done
+    refusal: CurationError | SubmissionError | None = None  # why
 
 
 def findings_part(

@@ -99,11 +99,7 @@ class Waiting:
 
 @dataclass(frozen=True, kw_only=True)
 class CuratePage:
-    """What waits, and all tasks that fit the filters; `fragment` if the table alone is shown.
-
-    `selected` are names of tasks, `error` is why nothing was done with them, and `values` are what
-    the form said.
-    """
+    """What waits, and all tasks that fit the filters; `fragment` if the table alone is shown."""
 
     page: Page[CurateRow]
     total: int
@@ -116,9 +112,9 @@ class CuratePage:
     difficulties: Sequence[tuple[str, str]]
     checks: UnderWay
     fragment: bool = False
-    selected: Collection[str] = ()
-    error: CurationError | None = None
-    values: Mapping[str, str] | None = None
+    selected: Collection[str] = ()  # names of tasks
+    error: CurationError | None = None  # why nothing was done
+    values: Mapping[str, str] | None = None  # of the form then
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,10 +131,7 @@ class ConfirmPage:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskCuratePage:
-    """One task, its versions, its drafts, and what was done to it.
-
-    `error` is why nothing was done, and `values` are what the form said.
-    """
+    """One task, its versions, its drafts, and what was done to it."""
 
     task: Task
     current: VersionRow | None
@@ -148,8 +141,8 @@ class TaskCuratePage:
     entries: Sequence[AuditLine]
     in_use: bool
     checks: UnderWay
-    error: CurationError | None = None
-    values: Mapping[str, str] | None = None
+    error: CurationError | None = None  # why nothing was done
+    values: Mapping[str, str] | None = None  # of the form then
 
 
 def all_rows() -> list[CurateRow]:

@@ -75,22 +75,18 @@ class DraftsPage:
 
 @dataclass(frozen=True, kw_only=True)
 class DraftPage:
-    """A draft's workbench; `oob` if it is parts that a saving changes.
-
-    `refused` is an act that was, with the reason. `edit` is what was written and not kept, because
-    of `refusal`; `theirs` is the stored text, with the `difference` if it was changed meanwhile.
-    """
+    """A draft's workbench, or its parts that a saving changes, `oob`."""
 
     draft: Draft
     bench: Workbench
     line: str = ""
     oob: bool = False
-    refused: Mapping[str, str] | None = None
-    edit: Edit | None = None
-    refusal: str = ""
+    refused: Mapping[str, str] | None = None  # an act, with the reason
+    edit: Edit | None = None  # what was not kept
+    refusal: str = ""  # why
     is_unsaved: bool = False
-    theirs: str | None = None
-    difference: TextDiff | None = None
+    theirs: str | None = None  # the stored text
+    difference: TextDiff | None = None  # where that was changed meanwhile
 
 
 @login_required
