@@ -108,6 +108,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "runs_app.core.integrity.page.navigation",
             ],
             # Tags of a feature lie in its folder; those of tasks and numbers in the app's own.
             "libraries": {
@@ -115,10 +116,8 @@ TEMPLATES = [
                 "slots": "runs_app.core.tags",
                 "run_display": "runs_app.optimiser.tags",
                 "eligibility": "runs_app.core.integrity.tags",
-                "toolchains": "runs_app.core.queue.tags",
                 "verdicts": "runs_app.submitting.tags",
                 "boards": "leaderboard_app.boards.tags",
-                "version_results": "leaderboard_app.tasks.tags",
             },
         },
     },

@@ -57,6 +57,11 @@ class Document:
         """Address of its page."""
         return reverse("document", args=[self.name])
 
+    @property
+    def parts(self) -> list[Section]:
+        """The sections right below its title."""
+        return [section for section in self.sections if section.level == 2]
+
 
 def document_names() -> list[str]:
     """Every document by its path below `docs/`, without `.md`."""

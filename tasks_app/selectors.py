@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
+from django.http import Http404
 
 from tasks_app.disclosure import public_soundness, public_task, sees_hidden
 from tasks_app.models import Draft, Soundness, Task, TaskVersion
@@ -94,10 +95,12 @@ def drafts_of_new(tasks: Iterable[Task]) -> dict[int, Draft]:
     return {draft.task_id: draft for draft in rows if draft.task_id is not None}
 
 
-def open_draft(draft_id: UUID, user: Viewer) -> Draft | None:
-    """The draft, if all of its files are open to `user`."""
+def open_draft(draft_id: UUID, user: Viewer) -> Draft:
+    """The draft; raises `Http404` unless all of its files are open to `user`."""
     draft = Draft.objects.select_related("task", "version__task").filter(pk=draft_id).first()
-    return draft if draft is not None and draft.open_to(user) else None
+    if draft is None or not draft.open_to(user):
+        raise Http404("There is no such draft, or it is somebody else's.")
+    return draft
 
 
 def versions_made_in(draft: Draft) -> list[int]:

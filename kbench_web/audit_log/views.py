@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.contrib.auth.decorators import login_required
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from tasks_app.disclosure import admin_of
+from tasks_app.models import AuditEntry
 from tasks_app.pages import audit_page
-from tasks_app.pages.audit_words import audit_lines
-from tasks_app.parameters import query_of, read_filters, takes
+from tasks_app.pages.audit_words import AuditLine, audit_lines
+from tasks_app.parameters import Choice, query_of, read_filters, takes
 from tasks_app.people import AuthenticatedRequest
 from tasks_app.spreadsheet import as_csv
 
 _ENTRIES = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditLogPage:
+    """The entries that fit the filters."""
+
+    page: Page[AuditEntry]
+    entries: list[AuditLine]
+    filters: dict[str, str]
+    address: str
+    choices: list[Choice]
 
 
 @login_required
@@ -34,11 +48,11 @@ def audit_log(request: AuthenticatedRequest) -> HttpResponse:
         response["Content-Disposition"] = 'attachment; filename="kbench-audit-log.csv"'
         return response
     page = Paginator(entries, _ENTRIES).get_page(request.GET.get("page"))
-    context = {
-        "page": page,
-        "entries": audit_lines(page, with_files=True, grouped=False),
-        "filters": filters,
-        "address": query_of(filters),
-        "choices": audit_page.choices(filters),
-    }
-    return render(request, "kbench_web/audit_log/audit_log.html", context)
+    shown = AuditLogPage(
+        page=page,
+        entries=audit_lines(page, with_files=True, grouped=False),
+        filters=filters,
+        address=query_of(filters),
+        choices=audit_page.choices(filters),
+    )
+    return render(request, "kbench_web/audit_log/audit_log.html", vars(shown))

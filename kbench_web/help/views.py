@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from kbench_web.help.page import shelves
-from kbench_web.help.search import LONGEST
+from kbench_web.help.search import LONGEST, Hit
 from kbench_web.help.search import search as find
 from tasks_app.documents import find_document
 from tasks_app.parameters import takes
 
 _SUGGESTED = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchPage:
+    """What a question finds, or why it is not asked."""
+
+    question: str
+    hits: list[Hit]
+    refusal: str
 
 
 @require_safe
@@ -29,11 +38,7 @@ def document(request: HttpRequest, name: str) -> HttpResponse:
     found = find_document(name)
     if found is None:
         raise Http404(f"There is no document {name}.")
-    context = {
-        "document": found,
-        "sections": [section for section in found.sections if section.level == 2],
-        "shelves": [shelf for shelf in shelves() if not shelf.folded],
-    }
+    context = {"document": found, "shelves": [shelf for shelf in shelves() if not shelf.folded]}
     return render(request, "kbench_web/help/document.html", context)
 
 
@@ -44,9 +49,9 @@ def search(request: HttpRequest) -> HttpResponse:
     question = request.GET.get("q", "").strip()
     refusal = _refusal(question)
     hits = [] if refusal or not question else find(question, request.user)
-    context = {"question": question[:LONGEST], "hits": hits, "refusal": refusal}
+    shown = SearchPage(question=question[:LONGEST], hits=hits, refusal=refusal)
     status = 400 if refusal else 200
-    return render(request, "kbench_web/help/search.html", context, status=status)
+    return render(request, "kbench_web/help/search.html", vars(shown), status=status)
 
 
 @require_safe

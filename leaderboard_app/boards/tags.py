@@ -1,4 +1,4 @@
-"""What lists of tasks say of their boards, and the cells of a matrix."""
+"""The cells of a matrix."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from leaderboard_app.boards import selectors
 from leaderboard_app.boards.matrix import Cell
-from tasks_app import drawings
 from tasks_app.templatetags.display import ratio
 
 register = template.Library()
@@ -27,18 +25,6 @@ _ATTEMPTED = SafeString(
 _NOT_ATTEMPTED = SafeString(
     '<td class="none"><span class="visually-hidden">not attempted</span></td>'
 )
-
-
-@register.simple_tag
-def solved_by() -> dict[str, selectors.Solved]:
-    """By task: how many agents solved it, and the best result with its device."""
-    return selectors.solved_tasks()
-
-
-@register.simple_tag
-def solved_axis(solvers: dict[str, selectors.Solved]) -> drawings.Axis:
-    """An axis that holds the best results of all tasks."""
-    return drawings.axis(solved.rated for solved in solvers.values())
 
 
 @register.simple_tag

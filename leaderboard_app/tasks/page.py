@@ -9,8 +9,16 @@ from django.db.models import QuerySet
 
 from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.task import Work
+from leaderboard_app.boards.best import entries_of
+from leaderboard_app.boards.ranking import Entry
+from leaderboard_app.boards.selectors import Solved
+from leaderboard_app.boards.tables import OF_VERSION
 from leaderboard_app.boards.task_boards import TaskBoards
+from runs_app.core.integrity.eligibility import eligible_on
 from runs_app.core.queue.devices import devices
+from runs_app.core.queue.runners import Toolchain
+from runs_app.models import Device
+from tasks_app import drawings
 from tasks_app.models import Draft, Override, Soundness, Task, TaskVersion
 from tasks_app.pages.building_page import Building
 from tasks_app.pages.task_filter import TaskRow
@@ -19,6 +27,7 @@ from tasks_app.pages.version_page import Comparison, VersionRow
 
 _NAMES = {"cpu": "CPUs", "cuda": "CUDA GPUs"}
 _KINDS = {"cpp": "cpu", "cuda": "cuda"}
+_SHOWN = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +55,22 @@ class TaskListPage:
 
     fragment: bool
     rows: Sequence[TaskRow]
+    solvers: Mapping[str, Solved]  # by task
+    axis: drawings.Axis  # holds the best results of all tasks
     total: int
     filters: Mapping[str, str]
     filtered: bool
     choices: Sequence[Choice]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultTable:
+    """The best results on one version for a device and a direction."""
+
+    device: Device
+    direction: str
+    rows: Sequence[Entry]
+    columns = OF_VERSION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +80,8 @@ class TaskPage:
     task: Task
     version: TaskVersion
     boards: TaskBoards | None  # none of a retired task
+    results: Sequence[ResultTable]  # of a retired task
+    toolchains: Sequence[Toolchain]
     data: TaskData
     works: Sequence[tuple[str, Work | None]]
     tables: Sequence[tuple[str, list[WorkloadGroup]]]
@@ -86,7 +109,7 @@ class VersionsPage:
     task: Task
     title: str
     rows: Sequence[VersionRow]
-    versions: Sequence[TaskVersion]
+    counts: Mapping[int, int]  # of results that count, by id of the version
     has_page: bool
 
 
@@ -111,6 +134,21 @@ class VersionPage:
     comparison: Comparison | None
     trouble: str
     sees_all: bool
+    results: Sequence[ResultTable]  # of a public version
+
+
+def fastest_on(version: TaskVersion) -> list[ResultTable]:
+    """The best results on a version, by device and direction, even if its boards are closed."""
+    rows = eligible_on(version)
+    problems = rows.order_by("device", "direction").values_list("device", "direction").distinct()
+    tables = []
+    for slug, direction in problems:
+        found = rows.filter(device=slug, direction=direction).order_by(
+            "-merit", "submission__created_at", "pk"
+        )
+        device, entries = Device.objects.get(slug=slug), entries_of(found[:_SHOWN])
+        tables.append(ResultTable(device=device, direction=direction, rows=entries))
+    return tables
 
 
 def kinds_here() -> set[str]:

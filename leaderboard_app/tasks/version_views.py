@@ -11,8 +11,9 @@ from django.views.decorators.http import require_safe
 
 from gpu_runner.data.codec import DataError
 from leaderboard_app.tasks import page
+from runs_app.core.integrity.eligibility import eligible_on
 from tasks_app import selectors
-from tasks_app.models import Task, TaskVersion
+from tasks_app.models import TaskVersion
 from tasks_app.pages import version_page
 from tasks_app.pages.text_diff import Budget
 from tasks_app.parameters import takes
@@ -32,7 +33,7 @@ def task_versions(request: HttpRequest, slug: str) -> HttpResponse:
         task=task,
         title=(shown or rows[0].version).document["title"],
         rows=rows,
-        versions=[row.version for row in rows],
+        counts={row.version.pk: eligible_on(row.version).count() for row in rows},
         has_page=shown is not None,
     )
     return render(request, "leaderboard_app/tasks/task_versions.html", vars(shown_page))
@@ -48,14 +49,15 @@ def task_version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     older, problem = _against(version, seen, asked)
     comparison, trouble = _compared(request, older, version)
     in_review = selectors.versions_in_review(version.task)
+    is_public = selectors.seen_versions(version.task, None).filter(pk=version.pk).exists()
     shown = page.VersionPage(
         task=version.task,
         version=version,
         older=older,
         others=[other for other in seen if other.pk != version.pk],
-        is_current=_is_current(version.task, version),
+        is_current=version.task.current_version_id == version.pk,
         has_page=selectors.shown_version(slug, request.user) is not None,
-        is_public=selectors.seen_versions(version.task, None).filter(pk=version.pk).exists(),
+        is_public=is_public,
         in_review=in_review,
         is_in_review=version.pk in in_review,
         asked=asked[:100],
@@ -63,6 +65,7 @@ def task_version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         comparison=comparison,
         trouble=trouble,
         sees_all=not version.hidden_names or request.user.is_staff,
+        results=page.fastest_on(version) if is_public else (),
     )
     status = 422 if problem else 200
     return render(request, "leaderboard_app/tasks/task_version.html", vars(shown), status=status)
@@ -91,10 +94,6 @@ def _found(request: HttpRequest, slug: str, number: int) -> TaskVersion:
     if version is None:
         raise Http404(f"There is no version {number} of a task {slug!r}.")
     return version
-
-
-def _is_current(task: Task, version: TaskVersion) -> bool:
-    return task.current_version_id == version.pk
 
 
 def _against(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from gpu_runner.data.verdict import Abi, Direction
+from leaderboard_app.boards.selectors import solved_tasks
 from leaderboard_app.boards.task_boards import task_boards
 from leaderboard_app.tasks import page
-from tasks_app import selectors
+from runs_app.core.checks.selectors import checks_under_way
+from runs_app.core.queue.runners import toolchains
+from tasks_app import drawings, selectors
 from tasks_app.formats.loader import command_argument
 from tasks_app.models import Task, TaskVersion
 from tasks_app.pages import building_page, soundness_page, task_page
@@ -35,9 +40,13 @@ def task_list(request: HttpRequest) -> HttpResponse:
     filters = read_filters(request.GET)
     choices = [_choice(name, rows, filters[name]) for name in FILTERS]
     fragment = request.headers.get("HX-Request") == "true"
+    found = nearest(chosen(rows, filters), filters["q"])
+    solvers = solved_tasks() if found else {}
     shown = page.TaskListPage(
         fragment=fragment,
-        rows=nearest(chosen(rows, filters), filters["q"]),
+        rows=found,
+        solvers=solvers,
+        axis=drawings.axis(solved.rated for solved in solvers.values()),
         total=len(rows),
         filters=filters,
         filtered=any(filters.values()),
@@ -50,8 +59,7 @@ def task_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def task_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """One task: what it asks for, on which workloads, and who solved it."""
-    task, version = _found(request, slug)
-    shown = _detail(request, task, version)
+    shown = _detail(request, _found(request, slug))
     return render(request, "leaderboard_app/tasks/task_detail.html", vars(shown))
 
 
@@ -62,27 +70,30 @@ def task_soundness(request: HttpRequest, slug: str) -> HttpResponse:
 
     Of several reports `device` chooses one, by kind.
     """
-    task, version = _found(request, slug)
-    kind = request.GET.get("device", "")
-    shown = soundness_page.soundness_page(task, version, request.user, kind)
+    version, kind = _found(request, slug), request.GET.get("device", "")
+    shown = soundness_page.soundness_page(version.task, version, request.user, kind)
+    shown = replace(shown, checks=checks_under_way())
     return render(request, "leaderboard_app/tasks/task_soundness.html", vars(shown))
 
 
-def _found(request: HttpRequest, slug: str) -> tuple[Task, TaskVersion]:
+def _found(request: HttpRequest, slug: str) -> TaskVersion:
     version = selectors.shown_version(slug, request.user)
     if version is None:
         raise Http404(f"There is no task {slug!r}.")
-    return version.task, version
+    return version
 
 
-def _detail(request: HttpRequest, task: Task, version: TaskVersion) -> page.TaskPage:
-    data = version.data
+def _detail(request: HttpRequest, version: TaskVersion) -> page.TaskPage:
+    task, data = version.task, version.data
     files: dict[str, str] = selectors.task_document(version, request.user)["files"]
     here = page.kinds_here()
+    is_retired = task.state == Task.State.RETIRED
     return page.TaskPage(
         task=task,
         version=version,
-        boards=None if task.state == Task.State.RETIRED else task_boards(version),
+        boards=None if is_retired else task_boards(version),
+        results=page.fastest_on(version) if is_retired else (),
+        toolchains=toolchains({k.value for workload in data.workloads for k in workload.devices}),
         data=data,
         works=[(d.value, data.work.get(d)) for d in data.directions],
         tables=[

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tasks_app import selectors
 from tasks_app.formats.loader import command_argument
@@ -100,6 +101,8 @@ class SoundnessPage:
     directed: bool
     hidden: int
     command: str
+    # those under way, by id of the version
+    checks: Mapping[int, Sequence[tuple[str, str]]] = field(default_factory=dict)
 
 
 def soundness_page(task: Task, version: TaskVersion, user: Viewer, kind: str) -> SoundnessPage:

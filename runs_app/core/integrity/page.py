@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.http import HttpRequest
+
 from gpu_runner.data.evaluation import EvaluationResult, WorkloadResult
 from gpu_runner.data.integrity import Audit, AuditCheck, Suspicion
 from runs_app.core.integrity.eligibility import Why, eligibility
-from runs_app.core.integrity.selectors import public_suspicions
+from runs_app.core.integrity.selectors import open_case_count, public_suspicions
 from runs_app.core.work.access import find_submission
 from runs_app.core.work.audit_state import board_audit
 from runs_app.models import BoardAudit, Evaluation, QuarantineDecision
@@ -44,6 +46,11 @@ _STATES = {
     "skipped": ("", "–", "Skipped"),
     "inconclusive": ("", "?", "Inconclusive"),
 }
+
+
+def navigation(_: HttpRequest) -> dict[str, object]:
+    """Gives each page the number of cases that wait, which only admins' pages then count."""
+    return {"open_case_count": open_case_count}
 
 
 @dataclass(frozen=True, kw_only=True)

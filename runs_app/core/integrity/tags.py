@@ -11,7 +11,6 @@ from django.utils.safestring import SafeString
 
 from gpu_runner.data.verdict import Mode
 from runs_app.core.integrity.page import SuspicionView
-from runs_app.core.integrity.selectors import open_case_count
 from runs_app.core.work.result_state import (
     EAGER_ONLY,
     Place,
@@ -123,10 +122,9 @@ def rated(result: Evaluation | Place) -> SafeString:
 
 
 @register.simple_tag
-def quarantine_link(path: str) -> SafeString:
+def quarantine_link(path: str, count: int) -> SafeString:
     """The navigation's link for admins, with the number of cases that wait."""
     address = reverse("quarantine")
-    count = open_case_count()
     current = SafeString(' aria-current="page"') if path.startswith(address) else ""
     return format_html(
         '<a href="{}"{} aria-label="Quarantine, {} open">Quarantine ({})</a>',

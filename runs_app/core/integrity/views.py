@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -45,6 +45,15 @@ class CaseView:
     language: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class QuarantinePage:
+    """What waits for a decision, a page of it, and what was decided."""
+
+    page: Page[QuarantineCase]
+    open_cases: list[CaseView]
+    decided: list[CaseView]
+
+
 @login_required
 @never_cache
 @require_safe
@@ -53,12 +62,12 @@ def quarantine(request: AuthenticatedRequest) -> HttpResponse:
     """What waits for a decision, and what was decided, by whom and why."""
     admin_of(request, _REFUSAL)
     page = Paginator(open_cases(), _OPEN_ROWS).get_page(request.GET.get("page"))
-    context = {
-        "page": page,
-        "open_cases": [_view(case) for case in page],
-        "decided": [_view(case) for case in decided_cases()[:_DECIDED_ROWS]],
-    }
-    return render(request, "runs_app/integrity/quarantine.html", context)
+    shown = QuarantinePage(
+        page=page,
+        open_cases=[_view(case) for case in page],
+        decided=[_view(case) for case in decided_cases()[:_DECIDED_ROWS]],
+    )
+    return render(request, "runs_app/integrity/quarantine.html", vars(shown))
 
 
 @login_required

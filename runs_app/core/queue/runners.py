@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 
 from gpu_runner.data.packages import ABSENT, imported_packages
+from runs_app.core.work.environments import cpu_in_short
 from runs_app.models import Device, Runner
 
 
@@ -72,19 +73,24 @@ def statuses(runners: Iterable[Runner], now: datetime) -> list[RunnerStatus]:
 
 @dataclass(frozen=True)
 class Toolchain:
-    """What a device's runners build kernels with, and for."""
+    """What a device's runners build kernels with, and for; `facts` says what a CPU is."""
 
     device: Device
     compiler: str
     architecture: str
     packages: str
+    facts: str
 
 
 def toolchains(kinds: Iterable[str]) -> list[Toolchain]:
     """Of devices of these kinds with a runner that has not stopped; one each, if they are alike."""
     rows = Runner.objects.exclude(compiler="").exclude(state=Runner.State.STOPPED)
     found = rows.filter(device__kind__in=list(kinds)).select_related("device")
-    each = (Toolchain(row.device, row.compiler, row.architecture, _packages(row)) for row in found)
+    facts = {device: cpu_in_short(device) for device in {row.device for row in found}}
+    each = (
+        Toolchain(r.device, r.compiler, r.architecture, _packages(r), facts[r.device])
+        for r in found
+    )
     return sorted(set(each), key=lambda t: (t.device.slug, t.compiler, t.architecture, t.packages))
 
 

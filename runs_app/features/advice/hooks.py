@@ -8,7 +8,7 @@ from django.dispatch import receiver
 from django.template.context import Context
 
 from runs_app.core.hooks import Filling, Slot, fills, tick
-from runs_app.features.advice.page import judgements_context
+from runs_app.features.advice.page import judgements_part
 from runs_app.features.advice.services import settle_call, settle_ended
 from runs_app.optimiser.signals import call_done
 from tasks_app.models import Draft, TaskVersion
@@ -19,13 +19,13 @@ _SETTLING = timedelta(seconds=10)  # a younger answer is read by the command tha
 @fills(Slot.SOUNDNESS)
 def _of_version(context: Context, version: TaskVersion) -> Filling:
     """What language models said of a version that the user may see."""
-    return Filling("advice/parts/judgements.html", judgements_context(version, context["user"]))
+    return Filling("advice/parts/judgements.html", vars(judgements_part(version, context["user"])))
 
 
 @fills(Slot.DRAFT)
 def _of_draft(context: Context, draft: Draft) -> Filling:
     """What they said of a draft that is open to the user."""
-    return Filling("advice/parts/judgements.html", judgements_context(draft, context["user"]))
+    return Filling("advice/parts/judgements.html", vars(judgements_part(draft, context["user"])))
 
 
 @receiver(call_done)

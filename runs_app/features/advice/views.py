@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from runs_app.core.errors import SubmissionError
-from runs_app.features.advice.page import judgements_context, rows_context
+from runs_app.features.advice.page import judgements_part, rows_part
 from runs_app.features.advice.services import JudgeRequest, request_judgement
 from tasks_app import selectors
 from tasks_app.errors import CurationError
@@ -35,7 +36,7 @@ def version_judgements(request: HttpRequest, slug: str, number: int) -> HttpResp
     if version is None:
         raise Http404(f"There is no version {number} of a task {slug!r}.")
     if request.method != "POST":
-        return render(request, "advice/parts/judgement_rows.html", rows_context(version))
+        return render(request, "advice/parts/judgement_rows.html", vars(rows_part(version)))
 
     def ask(wanted: JudgeRequest, user: User, now: datetime) -> object:
         return request_judgement(version=version, request=wanted, user=user, now=now)
@@ -48,9 +49,9 @@ def version_judgements(request: HttpRequest, slug: str, number: int) -> HttpResp
 @require_http_methods(["GET", "HEAD", "POST"])
 def draft_judgements(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
     """What was said of a draft; a POST of an admin asks about its files as they are now."""
-    draft = _open_draft(request, draft_id)
+    draft = selectors.open_draft(draft_id, request.user)
     if request.method != "POST":
-        return render(request, "advice/parts/judgement_rows.html", rows_context(draft))
+        return render(request, "advice/parts/judgement_rows.html", vars(rows_part(draft)))
 
     def ask(wanted: JudgeRequest, user: User, now: datetime) -> object:
         if not draft.may_be_tried_by(user):
@@ -73,11 +74,11 @@ def _asked(request: HttpRequest, about: TaskVersion | Draft, ask: Ask) -> HttpRe
     except (CurationError, SubmissionError) as error:
         refusal = error
     if request.headers.get("HX-Request") == "true":
-        fresh = _open_draft(request, about.pk) if isinstance(about, Draft) else about
-        context = judgements_context(fresh, request.user, request.POST.dict())
-        context |= {"refusal": refusal}
+        fresh = selectors.open_draft(about.pk, request.user) if isinstance(about, Draft) else about
+        part = judgements_part(fresh, request.user, request.POST.dict())
+        part = replace(part, refusal=refusal)
         status = 422 if refusal else 200
-        return render(request, "advice/parts/judgements.html", context, status=status)
+        return render(request, "advice/parts/judgements.html", vars(part), status=status)
     if refusal:
         messages.error(request, f"Not asked: {refusal}.")
     if isinstance(about, Draft):
@@ -85,13 +86,6 @@ def _asked(request: HttpRequest, about: TaskVersion | Draft, ask: Ask) -> HttpRe
     if selectors.shown_version(about.task.slug, request.user) != about:
         return redirect("task-version", about.task.slug, about.number)
     return redirect(f"{about.task.get_absolute_url()}soundness/#judgements")
-
-
-def _open_draft(request: HttpRequest, draft_id: UUID) -> Draft:
-    draft = selectors.open_draft(draft_id, request.user)
-    if draft is None:
-        raise Http404("There is no such draft, or it is somebody else's.")
-    return draft
 
 
 def _wanted(request: HttpRequest) -> JudgeRequest:

@@ -59,6 +59,15 @@ class Curve:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ChallengesPage:
+    """All challenges, newest first."""
+
+    page: Page[Challenge]
+    may_make: bool
+    now: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
 class NewChallengePage:
     """The form of a new challenge; with a `plan` it shows what would be made, and `busy` how long
     an entry that uses its whole budget keeps the device busy, in words; empty if that's unknown.

@@ -53,9 +53,12 @@ _SHOWN = 200
 @takes("page")
 def challenges(request: HttpRequest) -> HttpResponse:
     """All challenges, newest first."""
-    shown = Paginator(all_challenges(), _PER_PAGE).get_page(request.GET.get("page"))
-    context = {"page": shown, "may_make": may_make(request.user), "now": timezone.now()}
-    return render(request, f"{_FOLDER}/challenges.html", context)
+    shown = page.ChallengesPage(
+        page=Paginator(all_challenges(), _PER_PAGE).get_page(request.GET.get("page")),
+        may_make=may_make(request.user),
+        now=timezone.now(),
+    )
+    return render(request, f"{_FOLDER}/challenges.html", vars(shown))
 
 
 @login_required

@@ -11,7 +11,7 @@ from django.template.context import Context
 from django.utils import timezone
 
 from runs_app.core.hooks import Filling, Slot, fills
-from runs_app.features.curation.checks.page import findings_context
+from runs_app.features.curation.checks.page import findings_part
 from runs_app.features.curation.drafts.services import close_draft
 from tasks_app.models import Draft, Task
 from tasks_app.people import account_closing
@@ -42,8 +42,8 @@ def _of_task(context: Context, task: Task, place: str) -> Filling | None:
 @fills(Slot.DRAFT)
 def _of_draft(context: Context, draft: Draft) -> Filling:
     """Forms that have a draft checked and its kernels tried, and what came of it."""
-    found = findings_context(draft, context["user"], timezone.now())
-    return Filling("curation/checks/parts/findings.html", found)
+    part = findings_part(draft, context["user"], timezone.now())
+    return Filling("curation/checks/parts/findings.html", vars(part))
 
 
 @receiver(account_closing)

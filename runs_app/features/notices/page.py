@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.core.paginator import Page
+from django.db.models import QuerySet
 from django.forms import Form, ModelForm
 
-from runs_app.features.notices.models import Delivery, NoticeSettings, Webhook
+from runs_app.features.notices.models import Delivery, Notice, NoticeSettings, Watch, Webhook
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoticesPage:
+    """What a person was told, and what they watch."""
+
+    page: Page[Notice]
+    unread: int
+    watches: QuerySet[Watch]
 
 
 @dataclass(frozen=True)

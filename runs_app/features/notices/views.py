@@ -21,7 +21,7 @@ from runs_app.core.forms import refusals
 from runs_app.features.notices import queue, services
 from runs_app.features.notices.forms import WaysForm, WebhookForm
 from runs_app.features.notices.models import Delivery, Notice, NoticeSettings, Watch, Webhook
-from runs_app.features.notices.page import HookRow, SettingsPage
+from runs_app.features.notices.page import HookRow, NoticesPage, SettingsPage
 from runs_app.models import Device, Run
 from tasks_app.disclosure import sees_hidden
 from tasks_app.models import Task
@@ -39,12 +39,12 @@ _PAGE = 50
 def notices(request: AuthenticatedRequest) -> HttpResponse:
     """What one was told, newest first, and what one watches."""
     rows = Notice.objects.filter(user=request.user)
-    context = {
-        "page": Paginator(rows, _PAGE).get_page(request.GET.get("page")),
-        "unread": rows.filter(read_at=None).count(),
-        "watches": Watch.objects.filter(user=request.user).select_related("task", "device", "run"),
-    }
-    return render(request, "notices/notices.html", context)
+    shown = NoticesPage(
+        page=Paginator(rows, _PAGE).get_page(request.GET.get("page")),
+        unread=rows.filter(read_at=None).count(),
+        watches=Watch.objects.filter(user=request.user).select_related("task", "device", "run"),
+    )
+    return render(request, "notices/notices.html", vars(shown))
 
 
 @login_required

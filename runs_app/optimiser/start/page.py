@@ -11,6 +11,7 @@ from runs_app.core.queue.loads import Load
 from runs_app.models import LanguageModel
 from runs_app.optimiser.evolve.strategies.contract import StrategyInfo
 from runs_app.optimiser.selectors.spending import MoneyLimits
+from runs_app.optimiser.services.estimate import Estimate
 
 
 @dataclass(frozen=True)
@@ -38,3 +39,13 @@ class StartPage:
     queues: Sequence[Load]
     money: MoneyLimits | None
     directions: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimatePart:
+    """What the run would cost, or the `problems` of the form; `command` asks the API for it."""
+
+    host: str
+    command: str = ""
+    estimate: Estimate | None = None
+    problems: Sequence[tuple[str, str, str]] = ()

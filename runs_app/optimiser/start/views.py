@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
@@ -30,7 +31,7 @@ from runs_app.optimiser.start.forms import (
     RunForm,
     initial_of,
 )
-from runs_app.optimiser.start.page import StartPage, StrategyFields
+from runs_app.optimiser.start.page import EstimatePart, StartPage, StrategyFields
 from runs_app.optimiser.start.parameters import field_name
 from tasks_app.outlines import directions_of
 from tasks_app.parameters import takes
@@ -60,20 +61,17 @@ def run_start(request: HttpRequest) -> HttpResponse:
 @require_POST
 def run_estimate(request: HttpRequest) -> HttpResponse:
     """What the run that the form asks for would cost, and the same request over the API."""
+    template = "runs_app/optimisation/start/parts/run_estimate.html"
     if not isinstance(request.user, User):  # a rehearsal costs time: not for everybody
-        return render(
-            request, "runs_app/optimisation/start/parts/run_estimate.html", {"stranger": True}
-        )
+        return render(request, template, {"stranger": True})
     form = RunForm(request.POST)
-    context: dict[str, object] = {"host": request.build_absolute_uri("/").rstrip("/")}
+    shown = EstimatePart(host=request.build_absolute_uri("/").rstrip("/"))
     if form.is_valid():
-        context["command"] = _command(form.request())
+        shown = replace(shown, command=_command(form.request()))
         with form.refusals():
-            context["estimate"] = estimate_run(
-                request=read_run_request(form.request()), user=request.user
-            )
-    context["problems"] = form.problems()
-    return render(request, "runs_app/optimisation/start/parts/run_estimate.html", context)
+            wanted = read_run_request(form.request())
+            shown = replace(shown, estimate=estimate_run(request=wanted, user=request.user))
+    return render(request, template, vars(replace(shown, problems=form.problems())))
 
 
 def _start(user: User, form: RunForm) -> Run | None:

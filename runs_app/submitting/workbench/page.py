@@ -94,6 +94,8 @@ class WorkbenchPage:
     modes: list[tuple[str, str, str]]
     chosen_mode: str
     chosen_device: str
+    facts: str
+    """What the chosen device is, if it is a CPU."""
     written_by: str
     queues: list[Load]
     expected: dict[str, dict[str, object]]

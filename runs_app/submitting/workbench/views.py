@@ -31,6 +31,7 @@ from runs_app.core.queue.devices import devices
 from runs_app.core.queue.loads import loads
 from runs_app.core.queue.selectors import wait_of_people
 from runs_app.core.work.access import author_names, find_submission, visible_evaluations
+from runs_app.core.work.environments import cpu_in_short
 from runs_app.core.work.estimate import estimates
 from runs_app.models import Device, Submission
 from runs_app.submitting.live import Live, live_view
@@ -116,7 +117,8 @@ def brief(request: HttpRequest) -> HttpResponse:
         raise Http404(f"There is no task {slug!r} that takes submissions.")
     device = _device(request.GET.get("device", ""))
     shown = _brief(version, request.GET.get("direction", ""), device, request.user)
-    return render(request, f"{_FOLDER}/parts/brief.html", {"brief": shown, "device": device})
+    facts = cpu_in_short(device) if device else None
+    return render(request, f"{_FOLDER}/parts/brief.html", {"brief": shown, "facts": facts})
 
 
 @require_safe
@@ -296,6 +298,7 @@ def _workbench(
         modes=[(mode.value, label, text) for mode, label, text in MODES],
         chosen_mode=form["mode"].value(),
         chosen_device=chosen.slug if chosen else "",
+        facts=cpu_in_short(chosen) if chosen else "",
         written_by=form["written_by"].value(),
         queues=queues,
         expected={

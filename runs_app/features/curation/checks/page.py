@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 from zlib import crc32
 
 from django.contrib.auth.models import User
 
 from gpu_runner.data.verdict import Mode
-from runs_app.core.checks.selectors import check_time
+from runs_app.core.checks.selectors import CheckTime, check_time
+from runs_app.core.errors import SubmissionError
 from runs_app.core.queue.selectors import DeviceQueue, queue_overview
 from runs_app.features.curation.checks.dry_run import DRY_MODES
 from runs_app.features.curation.checks.selectors import CheckView, Findings, draft_findings
 from runs_app.models import Status, TaskCheck
-from runs_app.submitting.quota import quota
+from runs_app.submitting.quota import Quota, quota
 from tasks_app.disclosure import sees_hidden
+from tasks_app.errors import CurationError
 from tasks_app.models import Draft
-from tasks_app.pages.soundness_page import whole
+from tasks_app.pages.soundness_page import ShownReport, whole
 from tasks_app.people import Viewer
 
 _MODES = {
@@ -28,36 +30,59 @@ _MODES = {
 }
 
 
-def findings_context(
+@dataclass(frozen=True, kw_only=True)
+class FindingsPart:
+    """What came of checks and dry runs, and behind `say` what the form shows."""
+
+    draft: Draft
+    findings: Findings
+    status: str
+    status_key: str
+    reports: Sequence[ShownReport]
+    directed: bool
+    say: bool = False  # whether the status is to be heard
+    queues: Sequence[DeviceQueue] = ()
+    device: str = ""
+    mode: str = ""
+    modes: Sequence[tuple[str, str]] = ()
+    may_ask: bool = False
+    quota: Quota | None = None
+    time: CheckTime | None = None
+    refused: str = ""  # what was not done
+    refusal: CurationError | SubmissionError | None = None  # why
+
+
+def findings_part(
     draft: Draft, user: User, now: datetime, asked: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+) -> FindingsPart:
     """All of that part; `asked` is what a form held that was refused, or is repeated."""
-    results = results_context(draft, user, now)
+    results = results_part(draft, user, now)
     queues = queue_overview(user, now, most=0)
     fields = asked or {}
-    return results | {
-        "queues": queues,
-        "device": fields.get("device") or _usual_device(queues, results["findings"]),
-        "mode": fields.get("mode") or DRY_MODES[0].value,
-        "modes": [(mode.value, _MODES[mode]) for mode in DRY_MODES],
-        "may_ask": draft.may_be_tried_by(user),
-        "quota": None if sees_hidden(user) else quota(user, now),
-        "time": None if sees_hidden(user) else check_time(user, now),
-    }
+    return replace(
+        results,
+        queues=queues,
+        device=fields.get("device") or _usual_device(queues, results.findings),
+        mode=fields.get("mode") or DRY_MODES[0].value,
+        modes=[(mode.value, _MODES[mode]) for mode in DRY_MODES],
+        may_ask=draft.may_be_tried_by(user),
+        quota=None if sees_hidden(user) else quota(user, now),
+        time=None if sees_hidden(user) else check_time(user, now),
+    )
 
 
-def results_context(draft: Draft, user: Viewer, now: datetime) -> dict[str, Any]:
+def results_part(draft: Draft, user: Viewer, now: datetime) -> FindingsPart:
     """The part of it that changes while something is under way."""
     findings = draft_findings(draft, user, now)
     status = _status(findings)
-    return {
-        "draft": draft,
-        "findings": findings,
-        "status": status,
-        "status_key": f"{crc32(status.encode()):08x}",
-        "reports": [whole(soundness) for soundness in findings.reports],
-        "directed": bool(findings.reports) and len(findings.reports[0].version.directions) > 1,
-    }
+    return FindingsPart(
+        draft=draft,
+        findings=findings,
+        status=status,
+        status_key=f"{crc32(status.encode()):08x}",
+        reports=[whole(soundness) for soundness in findings.reports],
+        directed=bool(findings.reports) and len(findings.reports[0].version.directions) > 1,
+    )
 
 
 def _usual_device(queues: list[DeviceQueue], findings: Findings) -> str:

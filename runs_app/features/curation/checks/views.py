@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from django.contrib import messages
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -19,7 +20,7 @@ from runs_app.core.checks.services import cancel_check, request_check
 from runs_app.core.errors import SubmissionError
 from runs_app.core.queue.devices import resolve_device
 from runs_app.features.curation.checks.dry_run import dry_run
-from runs_app.features.curation.checks.page import findings_context, results_context
+from runs_app.features.curation.checks.page import findings_part, results_part
 from runs_app.models import Device
 from tasks_app import selectors
 from tasks_app.errors import CurationError
@@ -47,13 +48,13 @@ def draft_findings(request: AuthenticatedRequest, draft_id: UUID) -> HttpRespons
         return render(
             request, "curation/checks/parts/findings_taken.html", context, status=STOP_ASKING
         )
-    draft, now = _open(request, draft_id), timezone.now()
+    draft, now = selectors.open_draft(draft_id, request.user), timezone.now()
     if results_only:
-        context = results_context(draft, request.user, now)
-        news = {"say": context["status_key"] != request.GET.get("said", "")}
-        return render(request, "curation/checks/parts/finding_results.html", context | news)
-    context = findings_context(draft, request.user, now)
-    return render(request, "curation/checks/parts/findings.html", context)
+        results = results_part(draft, request.user, now)
+        results = replace(results, say=results.status_key != request.GET.get("said", ""))
+        return render(request, "curation/checks/parts/finding_results.html", vars(results))
+    part = findings_part(draft, request.user, now)
+    return render(request, "curation/checks/parts/findings.html", vars(part))
 
 
 @signed_in("findings", RESULTS)
@@ -85,7 +86,7 @@ def draft_try(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
 def check_cancel(request: AuthenticatedRequest, check_id: UUID) -> HttpResponse:
     """Take a check back; the form says on which draft's page it stands."""
     try:
-        draft = _open(request, UUID(request.POST.get("draft", "")))
+        draft = selectors.open_draft(UUID(request.POST.get("draft", "")), request.user)
     except ValueError:
         raise Http404("There is no such draft.") from None
     check = find_check(check_id, request.user)
@@ -101,7 +102,7 @@ def check_cancel(request: AuthenticatedRequest, check_id: UUID) -> HttpResponse:
 
 def _asked(request: AuthenticatedRequest, draft_id: UUID, ask: Ask, words: str) -> HttpResponse:
     """Ask for something about the version of a draft's files; stores nothing if it is refused."""
-    draft, now = _open(request, draft_id), timezone.now()
+    draft, now = selectors.open_draft(draft_id, request.user), timezone.now()
     refusal: CurationError | SubmissionError | None = None
     try:
         if not draft.may_be_tried_by(request.user):
@@ -123,18 +124,11 @@ def _answer(
 ) -> HttpResponse:
     """The part of the page for htmx, and the way back to the page for everybody else."""
     if request.headers.get("HX-Request") == "true":
-        fresh = _open(request, draft.pk)
-        context = findings_context(fresh, request.user, timezone.now(), request.POST.dict())
-        context |= {"refusal": refusal, "refused": words}
+        fresh = selectors.open_draft(draft.pk, request.user)
+        part = findings_part(fresh, request.user, timezone.now(), request.POST.dict())
+        part = replace(part, refusal=refusal, refused=words)
         status = 422 if refusal else 200
-        return render(request, "curation/checks/parts/findings.html", context, status=status)
+        return render(request, "curation/checks/parts/findings.html", vars(part), status=status)
     if refusal:
         messages.error(request, f"{words}: {refusal}.")
     return redirect(f"{draft.get_absolute_url()}#findings")
-
-
-def _open(request: HttpRequest, draft_id: UUID) -> Draft:
-    draft = selectors.open_draft(draft_id, request.user)
-    if draft is None:
-        raise Http404("There is no such draft, or it is somebody else's.")
-    return draft

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.core.paginator import Page
 from django.db.models import Count, Q, QuerySet
 
+from runs_app.core.checks.selectors import UnderWay
 from runs_app.features.curation.decisions import services as curation
+from runs_app.features.curation.decisions.many import Bulk, Outcome
+from runs_app.models import Device
 from tasks_app import selectors
+from tasks_app.errors import CurationError
 from tasks_app.models import Draft, Override, Soundness, Task, TaskVersion
+from tasks_app.pages.audit_words import AuditLine
 from tasks_app.parameters import Choice
 
 FILTERS = ("q", "state", "scenario", "tag", "difficulty", "contaminated", "soundness")
@@ -89,6 +95,54 @@ class Waiting:
     def nothing(self) -> bool:
         """Whether there is nothing to decide."""
         return not (self.review or self.open_count or self.without_report or self.refused)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CuratePage:
+    """What waits, and all tasks that fit the filters; `fragment` if the table alone is shown."""
+
+    page: Page[CurateRow]
+    total: int
+    filters: Mapping[str, str]
+    address: str
+    choices: Sequence[Choice]
+    waiting: Waiting
+    actions: Sequence[tuple[str, str]]
+    devices: QuerySet[Device]
+    difficulties: Sequence[tuple[str, str]]
+    checks: UnderWay
+    fragment: bool = False
+    selected: Collection[str] = ()  # names of tasks
+    error: CurationError | None = None  # why nothing was done
+    values: Mapping[str, str] | None = None  # of the form then
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfirmPage:
+    """What a decision about many tasks would change; `words` say so as an order and as done."""
+
+    bulk: Bulk
+    words: tuple[str, str]
+    back: str
+    outcomes: Sequence[Outcome]
+    changing: Sequence[Task]
+    staying: Sequence[Outcome]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskCuratePage:
+    """One task, its versions, its drafts, and what was done to it."""
+
+    task: Task
+    current: VersionRow | None
+    versions: Sequence[VersionRow]
+    under_way: QuerySet[Draft]
+    past_drafts: QuerySet[Draft]
+    entries: Sequence[AuditLine]
+    in_use: bool
+    checks: UnderWay
+    error: CurationError | None = None  # why nothing was done
+    values: Mapping[str, str] | None = None  # of the form then
 
 
 def all_rows() -> list[CurateRow]:
@@ -207,15 +261,14 @@ def version_rows(task: Task) -> list[VersionRow]:
         .order_by("-number")
     )
     review = selectors.versions_in_review(task)
-    return [_version_row(task, version, review) for version in versions]
-
-
-def _version_row(task: Task, version: TaskVersion, review: set[int]) -> VersionRow:
-    return VersionRow(
-        version=version,
-        soundness=version.report,
-        override=version.override,
-        unproven=version.briefly_unproven,
-        refusal=curation.public_refusal(task, version),
-        is_in_review=version.pk in review,
-    )
+    return [
+        VersionRow(
+            version=version,
+            soundness=version.report,
+            override=version.override,
+            unproven=version.briefly_unproven,
+            refusal=curation.public_refusal(task, version),
+            is_in_review=version.pk in review,
+        )
+        for version in versions
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from django.contrib import messages
@@ -16,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from runs_app.core.checks.selectors import checks_under_way
 from runs_app.core.queue.devices import devices
 from runs_app.core.queue.many import back, back_address
 from runs_app.features.curation.decisions import page as curate_page
@@ -72,11 +73,11 @@ def curate(request: AuthenticatedRequest) -> HttpResponse:
     admin_of(request, _REFUSAL)
     filters = read_filters(request.GET, curate_page.FILTERS)
     fragment = request.headers.get("HX-Request") == "true"
-    context = _table(request, filters) | {"fragment": fragment}
+    shown = replace(_table(request, filters), fragment=fragment)
     if request.GET.get("select") == "all":
-        context["selected"] = {row.task.slug for row in context["page"]}
+        shown = replace(shown, selected={row.task.slug for row in shown.page})
     name = "parts/curate_table.html" if fragment else "curate.html"
-    return render(request, f"curation/decisions/{name}", context)
+    return render(request, f"curation/decisions/{name}", vars(shown))
 
 
 @login_required
@@ -95,13 +96,12 @@ def curate_bulk(request: AuthenticatedRequest) -> HttpResponse:
         if not tasks:
             raise CurationError("task", "select at least one task")
     except CurationError as error:
-        context = _table(request, filters)
-        context |= {"error": error, "values": values, "selected": set(slugs)}
-        return render(request, "curation/decisions/curate.html", context, status=422)
+        table = _table(request, filters)
+        shown = replace(table, error=error, values=values, selected=set(slugs))
+        return render(request, "curation/decisions/curate.html", vars(shown), status=422)
     if "confirm" not in request.POST:
-        context = _preview(preview(bulk, tasks))
-        context |= {"bulk": bulk, "words": _words(bulk), "back": back_address(request)}
-        return render(request, "curation/decisions/curate_confirm.html", context)
+        page = _preview(bulk, preview(bulk, tasks), back_address(request))
+        return render(request, "curation/decisions/curate_confirm.html", vars(page))
     outcomes = decide_many(bulk=bulk, tasks=tasks, user=user, now=timezone.now())
     _tell(request, bulk, outcomes)
     return back(request)
@@ -115,39 +115,42 @@ def task_curate(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     user = admin_of(request, _REFUSAL)
     task = get_object_or_404(Task.objects.select_related("current_version"), slug=slug)
     if request.method != "POST":
-        return render(request, "curation/decisions/task_curate.html", _one(task))
+        return render(request, "curation/decisions/task_curate.html", vars(_one(task)))
     try:
         words = _decide(request, task, user)
     except CurationError as error:
-        context = _one(task) | {"error": error, "values": request.POST}
-        return render(request, "curation/decisions/task_curate.html", context, status=422)
+        shown = replace(_one(task), error=error, values=request.POST)
+        return render(request, "curation/decisions/task_curate.html", vars(shown), status=422)
     messages.success(request, words)
     return redirect("task-curate", slug)
 
 
-def _table(request: HttpRequest, filters: dict[str, str]) -> dict[str, Any]:
+def _table(request: HttpRequest, filters: dict[str, str]) -> curate_page.CuratePage:
     rows = curate_page.all_rows()
     page = Paginator(curate_page.chosen(rows, filters), _ROWS).get_page(request.GET.get("page"))
-    return {
-        "page": page,
-        "total": len(rows),
-        "filters": filters,
-        "address": query_of(filters),
-        "choices": curate_page.choices(rows, filters),
-        "waiting": curate_page.waiting(rows),
-        "actions": [(action.value, words[0]) for action, words in _ACTIONS.items()],
-        "devices": devices(),
-        "difficulties": Task.Difficulty.choices,
-        "selected": set(),
-    }
+    return curate_page.CuratePage(
+        page=page,
+        total=len(rows),
+        filters=filters,
+        address=query_of(filters),
+        choices=curate_page.choices(rows, filters),
+        waiting=curate_page.waiting(rows),
+        actions=[(action.value, words[0]) for action, words in _ACTIONS.items()],
+        devices=devices(),
+        difficulties=Task.Difficulty.choices,
+        checks=checks_under_way(),
+    )
 
 
-def _preview(outcomes: list[Outcome]) -> dict[str, Any]:
-    return {
-        "changing": [outcome.task for outcome in outcomes if not outcome.refusal],
-        "staying": [outcome for outcome in outcomes if outcome.refusal],
-        "outcomes": outcomes,
-    }
+def _preview(bulk: Bulk, outcomes: list[Outcome], back: str) -> curate_page.ConfirmPage:
+    return curate_page.ConfirmPage(
+        bulk=bulk,
+        words=_words(bulk),
+        back=back,
+        outcomes=outcomes,
+        changing=[outcome.task for outcome in outcomes if not outcome.refusal],
+        staying=[outcome for outcome in outcomes if outcome.refusal],
+    )
 
 
 def _words(bulk: Bulk) -> tuple[str, str]:
@@ -162,8 +165,8 @@ def _words(bulk: Bulk) -> tuple[str, str]:
 
 
 def _tell(request: HttpRequest, bulk: Bulk, outcomes: list[Outcome]) -> None:
-    found = _preview(outcomes)
-    changed, staying = len(found["changing"]), found["staying"]
+    staying = [outcome for outcome in outcomes if outcome.refusal]
+    changed = len(outcomes) - len(staying)
     text = f"{changed} task{'' if changed == 1 else 's'} {_words(bulk)[1]}."
     if staying:
         why = "; ".join(f"{each.task.slug} {each.refusal}" for each in staying[:5])
@@ -173,21 +176,21 @@ def _tell(request: HttpRequest, bulk: Bulk, outcomes: list[Outcome]) -> None:
     tell(request, text)
 
 
-def _one(task: Task) -> dict[str, Any]:
+def _one(task: Task) -> curate_page.TaskCuratePage:
     versions = curate_page.version_rows(task)
     current = next((row for row in versions if row.version.pk == task.current_version_id), None)
     drafts = curate_page.light_drafts(task.drafts.all())
     entries = audit_page.audit_entries({"task": task.slug})[:_READ_ENTRIES]
-    return {
-        "task": task,
-        "current": current,
-        "versions": versions,
-        "under_way": drafts.filter(state__in=(Draft.State.OPEN, Draft.State.REVIEW)),
-        "past_drafts": drafts.exclude(state__in=(Draft.State.OPEN, Draft.State.REVIEW)),
-        "entries": audit_lines(entries, with_files=True)[:_OWN_ENTRIES],
-        "difficulties": Task.Difficulty.choices,
-        "in_use": task.state in (Task.State.PUBLISHED, Task.State.REVIEW),
-    }
+    return curate_page.TaskCuratePage(
+        task=task,
+        current=current,
+        versions=versions,
+        under_way=drafts.filter(state__in=(Draft.State.OPEN, Draft.State.REVIEW)),
+        past_drafts=drafts.exclude(state__in=(Draft.State.OPEN, Draft.State.REVIEW)),
+        entries=audit_lines(entries, with_files=True)[:_OWN_ENTRIES],
+        in_use=task.state in (Task.State.PUBLISHED, Task.State.REVIEW),
+        checks=checks_under_way(),
+    )
 
 
 def _decide(request: HttpRequest, task: Task, user: User) -> str:

@@ -22,6 +22,7 @@ from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.verdict import DeviceKind
 from runs_app.features.curation.drafts.refusals import overtaken_by
 from runs_app.features.curation.drafts.services import may_reopen, may_write
+from runs_app.models import UNDER_WAY, TaskCheck
 from tasks_app.disclosure import public_task
 from tasks_app.formats.task_writing import write_folder
 from tasks_app.models import Draft, Soundness, TaskVersion
@@ -175,6 +176,12 @@ class Workbench:
     def soundness(self) -> Soundness | None:
         """The report that decides about the draft's version, if there is one."""
         return self.draft.version.report if self.draft.version else None
+
+    @property
+    def is_being_checked(self) -> bool:
+        """Whether a check of its version has not ended."""
+        checks = TaskCheck.objects.filter(version=self.draft.version_id)
+        return checks.filter(status__in=UNDER_WAY).exists()
 
     @cached_property
     def refusal(self) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -12,8 +13,9 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -43,7 +45,7 @@ from runs_app.features.curation.drafts.uploads import Uploaded
 from tasks_app.disclosure import admin_of
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, Task, TaskVersion
-from tasks_app.pages.text_diff import Budget, diff
+from tasks_app.pages.text_diff import Budget, TextDiff, diff
 from tasks_app.parameters import takes, takes_uploads
 from tasks_app.people import AuthenticatedRequest
 
@@ -55,6 +57,36 @@ _NEEDS_REASON = "It is not proven sound, so publishing it needs a reason, under 
 _OF_ACTS = {"", "reason", "revision", "version", "replaces", "reports"}
 _OF_EDITS = {"new_path", "rename_to", "upload"}
 _ADMINS_ACTIONS = ("take", "back", "publish", "override")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftsPage:
+    """Own drafts and the form for another; for admins also those `waiting`, and of others."""
+
+    form: UploadForm
+    page: Page[Draft]
+    rows: Sequence[draft_page.DraftRow]
+    limit: int | None
+    waiting: Sequence[draft_page.DraftRow]
+    waiting_count: int
+    others: QuerySet[Draft]
+    others_count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftPage:
+    """A draft's workbench, or its parts that a saving changes, `oob`."""
+
+    draft: Draft
+    bench: Workbench
+    line: str = ""
+    oob: bool = False
+    refused: Mapping[str, str] | None = None  # an act, with the reason
+    edit: Edit | None = None  # what was not kept
+    refusal: str = ""  # why
+    is_unsaved: bool = False
+    theirs: str | None = None  # the stored text
+    difference: TextDiff | None = None  # where that was changed meanwhile
 
 
 @login_required
@@ -71,12 +103,8 @@ def drafts(request: AuthenticatedRequest) -> HttpResponse:
             return redirect(_keep(request, user, form.cleaned_data["found"]))
         except CurationError as error:
             form.add_error("upload", f"Nothing was saved. {_sentence(error)}")
-    return render(
-        request,
-        "curation/drafts/drafts.html",
-        _list(request, user, form),
-        status=_status(form.errors),
-    )
+    page, status = _list(request, user, form), 422 if form.errors else 200
+    return render(request, "curation/drafts/drafts.html", vars(page), status=status)
 
 
 @login_required
@@ -255,46 +283,43 @@ def _create(user: User, files: dict[str, str]) -> Draft:
     return create_draft(user=user, files=files, now=timezone.now(), task=task)
 
 
-def _list(request: HttpRequest, user: User, form: UploadForm) -> dict[str, Any]:
+def _list(request: HttpRequest, user: User, form: UploadForm) -> DraftsPage:
     page = Paginator(draft_page.own_drafts(user), _ROWS).get_page(request.GET.get("page"))
-    context: dict[str, Any] = {
-        "form": form,
-        "page": page,
-        "rows": [draft_page.DraftRow(each, user) for each in page],
-        "limit": draft_page.open_limit(user),
-    }
-    if user.is_staff:
-        waiting = draft_page.drafts_in_review()
-        others = draft_page.open_drafts_of_others(user)
-        context |= {
-            "waiting": [draft_page.DraftRow(each, user) for each in waiting[:_ROWS]],
-            "waiting_count": waiting.count(),
-            "others": others[:_ROWS],
-            "others_count": others.count(),
-        }
-    return context
+    nothing, is_admin = Draft.objects.none(), user.is_staff
+    waiting = draft_page.drafts_in_review() if is_admin else nothing
+    others = draft_page.open_drafts_of_others(user) if is_admin else nothing
+    return DraftsPage(
+        form=form,
+        page=page,
+        rows=[draft_page.DraftRow(each, user) for each in page],
+        limit=draft_page.open_limit(user),
+        waiting=[draft_page.DraftRow(each, user) for each in waiting[:_ROWS]],
+        waiting_count=waiting.count(),
+        others=others[:_ROWS],
+        others_count=others.count(),
+    )
 
 
 def _page(
     request: HttpRequest, found: Draft, *, path: str, refused: dict[str, str] | None = None
 ) -> HttpResponse:
     line = request.GET.get("line", "")
-    context = {
-        "draft": found,
-        "bench": Workbench(found, request.user, path),
-        "refused": refused,
-        "line": line if line.isdecimal() and len(line) < 8 else "",
-    }
+    page = DraftPage(
+        draft=found,
+        bench=Workbench(found, request.user, path),
+        refused=refused,
+        line=line if line.isdecimal() and len(line) < 8 else "",
+    )
     status = 422 if refused else 200
-    return render(request, "curation/drafts/draft.html", context, status=status)
+    return render(request, "curation/drafts/draft.html", vars(page), status=status)
 
 
 def _fragments(request: HttpRequest, saved: Draft, path: str) -> HttpResponse:
     """The parts of the page that a saving changes; the text stays as it is in the browser."""
     fresh = draft_page.find_draft(saved.pk, request.user)
     assert fresh is not None, "who may save it may see it"
-    context = {"draft": fresh, "bench": Workbench(fresh, request.user, path), "oob": True}
-    response = render(request, "curation/drafts/parts/draft_saved.html", context)
+    page = DraftPage(draft=fresh, bench=Workbench(fresh, request.user, path), oob=True)
+    response = render(request, "curation/drafts/parts/draft_saved.html", vars(page))
     response["HX-Trigger-After-Settle"] = "draft-saved"
     return response
 
@@ -305,19 +330,18 @@ def _unsaved(request: HttpRequest, found: Draft, edit: Edit, error: CurationErro
     stale = error.field == "revision"
     theirs = fresh.files.get(edit.path)
     is_saving = stale or edit.action in ("save", "open")
-    context = {
-        "draft": fresh,
-        "bench": Workbench(fresh, request.user, edit.path),
-        "edit": edit,
-        "refusal": _sentence(error),
-        "is_unsaved": is_saving or edit.text != (theirs or ""),
-        "stale": stale,
-        "theirs": theirs,
-        "difference": diff(theirs or "", edit.text, Budget()) if stale else None,
-    }
+    page = DraftPage(
+        draft=fresh,
+        bench=Workbench(fresh, request.user, edit.path),
+        edit=edit,
+        refusal=_sentence(error),
+        is_unsaved=is_saving or edit.text != (theirs or ""),
+        theirs=theirs,
+        difference=diff(theirs or "", edit.text, Budget()) if stale else None,
+    )
     fragment = request.headers.get("HX-Request") == "true"
     name = "parts/draft_unsaved.html" if fragment else "draft.html"
-    return render(request, f"curation/drafts/{name}", context, status=409 if stale else 422)
+    return render(request, f"curation/drafts/{name}", vars(page), status=409 if stale else 422)
 
 
 def _draft(request: HttpRequest, draft_id: UUID) -> Draft:
@@ -342,7 +366,3 @@ def _sentence(error: CurationError) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _status(errors: Any) -> int:
-    return 422 if errors else 200
