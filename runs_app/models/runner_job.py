@@ -131,7 +131,7 @@ class RunnerJob(models.Model):
 
     @classmethod
     def waits_as(cls, *urgencies: Urgency) -> Q:
-        """Those with one of these urgencies."""
+        """A condition that holds for jobs of these urgencies."""
         return Q(In(cls.queue_place(), [each.place for each in urgencies]))
 
     @classmethod

@@ -65,7 +65,7 @@ class ProblemRow:
 def authors(
     kind: AuthorKind, names: Sequence[str], user: Viewer
 ) -> dict[str, Agent | LanguageModel]:
-    """Those of these names that there are, as far as `user` may know."""
+    """Authors of these names, as far as `user` may know of them."""
     rows: QuerySet[Agent] | QuerySet[LanguageModel]
     rows = visible_agents(user) if kind is AGENTS else visible_language_models(user)
     return {row.name: row for row in rows.filter(name__in=names)}

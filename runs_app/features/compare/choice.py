@@ -77,14 +77,9 @@ class Choice:
     def head(self, key: str, label: str, leads_to: str, *subs: str) -> Head:
         """The head of one that was found."""
         others = [other for other in self.keys if other != key]
-        return Head(
-            label=label,
-            address=leads_to,
-            subs=subs,
-            pinned=key == self.pinned,
-            pin=address(self.query, pin=key),
-            remove=address(self.query, **{self.kind.name: others}),
-        )
+        pin = address(self.query, pin=key)
+        remove = address(self.query, **{self.kind.name: others})
+        return Head(label, leads_to, subs, key == self.pinned, pin, remove)
 
     def texts(self, asked: str, heads: Sequence[Head], told: Sequence[Mapping[str, str]]) -> Table:
         """What is told of each in words: what differs, or all of it."""
