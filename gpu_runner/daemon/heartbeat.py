@@ -13,7 +13,7 @@ from gpu_runner.daemon.slot_state import SlotState
 from gpu_runner.daemon.sources.contract import Away, Refused, Source
 from gpu_runner.data import codec
 from gpu_runner.data.event import Event, EventKind, RunnerState
-from gpu_runner.data.queue import Urgency
+from gpu_runner.data.queue import OF_PEOPLE, Urgency
 from gpu_runner.data.verdict import DeviceKind
 
 logger = logging.getLogger(__name__)
@@ -43,8 +43,7 @@ class Runner:
 
         One is for builds that need no device, so that none of them waits for a measurement.
         """
-        people = [urgency for urgency in Urgency if urgency.is_of_people]
-        return [*[list(Urgency)] * of_everybody, *[people] * of_people, [Urgency.BUILDS]]
+        return [*[list(Urgency)] * of_everybody, *[list(OF_PEOPLE)] * of_people, [Urgency.BUILDS]]
 
 
 class Heartbeat:

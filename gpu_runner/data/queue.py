@@ -27,7 +27,14 @@ class Urgency(StrEnum):
     @property
     def is_of_people(self) -> bool:
         """Whether a person waits for it."""
-        return self in (Urgency.BUILDS, Urgency.PEOPLE)
+        return self in OF_PEOPLE
+
+
+OF_PEOPLE = (Urgency.BUILDS, Urgency.PEOPLE)
+"""A person waits for these."""
+
+OF_THE_SITE = (Urgency.AUDITS, Urgency.BASELINES, Urgency.BACKGROUND)
+"""Neither a person nor a run waits for these."""
 
 
 def queue_name(device: str, urgency: Urgency = Urgency.PEOPLE) -> str:

@@ -16,11 +16,15 @@ from runs_app.submitting.quota import Quota
 
 @dataclass(frozen=True, kw_only=True)
 class PeoplePage:
-    """Accounts that fit `words` and `state`, and who may sign up; `link` is a new invitation."""
+    """Accounts that fit `words` and `state`, and who may sign up.
+
+    `address` repeats the two; `link` is a new invitation.
+    """
 
     page: Page[User]
     words: str
     state: str
+    address: str
     mode_form: SignUpForm
     form: InvitationForm
     link: str

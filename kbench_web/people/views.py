@@ -24,7 +24,7 @@ from runs_app.core.forms import refusals
 from runs_app.core.work.limits import limits_of
 from runs_app.models import PersonalQuota, Run, Submission
 from runs_app.submitting.quota import quota
-from tasks_app.parameters import takes
+from tasks_app.parameters import query_of, takes
 from tasks_app.people import AuthenticatedRequest, admins_only, shown_name
 
 _PAGE = 50
@@ -52,6 +52,7 @@ def people(request: AuthenticatedRequest) -> HttpResponse:
         page=page,
         words=words,
         state=state,
+        address=query_of({"q": words, "state": state}),
         mode_form=SignUpForm(initial={"mode": invitations.sign_up_mode().value}),
         form=form,
         link=link,

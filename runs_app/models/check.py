@@ -23,7 +23,7 @@ class TaskCheck(RunnerJob):
     """
 
     KIND = CheckRequest.KIND
-    urgency = Urgency.PEOPLE
+    URGENCIES = ((Urgency.PEOPLE, {}),)
     FINISH = "runs_app.core.checks.services.finish"
     FAILED = Q(passed__isnull=True)
     NEEDS_TRUST = True
@@ -77,7 +77,7 @@ class BaselineMeasurement(RunnerJob):
     """
 
     KIND = BaselineRequest.KIND
-    urgency = Urgency.BASELINES
+    URGENCIES = ((Urgency.BASELINES, {}),)
     FINISH = "runs_app.core.runners.results.finish_baselines"
     FAILED = Q(report__isnull=True)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django.db import models
-from django.db.models import Case, Exists, OuterRef, Q, Value, When
-from django.db.models.expressions import Expression
+from django.db.models import Exists, OuterRef, Q
 
 from gpu_runner.data import codec
 from gpu_runner.data.archive import Loaded
@@ -22,6 +21,8 @@ from runs_app.models.trust import Audited, Quarantine
 from tasks_app.models import TaskVersion
 
 _MOST_STORED = 1000  # events of an evaluation; later ones only say that it is alive
+_ENDS_AN_ENTRY = {"submission__budgeted": True, "submission__private": True}
+"""Nobody else sees the kernel yet, and whoever has ended an entry to a challenge waits for it."""
 
 
 class Evaluation(RunnerJob):
@@ -37,6 +38,14 @@ class Evaluation(RunnerJob):
     PREFERS_TRUST = Q(mode=Mode.AUDIT.value)
     FAILED = Q(verdict=Verdict.SYSTEM_ERROR.value)
     MOVING = (*RunnerJob.MOVING, "events_stored")
+    URGENCIES = (
+        (Urgency.AUDITS, {"background": True, "mode": Mode.AUDIT.value}),
+        (Urgency.RUNS, {"background": True, "mode": Mode.RANKED.value, **_ENDS_AN_ENTRY}),
+        (Urgency.BACKGROUND, {"background": True}),
+        (Urgency.RUNS, {"submission__origin": Submission.Origin.RUN}),
+        (Urgency.BUILDS, {"mode": Mode.COMPILE.value}),
+        (Urgency.PEOPLE, {}),
+    )
     LOCKED_WITH = ("runner__token", "task_version", "submission")
     LOCKED_WITHOUT = ("task_version__document", "submission__source")
 
@@ -193,44 +202,6 @@ class Evaluation(RunnerJob):
     def is_tuned(self) -> bool:
         """Whether it is so much better on the sizes that it could see than on unlisted ones."""
         return is_tuned(self.speedup_best, self.unlisted_speedup)
-
-    @property
-    def urgency(self) -> Urgency:  # type: ignore[override]
-        """Which of its device's queues it waits in."""
-        if self.background:
-            if self.mode == Mode.AUDIT:
-                return Urgency.AUDITS
-            return Urgency.RUNS if self.ends_an_entry else Urgency.BACKGROUND
-        if self.submission.origin == Submission.Origin.RUN:
-            return Urgency.RUNS
-        return Urgency.BUILDS if self.mode == Mode.COMPILE else Urgency.PEOPLE
-
-    @property
-    def ends_an_entry(self) -> bool:
-        """Whether it ranks a kernel that was submitted on a budget, and that nobody else sees yet.
-
-        Whoever has ended an entry to a challenge waits for it.
-        """
-        own = self.submission.budgeted and self.submission.private
-        return own and self.background and self.mode == Mode.RANKED
-
-    @classmethod
-    def queue_place(cls) -> Expression:
-        """The place of `urgency`."""
-        ends_an_entry = Q(submission__budgeted=True, submission__private=True)
-        return Case(
-            When(background=True, mode=Mode.AUDIT.value, then=Value(Urgency.AUDITS.place)),
-            When(
-                ends_an_entry,
-                background=True,
-                mode=Mode.RANKED.value,
-                then=Value(Urgency.RUNS.place),
-            ),
-            When(background=True, then=Value(Urgency.BACKGROUND.place)),
-            When(submission__origin=Submission.Origin.RUN, then=Value(Urgency.RUNS.place)),
-            When(mode=Mode.COMPILE.value, then=Value(Urgency.BUILDS.place)),
-            default=Value(Urgency.PEOPLE.place),
-        )
 
     @property
     def is_full(self) -> bool:  # type: ignore[override]

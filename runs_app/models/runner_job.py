@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from django.db import models
-from django.db.models import Q, Value
+from django.db.models import Case, Q, Value, When
 from django.db.models.expressions import Expression
+from django.db.models.lookups import In
 
 from gpu_runner.data.queue import Urgency
 from runs_app.models.runner import Device, Runner, RunnerToken
@@ -54,7 +56,8 @@ class RunnerJob(models.Model):
     """
 
     KIND: ClassVar[str]  # its name on the wire: that of its request
-    urgency: Urgency  # who waits for it; where that differs from job to job, see `queue_place`
+    URGENCIES: ClassVar[tuple[tuple[Urgency, Mapping[str, object]], ...]]
+    """Who waits for it: the first whose columns have these values. The last one names none."""
     is_full = False  # whether no more of its progress is stored
     changes_others = True  # whether its end may change other jobs
     FINISH: ClassVar[str]
@@ -110,10 +113,26 @@ class RunnerJob(models.Model):
         """Whether nothing more will happen to this job."""
         return self.status not in UNDER_WAY
 
+    @property
+    def urgency(self) -> Urgency:
+        """Who waits for it, and so in which of its device's queues it is."""
+        return next(
+            urgency
+            for urgency, columns in self.URGENCIES
+            if all(attrgetter(name.replace("__", "."))(self) == columns[name] for name in columns)
+        )
+
     @classmethod
     def queue_place(cls) -> Expression:
-        """The place of its queue, by which rows are sorted."""
-        return Value(cls.urgency.place)
+        """The place of `urgency`, by which rows are sorted."""
+        *others, (last, _) = cls.URGENCIES
+        cases = [When(Q(**columns), then=Value(each.place)) for each, columns in others]
+        return Case(*cases, default=Value(last.place)) if cases else Value(last.place)
+
+    @classmethod
+    def waits_as(cls, *urgencies: Urgency) -> Q:
+        """A condition that holds for jobs of these urgencies."""
+        return Q(In(cls.queue_place(), [each.place for each in urgencies]))
 
     @classmethod
     def checks(cls, **measured_by: int) -> Q:

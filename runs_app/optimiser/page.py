@@ -66,14 +66,14 @@ class Growing:
 
 @dataclass(frozen=True, kw_only=True)
 class RunListPage:
-    """The runs that fit the filters; `moving` if one of them searches, `query` is the address."""
+    """The runs that fit the filters; `moving` if one of them searches, `address` repeats them."""
 
     page: Page[Run]
     rows: list[RunRow]
     filters: Mapping[str, str]
     filtered: bool
     moving: bool
-    query: str
+    address: str
     tasks: Iterable[str]
     devices: Iterable[Device]
     strategies: Sequence[tuple[str, str]]

@@ -52,7 +52,7 @@ from runs_app.optimiser.start.forms import BudgetForm
 from runs_app.optimiser.workload_times import workload_times
 from tasks_app.disclosure import sees_hidden
 from tasks_app.pages.text_diff import Budget, diff
-from tasks_app.parameters import takes
+from tasks_app.parameters import query_of, takes
 from tasks_app.people import AuthenticatedRequest
 from tasks_app.selectors import published_tasks
 
@@ -77,7 +77,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
         filters=filters,
         filtered=any(filters.values()),
         moving=any(run.status == Run.Status.RUNNING for run in page.object_list),
-        query="&".join(f"{name}={value}" for name, value in filters.items() if value),
+        address=query_of(filters),
         tasks=published_tasks().values_list("slug", flat=True),
         devices=devices(),
         strategies=[(info.name, info.title) for info in STRATEGIES.values()],

@@ -8,10 +8,13 @@ from datetime import datetime
 
 from django.db.models import Count
 
+from gpu_runner.data.queue import OF_PEOPLE
 from runs_app.core.queue.devices import devices
 from runs_app.core.queue.runners import RunnerStatus, runner_list
-from runs_app.core.queue.selectors import PLACE_OF_PEOPLE, Bar, load_bar, placed, why_blocked
+from runs_app.core.queue.selectors import Bar, load_bar, placed, why_blocked
 from runs_app.models import JOBS, Device, Status
+
+_OF_PEOPLE = tuple(each.place for each in OF_PEOPLE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +49,7 @@ def loads(now: datetime) -> list[Load]:
         under_way = job._default_manager.filter(finished_at=None).order_by()
         rows = placed(under_way).values_list("device_id", "status", "place_of_queue")
         for device, status, place, count in rows.annotate(count=Count("pk")):
-            kind = "behind" if place > PLACE_OF_PEOPLE else "people"
+            kind = "people" if place in _OF_PEOPLE else "behind"
             counts[device, "running" if status == Status.RUNNING else kind] += count
     runners: dict[str, list[RunnerStatus]] = defaultdict(list)
     for each in runner_list(now):

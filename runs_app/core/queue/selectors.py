@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from gpu_runner.data.queue import Urgency
+from gpu_runner.data.queue import OF_PEOPLE, OF_THE_SITE, Urgency
 from gpu_runner.data.verdict import Mode
 from runs_app.core.checks.selectors import CheckEntry, check_entries
 from runs_app.core.queue.devices import devices
@@ -22,7 +22,6 @@ from runs_app.models import (
     Device,
     Evaluation,
     Status,
-    Submission,
 )
 from tasks_app import drawings
 from tasks_app.people import Viewer
@@ -33,11 +32,10 @@ _SAMPLE = 500  # evaluations behind the percentiles of waiting times
 _LISTED = (
     "attempt", "background", "direction", "mode", "queued_at", "reason", "stage", "started_at",
     "runner__name", "task_version__task__slug",
-    "submission__agent__name", "submission__author", "submission__origin", "submission__private",
-    "submission__run",
+    "submission__agent__name", "submission__author", "submission__budgeted", "submission__origin",
+    "submission__private", "submission__run",
 )  # fmt: skip
 
-PLACE_OF_PEOPLE = Urgency.PEOPLE.place
 _NEEDING = ~Q(mode=Mode.COMPILE.value)  # what needs the device
 
 
@@ -145,7 +143,7 @@ def verdict_in_s(evaluation: Evaluation, now: datetime) -> float | None:
 
 def wait_of_people(device_slug: str) -> str:
     """What somebody who submits now waits for, in words; empty where nothing is known of it."""
-    ahead = _waiting(device_slug).filter(place_of_queue__lte=PLACE_OF_PEOPLE)
+    ahead = _waiting(device_slug).filter(Evaluation.waits_as(*OF_PEOPLE))
     seconds = _before_s(device_slug, ahead, Urgency.PEOPLE)
     if ahead.exists():
         return f"about {in_words(seconds)} of work before yours" if seconds else ""
@@ -189,10 +187,8 @@ def _device_queue(device: Device, user: Viewer, now: datetime, most: int) -> Dev
     return DeviceQueue(
         device=device,
         depth=waiting.count(),
-        behind=waiting.filter(place_of_queue__gt=PLACE_OF_PEOPLE).count(),
-        own_depth=waiting.filter(background=True)
-        .exclude(submission__origin=Submission.Origin.RUN)
-        .count(),
+        behind=waiting.exclude(Evaluation.waits_as(*OF_PEOPLE)).count(),
+        own_depth=waiting.filter(Evaluation.waits_as(*OF_THE_SITE)).count(),
         waiting=_entries(_with_lists(waiting)[:most], user, now),
         running=_entries(running.order_by("started_at"), user, now),
         checks=check_entries(device.slug, user, now),
@@ -232,7 +228,7 @@ def _entries(rows: Iterable[Evaluation], user: Viewer, now: datetime) -> list[Qu
             position=place,
             waiting_s=max(((row.started_at or now) - row.queued_at).total_seconds(), 0.0),
             evaluation=row if may_see(user, row.submission) else None,
-            own=row.background and row.submission.origin != Submission.Origin.RUN,
+            own=row.urgency in OF_THE_SITE,
         )
         for place, row in enumerate(rows, start=1)
     ]

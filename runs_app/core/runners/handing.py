@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -108,13 +108,14 @@ def _named(name: JobName, runner: Runner, now: datetime) -> RunnerJob | None:
     return seen
 
 
-def _next(runner: Runner, urgencies: Iterable[Urgency], now: datetime) -> RunnerJob | None:
+def _next(runner: Runner, urgencies: Collection[Urgency], now: datetime) -> RunnerJob | None:
     """The most urgent job that waits for the runner, the oldest of these."""
-    places = [urgency.place for urgency in urgencies]
     found = []
     for model in JOBS.values():
-        waiting = model._default_manager.filter(device=runner.device_id, status=Status.QUEUED)
-        rows = placed(_for(runner, waiting, now)).filter(place_of_queue__in=places)
+        waiting = model._default_manager.filter(
+            model.waits_as(*urgencies), device=runner.device_id, status=Status.QUEUED
+        )
+        rows = placed(_for(runner, waiting, now))
         found += rows.order_by("place_of_queue", "queued_at")[:1]
     return min(found, key=lambda row: (row.place_of_queue, row.queued_at), default=None)
 

@@ -10,8 +10,9 @@ from django.core.cache import cache
 from django.db.models import Count, QuerySet
 from pydantic import TypeAdapter, ValidationError
 
+from gpu_runner.data.queue import OF_PEOPLE
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.models import Evaluation, Status, Submission
+from runs_app.models import Evaluation, Status
 
 _SAMPLE = 50  # newest evaluations of a mode that are looked at
 _WHOLE = (Verdict.CORRECT.value, Verdict.COMPILED.value, Verdict.UNSTABLE.value)
@@ -52,7 +53,7 @@ def estimate(device_slug: str, mode: str) -> Estimate | None:
         device_id=device_slug, mode=mode, status=Status.FINISHED, started_at__isnull=False
     ).exclude(verdict=Verdict.SYSTEM_ERROR.value)
     whole = rows.filter(verdict__in=_WHOLE)
-    people = whole.filter(background=False).exclude(submission__origin=Submission.Origin.RUN)
+    people = whole.filter(Evaluation.waits_as(*OF_PEOPLE))
     return _of(people) or _of(whole) or _of(rows)
 
 

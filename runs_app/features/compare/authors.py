@@ -6,56 +6,51 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.urls import reverse
 
 from leaderboard_app.boards.best import best_of
 from leaderboard_app.boards.ranking import Entry, Estimate, Problem, geometric_mean
 from leaderboard_app.boards.selectors import default_device
 from runs_app.core.integrity.eligibility import eligible_evaluations
+from runs_app.features.compare.choice import Kind
+from runs_app.features.compare.table import NONE, Cell, Row, plain
 from runs_app.models import Agent, Evaluation, LanguageModel
 from runs_app.optimiser.selectors.authors import visible_agents, visible_language_models
 from runs_app.submitting.pictures.plot import Mark, Plot, PlotRow, axis_of, plot
-from tasks_app.numbers import times
+from tasks_app.numbers import duration_text, times
 from tasks_app.people import Viewer
+from tasks_app.templatetags.display import speedup
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
-    """What is compared: where evaluations name it, and what it is called."""
+class AuthorKind(Kind):
+    """Agents or language models, and where evaluations name them."""
 
-    name: str
     column: str
-    one: str
-    many: str
 
 
-AGENTS = Kind(name="agent", column="submission__agent", one="agent", many="agents")
-MODELS = Kind(
+AGENTS = AuthorKind(name="agent", one="agent", many="agents", column="submission__agent")
+MODELS = AuthorKind(
     name="model",
-    column="submission__language_model",
     one="language model",
     many="language models",
+    column="submission__language_model",
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """One author's best results, by problem; figures are over problems that all have solved.
+    """One author's best results in numbers; figures are over problems that all have solved.
 
     `first` is over those that two or more have solved.
     """
 
-    name: str
     address: str
-    entries: Mapping[Problem, Entry]
+    solved: int
     common: Estimate | None
     is_sure: bool  # whether no result in that mean is provisional
     faster: int
     first: int
-
-    @property
-    def solved(self) -> int:
-        """Problems with a correct result on the device."""
-        return len(self.entries)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,14 +62,16 @@ class ProblemRow:
     first: int | None
 
 
-def authors(kind: Kind, names: Sequence[str], user: Viewer) -> dict[str, Agent | LanguageModel]:
-    """Those of these names that there are, as far as `user` may know."""
+def authors(
+    kind: AuthorKind, names: Sequence[str], user: Viewer
+) -> dict[str, Agent | LanguageModel]:
+    """Authors of these names, as far as `user` may know of them."""
     rows: QuerySet[Agent] | QuerySet[LanguageModel]
     rows = visible_agents(user) if kind is AGENTS else visible_language_models(user)
     return {row.name: row for row in rows.filter(name__in=names)}
 
 
-def device_of(kind: Kind, found: Iterable[Agent | LanguageModel]) -> str:
+def device_of(kind: AuthorKind, found: Iterable[Agent | LanguageModel]) -> str:
     """The device with results of most of these authors, then for most tasks; else the board's."""
     mine = eligible_evaluations().filter(**{f"{kind.column}__in": list(found)})
     names = Count(kind.column, distinct=True)
@@ -87,7 +84,7 @@ def device_of(kind: Kind, found: Iterable[Agent | LanguageModel]) -> str:
     return str(first[0]) if first else default_device()
 
 
-def offered(kind: Kind, device: str) -> list[str]:
+def offered(kind: AuthorKind, device: str) -> list[str]:
     """Names that have a result on the device."""
     model = Agent if kind is AGENTS else LanguageModel
     having = model.objects.filter(Exists(_rows(device).filter(**{kind.column: OuterRef("pk")})))
@@ -95,8 +92,8 @@ def offered(kind: Kind, device: str) -> list[str]:
 
 
 def standings(
-    kind: Kind, found: Mapping[str, Agent | LanguageModel], device: str
-) -> tuple[list[Standing], list[ProblemRow]]:
+    kind: AuthorKind, found: Mapping[str, Agent | LanguageModel], device: str
+) -> tuple[dict[str, Standing], list[ProblemRow]]:
     """Each author's standing, and all problems that two or more of them have solved."""
     rows = _rows(device).filter(**{f"{kind.column}__in": list(found.values())})
     by_name: dict[str, dict[Problem, Entry]] = {name: {} for name in found}
@@ -105,12 +102,10 @@ def standings(
         by_name[name][entry.problem] = entry
     problems = _problems(list(by_name.values()))
     shared = [p for p in problems if all(p.problem in held for held in by_name.values())]
-    return [
-        _standing(
-            name, found[name], by_name[name], place, shared, sum(p.first == place for p in problems)
-        )
-        for place, name in enumerate(found)
-    ], problems
+    return {
+        name: _standing(place, author, len(by_name[name]), problems, shared)
+        for place, (name, author) in enumerate(found.items())
+    }, problems
 
 
 def picture(names: Sequence[str], rows: Sequence[ProblemRow]) -> Plot | None:
@@ -132,11 +127,38 @@ def picture(names: Sequence[str], rows: Sequence[ProblemRow]) -> Plot | None:
     return plot(axis, lines, "Scores with 95 % intervals.", kinds)
 
 
-def shown_ratio(standing: Standing, pinned: Standing) -> str:
-    """How fast one is on the shared problems, the pinned one being 1."""
-    if standing.common is None or pinned.common is None:
-        return "–"
-    return times(standing.common.value / pinned.common.value)
+def figures(found: Mapping[str, Standing], pinned: str) -> list[Row]:
+    """Each standing in numbers; on the shared problems, also as a multiple of the pinned one."""
+    every, base = list(found.values()), found[pinned].common
+    ratios = (
+        times(each.common.value / base.value) if each.common and base else NONE for each in every
+    )
+    return [
+        plain("Tasks solved", (each.solved for each in every)),
+        plain("Mean score or listed speedup", map(_mean, every)),
+        plain("Against the pinned one", ratios),
+        plain("Faster than the best baseline", (each.faster for each in every)),
+        plain("Clearly first, of tasks that several have solved", (each.first for each in every)),
+    ]
+
+
+def scores(rows: Sequence[ProblemRow]) -> list[Row]:
+    """Each result on each of these problems."""
+    held = [(row.problem, tuple(map(_score, row.entries))) for row in rows]
+    return [Row(_label(one), cells, reverse("task", args=[one.task])) for one, cells in held]
+
+
+def _mean(standing: Standing) -> str:
+    mean = standing.common
+    return speedup(mean.value, mean.low, mean.high, sure=standing.is_sure) if mean else NONE
+
+
+def _score(entry: Entry | None) -> Cell:
+    if entry is None:
+        return Cell(NONE)
+    text = times(entry.rated.value) if entry.rated else duration_text(entry.latency.value)
+    page = reverse("submission", args=[entry.submission_id])
+    return Cell(text, address=f"{page}?evaluation={entry.evaluation_id}")
 
 
 def _rows(device: str) -> QuerySet[Evaluation]:
@@ -175,21 +197,19 @@ def _is_better(one: Entry, other: Entry) -> bool:
 
 
 def _standing(
-    name: str,
-    author: Agent | LanguageModel,
-    entries: Mapping[Problem, Entry],
     place: int,
+    author: Agent | LanguageModel,
+    solved: int,
+    problems: Sequence[ProblemRow],
     shared: Sequence[ProblemRow],
-    first: int,
 ) -> Standing:
     own = [entry for row in shared if (entry := row.entries[place]) is not None]
     values = [entry.rated for entry in own if entry.rated is not None]
     return Standing(
-        name=name,
         address=author.get_absolute_url(),
-        entries=entries,
+        solved=solved,
         common=geometric_mean(values),
         is_sure=all(entry.is_sure for entry in own),
         faster=sum(entry.is_sure and entry.rated.low > 1 for entry in own if entry.rated),
-        first=first,
+        first=sum(row.first == place for row in problems),
     )

@@ -2,29 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 from uuid import UUID
 
 from django.http import QueryDict
 
+from runs_app.features.compare.table import Head, Table, texts
+from tasks_app.parameters import address
+from tasks_app.spreadsheet import FORMS
+
 MOST = 5
 _LONGEST = 150
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """What is compared: its parameter in addresses, its words, and what its form repeats."""
+
+    name: str
+    one: str
+    many: str
+    repeated: tuple[str, ...] = ("all",)
+    in_files: bool = True
 
 
 @dataclass(kw_only=True)
 class Choice:
     """The names or numbers in an address, each once, and sentences on what it cannot have."""
 
+    kind: Kind
+    query: QueryDict
     keys: list[str]
     problems: list[str] = field(default_factory=list)
+    pinned: str = ""
+
+    @property
+    def show_all(self) -> bool:
+        """Whether what is alike is shown, too."""
+        return self.query.get("all") == "1"
+
+    @property
+    def toggle_all(self) -> str:
+        """The address that changes this."""
+        return address(self.query, all=None if self.show_all else "1")
+
+    @property
+    def downloads(self) -> list[tuple[str, str]]:
+        """The forms that the comparison has as a file, with their addresses."""
+        forms = FORMS if self.kind.in_files else ()
+        return [(form.upper(), address(self.query, format=form)) for form in forms]
+
+    @property
+    def repeated(self) -> list[tuple[str, object]]:
+        """Fields of the form that adds another one."""
+        kept = [(name, value) for name, value in self.query.items() if name in self.kind.repeated]
+        return [*((self.kind.name, key) for key in self.keys), ("pin", self.pinned), *kept]
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another one fits."""
+        return len(self.keys) < MOST
+
+    def settle(self, found: Mapping[str, Found], first: str = "") -> Found | None:
+        """Keep those that there are. Answer the pinned one: what the address says, or `first`."""
+        wanted = self.query.get("pin", "")
+        self.keys = list(found)
+        self.pinned = wanted if wanted in found else first or next(iter(found), "")
+        return found.get(self.pinned)
+
+    def head(self, key: str, label: str, leads_to: str, *subs: str) -> Head:
+        """The head of one that was found."""
+        others = [other for other in self.keys if other != key]
+        pin = address(self.query, pin=key)
+        remove = address(self.query, **{self.kind.name: others})
+        return Head(label, leads_to, subs, key == self.pinned, pin, remove)
+
+    def texts(self, asked: str, heads: Sequence[Head], told: Sequence[Mapping[str, str]]) -> Table:
+        """What is told of each in words: what differs, or all of it."""
+        rows = texts(told, self.keys.index(self.pinned))
+        shown = [row for row in rows if self.show_all or row.differs]
+        return Table(asked, heads, shown, "≠ marks differences from the pinned one.", True)
 
 
-def chosen(query: QueryDict, name: str, *, numbers: bool = False) -> Choice:
-    """The values of the parameter `name`; `numbers` of rows are checked for their form."""
+def chosen(query: QueryDict, kind: Kind, *, numbers: bool = False) -> Choice:
+    """The values of the kind's parameter; `numbers` of rows are checked for their form."""
+    name = kind.name
     wanted = [text.strip() for text in query.getlist(name) if text.strip()]
     wanted = [text.lower() for text in wanted] if numbers else wanted
-    choice = Choice(keys=list(dict.fromkeys(wanted)))
+    choice = Choice(kind=kind, query=query, keys=list(dict.fromkeys(wanted)))
     if numbers:
         for text in [text for text in choice.keys if not _is_number(text)]:
             choice.keys.remove(text)
@@ -40,12 +109,6 @@ def chosen(query: QueryDict, name: str, *, numbers: bool = False) -> Choice:
         )
         choice.keys = choice.keys[:MOST]
     return choice
-
-
-def pinned_key(query: QueryDict, keys: Sequence[str]) -> str:
-    """The key that all others are compared with: the one in `pin`, or the first of them."""
-    wanted = query.get("pin", "")
-    return wanted if wanted in keys else next(iter(keys), "")
 
 
 def _is_number(text: str) -> bool:

@@ -6,124 +6,59 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runs_app.features.compare.ablation import BOOTSTRAP_FROM, RESAMPLES, Group
-from runs_app.features.compare.authors import Kind, ProblemRow, Standing
+from runs_app.features.compare.choice import Choice
 from runs_app.features.compare.runs import MOST_RUNS, RunSummary
-from runs_app.features.compare.submissions import Column, Line, SourceDifference
-from runs_app.models import Device, Run, Submission
+from runs_app.features.compare.submissions import SourceDifference
+from runs_app.features.compare.table import Table
+from runs_app.models import Device
 from runs_app.submitting.pictures.plot import Plot
 
 METRICS = {"seed": "over the run's seed", "baseline": "over the best baseline"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubmissionColumn:
-    """A submission, with the addresses of the pages that pin it or leave it out."""
+class Page:
+    """What stands side by side, and what may be added; `mixed` if it is of several problems."""
 
-    column: Column
-    pinned: bool
-    pin: str
-    remove: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuthorColumn:
-    """The same for an author; `ratio` compares its mean score with that of the pinned one."""
-
-    standing: Standing
-    pinned: bool
-    pin: str
-    remove: str
-    ratio: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class SubmissionsPage:
-    """Submissions side by side; `mixed` if they solve several problems."""
-
-    what: str = "submissions"
-    problems: Sequence[str]
-    columns: Sequence[SubmissionColumn]
-    offered: Sequence[Submission]
-    show_all: bool
-    toggle_all: str
-    downloads: Sequence[tuple[str, str]]
-    pinned: Column | None = None
+    choice: Choice
+    offered: Sequence[tuple[str, str]]
+    results: Table | None = None
     mixed: bool = False
-    lines: Sequence[Line] = ()
-    facts: Sequence[Line] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmissionsPage(Page):
+    """Submissions side by side."""
+
+    pinned: str = ""
+    facts: Table | None = None
     by_workload: Sequence[tuple[str, Plot]] = ()
     differences: Sequence[SourceDifference] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuthorsPage:
-    """Agents or language models side by side; `shared` counts problems that all have solved."""
+class AuthorsPage(Page):
+    """Agents or language models side by side on one device."""
 
-    what: str
-    kind: Kind
-    problems: Sequence[str]
     devices: Iterable[Device]
     device: str
-    columns: Sequence[AuthorColumn]
-    rows: Sequence[ProblemRow]
+    scores: Table
     all_rows: int
-    shared: int
     picture: Plot | None
-    offered: Sequence[str]
-    show_all: bool
-    toggle_all: str
-    downloads: Sequence[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A number of one run, how to write it, and its distance from the pinned run's."""
-
-    value: float | None
-    delta: str = ""
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One measure over all runs; `kind` names how its numbers are written."""
-
-    label: str
-    kind: str
-    cells: tuple[Cell, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunColumn:
-    """The same for a run."""
+class RunsPage(Page):
+    """Runs side by side."""
 
-    run: Run
-    pinned: bool
-    pin: str
-    remove: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunsPage:
-    """Runs side by side; `mixed` if they are of several problems, `kept` stays in the address."""
-
-    what: str = "runs"
-    problems: Sequence[str]
-    summaries: Sequence[RunSummary]
-    columns: Sequence[RunColumn]
-    pinned: RunSummary | None
-    lines: Sequence[Measure]
-    failures: Sequence[tuple[str, list[int]]]
-    settings: Sequence[tuple[str, list[tuple[str, bool]]]]
-    show_all: bool
-    toggle_all: str
-    xs: Sequence[tuple[str, str, str]]
-    ys: Sequence[tuple[str, str, str]]
-    x: str
-    y: str
-    figure: Mapping[str, object] | None
-    mixed: bool
-    offered: Sequence[Run]
-    kept: Sequence[tuple[str, object]]
+    summaries: Sequence[RunSummary] = ()
+    failures: Table | None = None
+    settings: Table | None = None
+    xs: Sequence[tuple[str, str, str]] = ()
+    ys: Sequence[tuple[str, str, str]] = ()
+    x: str = ""
+    y: str = ""
+    figure: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

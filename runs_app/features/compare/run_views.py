@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from csp.decorators import csp_update
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.text import capfirst
 from django.views.decorators.http import require_safe
 
 from runs_app.core.plotly_policy import PLOTLY_STYLES
 from runs_app.features.compare.ablation import Group, group, telling, varying
-from runs_app.features.compare.choice import MOST, chosen, pinned_key
+from runs_app.features.compare.choice import Choice, Kind, chosen
 from runs_app.features.compare.curve import AXES, VALUES, best_so_far_figure
-from runs_app.features.compare.page import (
-    METRICS,
-    AblationPage,
-    Cell,
-    Measure,
-    RunColumn,
-    RunsPage,
-)
+from runs_app.features.compare.page import METRICS, AblationPage, RunsPage
 from runs_app.features.compare.runs import (
     RunSummary,
     ablation_runs,
@@ -29,25 +24,29 @@ from runs_app.features.compare.runs import (
     runs_of,
     summaries,
 )
-from runs_app.features.compare.settings import differing
+from runs_app.features.compare.table import NONE, Cell, Row, Table, plain
 from runs_app.models import Run
 from runs_app.optimiser.selectors.runs import visible_runs
-from tasks_app.numbers import change, signed
+from runs_app.submitting.tags import verdict_words
+from tasks_app.numbers import change, percent, signed, times, usd
 from tasks_app.parameters import address, takes
+from tasks_app.people import Viewer
 from tasks_app.spreadsheet import FORMS, download
+from tasks_app.templatetags.display import amount, duration, seconds, speedup
 
+_RUNS = Kind(name="run", one="run", many="runs", repeated=("all", "x", "y"), in_files=False)
 _OFFERED = 100
-_MEASURES: tuple[tuple[str, str, Callable[[RunSummary], float | None]], ...] = (
-    ("Best speedup over the seed", "ratio", lambda s: s.speedup_seed),
-    ("Best speedup over the best baseline", "speedup", lambda s: s.speedup_baseline),
-    ("Time of the best kernel", "duration", lambda s: s.run.best_latency_ns),
-    ("Cost", "usd", lambda s: s.run.usd),
-    ("Tokens", "amount", lambda s: s.run.tokens),
-    ("Evaluations", "count", lambda s: s.run.evaluations),
-    ("Time running", "seconds", lambda s: s.active_s),
-    ("Candidates", "count", lambda s: s.run.candidates_made),
-    ("Correct among measured candidates", "share", lambda s: s.correct_share),
-    ("Correct among proposals", "share", lambda s: s.valid_share),
+_MEASURES: tuple[tuple[str, Callable[[float], str], Callable[[RunSummary], float | None]], ...] = (
+    ("Best speedup over the seed", times, lambda s: s.speedup_seed),
+    ("Best speedup over the best baseline", speedup, lambda s: s.speedup_baseline),
+    ("Time of the best kernel", duration, lambda s: s.run.best_latency_ns),
+    ("Cost", usd, lambda s: s.run.usd),
+    ("Tokens", amount, lambda s: s.run.tokens),
+    ("Evaluations", intcomma, lambda s: s.run.evaluations),
+    ("Time running", seconds, lambda s: s.active_s),
+    ("Candidates", intcomma, lambda s: s.run.candidates_made),
+    ("Correct among measured candidates", percent, lambda s: s.correct_share),
+    ("Correct among proposals", percent, lambda s: s.valid_share),
 )
 
 
@@ -56,91 +55,85 @@ _MEASURES: tuple[tuple[str, str, Callable[[RunSummary], float | None]], ...] = (
 @takes("run", "pin", "x", "y", "all")
 def compare_runs(request: HttpRequest) -> HttpResponse:
     """The runs of the address, side by side: `run` up to five times, `pin`, `x`, `y`, `all`."""
-    choice = chosen(request.GET, "run", numbers=True)
-    keys, problems = choice.keys, choice.problems
+    choice = chosen(request.GET, _RUNS, numbers=True)
+    keys = choice.keys
     rows = summaries(visible_runs(request.user).filter(pk__in=keys), timezone.now(), points=True)
     rows.sort(key=lambda row: keys.index(str(row.run.pk)))
     if len(rows) < len(keys):
-        problems.append("There is no run at this address, or it is private.")
-    key = pinned_key(request.GET, [str(row.run.pk) for row in rows])
-    pinned = next((row for row in rows if str(row.run.pk) == key), None)
-    x = _choice(request.GET, "x", AXES)
-    y = _choice(request.GET, "y", VALUES)
-    show_all = request.GET.get("all") == "1"
-    page = RunsPage(
-        problems=problems,
-        summaries=rows,
-        columns=[_column(request.GET, row, pinned) for row in rows],
-        pinned=pinned,
-        lines=_lines(rows, pinned),
-        failures=_failures(rows),
-        settings=_settings(rows, show_all=show_all),
-        show_all=show_all,
-        toggle_all=address(request.GET, all=None if show_all else "1"),
-        xs=[(name, label, address(request.GET, x=name)) for name, label in AXES.items()],
-        ys=[(name, label, address(request.GET, y=name)) for name, label in VALUES.items()],
-        x=x,
-        y=y,
-        figure=best_so_far_figure([(r.run, r.points) for r in rows], x, y),
-        mixed=len({_problem(row) for row in rows}) > 1,
-        offered=_offered(request, keys) if len(rows) < MOST else [],
-        kept=[(name, value) for name, value in request.GET.items() if name in ("x", "y", "all")],
-    )
-    status = 400 if problems else 200
+        choice.problems.append("There is no run at this address, or it is private.")
+    pinned = choice.settle({str(row.run.pk): row for row in rows})
+    page = _runs_page(request.user, choice, rows, pinned)
+    status = 400 if choice.problems else 200
     return render(request, "compare/runs.html", vars(page), status=status)
 
 
-def _column(query: QueryDict, row: RunSummary, pinned: RunSummary | None) -> RunColumn:
-    others = [text for text in query.getlist("run") if text != str(row.run.pk)]
-    return RunColumn(
-        run=row.run,
-        pinned=row is pinned,
-        pin=address(query, pin=str(row.run.pk)),
-        remove=address(query, run=others),
+def _runs_page(
+    user: Viewer, choice: Choice, rows: list[RunSummary], pinned: RunSummary | None
+) -> RunsPage:
+    query, offered = choice.query, _offered(user, choice.keys) if choice.has_room else []
+    if pinned is None:
+        return RunsPage(choice=choice, offered=offered)
+    x, y = _choice(query, "x", AXES), _choice(query, "y", VALUES)
+    heads = [
+        choice.head(str(run.pk), str(run), run.get_absolute_url(), _where(run), run.status.title())
+        for run in (row.run for row in rows)
+    ]
+    lines = [_measured(*measure, rows, pinned) for measure in _MEASURES]
+    return RunsPage(
+        choice=choice,
+        offered=offered,
+        results=Table("Measure", heads, lines, "Differences are against the pinned run."),
+        mixed=len({_problem(row) for row in rows}) > 1,
+        summaries=rows,
+        failures=Table("Failure", heads, _failures(rows)),
+        settings=choice.texts("Setting", heads, [row.settings for row in rows]),
+        xs=[(name, label, address(query, x=name)) for name, label in AXES.items()],
+        ys=[(name, label, address(query, y=name)) for name, label in VALUES.items()],
+        x=x,
+        y=y,
+        figure=best_so_far_figure([(row.run, row.points) for row in rows], x, y),
     )
 
 
-def _lines(rows: Sequence[RunSummary], pinned: RunSummary | None) -> list[Measure]:
-    lines = []
-    for label, kind, measure in _MEASURES:
-        base = measure(pinned) if pinned else None
-        cells = tuple(
-            Cell(value := measure(row), "" if row is pinned else delta(value, base, kind))
-            for row in rows
-        )
-        lines.append(Measure(label, kind, cells))
-    return lines
+def _where(run: Run) -> str:
+    direction = "" if run.direction == "forward" else f", {run.direction}"
+    return f"{run.task_version.task.slug} on {run.device}{direction}"
 
 
-def delta(value: float | None, base: float | None, kind: str) -> str:
-    """Distance from the pinned run: in points for shares, else in percent; empty if unknown."""
-    if value is None or base is None:
+def _measured(
+    label: str,
+    shown: Callable[[float], str],
+    measure: Callable[[RunSummary], float | None],
+    rows: Sequence[RunSummary],
+    pinned: RunSummary,
+) -> Row:
+    pairs = [(measure(row), None if row is pinned else measure(pinned)) for row in rows]
+    words = [(NONE if value is None else shown(value), value, base) for value, base in pairs]
+    unit = "points" if shown is percent else ""
+    return Row(label, tuple(Cell(text, _delta(value, base, unit)) for text, value, base in words))
+
+
+def _delta(value: float | None, base: float | None, unit: str) -> str:
+    """Distance from the pinned run, in `unit` or else in percent; empty if unknown."""
+    if value is None or base is None or not (base or unit):
         return ""
-    if kind == "share":
-        return signed((value - base) * 100, "points")
-    return change(value / base) if base else ""
+    return signed((value - base) * 100, unit) if unit else change(value / base)
 
 
-def _failures(rows: Sequence[RunSummary]) -> list[tuple[str, list[int]]]:
+def _failures(rows: Sequence[RunSummary]) -> list[Row]:
     names = sorted({name for row in rows for name, count in row.failures.items() if count})
-    return [(name, [row.failures.get(name, 0) for row in rows]) for name in names]
-
-
-def _settings(
-    rows: Sequence[RunSummary], *, show_all: bool
-) -> list[tuple[str, list[tuple[str, bool]]]]:
-    """Name and, for each run, the value and whether it is unlike the first one's."""
-    columns = [row.settings for row in rows]
-    unlike = differing(columns)
-    every = list(dict.fromkeys(name for column in columns for name in column))
     return [
-        (name, [(c.get(name, ""), c.get(name, "") != columns[0].get(name, "")) for c in columns])
-        for name in (every if show_all else unlike)
+        plain(capfirst(verdict_words(name)), (row.failures.get(name, 0) for row in rows))
+        for name in names
     ]
 
 
-def _offered(request: HttpRequest, keys: Sequence[str]) -> list[Run]:
-    return list(visible_runs(request.user).exclude(pk__in=keys)[:_OFFERED])
+def _offered(user: Viewer, keys: Sequence[str]) -> list[tuple[str, str]]:
+    """The newest other runs that `user` may see."""
+    return [
+        (str(run.pk), f"{run} · {_where(run)} · {run.strategy} · {run.created_at:%Y-%m-%d %H:%M}")
+        for run in visible_runs(user).exclude(pk__in=keys)[:_OFFERED]
+    ]
 
 
 def _problem(row: RunSummary) -> tuple[int, str, str]:

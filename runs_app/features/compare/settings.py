@@ -57,12 +57,6 @@ def _settings(run: Run, extension: Mapping[str, Any], titles: Mapping[str, str])
     return settings | {label: text(parameters[name]) for name, label in labels.items()}
 
 
-def differing(columns: Sequence[Mapping[str, str]]) -> list[str]:
-    """Names of settings that are not the same in all columns, in the order of their appearance."""
-    names = list(dict.fromkeys(name for column in columns for name in column))
-    return [name for name in names if len({column.get(name, "") for column in columns}) > 1]
-
-
 def _verifiers(config: Mapping[str, Any]) -> dict[str, str]:
     names = config.get("names") or ()
     settings = {"verifiers": text(names) or "off"}

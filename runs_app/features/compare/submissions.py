@@ -6,15 +6,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from django.utils.html import format_html
+from django.utils.text import capfirst
+
 from gpu_runner.data.codec import encode
 from gpu_runner.data.evaluation import Measurement
 from gpu_runner.data.verdict import Mode
-from runs_app.core.work.access import (
-    shown_result,
-    visible_evaluations,
-    visible_submissions,
-)
+from runs_app.core.integrity.tags import state_chip
+from runs_app.core.work.access import shown_result, visible_evaluations, visible_submissions
 from runs_app.core.work.noise import noises, with_noise
+from runs_app.features.compare.table import NONE, Cell, Row, plain
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting.page import WorkloadRow, workload_rows
 from runs_app.submitting.pictures.plot import Log2Axis, Plot, PlotRow, axis_of, plot
@@ -40,6 +41,18 @@ class Column:
     noise: float = 0.0  # half the interval of what another evaluation would give
 
     @property
+    def address(self) -> str:
+        """The page of what stands for it."""
+        page = self.submission.get_absolute_url()
+        return f"{page}?evaluation={self.evaluation.pk}" if self.evaluation else page
+
+    @property
+    def place(self) -> str:
+        """What it solves, and where it was measured."""
+        device = f" · {self.evaluation.device}" if self.evaluation else ""
+        return f"{self.submission.task_version.task.slug}{device}"
+
+    @property
     def key(self) -> str:
         """As the address names it."""
         return str(self.submission.pk)
@@ -54,32 +67,6 @@ class Column:
         """Times compare only within one of these."""
         device = self.evaluation.device_id if self.evaluation else ""
         return (self.submission.task_version_id, self.submission.direction, device)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A value in words, and how it stands to the pinned one's.
-
-    judged: the evaluation whose verdict it is, of which a suspicion may have to be told.
-    """
-
-    text: str
-    delta: str = ""
-    differs: bool = False
-    judged: Evaluation | None = None
-
-
-@dataclass(frozen=True)
-class Line:
-    """One fact or measure over all columns."""
-
-    label: str
-    cells: tuple[Cell, ...]
-
-    @property
-    def differs(self) -> bool:
-        """Whether any of them is unlike the pinned one."""
-        return any(cell.differs for cell in self.cells)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,27 +108,11 @@ def columns(keys: Sequence[str], user: Viewer, device: str) -> list[Column]:
     return [_column(found[key], standing.get(key), user) for key in keys if key in found]
 
 
-def lines(found: Sequence[Column], pinned: Column) -> list[Line]:
+def lines(found: Sequence[Column], pinned: Column) -> list[Row]:
     """Verdict and measures, each against the pinned one's."""
-    words = [(_verdict(column), column.evaluation) for column in found]
-    verdicts = (Cell(t, differs=t != _verdict(pinned), judged=judged) for t, judged in words)
     return [
-        Line("Verdict", tuple(verdicts)),
+        plain("Verdict", map(_verdict, found)),
         *(_measured(*measure, found, pinned) for measure in _MEASURES),
-    ]
-
-
-def facts(found: Sequence[Column], pinned: Column) -> list[Line]:
-    """What they are, and where they were measured."""
-    names = dict.fromkeys(name for column in found for name in column.facts)
-    return [
-        Line(
-            name,
-            tuple(
-                _word(column.facts.get(name, "–"), pinned.facts.get(name, "–")) for column in found
-            ),
-        )
-        for name in names
     ]
 
 
@@ -208,7 +179,7 @@ def _column(submission: Submission, evaluation: Evaluation | None, user: Viewer)
     }
     values = encode(result.environment) if result else {}
     values["compiler"] = build.compiler if build else ""
-    known |= {n.replace("_", " "): str(values[n]) for n in _FACTS if values.get(n)}
+    known |= {capfirst(n.replace("_", " ")): str(values[n]) for n in _FACTS if values.get(n)}
     rows = {row.name: row for row in workload_rows(result)} if result else {}
     return Column(
         submission=submission, evaluation=evaluation, facts=known, rows=rows,
@@ -217,13 +188,11 @@ def _column(submission: Submission, evaluation: Evaluation | None, user: Viewer)
 
 
 def _verdict(column: Column) -> str:
-    if column.evaluation is None:
+    """A verdict in words, and a chip if a suspicion has to be told."""
+    if (judged := column.evaluation) is None:
         return "not measured"
-    return (column.evaluation.verdict or column.evaluation.status).capitalize().replace("_", " ")
-
-
-def _word(text: str, pinned: str) -> Cell:
-    return Cell(text, differs=text != pinned)
+    words = (judged.verdict or judged.status).capitalize().replace("_", " ")
+    return format_html("{}{}", words, state_chip(judged))
 
 
 def _measured(
@@ -232,12 +201,12 @@ def _measured(
     shown: Callable[[float], str],
     found: Sequence[Column],
     pinned: Column,
-) -> Line:
+) -> Row:
     base = measure(pinned.evaluation) if pinned.evaluation else None
     cells = []
     for column in found:
         value = measure(column.evaluation) if column.evaluation else None
-        text = "–" if value is None else shown(value)
+        text = NONE if value is None else shown(value)
         delta = ""
         differs = value != base
         if column is not pinned and value and base:
@@ -247,7 +216,7 @@ def _measured(
             if not differs:
                 delta += f", within the noise of {plus_minus(noise)}"
         cells.append(Cell(text, delta, differs=differs))
-    return Line(label, tuple(cells))
+    return Row(label, tuple(cells))
 
 
 def _apart(ratio: float, *, is_time: bool) -> str:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
-from dataclasses import replace
-
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -13,21 +10,25 @@ from django.views.decorators.http import require_safe
 from leaderboard_app.boards.selectors import devices_with_results
 from runs_app.core.work.access import listed_evaluations
 from runs_app.features.compare import authors, records, submissions
-from runs_app.features.compare.authors import AGENTS, MODELS, Kind
-from runs_app.features.compare.choice import MOST, chosen, pinned_key
-from runs_app.features.compare.page import (
-    AuthorColumn,
-    AuthorsPage,
-    SubmissionColumn,
-    SubmissionsPage,
-)
+from runs_app.features.compare.authors import AGENTS, MODELS, AuthorKind, ProblemRow, Standing
+from runs_app.features.compare.choice import Choice, Kind, chosen
+from runs_app.features.compare.page import AuthorsPage, SubmissionsPage
+from runs_app.features.compare.submissions import Column
+from runs_app.features.compare.table import Table
 from runs_app.models import Device, Submission
+from tasks_app.pages.audit_words import counted
 from tasks_app.parameters import address, takes
 from tasks_app.people import Viewer
 from tasks_app.spreadsheet import FORMS, download
 
-_FOLDER = "compare"
+_SUBMISSIONS = Kind(
+    name="submission", one="submission", many="submissions", repeated=("all", "device")
+)
 _OFFERED = 30
+_CAPTION = (
+    "Differences are against the pinned one. Each is represented by its newest correct ranked "
+    "evaluation, or else by its newest one."
+)
 
 
 @never_cache
@@ -35,38 +36,37 @@ _OFFERED = 30
 @takes("submission", "device", "pin", "all", "format")
 def compare_submissions(request: HttpRequest) -> HttpResponse:
     """The submissions of the address: `submission` up to five times, `pin`, `device`, `all`."""
-    choice = chosen(request.GET, "submission", numbers=True)
+    choice = chosen(request.GET, _SUBMISSIONS, numbers=True)
     found = submissions.columns(choice.keys, request.user, request.GET.get("device", ""))
-    problems = list(choice.problems)
     if len(found) < len(choice.keys):
-        problems.append("There is no submission at this address, or it is private.")
-    if request.GET.get("format") in FORMS and not problems:
+        choice.problems.append("There is no submission at this address, or it is private.")
+    if request.GET.get("format") in FORMS and not choice.problems:
         return download(request.GET["format"], records.of_submissions(found), "comparison")
-    oldest = sorted(found, key=lambda column: column.submission.created_at)
-    key = pinned_key(request.GET, [column.key for column in oldest])
-    pinned = next((column for column in found if column.key == key), None)
-    show_all = request.GET.get("all") == "1"
-    page = SubmissionsPage(
-        problems=problems,
-        columns=[_column(request, column, pinned) for column in found],
-        offered=_offered(request.user, found) if len(found) < MOST else [],
-        show_all=show_all,
-        toggle_all=address(request.GET, all=None if show_all else "1"),
-        downloads=[(form.upper(), address(request.GET, format=form)) for form in FORMS],
+    oldest = min(found, key=lambda column: column.submission.created_at, default=None)
+    pinned = choice.settle({column.key: column for column in found}, oldest.key if oldest else "")
+    page = _submissions_page(request.user, choice, found, pinned)
+    status = 400 if choice.problems else 200
+    return render(request, "compare/submissions.html", vars(page), status=status)
+
+
+def _submissions_page(
+    user: Viewer, choice: Choice, found: list[Column], pinned: Column | None
+) -> SubmissionsPage:
+    offered = _offered(user, found) if choice.has_room else []
+    if pinned is None:
+        return SubmissionsPage(choice=choice, offered=offered)
+    heads = [choice.head(each.key, each.label, each.address, each.place) for each in found]
+    lines = submissions.lines(found, pinned)
+    return SubmissionsPage(
+        choice=choice,
+        offered=offered,
+        results=Table("Measure", heads, lines, _CAPTION),
+        mixed=len({column.problem for column in found}) > 1,
+        pinned=pinned.label,
+        facts=choice.texts("Fact", heads, [each.facts for each in found]),
+        by_workload=submissions.by_workload(found, pinned),
+        differences=submissions.source_differences(found, pinned),
     )
-    if pinned is not None:
-        told = submissions.facts(found, pinned)
-        page = replace(
-            page,
-            pinned=pinned,
-            mixed=len({column.problem for column in found}) > 1,
-            lines=submissions.lines(found, pinned),
-            facts=[line for line in told if show_all or line.differs],
-            by_workload=submissions.by_workload(found, pinned),
-            differences=submissions.source_differences(found, pinned),
-        )
-    status = 400 if problems else 200
-    return render(request, f"{_FOLDER}/submissions.html", vars(page), status=status)
 
 
 @require_safe
@@ -83,80 +83,53 @@ def compare_models(request: HttpRequest) -> HttpResponse:
     return _authors(request, MODELS)
 
 
-def _authors(request: HttpRequest, kind: Kind) -> HttpResponse:
-    choice = chosen(request.GET, kind.name)
+def _authors(request: HttpRequest, kind: AuthorKind) -> HttpResponse:
+    choice = chosen(request.GET, kind)
     known = authors.authors(kind, choice.keys, request.user)
     found = {name: known[name] for name in choice.keys if name in known}
     missing = [name for name in choice.keys if name not in known]
-    problems = [*choice.problems, *(f"{kind.name}: there is no {name[:60]!r}." for name in missing)]
-    devices = devices_with_results()
+    choice.problems += (f"{kind.name}: there is no {name[:60]!r}." for name in missing)
     named = request.GET.get("device", "")
     device = named or authors.device_of(kind, found.values())
     if found and not named:
         return redirect(f"{request.path}?{address(request.GET, device=device)}")
     if named and not Device.objects.filter(slug=named).exists():
-        problems.append(f"device: there is no result on {device[:60]!r}.")
+        choice.problems.append(f"device: there is no result on {device[:60]!r}.")
     standings, rows = authors.standings(kind, found, device)
-    if request.GET.get("format") in FORMS and not problems:
+    if request.GET.get("format") in FORMS and not choice.problems:
         return download(request.GET["format"], records.of_authors(rows), "comparison")
-    key = pinned_key(request.GET, list(found))
-    pinned = next((each for each in standings if each.name == key), None)
-    show_all = request.GET.get("all") == "1"
-    shown = [row for row in rows if show_all or row.first is not None]
-    page = AuthorsPage(
-        what=kind.many,
-        kind=kind,
-        problems=problems,
-        devices=devices,
+    choice.settle(standings)
+    page = _authors_page(choice, kind, device, standings, rows)
+    status = 400 if choice.problems else 200
+    return render(request, "compare/authors.html", vars(page), status=status)
+
+
+def _authors_page(
+    choice: Choice,
+    kind: AuthorKind,
+    device: str,
+    found: dict[str, Standing],
+    rows: list[ProblemRow],
+) -> AuthorsPage:
+    names = authors.offered(kind, device) if choice.has_room else []
+    shown = [row for row in rows if choice.show_all or row.first is not None]
+    heads = [choice.head(name, name, each.address) for name, each in found.items()]
+    shared = sum(all(row.entries) for row in rows)
+    caption = f"Over {counted(shared, 'task')} that all have solved, but for first and last lines."
+    lines = authors.figures(found, choice.pinned) if found else []
+    return AuthorsPage(
+        choice=choice,
+        offered=[(name, name) for name in names if name not in choice.keys],
+        results=Table("Measure", heads, lines, caption) if found else None,
+        devices=devices_with_results(),
         device=device,
-        columns=[_author_column(request, kind, each, pinned, found) for each in standings],
-        rows=shown,
+        scores=Table("Task", heads, authors.scores(shown)),
         all_rows=len(rows),
-        shared=sum(all(entry for entry in row.entries) for row in rows),
-        picture=authors.picture(list(found), shown) if len(found) > 1 else None,
-        offered=_names(kind, device, found) if len(found) < MOST else [],
-        show_all=show_all,
-        toggle_all=address(request.GET, all=None if show_all else "1"),
-        downloads=[(form.upper(), address(request.GET, format=form)) for form in FORMS],
-    )
-    status = 400 if problems else 200
-    return render(request, f"{_FOLDER}/authors.html", vars(page), status=status)
-
-
-def _author_column(
-    request: HttpRequest,
-    kind: Kind,
-    standing: authors.Standing,
-    pinned: authors.Standing | None,
-    names: Iterable[str],
-) -> AuthorColumn:
-    others = [name for name in names if name != standing.name]
-    return AuthorColumn(
-        standing=standing,
-        pinned=standing is pinned,
-        pin=address(request.GET, pin=standing.name),
-        remove=address(request.GET, **{kind.name: others}),
-        ratio=authors.shown_ratio(standing, pinned) if pinned else "–",
+        picture=authors.picture(choice.keys, shown) if len(heads) > 1 else None,
     )
 
 
-def _names(kind: Kind, device: str, held: Container[str]) -> list[str]:
-    return [name for name in authors.offered(kind, device) if name not in held]
-
-
-def _column(
-    request: HttpRequest, column: submissions.Column, pinned: submissions.Column | None
-) -> SubmissionColumn:
-    others = [key for key in request.GET.getlist("submission") if key != column.key]
-    return SubmissionColumn(
-        column=column,
-        pinned=column is pinned,
-        pin=address(request.GET, pin=column.key),
-        remove=address(request.GET, submission=others),
-    )
-
-
-def _offered(user: Viewer, found: list[submissions.Column]) -> list[Submission]:
+def _offered(user: Viewer, found: list[Column]) -> list[tuple[str, str]]:
     """The newest of the same problem, or of all where nothing is chosen."""
     rows = listed_evaluations(user).filter(verdict="CORRECT")
     if found:
@@ -167,4 +140,9 @@ def _offered(user: Viewer, found: list[submissions.Column]) -> list[Submission]:
     rows = rows.select_related("submission__task_version__task")
     newest = rows.order_by("-finished_at")[:_OFFERED]
     unique = {row.submission_id: row.submission for row in newest}
-    return [each for key, each in unique.items() if key not in held]
+    return [(str(key), _words(each)) for key, each in unique.items() if key not in held]
+
+
+def _words(each: Submission) -> str:
+    when = f"{each.created_at:%Y-%m-%d %H:%M}"
+    return f"{each} · {each.task_version.task.slug} · {each.agent} · {when}"

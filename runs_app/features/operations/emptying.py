@@ -12,13 +12,13 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from gpu_runner.data.verdict import Mode
+from gpu_runner.data.queue import OF_PEOPLE, Urgency
 from runs_app.core.errors import SubmissionError, WrongState
 from runs_app.core.work import lifecycle
 from runs_app.core.work.admins import check_admin, checked_reason
 from runs_app.features.operations import queue
 from runs_app.features.operations.models import Emptying
-from runs_app.models import Device, Evaluation, Run, Status, Submission, TaskCheck
+from runs_app.models import Device, Evaluation, Run, Status, TaskCheck
 from runs_app.optimiser.services import end as run_end
 from runs_app.submitting.quota import EMPTIED
 from tasks_app.models import AuditEntry
@@ -45,7 +45,8 @@ CONSEQUENCES = {
         "against anybody's daily limit, and their authors can re-run them."
     ),
     Part.RUNS: "Runs are paused with your reason, and their waiting candidates are cancelled."
-    " A resumed run measures them again, and each counts as another evaluation.",
+    " A resumed run measures them again, and each counts as another evaluation. Final"
+    " rankings of challenges are cancelled, too.",
     Part.AUDITS: "Audits end without an outcome. The places stay unverified until an admin asks"
     " for another audit.",
     Part.BACKGROUND: (
@@ -56,12 +57,11 @@ CONSEQUENCES = {
 }
 """What happens to the jobs of each part."""
 
-_RUN = Submission.Origin.RUN
 _EVALUATIONS = {
-    Part.PEOPLE: Q(background=False) & ~Q(submission__origin=_RUN) & ~Q(mode=Mode.AUDIT.value),
-    Part.RUNS: Q(background=False, submission__origin=_RUN),
-    Part.AUDITS: Q(mode=Mode.AUDIT.value),
-    Part.BACKGROUND: Q(background=True) & ~Q(mode=Mode.AUDIT.value),
+    Part.PEOPLE: Evaluation.waits_as(*OF_PEOPLE),
+    Part.RUNS: Evaluation.waits_as(Urgency.RUNS),
+    Part.AUDITS: Evaluation.waits_as(Urgency.AUDITS),
+    Part.BACKGROUND: Evaluation.waits_as(Urgency.BACKGROUND),
 }
 
 

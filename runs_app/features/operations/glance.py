@@ -9,16 +9,15 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import cast
 
 from django.db.models import Count, Min, QuerySet, Sum
 from django.db.models.functions import TruncHour
 from django.urls import reverse
 from django.utils.text import capfirst
 
+from gpu_runner.data.queue import OF_PEOPLE
 from runs_app.core.messaging import queues
 from runs_app.core.queue.loads import Load, loads
-from runs_app.core.queue.selectors import PLACE_OF_PEOPLE, placed
 from runs_app.features.operations.disk import Disk, data_disk
 from runs_app.models import JOBS, Evaluation, LanguageModelCall, RunnerJob, Status
 
@@ -164,8 +163,7 @@ def _oldest() -> Oldest | None:
 
 def _of_people(job: type[RunnerJob]) -> QuerySet[RunnerJob]:
     """Waiting jobs, but none behind people's: audits and baselines may wait long on any site."""
-    waiting = placed(job._default_manager.filter(status=Status.QUEUED))
-    return cast("QuerySet[RunnerJob]", waiting.filter(place_of_queue__lte=PLACE_OF_PEOPLE))
+    return job._default_manager.filter(job.waits_as(*OF_PEOPLE), status=Status.QUEUED)
 
 
 def _failed_jobs(since: datetime) -> Iterable[Trouble]:

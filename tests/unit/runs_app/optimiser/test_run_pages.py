@@ -13,7 +13,7 @@ from gpu_runner.data.evaluation import Mismatch
 from gpu_runner.data.symptom import Finding, Symptom
 from runs_app.core.messaging import queues
 from runs_app.models import Candidate, LanguageModel, Run, RunEvent
-from runs_app.optimiser import candidate_page
+from runs_app.optimiser import candidate_page, views
 from runs_app.optimiser import page as run_page
 from runs_app.optimiser.evolve.feedback import Feedback, WorkloadTime
 from tests import factories as make
@@ -81,9 +81,26 @@ class TestList:
         assert page.count('<tr><th scope="row">') == found
         assert ("No run matches" in page, "<h1" in page) == (found == 0, False)
 
+    def test_the_next_page_keeps_the_filters(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(views, "_ROWS", 1)
+        for _ in range(2):
+            make.make_run(strategy="islands")
+        page = text(client, "/runs/?strategy=islands")
+        assert 'href="?strategy=islands&amp;page=2">Next</a>' in page
+
 
 class TestLivePage:
     """The page of one run."""
+
+    def test_its_table_has_pages(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(views, "_TABLE_ROWS", 1)
+        run = make.make_run()
+        for _ in range(2):
+            measured(run)
+        page = text(client, run.get_absolute_url())
+        assert 'href="?page=2#table">Older</a>' in page
 
     def test_it_is_its_owners_to_control(self, own: Client, ada: User) -> None:
         run, other = make.make_run(user=ada), make.make_run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from gpu_runner.data.order import Order
 from gpu_runner.data.queue import Urgency
 from runs_app.core.runners import handing
 from runs_app.core.runners.handing import hand_over
-from runs_app.models import Evaluation, Runner, RunnerJob, Status
+from runs_app.models import Evaluation, Runner, RunnerJob, Status, Submission
 from tests import factories as make
 from tests.unit.queued import Jobs
 from tests.unit.runs_app.core.runners import asking
@@ -104,6 +105,24 @@ def test_the_most_urgent_goes_first_and_of_these_the_oldest() -> None:
     expected = [build, early, checked, late, candidate, audit, measurement, background]
     found = names(*(given(runner) for _ in range(9)))
     assert found == [name(row) for row in expected]
+
+
+def test_rows_and_queries_tell_the_same_urgency() -> None:
+    plain, candidate = evaluation(1), evaluation(2)
+    make.give_to_run(candidate.submission)
+    modes, either = ("quick", "ranked", "audit", "compile"), (False, True)
+    told = set()
+    for mode, *flags, of in product(modes, either, either, either, (plain, candidate)):
+        background, budgeted, private = flags
+        rows = Evaluation.objects.filter(pk=of.pk)
+        rows.update(mode=mode, background=background)
+        submission = Submission.objects.filter(pk=of.submission_id)
+        submission.update(budgeted=budgeted, private=private)
+        urgency = rows.get().urgency
+        found = [each for each in Urgency if rows.filter(Evaluation.waits_as(each)).exists()]
+        assert found == [urgency]
+        told.add(urgency)
+    assert told == set(Urgency) - {Urgency.BASELINES}
 
 
 def test_a_slot_gets_what_it_takes_alone() -> None:

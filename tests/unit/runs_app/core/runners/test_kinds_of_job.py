@@ -46,7 +46,7 @@ def job(monkeypatch: pytest.MonkeyPatch, jobs: Jobs) -> Iterator[Any]:
 
         class Double(RunnerJob):
             KIND = DoubleRequest.KIND
-            urgency = Urgency.RUNS
+            URGENCIES = ((Urgency.RUNS, {}),)
             FINISH = f"{__name__}.finish"
 
             number = models.IntegerField()

@@ -12,7 +12,8 @@ from gpu_runner.data import codec
 from gpu_runner.data.verdict import Mode
 from runs_app.features.compare.curve import Point, curve
 from runs_app.features.compare.runs import summaries
-from runs_app.features.compare.settings import differing, settings_of
+from runs_app.features.compare.settings import settings_of
+from runs_app.features.compare.table import texts
 from runs_app.models import LanguageModel, LanguageModelCall, Run
 from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.config import Budget, ModelSpec, RunConfig, VerifierConfig
@@ -26,6 +27,11 @@ def config(seed: int = 7, **overrides: Any) -> RunConfig:
     fields: dict[str, Any] = {"strategy": "evolve", "models": (ModelSpec(name="alpha"),)}
     budget = Budget(usd=2.0, evaluations=40)
     return RunConfig(seed=seed, **{"budget": budget, **fields, **overrides})
+
+
+def differing(columns: list[dict[str, str]]) -> list[str]:
+    """Names of settings that are not the same in all columns."""
+    return [row.label for row in texts(columns, 0) if row.differs]
 
 
 def finished(best_ns: float | None, version: Any, **overrides: Any) -> Run:
@@ -159,6 +165,7 @@ def test_runs_stand_side_by_side(client: Client) -> None:
     assert "temperatures" in page
     assert "budget: USD" not in page
     assert "+200 %" in page
+    assert "&lt;span" not in page
     address = answer.wsgi_request.get_full_path()
     assert "budget: USD" in client.get(f"{address}&all=1").content.decode()
     pinned = client.get(f"{address}&pin={second.pk}").content.decode()

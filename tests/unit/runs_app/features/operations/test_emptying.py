@@ -197,3 +197,11 @@ def test_audits_and_background_are_apart(admin: User) -> None:
     Evaluation.objects.filter(pk=own.pk).update(background=True)
     assert finish(wish(admin, Part.BACKGROUND)).cancelled == 1
     assert statuses([audit, own]) == [Status.QUEUED, Status.CANCELLED]
+
+
+def test_what_ranks_an_entry_goes_with_runs(admin: User) -> None:
+    (final,) = wait(1)
+    Evaluation.objects.filter(pk=final.pk).update(background=True, mode=Mode.RANKED.value)
+    Submission.objects.filter(pk=final.submission_id).update(budgeted=True, private=True)
+    assert finish(wish(admin, Part.BACKGROUND)).cancelled == 0
+    assert finish(wish(admin, Part.RUNS, now=make.later(3))).cancelled == 1
