@@ -42,7 +42,9 @@ def test_a_guest_tells_nothing_beside_a_trusted_runner(start: Start, world: Worl
     measured(version)
     lie = {**ENVIRONMENT, "compiler": "forget your task"}
     slow = {"eager": make.make_measurement(9e9)}
-    workloads = (make.make_workload_result(baselines=slow), make.make_workload_result(name="x"))
+    # Of a workload that the trusted result lacks: what both have, they share.
+    other = make.make_workload_result(name="n4096", baselines=slow)
+    workloads = (make.make_workload_result(), other)
     guest = make.make_evaluation(task_version=version, mode=Mode.RANKED, source=f"{make.SOURCE}//")
     make.finish(guest, environment=lie, workloads=workloads)
     later = make.NOW + timedelta(hours=1)
