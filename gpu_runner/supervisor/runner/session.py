@@ -268,12 +268,12 @@ class Session:
 
     def _open(self, gate: Gate | None, page: Gate | None, number: int, handed: Handed) -> None:
         """Let a call begin: one that is timed at the gate, or one that only waits there."""
-        rounds = 0 if page is None or self._gate is None else WARM_ROUNDS
-        told = self._channel.descriptor, self._allowed_s, rounds, handed, self._process.handles
-        if gate is not None:
-            gate.watch(*told)
-        elif page is not None:
-            page.open(number, *told)
+        opening: Callable[..., object] | None = None if page is None else partial(page.open, number)
+        opening = opening if gate is None else gate.watch
+        if opening is not None:
+            rounds = 0 if page is None or self._gate is None else WARM_ROUNDS
+            told = self._channel.descriptor, self._allowed_s, rounds, handed
+            opening(*told, self._process.handles)
         if self._ncu is not None:
             self._await()
         if self.onlooker is not None and self._freezer is not None:
