@@ -26,13 +26,14 @@ _UNSEEN_SHARE = 0.3  # chosen: some of the first calls already
 _LEAST_OWN = 3  # chosen: a host that met less of a kernel's own work has met too little of any
 _BRIEFLY_S, _BRIEFLY = (0.2, 0.8), 3  # chosen: three looks at a library tell on a busy host, too
 _LEAST_UNSEEN = 3  # chosen: the quickest of fewer calls may have met others of the host
+UNLISTED = "unlisted sizes"
 
 
 class Watch:
     """Watches processes of an evaluation, one after another.
 
     On a GPU until it is told who does the work; a profiler tells more there. On a CPU it looks at
-    each, and at several workloads: a kernel may call a library in some of them alone.
+    each, and at several workloads, unlisted ones too: a kernel may call a library in some alone.
     Some calls among them are not looked at. They have to be as quick as those that were timed:
     a kernel that works otherwise while it is watched shows in that.
     """
@@ -50,15 +51,15 @@ class Watch:
         workloads: Sequence[Workload],
         collected: Mapping[str, Collected],
     ) -> None:
-        """Watch calls of public ones of these workloads, of which so much was collected."""
-        public = [workload for workload in workloads if not workload.hidden]
+        """Watch calls of timed ones of these workloads, of which so much was collected."""
         on_cpu = self._kind is DeviceKind.CPU
+        timed = [w for w in workloads if w.timed and (on_cpu or not w.hidden)]
         enough = is_of_libraries if on_cpu else is_told
-        if not public or (self.worked is not None and enough(self.worked)):
+        if not timed or (self.worked is not None and enough(self.worked)):
             return
-        held_ns = {w.name: min(collected[w.name].held_ns) for w in public}
-        first = min(public, key=lambda w: _suits(held_ns[w.name]))
-        others = [workload for workload in public if workload is not first] if on_cpu else []
+        held_ns = {w.name: min(collected[w.name].held_ns) for w in timed}
+        first = min(timed, key=lambda w: _suits(held_ns[w.name]))
+        others = [workload for workload in timed if workload is not first] if on_cpu else []
         for workload in (first, *self._rng.sample(others, min(len(others), _BRIEFLY))):
             rounds = self._rounds() if workload is first else _BRIEFLY_S
             place = workloads.index(workload)
@@ -122,7 +123,7 @@ class Watch:
 
     def _attributed(self, onlooker: Onlooker, workload: Workload) -> Worked:
         worked = Attribution(onlooker.codes.found, self._ours).of(onlooker.looks)
-        worked.workload = workload.name
+        worked.workload = UNLISTED if workload.hidden else workload.name
         return worked
 
 

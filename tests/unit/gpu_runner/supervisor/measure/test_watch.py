@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from gpu_runner.data.formats import find_task
+from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.measure import watch as module
 from gpu_runner.supervisor.measure.collected import Collected
@@ -18,6 +19,7 @@ from gpu_runner.supervisor.work.attribution import Worked
 
 PUBLIC = next(w for w in find_task("softmax").workloads if not w.hidden)
 HIDDEN = dataclasses.replace(PUBLIC, name="secret", hidden=True)
+UNLISTED = dataclasses.replace(HIDDEN, unlisted=True)
 NOBODY = cast(Any, None)  # is asked for nothing
 
 
@@ -30,7 +32,7 @@ class Answers:
         self.held_ns, self.calls = held_ns, 0
 
     def one_call(self, session: Any, workload: Any, place: int, state: Any) -> tuple[None, Any]:
-        assert workload == PUBLIC
+        assert workload in (PUBLIC, UNLISTED)
         self.calls += 1
         if session.onlooker is not None:
             session.onlooker.looks.append([])
@@ -45,10 +47,12 @@ class Session:
     onlooker: Any = None
 
 
-def watched(held_ns: float) -> tuple[Watch, Answers]:
-    bench, watch = Answers(held_ns), Watch([], DeviceKind.CPU)
+def watched(
+    held_ns: float, *workloads: Workload, kind: DeviceKind = DeviceKind.CPU
+) -> tuple[Watch, Answers]:
+    bench, watch = Answers(held_ns), Watch([], kind)
     timed = Collected(held_ns=[1000.0, 900.0], counted_ns=[800.0])
-    workloads = [HIDDEN, PUBLIC]
+    workloads = workloads or (HIDDEN, PUBLIC)
     both = {w.name: timed for w in workloads}
     watch.over(cast(Any, bench), cast(Any, Session()), workloads, both)
     return watch, bench
@@ -61,6 +65,15 @@ def test_hidden_workloads_are_not_watched_nor_named() -> None:
     watch, _ = watched(900.0)
     assert watch.worked is not None
     assert watch.worked.workload == PUBLIC.name
+
+
+def test_unlisted_sizes_are_watched_on_a_cpu_and_not_named() -> None:
+    """They are half of a score; on a GPU a profiler tells, of public ones."""
+    watch, _ = watched(900.0, UNLISTED)
+    assert watch.worked is not None
+    assert watch.worked.workload == "unlisted sizes"
+    watch, bench = watched(900.0, UNLISTED, kind=DeviceKind.CUDA)
+    assert (watch.worked, bench.calls) == (None, 0)
 
 
 def test_enough_looks_end_it_and_say_how_long_other_calls_took() -> None:
