@@ -1,6 +1,7 @@
-"""The rows of a board rest on the same times of its baselines: the fastest that any of them saw.
+"""Rows of a board that one runner measured rest on its fastest time of each baseline.
 
-A row whose baselines had a bad moment would otherwise stand above others for nothing.
+A row whose baselines had a bad moment would otherwise stand above others for nothing. Rows that
+another runner's token measured are left alone: somebody may have taken this one over.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from gpu_runner.data.scores import with_baselines
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.work import journal, noise, outcome
 from runs_app.core.work.noise import noise_between, with_noise
-from runs_app.models import Evaluation, Result, Submission
+from runs_app.models import Evaluation, Result, Runner
 
 
 def adopted(evaluation: Evaluation, result: EvaluationResult) -> EvaluationResult:
-    """A new result with the baselines that its board's rows have faster.
+    """A new result with the baselines that the other rows of its runner have faster.
 
     Those agree already, so the newest of them speaks for all.
     """
@@ -32,25 +33,22 @@ def adopted(evaluation: Evaluation, result: EvaluationResult) -> EvaluationResul
 
 
 def spread(evaluation: Evaluation, result: EvaluationResult, now: datetime) -> None:
-    """Give the other rows of its board the baselines that a stored result has faster.
-
-    A guest's runner changes no row but its own. Call it in a transaction.
-    """
+    """Give the other rows of its runner what a stored result has faster; in a transaction."""
     newest = _newest(evaluation, result)
-    if newest is None or evaluation.guest:
-        return
-    if _faster(result, newest, _noise(evaluation)):
-        _adopt_all(_others(evaluation), result, now)
+    if newest is not None and _faster(result, newest, _noise(evaluation)):
+        _adopt_all(_rows_of(evaluation.runner, evaluation), result, now)
 
 
-def mend(evaluation: Evaluation, audit: EvaluationResult, now: datetime) -> list[str]:
-    """Give a locked ranked evaluation, and the others of its board, an audit's faster baselines.
+def mend(
+    ranked: Evaluation, audit: Evaluation, result: EvaluationResult, now: datetime
+) -> list[str]:
+    """Give a locked ranked evaluation, and the rows of the audit's runner, its faster baselines.
 
     A runner whose baselines are slow flatters every kernel that it measures. Returns their names.
     """
-    names = _adopt(evaluation, audit, now)
-    if names and not evaluation.guest:
-        _adopt_all(_others(evaluation), audit, now)
+    names = _adopt(ranked, result, now)
+    if names:
+        _adopt_all(_rows_of(audit.runner, ranked), result, now)
     return names
 
 
@@ -65,25 +63,27 @@ def change(evaluation: Evaluation, stored: Result, result: EvaluationResult, now
 
 
 def _newest(evaluation: Evaluation, result: EvaluationResult) -> EvaluationResult | None:
-    """What the others of its board have, if this one counts for it."""
+    """What the other rows of its runner have, if this one counts for its board."""
     if evaluation.mode != Mode.RANKED or result.verdict is not Verdict.CORRECT:
         return None
-    rows = Result.objects.filter(evaluation__in=_others(evaluation))
+    rows = Result.objects.filter(evaluation__in=_rows_of(evaluation.runner, evaluation))
     newest = rows.order_by("-evaluation__finished_at").first()
     return None if newest is None else newest.data
 
 
-def _others(evaluation: Evaluation) -> QuerySet[Evaluation]:
-    """The other ranked evaluations of its board that a runner of this site's admins measured."""
+def _rows_of(runner: Runner | None, evaluation: Evaluation) -> QuerySet[Evaluation]:
+    """The other ranked evaluations of its board that a runner of this one's token measured."""
+    if runner is None:
+        return Evaluation.objects.none()
     rows = Evaluation.objects.filter(
         task_version=evaluation.task_version_id,
         device=evaluation.device_id,
         direction=evaluation.direction,
         mode=Mode.RANKED.value,
         verdict=Verdict.CORRECT.value,
-        guest=False,
+        runner__token=runner.token_id,
     )
-    return rows.exclude(submission__origin=Submission.Origin.IMPORTED).exclude(pk=evaluation.pk)
+    return rows.exclude(pk=evaluation.pk)
 
 
 def _adopt_all(rows: QuerySet[Evaluation], measured: EvaluationResult, now: datetime) -> None:

@@ -133,7 +133,7 @@ def _compare(audit: Evaluation, result: EvaluationResult, *, now: datetime) -> l
     if rests_on is None:
         return []
     ranked = lifecycle.lock(Evaluation, rests_on.pk)
-    slow = agreement.mend(ranked, result, now)
+    slow = agreement.mend(ranked, audit, result, now)
     if ranked.runner is None or audit.runner is None:
         return slow
     theirs, ours = ranked.runner.token, audit.runner.token

@@ -1,4 +1,4 @@
-"""Rows of one board rest on the same times of its baselines."""
+"""Rows of a board that one runner measured rest on the same times of its baselines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from gpu_runner.data.verdict import Mode
 from runs_app.core.baselines import agreement
-from runs_app.models import Evaluation, Submission
+from runs_app.models import Evaluation
 from tests import factories as make
 from tests.unit.runs_app.core.integrity.suspicious import MEMCHECK, end_audit
 
@@ -73,28 +73,22 @@ def test_times_within_noise_are_left_alone() -> None:
     assert (eager_ns(first), eager_ns(second)) == ({2000.0}, {2060.0})
 
 
-def test_an_audit_speaks_for_the_whole_board() -> None:
+def test_an_audit_speaks_for_all_rows_of_its_runner() -> None:
     first = ranked(3000.0)
     second = ranked(3000.0, first)
     end_audit(first, MEMCHECK, **with_eager(1500.0))
     assert [fresh(each).score for each in (first, second)] == [pytest.approx(1.5)] * 2
 
 
-def test_a_guests_runner_changes_no_row_but_its_own() -> None:
-    first = ranked(2500.0)
-    guest = ranked(2500.0, first)
-    Evaluation.objects.filter(pk=guest.pk).update(guest=True)
-    guest = fresh(guest)
-    agreement.spread(guest, make.make_result(guest, **with_eager(1500.0)), make.NOW)
-    assert eager_ns(fresh(first)) == {2500.0}
-    own = agreement.adopted(guest, make.make_result(guest, **with_eager(4000.0)))
-    assert own.speedups["best"] == pytest.approx(2.5)
-
-
-def test_imported_rows_keep_the_times_of_their_own_site() -> None:
-    first = ranked(3000.0)
-    imported = ranked(3000.0, first)
-    Submission.objects.filter(pk=imported.submission_id).update(origin=Submission.Origin.IMPORTED)
-    ranked(1500.0, first)
-    assert fresh(imported).score == pytest.approx(3.0)
-    assert fresh(first).score == pytest.approx(1.5)
+def test_a_runner_of_another_token_changes_none_of_its_rows() -> None:
+    """Somebody may have taken it over, and say that baselines take no time."""
+    mine, theirs = ranked(2500.0), make.make_runner(token=make.make_runner_token(name="other"))
+    other = ranked(2500.0, mine)
+    Evaluation.objects.filter(pk=other.pk).update(runner=theirs)
+    other = fresh(other)
+    result = make.make_result(other, **with_eager(1500.0))
+    agreement.spread(other, result, make.NOW)
+    assert eager_ns(fresh(mine)) == {2500.0}
+    assert agreement.adopted(other, result) == result
+    assert agreement.mend(other, fresh(other), result, make.NOW) == ["eager"]
+    assert (eager_ns(fresh(other)), eager_ns(fresh(mine))) == ({1500.0}, {2500.0})
