@@ -136,7 +136,7 @@ class Gate:
         handed: Handed = NOTHING,
         handles: int = -1,
     ) -> None:
-        """Let a call or a burst begin, without watching it; other words as of `watch`."""
+        """Let a call or a burst begin, without watching it; the rest is as in `watch`."""
         self._open(
             self._here(),
             ctypes.c_uint64(number),

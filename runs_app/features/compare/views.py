@@ -115,7 +115,8 @@ def _authors_page(
     shown = [row for row in rows if choice.show_all or row.first is not None]
     heads = [choice.head(name, name, each.address) for name, each in found.items()]
     shared = sum(all(row.entries) for row in rows)
-    caption = f"Over {counted(shared, 'task')} that all have solved, but for first and last lines."
+    over = f"Over {counted(shared, 'task')} that all have solved"
+    caption = f"{over}, except in the first and last rows."
     lines = authors.figures(found, choice.pinned) if found else []
     return AuthorsPage(
         choice=choice,
