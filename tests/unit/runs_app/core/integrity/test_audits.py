@@ -314,7 +314,7 @@ def test_a_new_time_that_no_audit_has_seen_is_audited_again() -> None:
 def entered_again(first: Evaluation) -> Evaluation:
     """The same source, by somebody else and some time later."""
     fields = {"task_version": first.task_version, "source": first.submission.source}
-    return ranked(**fields, result={"latency_ns": 900.0})
+    return ranked(**fields, now=make.later(1), result={"latency_ns": 900.0})
 
 
 def test_what_an_audit_refuses_is_refused_for_every_entry_of_the_same_source() -> None:
