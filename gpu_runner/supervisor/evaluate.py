@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.normal_form import normal_form
@@ -18,7 +18,7 @@ from gpu_runner.data.static import LEFT_TO_CALLS, compiles_at_calls, speaks_of_w
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode, Stage, Verdict
 from gpu_runner.supervisor.audit.audit import Auditor, fault_of, lists_kernels, suspicions_of
-from gpu_runner.supervisor.audit.cuda import work_on_gpu
+from gpu_runner.supervisor.audit.listed import Lister
 from gpu_runner.supervisor.baselines import Baselines
 from gpu_runner.supervisor.build.binary import static_suspicions
 from gpu_runner.supervisor.build.build import (
@@ -42,7 +42,7 @@ from gpu_runner.supervisor.measure.device_memory import DeviceMemory
 from gpu_runner.supervisor.measure.rehearsal import Rehearsal
 from gpu_runner.supervisor.measure.staging import HostMemory
 from gpu_runner.supervisor.measure.watch import Watch
-from gpu_runner.supervisor.measuring import Measuring, Targets
+from gpu_runner.supervisor.measuring import Measuring
 from gpu_runner.supervisor.oracle.client import Oracle, OracleError, OutOfMemory
 from gpu_runner.supervisor.oracle.distributions import SupportedDistributions
 from gpu_runner.supervisor.oracle.shapes import DrawnShapes
@@ -54,7 +54,7 @@ from gpu_runner.supervisor.runner.mapped import Witness
 from gpu_runner.supervisor.runner.pool import Oracles, an_oracle
 from gpu_runner.supervisor.runner.preemption import Manners
 from gpu_runner.supervisor.runner.runner_process import our_libraries
-from gpu_runner.supervisor.runner.target import Target
+from gpu_runner.supervisor.runner.target import Target, Targets
 from gpu_runner.supervisor.timeline import Report, Timeline
 from gpu_runner.supervisor.tools import health
 from gpu_runner.supervisor.tools.profiling import Profiler
@@ -200,19 +200,20 @@ class _Evaluation:
         target = self._rehearsed(rehearsal, target, [*workloads, *drawn])
         hidden = [workload for workload in self._workloads if workload.hidden]
         unseen = replace(target, witness=Witness())
-        targets = Targets(target, lambda: self._rehearsed(rehearsal, unseen, hidden, hidden=True))
+        unlisted = cache(lambda: self._rehearsed(rehearsal, unseen, hidden, hidden=True))
+        targets = Targets(target, unlisted)
         fault = Measuring(
             self._record, self._timeline, bench, targets, self._workloads, drawn
         ).run()
         self._say_what_ran(target, unseen)
         if fault.verdict is Verdict.CORRECT and not self._task.libraries:
-            self._tell_work(bench, target)
+            self._tell_work(bench, targets)
         if bench.doubt:
             self._record.say(measured_again=bench.doubt)
         if self._request.mode is Mode.PROFILE:
             self._profile(bench, target, fault)
         if self._request.mode is Mode.AUDIT:
-            return self._audit(bench, target, fault)
+            return self._audit(bench, targets, fault)
         return fault
 
     def _say_what_ran(self, target: Target, hidden: Target) -> None:
@@ -330,7 +331,7 @@ class _Evaluation:
         if reason := health.settle(self._config):
             raise RunnerUnfit(reason)
 
-    def _tell_work(self, bench: Bench, target: Target) -> None:
+    def _tell_work(self, bench: Bench, targets: Targets) -> None:
         """Say who did the work, as far as it was seen.
 
         On a GPU, a profiler is asked where the source or the host's calls speak of a library, and
@@ -348,7 +349,8 @@ class _Evaluation:
         if self._request.mode is Mode.AUDIT or not is_asked:
             return
         with self._timeline.stage(Stage.CHECK, "which kernels run"):
-            listed = work_on_gpu(self._request, bench, target, record.build, record.results())
+            lister = Lister(self._request, bench, targets, record.build, record.results())
+            listed = lister.work()
         if listed is not None:
             record.tell_work(listed)
         elif worked is not None and calls_one:
@@ -368,7 +370,7 @@ class _Evaluation:
                 logger.exception("profile of %s failed", self._request.evaluation_id)
                 self._record.say(profile_error=repr(error))
 
-    def _audit(self, bench: Bench, target: Target, fault: Fault) -> Fault:
+    def _audit(self, bench: Bench, targets: Targets, fault: Fault) -> Fault:
         """Look with tools at a kernel whose outputs were right; they may find that it is not."""
         if fault.verdict is not Verdict.CORRECT:
             return fault
@@ -377,7 +379,7 @@ class _Evaluation:
                 self._request,
                 self._config,
                 bench,
-                target,
+                targets,
                 self._record.build,
                 lambda words: self._timeline.progress(Stage.AUDIT, words),
             )

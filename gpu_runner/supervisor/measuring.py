@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from gpu_runner.data.environment import AnchorTimes
 from gpu_runner.data.evaluation import Mismatch
@@ -22,19 +21,11 @@ from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.turns import Progress
 from gpu_runner.supervisor.record import Record, wrong_on_other_values
 from gpu_runner.supervisor.runner.faults import Fault, FaultError
-from gpu_runner.supervisor.runner.target import Target
+from gpu_runner.supervisor.runner.target import Targets
 from gpu_runner.supervisor.timeline import Timeline, calls_so_far
 from gpu_runner.supervisor.tools.anchor import measure_anchor
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Targets:
-    """What is measured on public workloads, and on hidden ones: asked for once they come."""
-
-    public: Target
-    hidden: Callable[[], Target]
 
 
 class Measuring:

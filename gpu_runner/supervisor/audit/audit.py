@@ -10,8 +10,9 @@ from gpu_runner.data.evaluation import BuildReport, EvaluationRequest, WorkloadR
 from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check, Suspicion
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Verdict
-from gpu_runner.supervisor.audit import cuda as audit_cuda
 from gpu_runner.supervisor.audit.cpu import CpuSanitizers
+from gpu_runner.supervisor.audit.cuda import ComputeSanitizerChecks
+from gpu_runner.supervisor.audit.listed import Lister
 from gpu_runner.supervisor.audit.required import CLOCK_CHECK, required_checks
 from gpu_runner.supervisor.audit.under_tool import Ran, Tool, inconclusive, run_under, suspicious
 from gpu_runner.supervisor.build.passes import own_code
@@ -20,7 +21,7 @@ from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.outside import unconfirmed
 from gpu_runner.supervisor.runner.faults import Fault
 from gpu_runner.supervisor.runner.loaded import compared
-from gpu_runner.supervisor.runner.target import Target
+from gpu_runner.supervisor.runner.target import Target, Targets
 
 SMALL_BYTES = 64 << 20
 """Of a call's tensors; larger workloads take a sanitizer too long, unless there is no smaller."""
@@ -44,13 +45,14 @@ class Auditor:
         request: EvaluationRequest,
         config: SupervisorConfig,
         bench: Bench,
-        target: Target,
+        targets: Targets,
         build: BuildReport | None,
         tell: Callable[[str], None] = lambda words: None,
     ) -> None:
         """`bench` is prepared with the hidden workloads, too; `tell` hears which check comes."""
         self._request, self._config = request, config
-        self._bench, self._target, self._build = bench, target, build
+        self._bench, self._targets, self._build = bench, targets, build
+        self._target = targets.public
         self._tell = tell
         self._known_ns: dict[str, float] = {}
 
@@ -68,9 +70,8 @@ class Auditor:
         kernels: tuple[str, ...] = ()
         if self._config.kind is DeviceKind.CUDA:
             self._tell("kernels and time")
-            found = audit_cuda.profiled(
-                self._request, self._bench, self._target, self._build, results
-            )
+            lister = Lister(self._request, self._bench, self._targets, self._build, results)
+            found = lister.profiled()
             checks += found.checks
             kernels = found.kernels
         target = self._target
@@ -85,11 +86,12 @@ class Auditor:
         if config.kind is DeviceKind.CPU:
             yield from CpuSanitizers(request, config, target, self._run).checks(self._tell)
         else:
-            checks = audit_cuda.ComputeSanitizerChecks(request, target, self._build, self._run)
+            checks = ComputeSanitizerChecks(request, target, self._build, self._run)
             yield from checks.checks(self._tell)
 
     def _run(self, target: Target, tool: Callable[[], Tool]) -> list[Ran]:
-        return run_under(self._bench, target, self._workloads(), tool, self._known_ns)
+        processes = [[workload] for workload in self._workloads()]
+        return run_under(self._bench, target, processes, tool, self._known_ns)
 
     def _workloads(self) -> list[Workload]:
         every = self._request.task.workloads_for(

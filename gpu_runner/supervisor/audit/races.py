@@ -62,7 +62,7 @@ class RaceSearch:
         """A process for each workload, until one fails or the time is over."""
         began = time.monotonic()
         for workload in workloads:
-            (ran,) = run_under(self._bench, target, [workload], tool)
+            (ran,) = run_under(self._bench, target, [[workload]], tool)
             yield ran
             if ran.fault is not None or time.monotonic() - began > RACE_SEARCH_S:
                 break

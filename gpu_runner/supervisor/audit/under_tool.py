@@ -48,33 +48,34 @@ WrappedRun = Callable[[Target, Callable[[], Tool]], Sequence[Ran]]
 class CallsUnder(Protocol):
     """The part of a bench that an audit needs."""
 
-    def run_profiled(self, target: Target, workload: Workload, ncu: Wrapper) -> str:
-        """Make two calls in a process under a wrapper. Raises `FaultError`."""
+    def run_profiled(self, target: Target, workloads: Sequence[Workload], ncu: Wrapper) -> str:
+        """Make two calls of each in a process under a wrapper. Raises `FaultError`."""
 
 
 def run_under(
     bench: CallsUnder,
     target: Target,
-    workloads: Sequence[Workload],
+    processes: Sequence[Sequence[Workload]],
     tool: Callable[[], Tool],
     known_ns: Mapping[str, float] | None = None,
 ) -> list[Ran]:
-    """Make calls on each workload; a fault ends it, for the next process would meet it again.
+    """Make calls on each process's workloads; a fault ends it, for the next would meet it again.
 
     Workloads for which no time is left end it with a fault as well. `known_ns` is how long a call
     takes without the tool, by workload: whoever reads that time ran out should know.
     """
     found: list[Ran] = []
     began = time.monotonic()
-    for workload in workloads:
+    for workloads in processes:
+        workload = workloads[0]
         if found and time.monotonic() - began > TOOL_LIMIT_S:
-            late = f"{TOOL_LIMIT_S:g} s had passed after {len(found)} of {len(workloads)} workloads"
+            late = f"{TOOL_LIMIT_S:g} s had passed after {len(found)} of {len(processes)} workloads"
             found.append(Ran("", workload.hidden, Fault(Verdict.TIME_LIMIT, late)))
             break
         with tool() as wrapper:
             fault = None
             try:
-                bench.run_profiled(target, workload, wrapper)
+                bench.run_profiled(target, workloads, wrapper)
             except FaultError as error:
                 fault = _beside(error.fault, (known_ns or {}).get(workload.name))
             found.append(Ran(wrapper.report(), workload.hidden, fault))

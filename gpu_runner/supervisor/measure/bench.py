@@ -176,8 +176,8 @@ class Bench:
         return found
 
     @preemption.patient
-    def run_profiled(self, target: Target, workload: Workload, ncu: Wrapper) -> str:
-        """Two calls under the profiler, which looks at the second; returns what was printed.
+    def run_profiled(self, target: Target, workloads: Sequence[Workload], ncu: Wrapper) -> str:
+        """Two calls of each under the profiler, which looks at the second; what was printed.
 
         Nothing of them is timed or verified. Raises `FaultError` for whatever goes wrong.
         """
@@ -185,8 +185,9 @@ class Bench:
         os.lseek(ncu.descriptor, 0, os.SEEK_SET)
         timeout_s = self._config.profile_timeout_s
         conditions = replace(self._untimed(), is_wanted=self._obliging.is_wanted)
-        with self._opened(target, [workload], {}, conditions, (timeout_s, ncu)) as session:
-            return self._unjudged(session, [workload, workload])
+        twice = [workload for workload in workloads for _ in range(2)]
+        with self._opened(target, workloads, {}, conditions, (timeout_s, ncu)) as session:
+            return self._unjudged(session, twice, workloads)
 
     @preemption.patient
     def run_rehearsal(self, target: Target, workloads: Sequence[Workload]) -> str:
@@ -194,10 +195,12 @@ class Bench:
         limit = self._config.build_timeout_s, None
         with self._opened(target, workloads, {}, self._untimed(), limit) as session:
             session.onlooker = Aside(self.manners, self._memory, self._config)
-            return self._unjudged(session, workloads)
+            return self._unjudged(session, workloads, workloads)
 
-    def _unjudged(self, session: Session, workloads: Sequence[Workload]) -> str:
-        for workload in workloads:
+    def _unjudged(
+        self, session: Session, calls: Sequence[Workload], workloads: Sequence[Workload]
+    ) -> str:
+        for workload in calls:
             batch = self._batch(workload, 1, workloads.index(workload))
             session.call(batch.calls[0], self._stage(session, batch))
         session.end()

@@ -14,7 +14,7 @@ from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.measure.collected import Collected
 from gpu_runner.supervisor.runner.session import Session
-from gpu_runner.supervisor.work.attribution import Attribution, Worked
+from gpu_runner.supervisor.work.attribution import Attribution, Worked, told_name
 from gpu_runner.supervisor.work.onlooker import Onlooker
 from gpu_runner.supervisor.work.told import is_of_libraries, is_told
 
@@ -26,7 +26,6 @@ _UNSEEN_SHARE = 0.3  # chosen: some of the first calls already
 _LEAST_OWN = 3  # chosen: a host that met less of a kernel's own work has met too little of any
 _BRIEFLY_S, _BRIEFLY = (0.2, 0.8), 3  # chosen: three looks at a library tell on a busy host, too
 _LEAST_UNSEEN = 3  # chosen: the quickest of fewer calls may have met others of the host
-UNLISTED = "unlisted sizes"
 
 
 class Watch:
@@ -123,7 +122,7 @@ class Watch:
 
     def _attributed(self, onlooker: Onlooker, workload: Workload) -> Worked:
         worked = Attribution(onlooker.codes.found, self._ours).of(onlooker.looks)
-        worked.workload = UNLISTED if workload.hidden else workload.name
+        worked.workload = told_name(workload)
         return worked
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,3 +40,11 @@ class Target:
     def python(self) -> bool:
         """Whether the runner is the torch runner rather than the C++ one."""
         return self.abi is Abi.TORCH or bool(self.baseline)
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What is run on public workloads, and on hidden ones: asked for once they come."""
+
+    public: Target
+    hidden: Callable[[], Target]

@@ -116,20 +116,19 @@ class Ownership:
 
 
 def kernels_check(
-    calls: Sequence[Sequence[Launch]],
-    ownership: Ownership,
-    workload: str,
-    *,
-    libraries: bool,
+    calls: Sequence[Sequence[Launch]], ownership: Ownership, works: Iterable[Worked]
 ) -> AuditCheck:
-    """Whether the same kernels ran in every call, and whether they are the submission's own."""
+    """Whether the same kernels ran in every call, and whether they are the submission's own.
+
+    works: whose work calls were, these and others, where libraries may not do it.
+    """
     first = calls[0]
     own = list(dict.fromkeys(launch.name for launch in first if ownership.is_own(launch)))
     others = list(dict.fromkeys(launch.name for launch in first if launch.name not in own))
     suspicion = _suspicion(calls)
-    if not suspicion and not libraries:
-        found = (work_suspicions(ownership.work(call, workload)) for call in calls)
-        suspicion = next((each.reason for one in found for each in one), "")
+    if not suspicion:
+        found = (each.reason for worked in works for each in work_suspicions(worked))
+        suspicion = next(found, "")
     if not suspicion and ownership.resources and not own:
         suspicion = f"none of its own kernels ran, but {_names(others)}"
     if suspicion:

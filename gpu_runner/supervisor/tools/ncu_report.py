@@ -57,6 +57,7 @@ LAUNCH_METRICS: Mapping[str, tuple[str, ...]] = {
 
 STALLS_SHOWN = 5  # chosen: of a report for a person
 _STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
+_PARTING = "spin_kernel"  # of `torch.cuda._sleep`
 _DURATION = "gpu__time_duration.sum"
 
 
@@ -89,6 +90,17 @@ def parse(report: str) -> list[Launch]:
         if raw.get(_DURATION, 0.0) > 0:
             launches.append(Launch(cells["Kernel Name"], raw[_DURATION], raw))
     return launches
+
+
+def parted(launches: Sequence[Launch]) -> list[list[Launch]]:
+    """The launches of each workload, which the torch runner parts by a busy wait."""
+    found: list[list[Launch]] = [[]]
+    for launch in launches:
+        if _PARTING in launch.name:
+            found.append([])
+        else:
+            found[-1].append(launch)
+    return found
 
 
 def _number(cell: str) -> float | None:

@@ -125,7 +125,7 @@ def count(path: str, bench: Bench, target: Target, workload: Workload) -> _Count
     with ncu.Ncu(path) as profiler:
         fault = ""
         try:
-            printed = bench.run_profiled(target, workload, profiler)
+            printed = bench.run_profiled(target, [workload], profiler)
         except FaultError as error:
             fault, printed = str(error), error.output
             if error.fault.verdict is Verdict.TIME_LIMIT:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Protocol
 
+from gpu_runner.data.task import Workload
 from gpu_runner.data.torch_operations import computes
 from gpu_runner.supervisor.build.elf import Library, NotALibrary
 from gpu_runner.supervisor.host import maps
@@ -167,6 +168,11 @@ class Code(Protocol):
 
     def content(self, path: str) -> bytes:
         """A mapped file's bytes."""
+
+
+def told_name(workload: Workload) -> str:
+    """What a workload is called where an author may read it."""
+    return "unlisted sizes" if workload.hidden else workload.name
 
 
 @dataclass

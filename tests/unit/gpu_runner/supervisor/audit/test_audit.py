@@ -6,6 +6,7 @@ import dataclasses
 import os
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -175,15 +176,15 @@ def test_undefined_behaviour_breaks_a_rule_only_where_it_reaches_memory() -> Non
 class DyingBench:
     """Stands for processes under a tool: writes a report, and dies on one workload."""
 
-    def run_profiled(self, target: Target, workload: Workload, ncu: Wrapper) -> str:
-        os.write(ncu.descriptor, workload.name.encode())
-        if workload.name == "b":
+    def run_profiled(self, target: Target, workloads: Sequence[Workload], ncu: Wrapper) -> str:
+        os.write(ncu.descriptor, workloads[0].name.encode())
+        if workloads[0].name == "b":
             raise FaultError(Fault(Verdict.RUNTIME_ERROR, "died"))
         return ""
 
 
 def test_a_fault_or_the_time_ends_a_tools_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    workloads = [Workload(name=name, parameters={}) for name in "abc"]
+    workloads = [[Workload(name=name, parameters={})] for name in "abc"]
     for tool in (lambda: Sanitized({}), lambda: ComputeSanitizer("/bin/true", "memcheck")):
         ran = run_under(DyingBench(), TARGET, workloads, tool)
         assert [one.report for one in ran] == ["a", "b"]
@@ -201,7 +202,7 @@ class SlowBench:
     def __init__(self, when: str) -> None:
         self.when = when
 
-    def run_profiled(self, target: Target, workload: Workload, ncu: Wrapper) -> str:
+    def run_profiled(self, target: Target, workloads: Sequence[Workload], ncu: Wrapper) -> str:
         raise FaultError(Fault(Verdict.TIME_LIMIT, f"no answer {self.when} within 90 s"))
 
 
@@ -215,7 +216,9 @@ def test_a_call_that_ends_only_without_the_tool_is_told_of_with_both_times() -> 
         ("in a call", AuditState.INCONCLUSIVE, "; without the tool it takes 12.5 µs"),
         ("while it was started", AuditState.SKIPPED, ""),
     ):
-        ran = run_under(SlowBench(when), TARGET, [workload], lambda: Sanitized({}), {"a": 12_500.0})
+        ran = run_under(
+            SlowBench(when), TARGET, [[workload]], lambda: Sanitized({}), {"a": 12_500.0}
+        )
         check = check_of("address", ran, lambda report: [])
         assert check.state is state
         assert check.reason.endswith(f"no answer {when} within 90 s{more}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 
@@ -42,7 +42,8 @@ class SmallBench:
     def __init__(self, config: SupervisorConfig) -> None:
         self._config = config
 
-    def run_profiled(self, target: Target, workload: Workload, ncu: Wrapper) -> str:
+    def run_profiled(self, target: Target, workloads: Sequence[Workload], ncu: Wrapper) -> str:
+        [workload] = workloads
         count = workload.parameters["N"]
         size, rng = 4 * count, random.Random(7)
         with ExitStack() as stack:
@@ -89,7 +90,7 @@ def look(tmp_path_factory: pytest.TempPathFactory) -> Look:
         target = Target(Abi.C, Direction.FORWARD, library, symbol="vector_add", shim=shim)
 
         def under(target: Target, tool: Callable[[], Tool]) -> list[Ran]:
-            return run_under(bench, target, WORKLOADS, tool)
+            return run_under(bench, target, [WORKLOADS], tool)
 
         found = {}
         for check in CpuSanitizers(asked, config, target, under).checks(lambda words: None):

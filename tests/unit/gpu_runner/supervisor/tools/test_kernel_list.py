@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
 from pathlib import Path
 
 import pytest
 
-from gpu_runner.data.evaluation import Measurement, WorkloadResult
-from gpu_runner.data.formats import find_task
 from gpu_runner.data.integrity import AuditState
 from gpu_runner.data.profile import KernelResources
-from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import Abi, Direction, Language, Mode
-from gpu_runner.supervisor.audit.cuda import work_on_gpu
-from gpu_runner.supervisor.runner.target import Target
-from gpu_runner.supervisor.runner.wrapper import Wrapper
-from gpu_runner.supervisor.tools import kernel_list, ncu, ncu_report
+from gpu_runner.supervisor.tools import kernel_list, ncu_report
 from gpu_runner.supervisor.tools.kernel_list import Ownership
 from gpu_runner.supervisor.tools.ncu_report import Launch
-from gpu_runner.supervisor.work.told import is_of_libraries, work_suspicions
-from tests.protocol.evaluating import request
+from gpu_runner.supervisor.work.told import is_of_libraries
 
 CAPTURED = Path(__file__).parents[1] / "captured"
 ANCHOR, SOFTMAX = ((CAPTURED / f"ncu_{name}.csv").read_text() for name in ("anchor", "torch"))
@@ -83,7 +73,8 @@ def test_kernels_that_ran_are_compared_with_the_build(
     calls: list[list[Launch]], libraries: bool, words: str
 ) -> None:
     ownership = Ownership(own("mine(float*)"))
-    check = kernel_list.kernels_check(calls, ownership, "n4", libraries=libraries)
+    works = [] if libraries else [ownership.work(call, "n4") for call in calls]
+    check = kernel_list.kernels_check(calls, ownership, works)
     assert check.state is (AuditState.SUSPICIOUS if words else AuditState.PASSED)
     assert words in check.reason
 
@@ -92,7 +83,7 @@ def test_a_list_that_was_cut_accuses_only_libraries() -> None:
     many = Ownership(own("mine(float*)") * 64)
     for strange, state in ((COPY, AuditState.PASSED), (GEMM, AuditState.SUSPICIOUS)):
         calls = [[MINE, strange]] * 2
-        check = kernel_list.kernels_check(calls, many, "n4", libraries=False)
+        check = kernel_list.kernels_check(calls, many, [many.work(calls[0], "n4")])
         assert check.state is state
 
 
@@ -139,51 +130,3 @@ def test_claim_far_below_the_profilers_clock_is_suspicious(
     call = [ran("mine()", 50_000.0, Context=1.0, Stream=7.0)] * 2
     check = kernel_list.time_check(claimed_ns, [call + aside, call], "n4")
     assert check.state is state
-
-
-REPORTS = Path(__file__).parents[1] / "captured"
-TASK = find_task("softmax")
-PUBLIC = next(w for w in TASK.workloads if not w.hidden)
-PYTHON = Target(Abi.TORCH, Direction.FORWARD, source="pass")
-ASKED = request(TASK, "import cupy", Mode.RANKED, Language.PYTHON)
-
-
-class Says:
-    """A bench whose process leaves a report that was captured."""
-
-    def __init__(self, report: str) -> None:
-        self._report = report
-
-    def run_profiled(self, target: Target, workload: Workload, ncu: Wrapper) -> str:
-        assert workload == PUBLIC
-        os.write(ncu.descriptor, self._report.encode())
-        return ""
-
-
-def results() -> list[WorkloadResult]:
-    time = Measurement(time_ns=1e5, low_ns=9e4, high_ns=2e5, calls=9)
-    return [WorkloadResult(name=PUBLIC.name, parameters={}, hidden=False, measurement=time)]
-
-
-@pytest.mark.parametrize(("captured", "is_own"), [("anchor", True), ("torch", False)])
-def test_the_kernels_that_ran_tell_who_worked(
-    captured: str, is_own: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ncu, "find", lambda: "/usr/bin/ncu")
-    report = (REPORTS / f"ncu_{captured}.csv").read_text()
-    worked = work_on_gpu(ASKED, Says(report), PYTHON, None, results())
-    assert worked is not None
-    assert (worked.own > 0) is is_own
-    assert bool(work_suspicions(worked)) is not is_own
-    assert worked.workload == PUBLIC.name
-
-
-@pytest.mark.parametrize("path", ["", "/usr/bin/ncu"])
-def test_without_a_profilers_word_nothing_is_told(
-    path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ncu, "find", lambda: path)
-    silent = Says("==ERROR== ERR_NVGPUCTRPERM")
-    assert work_on_gpu(ASKED, silent, PYTHON, None, results()) is None
-    nothing = [dataclasses.replace(each, measurement=None) for each in results()]
-    assert work_on_gpu(ASKED, silent, PYTHON, None, nothing) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -270,7 +271,7 @@ class FakeBench:
     def __init__(self, report: str = "", printed: str = "", fault: Fault | None = None) -> None:
         self._report, self._printed, self._fault = report, printed, fault
 
-    def run_profiled(self, target: Target, workload: Workload, profiler: ncu.Ncu) -> str:
+    def run_profiled(self, target: Target, workloads: Sequence[Workload], profiler: ncu.Ncu) -> str:
         os.write(profiler.descriptor, self._report.encode())
         if self._fault is not None:
             raise FaultError(self._fault)

@@ -1,0 +1,153 @@
+"""Lists the kernels that a submission's calls launch, by ncu, and says whose work that was."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
+
+from gpu_runner.data.evaluation import BuildReport, EvaluationRequest, WorkloadResult
+from gpu_runner.data.integrity import AuditCheck, AuditState
+from gpu_runner.data.task import Workload
+from gpu_runner.supervisor.audit.required import PROFILED_CHECKS
+from gpu_runner.supervisor.audit.under_tool import (
+    CallsUnder,
+    Ran,
+    exhaustion,
+    inconclusive,
+    run_under,
+    skipped,
+)
+from gpu_runner.supervisor.runner.target import Target, Targets
+from gpu_runner.supervisor.tools import kernel_list, ncu, ncu_report
+from gpu_runner.supervisor.tools.kernel_list import Ownership
+from gpu_runner.supervisor.tools.ncu_report import Launch
+from gpu_runner.supervisor.work.attribution import Worked, told_name
+
+_CALLS = 2  # each in a process of its own
+
+
+@dataclass
+class Profiled:
+    """What ncu says of a submission: two checks, and the names of the kernels that ran."""
+
+    checks: list[AuditCheck]
+    kernels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """The kernels of a call of each workload, the longest one first; or why some are missing.
+
+    Whoever parts the calls of the last workload further gains nothing: each part is judged.
+    """
+
+    parts: list[tuple[str, list[Launch]]] = field(default_factory=list)
+    reason: str = ""
+    is_exhausted: bool = False
+
+
+class Lister:
+    """Lists kernels of calls.
+
+    A Python module is asked about every workload that was timed, as it may call a library on some
+    of them alone. Of C, where every library that is loaded is known, the longest is enough.
+    """
+
+    def __init__(
+        self,
+        request: EvaluationRequest,
+        bench: CallsUnder,
+        targets: Targets,
+        build: BuildReport | None,
+        results: Sequence[WorkloadResult],
+    ) -> None:
+        """`results` hold the claimed times."""
+        self._bench, self._targets = bench, targets
+        self._libraries = request.task.libraries
+        times_ns = {r.name: r.measurement.time_ns for r in results if r.measurement}
+        timed = [w for w in request.task.workloads if w.timed and w.name in times_ns]
+        timed.sort(key=lambda workload: -times_ns[workload.name])
+        is_python = targets.public.python
+        self._public = [w for w in timed if not w.hidden][: None if is_python else 1]
+        self._unlisted = [w for w in timed if w.hidden and is_python]
+        self._times_ns = times_ns
+        self._ownership = Ownership(
+            build.resources if build else (), request.solution.source, targets.public.is_module
+        )
+
+    def profiled(self) -> Profiled:
+        """Compare a call's kernels with the build, and with the claimed time."""
+        began = time.monotonic()
+        seen = [self._look(self._targets.public, self._public)]
+        if not seen[0].reason:
+            seen += [self._look(self._targets.public, self._public) for _ in range(_CALLS - 1)]
+        if failed := next((one for one in seen if one.reason), None):
+            state = inconclusive if failed.is_exhausted else skipped
+            return Profiled([state(name, failed.reason) for name in PROFILED_CHECKS])
+        name, calls = self._public[0].name, [one.parts[0][1] for one in seen]
+        checks = [
+            self._kernels(seen),
+            kernel_list.time_check(self._times_ns[name], calls, name)
+            if all(calls)
+            else skipped("time", "no kernel was seen"),
+        ]
+        spent = (time.monotonic() - began) / len(checks)
+        names = dict.fromkeys(launch.name for launch in calls[0])
+        return Profiled([replace(check, duration_s=spent) for check in checks], tuple(names))
+
+    def work(self) -> Worked | None:
+        """Who does the work of the calls where libraries do most; None where ncu doesn't tell."""
+        seen = self._look(self._targets.public, self._public)
+        if not any(launches for _, launches in seen.parts):
+            return None
+        return max(self._works(seen, self._look_at_unlisted()), key=_share)
+
+    def _kernels(self, seen: Sequence[_Seen]) -> AuditCheck:
+        unlisted = self._look_at_unlisted()
+        works = [] if self._libraries else self._works(*seen, unlisted)
+        calls = [one.parts[0][1] for one in seen]
+        check = kernel_list.kernels_check(calls, self._ownership, works)
+        if check.state is AuditState.PASSED and unlisted.reason:
+            return inconclusive(check.name, "ncu saw no kernel on unlisted sizes")
+        return check
+
+    def _works(self, *seen: _Seen) -> list[Worked]:
+        return [
+            self._ownership.work(launches, name) for one in seen for name, launches in one.parts
+        ]
+
+    def _look_at_unlisted(self) -> _Seen:
+        return self._look(self._targets.hidden(), self._unlisted) if self._unlisted else _Seen()
+
+    def _look(self, target: Target, workloads: Sequence[Workload]) -> _Seen:
+        path = ncu.find()
+        if not path or not workloads:
+            lacking = "no public workload was measured" if path else "ncu is not installed"
+            return _Seen(reason=lacking)
+        tool = functools.partial(ncu.Ncu, path, timed=True)
+        ran = run_under(self._bench, target, [workloads], tool, self._times_ns)[0]
+        parts = ncu_report.parted(ncu_report.parse(ran.report))
+        names = [told_name(workload) for workload in workloads]
+        seen = _Seen(list(zip(chain(names, repeat(names[-1])), parts, strict=False)))
+        is_whole = any(parts) and len(parts) >= len(workloads)
+        return seen if is_whole else replace(_lacking(ran), parts=seen.parts)
+
+
+def _lacking(ran: Ran) -> _Seen:
+    """Why ncu didn't see the kernels of every call; no reason if it worked and there were none."""
+    fault = ran.fault
+    if fault is not None and (exhausted := exhaustion(fault, ran.report)):
+        return _Seen(reason=f"{exhausted}: {fault.reason}", is_exhausted=True)
+    if complaint := ncu.complaint(ran.report, ""):
+        return _Seen(reason=f"ncu does not work on this host: {complaint}")
+    if fault is not None:
+        return _Seen(reason=f"ncu saw nothing: {fault.reason}")
+    worked = "==PROF==" in ran.report or "No kernels" in ran.report
+    return _Seen(reason="" if worked else ncu.SAW_NOTHING)
+
+
+def _share(worked: Worked) -> float:
+    return worked.libraries.total() / max(worked.seen, 1)
