@@ -185,9 +185,8 @@ class Bench:
         os.lseek(ncu.descriptor, 0, os.SEEK_SET)
         timeout_s = self._config.profile_timeout_s
         conditions = replace(self._untimed(), is_wanted=self._obliging.is_wanted)
-        twice = [workload for workload in workloads for _ in range(2)]
         with self._opened(target, workloads, {}, conditions, (timeout_s, ncu)) as session:
-            return self._unjudged(session, twice, workloads)
+            return self._unjudged(session, workloads, calls=2)
 
     @preemption.patient
     def run_rehearsal(self, target: Target, workloads: Sequence[Workload]) -> str:
@@ -195,14 +194,12 @@ class Bench:
         limit = self._config.build_timeout_s, None
         with self._opened(target, workloads, {}, self._untimed(), limit) as session:
             session.onlooker = Aside(self.manners, self._memory, self._config)
-            return self._unjudged(session, workloads, workloads)
+            return self._unjudged(session, workloads, calls=1)
 
-    def _unjudged(
-        self, session: Session, calls: Sequence[Workload], workloads: Sequence[Workload]
-    ) -> str:
-        for workload in calls:
-            batch = self._batch(workload, 1, workloads.index(workload))
-            session.call(batch.calls[0], self._stage(session, batch))
+    def _unjudged(self, session: Session, workloads: Sequence[Workload], *, calls: int) -> str:
+        for index, workload in enumerate(workloads):
+            for batch in (self._batch(workload, 1, index) for _ in range(calls)):
+                session.call(batch.calls[0], self._stage(session, batch))
         session.end()
         return session.output
 
