@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 
+from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.host import living
 from gpu_runner.supervisor.host.channel import Channel
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.staging import Memory
+from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.freeze import Freezer, NotStopped
-from gpu_runner.supervisor.runner.preemption import Interrupted, Manners
+from gpu_runner.supervisor.runner.preemption import Interrupted, Manners, Obliging
 
 _LOOK_S = 0.1  # chosen: a wait for the device that nobody notices
 _TURN_S = 2.0  # chosen: most kernels compile in it, and nobody waits longer for one that doesn't
@@ -19,36 +21,56 @@ class Aside:
     """Stops a process in the middle of a call whenever somebody else wants the device.
 
     Whoever is more urgent gets it at once, and equals after a turn: if they took it at once, a call
-    among many of them would never end. It goes on once they are done. If it has left work on the
-    device, holds much of its memory or cannot be stopped, it is ended instead: nobody is to meet
-    that.
+    among many of them would never end. It goes on once they are done. If it holds much of the
+    device's memory or cannot be stopped, it is ended instead, for equals only a few times. So it is
+    if its work is not done when somebody more urgent comes; equals wait as long as for any call.
     """
 
-    def __init__(self, manners: Manners, memory: Memory, config: SupervisorConfig) -> None:
-        """`memory` is what the call works in."""
-        self._manners, self._memory, self._config = manners, memory, config
+    def __init__(
+        self, manners: Manners, obliging: Obliging, memory: Memory, config: SupervisorConfig
+    ) -> None:
+        """`memory` is what the call works in; `obliging` knows how often equals may end it."""
+        self._manners, self._obliging = manners, obliging
+        self._memory, self._config = memory, config
 
     def __call__(self, freezer: Freezer, channel: Channel) -> None:
         """See to one call, until it is answered or its time is over; others' is not its own.
 
-        Raises `Interrupted` if the process has to be ended, and `KilledFromOutside`.
+        Raises `Interrupted` if the process has to be ended, `FaultError` if what it has queued
+        never ends, and `KilledFromOutside`.
         """
         since = time.monotonic()
         while channel.left_s > 0 and not channel.is_readable(_LOOK_S):
             if not self._manners.is_wanted(by_equals=time.monotonic() - since > _TURN_S):
                 continue
             left_s = channel.left_s
-            try:
-                freezer.freeze()
-                if not self._memory.is_quiet():
-                    raise Interrupted
-                living.note(self._config, freezer.pid)
-                self._manners.step_aside()
-                freezer.check()
-            except NotStopped:
-                raise Interrupted from None
-            finally:
-                living.forget(self._config, freezer.pid)
-            freezer.thaw()
+            if self._memory.is_roomy():
+                self._step_aside(freezer)
+            elif self._obliging.is_wanted():
+                raise Interrupted
             channel.allow(left_s)
             since = time.monotonic()
+
+    def _step_aside(self, freezer: Freezer) -> None:
+        try:
+            freezer.freeze()
+            self._wait_for_its_work()
+            living.note(self._config, freezer.pid)
+            self._manners.step_aside()
+            freezer.check()
+        except NotStopped:
+            raise Interrupted from None
+        finally:
+            living.forget(self._config, freezer.pid)
+        freezer.thaw()
+
+    def _wait_for_its_work(self) -> None:
+        """Wait for what was queued: who stands still queues no more."""
+        limit_s = self._config.call_timeout_s
+        deadline = time.monotonic() + limit_s
+        while not self._memory.is_quiet():
+            if self._manners.is_wanted():
+                raise Interrupted
+            if time.monotonic() > deadline:
+                reason = f"its work was on the device {limit_s:g} s after its process was stopped"
+                raise FaultError(Fault(Verdict.TIME_LIMIT, f"{reason}: an infinite loop?"))

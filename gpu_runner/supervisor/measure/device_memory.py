@@ -139,10 +139,16 @@ class DeviceMemory:
         with self._room():
             self._oracle.withdraw()
 
+    def is_roomy(self) -> bool:
+        """See `Memory.is_roomy`."""
+        return nvml.memory_used(self._index) <= MOST_KEPT * nvml.memory_total(self._index)
+
     def is_quiet(self) -> bool:
-        """See `Memory.is_quiet`; enough of the device's memory must be free, too."""
-        used = nvml.memory_used(self._index) / nvml.memory_total(self._index)
-        return used <= MOST_KEPT and not self._busy()
+        """See `Memory.is_quiet`."""
+        is_busy = self._busy()
+        if is_busy and (others := self._co_tenants.now()):
+            raise _shared("the device was at work while a call stood still", others)
+        return not is_busy
 
     def check(self, batch: Batch) -> None:
         """See `Memory.check`."""

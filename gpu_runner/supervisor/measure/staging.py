@@ -171,10 +171,14 @@ class Memory(Protocol):
         """Leave nothing of a call's inputs on a device, before outputs are copied there."""
         ...
 
-    def is_quiet(self) -> bool:
-        """Whether others may use the device while a runner stands still in the middle of a call.
+    def is_roomy(self) -> bool:
+        """Whether a device has memory enough for others while a runner stands still in a call."""
+        ...
 
-        Nothing may be left of the call for them to meet; its outputs are poisoned anew.
+    def is_quiet(self) -> bool:
+        """Whether a device is at rest while a runner stands still in the middle of a call.
+
+        The call's outputs are poisoned anew. Raises `RunnerUnfit` where others use the device.
         """
         ...
 
@@ -259,6 +263,10 @@ class HostMemory:
 
     def withdraw(self) -> None:
         """Nothing: outputs are read where a call has left them."""
+
+    def is_roomy(self) -> bool:
+        """See `Memory.is_roomy`; here is no device."""
+        return True
 
     def is_quiet(self) -> bool:
         """See `Memory.is_quiet`; what stands still does no work here."""

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,15 +21,17 @@ from gpu_runner.supervisor.host.channel import Channel
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure import aside as module
 from gpu_runner.supervisor.measure.aside import Aside
+from gpu_runner.supervisor.runner.faults import FaultError
 from gpu_runner.supervisor.runner.freeze import Freezer
-from gpu_runner.supervisor.runner.preemption import Interrupted
+from gpu_runner.supervisor.runner.preemption import Interrupted, Obliging
 
 COMPILING = """
 import pathlib, socket, sys, time
 path, steps = pathlib.Path(sys.argv[1]), int(sys.argv[2])
 answer = socket.socket(fileno=int(sys.argv[3]))
 for step in range(steps):
-    path.write_text(str(step))
+    path.with_suffix(".new").write_text(str(step))
+    path.with_suffix(".new").replace(path)  # it may be stopped between any two words
     time.sleep(0.01)
 answer.sendall(b"answer")
 """
@@ -42,10 +44,16 @@ TURN_S = 0.5
 class Device:
     """Whose memory a call works in, as far as `Aside` asks."""
 
-    quiet: bool = True
+    busy_for: int = 0
+    roomy: bool = True
+
+    def is_roomy(self) -> bool:
+        return self.roomy
 
     def is_quiet(self) -> bool:
-        return self.quiet
+        time.sleep(0.01)
+        self.busy_for -= 1
+        return self.busy_for < 0
 
 
 class Call:
@@ -112,7 +120,8 @@ def call(tmp_path: Path) -> Iterator[Call]:
 
 
 def aside(turn: Any, device: Device, config: SupervisorConfig) -> Aside:
-    return Aside(Courteous(turn, nullcontext, lambda: None), cast(Any, device), config)
+    manners = Courteous(turn, nullcontext, lambda: None)
+    return Aside(manners, Obliging(manners, times=1), cast(Any, device), config)
 
 
 @pytest.mark.parametrize("urgency", [Urgency.PEOPLE, Urgency.RUNS])
@@ -156,14 +165,50 @@ def test_it_lets_nobody_pass_who_is_less_urgent(config: SupervisorConfig, call: 
     audit.join()
 
 
-def test_it_is_ended_if_it_has_left_the_device_at_work(
+@pytest.mark.parametrize("device", [Device(busy_for=10**6), Device(roomy=False)])
+def test_it_is_ended_for_the_more_urgent_if_it_leaves_them_no_room(
+    config: SupervisorConfig, call: Call, device: Device
+) -> None:
+    with exclusive(config, Urgency.RUNS) as turn:
+        person = Person(config, call, Urgency.PEOPLE)
+        call.channel.allow(60)
+        with pytest.raises(Interrupted):
+            aside(turn, device, config)(call.freezer, call.channel)
+    person.join()
+
+
+def test_equals_wait_for_what_it_has_queued(config: SupervisorConfig, call: Call) -> None:
+    with exclusive(config) as turn:
+        person = Person(config, call, Urgency.PEOPLE)
+        call.channel.allow(60)
+        aside(turn, Device(busy_for=20), config)(call.freezer, call.channel)
+    person.join()
+    assert person.stood_still
+
+
+def test_what_it_has_queued_takes_no_longer_than_a_call_may(
     config: SupervisorConfig, call: Call
 ) -> None:
     with exclusive(config) as turn:
         person = Person(config, call, Urgency.PEOPLE)
         call.channel.allow(60)
+        endless = aside(turn, Device(busy_for=10**6), replace(config, call_timeout_s=0.2))
+        with pytest.raises(FaultError, match=r"0.2 s after its process was stopped"):
+            endless(call.freezer, call.channel)
+    person.join()
+
+
+def test_equals_end_a_call_that_holds_much_memory_only_a_few_times(
+    config: SupervisorConfig, call: Call
+) -> None:
+    with exclusive(config) as turn:
+        person = Person(config, call, Urgency.PEOPLE)
+        call.channel.allow(60)
+        large = aside(turn, Device(roomy=False), config)
         with pytest.raises(Interrupted):
-            aside(turn, Device(quiet=False), config)(call.freezer, call.channel)
+            large(call.freezer, call.channel)
+        large(call.freezer, call.channel)
+        assert call.step == LAST
     person.join()
 
 
