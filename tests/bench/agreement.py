@@ -17,17 +17,28 @@ import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 _PAUSE_S, _PATIENCE_S = 5.0, 30.0
 _LABELS = {
-    "provisional": "Provisional", "ranked": "Ranked", "verified": "Verified",
-    "tuned": "Tuned to the listed sizes", "quarantined": "In quarantine", "rejected": "Rejected",
+    "provisional": ("Provisional", "Eager only"), "ranked": ("Ranked",), "verified": ("Verified",),
+    "tuned": ("Tuned to the listed sizes",), "quarantined": ("In quarantine",),
+    "rejected": ("Rejected",),
 }  # fmt: skip
 _UNSURE = ("provisional", "quarantined", "rejected")
 _RECORD = re.compile(
     r"Record of the day(?:(?!</section>).)*?/submissions/([0-9a-f-]{36})/", re.DOTALL
 )
+
+
+_ROW = re.compile(
+    r"<(tr|li|p)\b(?:(?!</?\1\b).)*?/submissions/([0-9a-f-]{36})/(?:\?evaluation=([0-9a-f-]{36}))?"
+    r"(?:(?!</?\1\b).)*",
+    re.DOTALL,
+)
+_CHIP = re.compile(rf">({'|'.join(chain(*_LABELS.values()))})</button>")
+_COLORED = re.compile(r'class="speedup (?:faster|slower)"[^>]*title="([^"]*)')
 
 
 @dataclass(frozen=True)
@@ -52,7 +63,7 @@ class Site:
 def disagreements(site: Site, row: Mapping[str, Any]) -> Iterator[str]:
     """What other places say otherwise of an entry of a board."""
     address = f"/submissions/{row['submission_id']}/"
-    state, label = row["state"], _LABELS[row["state"]]
+    state, labels = row["state"], _LABELS[row["state"]]
     document = json.loads(site.text(f"/api/v1/submissions/{row['submission_id']}"))
     same = [e for e in document["evaluations"] if e["id"] == row["evaluation_id"]]
     if not same:
@@ -63,10 +74,10 @@ def disagreements(site: Site, row: Mapping[str, Any]) -> Iterator[str]:
         yield f"{address}: the API says {said['state']}, {said['score']}"
     of_one = f"?evaluation={row['evaluation_id']}"
     page, badge = site.text(address + of_one), site.text(f"{address}badge.svg{of_one}")
-    if f">{label}</button>" not in page:
-        yield f"{address}: the page has no chip {label!r}"
-    if label.lower() not in badge:
-        yield f"{address}: the badge does not say {label.lower()!r}"
+    if not any(f">{label}</button>" in page for label in labels):
+        yield f"{address}: the page has no chip {labels[0]!r}"
+    if not any(label.lower() in badge for label in labels):
+        yield f"{address}: the badge does not say {labels[0].lower()!r}"
     if state in _UNSURE and 'class="verdict-said neutral"' not in page:
         yield f"{address}: the page is sure of what is {state}"
 
@@ -79,10 +90,38 @@ def too_sure(site: Site, rows: Mapping[str, Mapping[str, Any]]) -> Iterator[str]
         yield f"/: {row['task']} is {row['state']}, and the record"
 
 
+def listed(site: Site, device: str, rows: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What pages with many results say otherwise, or too surely, of entries of boards."""
+    of_evaluation = {row["evaluation_id"]: row for row in rows.values()}
+    tasks = sorted({row["task"] for row in rows.values()})
+    boards = [f"/leaderboard/?device={device}{by}" for by in ("", "&by=submission", "&by=agent")]
+    for path in ("/", *boards, *(f"/tasks/{task}/" for task in tasks)):
+        for found in _ROW.finditer(site.text(path)):
+            row = of_evaluation.get(found[3]) if found[3] else rows.get(found[2])
+            if row is None:
+                continue
+            where, state = f"{path}: {row['task']} {found[2]}", row["state"]
+            chip, colored = _CHIP.search(found[0]), _COLORED.search(found[0])
+            if chip and chip[1] not in _LABELS[state]:
+                yield f"{where} is {state}, and has a chip {chip[1]!r}"
+            if colored and state in _UNSURE:
+                yield f"{where} is {state}, and colored: {colored[1]!r}"
+
+
+def feed(site: Site, device: str, rows: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What the board's feed says otherwise."""
+    entries = site.text(f"/feeds/boards/{device}.atom").split("<entry>")[1:]
+    for row in rows.values():
+        entry = next((text for text in entries if row["evaluation_id"] in text), None)
+        said = [f", {label.lower()}<" for label in _LABELS[row["state"]]]
+        if entry is not None and not any(words in entry for words in said):
+            yield f"the feed does not say that {row['evaluation_id']} is {row['state']}"
+
+
 def look(site: Site, device: str) -> list[str]:
     """All that is wrong now."""
     rows = {row["submission_id"]: row for row in site.rows(device)}
-    found = [*too_sure(site, rows)]
+    found = [*too_sure(site, rows), *listed(site, device, rows), *feed(site, device, rows)]
     for row in rows.values():
         found += disagreements(site, row)
     return found
