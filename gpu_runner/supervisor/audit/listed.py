@@ -127,16 +127,16 @@ class Lister:
         if not path or not workloads:
             lacking = "no public workload was measured" if path else "ncu is not installed"
             return _Seen(reason=lacking)
-        tool = functools.partial(ncu.Ncu, path, timed=True)
+        tool = functools.partial(ncu.Ncu, path, timed=len(workloads))
         ran = run_under(self._bench, target, [workloads], tool, self._times_ns)[0]
         parts = ncu_report.parted(ncu_report.parse(ran.report))
         names = [told_name(workload) for workload in workloads]
         seen = _Seen(list(zip(chain(names, repeat(names[-1])), parts, strict=False)))
         is_whole = any(parts) and len(parts) >= len(workloads)
-        return seen if is_whole else replace(_lacking(ran), parts=seen.parts)
+        return seen if is_whole else replace(_lacking(ran, has_some=any(parts)), parts=seen.parts)
 
 
-def _lacking(ran: Ran) -> _Seen:
+def _lacking(ran: Ran, *, has_some: bool) -> _Seen:
     """Why ncu didn't see the kernels of every call; no reason if it worked and there were none."""
     fault = ran.fault
     if fault is not None and (exhausted := exhaustion(fault, ran.report)):
@@ -145,6 +145,8 @@ def _lacking(ran: Ran) -> _Seen:
         return _Seen(reason=f"ncu does not work on this host: {complaint}")
     if fault is not None:
         return _Seen(reason=f"ncu saw nothing: {fault.reason}")
+    if has_some:
+        return _Seen(reason="ncu saw the kernels of some calls only")
     worked = "==PROF==" in ran.report or "No kernels" in ran.report
     return _Seen(reason="" if worked else ncu.SAW_NOTHING)
 

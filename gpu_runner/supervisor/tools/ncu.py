@@ -49,8 +49,8 @@ class Ncu(Report):
     leaves the jail as bytes through an inherited descriptor: it is advice, and judges nothing.
     """
 
-    def __init__(self, path: str, *, timed: bool = False) -> None:
-        """`path` is where ncu is; `timed` for times and names alone, of every kernel."""
+    def __init__(self, path: str, *, timed: int = 0) -> None:
+        """`path` is where ncu is; `timed` for times and names alone, of so many calls' kernels."""
         super().__init__(REPORT_LIMIT_BYTES)
         self._path, self._timed = path, timed
 
@@ -59,7 +59,8 @@ class Ncu(Report):
         options = ["--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
         options += ["--target-processes", "application-only", "--profile-from-start", "off"]
         if self._timed:
-            options += ["--launch-count", str(TIMED_LAUNCHES_LIMIT), "--cache-control", "none"]
+            launches = str(self._timed * TIMED_LAUNCHES_LIMIT)
+            options += ["--launch-count", launches, "--cache-control", "none"]
             options += ["--metrics", ",".join(TIMED_METRICS)]
         else:
             options += ["--launch-count", str(LAUNCHES_LIMIT)]

@@ -97,6 +97,8 @@ def test_an_audit_passes_nothing_that_it_has_not_seen() -> None:
     for bench, state in (
         (Says(GOOD, silent), AuditState.INCONCLUSIVE),
         (Says(GOOD, report(OWN), broken), AuditState.INCONCLUSIVE),
+        (Says(GOOD, report(*[OWN] * 9)), AuditState.INCONCLUSIVE),
+        (Says(report(*[OWN] * 9), GOOD), AuditState.SKIPPED),
         (Says(GOOD, GOOD, broken), AuditState.PASSED),  # it died after the last call
         (Says(silent), AuditState.SKIPPED),
     ):
