@@ -29,8 +29,8 @@ def name_by_folder(name: str, path: Path) -> str:
 
 
 def plain_name(part: str) -> str:
-    """As much of a name as a task's may have: lower case, digits, dots and underscores."""
-    return re.sub(r"[^a-z0-9.]+", "_", part.lower()).strip("_.")
+    """As much of a name as a site's task may have: lower case, digits and underscores."""
+    return re.sub(r"[^a-z0-9]+", "_", part.lower()).strip("_")
 
 
 def task_title(path: Path) -> str:

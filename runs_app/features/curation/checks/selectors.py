@@ -12,6 +12,7 @@ from django.db.models import Prefetch, Q, QuerySet
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import ShippedKernel
+from gpu_runner.data.verdict import Language
 from runs_app.core.checks.selectors import check_reason, check_stage, may_cancel
 from runs_app.core.queue.runners import runner_list
 from runs_app.core.queue.selectors import waiting_reason, why_blocked
@@ -43,12 +44,22 @@ class CheckView:
 
 @dataclass(frozen=True, kw_only=True)
 class DryRunView:
-    """One try of a kernel that comes with the version; `note` as in `CheckView`."""
+    """One try of a kernel, which comes with the version unless it was pushed to the draft.
 
-    kernel: ShippedKernel
+    note: as in `CheckView`.
+    """
+
+    kernel: ShippedKernel | None
     evaluation: Evaluation
     note: str
     elapsed_s: float | None
+
+    @property
+    def name(self) -> str:
+        """The kernel's path in the task, or else what it is."""
+        if self.kernel is not None:
+            return self.kernel.path
+        return f"pushed kernel, {Language(self.evaluation.submission.language).label}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,11 +125,9 @@ def solution_of(version: TaskVersion, kernel: ShippedKernel) -> Solution:
 
 
 def dry_runs(version: TaskVersion, user: Viewer) -> QuerySet[Evaluation]:
-    """The tries of a version's own kernels that `user` may see: admins all, others their own."""
+    """The tries of a version's kernels that `user` may see: admins all, others their own."""
     return visible_evaluations(user).filter(
-        task_version=version,
-        submission__origin=Submission.Origin.DRY_RUN,
-        submission__digest__in=list(shipped_kernels(version)),
+        task_version=version, submission__origin=Submission.Origin.DRY_RUN
     )
 
 
@@ -195,7 +204,7 @@ def _dry_run_views(version: TaskVersion, user: Viewer, now: datetime) -> list[Dr
         notes[row.pk] = _dry_run_note(row, waiting, user, now)
     return [
         DryRunView(
-            kernel=shipped[row.submission.digest],
+            kernel=shipped.get(row.submission.digest),
             evaluation=row,
             note=notes[row.pk],
             elapsed_s=None if row.status == Status.CANCELLED else _elapsed_s(row, now),

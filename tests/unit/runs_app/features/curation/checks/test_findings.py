@@ -10,11 +10,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from gpu_runner.data.event import EventKind
-from gpu_runner.data.verdict import Verdict
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.verdict import Language, Verdict
 from runs_app.core.checks.services import request_check
 from runs_app.core.errors import NotAllowed, QuotaExceeded, SubmissionError
+from runs_app.features.curation.checks.dry_run import try_solutions
 from runs_app.features.curation.drafts.services import edit_draft, take_over
-from runs_app.models import Evaluation, Status, Submission, TaskCheck
+from runs_app.models import Device, Evaluation, Status, Submission, TaskCheck
 from runs_app.submitting.services import cancel
 from tasks_app.models import AuditEntry, Draft, Soundness, TaskVersion
 from tests import factories as make
@@ -107,6 +109,16 @@ def test_the_author_may_have_a_draft_checked_and_tried(browser: Client, ada: Use
     assert answer.status_code == 200
     assert "kernels/k0.cpp" in answer.content.decode()
     assert Evaluation.objects.get().mode == "test"
+
+
+def test_kernels_that_were_pushed_to_a_draft_are_listed(browser: Client, ada: User) -> None:
+    draft = draft_of(ada)
+    browser.post(f"/drafts/{draft.pk}/check/", {"device": "cpu"})
+    version = TaskVersion.objects.get()
+    pushed = Solution(source="forward = min", language=Language.PYTHON)
+    try_solutions([pushed], version, Device.objects.get(slug="cpu"), ada, make.NOW)
+    page = browser.get(f"/drafts/{draft.pk}/").content.decode()
+    assert "pushed kernel, Python</a>" in page
 
 
 def test_a_fault_is_said_and_nothing_is_stored(browser: Client, ada: User) -> None:
