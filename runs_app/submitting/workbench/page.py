@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from django.forms import Form
@@ -70,6 +70,8 @@ class Opening:
     name: str = ""
     key: str = ""
     language: str = ""
+    entry: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +99,8 @@ class WorkbenchPage:
     facts: str
     """What the chosen device is, if it is a CPU."""
     written_by: str
+    files: list[str]
+    """Names of the files beside the source."""
     queues: list[Load]
     expected: dict[str, dict[str, object]]
     quota: Quota | None
