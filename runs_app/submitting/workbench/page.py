@@ -34,8 +34,8 @@ PYTHON_STARTER = "starter.py"
 class Start:
     """A source to begin from.
 
-    `opening` names it for the browser's drafts; `source_url` is empty for the starter, which the
-    page holds itself.
+    `opening` names it for the browser's drafts; empty where its files have to come with a new page.
+    `source_url` is empty for the starter, which the page holds itself.
     """
 
     name: str
@@ -213,7 +213,7 @@ def _submitted(evaluation: Evaluation, name: str) -> Start:
     query = {"submission": str(key), "device": evaluation.device_id}
     return Start(
         name=name,
-        opening=f"submission:{key}",
+        opening="" if evaluation.submission.files else f"submission:{key}",
         address=_address(query),
         source_url=reverse("submission-source", args=[key]),
         language=evaluation.submission.language,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from io import BytesIO
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from django.test import Client
@@ -117,6 +119,15 @@ def test_the_page_shows_every_file_and_links_into_it(client: Client, token: str)
     assert '<a href="#L-1">main.cpp(1</a>' in page
     assert "in/sum.h, line 2" in text
     assert 'href="#F1-L' not in page.replace('<a href="#F1-L-1"><span class="linenos">', "")
+
+
+def test_several_files_are_downloaded_as_a_zip(client: Client, token: str) -> None:
+    submission = entered(token, entry="main.cpp")
+    answer = client.get(f"{submission.get_absolute_url()}source/")
+    assert answer["Content-Disposition"] == f'attachment; filename="{submission}.zip"'
+    with ZipFile(BytesIO(answer.getvalue())) as archive:
+        texts = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert texts == {"main.cpp": SOURCE, **FILES}
 
 
 def test_the_sources_of_several_files_differ_in_any_of_them(client: Client, token: str) -> None:
