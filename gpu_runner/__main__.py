@@ -16,6 +16,7 @@ from gpu_runner.daemon.work import work
 from gpu_runner.data.baselines import BaselineRequest
 from gpu_runner.data.codec import DataError, encode
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.files import check_modules
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.formats.kernelbench import has_own_shape_alone
 from gpu_runner.data.formats.text import decoded, read_text
@@ -275,6 +276,7 @@ def _beside(options: argparse.Namespace) -> dict[str, str]:
             raise DataError("files", f"{path} is not below {folder}")
         name = path.resolve().relative_to(folder).as_posix()
         found[name] = read_text(path, "files", SOURCE_LIMIT_BYTES)
+    check_modules(found)
     return found
 
 

@@ -34,7 +34,7 @@ _MODULES = frozenset(
         *("__main__", "sitecustomize", "usercustomize", "torchgen", "functorch"),
     }
 )
-"""Modules that every process of ours may import."""
+"""Modules of Python here, and of libraries. A runner may have others, and looks for itself."""
 
 
 def check_files(entry: str, files: Mapping[str, str], language: Language) -> None:
@@ -50,6 +50,21 @@ def check_files(entry: str, files: Mapping[str, str], language: Language) -> Non
         DataError("files", f"{name[:NAME_LIMIT]!r} {why}")
         for name in files
         if (why := _why_not(name, language) or _clash(name, [entry, *files]))
+    )
+
+
+def check_modules(files: Mapping[str, str]) -> None:
+    """Raise `DataErrors` for modules that would stand for Python's or a library's.
+
+    Whoever enters a kernel is told so at once. What was entered before stays readable, whatever
+    modules a later Python has.
+    """
+    refuse(
+        DataError(
+            "files", f"{name!r} would hide the module {top!r} of Python or of a library; rename it"
+        )
+        for name in files
+        if name.endswith(".py") and (top := name.partition("/")[0].removesuffix(".py")) in _MODULES
     )
 
 
@@ -70,14 +85,11 @@ def _why_not(name: str, language: Language) -> str:
         return f"has a name of {len(name)} characters; the limit is {NAME_LIMIT}"
     if not all(_PART.fullmatch(part) for part in name.split("/")):
         return "must be a relative path of letters, digits, '_', '-' and '.', without '..'"
-    if (suffix := PurePosixPath(name).suffix) not in SUFFIXES[language]:
+    if PurePosixPath(name).suffix not in SUFFIXES[language]:
         allowed = " ".join(sorted(SUFFIXES[language]))
         return f"must end with one of {allowed} for {language.label}"
     if _OURS.match(name):
         return "has a name that kbench itself uses; rename it"
-    top = name.partition("/")[0].removesuffix(".py")
-    if suffix == ".py" and top in _MODULES:
-        return f"would hide the module {top!r} of Python or of a library; rename it"
     return ""
 
 

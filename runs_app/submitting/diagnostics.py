@@ -15,7 +15,7 @@ from tasks_app.pages.shown_file import ShownFile
 _MOST = 50
 _LONGEST = 300  # characters
 _MESSAGE = re.compile(
-    r"(?<![\w-])(?:/tmp/)?(?P<file>[\w./-]+)(?:"
+    r"(?<![\w./-])(?:/tmp/)?(?P<file>[\w./-]+)(?:"
     r":(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>fatal error|error|warning)"
     r"|\((?P<nvline>\d+)\): (?P<nvkind>error|warning|remark)(?: ?#[\w-]+)?"
     r"): (?P<message>.+)"

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.files import check_modules
 from gpu_runner.data.formats.text import plain
 from gpu_runner.data.packages import PACKAGES
 from gpu_runner.data.solution import Solution, code_of
@@ -171,6 +172,7 @@ def solution_for(
         allowed = ", ".join(entry.value for entry in Direction)
         raise SubmissionError("direction", f"{direction!r} is not one of {allowed}") from None
     try:  # with the ends of lines of no system, so that the same kernel has one digest
+        check_modules(files or {})
         return Solution(
             source=plain(source),
             language=chosen,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from gpu_runner.__main__ import main
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.integrity import Check
 from gpu_runner.data.solution import Solution
@@ -125,3 +127,23 @@ def test_a_module_compiles_a_file_beside_it(
     result = run(config, oracles, source, files)
     assert result.verdict is Verdict.CORRECT, result.reason
     assert {part.part: part.files for part in result.loaded}["extensions"] == 1
+
+
+def test_the_command_line_takes_files(tmp_path: Path, config: SupervisorConfig) -> None:
+    (tmp_path / "in").mkdir()
+    for name, text in (
+        ("main.cpp", '#include "in/sum.h"\n' + ADD.replace("A[i] + B[i]", "sum(A[i], B[i])")),
+        ("in/sum.h", "inline float sum(float a, float b) { return a + b; }\n"),
+        ("torch.py", ""),
+    ):
+        (tmp_path / name).write_text(text)
+
+    def status(kernel: str, *files: Path) -> int:
+        words = ["--task", "vector_add", "--mode", "compile", "--device", "cpu"]
+        words += ["--cache", str(config.cache_folder), "--kernel", str(tmp_path / kernel)]
+        return main(["evaluate", *words, "--files", *map(str, files)])
+
+    assert status("main.cpp", tmp_path / "in/sum.h") == 0
+    assert status("main.cpp") == 1
+    assert status("main.cpp", Path("/etc/hostname")) == 2
+    assert status("main.cpp", tmp_path / "torch.py") == 2

@@ -259,6 +259,8 @@ def _files(case: ModuleCase) -> Iterator[Finding]:
 
 def _reads_own_file(call: ast.Call, files: Mapping[str, str]) -> bool:
     """Whether the only strings in it name files of the submission, or say how one is opened."""
+    if not files:
+        return False
     words = {
         node.value
         for node in ast.walk(call)

@@ -107,8 +107,15 @@ def code_suspicions(
         reason = "macros: expand to more than a person would write"
         found.append(Suspicion(check=Check.SOURCE, reason=reason))
         passes = (written,)
-    case = Case(written, tuple(passes), abi, task, frozenset(texts))
+    case = Case(written, (*passes, *_unread(texts, passes)), abi, task, frozenset(texts))
     return by_line([*found, *raised_by(RULES, case)])
+
+
+def _unread(texts: Mapping[str, str], passes: Sequence[Code]) -> list[Code]:
+    """The files beside the source that no pass has a line of, as they were written."""
+    read = {file for code in passes for _, file, _ in code.runs}
+    left = {name: text for name, text in list(texts.items())[1:] if name not in read}
+    return [Code.joined({"": "", **left})] if left else []
 
 
 def raised_by(rules: Iterable[Rule[Read]], case: Read) -> Iterator[Suspicion]:

@@ -45,7 +45,7 @@ class Beside(MetaPathFinder):
         """The first file whose module is installed here, which it would never replace."""
         for name in self._texts:
             top = name.partition("/")[0].removesuffix(".py")
-            if importlib.util.find_spec(top) is not None:
+            if _is_here(top):
                 return name
         return ""
 
@@ -69,3 +69,10 @@ class Beside(MetaPathFinder):
     def take_part(self) -> None:
         """Be asked from now on, after all others."""
         sys.meta_path.append(self)
+
+
+def _is_here(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ValueError:  # it is loaded, and doesn't say from where
+        return True

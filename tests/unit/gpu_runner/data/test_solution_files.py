@@ -8,6 +8,7 @@ import pytest
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.files import check_modules
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
 from gpu_runner.data.verdict import Language
 
@@ -88,12 +89,6 @@ def test_all_texts_come_in_order_with_their_names() -> None:
         ("torch_headers/torch/extension.h", CPP, "has a name that kbench itself uses"),
         ("kbench_kernel.py", PYTHON, "has a name that kbench itself uses"),
         ("gpu_runner/data/wire.py", PYTHON, "has a name that kbench itself uses"),
-        ("torch.py", PYTHON, "'torch.py' would hide the module 'torch'"),
-        ("torch/nn.py", PYTHON, "would hide the module 'torch'"),
-        ("triton/__init__.py", PYTHON, "would hide the module 'triton'"),
-        ("json.py", PYTHON, "would hide the module 'json'"),
-        ("sitecustomize.py", PYTHON, "would hide the module 'sitecustomize'"),
-        ("__main__.py", PYTHON, "would hide the module '__main__'"),
         ("kernel.cpp", CPP, "has the name of another file"),
         ("Kernel.CPP", CPP, "must end with one of"),
         ("KERNEL.cpp", CPP, "has the name of another file"),
@@ -133,3 +128,17 @@ def test_sizes_and_counts_are_limited_together() -> None:
     many = {f"a{index}.h": "" for index in range(31)}
     assert len(solution(many).texts) == 32
     assert "has 33 files with the entry; the limit is 32" in refused({**many, "b.h": ""})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("torch.py", "torch/nn.py", "triton/__init__.py", "json.py", "_thread.py", "cutlass.py"),
+        *("sitecustomize.py", "usercustomize/x.py", "__main__.py", "cuda/tile.py"),
+    ],
+)
+def test_no_file_stands_for_a_module_of_python_or_a_library(name: str) -> None:
+    top = name.partition("/")[0].removesuffix(".py")
+    with pytest.raises(DataError, match=f"would hide the module '{top}'"):
+        check_modules({"own.py": "", name: ""})
+    check_modules({"own/torch.py": "", "torch.h": "", "json.cu": ""})

@@ -50,6 +50,12 @@ auto last = &fopen;
     ]
 
 
+def test_a_file_that_nobody_includes_is_read_as_it_is() -> None:
+    texts = {"kernel.cpp": "", "a.h": "", "main.cudafe1.cpp": "\nauto f = &dlopen;"}
+    output = '# 0 "kernel.cpp"\n# 1 "a.h" 1\nint a;\n# 2 "kernel.cpp" 2\n'
+    assert compiled(texts, output) == [("main.cudafe1.cpp", 2, "dynamic-loading")]
+
+
 def test_a_stream_may_be_awaited_in_another_file() -> None:
     output = """# 1 "a.h" 1
 cudaStreamCreateWithFlags(&stream, 1);

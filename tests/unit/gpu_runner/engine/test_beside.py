@@ -66,7 +66,7 @@ def test_the_text_that_was_handed_over_runs(tmp_path: Path) -> None:
     assert module.own_helper.value == "handed over"
 
 
-@pytest.mark.parametrize("name", ["pytest", "django", "torch", "numpy__x"])
+@pytest.mark.parametrize("name", ["pytest", "django", "torch", "numpy__x", "json", "sys"])
 def test_no_file_stands_for_an_installed_module(name: str, tmp_path: Path) -> None:
     with pytest.raises(CallError) as caught:
         loaded(tmp_path, "x = 1\n", **{name: "raise SystemExit"})

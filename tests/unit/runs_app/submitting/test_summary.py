@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -239,6 +240,13 @@ def test_a_profile_and_a_result_without_any() -> None:
     assert found(notes=(note,)) == [(6, None, "info", note)]
     assert diagnostics(None, None, FILES) == []
     assert found("everything is fine: no kernel.cpp here\n") == []
+
+
+def test_a_long_line_of_a_log_is_read_quickly() -> None:
+    before = time.monotonic()
+    assert found(f"{'a/' * 16_000}x:1:1 error") == []
+    assert time.monotonic() - before < 1
+    assert found("/tmp/in/sum.h:2:3: error: no sum\n") == [(2, 3, "error", "no sum")]
 
 
 def test_gcc() -> None:
