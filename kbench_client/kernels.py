@@ -56,9 +56,15 @@ def read_kernels(paths: Sequence[Path], entry: str = "") -> Kernel:
 
 
 def files_of(paths: Sequence[Path]) -> tuple[Path, list[Path]]:
-    """The folder of several files, or the folder itself, and all files that are meant."""
+    """The folder of several files, or the folder itself, and all files that are meant.
+
+    Raises `Stop` for a file that lies elsewhere than the first.
+    """
     if len(paths) > 1:
-        return paths[0].parent, list(paths)
+        top = paths[0].parent
+        if outside := [path for path in paths if not path.is_relative_to(top)]:
+            raise Stop(Exit.MISUSE, f"{outside[0]} is not below {top}, as the first is", "file")
+        return top, list(paths)
     folder = paths[0]
     found = (path for path in sorted(folder.rglob("*")) if path.suffix in BESIDE and path.is_file())
     return folder, [

@@ -68,6 +68,8 @@ def test_an_entry_that_is_not_clear_has_to_be_named(folder: Path) -> None:
     (folder / "b.h").write_bytes(b"\xff")
     with pytest.raises(Stop, match=r"b.h is not text in UTF-8"):
         read_kernels([folder], "other.cpp")
+    with pytest.raises(Stop, match="is not below"):
+        read_kernels([folder / "in/sum.h", folder / "main.cpp"])
     (folder / "empty").mkdir()
     with pytest.raises(Stop, match="could be any of: none"):
         read_kernels([folder / "empty"])
