@@ -16,11 +16,12 @@ from gpu_runner.daemon.work import work
 from gpu_runner.data.baselines import BaselineRequest
 from gpu_runner.data.codec import DataError, encode
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.files import check_modules
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.formats.kernelbench import has_own_shape_alone
-from gpu_runner.data.formats.text import decoded
+from gpu_runner.data.formats.text import decoded, read_text
 from gpu_runner.data.numbers import duration_text
-from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
+from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution, code_of
 from gpu_runner.data.soundness import MUTANT_SEEDS
 from gpu_runner.data.static import gpu_reason, usual_kind
 from gpu_runner.data.task import Task
@@ -105,6 +106,9 @@ def _add_evaluate(commands: _Commands) -> None:
         parents=_shared("task", "index", "direction", "json", "cache", "allow-unjailed"),
     )
     one.add_argument("--kernel", required=True, type=Path, help="source file, .cu, .cpp or .py")
+    one.add_argument(
+        "--files", nargs="*", type=Path, default=[], help="files below its folder that it needs"
+    )
     one.add_argument(
         "--device",
         choices=[kind.value for kind in DeviceKind],
@@ -227,10 +231,11 @@ def _kind_of(options: argparse.Namespace) -> DeviceKind:
         known = ", ".join(sorted(languages))
         raise DataError("kernel", f"{kernel.name!r} is not a kernel's source: use one of {known}")
     language, source = languages[kernel.suffix], kernel.read_text(errors="replace")
-    kind = usual_kind(language, source)
+    code = code_of(source, _beside(options))
+    kind = usual_kind(language, code)
     is_run = Mode(options.mode) is not Mode.COMPILE
     if language is Language.PYTHON and is_run and _lacks_device(kind):
-        reason = f"{kernel.name} is for a GPU: it {gpu_reason(source)}. This host has none."
+        reason = f"{kernel.name} is for a GPU: it {gpu_reason(code)}. This host has none."
         raise DataError("device", f"{reason} To run it on the CPU anyway, use --device cpu")
     return kind
 
@@ -250,10 +255,29 @@ def _request(task: Task, options: argparse.Namespace, kind: DeviceKind) -> Evalu
     return EvaluationRequest(
         evaluation_id="local",
         task=task,
-        solution=Solution(source=source, language=language, direction=direction),
+        solution=Solution(
+            source=source,
+            language=language,
+            direction=direction,
+            entry=options.kernel.name,
+            files=_beside(options),
+        ),
         mode=Mode(options.mode),
         device=kind.value if needs_none else device_slug(kind, options.index),
     )
+
+
+def _beside(options: argparse.Namespace) -> dict[str, str]:
+    """The texts of the files beside the kernel, by name."""
+    folder = options.kernel.resolve().parent
+    found = {}
+    for path in options.files:
+        if not path.resolve().is_relative_to(folder):
+            raise DataError("files", f"{path} is not below {folder}")
+        name = path.resolve().relative_to(folder).as_posix()
+        found[name] = read_text(path, "files", SOURCE_LIMIT_BYTES)
+    check_modules(found)
+    return found
 
 
 def _exit_status(result: EvaluationResult) -> int:

@@ -75,7 +75,7 @@ def brief(submission: Document, shown: Document) -> Document:
         for each in submission["evaluations"]
         if each["id"] != shown["id"]
     ]
-    kept = {name: value for name, value in submission.items() if name != "source"}
+    kept = {name: value for name, value in submission.items() if name not in ("source", "files")}
     return kept | {"evaluations": [{**shown, "result": result}, *others]}
 
 

@@ -7,15 +7,20 @@ in Python it begins with `#`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from kbench_client.exits import Exit, Stop
 
 LANGUAGES = {".cu": "cuda", ".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp", ".py": "python"}
+SUFFIXES = {"cpp": ".cpp", "cuda": ".cu", "python": ".py"}
 KEYS = ("task", "device", "mode", "direction", "language", "abi", "agent", "model", "private")
+BESIDE = frozenset(
+    ".h .hh .hpp .hxx .cuh .inl .inc .ipp .tpp .c .cc .cpp .cxx .cu .py".split()  # noqa: SIM905
+)
+"""What files of a folder may end with; others, and hidden ones, are left out."""
 LIMIT_BYTES = 1 << 20
 _LINES = 60
 _DIRECTIVE = re.compile(r"\s*(?://|#)\s*kbench:\s*(.*?)\s*$")
@@ -24,25 +29,69 @@ _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no"
 
 @dataclass(frozen=True, kw_only=True)
 class Kernel:
-    """A source, its language by the file's name, and its directives."""
+    """A source, its language by the file's name, and its directives.
+
+    entry: the source's name, if there are other files. files: the texts of those, by name.
+    """
 
     source: str
     language: str
     directives: Mapping[str, str]
+    entry: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_kernels(paths: Sequence[Path], entry: str = "") -> Kernel:
+    """Read a kernel of one file, of several, or of a folder; raises `Stop` as `read_kernel` does.
+
+    entry: the name of the file that is compiled or imported. Without it, that is the first of
+    several files, and in a folder the only one that can be.
+    """
+    if len(paths) == 1 and not paths[0].is_dir():
+        return read_kernel(paths[0])
+    top, files = files_of(paths)
+    first = _entry(files, entry, is_folder=len(paths) == 1)
+    texts = {path.relative_to(top).as_posix(): text_of(path) for path in files if path != first}
+    return replace(read_kernel(first), entry=first.name, files=texts)
+
+
+def files_of(paths: Sequence[Path]) -> tuple[Path, list[Path]]:
+    """The folder of several files, or the folder itself, and all files that are meant.
+
+    Raises `Stop` for a file that lies elsewhere than the first.
+    """
+    if len(paths) > 1:
+        top = paths[0].parent
+        if outside := [path for path in paths if not path.is_relative_to(top)]:
+            raise Stop(Exit.MISUSE, f"{outside[0]} is not below {top}, as the first is", "file")
+        return top, list(paths)
+    folder = paths[0]
+    found = (path for path in sorted(folder.rglob("*")) if path.suffix in BESIDE and path.is_file())
+    return folder, [
+        path
+        for path in found
+        if not any(part.startswith((".", "__pycache__")) for part in path.relative_to(folder).parts)
+    ]
+
+
+def _entry(files: Sequence[Path], name: str, *, is_folder: bool) -> Path:
+    top = min((path.parent for path in files), key=lambda path: len(path.parts), default=Path())
+    if name:
+        found = [path for path in files if path == top / name]
+    elif is_folder:
+        found = [path for path in files if path.parent == top and path.suffix in LANGUAGES]
+    else:
+        found = list(files[:1])
+    if len(found) != 1:
+        listed = ", ".join(path.name for path in found) or "none"
+        what = f"{name!r} is not among the files" if name else f"could be any of: {listed}"
+        raise Stop(Exit.MISUSE, f"{what}; give --entry NAME", "entry")
+    return found[0]
 
 
 def read_kernel(path: Path) -> Kernel:
     """Read a kernel's file; raises `Stop` for what is no text, too large, or wrongly directed."""
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise Stop(Exit.MISUSE, f"{path}: {error.strerror or error}", "file") from None
-    if len(raw) > LIMIT_BYTES:
-        raise Stop(Exit.MISUSE, f"{path} is larger than {LIMIT_BYTES >> 20} MiB", "file")
-    try:
-        source = raw.decode("utf-8-sig")  # some editors begin a file with a byte order mark
-    except UnicodeDecodeError:
-        raise Stop(Exit.MISUSE, f"{path} is not text in UTF-8", "file") from None
+    source = text_of(path)
     found = directives(source, str(path))
     language = found.get("language") or LANGUAGES.get(path.suffix.lower(), "")
     if not language:
@@ -53,6 +102,20 @@ def read_kernel(path: Path) -> Kernel:
             "language",
         )
     return Kernel(source=source, language=language, directives=found)
+
+
+def text_of(path: Path) -> str:
+    """A file's text; raises `Stop` for what is none, or too large."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise Stop(Exit.MISUSE, f"{path}: {error.strerror or error}", "file") from None
+    if len(raw) > LIMIT_BYTES:
+        raise Stop(Exit.MISUSE, f"{path} is larger than {LIMIT_BYTES >> 20} MiB", "file")
+    try:
+        return raw.decode("utf-8-sig")  # some editors begin a file with a byte order mark
+    except UnicodeDecodeError:
+        raise Stop(Exit.MISUSE, f"{path} is not text in UTF-8", "file") from None
 
 
 def directives(source: str, name: str = "source") -> dict[str, str]:
@@ -72,6 +135,28 @@ def directives(source: str, name: str = "source") -> dict[str, str]:
     return found
 
 
+def texts_of(submission: Mapping[str, Any]) -> dict[str, str]:
+    """The files of a submission by name, its entry first."""
+    name = submission.get("entry") or f"kernel{SUFFIXES[submission['language']]}"
+    return {name: submission["source"], **(submission.get("files") or {})}
+
+
+def write_files(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write texts into a new folder by their names; raises `Stop` for a name that leads out."""
+    try:
+        folder.mkdir(parents=True)
+        for name, text in texts.items():
+            path = folder / name
+            if ".." in path.parts or not path.is_relative_to(folder):
+                raise Stop(Exit.MISUSE, f"{name!r} is no name in the folder", "out")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+    except FileExistsError:
+        raise Stop(Exit.MISUSE, f"{folder} is there already", "out") from None
+    except OSError as error:
+        raise Stop(Exit.MISUSE, f"{folder}: {error.strerror or error}", "out") from None
+
+
 def payload(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     """The body of a submission: what is given comes before what the source says."""
     wanted: dict[str, object] = {**kernel.directives, "language": kernel.language}
@@ -83,4 +168,5 @@ def payload(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     private = str(wanted.get("private", "0")).lower()
     if private not in _FLAGS:
         raise Stop(Exit.MISUSE, f"{private!r} is neither true nor false", "private")
-    return {**wanted, "private": _FLAGS[private], "source": kernel.source}
+    beside = {"entry": kernel.entry, "files": dict(kernel.files)} if kernel.files else {}
+    return {**wanted, "private": _FLAGS[private], "source": kernel.source, **beside}

@@ -165,6 +165,10 @@ class Tools:
         private: Annotated[
             bool, Field(description="not on any board, visible only to its owner")
         ] = False,
+        entry: Annotated[str, Field(description="the source's name, if it has files")] = "",
+        files: Annotated[
+            dict[str, str] | None, Field(description="texts beside the source, by name: headers")
+        ] = None,
     ) -> Document:
         """Enter a kernel; answers with its id, for `wait` and `result`."""
         said = directives(source)
@@ -175,7 +179,9 @@ class Tools:
             "task": task, "device": device, "mode": mode, "direction": direction, "agent": agent,
             "model": model, "private": private,
         }  # fmt: skip
-        kernel = Kernel(source=source, language=spoken, directives=said)
+        kernel = Kernel(
+            source=source, language=spoken, directives=said, entry=entry, files=files or {}
+        )
         return self.site.submit(payload(kernel, given))
 
     def wait(

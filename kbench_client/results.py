@@ -107,7 +107,8 @@ def standing_line(evaluation: Document) -> str:
     if evaluation.get("quarantine", "none") != "none":
         lines.append(f"quarantine: {evaluation['quarantine']}")
     for each in (evaluation.get("result") or {}).get("suspicions", ()):
-        line = f" (line {each['line']})" if each.get("line") else ""
+        file = f"{each['file']}, " if each.get("file") else ""
+        line = f" ({file}line {each['line']})" if each.get("line") else ""
         lines.append(f"suspicion: {each['check']}: {each['reason']}{line}")
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""Solutions of FlashInfer Trace: a JSON file with a kernel becomes one module that a site takes.
+"""Solutions of FlashInfer Trace: a JSON file with a kernel becomes a module that a site takes.
 
 Source of the format: flashinfer-bench 0.1.2 (`data/solution.py`). SOL-ExecBench's `languages` are
 read as well.
@@ -11,7 +11,7 @@ import json
 import keyword
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,18 @@ _PYTHON = frozenset(
 )
 _COMPILED = {"cpp": "cpp_sources", "cuda": "cuda_sources", "cuda_cpp": "cuda_sources"}
 """Languages that `load_inline` compiles, and the argument that gets the source."""
+_UNITS = frozenset({".cpp", ".cc", ".cxx", ".c", ".cu"})
+"""Files that torch compiles by themselves; the others are included."""
+_LOADER = "kernel.py"
 _AT_HAND = frozenset({"torch", "cuda", "triton", "python"})
 """Dependencies of a compiled solution that each runner's compiler has."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Solution:
-    """A solution of one file.
+    """A solution.
 
+    files: those beside its source, by name. name: of the source, if there are others.
     keyword: the argument of `load_inline` that takes the source; empty for a Python module.
     in_place: whether the entry point writes into outputs that it is given behind the inputs.
     """
@@ -44,6 +48,8 @@ class Solution:
     keyword: str
     in_place: bool
     options: Mapping[str, list[str]]
+    name: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def kernel(self, task: Mapping[str, Any]) -> Kernel:
         """The module that a site of this task takes; raises `Stop` where none can be made.
@@ -55,18 +61,31 @@ class Solution:
         if definition.get("name") != self.definition:
             raise _refused("definition", f"is {self.definition}, not {definition.get('name')}")
         source = self.source if not self.keyword else self._loader()
-        if not self.keyword and self.entry == "forward" and not self.in_place:
-            return Kernel(source=source, language="python", directives={})
-        called = f"_solution.{self.entry}" if self.keyword else self.entry
-        source = f"{source.rstrip()}\n\n\n{_forward(definition, called, in_place=self.in_place)}"
-        return Kernel(source=source, language="python", directives={})
+        if self.keyword or self.entry != "forward" or self.in_place:
+            called = f"_solution.{self.entry}" if self.keyword else self.entry
+            added = _forward(definition, called, in_place=self.in_place)
+            source = f"{source.rstrip()}\n\n\n{added}"
+        name, files = self.name, dict(self.files)
+        if self.keyword and files:
+            name, files = _LOADER, {self.name: self.source, **files}
+        return Kernel(source=source, language="python", directives={}, entry=name, files=files)
 
     def _loader(self) -> str:
-        """A module that compiles the source with torch."""
+        """A module that compiles the source with torch, or all sources that lie beside it."""
+        flags = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        if self.files:
+            names = [n for n in (self.name, *self.files) if Path(n).suffix in _UNITS]
+            return (
+                "from pathlib import Path\n\n"
+                "from torch.utils.cpp_extension import load\n\n"
+                "_FOLDER = Path(__file__).parent\n"
+                f"_SOURCES = [str(_FOLDER / name) for name in {names}]\n"
+                '_solution = load("solution", _SOURCES, '
+                f"extra_include_paths=[str(_FOLDER)]{flags})"
+            )
         plain = '"""' not in self.source and self.source[-1] not in '\\"'
         text = f'r"""{self.source}"""' if plain else repr(self.source)
         first = 'cpp_sources="", ' if self.keyword != "cpp_sources" else ""
-        flags = "".join(f", {name}={value!r}" for name, value in self.options.items())
         return (
             "from torch.utils.cpp_extension import load_inline\n\n"
             f"_SOURCE = {text}\n"
@@ -96,15 +115,20 @@ def read_solution(path: Path) -> Solution:
     spec, sources = found["spec"], found["sources"]
     if not isinstance(spec, dict) or not isinstance(sources, list):
         raise _refused("spec", "and sources must be an object and a list")
-    source = _only(sources)
+    texts = _texts(sources)
     file, _, entry = str(spec.get("entry_point")).partition("::")
-    if file != source.get("path") or not entry.isidentifier():
-        raise _refused("spec.entry_point", f"must be {source.get('path')}::FUNCTION")
+    is_nested = "/" in file and len(texts) > 1
+    if file not in texts or is_nested or not entry.isidentifier():
+        known = " or ".join(f"{name}::FUNCTION" for name in texts if "/" not in name)
+        raise _refused("spec.entry_point", f"must be {known}, of a file at the top")
+    source = texts.pop(file)
     argument = _argument(spec)
     solution = Solution(
         definition=str(found["definition"]),
         author=str(found.get("author", "")),
-        source=str(source.get("content", "")),
+        source=source,
+        name=file if texts else "",
+        files=texts,
         entry=entry,
         keyword=argument,
         in_place=bool(spec.get("destination_passing_style", True)),
@@ -119,13 +143,14 @@ def _refused(field: str, reason: str) -> Stop:
     return Stop(Exit.MISUSE, reason, field)
 
 
-def _only(sources: list[Any]) -> Document:
-    """The only file; raises `Stop` where there are several."""
-    names = [str(each.get("path")) for each in sources if isinstance(each, dict)]
-    if len(names) != 1 or len(sources) != 1:
-        listed = ", ".join(names)[:300]
-        raise _refused("sources", f"are {len(sources)} files ({listed}); a submission has one")
-    return dict(sources[0])
+def _texts(sources: list[Any]) -> dict[str, str]:
+    """The files by their names; raises `Stop` where there is none, or a name comes twice."""
+    if not sources or not all(isinstance(each, dict) for each in sources):
+        raise _refused("sources", "must be one or more files, each with a path and content")
+    found = {str(each.get("path")): str(each.get("content", "")) for each in sources}
+    if len(found) != len(sources):
+        raise _refused("sources", "have two files of the same path")
+    return found
 
 
 def _argument(spec: Document) -> str:

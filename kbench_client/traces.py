@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kbench_client.exits import Exit, Stop
+from kbench_client.kernels import texts_of
 from kbench_client.results import newest
 from kbench_client.solutions import definition_of
 
@@ -29,7 +30,6 @@ _STATUS = {
 }
 """The status of each verdict that says something of the kernel on its workloads."""
 _LIBRARIES = ("python", "torch", "cuda", "driver", "compiler", "cutlass")
-_SUFFIXES = {"python": ".py", "cpp": ".cpp", "cuda": ".cu"}
 _STANDING = ("eligibility", "quarantine", "audited")
 
 
@@ -39,13 +39,13 @@ def solution(submission: Document, task: Document) -> Document:
     is_python = language == "python"
     if is_python and not re.search(r"^def forward\(", source, re.MULTILINE):
         raise Stop(Exit.MISUSE, "has no function forward(), which a solution needs", "source")
-    triton = is_python and "triton" in source
-    file = f"kernel{_SUFFIXES[language]}"
+    triton = is_python and "triton" in "".join(texts_of(submission).values())
+    texts = texts_of(submission)
     device = newest(submission)["device"]
     spec = {
         "language": "triton" if triton else language,
         "target_hardware": [device],
-        "entry_point": f"{file}::{submission['direction']}",
+        "entry_point": f"{next(iter(texts))}::{submission['direction']}",
         "dependencies": [],
         "destination_passing_style": False,
         **({} if is_python else {"binding": "torch"}),
@@ -55,7 +55,7 @@ def solution(submission: Document, task: Document) -> Document:
         "definition": definition_of(task)["name"],
         "author": submission["agent"] or submission["author"],
         "spec": spec,
-        "sources": [{"path": file, "content": source}],
+        "sources": [{"path": name, "content": text} for name, text in texts.items()],
         "description": f"submission {submission['id']} on a kbench site",
     }
 

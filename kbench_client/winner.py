@@ -15,6 +15,7 @@ from string import Template
 from typing import Any
 
 from kbench_client.exits import Exit, Stop
+from kbench_client.kernels import SUFFIXES
 from kbench_client.results import best_baseline, duration, factor, workloads
 
 Document = dict[str, Any]
@@ -23,7 +24,6 @@ _FILES = Path(__file__).parent / "exported"
 _REFERENCE = "reference.py"
 _SHARED = ("task.py", "loader.py", "dispatch.py", "test_verdict.py")
 _OPERATOR = ("op.py", "test_op.py")
-_SUFFIXES = {"cpp": ".cpp", "cuda": ".cu", "python": ".py"}
 _HEADERS = {
     "__nv_bfloat16": ("cuda_bf16.h", "bfloat16.h"),
     "__half": ("cuda_fp16.h", ""),
@@ -34,6 +34,8 @@ _HEADERS = {
 _BY_VALUE = ("__nv_bfloat16", "__half")
 _PARAMETER = re.compile(r"(const\s+)?(\w+)\s*(\*?)\s*(\w+)$")
 _DEFAULT = re.compile(r"\s*=[^,)]*")
+_BESIDE = ("-Xcompiler=-iquote", "-Xcompiler=.")
+"""How nvcc is told where a submission's files lie; the loader says it anew."""
 _OF_THE_HOST = re.compile(r"/|-(?:[lLI]|isystem|include|DTORCH_|DKBENCH_TORCH)|.*require-defined")
 
 
@@ -146,9 +148,9 @@ def portable(command: list[str]) -> list[str]:
     kept: list[str] = []
     words = iter(command[2:])  # the compiler and the source
     for word in words:
-        if word in ("-o", "-isystem", "-include"):
+        if word in ("-o", "-isystem", "-include", "-iquote"):
             next(words, "")
-        elif not _OF_THE_HOST.match(word) and "/" not in word:
+        elif word not in _BESIDE and not _OF_THE_HOST.match(word) and "/" not in word:
             kept.append(word)
     return kept
 
@@ -206,11 +208,20 @@ def files(winner: Winner, *, operator: bool) -> dict[str, str]:
         "__init__.py": _package(about, "op" if operator else "dispatch"),
         "README.md": _readme(about, operator=operator),
         "winner.json": json.dumps(about, indent=1) + "\n",
-        f"kernel{_SUFFIXES[about['language']]}": winner.submission["source"],
+        f"kernel{SUFFIXES[about['language']]}": winner.submission["source"],
+        **_beside(winner),
         **(_declared(winner, types) if is_declared else {}),
         _REFERENCE: winner.task["document"]["files"][_REFERENCE],
         **{name: (_FILES / name).read_text("utf-8") for name in names},
     }
+
+
+def _beside(winner: Winner) -> dict[str, str]:
+    """The files that its source includes. Raises `Stop` for modules, which a package would hide."""
+    found: dict[str, str] = winner.submission.get("files") or {}
+    if found and winner.submission["language"] == "python":
+        raise Stop(Exit.MISUSE, "has several files in Python, which can't be exported yet", "ID")
+    return found
 
 
 def _declared(winner: Winner, types: set[str]) -> dict[str, str]:

@@ -52,6 +52,10 @@ class DataErrors(DataError):
         return "\n".join(map(str, self.errors))
 
 
+LEFT_OUT = types.MappingProxyType({"left_out": True})
+"""Metadata of a field that is not written while it is empty, so that older documents stay equal."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Open:
     """An object with keys that only other versions of this program know: they are kept in `others`.
@@ -86,7 +90,8 @@ def encode(value: object) -> Any:
         written = {name: each for name, each in known.items() if each not in (None, "", (), {})}
         return encode({**written, **others})
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        given = {f: getattr(value, f.name) for f in dataclasses.fields(value)}
+        return {f.name: encode(each) for f, each in given.items() if each or not f.metadata}
     if isinstance(value, Mapping):
         return {str(k): encode(v) for k, v in value.items()}
     if isinstance(value, tuple | list):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from gpu_runner.data.codec import DataError
+from gpu_runner.data.codec import LEFT_OUT, DataError
 
 
 class Check(StrEnum):
@@ -26,12 +26,14 @@ class Check(StrEnum):
 class Suspicion:
     """Something that a person must look at before a result counts. It never decides by itself.
 
-    reason: one line for a person. line: of the source, from 1, where there is one.
+    reason: one line for a person. line: of the source, from 1, where there is one. file: in which
+    that line stands, if not in the entry.
     """
 
     check: Check
     reason: str
     line: int | None = None
+    file: str = field(default="", metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, kw_only=True)

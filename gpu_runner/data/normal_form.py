@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from gpu_runner.data.solution import Solution
 
 _TYPES = re.compile(r"#\s*type:")
 """A comment that `torch.jit.script` reads."""
@@ -16,17 +18,26 @@ _TYPES = re.compile(r"#\s*type:")
 class NormalForm:
     """The text that runs, and for each of its lines the line of the source that it comes from.
 
-    lines: empty where the text is the source itself.
+    lines: empty where the text is the source itself. name: of the source, for its author. files:
+    texts beside it, as they are.
     """
 
     text: str
     lines: tuple[int, ...] = ()
+    name: str = "kernel.py"
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def source_line(self, number: int | None) -> int | None:
         """The line of the source that became this line of the text."""
         if number is None or not 0 < number <= len(self.lines):
             return number
         return self.lines[number - 1]
+
+
+def form_of(solution: Solution) -> NormalForm:
+    """The normal form of a solution's entry, with the files beside it."""
+    form = normal_form(solution.source)
+    return replace(form, name=solution.name, files=dict(solution.files))
 
 
 def normal_form(source: str) -> NormalForm:

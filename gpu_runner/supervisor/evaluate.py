@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache, partial
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
-from gpu_runner.data.normal_form import normal_form
+from gpu_runner.data.normal_form import form_of
 from gpu_runner.data.plan import Plan
 from gpu_runner.data.protocol import LEAST_TEAM, PLANS
 from gpu_runner.data.static import LEFT_TO_CALLS, compiles_at_calls, speaks_of_work
@@ -243,7 +243,7 @@ class _Evaluation:
 
     def _compiles_at_calls(self) -> bool:
         left = self._record.build is not None and LEFT_TO_CALLS in self._record.build.log
-        return left or compiles_at_calls(self._request.solution.source)
+        return left or compiles_at_calls(self._request.solution.code)
 
     def _torch_processes(self, plan: Plan) -> TorchProcesses:
         waiting = None if self._oracles is None else self._oracles.torch
@@ -297,7 +297,7 @@ class _Evaluation:
         if abi is Abi.TORCH:
             solution = self._request.solution
             is_module = solution.language is Language.PYTHON
-            source = handed_over(normal_form(solution.source)) if is_module else ""
+            source = handed_over(form_of(solution)) if is_module else ""
             return Target(abi, direction, library=built.library, source=source)
         signature = self._task.c_signature
         return Target(

@@ -72,7 +72,7 @@ class FirstCalls:
         except FaultError as error:
             request, on_cpu = self._record.request, self._record.config.kind is DeviceKind.CPU
             crashed = on_cpu and error.fault.verdict in _CRASHES
-            if crashed and _TEAMS.search(request.solution.source):
+            if crashed and _TEAMS.search(request.solution.whole):
                 how = _TEAM.format(team_size(FIRST_CALLS.team), len(os.sched_getaffinity(0)))
                 error.fault = replace(error.fault, reason=f"{error.fault.reason}; {how}")
             raise

@@ -120,7 +120,8 @@ def _hints(result: EvaluationResult) -> list[str]:
 
 
 def _place(found: Suspicion) -> str:
-    return found.check if found.line is None else f"{found.check}, line {found.line}"
+    file = f", {found.file}" if found.file else ""
+    return found.check if found.line is None else f"{found.check}{file}, line {found.line}"
 
 
 def _line(reason: str) -> str:

@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from kbench_client.commands.submitting import add_kernel_options, given
+from kbench_client.commands.submitting import add_kernel_files, add_kernel_options, given
 from kbench_client.exits import Exit, Stop
-from kbench_client.kernels import payload, read_kernel
+from kbench_client.kernels import files_of, payload, read_kernels
 from kbench_client.output import Output
 from kbench_client.site import Site
 
@@ -25,7 +25,7 @@ _MISUSE = 2
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Declare the command."""
     parser = command("evaluate", "measure a kernel's file on this machine; the site ranks nothing")
-    parser.add_argument("file", type=Path, metavar="FILE")
+    add_kernel_files(parser)
     add_kernel_options(parser)
     parser.add_argument("--folder", type=Path, help="the task as `kbench get` wrote it; no site")
     parser.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
@@ -48,7 +48,7 @@ def require_runner(site: Site) -> None:
 
 
 def _evaluate(options: argparse.Namespace, site: Site, output: Output) -> int:
-    kernel = read_kernel(options.file)
+    kernel = read_kernels(options.files, options.entry)
     names = ("task", "device", "mode", "direction", "language")
     wanted = payload(kernel, given(options, *names) | ({"task": "-"} if options.folder else {}))
     require_runner(site)
@@ -74,7 +74,13 @@ def _evaluate(options: argparse.Namespace, site: Site, output: Output) -> int:
 
 def _words(wanted: dict[str, str], options: argparse.Namespace, task: Path, out: Path) -> list[str]:
     device = wanted.get("device", "") or _KINDS.get(wanted["language"], "")
-    words = ["evaluate", "--task", str(task), "--kernel", str(options.file)]
+    path, beside = options.files[0], []
+    if wanted.get("files"):
+        top, found = files_of(options.files)
+        path = top / wanted["entry"]
+        beside = [str(each) for each in found if each != path]
+    words = ["evaluate", "--task", str(task), "--kernel", str(path)]
+    words += ["--files", *beside] if beside else []
     words += ["--device", "cpu" if device == "cpu" else "cuda"] if device else []
     words += ["--mode", wanted.get("mode", "quick"), "--json", str(out)]
     words += ["--direction", wanted.get("direction", "forward")]

@@ -7,7 +7,8 @@ import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from kbench_client.exits import Exit, Stop
+from kbench_client.exits import Exit
+from kbench_client.kernels import write_files
 from kbench_client.output import Output
 from kbench_client.site import Site
 from kbench_client.winner import Winner, files, proven, ranked
@@ -39,14 +40,7 @@ def _export(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     )
     made = TARGETS[options.to](winner)
     folder: Path = options.out / winner.name
-    try:
-        folder.mkdir(parents=True)
-        for name, text in made.items():
-            (folder / name).write_text(text, "utf-8")
-    except FileExistsError:
-        raise Stop(Exit.MISUSE, f"{folder} is there already", "out") from None
-    except OSError as error:
-        raise Stop(Exit.MISUSE, f"{folder}: {error.strerror or error}", "out") from None
+    write_files(folder, made)
     known = proven(winner.evaluation)
     faster = [each["name"] for each in known if each["faster"]]
     document = {"folder": str(folder), "files": list(made), "faster": faster}

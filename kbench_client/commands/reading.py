@@ -1,14 +1,16 @@
-"""`kbench show`, `cancel`, `compare`, `leaderboard` and `quota`: what came of kernels."""
+"""`kbench show`, `source`, `cancel`, `compare`, `leaderboard` and `quota`: what came of kernels."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 
 from kbench_client.commands.submitting import add_watch_options, watch
 from kbench_client.comparison import comparison, comparison_table
 from kbench_client.details import brief, summary
 from kbench_client.exits import Exit, Stop, exit_of
+from kbench_client.kernels import texts_of, write_files
 from kbench_client.output import Output
 from kbench_client.results import duration, newest, rated, table
 from kbench_client.site import Site
@@ -28,6 +30,10 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     )
     add_watch_options(parser)
     parser.set_defaults(run=_show)
+    parser = command("source", "a submission's source; several files go into a folder")
+    parser.add_argument("submission", metavar="ID")
+    parser.add_argument("--out", type=Path, help="a new folder for the files")
+    parser.set_defaults(run=_source)
     parser = command("cancel", "take a submission's evaluation out of the queue, or stop it")
     parser.add_argument("submission", metavar="ID")
     parser.set_defaults(run=_cancel)
@@ -54,6 +60,19 @@ def _show(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     document = submission if options.raw else brief(submission, evaluation)
     output.answer(document, "\n".join((heading, summary(evaluation), address)))
     return exit_of(evaluation["verdict"]) if evaluation["verdict"] else Exit.GOOD
+
+
+def _source(options: argparse.Namespace, site: Site, output: Output) -> Exit:
+    submission = site.submission(options.submission)
+    texts = texts_of(submission)
+    if options.out is None and len(texts) > 1:
+        raise Stop(Exit.MISUSE, f"has {len(texts)} files; give --out FOLDER", "out")
+    if options.out is None:
+        output.answer({"files": texts}, submission["source"])
+        return Exit.GOOD
+    write_files(options.out, texts)
+    output.answer({"folder": str(options.out), "files": list(texts)}, "\n".join(texts))
+    return Exit.GOOD
 
 
 def _cancel(options: argparse.Namespace, site: Site, output: Output) -> Exit:

@@ -9,7 +9,7 @@ from typing import Any
 
 from kbench_client.details import details, summary
 from kbench_client.exits import Exit, Stop, exit_of
-from kbench_client.kernels import LANGUAGES, payload, read_kernel
+from kbench_client.kernels import LANGUAGES, payload, read_kernels
 from kbench_client.output import Output
 from kbench_client.results import newest
 from kbench_client.site import Site
@@ -20,8 +20,8 @@ TIMEOUT_S = 1800.0
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    parser = command("submit", "submit a kernel's file")
-    parser.add_argument("file", type=Path, metavar="FILE")
+    parser = command("submit", "submit a kernel: a file, several, or a folder")
+    add_kernel_files(parser)
     add_kernel_options(parser)
     parser.add_argument("--agent", default="", help="who wrote it; you, if left out")
     parser.add_argument("--model", default="", help="the language model that wrote it")
@@ -34,6 +34,14 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
         help="with --watch: exit with 6 if the score (without one, the speedup) is lower",
     )
     parser.set_defaults(run=_submit)
+
+
+def add_kernel_files(parser: argparse.ArgumentParser) -> None:
+    """The kernel itself: see `read_kernels`."""
+    parser.add_argument(
+        "files", type=Path, metavar="FILE", nargs="+", help="several: the first is the entry"
+    )
+    parser.add_argument("--entry", default="", metavar="NAME", help="what is built or imported")
 
 
 def add_kernel_options(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +77,7 @@ def _submit(options: argparse.Namespace, site: Site, output: Output) -> Exit:
             Exit.MISUSE, "needs --watch, because the verdict isn't known any earlier", "min-speedup"
         )
     names = ("task", "device", "mode", "direction", "language", "agent", "model", "private")
-    body = payload(read_kernel(options.file), given(options, *names))
+    body = payload(read_kernels(options.files, options.entry), given(options, *names))
     created = site.submit(body)
     address = site.account.url + created["url"]
     if remark := created.get("remark"):

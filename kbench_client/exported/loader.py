@@ -124,7 +124,10 @@ def _built() -> Path:
     command += _torch_flags() if task.WINNER["abi"] == "torch" else []
     if source.suffix == ".cu":
         command.append(f"-Xlinker=-rpath={Path(compiler).resolve().parents[1] / 'lib64'}")
-    known = "\0".join([*command, source.read_text(), torch.__version__, platform.node()])
+    for word in ("-iquote", str(task.HERE)):
+        command.append(f"-Xcompiler={word}" if source.suffix == ".cu" else word)
+    texts = [path.read_text() for path in sorted(task.HERE.rglob("*")) if _is_source(path)]
+    known = "\0".join([*command, *texts, torch.__version__, platform.node()])
     cache = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "kbench-exported"
     library = cache / f"{hashlib.sha256(known.encode()).hexdigest()}.so"
     if not library.exists():
@@ -137,6 +140,10 @@ def _built() -> Path:
                 raise RuntimeError(f"{source} does not build:\n{done.stdout}{done.stderr}")
             made.replace(library)
     return library
+
+
+def _is_source(path: Path) -> bool:
+    return path.is_file() and path.suffix not in (".py", ".pyc", ".md", ".json")
 
 
 def _compiler(name: str) -> str:

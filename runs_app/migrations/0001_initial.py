@@ -353,6 +353,8 @@ class Migration(migrations.Migration):
                 ('author', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='submissions', to=settings.AUTH_USER_MODEL)),
                 ('task_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to='tasks_app.taskversion')),
                 ('source', models.TextField()),
+                ('entry', models.CharField(blank=True, default='', max_length=100)),
+                ('files', models.JSONField(blank=True, default=dict)),
                 ('language', models.CharField(choices=[('cuda', 'cuda'), ('cpp', 'cpp'), ('python', 'python')], max_length=10)),
                 ('direction', models.CharField(choices=[('forward', 'forward'), ('backward', 'backward')], max_length=10)),
                 ('digest', models.CharField(db_index=True, max_length=64)),

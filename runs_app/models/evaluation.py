@@ -47,7 +47,7 @@ class Evaluation(RunnerJob):
         (Urgency.PEOPLE, {}),
     )
     LOCKED_WITH = ("runner__token", "task_version", "submission")
-    LOCKED_WITHOUT = ("task_version__document", "submission__source")
+    LOCKED_WITHOUT = ("task_version__document", "submission__source", "submission__files")
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="evaluations")
     task_version = models.ForeignKey(

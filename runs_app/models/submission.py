@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -31,6 +32,8 @@ class Submission(models.Model):
         CARRIED = "carried", "Carried from another version"
         IMPORTED = "imported", "Imported from another site"
 
+    OF_SOLUTION = ("source", "entry", "files", "language", "direction", "digest")
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="submissions"
@@ -38,7 +41,9 @@ class Submission(models.Model):
     task_version = models.ForeignKey(
         TaskVersion, on_delete=models.PROTECT, related_name="submissions"
     )
-    source = models.TextField()
+    source = models.TextField()  # of the entry
+    entry = models.CharField(max_length=100, blank=True, default="")  # its name, if it has files
+    files = models.JSONField(blank=True, default=dict)  # the others' texts, by name
     language = models.CharField(max_length=10, choices=[(v.value, v.value) for v in Language])
     direction = models.CharField(max_length=10, choices=[(v.value, v.value) for v in Direction])
     digest = models.CharField(max_length=64, db_index=True)  # of the solution
@@ -108,6 +113,25 @@ class Submission(models.Model):
         """The solution as the engine's type."""
         return Solution(
             source=self.source,
+            entry=self.entry,
+            files=self.files,
             language=Language(self.language),
             direction=Direction(self.direction),
         )
+
+    @property
+    def same_kernel(self) -> dict[str, Any]:
+        """The columns that another submission of the same kernel has, too."""
+        return {name: getattr(self, name) for name in self.OF_SOLUTION}
+
+
+def columns_of(solution: Solution) -> dict[str, Any]:
+    """The columns in which a solution is stored."""
+    return {
+        "source": solution.source,
+        "entry": solution.name if solution.files else "",
+        "files": dict(solution.files),
+        "language": solution.language.value,
+        "direction": solution.direction.value,
+        "digest": solution.digest(),
+    }

@@ -52,6 +52,17 @@ class SubmissionIn(Body):
             " { for (int i = 0; i < N; ++i) C[i] = A[i] + B[i]; }"
         ],
     )
+    entry: str = Field(
+        "",
+        examples=[""],
+        description="The source's name, if there are other files; kernel.cpp, say.",
+    )
+    files: dict[str, str] = Field(
+        {},
+        examples=[{}],
+        description="Texts of the other files, by their paths relative to the source's: headers, "
+        "modules. At most 31.",
+    )
     language: str = Field(
         examples=["cpp"], description="cuda, cpp or python", json_schema_extra=one_of(*Language)
     )
@@ -187,6 +198,8 @@ class SubmissionOut(Schema):
         description="The site that measured it, if it was imported; null for our own."
     )
     source: str
+    entry: str = Field(description="The source's name, if there are other files.")
+    files: dict[str, str] = Field(description="Texts of the other files, by name.")
     created_at: datetime
     evaluations: list[EvaluationOut]
 
@@ -275,7 +288,7 @@ def create_audit(
         raise Http404(f"there is no submission {submission_id!r} that you can see")
     evaluation = request_audit(
         submission=submission,
-        device=resolve_device(payload.device, submission.language, submission.source),
+        device=resolve_device(payload.device, submission.language, submission.solution.code),
         user=user,
         now=timezone.now(),
     )
@@ -288,6 +301,8 @@ def create_audit(
 def _submitted(request: AuthenticatedRequest, payload: SubmissionIn, now: datetime) -> Submission:
     fields: dict[str, Any] = {
         "source": payload.source,
+        "entry": payload.entry,
+        "files": payload.files,
         "language": payload.language or "(empty)",
         "direction": payload.direction,
         "device": payload.device,

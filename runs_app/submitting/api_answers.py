@@ -38,6 +38,8 @@ def submission_answer(submission: Submission, user: Viewer, *, raw: bool) -> dic
         "origin": submission.origin,
         "imported_from": _site_of(submission),
         "source": submission.source,
+        "entry": submission.entry,
+        "files": submission.files,
         "created_at": submission.created_at,
         "evaluations": _evaluations(submission, user, raw=raw),
     }
@@ -54,7 +56,7 @@ def _site_of(submission: Submission) -> str | None:
 def _evaluations(submission: Submission, user: Viewer, *, raw: bool) -> list[dict[str, object]]:
     """All of a submission, newest first; how many there are costs no query more."""
     found = visible_evaluations(user).filter(submission=submission)
-    light = found.defer("task_version__document", "submission__source")
+    light = found.defer(*Evaluation.LOCKED_WITHOUT)
     rows = list(light.prefetch_related("quarantine_case__decisions").order_by("-created_at"))
     whys, results = eligibilities(found), shown_results(rows, user)
     audited = {row.device_id for row in rows if row.audited != Audited.NONE}

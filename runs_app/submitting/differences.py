@@ -37,6 +37,6 @@ def differences(evaluation: Evaluation, user: Viewer) -> list[SourceDifference]:
     for name, other in others:
         if other is not None and other.pk not in seen:
             seen.add(other.pk)
-            text = diff(other.source, submission.source, budget)
+            text = diff(other.solution.whole, submission.solution.whole, budget)
             found.append(SourceDifference(name=name, other=other, diff=text))
     return found

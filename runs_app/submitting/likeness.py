@@ -33,8 +33,11 @@ def likenesses(version: TaskVersion, keys: Collection[UUID | str]) -> dict[str, 
     said: dict[str, str] = cache.get_many(names.values())
     missing = [pk for pk, name in names.items() if name not in said]
     if missing:
-        sources = rows.filter(pk__in=missing).values_list("pk", "source", "language")
-        new = {names[pk]: _words(version, text, language) for pk, text, language in sources}
+        found = rows.filter(pk__in=missing).only(*Submission.OF_SOLUTION)
+        new = {
+            names[each.pk]: _words(version, "\n".join(each.solution.texts.values()), each.language)
+            for each in found
+        }
         cache.set_many(new, timeout=_KEPT_S)
         said |= new
     return {str(pk): words for pk, name in names.items() if (words := said.get(name))}

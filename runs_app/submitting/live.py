@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from uuid import UUID
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode
 from runs_app.core.baselines.selectors import Baselines, awaited_baselines, baselines
+from runs_app.core.files import shown_files
 from runs_app.core.integrity.eligibility import Why
 from runs_app.core.integrity.page import IntegrityView, integrity_view
 from runs_app.core.integrity.selectors import may_stop
@@ -30,6 +32,7 @@ from runs_app.submitting.pictures.workloads import workload_plot
 from runs_app.submitting.selectors import Rival, is_shown, rivals
 from runs_app.submitting.summary import Facts, Summary, summary
 from tasks_app.disclosure import sees_hidden
+from tasks_app.pages.shown_file import ShownFile
 from tasks_app.people import Viewer
 
 
@@ -88,6 +91,11 @@ class Live:
     def submission(self) -> Submission:
         """What is evaluated."""
         return self.evaluation.submission
+
+    @cached_property
+    def files(self) -> tuple[ShownFile, ...]:
+        """The files of the submission."""
+        return shown_files(self.submission)
 
     @property
     def spreads(self) -> dict[str, float | None]:
@@ -212,7 +220,7 @@ def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> Sh
         above_limit=evaluation_page.above_limit_sentence(result, dtype),
         environment=evaluation_page.environment_rows(result.environment),
         profile=profile_page.profile_view(result.profile),
-        diagnostics=diagnostics(result.build, result.profile),
+        diagnostics=diagnostics(result.build, result.profile, shown_files(evaluation.submission)),
         comparison=comparison(evaluation, rows, near, known, noises=noise)
         if evaluation.is_correct
         else None,

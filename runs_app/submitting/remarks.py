@@ -34,5 +34,5 @@ def library_remark(submission: Submission) -> str:
     """
     if submission.language != Language.PYTHON.value:
         return ""
-    found = only_calls_libraries(submission.source, submission.task_version.data)
+    found = only_calls_libraries(submission.source, submission.task_version.data, submission.files)
     return f"The module {found}: its result will wait for an admin in quarantine." if found else ""

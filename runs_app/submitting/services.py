@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.conf import settings
@@ -9,9 +10,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.files import check_modules
 from gpu_runner.data.formats.text import plain
 from gpu_runner.data.packages import PACKAGES
-from gpu_runner.data.solution import Solution
+from gpu_runner.data.solution import Solution, code_of
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode
 from runs_app.core.checks.selectors import may_check
 from runs_app.core.errors import NotAllowed, SubmissionError, WrongState
@@ -21,6 +23,7 @@ from runs_app.core.queue.runners import lacking_packages
 from runs_app.core.work import lifecycle
 from runs_app.core.work.lifecycle import evaluate
 from runs_app.models import Device, Evaluation, Submission
+from runs_app.models.submission import columns_of
 from runs_app.submitting.authors import agent_of, language_model_of
 from runs_app.submitting.quota import check_quota
 from runs_app.submitting.shipped import bring_kernels
@@ -36,6 +39,8 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     source: str,
     device: str,
     now: datetime,
+    files: Mapping[str, str] | None = None,
+    entry: str = "",
     language: str = "",
     direction: str = Direction.FORWARD.value,
     mode: str = Mode.QUICK.value,
@@ -46,14 +51,16 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
 ) -> Submission:
     """Enter a kernel and queue its first evaluation.
 
+    `files` are the texts beside the source, which is that of the `entry`, by name.
     `device` is a device's slug, or "cuda" for the only CUDA device; where it is empty, `language`
     and `source` decide. An empty `agent` means that `user` wrote the kernel. A private submission
     for a version that was never public is a dry run, whatever `origin` says. Raises
     `SubmissionError` naming the field; nothing is stored then. A task's first ranked submission on
     a device brings the task's own kernels along.
     """
-    target = resolve_device(device, language, source)
-    solution = solution_for(source, language, direction, target)
+    beside = files or {}
+    target = resolve_device(device, language, code_of(source, beside))
+    solution = solution_for(source, language, direction, target, entry=entry, files=beside)
     _check_open(task_version, user)
     check_fit(task_version, solution.direction.value, target)
     chosen_mode = _mode(mode)
@@ -62,10 +69,7 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     submission = Submission.objects.create(
         author=user,
         task_version=task_version,
-        source=solution.source,
-        language=solution.language.value,
-        direction=solution.direction.value,
-        digest=solution.digest(),
+        **columns_of(solution),
         agent=agent_of(user, agent, now),
         language_model=language_model_of(language_model, now),
         private=private,
@@ -97,7 +101,7 @@ def rerun(
     if latest is None and not (device and mode):
         raise SubmissionError("device", "name a device and a mode: there is no earlier evaluation")
     target = (
-        resolve_device(device, submission.language, submission.source)
+        resolve_device(device, submission.language, submission.solution.code)
         if device or latest is None
         else latest.device
     )
@@ -107,7 +111,7 @@ def rerun(
     if submission.language not in [language.value for language in target.languages]:
         known = " and ".join(language.label for language in target.languages)
         raise SubmissionError("device", f"{target} runs only {known}")
-    _check_packages(submission.language, submission.source, target)
+    _check_packages(submission.language, submission.solution.code, target)
     if not may_check(submission.task_version, user):  # who may try a draft's kernels, may again
         _check_open(submission.task_version, user)
     check_fit(submission.task_version, submission.direction, target)
@@ -143,7 +147,15 @@ def _bring_rivals(version: TaskVersion, device: Device, now: datetime) -> None:
         transaction.on_commit(lambda: bring_kernels(version, device, now), robust=True)
 
 
-def solution_for(source: str, language: str, direction: str, device: Device) -> Solution:
+def solution_for(
+    source: str,
+    language: str,
+    direction: str,
+    device: Device,
+    *,
+    entry: str = "",
+    files: Mapping[str, str] | None = None,
+) -> Solution:
     """What the device would run; raises `SubmissionError` for what it can't."""
     try:
         chosen = Language(language or device.language)
@@ -153,18 +165,23 @@ def solution_for(source: str, language: str, direction: str, device: Device) -> 
     if chosen not in device.languages:
         needed = " and ".join(language.label for language in device.languages)
         raise SubmissionError("language", f"{device} runs {needed}, not {chosen.label}")
-    _check_packages(chosen, source, device)
+    _check_packages(chosen, code_of(source, files or {}), device)
     try:
         chosen_direction = Direction(direction)
     except ValueError:
         allowed = ", ".join(entry.value for entry in Direction)
         raise SubmissionError("direction", f"{direction!r} is not one of {allowed}") from None
     try:  # with the ends of lines of no system, so that the same kernel has one digest
-        return Solution(source=plain(source), language=chosen, direction=chosen_direction)
+        check_modules(files or {})
+        return Solution(
+            source=plain(source),
+            language=chosen,
+            direction=chosen_direction,
+            entry=entry,
+            files={name: plain(text) for name, text in (files or {}).items()},
+        )
     except DataError as error:
         raise SubmissionError(error.field, error.reason) from None
-    except UnicodeEncodeError:
-        raise SubmissionError("source", "contains characters that UTF-8 can't encode") from None
 
 
 def _check_packages(language: str, source: str, device: Device) -> None:

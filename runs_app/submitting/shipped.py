@@ -18,6 +18,7 @@ from gpu_runner.data.verdict import DeviceKind, Mode
 from runs_app.core.runners.signals import device_made
 from runs_app.core.work.lifecycle import evaluate
 from runs_app.models import Agent, Device, Evaluation, Status, Submission
+from runs_app.models.submission import columns_of
 from runs_app.submitting.authors import shipped_agent
 from tasks_app.models import TaskVersion
 from tasks_app.selectors import published_tasks
@@ -168,10 +169,7 @@ def _submission(
         author=system_user(),
         task_version=version,
         agent=agent,
-        source=solution.source,
-        language=solution.language.value,
-        direction=solution.direction.value,
-        digest=solution.digest(),
+        **columns_of(solution),
         origin=Submission.Origin.SHIPPED,
         created_at=now,
     )

@@ -129,7 +129,7 @@ def _ended(facts: Facts) -> str:
         known = f": {reason.rstrip('.')}" if reason else ""
         return f"{_OUR_FAULT}{known}; run it again"
     if verdict == Verdict.COMPILE_ERROR and first:
-        return f"line {first.line}: {first.message}"
+        return f"{first.place.words}: {first.message}"
     if verdict == Verdict.UNSTABLE and reason:
         return f"it is correct but has no score, because {reason}; a re-run may settle it"
     if found and found.index and found.expected is not None and found.actual is not None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from io import BytesIO
 from uuid import UUID
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.cache import patch_cache_control
@@ -102,13 +106,26 @@ def evaluation_json(request: HttpRequest, evaluation_id: UUID) -> HttpResponse:
 
 
 @require_safe
-def submission_source(request: HttpRequest, submission_id: UUID) -> HttpResponse:
-    """The source as a file."""
+def submission_source(request: HttpRequest, submission_id: UUID) -> HttpResponseBase:
+    """The source as a file; several as a zip."""
     submission = _submission(request, submission_id)
+    if submission.files:
+        return FileResponse(
+            _zipped(submission.solution.texts), as_attachment=True, filename=f"{submission}.zip"
+        )
     name = f"{submission}{submission.solution.language.suffix}"
     response = HttpResponse(submission.source, content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
+
+
+def _zipped(texts: Mapping[str, str]) -> BytesIO:
+    packed = BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        for name, text in texts.items():
+            archive.writestr(name, text)
+    packed.seek(0)
+    return packed
 
 
 @login_required

@@ -240,6 +240,7 @@ async function startFrom(link) {
   if (text === null) return say(`${link.dataset.name} could not be loaded; the editor is as it was.`);
   pick(link.dataset.language);
   replace(text, link.dataset.opening);
+  document.querySelector("#other-files fieldset")?.remove(); // those of another kernel
   guess();
   reveal("editor");
   say(`Started from ${link.dataset.name}. ${kept(held).length ? "Your earlier text is kept." : ""}`);
@@ -248,7 +249,8 @@ async function startFrom(link) {
 
 // Sends the text in a mode. One's own attempt that is unchanged is measured again, and not entered twice.
 function run(mode) {
-  const again = !isTouched() && base.startsWith("submission:") && !form.elements.private.checked
+  const isSame = !isTouched() && !form.elements.more.value && !form.querySelector('[name="drop"]:checked');
+  const again = isSame && base.startsWith("submission:") && !form.elements.private.checked
     && attempts.querySelector(`form[data-rank="${CSS.escape(base.slice("submission:".length))}"]`);
   if (again && sentMode === mode && Date.now() - answeredAt < TWICE_MS) return;
   asked = mode;
@@ -301,6 +303,8 @@ async function loadEditor() {
   form.dataset.editor = editor ? "yes" : "no";
 }
 
+const showAll = () => [showDirections, showTimes, showAuthor, showCommand].forEach((show) => show());
+
 source.addEventListener("input", typed);
 // From wherever the focus is, such as the mode that was just chosen; the editor has answered its own already.
 document.addEventListener("keydown", (event) => {
@@ -322,10 +326,7 @@ box.addEventListener("drop", (event) => {
 for (const moment of ["pagehide", "visibilitychange"]) window.addEventListener(moment, save, { capture: true });
 form.addEventListener("change", (event) => {
   if (event.target === device && event.isTrusted) isNamed = true;
-  showDirections();
-  showTimes();
-  showAuthor();
-  showCommand();
+  showAll();
   // Without a task there is no starter to wait for; with one its brief brings it.
   if ([task, device, picked, direction].includes(event.target)) turn(event.target === task);
   if (event.target === picked) guess();
@@ -386,13 +387,9 @@ document.addEventListener("htmx:afterSettle", (event) => {
 });
 document.addEventListener("htmx:sendError", () => say("The site does not answer. Your text is kept in this browser."));
 document.addEventListener("htmx:responseError", () => say("The site refused that. Your text is kept in this browser."));
-document.addEventListener("kbench:live", marks);
-document.addEventListener("kbench:live", tell);
+document.addEventListener("kbench:live", () => { marks(); tell(); });
 
-showDirections();
-showTimes();
-showAuthor();
-showCommand();
+showAll();
 open();
 showCurrent();
 if (isOver()) told = consoleBox.querySelector("#live").dataset.evaluation; // the page came with it

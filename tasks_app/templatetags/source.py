@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +17,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexer import Lexer
 from pygments.lexers import CppLexer, CudaLexer, PythonLexer, TextLexer
 
+from tasks_app.pages.shown_file import ShownFile
+
 register = template.Library()
 
 _PLUS_MINUS = re.compile(r"(?<![\w`])\+-(?=\w)")
@@ -24,13 +27,12 @@ _LONGEST = 128 * 1024  # characters
 _PATIENCE_S = 0.5
 _LEXERS: dict[str, type[Lexer]] = {"cuda": CudaLexer, "cpp": CppLexer, "python": PythonLexer}
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-_PLACE = re.compile(r"(kernel\.(?:cu|cpp|py))[:(](\d+)")
 
 
 @register.filter
-def highlight(source: str, language: str) -> SafeString:
-    """Source as HTML with token classes and a link for each line; the style sheet has colours."""
-    return _highlight(source, language, prefix="L")
+def highlighted(file: ShownFile) -> SafeString:
+    """A file as HTML with token classes and a link for each line; the style sheet has colours."""
+    return _highlight(file.text, file.language, prefix=file.anchor)
 
 
 @register.filter
@@ -81,12 +83,14 @@ def markdown(text: str) -> SafeString:
 
 
 @register.filter
-def link_lines(log: str) -> SafeString:
-    """A compiler's log in which the places in the kernel's source are links to its lines."""
+def link_lines(log: str, files: Sequence[ShownFile]) -> SafeString:
+    """A compiler's log in which the places in the kernel's files are links to their lines."""
+    anchors = {file.name: file.anchor for file in files}
+    names = "|".join(map(re.escape, sorted(anchors, key=len, reverse=True)))
     parts = []
     end = 0
-    for match in _PLACE.finditer(log):
-        place = format_html('<a href="#L-{}">{}</a>', match[2], match[0])
+    for match in re.finditer(rf"(?<![\w-])({names})[:(](\d+)", log):
+        place = format_html('<a href="#{}-{}">{}</a>', anchors[match[1]], match[2], match[0])
         parts.append(format_html("{}{}", log[end : match.start()], place))
         end = match.end()
     parts.append(format_html("{}", log[end:]))

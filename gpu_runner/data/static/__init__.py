@@ -9,6 +9,7 @@ device it is.
 
 from __future__ import annotations
 
+from gpu_runner.data.static.case import Code
 from gpu_runner.data.static.module_compilers import (
     LEFT_TO_CALLS,
     compiles_at_calls,
@@ -18,11 +19,13 @@ from gpu_runner.data.static.module_device import gpu_reason, usual_kind
 from gpu_runner.data.static.module_rules import (
     MODULE_RULES,
     module_suspicions,
+    modules_suspicions,
     only_calls_libraries,
 )
 from gpu_runner.data.static.rules import (
     RULES,
     SUSPICIONS_LIMIT,
+    code_suspicions,
     own_lines,
     source_suspicions,
     speaks_of_work,
@@ -35,9 +38,12 @@ __all__ = [
     "MODULE_RULES",
     "RULES",
     "SUSPICIONS_LIMIT",
+    "Code",
+    "code_suspicions",
     "compiles_at_calls",
     "gpu_reason",
     "module_suspicions",
+    "modules_suspicions",
     "names_extensions",
     "only_calls_libraries",
     "own_lines",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -29,18 +30,46 @@ _KEPT = '"cuTensorMap'  # the one string that tells an honest call from another
 
 @dataclass(frozen=True)
 class Finding:
-    """A line of the source, from 1, and one sentence about it; `subject` tells findings apart."""
+    """A line of the source, from 1, and one sentence about it; `subject` tells findings apart.
+
+    file: in which the line stands, if not in the entry.
+    """
 
     subject: str
     line: int
     sentence: str
+    file: str = ""
 
 
 @dataclass(frozen=True)
 class Code:
-    """C++ or CUDA as one pass of the compiler reads it: a text after its macros."""
+    """C++ or CUDA as one pass of the compiler reads it: a text after its macros.
+
+    runs: where its lines come from: from a line on, those of a file (empty: of the entry) that
+    begin with a line of that file. Without any, the text is the entry.
+    """
 
     text: str
+    runs: tuple[tuple[int, str, int], ...] = ()
+
+    @classmethod
+    def joined(cls, texts: Mapping[str, str]) -> Code:
+        """The files of a submission as they were written, one after another; the entry first."""
+        lines: list[str] = []
+        runs = []
+        for index, (name, text) in enumerate(texts.items()):
+            runs.append((len(lines) + 1, name if index else "", 1))
+            lines += [*text.split("\n"), ""]  # where a last line ends in a backslash
+        return cls("\n".join(lines), tuple(runs))
+
+    def place(self, at: int) -> tuple[str, int]:
+        """The file, and the line in it, that a place of the text comes from."""
+        line = self.text.count("\n", 0, at) + 1
+        index = bisect_right(self.runs, line, key=lambda run: run[0]) - 1
+        if index < 0:
+            return "", line
+        first, file, begins = self.runs[index]
+        return file, line - first + begins
 
     @cached_property
     def plain(self) -> str:
@@ -62,7 +91,8 @@ class Code:
 
     def finding(self, subject: str, at: int, sentence: str) -> Finding:
         """A finding at a place of the text."""
-        return Finding(subject, self.text.count("\n", 0, at) + 1, sentence)
+        file, line = self.place(at)
+        return Finding(subject, line, sentence, file)
 
 
 def _blanked(match: re.Match[str]) -> str:
@@ -73,12 +103,16 @@ def _blanked(match: re.Match[str]) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """A source as it was written, and its code once for each pass of the compiler."""
+    """A source as it was written, and its code once for each pass of the compiler.
 
-    source: str
+    files: names of the files beside it, which it may include.
+    """
+
+    source: Code
     passes: tuple[Code, ...]
     abi: Abi
     task: Task
+    files: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

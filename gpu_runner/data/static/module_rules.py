@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from gpu_runner.data.integrity import Check, Suspicion
-from gpu_runner.data.static.case import Finding, Rule
-from gpu_runner.data.static.rules import by_line, raised_by, source_suspicions
+from gpu_runner.data.python_source import tree_of
+from gpu_runner.data.static.case import Code, Finding, Rule
+from gpu_runner.data.static.rules import (
+    by_line,
+    code_suspicions,
+    raised_by,
+    source_suspicions,
+)
 from gpu_runner.data.task import Task
 from gpu_runner.data.torch_operations import NAMESPACES, computes
 from gpu_runner.data.verdict import Abi
@@ -24,10 +30,15 @@ class Unparsed(Exception):
 
 @dataclass(frozen=True)
 class ModuleCase:
-    """One module with the task that it is for."""
+    """One module with the task that it is for.
+
+    files: of its submission, by name. is_helper: it stands beside the entry.
+    """
 
     tree: ast.Module
     task: Task
+    files: Mapping[str, str] = field(default_factory=dict)
+    is_helper: bool = False
 
     @classmethod
     def read(cls, source: str, task: Task) -> ModuleCase:
@@ -144,6 +155,7 @@ _FILES = re.compile(
     r"|torch\.(?:save|load|from_file)|numpy\.(?:save\w*|load\w*|memmap|fromfile))(?:\..*)?"
 )
 _WRITTEN = {"'w'", "'x'"}
+_OPENING = {"r", "rt", "utf-8", "utf8"}
 _OF_PATHS = {"read_text", "read_bytes", "write_bytes"}
 _NETWORK = re.compile(
     r"(?:socket|socketserver|ssl|http|urllib\d?|ftplib|requests|httpx\d?|aiohttp|xmlrpc|smtplib"
@@ -154,13 +166,24 @@ _NETWORK = re.compile(
 def _library(case: ModuleCase) -> Iterator[Finding]:
     if case.task.libraries:
         return
-    if not any(_OWN.fullmatch(name) for name, _ in case.uses()):
+    if not case.is_helper and not any(map(_has_kernel, [case, *_helpers(case)])):
         sentence = "has no kernel of its own: it only calls libraries, which this task does not"
         yield Finding("", 1, f"{sentence} allow")
     yield from _torch_calls(case)
     for node in case.nodes:
         if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.MatMult):
             yield _of_torch("@", node.lineno)
+
+
+def _has_kernel(case: ModuleCase) -> bool:
+    return any(_OWN.fullmatch(name) for name, _ in case.uses())
+
+
+def _helpers(case: ModuleCase) -> Iterator[ModuleCase]:
+    """The modules beside the entry that can be read."""
+    for name, text in case.files.items():
+        if name.endswith(".py") and isinstance(tree := tree_of(text), ast.Module):
+            yield ModuleCase(tree, case.task, is_helper=True)
 
 
 def _torch_calls(case: ModuleCase) -> Iterator[Finding]:
@@ -226,10 +249,25 @@ def _files(case: ModuleCase) -> Iterator[Finding]:
     yield from _named(case, _FILES, "reads or writes files with {!r}")
     for call, _ in case.calls():
         named = isinstance(call.func, ast.Name) and call.func.id == "open"
+        if _reads_own_file(call, case.files):
+            continue
         if named and not _WRITTEN & {ast.unparse(mode) for mode in _modes(call)}:
             yield Finding("open", call.lineno, "reads or writes files with 'open'")
         if isinstance(call.func, ast.Attribute) and (name := call.func.attr) in _OF_PATHS:
             yield Finding(name, call.lineno, f"reads or writes files with {name!r}")
+
+
+def _reads_own_file(call: ast.Call, files: Mapping[str, str]) -> bool:
+    """Whether the only strings in it name files of the submission, or say how one is opened."""
+    if not files:
+        return False
+    words = {
+        node.value
+        for node in ast.walk(call)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    named = {part for name in files for part in (name, *name.split("/"))}
+    return bool(words & named) and words <= named | _OPENING
 
 
 def _modes(call: ast.Call) -> list[ast.expr]:
@@ -277,24 +315,48 @@ MODULE_RULES = (
 """Every rule for Python, in the order of the manual."""
 
 
-def only_calls_libraries(source: str, task: Task) -> str:
-    """A sentence where a module has no kernel of its own and the task asks for one; else empty."""
+def only_calls_libraries(source: str, task: Task, files: Mapping[str, str]) -> str:
+    """A sentence where a submission has no kernel of its own and the task asks for one; else empty.
+
+    files: those beside the module.
+    """
     try:
-        found = _library(ModuleCase.read(source, task))
+        found = _library(replace(ModuleCase.read(source, task), files=files))
     except Unparsed:
         return ""
     return next((finding.sentence for finding in found if not finding.subject), "")
 
 
-def module_suspicions(source: str, task: Task) -> tuple[Suspicion, ...]:
+def modules_suspicions(texts: Mapping[str, str], task: Task) -> tuple[Suspicion, ...]:
+    """What a person should look at in a Python submission, file by file, the entry first.
+
+    Files in C++ and CUDA are read as sources of a torch extension are, without macros.
+    """
+    files = dict(texts)
+    found = list(module_suspicions(files.pop(next(iter(texts))), task, files))
+    compiled = {"": ""}  # a module's name, beside which the others lie
+    for name, text in files.items():
+        if name.endswith(".py"):
+            inner = module_suspicions(text, task, files, is_helper=True)
+            found += [replace(each, file=name) for each in inner]
+        else:
+            compiled[name] = text
+    found += code_suspicions(compiled, [Code.joined(compiled)], Abi.TORCH, task)
+    return by_line(found)
+
+
+def module_suspicions(
+    source: str, task: Task, files: Mapping[str, str] | None = None, *, is_helper: bool = False
+) -> tuple[Suspicion, ...]:
     """What a person should look at in a module, by line, as `by_line` has it.
 
     C++ and CUDA in its strings are read as sources of a torch extension are, without macros.
     """
     try:
-        case = ModuleCase.read(source, task)
+        read = ModuleCase.read(source, task)
     except Unparsed:
         return (Suspicion(check=Check.SOURCE, reason="macros: it cannot be read as Python"),)
+    case = replace(read, files=files or {}, is_helper=is_helper)
     found = list(raised_by(MODULE_RULES, case))
     for text, line in case.texts():
         inner = source_suspicions(text, [text], Abi.TORCH, task)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator
 
@@ -19,6 +20,7 @@ _DIRECTIVE = re.compile(
     rf"|(?:include|import)\b(?![^\S\n]*{_HEADER}).*)",
     re.MULTILINE,
 )
+_OWN_INCLUDE = re.compile(r'#include[^\S\n]*"([\w./+-]+)"\s*(?://.*|/\*.*)?$')
 _ASSEMBLY = re.compile(
     r"(?<![\w$])(?:asm|__asm|__asm__)\b"
     r"(?:\s*(?:volatile|__volatile__|__volatile|inline|__inline__|goto)\b)*\s*\(([^:;{]*)"
@@ -44,10 +46,19 @@ _INVISIBLE = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 def _directives(case: Case) -> Iterator[Finding]:
     """Lines by which a source passes its own code off as a header's, or reads an odd file."""
-    joined = Code(_JOINED.sub(_one_line, case.source))
+    joined = Code(_JOINED.sub(_one_line, case.source.text), case.source.runs)
     for match in _DIRECTIVE.finditer(joined.text):
-        said = f"#{match['said']}"
-        yield joined.finding(said, match.start("said"), f"has the directive {said[:80]!r}")
+        said, at = f"#{match['said']}", match.start("said")
+        if not _includes_own(said, joined.place(at)[0], case.files):
+            yield joined.finding(said, at, f"has the directive {said[:80]!r}")
+
+
+def _includes_own(said: str, file: str, files: frozenset[str]) -> bool:
+    """Whether a directive in a file includes another file of the submission."""
+    if not (named := _OWN_INCLUDE.match(said)):
+        return False
+    beside = posixpath.join(posixpath.dirname(file), named[1])
+    return any(posixpath.normpath(path) in files for path in (beside, named[1]))
 
 
 def _one_line(match: re.Match[str]) -> str:
@@ -94,11 +105,10 @@ def _streams(case: Case) -> Iterator[Finding]:
 
 
 def _invisible(case: Case) -> Iterator[Finding]:
-    if match := _INVISIBLE.search(case.source):
+    if match := _INVISIBLE.search(case.source.text):
         name = f"U+{ord(match[0]):04X}"
-        yield Code(case.source).finding(
-            name, match.start(), f"contains the invisible character {name}"
-        )
+        sentence = f"contains the invisible character {name}"
+        yield case.source.finding(name, match.start(), sentence)
 
 
 TEXT_RULES = (

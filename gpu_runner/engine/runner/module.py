@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.machinery
 import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from torch import Tensor, nn
@@ -18,6 +17,7 @@ from gpu_runner.data.normal_form import NormalForm
 from gpu_runner.data.verdict import Direction
 from gpu_runner.data.wire import ErrorCode
 from gpu_runner.engine.problem.arguments import Described, rebuild, tensor_entries
+from gpu_runner.engine.runner.beside import Beside, Given
 from gpu_runner.engine.runner.model_weights import Weights, hold_still, plain_of
 from gpu_runner.engine.runner.prepared import MODULE
 from gpu_runner.engine.runner.returned import CallError
@@ -26,26 +26,22 @@ from gpu_runner.engine.runner.subject import Prepared
 MODEL = "ModelNew"
 
 
-class _Given(importlib.machinery.SourceFileLoader):
-    """Runs the text that the supervisor handed over, whatever stands at the path by then."""
-
-    def __init__(self, path: Path, text: str) -> None:
-        super().__init__(MODULE, str(path))
-        self._text = text
-
-    def get_code(self, fullname: str) -> CodeType:
-        """Compile the text; no cached bytecode is looked for."""
-        code: CodeType = self.source_to_code(self._text.encode(), self.path)
-        return code
-
-
 def load_module(path: Path, form: NormalForm) -> ModuleType:
     """Run a submission's text as the module of this path.
 
     Raises `CallError` (SYMBOL) that says what is wrong in which line of the source.
     """
-    loader = _Given(path, form.text)
-    spec = importlib.util.spec_from_file_location(MODULE, path, loader=loader)
+    loader = Given(MODULE, path, form.text)
+    inner: list[str] | None = None
+    if form.files:
+        beside, inner = Beside(MODULE, path.parent, form.files), []
+        if name := beside.hidden():
+            reason = f"{name} has the name of a module that is installed on this runner; rename it"
+            raise CallError(ErrorCode.SYMBOL, reason)
+        beside.take_part()
+    spec = importlib.util.spec_from_file_location(
+        MODULE, path, loader=loader, submodule_search_locations=inner
+    )
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[MODULE] = module  # compilers of kernels look it up there
@@ -58,17 +54,25 @@ def load_module(path: Path, form: NormalForm) -> ModuleType:
 
 def what_failed(error: BaseException, path: Path, form: NormalForm) -> str:
     """Why a module could not be imported, in a sentence that begins with its line."""
-    if isinstance(error, SyntaxError) and error.filename == str(path):
-        return f"line {form.source_line(error.lineno)}: {error.msg}"
+    if isinstance(error, SyntaxError) and (place := _place(error, path, form)):
+        return f"{place}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
-    line = next((f.lineno for f in reversed(frames) if f.filename == str(path)), None)
-    where = "" if line is None else f"line {form.source_line(line)}: "
+    place = next(filter(None, (_place(frame, path, form) for frame in reversed(frames))), "")
+    where = f"{place}: " if place else ""
     if isinstance(error, ModuleNotFoundError) and error.name:
         return f"{where}imports {error.name!r}, which this runner does not have"
     if isinstance(error, SystemExit):
         return f"{where}asks to exit"
     text = "\n".join(str(error).splitlines()[:5])[:1000]
     return f"{where}{type(error).__name__}: {text}" if text else where + type(error).__name__
+
+
+def _place(at: traceback.FrameSummary | SyntaxError, path: Path, form: NormalForm) -> str:
+    """A line of the entry, or of a file beside it, for their author; empty of anything else."""
+    if at.filename == str(path):
+        return f"line {form.source_line(at.lineno)}"
+    name = (at.filename or "").removeprefix(f"{path.parent}/")
+    return f"{name}, line {at.lineno}" if name in form.files else ""
 
 
 def entry_of(module: ModuleType, direction: Direction) -> Any:

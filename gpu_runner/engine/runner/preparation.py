@@ -57,7 +57,7 @@ def prepare(direction: Direction, device: str, descriptors: Mapping[str, int]) -
     folder.place(form)
     folder.use()
     folder.programs.remember()
-    if names_extensions(form.text):
+    if any(map(names_extensions, [form.text, *form.files.values()])):
         folder.extensions(descriptors["workshop"]).take_over()
     from gpu_runner.engine.runner.module import entry_of, load_module
     from gpu_runner.engine.runner.returned import CallError
@@ -69,7 +69,7 @@ def prepare(direction: Direction, device: str, descriptors: Mapping[str, int]) -
         is_final = device == "cpu" or isinstance(cause, SyntaxError | ImportError | None)
         if _NOT_BUILT in str(cause):
             is_final = True  # no call on the device can change it
-        _say(_as_compilers_say(str(error)) if is_final else f"{LEFT_TO_CALLS}: {error}")
+        _say(_as_compilers_say(str(error), form.name) if is_final else f"{LEFT_TO_CALLS}: {error}")
         if cause is not None:
             _say(_traced(cause, folder.source, form))
         if is_final:
@@ -82,12 +82,14 @@ def prepare(direction: Direction, device: str, descriptors: Mapping[str, int]) -
     return 0
 
 
-def _as_compilers_say(text: str) -> str:
+def _as_compilers_say(text: str, entry: str = "kernel.py") -> str:
     """The reason after its place in the source, where it begins with its line."""
     if _NOT_BUILT in text and (found := _COMPILERS_ERROR.search(text)):
         return found[0]
-    match = re.match(r"line (\d+): ", text)
-    return f"kernel.py:{match[1]}: error: {text[match.end() :]}" if match else f"error: {text}"
+    match = re.match(r"(?:([\w./-]+), )?line (\d+): ", text)
+    if match is None:
+        return f"error: {text}"
+    return f"{match[1] or entry}:{match[2]}: error: {text[match.end() :]}"
 
 
 def _traced(error: BaseException, path: Path, form: NormalForm) -> str:

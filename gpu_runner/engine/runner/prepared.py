@@ -47,7 +47,7 @@ class Folder:
 
     @property
     def source(self) -> Path:
-        """The kernel's source, in a folder without other modules."""
+        """The kernel's source, in a folder with no files but its own."""
         return self.root / "source" / f"{MODULE}.py"
 
     @property
@@ -60,10 +60,12 @@ class Folder:
         return Extensions(self.root / EXTENSIONS, asking)
 
     def place(self, form: NormalForm) -> None:
-        """Put the text that runs there, for whoever reads its own functions."""
-        self.source.parent.mkdir(exist_ok=True)
-        self.source.write_text(form.text, encoding="utf-8")
-        os.utime(self.source, (_WRITTEN_AT, _WRITTEN_AT))
+        """Put the texts there, for whoever reads its own functions or the files beside it."""
+        for name, text in {self.source.name: form.text, **form.files}.items():
+            path = self.source.parent / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            os.utime(path, (_WRITTEN_AT, _WRITTEN_AT))
 
     def use(self) -> None:
         """Have compilers keep what they make here. Call it before they are imported."""
@@ -104,4 +106,4 @@ def form_of(descriptor: int) -> NormalForm:
     with os.fdopen(os.dup(descriptor), "rb") as file:
         file.seek(0)
         told = json.load(file)
-    return NormalForm(told["text"], tuple(told["lines"]))
+    return NormalForm(**{**told, "lines": tuple(told["lines"])})

@@ -331,7 +331,7 @@ def _module(
     folder.unpack(descriptors["library"])
     folder.place(form)
     folder.use()
-    if names_extensions(form.text):
+    if any(map(names_extensions, [form.text, *form.files.values()])):
         workshop = [descriptors["workshop"]] if manner == "rehearsed" else []
         folder.extensions(*workshop).take_over()
     if manner == "rehearsed":

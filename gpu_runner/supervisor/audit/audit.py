@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from gpu_runner.data.archive import Loaded
 from gpu_runner.data.evaluation import BuildReport, EvaluationRequest, WorkloadResult
 from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check, Suspicion
+from gpu_runner.data.static import Code
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Verdict
 from gpu_runner.supervisor.audit.cpu import CpuSanitizers
@@ -65,7 +66,7 @@ class Auditor:
             result.name: result.measurement.time_ns for result in results if result.measurement
         }
         checks = [clock_check(results), compared(self._request.loaded, loaded)]
-        checks += evasion(self._request.solution.source, self._passes())
+        checks += evasion(Code.joined(self._request.solution.texts), self._passes())
         checks += self._sanitizers()
         kernels: tuple[str, ...] = ()
         if self._config.kind is DeviceKind.CUDA:
@@ -78,7 +79,7 @@ class Auditor:
         required = required_checks(self._config.kind, target.abi, target.library)
         return Audit(checks=tuple(checks), kernels=kernels, required=required)
 
-    def _passes(self) -> tuple[str, ...]:
+    def _passes(self) -> tuple[Code, ...]:
         return own_code(self._target.library) if self._target.library else ()
 
     def _sanitizers(self) -> Iterator[AuditCheck]:
@@ -125,21 +126,26 @@ def clock_check(results: Sequence[WorkloadResult]) -> AuditCheck:
     return AuditCheck(name=CLOCK_CHECK, state=AuditState.PASSED, reason=reason)
 
 
-def evasion(source: str, passes: Sequence[str]) -> list[AuditCheck]:
+def evasion(source: Code, passes: Sequence[Code]) -> list[AuditCheck]:
     """A check for a source that treats sanitizers and profilers specially; usually none.
 
     passes: the source after its macros, as `own_code` tells it.
     """
-    whole = _SPLICE.sub("", source)  # a name may be written over several lines
+    whole = _SPLICE.sub("", source.text)  # a name may be written over several lines
     if match := _EVASION.search(whole):
-        cut = sum(splice.end() <= match.start() for splice in _SPLICE.finditer(source))
-        line = whole.count("\n", 0, match.start()) + cut + 1
-    else:  # or pasted by a macro
-        match = next(filter(None, map(_EVASION.search, passes)), None)
-        line = match.string.count("\n", 0, match.start()) + 1 if match else 0
-    if match is None:
-        return []
-    return [suspicious("evasion", f"line {line} names {match[0]!r}, which only a tool minds")]
+        at = match.start()
+        for splice in _SPLICE.finditer(source.text):
+            at += len(splice[0]) if splice.start() <= at else 0
+        return [_evading(match[0], *source.place(at))]
+    for code in passes:  # or pasted by a macro
+        if match := _EVASION.search(code.text):
+            return [_evading(match[0], *code.place(match.start()))]
+    return []
+
+
+def _evading(name: str, file: str, line: int) -> AuditCheck:
+    where = f"{file}, line {line}" if file else f"line {line}"
+    return suspicious("evasion", f"{where} names {name!r}, which only a tool minds")
 
 
 def fault_of(audit: Audit) -> Fault | None:

@@ -165,7 +165,7 @@ class CpuSanitizers:
             reason = f"its macros produce different code with {kind.flags[0]}"
             return [suspicious(name, reason) for name in kind.checks]
         if kind is THREADS:
-            source, log = self._request.solution.source, built.report.log
+            source, log = self._request.solution.whole, built.report.log
             if reason := not_followed(built.library, log, source):
                 return [skipped("threads", reason)]
         target = replace(self._target, library=built.library, runner=runner)
@@ -176,8 +176,9 @@ class CpuSanitizers:
         native = task.abi is Abi.C
         names = [p.name for p in task.c_signature.parameters] if native else None
         outcome = self._run(target, lambda: Sanitized(kind.environment))
+        files = tuple(self._request.solution.texts)
         checks = [
-            check_of(name, outcome, functools.partial(findings, name, names))
+            check_of(name, outcome, functools.partial(findings, name, names, files))
             for name in kind.checks
         ]
         failed = next((c.name for c in checks if c.state is AuditState.FAILED), "")
@@ -190,16 +191,21 @@ class CpuSanitizers:
         ]
 
 
-def findings(check: str, names: Sequence[str] | None, report: str) -> list[Finding]:
-    """What `check` makes of a report; `names` are the signature's parameters, in the c ABI."""
+def findings(
+    check: str, names: Sequence[str] | None, files: Sequence[str], report: str
+) -> list[Finding]:
+    """What `check` makes of a report; `names` are the signature's parameters, in the c ABI.
+
+    files: names of the submission's.
+    """
     match check:
         case "address":
-            return memory_findings(report, names or [])
+            return memory_findings(report, names or [], files)
         case "undefined":
-            return undefined_findings(report, source_only=names is None)
+            return undefined_findings(report, source_only=names is None, files=files)
         case "leftovers":
             return leftover_findings(report)
-    return race_findings(report)
+    return race_findings(report, files)
 
 
 def build_sanitized_runner(kind: Build, config: SupervisorConfig) -> Path:

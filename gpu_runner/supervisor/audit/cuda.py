@@ -53,7 +53,7 @@ class ComputeSanitizerChecks:
     def _check(self, path: str, name: str) -> AuditCheck:
         outcome = self._run(self._target, lambda: sanitizer.ComputeSanitizer(path, name))
         check = check_of(name, outcome, self._find, sanitizer.unfinished)
-        by_hand = _BY_HAND.search(self._request.solution.source)
+        by_hand = _BY_HAND.search(self._request.solution.whole)
         if check.state is not AuditState.FAILED or name not in _ORDER or by_hand is None:
             return check
         doubt = f"{check.reason}; the source orders threads by {by_hand[0]!r}, which {name}"
@@ -65,4 +65,5 @@ class ComputeSanitizerChecks:
             return sanitizer.device_findings(report)
         resources = self._build.resources if self._build else ()
         own = [kernel_list.plain(kernel.name) for kernel in resources]
-        return sanitizer.device_findings(report, [*own, "kernel.cu:"])
+        files = [f"{name}:" for name in self._request.solution.texts]
+        return sanitizer.device_findings(report, [*own, *files])

@@ -75,7 +75,7 @@ class Lister:
         self._unlisted = [w for w in timed if w.hidden and is_python]
         self._times_ns = times_ns
         self._ownership = Ownership(
-            build.resources if build else (), request.solution.source, targets.public.is_module
+            build.resources if build else (), request.solution.whole, targets.public.is_module
         )
 
     def profiled(self) -> Profiled:

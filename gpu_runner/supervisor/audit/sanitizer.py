@@ -33,7 +33,7 @@ _SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:error|hazard)")
 _COUNTED = re.compile(r"\((\d+) errors?, \d+ warnings?\)")
 _AT = re.compile(r"(?:at|Device Frame:) *(.+)")
 _WHERE = re.compile(r"^0x[0-9a-f]+ in |\+0x[0-9a-f]+| in \S+$|\S+\.cu:\d+:")
-_SOURCE_LINE = re.compile(r"\b(kernel\.cu:\d+)")
+_SOURCE_LINE = re.compile(r"\b([\w-]+\.cuh?:\d+)")
 
 
 @functools.cache

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
-SOURCE = "kernel.cpp"
-"""Name under which a submission is compiled for a CPU."""
+_USUAL = ("kernel.cpp",)
+"""The files of a submission that is compiled for a CPU, unless it has several."""
 
-_PLACE = re.compile(rf"\b({re.escape(SOURCE)}:\d+)")
 _ADDRESS = re.compile(r"ERROR: AddressSanitizer:? (?:attempting )?([\w-]+)")
 _NULL = re.compile(r"ERROR: AddressSanitizer:? SEGV on unknown address 0x0+[0-9a-f]{0,3}\b")
 """An access through a null pointer, or the few bytes behind one."""
@@ -56,8 +56,13 @@ class Finding:
     breaks: bool = True
 
 
-def memory_findings(report: str, names: Sequence[str]) -> list[Finding]:
-    """What AddressSanitizer found; `names` are the signature's parameters, in order."""
+def memory_findings(
+    report: str, names: Sequence[str], files: Sequence[str] = _USUAL
+) -> list[Finding]:
+    """What AddressSanitizer found; `names` are the signature's parameters, in order.
+
+    files: names of the submission's.
+    """
     match = _ADDRESS.search(report)
     if match is None or _starved(report, match):
         return []
@@ -67,7 +72,7 @@ def memory_findings(report: str, names: Sequence[str]) -> list[Finding]:
         access, size, distance, where, index = argument.groups()
         what = f"a {access} of {size} bytes out of bounds, {distance} bytes {where} "
         what += repr(names[int(index)])
-    return [Finding(what + _at(report[match.start() :]))]
+    return [Finding(what + _at(report[match.start() :], files))]
 
 
 def ran_out(report: str) -> bool:
@@ -83,17 +88,21 @@ def _starved(report: str, match: re.Match[str]) -> bool:
     return first.end() > match.start() or _NULL.match(report, match.start()) is not None
 
 
-def undefined_findings(report: str, *, source_only: bool = False) -> list[Finding]:
+def undefined_findings(
+    report: str, *, source_only: bool = False, files: Sequence[str] = _USUAL
+) -> list[Finding]:
     """What UndefinedBehaviorSanitizer found, each place once, the worst first.
 
     With `source_only`, what it found in headers is left out: torch's are not the author's.
     """
     found: dict[tuple[str, str], Finding] = {}
+    own = tuple(PurePosixPath(file).name for file in files)
+    ours = {*_OURS} - {*own}
     starved = ran_out(report)  # then null pointers are what allocations gave
     for match in _UNDEFINED.finditer(report):
         line, words = match.groups()
         name = _file_before(report, match.start())
-        if not name.endswith(SOURCE) if source_only else name in _OURS:
+        if not name.endswith(own) if source_only else name in ours:
             continue
         breaks = any(word in words for word in BREAKING)
         breaks = breaks and not (starved and "null pointer" in words)
@@ -113,17 +122,24 @@ def leftover_findings(report: str) -> list[Finding]:
     return [Finding(match[1])] if match else []
 
 
-def race_findings(report: str) -> list[Finding]:
+def race_findings(report: str, files: Sequence[str] = _USUAL) -> list[Finding]:
     """What ThreadSanitizer found, with both places where they are known."""
     match = _RACE.search(report)
     if match is None:
         return []
     first, _, second = report[match.start() :].partition("Previous ")
-    places = [place[1] for part in (first, second) if (place := _PLACE.search(part))]
-    where = " and ".join(dict.fromkeys(places))
-    return [Finding(match[1] + (f" between {where}" if len(set(places)) > 1 else _at(report)))]
+    places = [place for part in (first, second) if (place := _place(part, files))]
+    both = " and ".join(dict.fromkeys(places))
+    where = f" between {both}" if len(set(places)) > 1 else _at(report, files)
+    return [Finding(match[1] + where)]
 
 
-def _at(report: str) -> str:
-    place = _PLACE.search(report)
-    return f", at {place[1]}" if place else ""
+def _at(report: str, files: Sequence[str]) -> str:
+    place = _place(report, files)
+    return f", at {place}" if place else ""
+
+
+def _place(report: str, files: Sequence[str]) -> str:
+    """The first line of a submission's file that a report names."""
+    found = re.search(rf"\b((?:{'|'.join(map(re.escape, files))}):\d+)", report)
+    return found[1] if found else ""

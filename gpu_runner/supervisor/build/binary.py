@@ -13,8 +13,9 @@ from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.static import (
     SUSPICIONS_LIMIT,
-    module_suspicions,
-    source_suspicions,
+    Code,
+    code_suspicions,
+    modules_suspicions,
     symbol_sentence,
     torch_symbol_sentence,
 )
@@ -97,9 +98,10 @@ def _suspicion(reason: str, request: EvaluationRequest) -> Suspicion:
     """With the line of the source that names what the reason names first, if there is one."""
     named = _NAMED.search(reason)
     word = named[1].rpartition("::")[2] if named else ""
-    found = re.search(rf"\b{re.escape(word)}\b", request.solution.source) if word else None
-    line = request.solution.source.count("\n", 0, found.start()) + 1 if found else None
-    return Suspicion(check=Check.LIBRARY, reason=reason[:500], line=line)
+    code = Code.joined(request.solution.texts)
+    found = re.search(rf"\b{re.escape(word)}\b", code.text) if word else None
+    file, line = code.place(found.start()) if found else ("", None)
+    return Suspicion(check=Check.LIBRARY, reason=reason[:500], line=line, file=file)
 
 
 def _needed(inspected: _Inspected) -> Iterator[str]:
@@ -206,9 +208,9 @@ def static_suspicions(request: EvaluationRequest, library: Path) -> list[Suspici
     """What a person should look at in a source and in the library that it became."""
     solution = request.solution
     if solution.language is Language.PYTHON:
-        return [*module_suspicions(solution.source, request.task), *_extensions(library, request)]
+        return [*modules_suspicions(solution.texts, request.task), *_extensions(library, request)]
     passes, abi = own_code(library), request.task.abi
-    source = source_suspicions(solution.source, passes, abi, request.task)
+    source = code_suspicions(solution.texts, passes, abi, request.task)
     return [*source, *check_library(library.read_bytes(), request)]
 
 

@@ -179,29 +179,28 @@ def solution_recipes(request: EvaluationRequest, config: SupervisorConfig) -> tu
     task, kind, solution = request.task, config.kind, request.solution
     if solution.language is Language.PYTHON:
         return (module_recipe(solution, config),)
-    source = f"kernel{solution.language.suffix}"
-    files = {source: solution.source}
+    source, files = solution.name, solution.texts
+    own = tuple(files) if solution.files else ()
+    beside = toolchain.beside_flags(kind) if own else ()
     target = cuda_architecture(config.index) if kind is DeviceKind.CUDA else ""
     headers = toolchain.cutlass_paths() if kind is DeviceKind.CUDA else ()
     if task.abi is Abi.C:
-        flags = toolchain.flags(kind, task.abi, target, solution.flags)
+        flags = [*toolchain.flags(kind, task.abi, target, solution.flags), *beside]
         files[_DECLARATION] = declaration(task.c_signature, kind, solution.source)
         flags += ["-include", _DECLARATION]
         flags.append(toolchain.required_symbol(kind, task.c_signature.symbol))
-        return (Recipe(files, source, kind, tuple(flags), headers, is_read=True),)
+        return (Recipe(files, source, kind, tuple(flags), headers, is_read=True, own=own),)
     # The version is part of the cache's key.
     version, paths = (
         f'-DKBENCH_TORCH="{toolchain.torch_version()}"',
         (*toolchain.torch_paths(), *headers),
     )
     slim, full = (
-        (*toolchain.flags(kind, task.abi, target, solution.flags, slim=slim), version)
+        (*toolchain.flags(kind, task.abi, target, solution.flags, slim=slim), *beside, version)
         for slim in (True, False)
     )
-    return (
-        Recipe({**files, **toolchain.torch_headers()}, source, kind, slim, paths, is_read=True),
-        Recipe(files, source, kind, full, paths, is_read=True),
-    )
+    recipe = Recipe(files, source, kind, full, paths, is_read=True, own=own)
+    return replace(recipe, files={**files, **toolchain.torch_headers()}, flags=slim), recipe
 
 
 def build(recipe: Recipe, config: SupervisorConfig) -> Built:
@@ -218,7 +217,7 @@ def build(recipe: Recipe, config: SupervisorConfig) -> Built:
     if content is None:
         return built
     library, record = _places(recipe, config)
-    passes.keep(library, outputs)
+    passes.keep(library, outputs, recipe.own)
     write_atomically(library, content, mode=0o755)
     write_atomically(record, encode(built.report))
     return replace(built, library=library)

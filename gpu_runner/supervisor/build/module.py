@@ -7,12 +7,12 @@ import json
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpu_runner.data.flags import NO_NVTX
-from gpu_runner.data.normal_form import NormalForm, normal_form
+from gpu_runner.data.normal_form import NormalForm, form_of
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.build.recipe import Recipe
@@ -23,8 +23,6 @@ from gpu_runner.supervisor.host.jail import PROGRAMS
 
 if TYPE_CHECKING:
     from gpu_runner.supervisor.build.importer import Importer
-
-_SOURCE = "kernel.py"
 
 
 @dataclass(frozen=True)
@@ -73,10 +71,10 @@ class ModuleRecipe(Recipe):
 
 def module_recipe(solution: Solution, config: SupervisorConfig) -> ModuleRecipe:
     """How a Python submission is prepared."""
-    form = normal_form(solution.source)
+    form = form_of(solution)
     return ModuleRecipe(
-        {_SOURCE: form.text},
-        _SOURCE,
+        {form.name: form.text, **form.files},
+        form.name,
         config.kind,
         (),
         environment=module_environment(config),
@@ -87,7 +85,7 @@ def module_recipe(solution: Solution, config: SupervisorConfig) -> ModuleRecipe:
 
 def handed_over(form: NormalForm) -> str:
     """A source as the processes that run it get it."""
-    return json.dumps({"text": form.text, "lines": form.lines})
+    return json.dumps(asdict(form))
 
 
 def module_environment(config: SupervisorConfig) -> dict[str, str]:
@@ -121,5 +119,5 @@ _INDUCTOR = {  # which reads them when it is imported
 
 
 def _own_code() -> str:
-    names = ("preparation.py", "prepared.py", "programs.py", "module.py", "extensions.py")
-    return "".join((_PACKAGE / "engine/runner" / name).read_text() for name in names)
+    names = ("preparation", "prepared", "programs", "module", "beside", "extensions")
+    return "".join((_PACKAGE / f"engine/runner/{name}.py").read_text() for name in names)

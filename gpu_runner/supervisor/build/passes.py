@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from gpu_runner.data.static import own_lines
+from gpu_runner.data.codec import encode
+from gpu_runner.data.static import Code, own_lines
 from gpu_runner.supervisor.host.files import read_json, write_atomically
 
 PASS_LIMIT_BYTES = 64 << 20
@@ -14,17 +16,24 @@ PASS_LIMIT_BYTES = 64 << 20
 _FILE = "passes.json"
 
 
-def keep(library: Path, outputs: Sequence[bytes]) -> None:
-    """Keep the own lines of each output; of none if one is missing, or too large."""
+def keep(library: Path, outputs: Sequence[bytes], names: Sequence[str]) -> None:
+    """Keep the own lines of each output; of none if one is missing, or too large.
+
+    names: see `own_lines`.
+    """
     whole = all(0 < len(output) <= PASS_LIMIT_BYTES for output in outputs)
-    texts = [own_lines(output.decode(errors="replace")) for output in outputs] if whole else []
-    write_atomically(library.with_name(_FILE), texts)
+    texts = [output.decode(errors="replace") for output in outputs] if whole else []
+    write_atomically(library.with_name(_FILE), encode([own_lines(text, names) for text in texts]))
 
 
-def own_code(library: Path) -> tuple[str, ...]:
-    """A library's source after its macros, without headers: a text for each pass.
+def own_code(library: Path) -> tuple[Code, ...]:
+    """A library's source after its macros, without headers: once for each pass.
 
-    Each line stands at its place. Empty if nothing was kept.
+    Empty if nothing was kept.
     """
     known = library.with_name(_FILE)
-    return tuple(read_json(known)) if known.exists() else ()
+    return tuple(map(_code, read_json(known))) if known.exists() else ()
+
+
+def _code(told: Mapping[str, Any]) -> Code:
+    return Code(told["text"], tuple((row, file, line) for row, file, line in told["runs"]))

@@ -13,7 +13,7 @@ from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.host.config import SupervisorConfig
 
-_REPORT_VERSION = "4"  # of what is kept beside a library; part of the cache's key
+_REPORT_VERSION = "5"  # of what is kept beside a library; part of the cache's key
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Recipe:
     paths: tuple[Path, ...] = ()  # folders that the compiler must be able to read
     is_read: bool = False  # whether what its preprocessor makes of the source is kept: `passes`
     environment: Mapping[str, str] = field(default_factory=dict)  # of the compiler
+    own: tuple[str, ...] = ()  # names of a submission's files, the entry first, if it has several
 
     @property
     def result(self) -> str:

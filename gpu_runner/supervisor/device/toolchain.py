@@ -225,6 +225,13 @@ def torch_headers() -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): path.read_text() for path in found}
 
 
+def beside_flags(kind: DeviceKind) -> tuple[str, ...]:
+    """Flags by which files in folders of a submission include others from its top."""
+    return tuple(
+        f"-Xcompiler={word}" if kind is DeviceKind.CUDA else word for word in ("-iquote", ".")
+    )
+
+
 def torch_paths() -> tuple[Path, ...]:
     """What the compiler of a torch extension must be able to read."""
     beside = torch_folder().parent / "nvidia"  # where wheels put CUDA's own headers

@@ -40,7 +40,7 @@ def loaded(
     versions |= {name: archive.digest(version.encode()) for name, version in packages.items()}
     installed = {f"{PurePosixPath(path).name} {size}": "" for path, size in seen.installed}
     parts = [
-        archive.loaded(SOURCE, {"source": solution.source.encode()}),
+        archive.loaded(SOURCE, _texts(solution)),
         *_compiled(target),
         archive.of_digests(TOOLCHAIN, versions),
     ]
@@ -49,6 +49,11 @@ def loaded(
     if foreign := _foreign(target):
         parts.append(archive.of_digests(FOREIGN, foreign))
     return tuple(parts)
+
+
+def _texts(solution: Solution) -> dict[str, bytes]:
+    beside = {f"source/{name}": text.encode() for name, text in solution.files.items()}
+    return {"source": solution.source.encode(), **beside}
 
 
 def foreign_suspicions(target: Target, *, hidden: bool = False) -> Iterator[Suspicion]:

@@ -105,7 +105,7 @@ class Laboratory:
         if any(_FAST.fullmatch(flag) for flag in solution.flags):
             return  # it flushes and reorders already
         tried = [DENORMALS]
-        if not is_by_hand(solution.source):
+        if not is_by_hand(solution.whole):
             tried.append(SCALAR_REDUCTION)
         for experiment in tried:
             try:

@@ -105,7 +105,7 @@ class Profiler:
         if self._request.solution.language is Language.PYTHON:
             notes.append("no compiler reports which loops of a Python module are vectorized")
             return {}
-        if vectorization.is_by_hand(self._request.solution.source):
+        if vectorization.is_by_hand(self._request.solution.whole):
             notes.append(
                 "its loops contain hand-written vector code, which g++'s report doesn't count"
             )

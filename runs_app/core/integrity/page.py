@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.http import HttpRequest
 
 from gpu_runner.data.evaluation import EvaluationResult, WorkloadResult
 from gpu_runner.data.integrity import Audit, AuditCheck, Suspicion
+from runs_app.core.files import Place, place_of, shown_files
 from runs_app.core.integrity.eligibility import Why, eligibility
 from runs_app.core.integrity.selectors import open_case_count, public_suspicions
 from runs_app.core.work.access import find_submission
 from runs_app.core.work.audit_state import board_audit
 from runs_app.models import BoardAudit, Evaluation, QuarantineDecision
+from tasks_app.pages.shown_file import ShownFile
 from tasks_app.people import Viewer
 
 _CONTEXT_LINES = 3
@@ -73,7 +75,7 @@ class SuspicionView:
     check: str
     reason: str
     advice: str
-    line: int | None
+    place: Place | None
     lines: tuple[SourceLine, ...]
 
 
@@ -150,7 +152,7 @@ def integrity_view(
     evaluation: Evaluation, result: EvaluationResult | None, user: Viewer
 ) -> IntegrityView:
     """Of an evaluation with its result as the viewer, `user`, may see it."""
-    source = evaluation.submission.source
+    files = shown_files(evaluation.submission)
     case = evaluation.quarantine_case
     audit = None
     if evaluation.mode in ("ranked", "audit"):
@@ -158,8 +160,8 @@ def integrity_view(
     under_way = bool(audit and audit.evaluation and not audit.evaluation.is_over)
     of_another = audit is not None and audit.submission_id != evaluation.submission_id
     return IntegrityView(
-        suspicions=suspicion_views(public_suspicions(evaluation, result) if result else (), source),
-        hints=suspicion_views(result.hints if result else (), source),
+        suspicions=suspicion_views(public_suspicions(evaluation, result) if result else (), files),
+        hints=suspicion_views(result.hints if result else (), files),
         decisions=list(case.decisions.select_related("decided_by")) if case else [],
         eligibility=eligibility(evaluation),
         board_audit=audit,
@@ -173,23 +175,27 @@ def integrity_view(
     )
 
 
-def suspicion_views(suspicions: Iterable[Suspicion], source: str) -> tuple[SuspicionView, ...]:
-    """Suspicions with excerpts of the source that they are about.
+def suspicion_views(
+    suspicions: Iterable[Suspicion], files: Sequence[ShownFile]
+) -> tuple[SuspicionView, ...]:
+    """Suspicions with excerpts of the files that they are about.
 
     Those about one line stand together, in the place of the first, above a single excerpt.
     """
-    lines = source.splitlines()
+    lines = {file.name: file.text.splitlines() for file in files}
     ordered = _by_line(suspicions)
-    places = [each.line for each in ordered]
+    places = [each.line and place_of(files, each.file, each.line) for each in ordered]
     return tuple(
         SuspicionView(
             check=_CHECKS[each.check],
             reason=each.reason,
             advice=_ADVICE.get(each.check, ""),
-            line=line,
-            lines=() if [line] == places[at + 1 : at + 2] else _excerpt(lines, line),
+            place=place or None,
+            lines=()
+            if [place] == places[at + 1 : at + 2]
+            else _excerpt(lines.get(each.file or next(iter(lines), ""), []), each.line),
         )
-        for at, (each, line) in enumerate(zip(ordered, places, strict=True))
+        for at, (each, place) in enumerate(zip(ordered, places, strict=True))
     )
 
 
@@ -232,7 +238,8 @@ def _claimed_ns(workload: WorkloadResult) -> float | None:
 def _by_line(suspicions: Iterable[Suspicion]) -> list[Suspicion]:
     groups: dict[object, list[Suspicion]] = {}
     for place, each in enumerate(suspicions):
-        groups.setdefault(("none", place) if each.line is None else each.line, []).append(each)
+        at = ("none", place) if each.line is None else (each.file, each.line)
+        groups.setdefault(at, []).append(each)
     return [each for group in groups.values() for each in group]
 
 

@@ -141,7 +141,8 @@ def _cut(suspicion: Suspicion) -> Suspicion:
 
 def _fingerprint(suspicions: list[Suspicion]) -> str:
     """Digest of what tripped; times below the floor are alike if they are about the same."""
-    lines = sorted(json.dumps([s.check, _alike(s), s.line]) for s in suspicions)
+    found = ([s.check, _alike(s), s.line, *filter(None, [s.file])] for s in suspicions)
+    lines = sorted(map(json.dumps, found))
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from gpu_runner.data import codec
 from gpu_runner.data.integrity import Suspicion
+from runs_app.core.files import shown_files
 from runs_app.core.forms import refusals
 from runs_app.core.integrity import page as integrity_page
 from runs_app.core.integrity.audits import request_audit
@@ -26,6 +27,7 @@ from runs_app.core.queue.devices import resolve_device
 from runs_app.core.work.access import find_submission
 from runs_app.models import Evaluation, QuarantineCase
 from tasks_app.disclosure import admin_of
+from tasks_app.pages.shown_file import ShownFile
 from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
 
@@ -41,8 +43,7 @@ class CaseView:
     case: QuarantineCase
     evaluations: list[Evaluation]
     suspicions: tuple[integrity_page.SuspicionView, ...]
-    source: str
-    language: str
+    files: tuple[ShownFile, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +100,7 @@ def submission_audit(request: AuthenticatedRequest, submission_id: UUID) -> Http
         raise Http404("There is no such submission.")
     with refusals(request, "No audit"):
         device = resolve_device(
-            request.POST.get("device", ""), submission.language, submission.source
+            request.POST.get("device", ""), submission.language, submission.solution.code
         )
         request_audit(submission=submission, device=device, user=user, now=timezone.now())
     return redirect(submission)
@@ -108,13 +109,12 @@ def submission_audit(request: AuthenticatedRequest, submission_id: UUID) -> Http
 def _view(case: QuarantineCase) -> CaseView:
     evaluations = list(case.evaluations.all())
     submission = evaluations[0].submission if evaluations else None
-    source = submission.source if submission else ""
+    files = shown_files(submission) if submission else ()
     return CaseView(
         case=case,
         evaluations=evaluations,
         suspicions=integrity_page.suspicion_views(
-            [codec.decode_stored(Suspicion, each) for each in case.suspicions], source
+            [codec.decode_stored(Suspicion, each) for each in case.suspicions], files
         ),
-        source=source,
-        language=submission.language if submission else "",
+        files=files,
     )

@@ -26,7 +26,11 @@ def queue_events(since: int) -> list[dict[str, object]]:
     rows = (
         EvaluationEvent.objects.filter(pk__gt=since, kind__in=broadcast.LIFECYCLE)
         .select_related("evaluation__submission", "evaluation__task_version__task")
-        .defer("evaluation__task_version__document", "evaluation__submission__source")
+        .defer(
+            "evaluation__task_version__document",
+            "evaluation__submission__source",
+            "evaluation__submission__files",
+        )
         .order_by("-pk")[:_QUEUE_REPLAY_LIMIT]
     )
     return [broadcast.queue_message(row, row.evaluation) for row in reversed(rows)]

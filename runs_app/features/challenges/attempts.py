@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.db import transaction
@@ -29,6 +30,8 @@ def submit_for_entry(  # noqa: PLR0913 - keywords only: one for each field of a 
     agent: str,
     language_model: str,
     now: datetime,
+    files: Mapping[str, str] | None = None,
+    entry_file: str = "",
 ) -> Submission:
     """Enter a kernel for `entry`; it is private until the challenge is closed.
 
@@ -46,6 +49,8 @@ def submit_for_entry(  # noqa: PLR0913 - keywords only: one for each field of a 
         user=locked.user,
         task_version=version,
         source=source,
+        files=files,
+        entry=entry_file,
         language=language,
         direction=locked.challenge.direction,
         device=locked.challenge.device_id,

@@ -56,7 +56,8 @@ class EntryBearer(Bearer):
 
     def submit(self, *, task: str, **fields: Any) -> Submission:
         """Enter a kernel for the entry, within its budget."""
-        return submit_for_entry(entry=self.entry, task=task, **fields)
+        named = fields.pop("entry", "")  # the file, not the one who competes
+        return submit_for_entry(entry=self.entry, task=task, entry_file=named, **fields)
 
     def own(self, submissions: QuerySet[Submission]) -> QuerySet[Submission]:
         """Those of the entry."""

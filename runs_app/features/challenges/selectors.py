@@ -84,7 +84,9 @@ def evaluations_of(entry: Entry) -> QuerySet[Evaluation]:
     rows = Evaluation.objects.filter(submission__attempt__entry=entry, background=False)
     rows = rows.exclude(mode__in=(Mode.RANKED.value, Mode.AUDIT.value))
     light = rows.select_related("submission", "task_version__task")
-    return light.defer("submission__source", "task_version__document").order_by("created_at", "pk")
+    return light.defer(
+        "submission__source", "submission__files", "task_version__document"
+    ).order_by("created_at", "pk")
 
 
 def best_evaluations(entries: Iterable[UUID]) -> dict[Key, Evaluation]:
@@ -140,4 +142,4 @@ def _key(row: Evaluation) -> Key:
 
 def _with_entry(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     light = rows.select_related("submission__attempt").order_by("created_at", "pk")
-    return light.defer("submission__source")
+    return light.defer("submission__source", "submission__files")

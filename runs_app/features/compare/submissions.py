@@ -148,7 +148,7 @@ def source_differences(found: Sequence[Column], pinned: Column) -> list[SourceDi
     return [
         SourceDifference(
             other=column.submission,
-            diff=diff(pinned.submission.source, column.submission.source, budget),
+            diff=diff(pinned.submission.solution.whole, column.submission.solution.whole, budget),
         )
         for column in found
         if column is not pinned
@@ -175,7 +175,7 @@ def _column(submission: Submission, evaluation: Evaluation | None, user: Viewer)
         if evaluation and evaluation.finished_at
         else "–",
         "Flags": " ".join(build.flags if build else ()) or "–",
-        "Lines of source": str(len(submission.source.splitlines())),
+        "Lines of source": str(submission.solution.lines),
     }
     values = encode(result.environment) if result else {}
     values["compiler"] = build.compiler if build else ""

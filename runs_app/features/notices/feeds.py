@@ -34,7 +34,7 @@ class _Results(Feed):  # type: ignore[type-arg]
         return (
             eligible_evaluations()
             .select_related("submission__agent", "task_version__task", "device")
-            .defer("task_version__document", "submission__source")
+            .defer("task_version__document", "submission__source", "submission__files")
             .order_by("-finished_at")
         )
 

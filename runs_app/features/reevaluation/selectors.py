@@ -64,7 +64,7 @@ def with_names(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     """With what tables show of them, and without the long texts."""
     return rows.select_related(
         "device", "submission__author", "submission__agent", "submission__language_model"
-    ).defer("submission__source", "reason")
+    ).defer("submission__source", "submission__files", "reason")
 
 
 def best_of_agents(rows: Iterable[Evaluation]) -> list[Evaluation]:

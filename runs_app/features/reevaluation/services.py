@@ -103,10 +103,7 @@ def _carried(earlier: Submission, target: TaskVersion, now: datetime) -> Submiss
     return Submission.objects.create(
         author=earlier.author,
         task_version=target,
-        source=earlier.source,
-        language=earlier.language,
-        direction=earlier.direction,
-        digest=earlier.digest,
+        **earlier.same_kernel,
         agent=earlier.agent,
         language_model=earlier.language_model,
         origin=Submission.Origin.CARRIED,

@@ -71,6 +71,8 @@ def _record(evaluation: Evaluation) -> ResultRecord:
         device_name=evaluation.device.name,
         language=Language(submission.language),
         source=submission.source,
+        entry=submission.entry,
+        files=submission.files,
         source_digest=submission.digest,
         agent=submission.agent.name,
         agent_kind=submission.agent.kind,

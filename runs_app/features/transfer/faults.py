@@ -13,7 +13,6 @@ from uuid import UUID
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError, encode, refuse
 from gpu_runner.data.evaluation import Measurement
-from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.features.transfer.record import (
     FORMAT,
@@ -159,13 +158,9 @@ def _kernel(record: ResultRecord, field: str) -> Iterator[DataError]:
         kind, language = record.device_kind.value, record.language.label
         yield DataError(f"{field}.language", f"a {kind} device does not run {language}")
     try:
-        found = Solution(
-            source=record.source, language=record.language, direction=record.direction
-        ).digest()
+        found = record.solution.digest()
     except DataError as error:
         yield DataError(f"{field}.{error.field}", error.reason)
-    except UnicodeEncodeError:
-        yield DataError(f"{field}.source", "contains characters that UTF-8 can't encode")
     else:
         if found != record.source_digest:
             yield DataError(f"{field}.source_digest", f"is not that of the source, {found}")

@@ -13,7 +13,7 @@ from typing import Any
 from gpu_runner.data.codec import DataError
 
 _HEAD = b"kbench"
-_TEXTS = ("environment",)
+_TEXTS = ("environment", "files")
 
 
 def write(document: dict[str, Any], path: Path) -> None:
@@ -67,8 +67,9 @@ def _schema() -> Any:
     )
     texts = (
         "evaluation", "submission", "task", "task_digest", "direction", "device", "device_kind",
-        "device_name", "language", "source", "source_digest", "agent", "agent_kind", "submitter",
-        "language_model", "mode", "verdict", "reason", "entered_at", "measured_at", "environment",
+        "device_name", "language", "source", "entry", "files", "source_digest", "agent",
+        "agent_kind", "submitter", "language_model", "mode", "verdict", "reason", "entered_at",
+        "measured_at", "environment",
     )  # fmt: skip
     return pa.schema(
         [
@@ -96,6 +97,8 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
     return {
         **record,
         "environment": json.dumps(record["environment"]),
+        "entry": record.get("entry", ""),
+        "files": json.dumps(record.get("files", {})),
         "unlisted_speedups": list(record["unlisted_speedups"].items()),
         "workloads": workloads,
     }
@@ -115,7 +118,7 @@ def _record(row: dict[str, Any], field: str) -> dict[str, Any]:
         for number, workload in enumerate(_list(row.get("workloads"), f"{field}.workloads"))
     ]
     return {
-        **_objects(row, _TEXTS, field),
+        **_objects({"entry": "", "files": "{}", **row}, _TEXTS, field),
         "unlisted_speedups": dict(row.get("unlisted_speedups") or ()),
         "workloads": workloads,
     }

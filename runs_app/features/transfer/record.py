@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpu_runner.data import codec
+from gpu_runner.data.codec import LEFT_OUT
 from gpu_runner.data.environment import Environment
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, OutputError, WorkloadResult
 from gpu_runner.data.scores import speedups, summary
+from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
 
 FORMAT = "kbench-results"
@@ -72,6 +74,8 @@ class ResultRecord:
     device_name: str
     language: Language
     source: str
+    entry: str = field(default="", metadata=LEFT_OUT)  # as in `Solution`
+    files: Mapping[str, str] = field(default_factory=dict, metadata=LEFT_OUT)
     source_digest: str
     agent: str
     agent_kind: str
@@ -88,6 +92,17 @@ class ResultRecord:
     environment: Environment
     entered_at: str
     measured_at: str
+
+    @property
+    def solution(self) -> Solution:
+        """What was measured. Raises `DataError`."""
+        return Solution(
+            source=self.source,
+            entry=self.entry,
+            files=self.files,
+            language=self.language,
+            direction=self.direction,
+        )
 
     @property
     def headline(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from runs_app.features.transfer import faults
 from runs_app.features.transfer.models import ImportedSubmission, ResultImport
 from runs_app.features.transfer.record import ResultFile, ResultRecord
 from runs_app.models import Device, Evaluation, Result, Status, Submission
+from runs_app.models.submission import columns_of
 from runs_app.submitting.authors import imported_agent, language_model_of, shipped_agent
 from runs_app.submitting.shipped import account_of_nobody
 from tasks_app.models import TaskVersion
@@ -186,10 +187,7 @@ class _Storing:
             pk=key,
             author=self._author,
             task_version=self._versions[record.task_digest],
-            source=record.source,
-            language=record.language.value,
-            direction=record.direction.value,
-            digest=record.source_digest,
+            **columns_of(record.solution),
             agent=self._agent(record),
             language_model=language_model_of(record.language_model, self._now),
             origin=Submission.Origin.IMPORTED,
@@ -221,7 +219,8 @@ class _Storing:
     def _agent(self, record: ResultRecord) -> Any:
         """Our own agent of the same shipped kernel, else one that names its site."""
         version = self._versions[record.task_digest]
-        if (version.digest, record.agent, record.source) in self._shipped:
+        is_single = not record.files
+        if is_single and (version.digest, record.agent, record.source) in self._shipped:
             return shipped_agent(record.agent, self._now)
         return imported_agent(record.agent, record.agent_kind, self._file.site, self._now)
 

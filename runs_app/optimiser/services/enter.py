@@ -72,10 +72,7 @@ def _enter(run: Run, candidate: Candidate, now: datetime) -> Submission:
     candidate.entry = Submission.objects.create(
         author=run.user,
         task_version=run.task_version,
-        source=submission.source,
-        language=submission.language,
-        direction=submission.direction,
-        digest=submission.digest,
+        **submission.same_kernel,
         agent=run.agent,
         language_model=LanguageModel.objects.filter(name=candidate.model).first(),
         private=run.private,

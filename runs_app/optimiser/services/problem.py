@@ -122,6 +122,7 @@ def _best(version: TaskVersion, device: Device, request: RunRequest, user: User 
     best = (
         without_doubts(rows)
         .filter(visible, direction=request.direction.value, verdict=Verdict.CORRECT.value)
+        .filter(submission__files={})  # a run changes one text
         .exclude(submission__origin=Submission.Origin.RUN)
         .exclude(mode=Mode.AUDIT.value)
         .exclude(submission__digest__in=doubted_by_audits(rows).values("submission__digest"))
@@ -140,8 +141,6 @@ def _checked(source: str, device: Device, direction: Direction) -> str:
         Solution(source=source, language=device.language, direction=direction)
     except DataError as error:
         raise SubmissionError("source", error.reason) from None
-    except UnicodeEncodeError:
-        raise SubmissionError("source", "contains characters that UTF-8 can't encode") from None
     return source
 
 

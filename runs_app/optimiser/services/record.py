@@ -17,6 +17,7 @@ from runs_app.core.messaging import queues
 from runs_app.core.text import storable
 from runs_app.core.work.lifecycle import evaluate
 from runs_app.models import Candidate, LanguageModel, LanguageModelCall, Run, Submission
+from runs_app.models.submission import columns_of
 from runs_app.optimiser.evolve import events, history
 from runs_app.optimiser.evolve.commands import Ask, Edit
 from runs_app.optimiser.evolve.config import RunConfig
@@ -192,10 +193,7 @@ def submission_of(
     return Submission.objects.create(
         author=run.user,
         task_version=run.task_version,
-        source=solution.source,
-        language=solution.language.value,
-        direction=solution.direction.value,
-        digest=solution.digest(),
+        **columns_of(solution),
         agent=run.agent,
         language_model=model,
         private=run.private,

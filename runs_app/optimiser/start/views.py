@@ -119,7 +119,7 @@ def _initial(request: HttpRequest) -> dict[str, object]:
     }
     submission_id = request.GET.get("submission", "")
     submission = _submission(submission_id, request.user) if submission_id else None
-    if submission is not None:
+    if submission is not None and not submission.files:  # a run changes one text
         initial |= {
             "task": submission.task_version.task.slug,
             "direction": submission.direction,

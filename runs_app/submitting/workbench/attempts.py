@@ -117,7 +117,7 @@ def _rows(
             number=count - place,
             submission=each,
             evaluation=known[0],
-            change=diff(before.source, each.source, budget) if before else None,
+            change=diff(before.solution.whole, each.solution.whole, budget) if before else None,
             may_repeat=may_repeat,
             may_rank=may_repeat and each.digest not in ranked and _is_right(known[0]),
             others=_others(known),

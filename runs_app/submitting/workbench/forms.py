@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 from django import forms
+from django.http import QueryDict
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.text import decoded
@@ -29,10 +33,24 @@ LANGUAGES = (("", "C++ or CUDA"), (Language.PYTHON.value, "Python"))
 """What is compiled is in the device's own language."""
 
 
+class _Several(forms.ClearableFileInput):
+    allow_multiple_selected = True
+
+
+class Uploads(forms.FileField):
+    """Files that are chosen together; none is fine."""
+
+    widget = _Several
+
+    def clean(self, data: Any, initial: Any = None) -> list[Any]:
+        """Check each."""
+        return [super(Uploads, self).clean(each, initial) for each in data or ()]
+
+
 class SubmissionForm(ServiceForm):
     """Fields of `runs_app.submitting.services.submit`; the source comes as text or as a file."""
 
-    FIELDS: ClassVar[Mapping[str, str]] = {"model": "language_model"}
+    FIELDS: ClassVar[Mapping[str, str]] = {"model": "language_model", "files": "beside"}
 
     task = forms.ChoiceField(error_messages={"required": "Choose a task."})
     direction = forms.ChoiceField(
@@ -47,6 +65,9 @@ class SubmissionForm(ServiceForm):
     )
     source = forms.CharField(required=False, strip=False, widget=forms.Textarea)
     file = forms.FileField(required=False)
+    entry = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)
+    beside = forms.JSONField(required=False, widget=forms.HiddenInput)
+    more = Uploads(required=False)
     written_by = forms.ChoiceField(choices=WRITTEN_BY, initial="person")
     agent = forms.CharField(required=False, max_length=100)
     language_model = forms.CharField(required=False, max_length=100)
@@ -55,6 +76,7 @@ class SubmissionForm(ServiceForm):
 
     def __init__(self, *args: Any, user: Viewer | None = None, **kwargs: Any) -> None:
         """Offer the tasks that there are now for `user`, and the devices."""
+        self._kept: dict[str, str] = {}
         super().__init__(*args, **kwargs)
         tasks = evaluable_tasks(user).order_by("title").values_list("slug", "title")
         devices = known_devices()
@@ -69,6 +91,7 @@ class SubmissionForm(ServiceForm):
             values["source"] = self._text(upload)
             if str(upload.name).endswith(Language.PYTHON.suffix):
                 values["language"] = Language.PYTHON.value
+        values["beside"] = self._kept = self._beside(values)
         if not values.get("source", "").strip() and not self.errors.get("file"):
             self.add_error("source", "Paste the kernel's source, or choose a file.")
         if values.get("written_by") == "agent" and not values.get("agent", "").strip():
@@ -78,18 +101,41 @@ class SubmissionForm(ServiceForm):
     def keep_upload(self) -> None:
         """Show an uploaded source in the editor, so that an error does not lose it."""
         source = self.cleaned_data.get("source", "")
+        known = {"beside": json.dumps(self._kept)}
         if source and self.files.get("file") is not None:
-            self.data = {name: self.data.get(name) for name in self.data} | {"source": source}
+            known["source"] = source
+        self.data = {name: self.data.get(name) for name in self.data} | known
 
-    def _text(self, upload: Any) -> str:
+    def names(self) -> list[str]:
+        """Names of the files beside the source that the form holds."""
+        held = self["beside"].value()
+        with suppress(TypeError, ValueError):
+            held = json.loads(held) if isinstance(held, str) else held
+        return sorted(map(str, held)) if isinstance(held, dict) else []
+
+    def _beside(self, values: Mapping[str, Any]) -> dict[str, str]:
+        """The files that the page held, without those to remove, and with those that are added."""
+        held = values.get("beside") or {}
+        if not isinstance(held, dict) or not all(isinstance(text, str) for text in held.values()):
+            self.add_error("beside", "The files must be texts by their names.")
+            return {}
+        dropped = self.data.getlist("drop") if isinstance(self.data, QueryDict) else []
+        kept = {name: text for name, text in held.items() if name not in dropped}
+        for upload in values.get("more") or ():
+            found = [name for name in kept if PurePosixPath(name).name == upload.name]
+            kept[found[0] if len(found) == 1 else upload.name] = self._text(upload, "more")
+        return kept
+
+    def _text(self, upload: Any, field: str = "file") -> str:
         if upload.size > SOURCE_LIMIT_BYTES:
             limit = SOURCE_LIMIT_BYTES // 2**20
-            self.add_error("file", f"The file has {upload.size} bytes; the limit is {limit} MiB.")
+            reason = f"{upload.name} has {upload.size} bytes; the limit is {limit} MiB."
+            self.add_error(field, reason)
             return ""
         try:
-            return decoded(upload.read(), "file")
+            return decoded(upload.read(), field)
         except DataError as error:
-            self.add_error("file", f"The file {error.reason}.")
+            self.add_error(field, f"{upload.name} {error.reason}.")
             return ""
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from django.forms import Form
@@ -34,8 +34,8 @@ PYTHON_STARTER = "starter.py"
 class Start:
     """A source to begin from.
 
-    `opening` names it for the browser's drafts; `source_url` is empty for the starter, which the
-    page holds itself.
+    `opening` names it for the browser's drafts; empty where its files have to come with a new page.
+    `source_url` is empty for the starter, which the page holds itself.
     """
 
     name: str
@@ -70,6 +70,8 @@ class Opening:
     name: str = ""
     key: str = ""
     language: str = ""
+    entry: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +99,8 @@ class WorkbenchPage:
     facts: str
     """What the chosen device is, if it is a CPU."""
     written_by: str
+    files: list[str]
+    """Names of the files beside the source."""
     queues: list[Load]
     expected: dict[str, dict[str, object]]
     quota: Quota | None
@@ -209,7 +213,7 @@ def _submitted(evaluation: Evaluation, name: str) -> Start:
     query = {"submission": str(key), "device": evaluation.device_id}
     return Start(
         name=name,
-        opening=f"submission:{key}",
+        opening="" if evaluation.submission.files else f"submission:{key}",
         address=_address(query),
         source_url=reverse("submission-source", args=[key]),
         language=evaluation.submission.language,

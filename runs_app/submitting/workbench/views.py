@@ -23,6 +23,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRedirect, replace_url, retarget
 
+from gpu_runner.data.solution import code_of
 from gpu_runner.data.static import usual_kind
 from gpu_runner.data.verdict import Direction, Language, Mode
 from runs_app.core.errors import SubmissionError
@@ -182,6 +183,8 @@ def _opened(request: HttpRequest, *, in_place: bool) -> HttpResponse:
             name=f"submission {submission} by {submission.agent}",
             key=f"submission:{submission.pk}",
             language=submission.language,
+            entry=submission.entry,
+            files=submission.files,
         )
     elif "kernel" in request.GET:
         opening = page.Opening(
@@ -194,7 +197,8 @@ def _opened(request: HttpRequest, *, in_place: bool) -> HttpResponse:
         initial["language"] = opening.language
     if "device" not in initial and opening.language:
         initial["device"] = _device_for(opening)
-    form = SubmissionForm(initial=initial | {"source": opening.source}, user=request.user)
+    texts = {"source": opening.source, "entry": opening.entry, "beside": opening.files}
+    form = SubmissionForm(initial=initial | texts, user=request.user)
     return _workbench(request, form, opening, console)
 
 
@@ -241,8 +245,9 @@ def _enter(user: User, form: SubmissionForm) -> Submission | None:
     values = form.cleaned_data
     version = _open_version(values["task"], user)
     by_agent = values["written_by"] == "agent"
-    names = ("source", "device", "language", "mode")
+    names = ("source", "entry", "device", "language", "mode")
     fields = {n: values[n] for n in names} | {"direction": values["direction"] or "forward"}
+    fields["files"] = values["beside"]
     if values["bearer"]:
         return _enter_for(values["bearer"], user, form, {**fields, "task": values["task"]})
     if version is None:
@@ -300,6 +305,7 @@ def _workbench(
         chosen_device=chosen.slug if chosen else "",
         facts=cpu_in_short(chosen) if chosen else "",
         written_by=form["written_by"].value(),
+        files=form.names(),
         queues=queues,
         expected={
             queue.device.slug: {
@@ -357,7 +363,7 @@ def _device_for(opening: page.Opening) -> str:
     """The first device of the kind that the source is for, or that takes it; else empty."""
     language = Language(opening.language)
     slugs = devices().values_list("slug", flat=True)
-    usual = slugs.filter(kind=usual_kind(language, opening.source).value)
+    usual = slugs.filter(kind=usual_kind(language, code_of(opening.source, opening.files)).value)
     any_kind = slugs.filter(kind__in=[kind.value for kind in language.device_kinds])
     return usual.first() or any_kind.first() or ""
 

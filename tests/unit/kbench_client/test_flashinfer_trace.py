@@ -25,6 +25,7 @@ from tests.unit.kbench_client.conftest import Run as Command
 pytestmark = [pytest.mark.django_db]
 IN_PLACE = "def run(x, rows, alpha, out):\n    out.copy_(x[rows.long()] * alpha)\n"
 RETURNS = "def run(x, rows, alpha):\n    return x[rows.long()] * alpha\n"
+NESTED = [{"path": "in/a.py"}, {"path": "b.h"}]
 COMPILED = 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &run); }  // """'
 
 
@@ -75,6 +76,38 @@ def test_compiled_solutions_bring_their_own_binding(version: TaskVersion, tmp_pa
     assert module["_solution"] == {"cpp_sources": [COMPILED], "extra_cflags": ["-O3"]}
 
 
+@pytest.mark.usefixtures("ada")
+def test_a_solution_of_several_files_is_entered_whole(
+    kbench: Command, version: TaskVersion, home: Path
+) -> None:
+    helper = {"path": "rows.py", "content": "def taken(x, rows):\n    return x[rows.long()]\n"}
+    main = "from rows import taken\ndef run(x, rows, alpha, out):\n    out.copy_(taken(x, rows))\n"
+    given = files.solution(main)
+    _write(home / "mine", given | {"sources": [helper, *given["sources"]]})
+    ran = kbench("import", str(home / "mine"), "--json")
+    assert ran.status == 0, ran.err
+    submission = Submission.objects.get()
+    assert submission.entry == given["sources"][0]["path"]
+    assert submission.files == {"rows.py": helper["content"]}
+    assert "def forward(" in submission.source
+
+
+def test_compiled_files_are_loaded_beside_each_other(version: TaskVersion, tmp_path: Path) -> None:
+    spec = {"language": "cuda", "binding": "torch", "compile_options": {"cflags": ["-O3"]}}
+    given = files.solution(COMPILED, "main.cpp", **spec)
+    more = [{"path": name, "content": f"// {name}"} for name in ("in/a.cu", "in/a.cuh")]
+    found = read_solution(_write(tmp_path, given | {"sources": [*given["sources"], *more]}))
+    task = {"name": "t", "document": {"format": "flashinfer-trace", "files": version.data.files}}
+    made = found.kernel(task)
+    assert made.entry == "kernel.py"
+    assert made.files == {"main.cpp": COMPILED, "in/a.cu": "// in/a.cu", "in/a.cuh": "// in/a.cuh"}
+    stub = "def load(name, sources, **given): return sources, given\n"
+    module: dict[str, Any] = {"__file__": "/x/kernel.py"}
+    exec(made.source.replace("from torch.utils.cpp_extension import load\n", stub), module)
+    flags = {"extra_include_paths": ["/x"], "extra_cflags": ["-O3"]}
+    assert module["_solution"] == (["/x/main.cpp", "/x/in/a.cu"], flags)
+
+
 def test_other_json_is_no_solution(tmp_path: Path) -> None:
     assert not is_solution(_write(tmp_path, files.definition()))
 
@@ -92,7 +125,9 @@ def test_other_json_is_no_solution(tmp_path: Path) -> None:
             files.solution("", language="cuda", binding="torch", dependencies=["cudnn"]),
             "spec.dependencies",
         ),
-        (files.solution("") | {"sources": [{"path": "a.py"}, {"path": "b.h"}]}, "sources"),
+        (files.solution("") | {"sources": [{"path": "a.py"}, {"path": "a.py"}]}, "sources"),
+        (files.solution("") | {"sources": []}, "sources"),
+        (files.solution("", entry_point="in/a.py::run") | {"sources": NESTED}, "spec.entry_point"),
     ],
 )
 def test_a_refusal_names_the_field(tmp_path: Path, document: dict[str, Any], field: str) -> None:

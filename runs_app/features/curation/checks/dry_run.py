@@ -17,6 +17,7 @@ from runs_app.core.errors import NotAllowed, SubmissionError
 from runs_app.core.work.lifecycle import evaluate
 from runs_app.features.curation.checks.selectors import dry_runs, solution_of
 from runs_app.models import Agent, Device, Evaluation, Status, Submission
+from runs_app.models.submission import columns_of
 from runs_app.submitting.authors import agent_of
 from runs_app.submitting.quota import check_quota
 from tasks_app.disclosure import sees_hidden
@@ -133,8 +134,6 @@ def _submission(
     known = Submission.objects.filter(**same, language_model=None).first()
     return known or Submission.objects.create(
         **same,
-        source=solution.source,
-        language=solution.language.value,
-        direction=solution.direction.value,
+        **{name: value for name, value in columns_of(solution).items() if name not in same},
         created_at=now,
     )

@@ -195,7 +195,9 @@ def _elapsed_s(work: TaskCheck | Evaluation, now: datetime) -> float:
 
 def _dry_run_views(version: TaskVersion, user: Viewer, now: datetime) -> list[DryRunView]:
     shipped = shipped_kernels(version)
-    rows = dry_runs(version, user).defer("task_version__document", "submission__source")
+    rows = dry_runs(version, user).defer(
+        "task_version__document", "submission__source", "submission__files"
+    )
     newest = list(rows.order_by("-created_at", "-pk")[:_DRY_RUNS])
     waiting: dict[str, int] = {}
     notes = {}

@@ -31,7 +31,7 @@ def passes(source: str, language: Language = Language.CPP) -> list[str]:
         capture_output=True,
         check=False,
     )
-    return [own_lines(done.stdout.decode(errors="replace"))]
+    return [own_lines(done.stdout.decode(errors="replace")).text]
 
 
 def checked(source: str, language: Language, abi: Abi, task: Task) -> tuple[Suspicion, ...]:

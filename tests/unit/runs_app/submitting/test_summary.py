@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from runs_app.submitting.page import (
     workload_rows,
 )
 from runs_app.submitting.summary import Summary
+from tasks_app.pages.shown_file import ShownFile
 from tests import factories
 from tests.results import told
 
@@ -218,20 +220,33 @@ def test_a_speedup_over_a_baseline_far_from_the_limit_says_so() -> None:
     assert slow_baseline_sentence(row for row in rows if row.name != "slow") == ""
 
 
+FILES = [
+    ShownFile(name=name, text="", language="cpp", anchor=f"F{index}-L" if index else "L")
+    for index, name in enumerate(("kernel.cpp", "kernel.cu", "kernel.py", "in/sum.h"))
+]
+
+
 def found(log: str = "", notes: tuple[str, ...] = ()) -> list[tuple[int, int | None, str, str]]:
     build = BuildReport(
         ok=False, cached=False, duration_s=1.0, log=log, command="", compiler="", digest=""
     )
     metrics = dict.fromkeys(THROUGHPUTS, 1.0)
     profile = Profile(tool="portable", reason="", workload="", metrics=metrics, notes=tuple(notes))
-    return [(d.line, d.column, d.severity, d.message) for d in diagnostics(build, profile)]
+    return [(d.line, d.column, d.severity, d.message) for d in diagnostics(build, profile, FILES)]
 
 
 def test_a_profile_and_a_result_without_any() -> None:
     note = "the loop at line 6 is not vectorised: complicated access pattern"
     assert found(notes=(note,)) == [(6, None, "info", note)]
-    assert diagnostics(None, None) == []
+    assert diagnostics(None, None, FILES) == []
     assert found("everything is fine: no kernel.cpp here\n") == []
+
+
+def test_a_long_line_of_a_log_is_read_quickly() -> None:
+    before = time.monotonic()
+    assert found(f"{'a/' * 16_000}x:1:1 error") == []
+    assert time.monotonic() - before < 1
+    assert found("/tmp/in/sum.h:2:3: error: no sum\n") == [(2, 3, "error", "no sum")]
 
 
 def test_gcc() -> None:

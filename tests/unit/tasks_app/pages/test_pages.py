@@ -13,6 +13,7 @@ from django.utils import timezone
 from gpu_runner.data.task import Abi
 from gpu_runner.data.verdict import Direction
 from tasks_app.pages import task_page
+from tasks_app.pages.shown_file import ShownFile
 from tasks_app.pages.task_filter import distance
 from tasks_app.templatetags import display, source
 from tests import factories
@@ -104,11 +105,15 @@ def test_small_words() -> None:
     assert "3 days ago" in display.ago(timezone.now() - timedelta(days=3.5))
 
 
+def file(text: str, language: str) -> ShownFile:
+    return ShownFile(name="kernel.cpp", text=text, language=language, anchor="L")
+
+
 def test_highlighting_escapes_and_numbers_lines() -> None:
-    html = source.highlight("a < b;\n</pre><script>x</script>\n", "cuda")
+    html = source.highlighted(file("a < b;\n</pre><script>x</script>\n", "cuda"))
     assert "<script>" not in html
     assert 'id="L-2"' in html
-    assert 'id="L-5"' in source.highlight("\n\n" + "int a;\n" * 3, "cpp")
+    assert 'id="L-5"' in source.highlighted(file("\n\n" + "int a;\n" * 3, "cpp"))
     assert "style=" not in html, "the content policy forbids inline styles"
 
 
@@ -116,7 +121,7 @@ def test_highlighting_escapes_and_numbers_lines() -> None:
 def test_no_source_holds_a_page_up(text: str) -> None:
     """The lexer alone takes minutes over sixty thousand empty lines."""
     began = time.process_time()
-    source.highlight(text, "cuda")
+    source.highlighted(file(text, "cuda"))
     assert time.process_time() - began < 5
 
 

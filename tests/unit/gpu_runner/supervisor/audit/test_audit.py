@@ -13,6 +13,7 @@ import pytest
 
 from gpu_runner.data.evaluation import Measurement, WorkloadResult
 from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check, OutsideTime
+from gpu_runner.data.static import Code
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Verdict
 from gpu_runner.supervisor import doctor
@@ -346,10 +347,10 @@ def test_a_vague_clock_verifies_no_time(
     ],
 )
 def test_source_that_minds_tools_is_suspicious_with_its_line(source: str, line: int) -> None:
-    [found] = evasion(source, passes(source))
+    [found] = evasion(Code(source), list(map(Code, passes(source))))
     assert found.state is AuditState.SUSPICIOUS
     assert f"line {line} names" in found.reason
-    assert evasion('extern "C" void f(float* sanitized) {}', []) == []
+    assert evasion(Code('extern "C" void f(float* sanitized) {}'), []) == []
 
 
 def test_what_a_submission_prints_neither_hides_nor_ends_a_report() -> None:

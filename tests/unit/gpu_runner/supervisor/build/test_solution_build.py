@@ -191,9 +191,9 @@ def test_what_a_compiler_makes_of_macros_is_kept(language: Language, tmp_path: P
     assert done.library is not None, done.report.log
     sides = ["host", "gpu"] if language is Language.CUDA else ["host"]
     line = source.count("\n") - 1
-    for text, side in zip(own_code(done.library), sides, strict=True):
-        assert text.split("\n")[line] == f"int of_{side};"
-        assert "__builtin_" not in text  # of headers, nothing
+    for code, side in zip(own_code(done.library), sides, strict=True):
+        assert code.text.split("\n")[line] == f"int of_{side};"
+        assert "__builtin_" not in code.text  # of headers, nothing
     assert own_code(tmp_path / "nowhere.so") == ()
 
 

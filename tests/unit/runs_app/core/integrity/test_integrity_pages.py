@@ -20,6 +20,7 @@ from gpu_runner.data.integrity import (
 from gpu_runner.data.verdict import Verdict
 from runs_app.core.integrity.page import outside_rows, suspicion_views
 from runs_app.models import Evaluation, QuarantineDecision
+from tasks_app.pages.shown_file import ShownFile
 from tests import factories as make
 from tests.unit.runs_app.core.integrity.suspicious import (
     MEMCHECK,
@@ -156,9 +157,10 @@ def test_the_outside_clock_stands_beside_the_claimed_time(client: Client) -> Non
 
 
 def test_excerpts_stay_inside_the_source() -> None:
-    source = "\n".join(str(number) for number in range(1, 8))
+    text = "\n".join(str(number) for number in range(1, 8))
+    files = [ShownFile(name="kernel.cpp", text=text, language="cpp", anchor="L")]
     for line, shown in ((1, 4), (None, 0), (0, 0), (99, 0), (7, 4)):
-        [view] = suspicion_views([Suspicion(check=Check.SOURCE, reason="r", line=line)], source)
+        [view] = suspicion_views([Suspicion(check=Check.SOURCE, reason="r", line=line)], files)
         assert len(view.lines) == shown
 
 

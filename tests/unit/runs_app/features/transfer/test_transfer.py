@@ -65,6 +65,34 @@ def test_a_result_comes_over_as_it_was(tmp_path: Path, name: str) -> None:
     assert (answer["origin"], answer["imported_from"]) == ("imported", SITE)
 
 
+@pytest.mark.parametrize("name", ["boards.json", "boards.parquet"])
+def test_a_kernel_of_several_files_comes_over_whole(tmp_path: Path, name: str) -> None:
+    files = {"in/a.h": "int a;\n", "b.h": ""}
+    before = ranked(files=files, entry="main.cpp", source=make.SOURCE).submission
+    ranked(source=f"{make.SOURCE}// alone\n")
+    call_command("export_results", str(tmp_path / name), site=SITE)
+    forget()
+    assert "2 new result(s), 0 known before" in imported(tmp_path / name)
+    after = Submission.objects.exclude(files={}).get()
+    assert after.solution == before.solution
+    assert after.digest == before.digest
+    document = exported(tmp_path / "again.json") if name.endswith("json") else {"results": []}
+    assert document["results"] == []  # what was imported isn't exported again
+
+
+def test_a_file_of_another_kernel_is_refused(tmp_path: Path) -> None:
+    document = exported_one(tmp_path, files={"a.h": "int a;\n"})
+    [record] = document["results"]
+    for change, words in (
+        ({"a.h": "int b;\n"}, "is not that of the source"),
+        ({"../a.h": "int a;\n"}, "must be a relative path"),
+    ):
+        record["files"] = change
+        (tmp_path / "one.json").write_text(json.dumps(document))
+        with pytest.raises(CommandError, match=words):
+            imported(tmp_path / "one.json")
+
+
 def test_only_what_is_public_goes_out(tmp_path: Path) -> None:
     version = make.make_task_version()
     ada = make.make_user(username="ada-private-name", first_name="Countess")

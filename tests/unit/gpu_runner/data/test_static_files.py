@@ -1,0 +1,127 @@
+"""Static rules over submissions of several files: each finding names its file and its line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from gpu_runner.data.formats import find_task
+from gpu_runner.data.integrity import Suspicion
+from gpu_runner.data.static import Code, code_suspicions, modules_suspicions, own_lines
+from gpu_runner.data.static.module_rules import only_calls_libraries
+from gpu_runner.data.verdict import Abi
+
+TASK = find_task("vector_add")
+
+
+def places(found: Sequence[Suspicion]) -> list[tuple[str, int | None, str]]:
+    return [(each.file, each.line, each.reason.split(":")[0]) for each in found]
+
+
+def compiled(texts: dict[str, str], output: str) -> list[tuple[str, int | None, str]]:
+    return places(code_suspicions(texts, [own_lines(output, list(texts))], Abi.C, TASK))
+
+
+def test_code_of_headers_is_read_in_its_place() -> None:
+    output = """# 0 "kernel.cpp"
+# 1 "/usr/include/stdio.h" 1 3
+void* popen();
+# 1 "./a.h" 1
+auto in_a = &dlopen;
+# 2 "/usr/include/stdio.h" 2 3
+int fork();
+# 2 "kernel.cpp" 2
+# 1 "in/b.h" 1
+
+# 1 "in/../a.h" 1
+auto again = &dlopen;
+# 2 "in/b.h" 2
+auto in_b = &popen;
+# 3 "kernel.cpp" 2
+
+auto last = &fopen;
+"""
+    texts = {"kernel.cpp": "", "a.h": "", "in/b.h": ""}
+    assert compiled(texts, output) == [
+        ("", 4, "files"),
+        ("a.h", 1, "dynamic-loading"),
+        ("in/b.h", 2, "processes"),
+    ]
+
+
+def test_a_file_that_nobody_includes_is_read_as_it_is() -> None:
+    texts = {"kernel.cpp": "", "a.h": "", "main.cudafe1.cpp": "\nauto f = &dlopen;"}
+    output = '# 0 "kernel.cpp"\n# 1 "a.h" 1\nint a;\n# 2 "kernel.cpp" 2\n'
+    assert compiled(texts, output) == [("main.cudafe1.cpp", 2, "dynamic-loading")]
+
+
+def test_a_stream_may_be_awaited_in_another_file() -> None:
+    output = """# 1 "a.h" 1
+cudaStreamCreateWithFlags(&stream, 1);
+# 2 "kernel.cpp" 2
+cudaStreamSynchronize(stream);
+"""
+    texts = {"kernel.cpp": "", "a.h": ""}
+    assert compiled(texts, output) == []
+    assert compiled(texts, output.replace("Synchronize", "Query")) == [("a.h", 1, "streams")]
+
+
+@pytest.mark.parametrize("end", ["", "\\", "\\\n"])
+def test_directives_of_every_file_are_read(end: str) -> None:
+    texts = {
+        "kernel.cpp": f'#include "in/a.cuh"\n#include "x.cpp"\n{end}',
+        "in/a.cuh": '#include "/etc/passwd"\n#include "../x.cpp"\n#include "y.cpp"',
+        "x.cpp": '#line 3 "kernel.cpp"\nint \u202ex;',
+    }
+    assert compiled(texts, '# 0 "kernel.cpp"\n') == [
+        ("in/a.cuh", 1, "directives"),
+        ("in/a.cuh", 3, "directives"),
+        ("x.cpp", 1, "directives"),
+        ("x.cpp", 2, "invisible-text"),
+    ]
+
+
+def test_modules_are_read_one_by_one() -> None:
+    texts = {
+        "main.py": "import helper\nimport subprocess\n",
+        "helper.py": "import triton\n\n@triton.jit\ndef k(): pass\neval('1')\n",
+        "k.cu": '#include <torch/extension.h>\nauto f = popen("x", "r");\n',
+        "broken.py": "def (",
+    }
+    assert places(modules_suspicions(texts, TASK)) == [
+        ("", 2, "python-processes"),
+        ("broken.py", None, "macros"),
+        ("helper.py", 5, "python-interpreter"),
+        ("k.cu", 2, "processes"),
+    ]
+
+
+def test_a_kernel_may_stand_in_a_helper() -> None:
+    entry, helper = "import helper", "import triton\n@triton.jit\ndef k(): pass\n"
+    assert only_calls_libraries(entry, TASK, {"helper.py": helper}) == ""
+    assert only_calls_libraries(entry, TASK, {"helper.py": "x = 1"}) != ""
+    assert modules_suspicions({"main.py": entry, "helper.py": helper}, TASK) == ()
+
+
+@pytest.mark.parametrize(
+    ("read", "is_own"),
+    [
+        ("Path(__file__).with_name('k.cu').read_text()", True),
+        ("(HERE / 'csrc' / 'x.h').read_text(encoding='utf-8')", True),
+        ("open(os.path.join(HERE, 'k.cu'), 'r').read()", True),
+        ("open('/etc/passwd')", False),
+        ("open('/proc/self/' + 'k.cu')", False),
+        ("open(name)", False),
+    ],
+)
+def test_reading_the_submission_s_own_files_is_fine(read: str, *, is_own: bool) -> None:
+    source = f"import triton\n@triton.jit\ndef k(): pass\ntext = {read}\n"
+    texts = {"main.py": source, "k.cu": "", "csrc/x.h": ""}
+    found = [] if is_own else [("", 4, "python-files")]
+    assert places(modules_suspicions(texts, TASK)) == found
+
+
+def test_code_of_one_file_has_the_line_of_its_text() -> None:
+    assert Code("a\nb\nc").place(4) == ("", 3)
+    assert Code.joined({"main.py": "a\nb", "h.py": "c\nd"}).place(8) == ("h.py", 2)

@@ -1,0 +1,104 @@
+"""Kernels of several files go to the site from a folder, and come back into one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpu_runner.data.files import SUFFIXES
+from kbench_client.exits import Stop
+from kbench_client.kernels import BESIDE, read_kernels, write_files
+from runs_app.models import Submission
+from tests import factories as make
+from tests.unit.kbench_client.conftest import Run as Command
+
+pytestmark = [pytest.mark.django_db]
+
+MAIN = f'// kbench: task=scale device=cpu mode=test\n#include "in/sum.h"\n{make.SOURCE}'
+TEXTS = {"main.cpp": MAIN, "in/sum.h": "int sum;\n", "b.h": "int b;\n"}
+
+
+@pytest.fixture
+def folder(home: Path) -> Path:
+    made = home / "mine"
+    write_files(made, {**TEXTS, "README.md": "x", ".git/a.h": "x", "__pycache__/b.py": "x"})
+    return made
+
+
+@pytest.mark.usefixtures("ada")
+def test_a_folder_is_submitted_and_comes_back(kbench: Command, folder: Path, home: Path) -> None:
+    make.make_task_version()
+    ran = kbench("submit", str(folder), "--json")
+    assert ran.status == 0, ran.err
+    submission = Submission.objects.get()
+    assert submission.solution.texts == TEXTS
+    assert kbench("source", ran.document["id"]).status == 2
+    out = str(home / "back")
+    assert kbench("source", ran.document["id"], "--out", out).status == 0
+    written = {n: (home / "back" / n).read_text() for n in TEXTS}
+    assert written == TEXTS
+    assert kbench("source", ran.document["id"], "--out", out).status == 2
+    assert "files" not in kbench("show", ran.document["id"], "--json").document
+
+
+@pytest.mark.usefixtures("ada")
+def test_several_files_are_submitted_with_the_first_as_entry(kbench: Command, folder: Path) -> None:
+    make.make_task_version()
+    ran = kbench("submit", str(folder / "main.cpp"), str(folder / "in/sum.h"), "--json")
+    assert ran.status == 0, ran.err
+    submission = Submission.objects.get()
+    assert (submission.entry, list(submission.files)) == ("main.cpp", ["in/sum.h"])
+    plain = folder / "alone.cpp"
+    plain.write_text(MAIN.replace('#include "in/sum.h"\n', ""))
+    entered = kbench("submit", str(plain), "--json").document["id"]
+    assert kbench("source", entered).out == plain.read_text() + "\n"
+
+
+def test_an_entry_that_is_not_clear_has_to_be_named(folder: Path) -> None:
+    (folder / "other.cpp").write_text("int x;")
+    with pytest.raises(Stop, match=r"could be any of: main.cpp, other.cpp; give --entry NAME"):
+        read_kernels([folder])
+    assert read_kernels([folder], "other.cpp").source == "int x;"
+    with pytest.raises(Stop, match=r"'no.cpp' is not among the files"):
+        read_kernels([folder], "no.cpp")
+    (folder / "b.h").write_bytes(b"\xff")
+    with pytest.raises(Stop, match=r"b.h is not text in UTF-8"):
+        read_kernels([folder], "other.cpp")
+    with pytest.raises(Stop, match="is not below"):
+        read_kernels([folder / "in/sum.h", folder / "main.cpp"])
+    (folder / "empty").mkdir()
+    with pytest.raises(Stop, match="could be any of: none"):
+        read_kernels([folder / "empty"])
+
+
+@pytest.mark.parametrize("name", ["../x.h", "/etc/x.h", "a/../../x.h"])
+def test_a_site_cannot_write_elsewhere(name: str, tmp_path: Path) -> None:
+    with pytest.raises(Stop, match="is no name in the folder"):
+        write_files(tmp_path / "out", {name: "x"})
+
+
+def test_the_client_takes_what_the_site_takes() -> None:
+    assert frozenset[str]().union(*SUFFIXES.values()) == BESIDE
+
+
+def test_evaluate_passes_the_files_on(
+    kbench: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def run(words: list[str], **_: Any) -> Any:
+        asked.append(words)
+        return subprocess.CompletedProcess(words, 2, "", "gpu_runner: no")
+
+    monkeypatch.setattr("kbench_client.commands.evaluate.missing", lambda: [])
+    monkeypatch.setattr("kbench_client.commands.evaluate.subprocess.run", run)
+    (folder / "task.json").write_text(json.dumps({}))
+    kbench("evaluate", str(folder), "--folder", str(folder))
+    words = asked[0]
+    assert words[words.index("--kernel") + 1] == str(folder / "main.cpp")
+    at = words.index("--files")
+    assert words[at + 1 : at + 3] == [str(folder / "b.h"), str(folder / "in/sum.h")]
