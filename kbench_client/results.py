@@ -98,12 +98,13 @@ def verdict_line(state: Document) -> str:
 
 
 def standing_line(evaluation: Document) -> str:
-    """Whether a correct ranked result counts on its board, and what is suspicious of any result."""
+    """A correct ranked result's place or why it has none, and what is suspicious of any result."""
     lines = []
     if (evaluation["verdict"], evaluation["mode"]) == ("CORRECT", "ranked"):
         counts = evaluation["eligibility"]
         begun = "not on a board" if counts == "rejected" else counts
-        lines.append(f"{begun}: {evaluation['eligibility_reason']}")
+        place = evaluation.get("place") or {}
+        lines.append(place.get("words") or f"{begun}: {evaluation['eligibility_reason']}")
     if evaluation.get("quarantine", "none") != "none":
         lines.append(f"quarantine: {evaluation['quarantine']}")
     for each in (evaluation.get("result") or {}).get("suspicions", ()):

@@ -98,6 +98,19 @@ class SubmissionCreated(Schema):
     )
 
 
+class PlaceOut(Schema):
+    """The place of a result on its board, as the board shows it now."""
+
+    words: str = Field(examples=["3rd of 12 on the H100 board"])
+    rank: int | None = Field(
+        description="Null while the result is provisional, or if the board shows a better result of"
+        " its author and agent."
+    )
+    tied: bool
+    of: int = Field(description="Rows of the board.")
+    address: str = Field(description="Its row on the board's page.")
+
+
 class EvaluationOut(Schema):
     """One measurement of the submission."""
 
@@ -139,6 +152,7 @@ class EvaluationOut(Schema):
         description="eligible: it counts on its board; pending: it may come to count; or rejected."
     )
     eligibility_reason: str = Field(description="Why it counts, or does not, in a sentence.")
+    place: PlaceOut | None = Field(description="Null unless it counts on its board.")
     quarantine: str = Field(
         description="none, open, cleared or rejected: an open or rejected result counts nowhere."
     )

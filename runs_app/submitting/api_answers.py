@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from django.utils import timezone
@@ -10,6 +11,7 @@ from django.utils import timezone
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
 from runs_app.core.baselines.selectors import awaited_baselines as baselines_awaited
+from runs_app.core.integrity.board_place import board_place
 from runs_app.core.integrity.eligibility import Why, eligibilities
 from runs_app.core.integrity.selectors import decision_reason
 from runs_app.core.profile.diagnosis import MEANINGS, diagnose
@@ -116,4 +118,5 @@ def _evaluation(
         "eligibility_reason": why.label,
         "quarantine_reason": decision_reason(evaluation),
         "awaited_baselines": baselines_awaited(evaluation, result),
+        "place": asdict(board_place(evaluation)) if why is Why.COUNTS else None,
     }

@@ -9,6 +9,7 @@ from uuid import UUID
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode
 from runs_app.core.baselines.selectors import Baselines, awaited_baselines, baselines
+from runs_app.core.integrity.board_place import board_place
 from runs_app.core.integrity.eligibility import Why
 from runs_app.core.integrity.page import IntegrityView, integrity_view
 from runs_app.core.integrity.selectors import may_stop
@@ -27,7 +28,7 @@ from runs_app.submitting.pictures.plot import Plot
 from runs_app.submitting.pictures.roofline import Roofline, roofline
 from runs_app.submitting.pictures.roofline import missing as no_roofline
 from runs_app.submitting.pictures.workloads import workload_plot
-from runs_app.submitting.selectors import Rival, is_shown, rivals
+from runs_app.submitting.selectors import Rival, rivals
 from runs_app.submitting.summary import Facts, Summary, summary
 from tasks_app.disclosure import sees_hidden
 from tasks_app.people import Viewer
@@ -185,7 +186,7 @@ def _facts(
         diagnostics=shown.diagnostics,
         noises=shown.noises,
         rivals=shown.rivals,
-        is_shown=integrity.eligibility is not Why.COUNTS or is_shown(evaluation),
+        place=board_place(evaluation) if integrity.eligibility is Why.COUNTS else None,
     )
 
 

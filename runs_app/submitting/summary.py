@@ -14,6 +14,7 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.scores import SLOWER_ON_HARD
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.integrity.audits import TIMES_DIFFER
+from runs_app.core.integrity.board_place import BoardPlace
 from runs_app.core.integrity.eligibility import Why
 from runs_app.core.work.noise import with_noise
 from runs_app.core.work.result_state import compared_with, result_state
@@ -63,7 +64,8 @@ class Summary:
     """What a page says first of an evaluation.
 
     `number` is the score. Without a score it is the speedup on listed sizes, and without a known
-    baseline it is the time. Only a correct result has a number; others are told in `sentence`.
+    baseline it is the time. Only a correct result has a number; others are told in `sentence`,
+    which `place` follows.
     """
 
     sentence: str
@@ -72,6 +74,7 @@ class Summary:
     kind: str = ""
     is_sure: bool = True
     chips: tuple[Chip, ...] = ()
+    place: BoardPlace | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +95,8 @@ class Facts:
     noises: Mapping[UUID, float] = field(default_factory=dict)
     diagnostics: Sequence[Diagnostic] = ()
     rivals: Sequence[Rival] = ()
-    is_shown: bool = True
-    """Whether its board shows it, and no better result of its author and agent instead."""
+    place: BoardPlace | None = None
+    """If it counts on its board."""
 
 
 def summary(facts: Facts) -> Summary:
@@ -149,13 +152,15 @@ def _correct(facts: Facts, own_ns: float) -> Summary:
         found = Summary(number=number, unit=unit, kind="neutral", sentence=_of_audit(facts))
         return replace(found, chips=tuple(_of_times(facts)))
     said = speed(evaluation, speedup, spread) if speedup else _time(facts, own_ns)
+    more = _kept_away(facts) if speedup else _no_speedup(facts)
     return Summary(
         number=number,
         unit=unit,
         kind=standing(speedup, spread) if is_sure else "neutral",
         is_sure=is_sure,
-        sentence=f"Correct, and {said}; {_place(facts) if speedup else _no_speedup(facts)}.",
+        sentence=f"Correct, and {said}{'; ' if more else ''}{more}.",
         chips=tuple(_chips(facts, own_ns)),
+        place=facts.place,
     )
 
 
@@ -208,7 +213,7 @@ def _no_speedup(facts: Facts) -> str:
     """Why there is no speedup."""
     evaluation = facts.evaluation
     if facts.why.is_doubt:
-        return _place(facts)
+        return _kept_away(facts)
     if facts.result and facts.result.pending_baselines and not evaluation.imported:
         return "its speedup follows when its baselines have been measured"
     if evaluation.mode in _NO_SPEEDUP:
@@ -218,16 +223,10 @@ def _no_speedup(facts: Facts) -> str:
     return "a ranked evaluation measures the baselines, and nobody has run one on this device yet"
 
 
-def _place(facts: Facts) -> str:
-    """Whether it counts, as the end of a sentence."""
-    if facts.why is not Why.COUNTS:
-        words = facts.why.label.rstrip(".")
-        return f"{words[:1].lower()}{words[1:]}"
-    if any(_is_itself(facts, rival) for rival in facts.rivals):
-        state = result_state(facts.evaluation)
-        return "it leads its board" if state and state.is_sure else "it leads its board for now"
-    shown = "it counts on its board"
-    return shown if facts.is_shown else f"{shown}, which shows a better result of its author's"
+def _kept_away(facts: Facts) -> str:
+    """Why it doesn't count, as the end of a sentence; empty if it does."""
+    words = "" if facts.why is Why.COUNTS else facts.why.label.rstrip(".")
+    return f"{words[:1].lower()}{words[1:]}"
 
 
 def _is_itself(facts: Facts, rival: Rival) -> bool:
