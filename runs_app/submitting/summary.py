@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
+from django.urls import reverse
+
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.scores import SLOWER_ON_HARD
 from gpu_runner.data.verdict import Mode, Verdict
@@ -23,6 +25,7 @@ from runs_app.submitting.diagnostics import Diagnostic
 from runs_app.submitting.pictures.comparison import standing
 from runs_app.submitting.selectors import Rival
 from runs_app.submitting.tags import verdict_meaning
+from tasks_app.disclosure import HIDDEN
 from tasks_app.numbers import (
     TOO_NOISY,
     between,
@@ -59,13 +62,21 @@ class Chip:
     sign: str = ""
 
 
+@dataclass(frozen=True)
+class Link:
+    """What follows the sentence: more about it, and where that is."""
+
+    words: str
+    address: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Summary:
     """What a page says first of an evaluation.
 
     `number` is the score. Without a score it is the speedup on listed sizes, and without a known
     baseline it is the time. Only a correct result has a number; others are told in `sentence`,
-    which `place` follows.
+    which `link` follows.
     """
 
     sentence: str
@@ -74,7 +85,7 @@ class Summary:
     kind: str = ""
     is_sure: bool = True
     chips: tuple[Chip, ...] = ()
-    place: BoardPlace | None = None
+    link: BoardPlace | Link | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +117,19 @@ def summary(facts: Facts) -> Summary:
         return _correct(facts, evaluation.latency_ns)
     sentence = _ended(facts) if evaluation.verdict else _under_way(facts)
     end = "" if sentence.endswith(("?", ".")) else "."
-    return Summary(sentence=f"{sentence[:1].upper()}{sentence[1:]}{end}")
+    return Summary(sentence=f"{sentence[:1].upper()}{sentence[1:]}{end}", link=_more(facts))
+
+
+def _more(facts: Facts) -> Link | None:
+    """Where a wrong result is explained."""
+    if facts.evaluation.verdict != Verdict.WRONG_RESULT or facts.result is None:
+        return None
+    found, document = facts.result.mismatch, reverse("document", args=["results"])
+    if found is None:
+        return Link("How other values are drawn, and what often fails", f"{document}#other-values")
+    if found.workload == HIDDEN:
+        return Link("What to try if a hidden workload fails", f"{document}#hidden-workloads")
+    return Link("What usually causes this", f"{document}#what-a-wrong-result-looks-like")
 
 
 def _under_way(facts: Facts) -> str:
@@ -160,7 +183,7 @@ def _correct(facts: Facts, own_ns: float) -> Summary:
         is_sure=is_sure,
         sentence=f"Correct, and {said}{'; ' if more else ''}{more}.",
         chips=tuple(_chips(facts, own_ns)),
-        place=facts.place,
+        link=facts.place,
     )
 
 
