@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any, overload
@@ -19,6 +20,7 @@ from runs_app.core.integrity.ranking import (
     best_rows,
     ranked_places,
 )
+from runs_app.core.work.noise import widened
 from runs_app.models import Evaluation, Submission
 from tasks_app.people import shown_name_of
 from tasks_app.selectors import task_writers
@@ -50,11 +52,11 @@ _SPEEDUPS = {
 """The columns of the speedup and of its spread, by baseline."""
 _COLUMNS = (
     "pk", "submission_id", "direction", "latency_ns", "latency_spread", "score", "score_spread",
-    *_SAME, *itertools.chain(*_SPEEDUPS.values()),
+    "noise", *_SAME, *itertools.chain(*_SPEEDUPS.values()),
 )  # fmt: skip
 _ORDERS: dict[Sort, Order] = {
-    Sort.LATENCY: ("latency_ns", "latency_spread"),
-    Sort.SPEEDUP: ("speedup_best", "speedup_spread"),
+    Sort.LATENCY: ("latency_ns", widened("latency_spread")),
+    Sort.SPEEDUP: ("speedup_best", widened("speedup_spread")),
     Sort.SCORE: BY_SCORE,
     Sort.P: ("p_score", None),
     Sort.FLOOR: ("floor_fraction", None),
@@ -126,6 +128,11 @@ def _entries(rows: Sequence[dict[str, object]]) -> list[Entry]:
     return [_entry(row, wrote=(row["task"], row["submitter"]) in writers) for row in rows]
 
 
+def _spread(row: dict[str, Any], column: str) -> float:
+    """Half an interval, as `Evaluation.spread` returns it."""
+    return math.hypot(row[column] or 0.0, row["noise"])
+
+
 def _entry(row: dict[str, Any], *, wrote: bool) -> Entry:
     return Entry(
         evaluation_id=str(row["pk"]),
@@ -138,9 +145,9 @@ def _entry(row: dict[str, Any], *, wrote: bool) -> Entry:
             row["agent_id"],
         ),
         problem=Problem(row["task"], row["direction"]),
-        latency=Estimate.around(row["latency_ns"], row["latency_spread"]),
+        latency=Estimate.around(row["latency_ns"], _spread(row, "latency_spread")),
         speedups={
-            name: Estimate.around(row[value], row[width])
+            name: Estimate.around(row[value], _spread(row, width))
             for name, (value, width) in _SPEEDUPS.items()
             if row[value]
         },

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from uuid import UUID
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode
@@ -17,7 +16,6 @@ from runs_app.core.queue.events import events as stored_events
 from runs_app.core.queue.events import logs_of_lost
 from runs_app.core.queue.selectors import waiting_reason
 from runs_app.core.work.access import public_reason, shown_result
-from runs_app.core.work.noise import noises, with_noise
 from runs_app.models import Evaluation, Quarantine, Status, Submission
 from runs_app.submitting import page as evaluation_page
 from runs_app.submitting import profile_page
@@ -39,7 +37,6 @@ class ShownResult:
     """What a result shows; nothing before there is one."""
 
     rivals: list[Rival] = field(default_factory=list)
-    noises: dict[UUID, float] = field(default_factory=dict)
     known: Baselines = field(default_factory=Baselines)
     rows: list[evaluation_page.WorkloadRow] = field(default_factory=list)
     baselines: list[str] = field(default_factory=list)
@@ -93,14 +90,8 @@ class Live:
     @property
     def spreads(self) -> dict[str, float | None]:
         """Half the intervals of its time and speedups; they hold what evaluations differ by."""
-        row, noise = self.evaluation, self.shown.noises.get(self.evaluation.pk, 0.0)
-        stored = {
-            "latency": row.latency_spread,
-            "speedup": row.speedup_spread,
-            "eager": row.eager_spread,
-            "compiled": row.compiled_spread,
-        }
-        return {n: v if v is None else with_noise(v, noise) for n, v in stored.items()}
+        names = ("latency", "speedup", "eager", "compiled")
+        return {name: self.evaluation.spread(name) for name in names}
 
     @property
     def is_measured_here(self) -> bool:
@@ -184,7 +175,6 @@ def _facts(
         has_old_baselines=bool(shown.known.times_ns),
         audit=integrity.board_audit,
         diagnostics=shown.diagnostics,
-        noises=shown.noises,
         rivals=shown.rivals,
         place=board_place(evaluation) if integrity.eligibility is Why.COUNTS else None,
     )
@@ -197,13 +187,10 @@ def _may_have_lost(evaluation: Evaluation, user: Viewer) -> bool:
 def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> ShownResult:
     rows = evaluation_page.workload_rows(result)
     near = rivals(evaluation, user) if evaluation.is_correct else []
-    measured = [evaluation, *(each.evaluation for each in near)] if evaluation.is_correct else []
-    noise = noises(measured)
     known = _known_baselines(evaluation, result)
     dtype = evaluation.task_version.dtype
     return ShownResult(
         rivals=near,
-        noises=noise,
         known=known,
         rows=rows,
         baselines=evaluation_page.baseline_names(rows),
@@ -214,9 +201,7 @@ def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> Sh
         environment=evaluation_page.environment_rows(result.environment),
         profile=profile_page.profile_view(result.profile),
         diagnostics=diagnostics(result.build, result.profile),
-        comparison=comparison(evaluation, rows, near, known, noises=noise)
-        if evaluation.is_correct
-        else None,
+        comparison=comparison(evaluation, rows, near, known) if evaluation.is_correct else None,
         workload_plot=workload_plot(rows),
         roofline=roofline(result, rows, dtype),
         no_roofline=no_roofline(result, rows, dtype),

@@ -6,9 +6,8 @@ Whatever else a result has to say fills a chip, or a block below one of the page
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from uuid import UUID
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
 
@@ -18,7 +17,6 @@ from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.integrity.audits import TIMES_DIFFER
 from runs_app.core.integrity.board_place import BoardPlace
 from runs_app.core.integrity.eligibility import Why
-from runs_app.core.work.noise import with_noise
 from runs_app.core.work.result_state import compared_with, result_state
 from runs_app.models import Audited, BoardAudit, Evaluation, Status
 from runs_app.submitting.diagnostics import Diagnostic
@@ -90,10 +88,7 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is known of an evaluation, as far as its viewer may see it.
-
-    noises: by evaluation, what evaluations of its source differ by: see `noise.noises`.
-    """
+    """What is known of an evaluation, as far as its viewer may see it."""
 
     evaluation: Evaluation
     result: EvaluationResult | None
@@ -103,7 +98,6 @@ class Facts:
     awaited: str = ""
     has_old_baselines: bool = False
     audit: BoardAudit | None = None
-    noises: Mapping[UUID, float] = field(default_factory=dict)
     diagnostics: Sequence[Diagnostic] = ()
     rivals: Sequence[Rival] = ()
     place: BoardPlace | None = None
@@ -167,7 +161,7 @@ def _ended(facts: Facts) -> str:
 
 def _correct(facts: Facts, own_ns: float) -> Summary:
     evaluation = facts.evaluation
-    speedup, spread = evaluation.rated, _rated_spread(facts)
+    speedup, spread = evaluation.rated, evaluation.rated_spread
     state = result_state(evaluation)
     is_sure = state is None or state.is_sure
     number, unit = (times(speedup)[:-1], "×") if speedup else duration_parts(own_ns)
@@ -216,7 +210,7 @@ def _interval(ratio: float, spread: float, other: str) -> str:
 
 
 def _time(facts: Facts, own_ns: float) -> str:
-    spread = _spread(facts, facts.evaluation, facts.evaluation.latency_spread)
+    spread = facts.evaluation.spread("latency")
     known = f" {plus_minus(spread)}" if spread is not None and spread < 1 else ""
     noisy = ", too noisy for an interval" if spread is not None and spread >= 1 else ""
     return f"a call takes {duration_text(own_ns)}{known}{noisy}{_sizes(facts.result)}"
@@ -296,7 +290,7 @@ def _against(facts: Facts, rival: Rival, ratio: float) -> Iterable[Chip]:
         return
     if own.mode != other.mode:
         return
-    spreads = [_spread(facts, each, each.latency_spread) for each in (own, other)]
+    spreads = [each.spread("latency") for each in (own, other)]
     what = "times of a call"
     if own.score and other.score:
         ratio, what = own.score / other.score, "scores"
@@ -306,16 +300,3 @@ def _against(facts: Facts, rival: Rival, ratio: float) -> Iterable[Chip]:
     words = f"{times(ratio)} {rival.phrase}"
     meaning = f"By the {what} ({_interval(ratio, width, 'this one')})."
     yield Chip(words=words, meaning=meaning, sign="≈" if same else "▲" if ratio > 1 else "▼")
-
-
-def _spread(facts: Facts, evaluation: Evaluation, own: float | None) -> float | None:
-    """Half the interval that also holds another evaluation of the source; None if unknown."""
-    noise = facts.noises.get(evaluation.pk)
-    return own if noise is None or own is None else with_noise(own, noise)
-
-
-def _rated_spread(facts: Facts) -> float | None:
-    evaluation = facts.evaluation
-    if evaluation.score:
-        return evaluation.score_spread  # it holds the noise
-    return _spread(facts, evaluation, evaluation.speedup_spread)

@@ -13,19 +13,21 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db.models import F, QuerySet, Window
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, RowNumber
 
 from runs_app.core.integrity.eligibility import eligible_evaluations
+from runs_app.core.work.noise import widened
 from runs_app.models import Evaluation
 
 OWNER = ("submission__author", "submission__agent")
 """Columns of those whose best result is a row of a board by submission."""
 
 
-Order = tuple[str, str | Coalesce | None]
-"""A column of evaluations and that of its spread; a value without one is exact."""
+Order = tuple[str, Combinable | None]
+"""A column of evaluations and the spread of its value; one without a spread is exact."""
 
-BY_SCORE: Order = ("merit", Coalesce("score_spread", "latency_spread"))
+BY_SCORE: Order = ("merit", Coalesce("score_spread", widened("latency_spread")))
 """What a task's board is ordered by. Without a score, merit is the negated time."""
 
 
