@@ -113,6 +113,12 @@ def standing_line(evaluation: Document) -> str:
     return "\n".join(lines)
 
 
+def missing_lines(evaluation: Document) -> str:
+    """Why a correct result has no speedup over a baseline."""
+    missing = dict(evaluation.get("missing_baselines") or {})
+    return "\n".join(f"no {name} baseline: {why}" for name, why in missing.items())
+
+
 def workload_table(evaluation: Document) -> str:
     """Each public workload with its time, interval, best baseline and share of the limit."""
     rows: list[Sequence[object]] = [

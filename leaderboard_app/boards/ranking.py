@@ -99,6 +99,15 @@ class Entry:
         return state_of_place(self)
 
     @property
+    def no_baseline(self) -> str:
+        """Why a speedup over a baseline is missing, as far as a board knows it."""
+        if self.imported:
+            return "The site that measured it sent no time of this baseline."
+        if self.awaits_baselines:
+            return "We're still waiting for this baseline."
+        return "This baseline could not be measured. The result's page says why."
+
+    @property
     def is_sure(self) -> bool:
         """Whether its figures may have a color."""
         return self.state.is_sure

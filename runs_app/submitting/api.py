@@ -130,6 +130,11 @@ class EvaluationOut(Schema):
     awaited_baselines: str = Field(
         description="Which baselines its result lacks, and when they come; empty if none."
     )
+    missing_baselines: dict[str, str] = Field(
+        examples=[{"compiled": "this runner has no working torch.compile"}],
+        description="By name: why a correct result has no speedup over this baseline; `best` if the"
+        " task has none.",
+    )
     latency_ns: float | None
     state: str = Field(
         description="State of a ranked result: provisional, ranked, verified, tuned (to the "

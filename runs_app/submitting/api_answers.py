@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
-from runs_app.core.baselines.selectors import awaited_baselines as baselines_awaited
+from runs_app.core.baselines.missing import awaited_baselines, missing_baselines
 from runs_app.core.integrity.board_place import board_place
 from runs_app.core.integrity.eligibility import Why, eligibilities
 from runs_app.core.integrity.selectors import decision_reason
@@ -112,6 +112,7 @@ def _evaluation(
         "eligibility": why.eligibility.value,
         "eligibility_reason": why.label,
         "quarantine_reason": decision_reason(evaluation),
-        "awaited_baselines": baselines_awaited(evaluation, result),
+        "awaited_baselines": awaited_baselines(evaluation, result),
+        "missing_baselines": missing_baselines(evaluation, result),
         "place": asdict(board_place(evaluation)) if why is Why.COUNTS else None,
     }

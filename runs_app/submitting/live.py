@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode
-from runs_app.core.baselines.selectors import Baselines, awaited_baselines, baselines
+from runs_app.core.baselines.missing import awaited_baselines, missing_baselines
+from runs_app.core.baselines.selectors import Baselines, baselines
 from runs_app.core.integrity.board_place import board_place
 from runs_app.core.integrity.eligibility import Why
 from runs_app.core.integrity.page import IntegrityView, integrity_view
@@ -70,6 +72,7 @@ class Live:
     evaluation: Evaluation
     result: EvaluationResult | None
     shown: ShownResult
+    missing: Mapping[str, str]
     integrity: IntegrityView
     summary: Summary
     stages: list[evaluation_page.StageRow]
@@ -132,6 +135,7 @@ def live_view(evaluation: Evaluation, user: Viewer, now: datetime) -> Live:
         evaluation.refresh_from_db()
     result = shown_result(evaluation, user)
     shown = _shown(evaluation, result, user) if result else ShownResult()
+    missing = missing_baselines(evaluation, result)
     integrity = integrity_view(evaluation, result, user)
     mine = user.is_authenticated and (user.pk == evaluation.submission.author_id or user.is_staff)
     started_at, ended_at = evaluation.started_at, evaluation.finished_at or now
@@ -139,10 +143,12 @@ def live_view(evaluation: Evaluation, user: Viewer, now: datetime) -> Live:
         evaluation=evaluation,
         result=result,
         shown=shown,
+        missing=missing,
         integrity=integrity,
         summary=summary(
             replace(
                 _facts(evaluation, result, shown, integrity),
+                missing=missing,
                 reason=public_reason(evaluation, user),
                 waiting_reason=waiting_reason(evaluation, now),
             )

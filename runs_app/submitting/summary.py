@@ -6,8 +6,8 @@ Whatever else a result has to say fills a chip, or a block below one of the page
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from django.urls import reverse
 
@@ -36,10 +36,6 @@ from tasks_app.numbers import (
 
 WIDE = 0.10
 """If half the interval, relative to its value, is wider, the page says that the host was noisy."""
-_NO_SPEEDUP = {
-    Mode.TEST: "test mode makes too few calls for a speedup",
-    Mode.RANKED: "none of the task's baselines could be measured here, so there is no speedup",
-}
 _AUDITS = {
     Audited.PASSED.value: "confirms a ranked result",
     Audited.FAILED.value: "takes a ranked result off its board",
@@ -96,6 +92,7 @@ class Facts:
     reason: str = ""
     waiting_reason: str = ""
     awaited: str = ""
+    missing: Mapping[str, str] = field(default_factory=dict)
     has_old_baselines: bool = False
     audit: BoardAudit | None = None
     diagnostics: Sequence[Diagnostic] = ()
@@ -233,11 +230,18 @@ def _no_speedup(facts: Facts) -> str:
         return _kept_away(facts)
     if facts.result and facts.result.pending_baselines and not evaluation.imported:
         return "its speedup follows when its baselines have been measured"
-    if evaluation.mode in _NO_SPEEDUP:
-        return _NO_SPEEDUP[Mode(evaluation.mode)]
+    if evaluation.mode in (Mode.TEST, Mode.RANKED):
+        return f"there is no speedup{_reasons(facts.missing)}"
     if facts.has_old_baselines:
         return "its runner had no baselines, so the picture uses those of an earlier evaluation"
     return "a ranked evaluation measures the baselines, and nobody has run one on this device yet"
+
+
+def _reasons(missing: Mapping[str, str]) -> str:
+    """Why each baseline is missing, or the reason alone if it is the same for all of them."""
+    if len(reasons := set(missing.values())) <= 1:
+        return "".join(f": {why}" for why in reasons)
+    return f" ({'; '.join(f'{name}: {why}' for name, why in missing.items())})"
 
 
 def _kept_away(facts: Facts) -> str:

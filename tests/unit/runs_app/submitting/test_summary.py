@@ -111,7 +111,7 @@ def test_a_speedup_that_is_missing_says_why() -> None:
     cases: tuple[tuple[str, dict[str, Any], str], ...] = (
         ("quick", {}, "nobody has run one"),
         ("test", {}, "too few calls"),
-        ("ranked", {}, "could be measured"),
+        ("ranked", {}, "could not be measured"),
         ("ranked", {"pending_baselines": ("eager",)}, "have been measured"),
     )
     for mode, changes, words in cases:
