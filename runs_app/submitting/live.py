@@ -28,6 +28,7 @@ from runs_app.submitting.pictures.plot import Plot
 from runs_app.submitting.pictures.roofline import Roofline, roofline
 from runs_app.submitting.pictures.roofline import missing as no_roofline
 from runs_app.submitting.pictures.workloads import workload_plot
+from runs_app.submitting.profiling import ProfileStep, profile_step
 from runs_app.submitting.selectors import Rival, rivals
 from runs_app.submitting.summary import Facts, Summary, summary
 from tasks_app.disclosure import sees_hidden
@@ -73,6 +74,7 @@ class Live:
     result: EvaluationResult | None
     shown: ShownResult
     missing: Mapping[str, str]
+    profile_step: ProfileStep | None
     integrity: IntegrityView
     summary: Summary
     stages: list[evaluation_page.StageRow]
@@ -144,6 +146,7 @@ def live_view(evaluation: Evaluation, user: Viewer, now: datetime) -> Live:
         result=result,
         shown=shown,
         missing=missing,
+        profile_step=profile_step(evaluation, result, user, is_mine=mine),
         integrity=integrity,
         summary=summary(
             replace(
@@ -182,6 +185,7 @@ def _facts(
         audit=integrity.board_audit,
         diagnostics=shown.diagnostics,
         rivals=shown.rivals,
+        limit=shown.profile.headline if shown.profile else "",
         place=board_place(evaluation) if integrity.eligibility is Why.COUNTS else None,
     )
 

@@ -21,6 +21,7 @@ from runs_app.core.work.result_state import compared_with, result_state
 from runs_app.models import Audited, BoardAudit, Evaluation, Status
 from runs_app.submitting.diagnostics import Diagnostic
 from runs_app.submitting.pictures.comparison import standing
+from runs_app.submitting.profiling import ANCHOR
 from runs_app.submitting.selectors import Rival
 from runs_app.submitting.tags import verdict_meaning
 from tasks_app.disclosure import HIDDEN
@@ -97,6 +98,8 @@ class Facts:
     audit: BoardAudit | None = None
     diagnostics: Sequence[Diagnostic] = ()
     rivals: Sequence[Rival] = ()
+    limit: str = ""
+    """What a profile says first."""
     place: BoardPlace | None = None
     """If it counts on its board."""
 
@@ -109,6 +112,10 @@ def summary(facts: Facts) -> Summary:
     sentence = _ended(facts) if evaluation.verdict else _under_way(facts)
     end = "" if sentence.endswith(("?", ".")) else "."
     return Summary(sentence=f"{sentence[:1].upper()}{sentence[1:]}{end}", link=_more(facts))
+
+
+def _limit(facts: Facts) -> Link | None:
+    return Link(facts.limit, ANCHOR) if facts.limit else None
 
 
 def _more(facts: Facts) -> Link | None:
@@ -174,7 +181,7 @@ def _correct(facts: Facts, own_ns: float) -> Summary:
         is_sure=is_sure,
         sentence=f"Correct, and {said}{'; ' if more else ''}{more}.",
         chips=tuple(_chips(facts, own_ns)),
-        link=facts.place,
+        link=facts.place or _limit(facts),
     )
 
 
