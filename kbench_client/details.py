@@ -9,7 +9,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kbench_client.results import significant, standing_line, verdict_line, workload_table
+from kbench_client.results import (
+    missing_lines,
+    significant,
+    standing_line,
+    verdict_line,
+    workload_table,
+)
 
 Document = dict[str, Any]
 
@@ -52,7 +58,8 @@ def details(evaluation: Document) -> Document:
 def summary(evaluation: Document) -> str:
     """A result for people and agents: verdict, workloads, whether it counts, and the details."""
     parts = (
-        *(verdict_line(evaluation), workload_table(evaluation), standing_line(evaluation)),
+        *(verdict_line(evaluation), workload_table(evaluation)),
+        *(missing_lines(evaluation), standing_line(evaluation)),
         detail_lines(details(evaluation), evaluation["reason"]),
     )
     return "\n".join(filter(None, parts))

@@ -98,12 +98,13 @@ def verdict_line(state: Document) -> str:
 
 
 def standing_line(evaluation: Document) -> str:
-    """Whether a correct ranked result counts on its board, and what is suspicious of any result."""
+    """A correct ranked result's place or why it has none, and what is suspicious of any result."""
     lines = []
     if (evaluation["verdict"], evaluation["mode"]) == ("CORRECT", "ranked"):
         counts = evaluation["eligibility"]
         begun = "not on a board" if counts == "rejected" else counts
-        lines.append(f"{begun}: {evaluation['eligibility_reason']}")
+        place = evaluation.get("place") or {}
+        lines.append(place.get("words") or f"{begun}: {evaluation['eligibility_reason']}")
     if evaluation.get("quarantine", "none") != "none":
         lines.append(f"quarantine: {evaluation['quarantine']}")
     for each in (evaluation.get("result") or {}).get("suspicions", ()):
@@ -111,6 +112,12 @@ def standing_line(evaluation: Document) -> str:
         line = f" ({file}line {each['line']})" if each.get("line") else ""
         lines.append(f"suspicion: {each['check']}: {each['reason']}{line}")
     return "\n".join(lines)
+
+
+def missing_lines(evaluation: Document) -> str:
+    """Why a correct result has no speedup over a baseline."""
+    missing = dict(evaluation.get("missing_baselines") or {})
+    return "\n".join(f"no {name} baseline: {why}" for name, why in missing.items())
 
 
 def workload_table(evaluation: Document) -> str:

@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
+from gpu_runner.data.baselines import failure
 from gpu_runner.data.evaluation import EvaluationResult, Mismatch, StageTime
 from gpu_runner.data.formats.trace_definition import public_files
 from gpu_runner.data.integrity import Audit
@@ -63,6 +64,8 @@ def public_result(result: EvaluationResult, hidden_names: Collection[str]) -> Ev
     names = {*hidden_names, *(w.name for w in result.workloads if w.hidden)}
     environment = result.environment
     blocks = tuple(b for b in environment.blocks if not b.name.startswith(_ALONE))
+    failed = {name: failure(text) for name, text in environment.baseline_errors.items()}
+    environment = replace(environment, blocks=blocks, baseline_errors=failed)
     # How often the same is said of hidden workloads would tell on how many it is so.
     return replace(
         result,
@@ -70,7 +73,7 @@ def public_result(result: EvaluationResult, hidden_names: Collection[str]) -> Ev
         reason=public_reason(result, names),
         mismatch=_public_mismatch(result.mismatch, names),
         unlisted_speedups=all_three_digits(result.unlisted_speedups),
-        environment=public_value(replace(environment, blocks=blocks), names),
+        environment=public_value(environment, names),
         suspicions=tuple(dict.fromkeys(public_value(result.suspicions, names))),
         hints=tuple(dict.fromkeys(public_value(result.hints, names))),
         stages=tuple(_public_stage(stage) for stage in result.stages),
@@ -136,7 +139,7 @@ def public_reason(result: EvaluationResult, hidden_names: Collection[str]) -> st
     seen public workloads only: hidden ones run last, apart, and leave no words.
     """
     if result.mismatch and result.mismatch.workload in hidden_names:
-        return f"{result.mismatch.output!r} is wrong on {HIDDEN}"
+        return f"right on all public workloads, but {result.mismatch.output!r} is wrong on {HIDDEN}"
     return public_text(result.reason, hidden_names)
 
 

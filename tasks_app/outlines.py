@@ -26,6 +26,7 @@ class Outline:
     hidden: int
     """Workloads that admins alone may see."""
     description: str
+    baselines: tuple[str, ...] = ()
 
 
 def outlines(digests: Iterable[str]) -> dict[str, Outline]:
@@ -57,4 +58,5 @@ def _of(document: dict[str, Any]) -> Outline:
         public=len(document["workloads"]) - hidden,
         hidden=hidden,
         description=document.get("description", ""),
+        baselines=tuple(document["baselines"]),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -53,6 +54,27 @@ class BaselineReport:
             }
             for workload, of_workload in self.baselines.items()
         }
+
+
+_FAILURES = (
+    (r"no working torch\.compile", NO_COMPILER := "this runner has no working torch.compile"),
+    (r"wrong by the task's own tolerance", "its output is wrong by the task's own tolerance"),
+    (
+        r"not supported|cannot find a working|no compiler|compiler.*not found|invalidcxxcompiler",
+        NO_COMPILER,
+    ),
+    (r"memory", "it ran out of memory"),
+    (r"time limit|too long|longer than|timed out|took more than", "it took too long"),
+    (r"torch\.compile|inductor|dynamo|triton|backendcompiler", "torch.compile failed"),
+    (r"killed", "its process was killed"),
+)
+"""What an error of a baseline says, and how it is told; the first that is found holds."""
+
+
+def failure(error: str) -> str:
+    """Why a baseline failed, in one of a few phrases: its own words could hold a hidden size."""
+    found = (told for sign, told in _FAILURES if re.search(sign, error, re.IGNORECASE))
+    return next(found, "it failed on this runner")
 
 
 ANCHOR_DEAD_BAND = 0.02

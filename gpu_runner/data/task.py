@@ -47,17 +47,30 @@ class Values(StrEnum):
 
 
 KINDS_OF_VALUES: Mapping[Values, str] = {
-    Values.DRAWN: "those that the task draws",
-    Values.SMALL: "very small ones",
-    Values.LARGE: "very large ones",
-    Values.SHIFTED: "ones whose mean is far from zero",
-    Values.HEAVY: "ones of which a few are far larger than the rest",
-    Values.STRUCTURED: "ones with repeated rows and zeros",
+    Values.DRAWN: "the task's usual values",
+    Values.SMALL: "very small values",
+    Values.LARGE: "very large values",
+    Values.SHIFTED: "rows whose mean is far from zero",
+    Values.HEAVY: "rows with a few very large values",
+    Values.STRUCTURED: "repeated rows and rows of zeros",
     Values.INTEGERS: "whole numbers",
-    Values.HARD: "those that the task draws to be hard",
-    Values.NEAR: "nearly those of the previous call",
+    Values.HARD: "the task's own hard values",
+    Values.NEAR: "nearly the values of the previous call",
 }
 """Families of values in words, for a person who is told that a kernel is wrong on one."""
+
+WAYS_TO_TRY: Mapping[Values, str] = {
+    Values.DRAWN: "draw new inputs",
+    Values.SMALL: "divide the inputs by 1000",
+    Values.LARGE: "multiply the inputs by 1000",
+    Values.SHIFTED: "add four times its standard deviation to each row",
+    Values.HEAVY: "multiply one input in 64 by 100",
+    Values.STRUCTURED: "let each fourth row repeat the one before it, and set each fourth to zero",
+    Values.INTEGERS: "round the inputs to whole numbers, negative ones and zeros among them",
+    Values.HARD: "draw the inputs with make_hard_inputs of the task's reference",
+    Values.NEAR: "call it twice, and change a few inputs in between",
+}
+"""How a person can try values of that family. The engine's `values` draws them."""
 
 
 @dataclass(frozen=True, kw_only=True)

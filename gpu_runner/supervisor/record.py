@@ -20,7 +20,7 @@ from gpu_runner.data.profile import Profile
 from gpu_runner.data.protocol import MARGINS, RESOLUTION_NS, WRITE_BACK_RATIO
 from gpu_runner.data.scores import summary
 from gpu_runner.data.symptom import GENERAL
-from gpu_runner.data.task import KINDS_OF_VALUES, Values, Workload
+from gpu_runner.data.task import KINDS_OF_VALUES, WAYS_TO_TRY, Values, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Verdict
 from gpu_runner.supervisor.baselines import Baseline
 from gpu_runner.supervisor.device.device import generous_peak
@@ -239,19 +239,22 @@ class Record:
 def wrong_on_other_values(workload: str, found: Mapping[Values, Mismatch]) -> Fault:
     """The fault of a kernel that is right on the values that a public workload is drawn with.
 
-    It names the kinds of those on which it is not, and what the first of them makes of the output
-    in words that tell of no value. Outputs that were kept look like anything.
+    It names the kinds of those on which it is not, what the first of them makes of the output, and
+    how to try it, in words that tell of no value. Outputs that were kept look like anything.
     """
     if Values.NEAR in found:
         reason = (
             f"right on {workload}, but wrong on nearly the same inputs as in the previous call:"
-            " does it cache results, or rely on where values are?"
+            " does it cache results, or rely on where values are? To reproduce it,"
+            f" {WAYS_TO_TRY[Values.NEAR]}"
         )
         return Fault(Verdict.WRONG_RESULT, reason)
-    kinds = [KINDS_OF_VALUES[values] for values in Values if values in found]
-    first = next(found[values] for values in Values if values in found)
-    like = "".join(f"; on these {GENERAL[finding.symptom]}" for finding in first.findings[:1])
+    kinds = [values for values in Values if values in found]
+    first, words = kinds[0], [KINDS_OF_VALUES[each] for each in kinds]
+    many = f"; with {words[0]}," if len(kinds) > 1 else ";"
+    like = "".join(f"{many} {GENERAL[each.symptom]}" for each in found[first].findings[:1])
     reason = (
-        f"right on {workload} as it is drawn, but not on other values: {', '.join(kinds)}{like}"
+        f"right on {workload} with the task's usual values, but wrong on other values:"
+        f" {', '.join(words)}{like}. To reproduce it, {WAYS_TO_TRY[first]}"
     )
     return Fault(Verdict.WRONG_RESULT, reason)

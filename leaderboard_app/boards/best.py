@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import Any, NamedTuple, overload
-from uuid import UUID
+from typing import Any, overload
 
-from django.db.models import F, QuerySet, Window
-from django.db.models.functions import Coalesce, RowNumber
+from django.db.models import F, QuerySet
 
-from leaderboard_app.boards.ranking import Author, Entry, Estimate, Problem, Ranked, Sort, rank
+from leaderboard_app.boards.ranking import Author, Entry, Problem, Sort
+from runs_app.core.integrity.ranking import (
+    BY_SCORE,
+    Estimate,
+    Order,
+    Place,
+    Ranked,
+    best_rows,
+    ranked_places,
+)
+from runs_app.core.work.noise import widened
 from runs_app.models import Evaluation, Submission
 from tasks_app.people import shown_name_of
 from tasks_app.selectors import task_writers
 
 _CHUNK = 100
 """Entries that are loaded at once when all are asked for."""
-
-
-class Place(NamedTuple):
-    """An evaluation's place on a board."""
-
-    pk: UUID
-    rank: int
-    tied: bool
-
-
-class _Value(NamedTuple):
-    """What an order needs of an evaluation: a plain row of the database."""
-
-    pk: UUID
-    entered: str  # its place in the order in which they were entered
-    value: float | None
-    spread: float | None
 
 
 _SAME = tuple(
@@ -60,19 +52,15 @@ _SPEEDUPS = {
 """The columns of the speedup and of its spread, by baseline."""
 _COLUMNS = (
     "pk", "submission_id", "direction", "latency_ns", "latency_spread", "score", "score_spread",
-    *_SAME, *itertools.chain(*_SPEEDUPS.values()),
+    "noise", *_SAME, *itertools.chain(*_SPEEDUPS.values()),
 )  # fmt: skip
-_ORDERS: dict[Sort, tuple[str, str | Coalesce | None]] = {
-    Sort.LATENCY: ("latency_ns", "latency_spread"),
-    Sort.SPEEDUP: ("speedup_best", "speedup_spread"),
-    Sort.SCORE: ("merit", Coalesce("score_spread", "latency_spread")),
+_ORDERS: dict[Sort, Order] = {
+    Sort.LATENCY: ("latency_ns", widened("latency_spread")),
+    Sort.SPEEDUP: ("speedup_best", widened("speedup_spread")),
+    Sort.SCORE: BY_SCORE,
     Sort.P: ("p_score", None),
     Sort.FLOOR: ("floor_fraction", None),
 }
-"""Column of the value and of its spread; a value without one is exact.
-
-Without a score, merit is the time, and less of it is better.
-"""
 
 
 class RankedEntries(Sequence[Ranked[Entry]]):
@@ -105,52 +93,19 @@ class RankedEntries(Sequence[Ranked[Entry]]):
 
 
 def ranked_entries(rows: QuerySet[Evaluation], owner: Sequence[str], sort: Sort) -> RankedEntries:
-    """The best of each owner and problem, ranked; ties by the spreads that rows hold.
-
-    Of equals, the one that was entered first comes first.
-    """
-    value, width = _ORDERS[sort]
-    entered = _best(rows, owner).order_by("submission__created_at", "pk")
-    found = entered.values_list("pk", value, *([width] if width else []))
-    return RankedEntries(_ranked(found, sort))
-
-
-def _ranked(rows: Iterable[tuple[Any, ...]], sort: Sort) -> list[Place]:
-    sign = -1 if sort is Sort.LATENCY else 1
-    values = [
-        _Value(pk, f"{place:012}", number, *(spreads or [None]))
-        for place, (pk, number, *spreads) in enumerate(rows)
-    ]
-    ranked = rank(values, lambda each: _order(each, sign), lambda each: each.entered)
-    return [Place(each.row.pk, each.rank, each.tied) for each in ranked]
+    """The best of each owner and problem, ranked."""
+    is_time = sort is Sort.LATENCY
+    return RankedEntries(ranked_places(rows, owner, _ORDERS[sort], less_is_better=is_time))
 
 
 def best_of(rows: QuerySet[Evaluation], owner: Sequence[str]) -> list[Entry]:
     """The best of each owner and problem."""
-    return entries_of(_best(rows, owner))
+    return entries_of(best_rows(rows, owner))
 
 
 def entries_of(rows: QuerySet[Evaluation]) -> list[Entry]:
     """All of these rows as boards show them."""
     return _entries(_loaded(rows))
-
-
-def _order(place: _Value, sign: int) -> Estimate | None:
-    """The value to be ordered by, larger first."""
-    if place.value is None:
-        return None
-    known = Estimate.around(place.value, place.spread)
-    low, high = sorted((sign * known.low, sign * known.high))
-    return Estimate(sign * known.value, low, high)
-
-
-def _best(rows: QuerySet[Evaluation], owner: Sequence[str]) -> QuerySet[Evaluation]:
-    place = Window(
-        RowNumber(),
-        partition_by=[F(name) for name in (*owner, "task_version", "direction")],
-        order_by=[F("merit").desc(), F("submission__created_at").asc(), F("pk").asc()],
-    )
-    return rows.order_by().annotate(place=place).filter(place=1)
 
 
 def _filled(places: Sequence[Place]) -> list[Ranked[Entry]]:
@@ -173,6 +128,11 @@ def _entries(rows: Sequence[dict[str, object]]) -> list[Entry]:
     return [_entry(row, wrote=(row["task"], row["submitter"]) in writers) for row in rows]
 
 
+def _spread(row: dict[str, Any], column: str) -> float:
+    """Half an interval, as `Evaluation.spread` returns it."""
+    return math.hypot(row[column] or 0.0, row["noise"])
+
+
 def _entry(row: dict[str, Any], *, wrote: bool) -> Entry:
     return Entry(
         evaluation_id=str(row["pk"]),
@@ -185,9 +145,9 @@ def _entry(row: dict[str, Any], *, wrote: bool) -> Entry:
             row["agent_id"],
         ),
         problem=Problem(row["task"], row["direction"]),
-        latency=Estimate.around(row["latency_ns"], row["latency_spread"]),
+        latency=Estimate.around(row["latency_ns"], _spread(row, "latency_spread")),
         speedups={
-            name: Estimate.around(row[value], row[width])
+            name: Estimate.around(row[value], _spread(row, width))
             for name, (value, width) in _SPEEDUPS.items()
             if row[value]
         },

@@ -23,15 +23,16 @@ from leaderboard_app.boards.groups import (
 from leaderboard_app.boards.history import Day, Leader, days_of
 from leaderboard_app.boards.leading import leaders
 from leaderboard_app.boards.matrix import Matrix, matrix, most_solved
-from leaderboard_app.boards.query import By, Query, default_sort
-from leaderboard_app.boards.ranking import Entry, Problem, Ranked
+from leaderboard_app.boards.query import By, Query
+from leaderboard_app.boards.ranking import Entry, Problem
 from leaderboard_app.boards.selectors import BoardTask
 from leaderboard_app.boards.spending import with_spending
 from leaderboard_app.boards.tables import GROUP_VALUES
+from runs_app.core.integrity.ranking import OWNER, Ranked
 from runs_app.models import Agent, Evaluation
 
 _OWNERS = {
-    By.SUBMISSION: ("submission__author", "submission__agent"),
+    By.SUBMISSION: OWNER,
     By.MATRIX: ("submission__agent",),
     By.AGENT: ("submission__agent",),
     By.MODEL: ("submission__language_model",),
@@ -90,10 +91,10 @@ def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
     return replace(found, sections=tuple(_sections(query, rows, tallies, problems)))
 
 
-def top(device: str, task: str = "", limit: int = 5) -> list[Ranked[Entry]]:
-    """The first rows of a device's board by submission."""
-    query = Query(device=device, task=task, sort=default_sort(By.SUBMISSION, task))
-    return ranked_entries(filtering.eligible(query), _OWNERS[By.AGENT], query.sort)[:limit]
+def top(device: str, task: str, limit: int) -> list[Ranked[Entry]]:
+    """The first rows of the board of a task on a device."""
+    query = Query(device=device, task=task)
+    return ranked_entries(filtering.eligible(query), OWNER, query.sort)[:limit]
 
 
 def _matrix(query: Query, rows: QuerySet[Evaluation], tallies: Sequence[Tally]) -> Matrix:

@@ -7,17 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpu_runner.data.rounding import three_digits
-from leaderboard_app.boards.ranking import (
-    Author,
-    Entry,
-    Estimate,
-    Owner,
-    Problem,
-    Ranked,
-    fast_p,
-    geometric_mean,
-    rank,
-)
+from leaderboard_app.boards.ranking import Author, Entry, Owner, Problem, fast_p, geometric_mean
+from runs_app.core.integrity.ranking import Estimate, Ranked, rank
 
 LEAST_COMMON = 5
 """Problems that names must share for a comparison to say something; fewer only if no two do."""

@@ -13,8 +13,9 @@ from leaderboard_app.boards.board import Board
 from leaderboard_app.boards.groups import Group, Section
 from leaderboard_app.boards.matrix import Cell
 from leaderboard_app.boards.query import By
-from leaderboard_app.boards.ranking import Entry, Estimate, Ranked
+from leaderboard_app.boards.ranking import Entry
 from runs_app.core.baselines.selectors import Baselines
+from runs_app.core.integrity.ranking import Estimate, Ranked
 from runs_app.models import Device, Evaluation
 from runs_app.submitting.page import workload_rows
 from runs_app.submitting.pictures.comparison import comparison, standing

@@ -15,15 +15,16 @@ from leaderboard_app.boards.headline import Headline, headline, leading
 from leaderboard_app.boards.history import climbs, in_words
 from leaderboard_app.boards.matrix import SHADES
 from leaderboard_app.boards.query import By, Choices, Query, QueryError, default_sort
-from leaderboard_app.boards.ranking import THRESHOLDS, Entry, Problem, Ranked, Sort, fast_p
+from leaderboard_app.boards.ranking import THRESHOLDS, Entry, Problem, Sort, fast_p
 from leaderboard_app.boards.tables import TABLES
+from runs_app.core.integrity.board_place import PAGE_ROWS
+from runs_app.core.integrity.ranking import Ranked
 from runs_app.models import Device
 from runs_app.submitting.likeness import likenesses
 from tasks_app import drawings
 from tasks_app.columns import Table
 from tasks_app.selectors import find_task
 
-PAGE_ROWS = 100
 _TABS = {
     By.LEADERS: "Leaders",
     By.MATRIX: "Matrix",

@@ -1,18 +1,18 @@
-"""Pure ordering of evaluations: best results, geometric means, fast_p, and ties by interval."""
+"""Entries of boards, and figures over many of them: geometric means and fast_p."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from gpu_runner.data.rounding import three_digits
 from gpu_runner.data.scores import is_tuned
+from runs_app.core.integrity.ranking import Estimate
 from runs_app.core.work.result_state import ResultState, state_of_place
 
 THRESHOLDS = (0.0, 0.5, 0.8, 1.0, 1.5, 2.0, 4.0, 8.0)
@@ -41,30 +41,6 @@ class Problem(NamedTuple):
 
     task: str
     direction: str
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value with its 95 % confidence interval."""
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def exact(cls, value: float) -> Estimate:
-        """An estimate without noise, such as a count."""
-        return cls(value, value, value)
-
-    @classmethod
-    def around(cls, value: float, width: float | None) -> Estimate:
-        """With a relative half width, which holds of the logarithm; exact where there is none."""
-        factor = math.exp(width or 0.0)
-        return cls(value, value / factor, value * factor)
-
-    def overlaps(self, other: Estimate) -> bool:
-        """Whether the two intervals share a point, so that neither is shown to be better."""
-        return self.low <= other.high and other.low <= self.high
 
 
 class Author(NamedTuple):
@@ -123,6 +99,15 @@ class Entry:
         return state_of_place(self)
 
     @property
+    def no_baseline(self) -> str:
+        """Why a speedup over a baseline is missing, as far as a board knows it."""
+        if self.imported:
+            return "The site that measured it sent no time of this baseline."
+        if self.awaits_baselines:
+            return "We're still waiting for this baseline."
+        return "This baseline could not be measured. The result's page says why."
+
+    @property
     def is_sure(self) -> bool:
         """Whether its figures may have a color."""
         return self.state.is_sure
@@ -165,18 +150,6 @@ class Entry:
         return self.speedup is not None and is_tuned(self.speedup.value, self.unlisted_speedup)
 
 
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Ranked(Generic[T]):
-    """A row with its rank; `tied` if another row has the same rank."""
-
-    rank: int
-    tied: bool
-    row: T
-
-
 def geometric_mean(estimates: Sequence[Estimate]) -> Estimate | None:
     """Geometric mean with an interval, the estimates' errors taken as independent.
 
@@ -214,42 +187,3 @@ def fast_curve(speedups: Sequence[Estimate], problems: int) -> list[tuple[float,
     ends = (1 / CURVE_LARGEST, CURVE_LARGEST)
     ps = sorted({*ends, *(value for value in values if ends[0] < value < ends[1])})
     return [(p, (len(values) - bisect_right(values, p)) / max(problems, 1)) for p in ps]
-
-
-def rank(
-    rows: Sequence[T],
-    value: Callable[[T], Estimate | None],
-    name: Callable[[T], str],
-    second: Callable[[T], Estimate | None] = lambda row: None,
-) -> list[Ranked[T]]:
-    """Order rows, larger values first; a rank is one more than the number of rows before the tie.
-
-    A row ties with the first row of a tie while their intervals overlap, because neither is shown
-    to be better; where they do not, a new rank begins. Rows for which `value` is None come last,
-    with rank 0. `second` orders rows of equal value, and parts them where its intervals do not
-    overlap; then `name` does.
-    """
-    valued = [(row, value(row)) for row in rows]
-    known = [(row, estimate, second(row)) for row, estimate in valued if estimate is not None]
-    known.sort(key=lambda e: (-e[1].value, -(e[2].value if e[2] else 0.0), name(e[0])))
-    places: list[int] = []
-    for index, entry in enumerate(known):
-        leader = places[-1] if places else 0
-        ties = bool(leader) and _is_tie(entry, known[leader - 1])
-        places.append(leader if ties else index + 1)
-    shared = Counter(places)
-    result = [
-        Ranked(place, shared[place] > 1, row)
-        for place, (row, _, _) in zip(places, known, strict=True)
-    ]
-    rest = sorted((row for row, estimate in valued if estimate is None), key=name)
-    return result + [Ranked(0, tied=False, row=row) for row in rest]
-
-
-def _is_tie(
-    row: tuple[object, Estimate, Estimate | None], leader: tuple[object, Estimate, Estimate | None]
-) -> bool:
-    """Whether neither is shown to be better: by the value, or if that is equal by the second."""
-    if row[1].value != leader[1].value:
-        return row[1].overlaps(leader[1])
-    return row[2] is None or leader[2] is None or row[2].overlaps(leader[2])

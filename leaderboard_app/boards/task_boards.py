@@ -9,8 +9,9 @@ from leaderboard_app.boards import selectors
 from leaderboard_app.boards.board import top
 from leaderboard_app.boards.headline import Headline, leading
 from leaderboard_app.boards.query import Query
-from leaderboard_app.boards.ranking import Entry, Ranked
+from leaderboard_app.boards.ranking import Entry
 from leaderboard_app.boards.tables import BRIEF
+from runs_app.core.integrity.ranking import Ranked
 from runs_app.models import Device
 from runs_app.submitting.likeness import likenesses
 from tasks_app.columns import Table

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from django.db.models import QuerySet
 
-from leaderboard_app.boards.ranking import Entry, Estimate, Problem, geometric_mean
+from leaderboard_app.boards.ranking import Entry, Problem, geometric_mean
 from leaderboard_app.boards.selectors import BoardTask, board_tasks
 from leaderboard_app.profiles.selectors import (
     Owner,
@@ -28,6 +28,7 @@ from leaderboard_app.profiles.selectors import (
     spend_of,
     tries_of,
 )
+from runs_app.core.integrity.ranking import Estimate
 from runs_app.models import Agent, Device, Evaluation, LanguageModel, LanguageModelCall
 from runs_app.optimiser.page import RunRow, run_rows
 from runs_app.optimiser.selectors.language_models import Usage

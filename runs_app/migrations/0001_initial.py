@@ -411,6 +411,7 @@ class Migration(migrations.Migration):
                 ('score', models.FloatField(blank=True, null=True)),
                 ('score_spread', models.FloatField(blank=True, null=True)),
                 ('own_spread', models.FloatField(blank=True, null=True)),
+                ('noise', models.FloatField(default=0.0)),
                 ('draws', models.PositiveSmallIntegerField(default=1)),
                 ('merit', models.FloatField(blank=True, null=True)),
                 ('p_score', models.FloatField(blank=True, null=True)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from django.db import models
@@ -30,6 +31,8 @@ class Evaluation(RunnerJob):
 
     `task_version`, `direction` repeat the submission's, for the indexes of boards. A re-run is a
     new row. The spreads are half the 95 % confidence interval over the value: 0.01 means +- 1 %.
+    Those of times and speedups are of this evaluation alone. `noise` is half the interval of what
+    evaluations of its source differ by: all that is shown or ranked holds both, see `spread`.
     """
 
     KIND = EvaluationRequest.KIND
@@ -73,6 +76,7 @@ class Evaluation(RunnerJob):
     score = models.FloatField(null=True, blank=True)  # the mean of both
     score_spread = models.FloatField(null=True, blank=True)
     own_spread = models.FloatField(null=True, blank=True)  # what it alone would give the score
+    noise = models.FloatField(default=0.0)  # see the class
     draws = models.PositiveSmallIntegerField(default=1)  # evaluations of the source in the score
     merit = models.FloatField(null=True, blank=True)  # what boards order by: see `outcome.apply`
     floor_fraction = models.FloatField(null=True, blank=True)
@@ -195,8 +199,13 @@ class Evaluation(RunnerJob):
 
     @property
     def rated_spread(self) -> float | None:
-        """The spread of `rated`."""
-        return self.score_spread if self.score else self.speedup_spread
+        """Half the interval of `rated`, which holds what evaluations of its source differ by."""
+        return self.score_spread if self.score else self.spread("speedup")
+
+    def spread(self, of: str) -> float | None:
+        """The same of its latency, speedup, eager or compiled; None if it isn't known."""
+        own = getattr(self, f"{of}_spread")
+        return None if own is None else math.hypot(own, self.noise)
 
     @property
     def is_tuned(self) -> bool:

@@ -109,6 +109,19 @@ class SubmissionCreated(Schema):
     )
 
 
+class PlaceOut(Schema):
+    """The place of a result on its board, as the board shows it now."""
+
+    words: str = Field(examples=["3rd of 12 on the H100 board"])
+    rank: int | None = Field(
+        description="Null while the result is provisional, or if the board shows a better result of"
+        " its author and agent."
+    )
+    tied: bool
+    of: int = Field(description="Rows of the board.")
+    address: str = Field(description="Its row on the board's page.")
+
+
 class EvaluationOut(Schema):
     """One measurement of the submission."""
 
@@ -127,6 +140,11 @@ class EvaluationOut(Schema):
     waiting_reason: str
     awaited_baselines: str = Field(
         description="Which baselines its result lacks, and when they come; empty if none."
+    )
+    missing_baselines: dict[str, str] = Field(
+        examples=[{"compiled": "this runner has no working torch.compile"}],
+        description="By name: why a correct result has no speedup over this baseline; `best` if the"
+        " task has none.",
     )
     latency_ns: float | None
     state: str = Field(
@@ -150,6 +168,7 @@ class EvaluationOut(Schema):
         description="eligible: it counts on its board; pending: it may come to count; or rejected."
     )
     eligibility_reason: str = Field(description="Why it counts, or does not, in a sentence.")
+    place: PlaceOut | None = Field(description="Null unless it counts on its board.")
     quarantine: str = Field(
         description="none, open, cleared or rejected: an open or rejected result counts nowhere."
     )

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from django.utils import timezone
 
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
-from runs_app.core.baselines.selectors import awaited_baselines as baselines_awaited
+from runs_app.core.baselines.missing import awaited_baselines, missing_baselines
+from runs_app.core.integrity.board_place import board_place
 from runs_app.core.integrity.eligibility import Why, eligibilities
 from runs_app.core.integrity.selectors import decision_reason
 from runs_app.core.profile.diagnosis import MEANINGS, diagnose
 from runs_app.core.queue.selectors import waiting_reason as reason_to_wait
 from runs_app.core.work.access import public_reason, shown_results, visible_evaluations
 from runs_app.core.work.audit_state import board_audit
-from runs_app.core.work.noise import NINETY_FIVE, noise_between
 from runs_app.core.work.result_state import result_state
 from runs_app.models import Audited, BoardAudit, Evaluation, Submission
 from tasks_app.people import Viewer, shown_name
@@ -61,14 +62,10 @@ def _evaluations(submission: Submission, user: Viewer, *, raw: bool) -> list[dic
     whys, results = eligibilities(found), shown_results(rows, user)
     audited = {row.device_id for row in rows if row.audited != Audited.NONE}
     audits = {device: board_audit(submission, device) for device in audited}
-    noise = {
-        (row.device_id, row.mode): noise_between(row.device_id, row.device.kind, row.mode)
-        for row in {(r.device_id, r.mode): r for r in rows if r.is_correct}.values()
-    }
     return [
         _evaluation(row, whys[row.pk], results.get(row.pk), user)
         | {"audited_reason": _audited_reason(row, audits)}
-        | {"noise": noise[row.device_id, row.mode] * NINETY_FIVE if row.is_correct else None}
+        | {"noise": row.noise if row.is_correct else None}
         | _result(results.get(row.pk), raw=raw)
         for row in rows
     ]
@@ -117,5 +114,7 @@ def _evaluation(
         "eligibility": why.eligibility.value,
         "eligibility_reason": why.label,
         "quarantine_reason": decision_reason(evaluation),
-        "awaited_baselines": baselines_awaited(evaluation, result),
+        "awaited_baselines": awaited_baselines(evaluation, result),
+        "missing_baselines": missing_baselines(evaluation, result),
+        "place": asdict(board_place(evaluation)) if why is Why.COUNTS else None,
     }

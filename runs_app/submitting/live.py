@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from uuid import UUID
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode
-from runs_app.core.baselines.selectors import Baselines, awaited_baselines, baselines
+from runs_app.core.baselines.missing import awaited_baselines, missing_baselines
+from runs_app.core.baselines.selectors import Baselines, baselines
 from runs_app.core.files import shown_files
+from runs_app.core.integrity.board_place import board_place
 from runs_app.core.integrity.eligibility import Why
 from runs_app.core.integrity.page import IntegrityView, integrity_view
 from runs_app.core.integrity.selectors import may_stop
@@ -18,7 +20,6 @@ from runs_app.core.queue.events import events as stored_events
 from runs_app.core.queue.events import logs_of_lost
 from runs_app.core.queue.selectors import waiting_reason
 from runs_app.core.work.access import public_reason, shown_result
-from runs_app.core.work.noise import noises, with_noise
 from runs_app.models import Evaluation, Quarantine, Status, Submission
 from runs_app.submitting import page as evaluation_page
 from runs_app.submitting import profile_page
@@ -29,7 +30,8 @@ from runs_app.submitting.pictures.plot import Plot
 from runs_app.submitting.pictures.roofline import Roofline, roofline
 from runs_app.submitting.pictures.roofline import missing as no_roofline
 from runs_app.submitting.pictures.workloads import workload_plot
-from runs_app.submitting.selectors import Rival, is_shown, rivals
+from runs_app.submitting.profiling import ProfileStep, profile_step
+from runs_app.submitting.selectors import Rival, rivals
 from runs_app.submitting.summary import Facts, Summary, summary
 from tasks_app.disclosure import sees_hidden
 from tasks_app.pages.shown_file import ShownFile
@@ -41,7 +43,6 @@ class ShownResult:
     """What a result shows; nothing before there is one."""
 
     rivals: list[Rival] = field(default_factory=list)
-    noises: dict[UUID, float] = field(default_factory=dict)
     known: Baselines = field(default_factory=Baselines)
     rows: list[evaluation_page.WorkloadRow] = field(default_factory=list)
     baselines: list[str] = field(default_factory=list)
@@ -75,6 +76,8 @@ class Live:
     evaluation: Evaluation
     result: EvaluationResult | None
     shown: ShownResult
+    missing: Mapping[str, str]
+    profile_step: ProfileStep | None
     integrity: IntegrityView
     summary: Summary
     stages: list[evaluation_page.StageRow]
@@ -100,14 +103,8 @@ class Live:
     @property
     def spreads(self) -> dict[str, float | None]:
         """Half the intervals of its time and speedups; they hold what evaluations differ by."""
-        row, noise = self.evaluation, self.shown.noises.get(self.evaluation.pk, 0.0)
-        stored = {
-            "latency": row.latency_spread,
-            "speedup": row.speedup_spread,
-            "eager": row.eager_spread,
-            "compiled": row.compiled_spread,
-        }
-        return {n: v if v is None else with_noise(v, noise) for n, v in stored.items()}
+        names = ("latency", "speedup", "eager", "compiled")
+        return {name: self.evaluation.spread(name) for name in names}
 
     @property
     def is_measured_here(self) -> bool:
@@ -148,6 +145,7 @@ def live_view(evaluation: Evaluation, user: Viewer, now: datetime) -> Live:
         evaluation.refresh_from_db()
     result = shown_result(evaluation, user)
     shown = _shown(evaluation, result, user) if result else ShownResult()
+    missing = missing_baselines(evaluation, result)
     integrity = integrity_view(evaluation, result, user)
     mine = user.is_authenticated and (user.pk == evaluation.submission.author_id or user.is_staff)
     started_at, ended_at = evaluation.started_at, evaluation.finished_at or now
@@ -155,10 +153,13 @@ def live_view(evaluation: Evaluation, user: Viewer, now: datetime) -> Live:
         evaluation=evaluation,
         result=result,
         shown=shown,
+        missing=missing,
+        profile_step=profile_step(evaluation, result, user, is_mine=mine),
         integrity=integrity,
         summary=summary(
             replace(
                 _facts(evaluation, result, shown, integrity),
+                missing=missing,
                 reason=public_reason(evaluation, user),
                 waiting_reason=waiting_reason(evaluation, now),
             )
@@ -191,9 +192,9 @@ def _facts(
         has_old_baselines=bool(shown.known.times_ns),
         audit=integrity.board_audit,
         diagnostics=shown.diagnostics,
-        noises=shown.noises,
         rivals=shown.rivals,
-        is_shown=integrity.eligibility is not Why.COUNTS or is_shown(evaluation),
+        limit=shown.profile.headline if shown.profile else "",
+        place=board_place(evaluation) if integrity.eligibility is Why.COUNTS else None,
     )
 
 
@@ -204,13 +205,10 @@ def _may_have_lost(evaluation: Evaluation, user: Viewer) -> bool:
 def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> ShownResult:
     rows = evaluation_page.workload_rows(result)
     near = rivals(evaluation, user) if evaluation.is_correct else []
-    measured = [evaluation, *(each.evaluation for each in near)] if evaluation.is_correct else []
-    noise = noises(measured)
     known = _known_baselines(evaluation, result)
     dtype = evaluation.task_version.dtype
     return ShownResult(
         rivals=near,
-        noises=noise,
         known=known,
         rows=rows,
         baselines=evaluation_page.baseline_names(rows),
@@ -221,9 +219,7 @@ def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> Sh
         environment=evaluation_page.environment_rows(result.environment),
         profile=profile_page.profile_view(result.profile),
         diagnostics=diagnostics(result.build, result.profile, shown_files(evaluation.submission)),
-        comparison=comparison(evaluation, rows, near, known, noises=noise)
-        if evaluation.is_correct
-        else None,
+        comparison=comparison(evaluation, rows, near, known) if evaluation.is_correct else None,
         workload_plot=workload_plot(rows),
         roofline=roofline(result, rows, dtype),
         no_roofline=no_roofline(result, rows, dtype),

@@ -96,6 +96,12 @@ class ProfileView:
     causes: tuple[str, ...]
     notes: tuple[str, ...]
 
+    @property
+    def headline(self) -> str:
+        """The cause if one was proven, else what limits the kernel; empty if nothing is known."""
+        first = self.causes[0] if self.causes else self.bottleneck
+        return f"{first[:1].upper()}{first[1:]}".rstrip(".")
+
 
 def profile_view(profile: Profile | None) -> ProfileView | None:
     """The profile of a result; None where there is none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.core.integrity.eligibility import eligible_evaluations, leader
+from runs_app.core.integrity.eligibility import leader
 from runs_app.core.work.access import visible_evaluations, visible_submissions
 from runs_app.models import Evaluation, Submission
 from tasks_app.people import Viewer
@@ -45,19 +45,6 @@ def rivals(evaluation: Evaluation, user: Viewer) -> list[Rival]:
         phrase = f"{whose.lower()} previous result"
         found.append(Rival(name=f"{whose} last", phrase=phrase, evaluation=before))
     return found
-
-
-def is_shown(evaluation: Evaluation) -> bool:
-    """Whether no better result of its author and agent takes its place on its board."""
-    better = eligible_evaluations().filter(
-        submission__author_id=evaluation.submission.author_id,
-        submission__agent_id=evaluation.submission.agent_id,
-        task_version=evaluation.task_version_id,
-        device=evaluation.device_id,
-        direction=evaluation.direction,
-        merit__gt=evaluation.merit,
-    )
-    return not better.exists()
 
 
 def before_of(evaluation: Evaluation, user: Viewer) -> Evaluation | None:

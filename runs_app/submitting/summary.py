@@ -8,20 +8,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from uuid import UUID
+
+from django.urls import reverse
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.scores import SLOWER_ON_HARD
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.integrity.audits import TIMES_DIFFER
+from runs_app.core.integrity.board_place import BoardPlace
 from runs_app.core.integrity.eligibility import Why
-from runs_app.core.work.noise import with_noise
 from runs_app.core.work.result_state import compared_with, result_state
 from runs_app.models import Audited, BoardAudit, Evaluation, Status
 from runs_app.submitting.diagnostics import Diagnostic
 from runs_app.submitting.pictures.comparison import standing
+from runs_app.submitting.profiling import ANCHOR
 from runs_app.submitting.selectors import Rival
 from runs_app.submitting.tags import verdict_meaning
+from tasks_app.disclosure import HIDDEN
 from tasks_app.numbers import (
     TOO_NOISY,
     between,
@@ -34,10 +37,6 @@ from tasks_app.numbers import (
 
 WIDE = 0.10
 """If half the interval, relative to its value, is wider, the page says that the host was noisy."""
-_NO_SPEEDUP = {
-    Mode.TEST: "test mode makes too few calls for a speedup",
-    Mode.RANKED: "none of the task's baselines could be measured here, so there is no speedup",
-}
 _AUDITS = {
     Audited.PASSED.value: "confirms a ranked result",
     Audited.FAILED.value: "takes a ranked result off its board",
@@ -58,12 +57,21 @@ class Chip:
     sign: str = ""
 
 
+@dataclass(frozen=True)
+class Link:
+    """What follows the sentence: more about it, and where that is."""
+
+    words: str
+    address: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Summary:
     """What a page says first of an evaluation.
 
     `number` is the score. Without a score it is the speedup on listed sizes, and without a known
-    baseline it is the time. Only a correct result has a number; others are told in `sentence`.
+    baseline it is the time. Only a correct result has a number; others are told in `sentence`,
+    which `link` follows.
     """
 
     sentence: str
@@ -72,14 +80,12 @@ class Summary:
     kind: str = ""
     is_sure: bool = True
     chips: tuple[Chip, ...] = ()
+    link: BoardPlace | Link | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is known of an evaluation, as far as its viewer may see it.
-
-    noises: by evaluation, what evaluations of its source differ by: see `noise.noises`.
-    """
+    """What is known of an evaluation, as far as its viewer may see it."""
 
     evaluation: Evaluation
     result: EvaluationResult | None
@@ -87,13 +93,15 @@ class Facts:
     reason: str = ""
     waiting_reason: str = ""
     awaited: str = ""
+    missing: Mapping[str, str] = field(default_factory=dict)
     has_old_baselines: bool = False
     audit: BoardAudit | None = None
-    noises: Mapping[UUID, float] = field(default_factory=dict)
     diagnostics: Sequence[Diagnostic] = ()
     rivals: Sequence[Rival] = ()
-    is_shown: bool = True
-    """Whether its board shows it, and no better result of its author and agent instead."""
+    limit: str = ""
+    """What a profile says first."""
+    place: BoardPlace | None = None
+    """If it counts on its board."""
 
 
 def summary(facts: Facts) -> Summary:
@@ -103,7 +111,23 @@ def summary(facts: Facts) -> Summary:
         return _correct(facts, evaluation.latency_ns)
     sentence = _ended(facts) if evaluation.verdict else _under_way(facts)
     end = "" if sentence.endswith(("?", ".")) else "."
-    return Summary(sentence=f"{sentence[:1].upper()}{sentence[1:]}{end}")
+    return Summary(sentence=f"{sentence[:1].upper()}{sentence[1:]}{end}", link=_more(facts))
+
+
+def _limit(facts: Facts) -> Link | None:
+    return Link(facts.limit, ANCHOR) if facts.limit else None
+
+
+def _more(facts: Facts) -> Link | None:
+    """Where a wrong result is explained."""
+    if facts.evaluation.verdict != Verdict.WRONG_RESULT or facts.result is None:
+        return None
+    found, document = facts.result.mismatch, reverse("document", args=["results"])
+    if found is None:
+        return Link("How other values are drawn, and what often fails", f"{document}#other-values")
+    if found.workload == HIDDEN:
+        return Link("What to try if a hidden workload fails", f"{document}#hidden-workloads")
+    return Link("What usually causes this", f"{document}#what-a-wrong-result-looks-like")
 
 
 def _under_way(facts: Facts) -> str:
@@ -141,7 +165,7 @@ def _ended(facts: Facts) -> str:
 
 def _correct(facts: Facts, own_ns: float) -> Summary:
     evaluation = facts.evaluation
-    speedup, spread = evaluation.rated, _rated_spread(facts)
+    speedup, spread = evaluation.rated, evaluation.rated_spread
     state = result_state(evaluation)
     is_sure = state is None or state.is_sure
     number, unit = (times(speedup)[:-1], "×") if speedup else duration_parts(own_ns)
@@ -149,13 +173,15 @@ def _correct(facts: Facts, own_ns: float) -> Summary:
         found = Summary(number=number, unit=unit, kind="neutral", sentence=_of_audit(facts))
         return replace(found, chips=tuple(_of_times(facts)))
     said = speed(evaluation, speedup, spread) if speedup else _time(facts, own_ns)
+    more = _kept_away(facts) if speedup else _no_speedup(facts)
     return Summary(
         number=number,
         unit=unit,
         kind=standing(speedup, spread) if is_sure else "neutral",
         is_sure=is_sure,
-        sentence=f"Correct, and {said}; {_place(facts) if speedup else _no_speedup(facts)}.",
+        sentence=f"Correct, and {said}{'; ' if more else ''}{more}.",
         chips=tuple(_chips(facts, own_ns)),
+        link=facts.place or _limit(facts),
     )
 
 
@@ -188,7 +214,7 @@ def _interval(ratio: float, spread: float, other: str) -> str:
 
 
 def _time(facts: Facts, own_ns: float) -> str:
-    spread = _spread(facts, facts.evaluation, facts.evaluation.latency_spread)
+    spread = facts.evaluation.spread("latency")
     known = f" {plus_minus(spread)}" if spread is not None and spread < 1 else ""
     noisy = ", too noisy for an interval" if spread is not None and spread >= 1 else ""
     return f"a call takes {duration_text(own_ns)}{known}{noisy}{_sizes(facts.result)}"
@@ -208,26 +234,27 @@ def _no_speedup(facts: Facts) -> str:
     """Why there is no speedup."""
     evaluation = facts.evaluation
     if facts.why.is_doubt:
-        return _place(facts)
+        return _kept_away(facts)
     if facts.result and facts.result.pending_baselines and not evaluation.imported:
         return "its speedup follows when its baselines have been measured"
-    if evaluation.mode in _NO_SPEEDUP:
-        return _NO_SPEEDUP[Mode(evaluation.mode)]
+    if evaluation.mode in (Mode.TEST, Mode.RANKED):
+        return f"there is no speedup{_reasons(facts.missing)}"
     if facts.has_old_baselines:
         return "its runner had no baselines, so the picture uses those of an earlier evaluation"
     return "a ranked evaluation measures the baselines, and nobody has run one on this device yet"
 
 
-def _place(facts: Facts) -> str:
-    """Whether it counts, as the end of a sentence."""
-    if facts.why is not Why.COUNTS:
-        words = facts.why.label.rstrip(".")
-        return f"{words[:1].lower()}{words[1:]}"
-    if any(_is_itself(facts, rival) for rival in facts.rivals):
-        state = result_state(facts.evaluation)
-        return "it leads its board" if state and state.is_sure else "it leads its board for now"
-    shown = "it counts on its board"
-    return shown if facts.is_shown else f"{shown}, which shows a better result of its author's"
+def _reasons(missing: Mapping[str, str]) -> str:
+    """Why each baseline is missing, or the reason alone if it is the same for all of them."""
+    if len(reasons := set(missing.values())) <= 1:
+        return "".join(f": {why}" for why in reasons)
+    return f" ({'; '.join(f'{name}: {why}' for name, why in missing.items())})"
+
+
+def _kept_away(facts: Facts) -> str:
+    """Why it doesn't count, as the end of a sentence; empty if it does."""
+    words = "" if facts.why is Why.COUNTS else facts.why.label.rstrip(".")
+    return f"{words[:1].lower()}{words[1:]}"
 
 
 def _is_itself(facts: Facts, rival: Rival) -> bool:
@@ -274,7 +301,7 @@ def _against(facts: Facts, rival: Rival, ratio: float) -> Iterable[Chip]:
         return
     if own.mode != other.mode:
         return
-    spreads = [_spread(facts, each, each.latency_spread) for each in (own, other)]
+    spreads = [each.spread("latency") for each in (own, other)]
     what = "times of a call"
     if own.score and other.score:
         ratio, what = own.score / other.score, "scores"
@@ -284,16 +311,3 @@ def _against(facts: Facts, rival: Rival, ratio: float) -> Iterable[Chip]:
     words = f"{times(ratio)} {rival.phrase}"
     meaning = f"By the {what} ({_interval(ratio, width, 'this one')})."
     yield Chip(words=words, meaning=meaning, sign="≈" if same else "▲" if ratio > 1 else "▼")
-
-
-def _spread(facts: Facts, evaluation: Evaluation, own: float | None) -> float | None:
-    """Half the interval that also holds another evaluation of the source; None if unknown."""
-    noise = facts.noises.get(evaluation.pk)
-    return own if noise is None or own is None else with_noise(own, noise)
-
-
-def _rated_spread(facts: Facts) -> float | None:
-    evaluation = facts.evaluation
-    if evaluation.score:
-        return evaluation.score_spread  # it holds the noise
-    return _spread(facts, evaluation, evaluation.speedup_spread)

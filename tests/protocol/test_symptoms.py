@@ -6,7 +6,7 @@ import pytest
 
 from gpu_runner.data.evaluation import EvaluationResult, Mismatch
 from gpu_runner.data.symptom import GENERAL, Finding, Symptom
-from gpu_runner.data.task import KINDS_OF_VALUES, Values
+from gpu_runner.data.task import KINDS_OF_VALUES, WAYS_TO_TRY, Values
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.record import Record, wrong_on_other_values
@@ -108,11 +108,19 @@ def test_what_is_wrong_on_other_values_is_said_in_kinds_alone() -> None:
     found = {Values.HEAVY: wrong, Values.LARGE: wrong}
     reason = wrong_on_other_values("n256", found).reason
     assert reason == (
-        "right on n256 as it is drawn, but not on other values: very large ones, ones of which a "
-        f"few are far larger than the rest; on these {GENERAL[Symptom.FACTOR]}"
+        "right on n256 with the task's usual values, but wrong on other values: very large values,"
+        f" rows with a few very large values; with very large values, {GENERAL[Symptom.FACTOR]}."
+        " To reproduce it, multiply the inputs by 1000"
     )
+    alone = wrong_on_other_values("n256", {Values.HARD: wrong}).reason
+    assert alone.endswith(
+        f"the task's own hard values; {GENERAL[Symptom.FACTOR]}. To reproduce it, draw the inputs"
+        " with make_hard_inputs of the task's reference"
+    )
+    near = wrong_on_other_values("n256", {Values.NEAR: wrong, Values.LARGE: wrong}).reason
+    assert near.endswith("To reproduce it, call it twice, and change a few inputs in between")
     assert "777" not in reason
-    assert set(KINDS_OF_VALUES) == set(Values)
+    assert set(KINDS_OF_VALUES) == set(WAYS_TO_TRY) == set(Values)
 
 
 def test_the_reason_names_the_first_finding(config: SupervisorConfig) -> None:

@@ -1,4 +1,4 @@
-"""What a task's baselines and its physical floor are on a device, and what of them is awaited."""
+"""What a task's baselines and its physical floor are on a device."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.models import BaselineMeasurement, Device, Evaluation, Result, Status
+from runs_app.models import BaselineMeasurement, Device, Result
 from tasks_app.models import TaskVersion
 
 _LOOKED_AT = 5  # newest results; one whose baselines failed may be among them
@@ -77,33 +76,6 @@ def workload_baselines(
 
 def _by_name(baselines: Mapping[str, Any]) -> dict[str, float]:
     return {name: measurement["time_ns"] for name, measurement in baselines.items()}
-
-
-def awaited_baselines(evaluation: Evaluation, result: EvaluationResult | None) -> str:
-    """Which baselines its result does not have yet, and when they will come; empty if none."""
-    if result is None or not result.pending_baselines:
-        return ""
-    names = " and ".join(
-        f"{name} on unlisted sizes" if name in result.speedups else name
-        for name in result.pending_baselines
-    )
-    if evaluation.imported:
-        return f"{names}: the site that measured it sent no time"
-    job = BaselineMeasurement.objects.filter(
-        version=evaluation.task_version_id,
-        device=evaluation.device_id,
-        direction=evaluation.direction,
-    ).first()
-    if job is None:
-        return f"{names}: not measured"
-    if job.status == Status.RUNNING:
-        return f"{names}: being measured separately, and will be added to this result"
-    if job.status == Status.QUEUED:
-        return (
-            f"{names}: will be measured separately when the device is free, and added to "
-            "this result"
-        )
-    return f"{names}: could not be measured"  # the reason could hold a hidden size
 
 
 def _documents(rows: Any) -> Any:

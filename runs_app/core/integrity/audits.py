@@ -19,7 +19,6 @@ from runs_app.core.errors import NotAllowed, WrongState
 from runs_app.core.integrity.eligibility import leader
 from runs_app.core.work import audit_state, lifecycle
 from runs_app.core.work.flags import flag
-from runs_app.core.work.noise import noise_between, with_noise
 from runs_app.models import (
     Audited,
     BoardAudit,
@@ -262,8 +261,7 @@ def _difference(audit: Evaluation, ranked: Evaluation | None) -> tuple[float, st
     """
     if ranked is None or ranked.latency_ns is None or audit.latency_ns is None:
         return 1.0, ""
-    noise = noise_between(ranked.device_id, ranked.device.kind, Mode.RANKED.value)
-    ours, theirs = (with_noise(each.latency_spread, noise) for each in (audit, ranked))
+    ours, theirs = (each.spread("latency") or 0.0 for each in (audit, ranked))
     ratio = audit.latency_ns / ranked.latency_ns
     if abs(math.log(ratio)) <= ours + theirs:
         return 1.0, ""

@@ -80,6 +80,7 @@ def ended(evaluation: Evaluation, now: datetime) -> None:
     if evaluation.mode == Mode.RANKED:
         audit_state.inherit(evaluation)
         replaced.settle([evaluation.submission_id])
+    if evaluation.mode == Mode.RANKED or (evaluation.is_correct and evaluation.mode != Mode.AUDIT):
         noise.pool(evaluation)  # before anybody is told of the score
     if evaluation.mode == Mode.AUDIT and evaluation.verdict in ("", Verdict.SYSTEM_ERROR):
         reason = evaluation.reason or "it was cancelled"

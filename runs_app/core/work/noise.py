@@ -10,11 +10,11 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q, Value
-from django.db.models.functions import Coalesce, Greatest
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce, Greatest, Sqrt
 
 from gpu_runner.data.rounding import three_digits
 from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
@@ -27,7 +27,7 @@ _AT_FIRST = {
     (DeviceKind.CUDA, Mode.RANKED): 0.01, (DeviceKind.CUDA, Mode.QUICK): 0.03,
 }  # fmt: skip
 """Used until a device has enough pairs. Source: judgement."""
-_SOURCE = ("task_version_id", "direction", "device_id", "guest", "submission__digest")
+_POOLED = ("score", "score_spread", "merit", "draws", "noise")
 _ROUGHEST = 0.1  # of the modes that make few calls
 _AS = {Mode.AUDIT: Mode.RANKED, Mode.PROFILE: Mode.QUICK}  # they measure by the same plans
 _NORMAL = 1.4826 / math.sqrt(2)  # from the median of differences of two to a standard deviation
@@ -64,37 +64,10 @@ def with_noise(spread: float | None, noise: float) -> float:
     return math.hypot(spread or 0.0, NINETY_FIVE * noise)
 
 
-def noises(evaluations: Sequence[Evaluation]) -> dict[UUID, float]:
-    """By id: the relative standard deviation between evaluations of the source of each.
-
-    It is the device's. Where the source was measured more than once for the same problem, in
-    whatever mode, and its times lie further apart, it is theirs.
-    """
-    if not evaluations:
-        return {}
-    kinds = {(each.device_id, each.device.kind, each.mode) for each in evaluations}
-    of_device = {(kind[0], kind[2]): noise_between(*kind) for kind in kinds}
-    rows = Evaluation.objects.filter(
-        UNDOUBTED,
-        verdict=Verdict.CORRECT.value,
-        task_version__in={each.task_version_id for each in evaluations},
-        submission__digest__in={each.submission.digest for each in evaluations},
-    ).exclude(mode=Mode.TEST.value)
-    times: dict[tuple[object, ...], list[float]] = {}
-    for latency_ns, *source in rows.values_list("latency_ns", *_SOURCE):
-        times.setdefault(tuple(source), []).append(latency_ns)
-    return {
-        each.pk: max(
-            of_device[each.device_id, each.mode],
-            _deviation(times.get(_source(each), ())),
-        )
-        for each in evaluations
-    }
-
-
-def _source(evaluation: Evaluation) -> tuple[object, ...]:
-    board = (evaluation.task_version_id, evaluation.direction, evaluation.device_id)
-    return (*board, evaluation.guest, evaluation.submission.digest)
+def widened(column: str) -> Combinable:
+    """What `Evaluation.spread` returns, in the database: of a column of evaluations."""
+    spread = Coalesce(F(column), 0.0)
+    return Sqrt(spread * spread + F("noise") * F("noise"))
 
 
 def _deviation(values: Iterable[float | None]) -> float:
@@ -103,18 +76,19 @@ def _deviation(values: Iterable[float | None]) -> float:
 
 
 def pool(evaluation: Evaluation) -> None:
-    """Give the ranked evaluations of one source on one board the same score: their mean.
+    """Let evaluations of one source on one board agree on its noise and, if ranked, on its score.
 
-    Their interval is at least as wide as these and the source's audits lie apart.
-    Submitting a kernel again is therefore no second try. Evaluations that are in doubt, lack a
-    baseline or can't stand on a board neither contribute nor change, and guests' are kept apart.
-    Call this in a transaction, and again whenever one of them starts or stops counting. After the
-    commit it happens once more: two that end at the same moment can't see each other before.
+    The noise is the device's or, where their times lie further apart, theirs. A ranked score is
+    their mean, so submitting a kernel again is no second try; its interval also holds all of them.
+    Evaluations that are in doubt or can't stand on a board neither contribute nor change, and
+    guests' are kept apart. Those measured by another plan, such as quick ones, don't widen ranked
+    ones. Call this in a transaction, and again whenever one of them starts or stops counting.
+    After the commit it happens once more for ranked ones: two that end at the same moment can't see
+    each other before.
     """
-    if evaluation.mode != Mode.RANKED:
-        return
     _pool(evaluation)
-    transaction.on_commit(lambda: _pool_by_turns(evaluation), robust=True)
+    if evaluation.mode == Mode.RANKED:
+        transaction.on_commit(lambda: _pool_by_turns(evaluation), robust=True)
 
 
 @transaction.atomic
@@ -132,26 +106,35 @@ def _pool(evaluation: Evaluation) -> None:
         direction=evaluation.direction,
         device=evaluation.device_id,
         guest=evaluation.guest,
-        awaits_baselines=False,
         submission__digest=evaluation.submission.digest,
         submission__private=False,
     ).exclude(submission__origin=Submission.Origin.RUN)
+    plan = _AS.get(Mode(evaluation.mode), Mode(evaluation.mode))
+    alike = entered.filter(mode__in=(plan.value, *(m.value for m in _AS if _AS[m] is plan)))
+    locked = alike.select_for_update(of=("self",)).order_by("pk")
+    apart = _deviation([row.latency_ns for row in locked])
+    between = noise_between(evaluation.device_id, evaluation.device.kind, evaluation.mode)
+    alike.update(noise=NINETY_FIVE * max(between, apart))
+    if plan is Mode.RANKED:
+        _pool_scores(alike.filter(awaits_baselines=False))
+    if any(row.pk == evaluation.pk for row in locked):
+        evaluation.refresh_from_db(fields=_POOLED)
+
+
+def _pool_scores(entered: QuerySet[Evaluation]) -> None:
     same = entered.filter(mode=Mode.RANKED.value)
-    rows = list(same.select_for_update(of=("self",)).order_by("pk"))
-    found = [row.own_score for row in rows if row.own_score]
+    found = [row.own_score for row in same if row.own_score]
     if not found:
         return
-    together = {"merit": statistics.geometric_mean(found), "draws": len(found)}
-    scored = (Mode.RANKED.value, Mode.AUDIT.value)
-    times_ns = entered.filter(mode__in=scored).values_list("latency_ns", flat=True)
+    times_ns = entered.values_list("latency_ns", flat=True)
     apart = NINETY_FIVE * max(_deviation(found), _deviation(times_ns))
+    merit = statistics.geometric_mean(found)
     same.filter(score__isnull=False).update(
-        score=together["merit"],
+        score=merit,
+        merit=merit,
+        draws=len(found),
         score_spread=Greatest(Coalesce("own_spread", 0.0), Value(three_digits(apart))),
-        **together,
     )
-    if any(row.pk == evaluation.pk for row in rows):
-        evaluation.refresh_from_db(fields=["score", "score_spread", *together])
 
 
 def _apart(times_ns: Sequence[float]) -> float:

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
 from gpu_runner.data.rounding import all_three_digits, three_digits
-from gpu_runner.data.verdict import Mode
-from runs_app.core.work.noise import noise_between, with_noise
+from runs_app.core.work.noise import NINETY_FIVE, noise_between, with_noise
 from runs_app.models import Evaluation
 from runs_app.models.runner_job import LONGEST_TEXT
 from tasks_app.disclosure import public_reason
@@ -34,22 +33,28 @@ def apply(evaluation: Evaluation, result: EvaluationResult) -> None:
     evaluation.awaits_baselines = bool(result.pending_baselines)
     if result.latency_ns is not None:
         evaluation.merit = evaluation.score or -result.latency_ns
-        public = [w for w in result.workloads if not w.hidden and w.measurement is not None]
-        evaluation.latency_spread = _spread([_kernel(w)] for w in public)
-        if evaluation.speedup_best is not None:
-            evaluation.speedup_spread = _spread([_kernel(w), _best(w)] for w in public)
-        if evaluation.score is not None:
-            unlisted = [w for w in result.workloads if w.hidden and w.measurement is not None]
-            halves = [_spread([_kernel(w), _best(w)] for w in half) for half in (public, unlisted)]
-            device = evaluation.device
-            noise = noise_between(device.slug, device.kind, Mode.RANKED.value)
-            spread = math.hypot(*(half or 0 for half in halves)) / 2
-            evaluation.own_spread = three_digits(with_noise(spread, noise))
-            evaluation.score_spread = evaluation.own_spread
-        for name in ("eager", "compiled"):
-            if name in result.speedups:
-                width = _spread([_kernel(w), w.baselines.get(name)] for w in public)
-                setattr(evaluation, f"{name}_spread", width)
+        _apply_spreads(evaluation, result)
+
+
+def _apply_spreads(evaluation: Evaluation, result: EvaluationResult) -> None:
+    """Put intervals of a correct result on the row, and what evaluations of a source differ by."""
+    device = evaluation.device
+    noise = noise_between(device.slug, device.kind, evaluation.mode)
+    evaluation.noise = NINETY_FIVE * noise
+    public = [w for w in result.workloads if not w.hidden and w.measurement is not None]
+    evaluation.latency_spread = _spread([_kernel(w)] for w in public)
+    if evaluation.speedup_best is not None:
+        evaluation.speedup_spread = _spread([_kernel(w), _best(w)] for w in public)
+    if evaluation.score is not None:
+        unlisted = [w for w in result.workloads if w.hidden and w.measurement is not None]
+        halves = [_spread([_kernel(w), _best(w)] for w in half) for half in (public, unlisted)]
+        spread = math.hypot(*(half or 0 for half in halves)) / 2
+        evaluation.own_spread = three_digits(with_noise(spread, noise))
+        evaluation.score_spread = evaluation.own_spread
+    for name in ("eager", "compiled"):
+        if name in result.speedups:
+            width = _spread([_kernel(w), w.baselines.get(name)] for w in public)
+            setattr(evaluation, f"{name}_spread", width)
 
 
 def _spread(workloads: Iterable[list[Measurement | None]]) -> float | None:

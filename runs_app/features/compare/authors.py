@@ -9,9 +9,10 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.urls import reverse
 
 from leaderboard_app.boards.best import best_of
-from leaderboard_app.boards.ranking import Entry, Estimate, Problem, geometric_mean
+from leaderboard_app.boards.ranking import Entry, Problem, geometric_mean
 from leaderboard_app.boards.selectors import default_device
 from runs_app.core.integrity.eligibility import eligible_evaluations
+from runs_app.core.integrity.ranking import Estimate
 from runs_app.features.compare.choice import Kind
 from runs_app.features.compare.table import NONE, Cell, Row, plain
 from runs_app.models import Agent, Evaluation, LanguageModel

@@ -14,7 +14,6 @@ from gpu_runner.data.evaluation import Measurement
 from gpu_runner.data.verdict import Mode
 from runs_app.core.integrity.tags import state_chip
 from runs_app.core.work.access import shown_result, visible_evaluations, visible_submissions
-from runs_app.core.work.noise import noises, with_noise
 from runs_app.features.compare.table import NONE, Cell, Row, plain
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting.page import WorkloadRow, workload_rows
@@ -183,7 +182,7 @@ def _column(submission: Submission, evaluation: Evaluation | None, user: Viewer)
     rows = {row.name: row for row in workload_rows(result)} if result else {}
     return Column(
         submission=submission, evaluation=evaluation, facts=known, rows=rows,
-        noise=_noise_of(evaluation) if evaluation else 0.0,
+        noise=(evaluation.spread("latency") or 0.0) if evaluation else 0.0,
     )  # fmt: skip
 
 
@@ -235,10 +234,6 @@ def _score_noise(column: Column, pinned: Column) -> float:
     """The same for scores: their spreads also hold the noise of baselines."""
     found = [each.evaluation for each in (column, pinned) if each.evaluation]
     return math.hypot(*(each.score_spread or 0.0 for each in found))
-
-
-def _noise_of(evaluation: Evaluation) -> float:
-    return with_noise(evaluation.latency_spread, noises([evaluation])[evaluation.pk])
 
 
 def _ratio(base: WorkloadRow, row: WorkloadRow, noise: float) -> tuple[float, float, float]:

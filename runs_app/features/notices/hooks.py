@@ -134,8 +134,8 @@ def _is_clear(before: Evaluation, after: Evaluation) -> bool:
     if after.score is None:
         if before.score is not None or before.latency_ns is None or after.latency_ns is None:
             return False
-        most = after.latency_ns * (1 + (after.latency_spread or 0.0))
-        return most < before.latency_ns * (1 - (before.latency_spread or 0.0))
+        most = after.latency_ns * (1 + (after.spread("latency") or 0.0))
+        return most < before.latency_ns * (1 - (before.spread("latency") or 0.0))
     least = after.score * math.exp(-(after.score_spread or 0.0))
     return before.score is None or least > before.score * math.exp(before.score_spread or 0.0)
 

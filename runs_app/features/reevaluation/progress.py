@@ -39,7 +39,7 @@ class Row:
         """The change with its sign, in words that need no colour; empty where there is none."""
         if self.change is None:
             return ""
-        # The score's interval also has how far apart the two are, so it can't tell.
+        # Wider intervals also hold how far apart the two are, so they can't tell.
         spreads = [each.speedup_spread or 0.0 for each in (self.now, self.before) if each]
         if abs(self.change) < max(NOISE, math.hypot(*spreads)):
             return "about the same"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from uuid import UUID
 
 from runs_app.core.baselines.selectors import Baselines
-from runs_app.core.work.noise import with_noise
 from runs_app.models import Evaluation
 from runs_app.submitting.page import WorkloadRow
 from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot, shown_ends
@@ -29,7 +27,6 @@ class _Line:
     time_ns: float
     spread: float | None = None
     address: str = ""
-    evaluation: UUID | None = None
 
 
 def comparison(
@@ -38,17 +35,14 @@ def comparison(
     rivals: Sequence[Rival],
     known: Baselines,
     name: str = "This kernel",
-    noises: Mapping[UUID, float] | None = None,
 ) -> Plot | None:
     """A correct result beside others; None if there is nothing to compare it with.
 
     `rivals` are the leader and the author's previous result. `known` are baselines of other
-    evaluations, for a result that has none of its own. `noises` widen the intervals by what other
-    evaluations of a source differ by.
+    evaluations, for a result that has none of its own.
     """
     own_ns = evaluation.latency_ns
     lines = _lines(evaluation, own_ns, rows, rivals, known) if own_ns else []
-    lines = [_widened(line, noises or {}) for line in lines]
     lines = [replace(line, name=name) if line.kind == "own" else line for line in lines]
     return _picture(lines, _caption(evaluation)) if len(lines) > 1 else None
 
@@ -77,14 +71,14 @@ def _lines(
     rivals: Sequence[Rival],
     known: Baselines,
 ) -> list[_Line]:
-    best, spread = evaluation.speedup_best, evaluation.speedup_spread
+    best, spread = evaluation.speedup_best, evaluation.spread("speedup")
     measured = {"eager": evaluation.speedup_eager, "compiled": evaluation.speedup_compiled}
     times_ns = {name: own_ns * value for name, value in measured.items() if value}
     times_ns = times_ns or (dict(known.times_ns) if best is None else {})
     one_ns = own_ns * best if best else min(times_ns.values(), default=own_ns)
     if best is None:
-        spread = evaluation.latency_spread
-    own = _Line("This kernel", "own", one_ns / own_ns, own_ns, spread, evaluation=evaluation.pk)
+        spread = evaluation.spread("latency")
+    own = _Line("This kernel", "own", one_ns / own_ns, own_ns, spread)
     baselines = {_NAMES.get(name, name): (name, ns) for name, ns in sorted(times_ns.items())}
     same = next((n for n, (_, ns) in baselines.items() if math.isclose(ns, one_ns)), "")
     best_name = f"Best baseline: {same}" if same else "Best baseline"
@@ -99,21 +93,13 @@ def _lines(
         if ns and rival.evaluation.pk != evaluation.pk:
             address = rival.evaluation.submission.get_absolute_url()
             kind = "leader" if rival.is_leader else "before"
-            width = rival.evaluation.latency_spread
-            line = _Line(rival.name, kind, one_ns / ns, ns, width, address, rival.evaluation.pk)
-            found.append(line)
+            width = rival.evaluation.spread("latency")
+            found.append(_Line(rival.name, kind, one_ns / ns, ns, width, address))
     limit = _limit(evaluation, rows)
     if limit is not None:
         name, share = limit
         found.append(_Line(name, "limit", one_ns / (own_ns * share), own_ns * share))
     return found
-
-
-def _widened(line: _Line, noises: Mapping[UUID, float]) -> _Line:
-    noise = noises.get(line.evaluation) if line.evaluation else None
-    if noise is None or line.spread is None:
-        return line
-    return replace(line, spread=with_noise(line.spread, noise))
 
 
 def _limit(evaluation: Evaluation, rows: Iterable[WorkloadRow]) -> tuple[str, float] | None:

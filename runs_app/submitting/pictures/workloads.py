@@ -10,7 +10,7 @@ from tasks_app.numbers import duration_text, times
 from tasks_app.templatetags.display import half_width
 
 _KINDS = (
-    ("own", "this kernel, with its 95 % interval"),
+    ("own", "this kernel, with its 95 % interval in this evaluation"),
     ("eager", "PyTorch eager"),
     ("compiled", "PyTorch compiled"),
     ("limit", "the physical limit"),

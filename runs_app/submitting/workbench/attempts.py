@@ -8,7 +8,6 @@ from uuid import UUID
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.work.access import visible_evaluations
-from runs_app.core.work.noise import noises, with_noise
 from runs_app.core.work.result_state import is_sure
 from runs_app.models import Device, Evaluation, Status, Submission
 from tasks_app.models import TaskVersion
@@ -35,7 +34,6 @@ class Attempt:
     change: TextDiff | None
     may_repeat: bool
     may_rank: bool
-    noise: float = 0.0
     others: Sequence[Evaluation] = ()
 
     @property
@@ -46,8 +44,7 @@ class Attempt:
     @property
     def spread(self) -> float | None:
         """Half the interval of `score`, as the attempt's own page has it."""
-        own = self.evaluation.rated_spread
-        return own if self.evaluation.score or own is None else with_noise(own, self.noise)
+        return self.evaluation.rated_spread
 
     @property
     def is_sure(self) -> bool:
@@ -106,7 +103,6 @@ def _rows(
 ) -> Iterator[Attempt]:
     budget = Budget(seconds=_SECONDS)
     ranked = {each.digest for each in submissions if _is_ranked(evaluations[each.pk])}
-    noise = noises([known[0] for known in evaluations.values() if known and known[0].is_correct])
     for place, each in enumerate(submissions):
         known = evaluations[each.pk]
         if not known:
@@ -121,7 +117,6 @@ def _rows(
             may_repeat=may_repeat,
             may_rank=may_repeat and each.digest not in ranked and _is_right(known[0]),
             others=_others(known),
-            noise=noise.get(known[0].pk, 0.0),
         )
 
 

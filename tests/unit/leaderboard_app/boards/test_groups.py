@@ -14,7 +14,8 @@ from leaderboard_app.boards.board import board as board_of
 from leaderboard_app.boards.charts import cost_figure
 from leaderboard_app.boards.groups import Group, Over, Section, in_common
 from leaderboard_app.boards.query import By, Query
-from leaderboard_app.boards.ranking import Estimate, Problem
+from leaderboard_app.boards.ranking import Problem
+from runs_app.core.integrity.ranking import Estimate
 from runs_app.models import Agent, Run
 from tasks_app.models import TaskVersion
 from tests import factories

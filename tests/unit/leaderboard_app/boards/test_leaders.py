@@ -18,8 +18,9 @@ from leaderboard_app.boards.board import board as board_of
 from leaderboard_app.boards.history import Day, Leader, progress
 from leaderboard_app.boards.matrix import Cell
 from leaderboard_app.boards.query import By, Query
-from leaderboard_app.boards.ranking import Author, Entry, Estimate, Problem, Sort
+from leaderboard_app.boards.ranking import Author, Entry, Problem, Sort
 from leaderboard_app.boards.tables import TABLES
+from runs_app.core.integrity.ranking import Estimate
 from runs_app.models import Evaluation
 from tasks_app import parquet
 from tasks_app.models import TaskVersion

@@ -12,16 +12,14 @@ from leaderboard_app.boards.groups import Tally, best_entries, group_entries, ra
 from leaderboard_app.boards.ranking import (
     Author,
     Entry,
-    Estimate,
     Problem,
-    Ranked,
     Sort,
     fast_curve,
     fast_p,
     geometric_mean,
-    rank,
 )
 from leaderboard_app.boards.tables import GROUP_VALUES
+from runs_app.core.integrity.ranking import Estimate, Ranked, rank
 
 SOFTMAX = Problem("softmax", "forward")
 RMS_NORM = Problem("rms_norm", "forward")

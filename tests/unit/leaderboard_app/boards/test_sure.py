@@ -6,7 +6,8 @@ import pytest
 from django.test import Client
 
 from leaderboard_app.boards.groups import LEAST_COMMON, in_common
-from leaderboard_app.boards.ranking import Estimate, Problem, fast_curve
+from leaderboard_app.boards.ranking import Problem, fast_curve
+from runs_app.core.integrity.ranking import Estimate
 from runs_app.models import Evaluation
 from tests import factories
 from tests.unit.leaderboard_app.boards.test_board import ranked

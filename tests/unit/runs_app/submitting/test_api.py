@@ -203,7 +203,7 @@ def test_many_evaluations_of_a_submission_take_no_more_queries(
             submission=first.submission, device=first.device, mode=Mode.RANKED, now=make.NOW
         )
         make.finish(again)
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(10):
         shown = get(path).json()["evaluations"]
     ranked = [each for each in shown if each["mode"] == "ranked"]
     assert len(ranked) == 7

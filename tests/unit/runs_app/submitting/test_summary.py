@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,15 +50,17 @@ def chips(evaluation: Evaluation) -> list[str]:
 
 def test_a_correct_result_has_its_score_what_it_compares_with_and_its_place() -> None:
     version = factories.make_task_version()
-    leader = finished(task_version=version, result={"latency_ns": 500.0})
+    finished(task_version=version, result={"latency_ns": 500.0})
     own = finished(task_version=version)
+    factories.pass_audits()
+    own.refresh_from_db()
     shown = said(own)
     assert (shown.number, shown.unit) == ("1.50", "×")
     assert "1.50× the speed of the best baseline" in shown.sentence
     assert "%: 1.4" in shown.sentence
-    assert shown.sentence.endswith("; it counts on its board.")
+    assert shown.link is not None
+    assert shown.link.words == "2nd of 2 on the CPU board"
     assert "0.500× the leader" in chips(own)
-    assert "leads its board" in said(leader).sentence
     before = {"task_version": version, "user": own.submission.author, "now": factories.later(9)}
     faster = finished(**before, result={"latency_ns": 250.0})
     assert any("4.00×" in words and "previous" in words for words in chips(faster))
@@ -73,6 +76,24 @@ def test_rivals_are_of_the_same_mode_and_one_source_is_no_rival() -> None:
     [last] = [chip for chip in said(own).chips if "previous" in chip.words]
     assert (last.words[:4], last.sign) == ("0.99", "≈")
     assert not any("leader" in words for words in chips(own))
+
+
+def test_a_wrong_result_leads_to_what_explains_it(client: Client) -> None:
+    other = "right on n256 with the task's usual values, but wrong on other values: whole numbers"
+    hidden = Mismatch(workload=factories.HIDDEN_WORKLOAD, output="out", reason="off by 1777")
+    for result, section in (
+        ({"reason": other}, "other-values"),
+        ({"mismatch": hidden}, "hidden-workloads"),
+        ({"mismatch": replace(hidden, workload="n256")}, "what-a-wrong-result-looks-like"),
+    ):
+        evaluation = finished(verdict=Verdict.WRONG_RESULT, result=result)
+        shown = said(evaluation)
+        assert shown.link is not None
+        page = client.get(f"/submissions/{evaluation.submission_id}/").content.decode()
+        assert f'href="{shown.link.address}"' in page
+        address, anchor = shown.link.address.split("#")
+        assert anchor == section
+        assert f'id="{section}"' in client.get(address).content.decode()
 
 
 def test_a_time_is_a_mean_over_sizes() -> None:
@@ -92,7 +113,7 @@ def test_a_speedup_that_is_missing_says_why() -> None:
     cases: tuple[tuple[str, dict[str, Any], str], ...] = (
         ("quick", {}, "nobody has run one"),
         ("test", {}, "too few calls"),
-        ("ranked", {}, "could be measured"),
+        ("ranked", {}, "could not be measured"),
         ("ranked", {"pending_baselines": ("eager",)}, "have been measured"),
     )
     for mode, changes, words in cases:

@@ -12,7 +12,7 @@ from gpu_runner.data.baselines import BaselineRequest
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode
-from runs_app.core.baselines.selectors import awaited_baselines
+from runs_app.core.baselines.missing import awaited_baselines
 from runs_app.core.errors import Implausible
 from runs_app.core.messaging import orders
 from runs_app.core.work import lifecycle
@@ -73,7 +73,9 @@ def test_they_are_asked_for_once_and_behind_everything(
     assert order.request["task"] == evaluation.task_version.document
     assert "when the device is free" in awaited(evaluation)
     result = replace(evaluation.result.data, speedups={"compiled": 1.5})
-    assert awaited_baselines(evaluation, result).startswith("compiled on unlisted sizes: will be")
+    assert awaited_baselines(evaluation, result).startswith(
+        "compiled on unlisted sizes: it will be"
+    )
 
 
 def test_results_that_wait_get_them() -> None:
@@ -110,7 +112,7 @@ def test_what_cannot_be_measured_is_said_and_not_tried_again_at_once() -> None:
     evaluation = ranked()
     measurement = BaselineMeasurement.objects.get()
     make.send(measurement, EventKind.FINISHED, {"reason": "no compiler here"}, seq=2)
-    assert awaited(evaluation) == "compiled: could not be measured"
+    assert awaited(evaluation) == "compiled: this runner has no working torch.compile"
     again(evaluation)
     assert BaselineMeasurement.objects.count() == 1
     failed = ranked(source=f"{make.SOURCE}//", task_version=make.make_task_version(title="2"))
@@ -154,7 +156,7 @@ def test_a_report_of_something_else_is_refused(changes: dict[str, Any]) -> None:
     measurement.refresh_from_db()
     assert measurement.report is None
     assert "cannot be used" in measurement.reason
-    assert "could not be measured" in awaited(evaluation)
+    assert "failed on this runner" in awaited(evaluation)
 
 
 @pytest.mark.parametrize(

@@ -209,12 +209,13 @@ def test_each_reason_is_of_one_kind_and_has_one_sentence() -> None:
 def test_page_and_api_say_it(client: Client) -> None:
     first = make.make_finished_evaluation(mode="ranked")
     quick = make.make_finished_evaluation(task_version=first.task_version)
+    make.pass_audits()
     for evaluation, kind, words in (
         (first, "eligible", Why.COUNTS.label),
         (quick, "rejected", Why.NOT_RANKED.label),
     ):
         page = client.get(f"/submissions/{evaluation.submission_id}/").content.decode()
-        assert (words[1:-1] if kind == "rejected" else "it leads its board") in page
+        assert (words[1:-1] if kind == "rejected" else "1st of 1 on the") in page
         shown = client.get(f"/api/v1/submissions/{evaluation.submission_id}").json()
         row = next(each for each in shown["evaluations"] if each["id"] == str(evaluation.pk))
         assert (row["eligibility"], row["eligibility_reason"]) == (kind, words)

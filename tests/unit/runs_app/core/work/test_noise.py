@@ -7,11 +7,14 @@ import random
 import statistics
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.test import Client
 
 from runs_app.core.integrity.eligibility import leader
-from runs_app.core.work.noise import noise_between, noises, pool, with_noise
+from runs_app.core.work.noise import noise_between, pool, with_noise
 from runs_app.features.compare.submissions import columns, lines
 from runs_app.models import Evaluation
+from runs_app.submitting.live import live_view
 from tasks_app.models import TaskVersion
 from tests import factories as make
 
@@ -64,16 +67,44 @@ def test_a_source_that_was_measured_apart_has_an_interval_that_holds_all_its_tim
     Evaluation.objects.filter(mode="test").update(mode="audit")
     rows = [Evaluation.objects.get(pk=row.pk) for row in rows]
     alone = make.make_finished_evaluation(mode="ranked", task_version=version)
-    found = noises([*rows, alone])
-    assert found[alone.pk] == 0.03
-    own = statistics.stdev(map(math.log, times_ns.values()))
-    assert all(found[row.pk] == pytest.approx(own) for row in rows)
-    pool(rows[1])
-    apart = statistics.stdev((math.log(1300.0), math.log(1500.0)))
-    assert rows[1].score_spread == pytest.approx(1.96 * apart, rel=0.01), "without the quick one"
+    quick, ranked, _ = rows
+    pool(ranked)
+    apart = 1.96 * statistics.stdev((math.log(1300.0), math.log(1500.0)))
+    assert ranked.score_spread == pytest.approx(apart, rel=0.01), "without the quick one"
+    assert ranked.noise == pytest.approx(apart)
+    assert ranked.spread("latency") == pytest.approx(math.hypot(apart, ranked.latency_spread or 0))
+    assert (quick.noise, alone.noise) == pytest.approx((1.96 * 0.08, 1.96 * 0.03))
     Evaluation.objects.filter(mode="audit").delete()
-    pool(rows[1])
-    assert rows[1].score_spread == rows[1].own_spread, "what no longer counts widens nothing"
+    pool(ranked)
+    assert ranked.score_spread == ranked.own_spread, "what no longer counts widens nothing"
+    assert ranked.noise == alone.noise
+
+
+def test_a_time_has_one_interval_wherever_it_is_shown_and_a_profile_run_changes_none() -> None:
+    version = make.make_task_version()
+    ranked = make.make_finished_evaluation(mode="ranked", task_version=version, source=make.SOURCE)
+    make.pass_audits()
+
+    def shown() -> tuple[object, ...]:
+        ranked.refresh_from_db()
+        live = live_view(ranked, AnonymousUser(), make.later(9))
+        (row,) = Client().get("/api/v1/leaderboard?device=cpu&by=submission").json()["rows"]
+        times_ns, width = row["latency_ns"], live.spreads["latency"] or 0.0
+        assert row["latency_ns_high"] == pytest.approx(times_ns * math.exp(width))
+        assert row["speedup_best_high"] == pytest.approx(
+            1.5 * math.exp(live.spreads["speedup"] or 0)
+        )
+        assert width > (ranked.latency_spread or 0.0)
+        return tuple(live.spreads.items())
+
+    before = shown()
+    for mode, ns in (("profile", 1200.0), ("quick", 800.0)):
+        make.make_finished_evaluation(
+            mode=mode, task_version=version, source=make.SOURCE, result={"latency_ns": ns}
+        )
+    assert shown() == before
+    quick = Evaluation.objects.get(mode="quick")
+    assert quick.noise == Evaluation.objects.get(mode="profile").noise > 1.96 * 0.08
 
 
 def test_a_comparison_knows_the_noise() -> None:

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from gpu_runner.data.verdict import Verdict
-from runs_app.core.baselines.selectors import awaited_baselines
+from runs_app.core.baselines.missing import awaited_baselines
 from runs_app.core.errors import EventError, SubmissionError
 from runs_app.core.integrity.eligibility import eligible_evaluations
 from runs_app.core.queue.devices import resolve_device

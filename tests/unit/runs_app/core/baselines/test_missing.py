@@ -1,0 +1,90 @@
+"""Wherever a baseline is missing, the reason stands, without a hidden size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from gpu_runner.data.baselines import failure
+from kbench_client.details import summary
+from runs_app.core.baselines.missing import missing_baselines
+from runs_app.models import Evaluation, Submission
+from tests import factories as make
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+ALONE: dict[str, Any] = {
+    "workloads": (make.make_workload_result(baselines={}, speedups={}),),
+    "speedups": {},
+    "unlisted_speedups": {},
+}
+OOM = "CUDA out of memory. Tried to allocate 1777 MiB"
+
+
+def ranked(result: dict[str, Any] | None = None, **columns: Any) -> Evaluation:
+    return make.make_finished_evaluation(
+        mode=columns.pop("mode", "ranked"), result={**ALONE, **(result or {})}, **columns
+    )
+
+
+def missing(evaluation: Evaluation) -> dict[str, str]:
+    return missing_baselines(evaluation, evaluation.result.data)
+
+
+def test_the_page_the_api_and_the_client_give_the_reason_of_each() -> None:
+    errors = {"n256: eager": OOM, "n256: compiled": "Cannot find a working triton installation"}
+    evaluation = ranked({"environment": make.make_result(make.make_evaluation()).environment})
+    stored = evaluation.result
+    stored.document["environment"]["baseline_errors"] = errors
+    stored.save()
+    path = f"submissions/{evaluation.submission_id}"
+    shown = Client().get(f"/api/v1/{path}").json()
+    found = next(each for each in shown["evaluations"] if each["id"] == str(evaluation.pk))
+    assert found["missing_baselines"] == {
+        "eager": "it ran out of memory",
+        "compiled": "this runner has no working torch.compile",
+    }
+    page = Client().get(f"/{path}/").content.decode()
+    for name, why in found["missing_baselines"].items():
+        assert page.count(why) >= 2, "in the sentence and beside the figures"
+        assert f"no {name} baseline: {why}" in summary(found)
+    assert "1777" not in page
+    assert "1777" not in str(found), "its text came from a process that knew hidden sizes, too"
+
+
+def test_each_other_reason_has_its_words() -> None:
+    assert missing(ranked(mode="test"))["eager"].startswith("test mode")
+    assert missing(ranked(mode="quick"))["eager"] == "only ranked mode measures it"
+    assert missing(ranked())["eager"] == "it could not be measured"
+    waits = ranked({"pending_baselines": ("compiled",)})
+    assert "when the device is free" in missing(waits)["compiled"]
+    Submission.objects.filter(pk=waits.submission_id).update(origin=Submission.Origin.IMPORTED)
+    assert "sent no time" in missing(Evaluation.objects.get(pk=waits.pk))["eager"]
+    none = ranked(task_version=make.make_task_version(baselines=()))
+    assert missing(none) == {"best": "the task has no baselines"}
+    assert missing(make.make_finished_evaluation(mode="ranked")) == {}
+
+
+def test_a_failure_is_told_in_fixed_phrases() -> None:
+    told = {
+        "wrong by the task's own tolerance: off by 1777": "its output is wrong",
+        "torch._dynamo.exc.BackendCompilerFailed: 1777": "torch.compile failed",
+        "a call took more than 1777 ms": "it took too long",
+        "1777": "it failed on this runner",
+    }
+    for text, words in told.items():
+        assert failure(text).startswith(words)
+        assert failure(failure(text)) == failure(text)
+
+
+def test_a_board_says_why_a_speedup_is_missing() -> None:
+    version = make.make_task_version()
+    eager = {"eager": make.make_measurement(2000.0)}
+    one = make.make_workload_result(baselines=eager, speedups={"eager": 2.0, "best": 2.0})
+    half = {"workloads": (one,), "speedups": {"eager": 2.0, "best": 2.0}}
+    ranked({**half, "pending_baselines": ("compiled",)}, task_version=version)
+    make.make_finished_evaluation(mode="ranked", task_version=version)
+    board = Client().get(f"/leaderboard/?task={version.task.slug}&device=cpu").content.decode()
+    assert "still waiting for this baseline" in board
