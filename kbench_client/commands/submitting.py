@@ -109,5 +109,5 @@ def watch(site: Site, identity: str, output: Output, timeout_s: float) -> dict[s
         )
         raise Stop(Exit.TIME_OVER, reason)
     if state["status"] == "CANCELLED":
-        raise Stop(Exit.OTHER_VERDICT, f"cancelled: {state['reason'] or 'by a person'}")
+        raise Stop(Exit.OTHER_VERDICT, f"canceled: {state['reason'] or 'by a person'}")
     return state

@@ -19,7 +19,7 @@ _NVCC = re.compile(
     r"kernel\.(?:cu|cpp)\((?P<line>\d+)\): (?P<kind>error|warning|remark)"
     r"(?: ?#[\w-]+)?: (?P<message>.+)"
 )
-_LOOP = re.compile(r"(?P<message>the loop at line (?P<line>\d+) is not vectorised.*)")
+_LOOP = re.compile(r"(?P<message>the loop at line (?P<line>\d+) is not vectori[sz]ed.*)")
 
 
 @dataclass(frozen=True, kw_only=True)

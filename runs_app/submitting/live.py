@@ -234,4 +234,4 @@ def _queue_state(evaluation: Evaluation) -> str:
     if evaluation.status == Status.QUEUED:
         return "running"
     never_began = evaluation.is_over and evaluation.started_at is None
-    return "cancelled" if never_began else "done"
+    return "canceled" if never_began else "done"

@@ -127,12 +127,12 @@ def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
     _check_owner(evaluation.submission, user)
     locked = lifecycle.lock(Evaluation, evaluation.pk)
     if locked.is_over:
-        raise WrongState("", f"this evaluation is already {locked.status.lower()}")
+        raise WrongState("", f"this evaluation is already {locked.get_status_display().lower()}")
     if not may_stop(locked, user):
         what = "an audit" if locked.mode == Mode.AUDIT else "a re-run that has begun"
         raise NotAllowed("", f"only admins may cancel {what}: its outcome counts")
     lifecycle.cancel(
-        locked, reason=f"cancelled by {role_of(user, evaluation.submission.author_id)}", now=now
+        locked, reason=f"canceled by {role_of(user, evaluation.submission.author_id)}", now=now
     )
     return locked
 

@@ -231,7 +231,7 @@ def test_a_cancelled_evaluation_looks_as_if_nothing_runs(signed_in: Client) -> N
     factories.start(running)
     stage = {"stage": "build", "state": "running", "detail": ""}
     factories.send(running, EventKind.STAGE, stage, seq=2)
-    for evaluation, words in ((waiting, ["cancelled"]), (running, ["done", "cancelled"])):
+    for evaluation, words in ((waiting, ["canceled"]), (running, ["done", "canceled"])):
         cancel_evaluation(evaluation=evaluation, user=user, now=factories.later(9))
         states = re.findall(r'data-state="(\w+)"', page_of(signed_in, evaluation))
         assert states == words + ["skipped"] * (len(states) - len(words))
