@@ -31,7 +31,7 @@ class Refusals:
 
 def refusals(request: HttpRequest, what: str) -> Refusals:
     """Tells on the next page `what` did not happen, and why."""
-    return Refusals(lambda error: messages.error(request, f"{what}: {error.reason}."))
+    return Refusals(lambda error: messages.error(request, f"{what}: {error.reasons}."))
 
 
 class ServiceForm(forms.Form):
@@ -52,7 +52,11 @@ class ServiceForm(forms.Form):
 
     def refusals(self) -> Refusals:
         """Shows on the form what is refused: it is not valid then."""
-        return Refusals(lambda error: self.add_refusal(error.field, error.reason))
+        return Refusals(self._add_refusals)
+
+    def _add_refusals(self, error: FieldError) -> None:
+        for field, reason in error.every:
+            self.add_refusal(field, reason)
 
     def offer(self, name: str, choices: list[tuple[str, str]]) -> None:
         """Let a field have one of these values, each with its words."""

@@ -55,6 +55,7 @@ from runs_app.optimiser.services.request import (
 )
 from runs_app.optimiser.services.start import start_run
 from runs_app.submitting.api import Problem
+from tasks_app.errors import Faults
 from tasks_app.people import AuthenticatedRequest, shown_name
 
 router = Router(tags=["runs"])
@@ -84,9 +85,11 @@ def list_runs(
 ) -> list[dict[str, object]]:
     """Answer with the runs that you can see."""
     given = {name: getattr(filters, name) for name in ("task", "device", "strategy", "status")}
+    faults = Faults()
     for name, known in (("strategy", list(STRATEGIES)), ("status", Run.Status.values)):
         if given[name] and given[name] not in known:
-            raise SubmissionError(name, f"{given[name][:100]!r} is not one of {', '.join(known)}")
+            faults.add(name, f"{given[name][:100]!r} is not one of {', '.join(known)}")
+    faults.tell(SubmissionError)
     rows = filtered_runs(request.user, given)
     runs = newest_first(rows, request, response, after=filters.after, limit=filters.limit)
     now, budgets = timezone.now(), run_budgets(runs)
@@ -174,7 +177,8 @@ def extend(
         now = timezone.now()
         return _run(extend_run(run=run, user=request.user, budget=budget, parameters=more, now=now))
     except SubmissionError as error:  # the body is the budget
-        raise type(error)(error.field.removeprefix("budget."), error.reason) from None
+        every = ((field.removeprefix("budget."), reason) for field, reason in error.every)
+        raise type(error).of(every) from None
 
 
 @router.post(

@@ -27,6 +27,7 @@ from runs_app.submitting.identity import identity
 from runs_app.submitting.quota import quota as quota_of
 from runs_app.submitting.remarks import remark_on
 from runs_app.submitting.services import submit
+from tasks_app.errors import Faults
 from tasks_app.models import TaskVersion
 from tasks_app.people import AuthenticatedRequest, Viewer
 from tasks_app.selectors import find_task
@@ -34,11 +35,17 @@ from tasks_app.selectors import find_task
 router = Router(tags=["submissions"])
 
 
-class Problem(Schema):
-    """What is wrong with a request; nothing was stored."""
+class Fault(Schema):
+    """One thing that is wrong with a request."""
 
     field: str = Field(examples=["language"], description="Empty if it isn't about a single field.")
     reason: str = Field(examples=["'rust' is not one of cuda, cpp"])
+
+
+class Problem(Fault):
+    """What is wrong with a request; nothing was stored."""
+
+    also: list[Fault] = Field([], description="What else is wrong; left out if nothing is.")
 
 
 class SubmissionIn(Body):
@@ -299,9 +306,11 @@ def _submitted(request: AuthenticatedRequest, payload: SubmissionIn, now: dateti
     bearer = getattr(request, "auth", None)
     if isinstance(bearer, Bearer):
         return bearer.submit(task=payload.task, **fields)
+    faults = Faults()
     return submit(
         user=request.user,
-        task_version=_version(payload, request.user),
+        task_version=faults.of(_version, payload, request.user),
+        faults=faults,
         private=payload.private,
         origin=Submission.Origin.API,
         **fields,

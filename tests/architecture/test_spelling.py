@@ -36,7 +36,7 @@ def british(path: Path) -> list[str]:
     return [found[1] for text in texts for found in _BRITISH.finditer(text) if "/" not in text]
 
 
-@pytest.mark.parametrize("root", (*SITE, "gpu_runner", "kbench_client", "templates", "static/js"))
+@pytest.mark.parametrize("root", [*SITE, "gpu_runner", "kbench_client", "templates", "static/js"])
 def test_texts_of_the_interface_are_american(root: str) -> None:
     files = [path for path in sorted((ROOT / root).rglob("*")) if path.suffix in _READERS]
     read = [path for path in files if _SKIPPED.isdisjoint(path.parts)]

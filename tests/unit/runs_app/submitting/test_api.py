@@ -106,7 +106,14 @@ def test_bad_input_names_field_and_reason(token: str) -> None:
         assert response.json()["reason"]
     told = post(token, {"tsk": "scale", "source": 5}).json()
     assert told["field"] == "tsk"
-    assert "task, source, language" in told["reason"], "one refusal names all that is wrong"
+    also = [each["field"] for each in told["also"]]
+    assert also == ["task", "source", "language"], "one refusal names all that is wrong"
+    wrong = body(task="nothing", device="tpu", mode="fast", source="", agent="<b>", model="<b>")
+    told = post(token, wrong).json()
+    named = [told["field"], *(each["field"] for each in told["also"])]
+    assert named == ["task", "device", "source", "mode", "agent", "model"]
+    assert all(each["reason"] for each in told["also"])
+    assert not Submission.objects.exists()
     for text in ("{", "", "[1,", "null", "[]", '"text"', "\ufeff{}", "[" * 100_000):
         response = post(token, text)
         assert response.status_code in (400, 422)
