@@ -167,9 +167,7 @@ class EvaluationOut(Schema):
     )
     bottleneck: str = Field(description="What limits the kernel, if it has a profile.")
     result: dict[str, object] | None = Field(
-        description="The result, once it exists. With `raw=true` also the times and seeds of all "
-        "calls, what the outside clock saw, the state of the host around each process, and digests "
-        "of the code that ran."
+        description="The result, once it exists, without what `left_out` names."
     )
 
 
@@ -196,12 +194,17 @@ class SubmissionOut(Schema):
     source: str
     created_at: datetime
     evaluations: list[EvaluationOut]
+    left_out: list[str] = Field(
+        examples=[["stages", "environment", "workloads.processes"]],
+        description="Parts that each `result` lacks. `raw=true` shows all: also the times and "
+        "seeds of all calls, what the outside clock saw, the host's state, and the stages' times.",
+    )
 
 
 class AnswerIn(Schema):
     """How much of a submission is asked for."""
 
-    raw: bool = Field(False, description="Also what results leave out: see `result`.")
+    raw: bool = Field(False, description="Also what results leave out: see `left_out`.")
 
 
 class AuditIn(Body):

@@ -93,7 +93,9 @@ def plan_challenge(  # noqa: PLR0913 - keywords only: one for each field of the 
     if usd is not None and not 0 < usd <= MOST_USD:
         faults.add("usd", f"must be above 0, and at most {MOST_USD:g}")
     if ends_at <= max(starts_at, now):
-        faults.add("ends_at", f"must be {'after the start' if ends_at <= starts_at else 'in the future'}")
+        faults.add(
+            "ends_at", f"must be {'after the start' if ends_at <= starts_at else 'in the future'}"
+        )
     found = [faults.of(_version, slug, direction, kind) for slug in faults.of(_tasks, tasks) or ()]
     faults.tell(SubmissionError)
     assert names and target  # noqa: PT018 - else it was told
