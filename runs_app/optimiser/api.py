@@ -73,8 +73,7 @@ def create_run(
     for name in ("budget", "verifiers"):
         if document[name] is None:
             del document[name]
-    wanted = read_run_request(document)
-    run = start_run(user=request.user, request=wanted, now=timezone.now())
+    run = _started(request, document)
     response["Location"] = f"{request.path}/{run.pk}"
     return Status(201, _run(run))
 
@@ -195,10 +194,16 @@ def again(
     What the body names is changed: other language models, another seed, another budget.
     """
     changes = payload.dict(exclude_unset=True)
-    wanted = read_run_request({**request_of(_find(request, run_id)), **changes})
-    run = start_run(user=request.user, request=wanted, now=timezone.now())
+    run = _started(request, {**request_of(_find(request, run_id)), **changes})
     response["Location"] = f"{request.path.rsplit('/', 2)[0]}/{run.pk}"
     return Status(201, _run(run))
+
+
+def _started(request: AuthenticatedRequest, document: dict[str, Any]) -> Run:
+    """The run that a document asks for; all that is wrong with it is refused at once."""
+    faults = Faults()
+    wanted = read_run_request(document, faults)
+    return start_run(user=request.user, request=wanted, now=timezone.now(), faults=faults)
 
 
 def _control(request: HttpRequest, run_id: str, act: Callable[..., Run]) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -38,6 +39,7 @@ MOST_SURVIVORS = 1000
 SEED_LIMIT = 2**31
 HOTTEST = 2.0
 NAME_LENGTH = 150
+_NEEDED = ("task", "device", "strategy")
 _SAME = ("temperatures", "max_tokens", "concurrent_asks", "concurrent_evaluations", "ranks_best")
 
 
@@ -74,12 +76,20 @@ class RunRequest:
     ranks_best: bool = True
 
 
-def read_run_request(document: Mapping[str, object]) -> RunRequest:
-    """The request of a JSON document; raises `SubmissionError` naming all wrong fields."""
+def read_run_request(document: Mapping[str, object], faults: Faults | None = None) -> RunRequest:
+    """The request of a JSON document; raises `SubmissionError` naming all wrong fields.
+
+    With `faults` they go there instead, and have their defaults: more may be wrong.
+    """
     try:
         return codec.decode(RunRequest, document)
     except DataError as error:
-        raise SubmissionError.about(error) from None
+        refusal = SubmissionError.about(error)
+    wrong = {re.split(r"[.\[]", field)[0] for field, _ in refusal.every}
+    if faults is None or not wrong.isdisjoint(_NEEDED):
+        raise refusal
+    faults.found.append(refusal)
+    return codec.decode(RunRequest, {n: v for n, v in document.items() if n not in wrong})
 
 
 def config_for(request: RunRequest) -> RunConfig:

@@ -37,12 +37,15 @@ _DEMO_EVALUATIONS = 10  # chosen: a curve, and soon over; a new site's boards fi
 
 
 @transaction.atomic
-def start_run(*, user: User, request: RunRequest, now: datetime) -> Run:
+def start_run(
+    *, user: User, request: RunRequest, now: datetime, faults: Faults | None = None
+) -> Run:
     """Store a run and queue its first step.
 
-    Raises `SubmissionError` naming all wrong fields, and `QuotaExceeded`; nothing is stored then.
+    Raises `SubmissionError` naming all wrong fields, after `faults` that were found before, and
+    `QuotaExceeded`; nothing is stored then.
     """
-    faults, named = Faults(), request.agent.strip()
+    faults, named = faults or Faults(), request.agent.strip()
     agent = faults.of(agent_of, user, named, now) if named else None
     version, device, problem, config = planned(request, user, faults)
     check_running(user, now)

@@ -143,9 +143,9 @@ def test_a_refusal_names_all_that_is_wrong(ada: Any) -> None:
         *("strategy", "seed", "models", "device")
     ]
     unread = {"direction": "sideways", "profile": "all", "budget": {"usd": -1, "tokens": -1}}
-    told = api_of(ada).post("runs", wanted(**unread)).json()
+    told = api_of(ada).post("runs", wanted(**unread, device="tpu")).json()
     assert [told["field"], *(each["field"] for each in told["also"])] == [
-        *("direction", "budget.usd", "budget.tokens", "profile")
+        *("direction", "budget.usd", "budget.tokens", "profile", "device")
     ]
 
 
