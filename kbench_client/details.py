@@ -27,13 +27,12 @@ _FEW = (
     *("eligibility", "quarantine", "created_at"),
 )
 """What is told of evaluations other than the one that is shown."""
-_EVIDENCE = frozenset(
-    (
-        *("stages", "environment", "task_digest", "solution_digest", "schema_version"),
-        *("errors", "flops", "bytes", "tensor_bytes", "weight"),
-    )
+_OF_ROWS = re.compile(
+    r".*_(low|high|id|before)|speedup_(eager|compiled)|p_score|listed_ratio|audited|guest"
+    r"|wrote_task|movement|gain|records|submitter"
 )
-"""What of a result, and of its workloads, is left to `--raw`: it helps nobody to write a kernel."""
+"""Columns of boards and lists that are left to `raw`."""
+ROWS_LEFT_OUT = "columns that are empty, or about intervals, earlier leaders and audits"
 _MARK = re.compile(r"\berror\b|undefined reference|required symbol|^the task ", re.IGNORECASE)
 
 
@@ -72,18 +71,33 @@ def brief(submission: Document, shown: Document) -> Document:
         short = details(shown)
         build = {**(result.get("build") or {}), "log": short.get("log", "")}
         result = _told({**result, "build": build, "profile": short.get("profile")})
-        result = {name: value for name, value in result.items() if name not in _EVIDENCE}
-        result["workloads"] = [
-            {name: value for name, value in each.items() if name not in _EVIDENCE}
-            for each in result.get("workloads", ())
-        ]
     others = [
         {name: each[name] for name in _FEW if name in each}
         for each in submission["evaluations"]
         if each["id"] != shown["id"]
     ]
     kept = {name: value for name, value in submission.items() if name not in ("source", "files")}
-    return kept | {"evaluations": [{**shown, "result": result}, *others]}
+    left_out = ["source", "results of other evaluations", *submission.get("left_out", ())]
+    return kept | {"evaluations": [{**shown, "result": result}, *others], "left_out": left_out}
+
+
+def brief_own(submission: Document) -> Document:
+    """One of several submissions, with what is told of an evaluation in few words."""
+    latest = submission["latest"] or {}
+    kept = {name: latest[name] for name in _FEW if latest.get(name) not in (None, "")}
+    return {**submission, "latest": kept, "left_out": "most of `latest`; give the ID, or --raw"}
+
+
+def brief_row(row: Document) -> Document:
+    """A row of a board or list with what tells kernels apart."""
+    kept = {name: value for name, value in row.items() if not _OF_ROWS.fullmatch(name)}
+    return {name: value for name, value in kept.items() if value not in (None, "", [], False)}
+
+
+def brief_board(board: Document) -> Document:
+    """A board with short rows; it says what they lack."""
+    rows = [brief_row(row) for row in board["rows"]]
+    return board | {"rows": rows, "left_out": ROWS_LEFT_OUT}
 
 
 def _told(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 
@@ -20,12 +21,22 @@ class Exit(IntEnum):
 class Stop(Exception):
     """The command cannot do what was asked; `field` names what is wrong, and may be empty.
 
+    also: fields and reasons of what else is wrong.
     later: whether the same request may go well later, because the site was busy or away.
     """
 
-    def __init__(self, status: Exit, reason: str, field: str = "", *, later: bool = False) -> None:
-        super().__init__(f"{field}: {reason}" if field else reason)
-        self.status, self.reason, self.field = status, reason, field
+    def __init__(
+        self,
+        status: Exit,
+        reason: str,
+        field: str = "",
+        *,
+        also: Sequence[tuple[str, str]] = (),
+        later: bool = False,
+    ) -> None:
+        every = [(field, reason), *also]
+        super().__init__("\n".join(": ".join(filter(None, each)) for each in every))
+        self.status, self.reason, self.field, self.also = status, reason, field, also
         self.later = later or status is Exit.UNREACHABLE
 
 

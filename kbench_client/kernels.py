@@ -119,20 +119,29 @@ def text_of(path: Path) -> str:
 
 
 def directives(source: str, name: str = "source") -> dict[str, str]:
-    """What the directives of a source say, by key; raises `Stop` with the line that is wrong."""
+    """What the directives of a source say, by key; raises `Stop` with the lines that are wrong."""
     found: dict[str, str] = {}
+    wrong: list[tuple[str, str]] = []
     for number, line in enumerate(source.splitlines()[:_LINES], 1):
         directive = _DIRECTIVE.fullmatch(line)
         for word in directive.group(1).split() if directive else ():
             key, sign, value = word.partition("=")
             where = f"{name}, line {number}"
             if not sign or not value:
-                raise Stop(Exit.MISUSE, f"{where}: {word!r} is not of the form key=value")
-            if key not in KEYS:
-                raise Stop(Exit.MISUSE, f"{where}: not one of {', '.join(KEYS)}", key)
-            if found.setdefault(key, value) != value:
-                raise Stop(Exit.MISUSE, f"{where}: already set, to another value", key)
+                wrong.append(("", f"{where}: {word!r} is not of the form key=value"))
+            elif key not in KEYS:
+                wrong.append((key, f"{where}: not one of {', '.join(KEYS)}"))
+            elif found.setdefault(key, value) != value:
+                wrong.append((key, f"{where}: already set, to another value"))
+    _refuse(wrong)
     return found
+
+
+def _refuse(wrong: Sequence[tuple[str, str]]) -> None:
+    """Raise `Stop` for all of these fields and reasons, if there are any."""
+    if wrong:
+        (named, reason), *also = wrong
+        raise Stop(Exit.MISUSE, reason, named, also=also)
 
 
 def texts_of(submission: Mapping[str, Any]) -> dict[str, str]:
@@ -161,12 +170,12 @@ def payload(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     """The body of a submission: what is given comes before what the source says."""
     wanted: dict[str, object] = {**kernel.directives, "language": kernel.language}
     wanted |= {name: value for name, value in given.items() if value not in (None, "", False)}
+    wrong = []
     if not wanted.get("task"):
-        raise Stop(
-            Exit.MISUSE, "give --task NAME, or write `// kbench: task=NAME` in the source", "task"
-        )
+        wrong.append(("task", "give --task NAME, or write `// kbench: task=NAME` in the source"))
     private = str(wanted.get("private", "0")).lower()
     if private not in _FLAGS:
-        raise Stop(Exit.MISUSE, f"{private!r} is neither true nor false", "private")
+        wrong.append(("private", f"{private!r} is neither true nor false"))
+    _refuse(wrong)
     beside = {"entry": kernel.entry, "files": dict(kernel.files)} if kernel.files else {}
     return {**wanted, "private": _FLAGS[private], "source": kernel.source, **beside}

@@ -15,9 +15,9 @@ from pydantic import Field
 from kbench_client import version
 from kbench_client.commands.reading import BOARD
 from kbench_client.commands.submitting import TIMEOUT_S
-from kbench_client.commands.tasks import DOCUMENT, folder_of
+from kbench_client.commands.tasks import DOCUMENT, folder_of, task_line
 from kbench_client.comparison import comparison
-from kbench_client.details import details, summary
+from kbench_client.details import brief_board, details, summary
 from kbench_client.exits import Exit, Stop
 from kbench_client.kernels import LANGUAGES, Kernel, directives, payload
 from kbench_client.results import newest
@@ -124,11 +124,7 @@ class Tools:
             "q": q, "scenario": scenario, "difficulty": difficulty, "tag": tag, "abi": abi,
         }  # fmt: skip
         found = self.site.tasks(**{name: text for name, text in filters.items() if text})
-        return [
-            f"{t['name']}: {t['abi']} {t['dtype']} {'+'.join(t['directions'])}"
-            f" {t['difficulty']}".rstrip()
-            for t in found
-        ]
+        return [task_line(each) for each in found]
 
     def get_task(
         self,
@@ -229,13 +225,20 @@ class Tools:
         return comparison([self.site.submission(each) for each in submissions])
 
     def board(
-        self, task: str = "", device: str = "", by: str = "", sort: str = "", limit: int = 20
+        self,
+        task: str = "",
+        device: str = "",
+        by: str = "",
+        sort: str = "",
+        limit: int = 20,
+        raw: Annotated[bool, Field(description="all columns of each row")] = False,
     ) -> Document:
         """A board's first rows: `by` submission, agent or model."""
         given = {"task": task, "device": device, "by": by, "sort": sort}
         assert set(given) <= set(BOARD)
         found = {name: text for name, text in given.items() if text}
-        return self.site.board(**found, limit=str(limit))
+        board = self.site.board(**found, limit=str(limit))
+        return board if raw else brief_board(board)
 
     def start_run(
         self,

@@ -36,6 +36,9 @@ class Output:
         """Why the command ends; returns its exit status."""
         sys.stderr.write(f"kbench: {error}\n")
         if self.as_json:
-            problem = {"field": error.field, "reason": error.reason, "exit": int(error.status)}
+            problem: dict[str, object] = {"field": error.field, "reason": error.reason}
+            problem["exit"] = int(error.status)
+            if error.also:
+                problem["also"] = [{"field": name, "reason": why} for name, why in error.also]
             sys.stdout.write(json.dumps({"error": problem}) + "\n")
         return int(error.status)

@@ -270,8 +270,9 @@ def _refusal(answer: httpx2.Response, url: str) -> Stop:
     try:
         problem = answer.json()
         field, reason = str(problem["field"]), str(problem["reason"])
+        also = [(str(each["field"]), str(each["reason"])) for each in problem.get("also", ())]
     except (json.JSONDecodeError, TypeError, KeyError, UnicodeDecodeError):
-        field, reason = "", f"{url} answered with status {answer.status_code}"
+        field, reason, also = "", f"{url} answered with status {answer.status_code}", []
     status = Exit.MISUSE
     if answer.status_code in (401, 403):
         status = Exit.NO_TOKEN
@@ -279,4 +280,4 @@ def _refusal(answer: httpx2.Response, url: str) -> Stop:
         status = Exit.UNREACHABLE
     if answer.status_code == 401:
         reason += "; run `kbench login`, or set KBENCH_TOKEN"
-    return Stop(status, reason, field, later=answer.status_code == _TOO_MANY)
+    return Stop(status, reason, field, also=also, later=answer.status_code == _TOO_MANY)

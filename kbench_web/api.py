@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -23,6 +23,9 @@ from runs_app.optimiser.api import router as runs_router
 from runs_app.submitting.status_api import router as submissions_router
 from tasks_app.pages.api import router as tasks_router
 
+Pairs = Sequence[tuple[str, str]]
+"""Fields, and what is wrong with each."""
+
 api = Api(
     title="kbench",
     version="1",
@@ -40,8 +43,13 @@ for _router in (
     api.add_router("", _router)
 
 
-def _error(request: HttpRequest, field: str, reason: str, status: int) -> HttpResponse:
-    return api.create_response(request, {"field": field, "reason": reason}, status=status)
+def _error(
+    request: HttpRequest, field: str, reason: str, status: int, also: Pairs = ()
+) -> HttpResponse:
+    document: dict[str, object] = {"field": field, "reason": reason}
+    if also:
+        document["also"] = [{"field": each, "reason": why} for each, why in also[:_MOST_ALSO]]
+    return api.create_response(request, document, status=status)
 
 
 @api.exception_handler(Unauthorized)
@@ -53,7 +61,8 @@ def _unauthorized(request: HttpRequest, error: Unauthorized) -> HttpResponse:
 
 @api.exception_handler(UnknownParameter)
 def _unknown_parameter(request: HttpRequest, error: UnknownParameter) -> HttpResponse:
-    return _error(request, error.name, error.reason, 422)
+    name, *others = error.names
+    return _error(request, name, error.reason, 422, [(each, error.reason) for each in others])
 
 
 @api.exception_handler(SubmissionError)
@@ -67,11 +76,13 @@ def _submission_error(request: HttpRequest, error: SubmissionError) -> HttpRespo
         status = 403
     elif isinstance(error, Stopped):
         status = 503
-    field = {"language_model": "model"}.get(error.field, error.field)
-    return _error(request, field, error.reason, status)
+    (field, reason), *also = [
+        ("model" if field == "language_model" else field, reason) for field, reason in error.every
+    ]
+    return _error(request, field, reason, status, also)
 
 
-_MOST_ALSO = 8  # further fields that one refusal names
+_MOST_ALSO = 50  # chosen: as many as a document's faults are told at once
 _MEANT = {
     "wall_s": "`wall_time_s`",
     "wall_time": "`wall_time_s`, in seconds",
@@ -94,22 +105,22 @@ _MEANT = {
 
 @api.exception_handler(ValidationError)
 def _validation_error(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    first, *others = sorted(error.errors, key=lambda each: each["type"] != "extra_forbidden")
-    field = _field_of(first)
-    reason = first["msg"][:1].lower() + first["msg"][1:]
-    if first["type"] == "extra_forbidden" and field:
+    found = sorted(error.errors, key=lambda each: each["type"] != "extra_forbidden")
+    (field, reason), *also = dict.fromkeys(map(_wrong, found))
+    return _error(request, field, reason, 422, also)
+
+
+def _wrong(error: Mapping[str, Any]) -> tuple[str, str]:
+    """The field of an error, and what is wrong with it."""
+    path = (part for part in error["loc"] if part not in ("body", "query", "path", "payload"))
+    field = ".".join(map(str, path))
+    reason = error["msg"][:1].lower() + error["msg"][1:]
+    if error["type"] == "extra_forbidden" and field:
         meant = _MEANT.get(field.rpartition(".")[2])
         reason = "there is no such field" + (f": use {meant}" if meant else "")
-    elif first["type"] == "model_attributes_type":
+    elif error["type"] == "model_attributes_type":
         reason = "must be a JSON object"
-    also = list(dict.fromkeys(_field_of(each) for each in others))[:_MOST_ALSO]
-    reason += f"; also wrong or missing: {', '.join(also)}" if also else ""
-    return _error(request, field or "body", reason, 422)
-
-
-def _field_of(error: Mapping[str, Any]) -> str:
-    path = (part for part in error["loc"] if part not in ("body", "query", "path", "payload"))
-    return ".".join(map(str, path))
+    return field or "body", reason
 
 
 @api.exception_handler(Http404)

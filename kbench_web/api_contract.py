@@ -31,11 +31,11 @@ _ALWAYS = (
 
 
 class UnknownParameter(Exception):
-    """The address has a parameter that the operation does not know."""
+    """The address has parameters that the operation does not know."""
 
-    def __init__(self, name: str, known: list[str]) -> None:
-        super().__init__(name)
-        self.name, self.known = name, known
+    def __init__(self, names: list[str], known: list[str]) -> None:
+        super().__init__(*names)
+        self.names, self.known = names, known
 
     @property
     def reason(self) -> str:
@@ -108,10 +108,8 @@ def _knows_its_parameters(
 
     @functools.wraps(run)
     def checked(request: HttpRequest, **values: Any) -> HttpResponseBase:
-        for name in request.GET:
-            if name not in known:
-                error = UnknownParameter(name[:100], known)
-                return operation.api.on_exception(request, error)
+        if unknown := [name[:100] for name in request.GET if name not in known]:
+            return operation.api.on_exception(request, UnknownParameter(unknown, known))
         return run(request, **values)
 
     return checked

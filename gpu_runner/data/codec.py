@@ -71,7 +71,12 @@ def caught(check: Callable[..., object], *arguments: object) -> Iterator[DataErr
     try:
         check(*arguments)
     except DataError as error:
-        yield from error.errors if isinstance(error, DataErrors) else (error,)
+        yield from errors_of(error)
+
+
+def errors_of(error: DataError) -> tuple[DataError, ...]:
+    """All that an error tells, one by one."""
+    return error.errors if isinstance(error, DataErrors) else (error,)
 
 
 def refuse(errors: Iterable[DataError]) -> None:
@@ -104,7 +109,8 @@ def encode(value: object) -> Any:
 def decode(cls: type[T], value: object, field: str = "") -> T:
     """Build `cls` from JSON values.
 
-    Unknown keys, missing keys and wrong types raise `DataError` with the path of the field.
+    Unknown keys, missing keys and wrong types raise `DataError` with the path of the field, or
+    `DataErrors` if there are several.
     """
     return typing.cast(T, _decode(cls, value, field, strict=True))
 
@@ -187,20 +193,30 @@ def _decode_dataclass(cls: type, value: object, field: str, *, strict: bool) -> 
     prefix = f"{field}." if field else ""
     is_open = issubclass(cls, Open)
     unknown = sorted(set(value) - set(hints) | ({"others"} & set(value) if is_open else set()))
-    if unknown and strict and not is_open:
-        raise DataError(f"{prefix}{unknown[0]}", "is not a known field")
+    errors: list[DataError] = []
     arguments: dict[str, object] = {}
     if is_open:
         arguments["others"] = {name: shallow(value[name], prefix + name) for name in unknown}
-    for spec in dataclasses.fields(cls):
-        if spec.name in arguments:
-            continue
-        if spec.name in value:
-            hint, path = hints[spec.name], prefix + spec.name
-            arguments[spec.name] = _decode(hint, value[spec.name], path, strict=strict)
-        elif spec.default is dataclasses.MISSING and spec.default_factory is dataclasses.MISSING:
-            raise DataError(prefix + spec.name, "is missing")
+    elif strict:
+        errors += [DataError(prefix + name, "is not a known field") for name in unknown]
+    for spec in (each for each in dataclasses.fields(cls) if each.name not in arguments):
+        try:
+            if _is_given(spec, value, prefix):
+                hint, path = hints[spec.name], prefix + spec.name
+                arguments[spec.name] = _decode(hint, value[spec.name], path, strict=strict)
+        except DataError as error:
+            errors += errors_of(error)
+    if errors:
+        raise errors[0] if len(errors) == 1 else DataErrors(errors[:ERRORS_LIMIT])
     return cls(**arguments)
+
+
+def _is_given(spec: dataclasses.Field[Any], value: Mapping[str, object], prefix: str) -> bool:
+    """Whether a field has a value; raises `DataError` if it lacks one that it needs."""
+    needed = spec.default is dataclasses.MISSING and spec.default_factory is dataclasses.MISSING
+    if needed and spec.name not in value:
+        raise DataError(prefix + spec.name, "is missing")
+    return spec.name in value
 
 
 def shallow(value: object, field: str, depth: int = DEEPEST) -> object:

@@ -71,7 +71,7 @@ def _either(names: str, meaning: str) -> Iterator[Allowed]:
         yield Allowed(f"-f[no-]{name}", meaning, f"-f(?:no-)?{name}", name)
 
 
-_LEVEL = "optimisation level"
+_LEVEL = "optimization level"
 _STANDARD = "standard"
 
 _CUDA = (

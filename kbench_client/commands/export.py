@@ -31,7 +31,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
 
 
 def _export(options: argparse.Namespace, site: Site, output: Output) -> Exit:
-    submission = site.submission(options.submission)
+    submission = site.submission(options.submission, raw=True)
     winner = Winner(
         submission=submission,
         evaluation=ranked(submission, options.device),

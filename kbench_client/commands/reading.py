@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kbench_client.commands.submitting import add_watch_options, watch
 from kbench_client.comparison import comparison, comparison_table
-from kbench_client.details import brief, summary
+from kbench_client.details import brief, brief_board, brief_own, summary
 from kbench_client.exits import Exit, Stop, exit_of
 from kbench_client.kernels import texts_of, write_files
 from kbench_client.output import Output
@@ -25,9 +25,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("submission", metavar="ID", nargs="?", default="")
     parser.add_argument("--wait", action="store_true", help="wait for the verdict")
-    parser.add_argument(
-        "--raw", action="store_true", help="with --json: all that is stored, and the source"
-    )
+    _add_raw(parser, "all that is stored, and the source")
     add_watch_options(parser)
     parser.set_defaults(run=_show)
     parser = command("source", "a submission's source; several files go into a folder")
@@ -44,13 +42,18 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     for name in BOARD:
         parser.add_argument(f"--{name}", default="")
     parser.add_argument("--limit", type=int, default=20)
+    _add_raw(parser, "all columns")
     parser.set_defaults(run=_leaderboard)
     command("quota", "how much you may still submit").set_defaults(run=_quota)
 
 
+def _add_raw(parser: argparse.ArgumentParser, words: str) -> None:
+    parser.add_argument("--raw", action="store_true", help=f"with --json: {words}")
+
+
 def _show(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     if not options.submission:
-        return _own(site, output)
+        return _own(options, site, output)
     if options.wait:
         watch(site, options.submission, output, options.timeout)
     submission = site.submission(options.submission, raw=options.raw)
@@ -81,7 +84,7 @@ def _cancel(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     return Exit.GOOD
 
 
-def _own(site: Site, output: Output) -> Exit:
+def _own(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     found = site.submissions(20)
     rows = []
     for each in found:
@@ -90,7 +93,8 @@ def _own(site: Site, output: Output) -> Exit:
         shown = (words, state.get("state") or "-", rated(state))
         rows.append((each["id"], each["task"], state.get("device", ""), *shown))
     heading = ("submission", "task", "device", "verdict", "state", "score")
-    output.answer(found, table([heading, *rows]) if rows else "you have submitted nothing yet")
+    document = found if options.raw else [brief_own(each) for each in found]
+    output.answer(document, table([heading, *rows]) if rows else "you have submitted nothing yet")
     return Exit.GOOD
 
 
@@ -115,7 +119,8 @@ def _leaderboard(options: argparse.Namespace, site: Site, output: Output) -> Exi
         rows.append((row.get("rank") or "-", who, row.get("kind") or "-", what, *shown))
     heading = ("rank", "agent", "kind", "task or solved", "time", "score", "state")
     text = table([heading, *rows]) if rows else "there are no results here yet"
-    output.answer(board, f"{board['device']}, by {board['by']}\n{text}")
+    document = board if options.raw else brief_board(board)
+    output.answer(document, f"{board['device']}, by {board['by']}\n{text}")
     return Exit.GOOD
 
 

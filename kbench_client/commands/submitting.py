@@ -107,9 +107,10 @@ def watch(site: Site, identity: str, output: Output, timeout_s: float) -> dict[s
     said = ""
     for state in site.watch_submission(identity, timeout_s):
         now = state["stage"] or state["waiting_reason"] or state["status"].lower()
-        if now != said and not state["over"]:
+        news = now.partition("; expect")[0]  # the time that is left changes with each answer
+        if news != said and not state["over"]:
             output.progress(f"  {now}")
-            said = now
+            said = news
     if not state["over"]:
         reason = (
             f"still {state['status']} after {timeout_s:g} s; `kbench show {identity}` shows it "
@@ -117,5 +118,5 @@ def watch(site: Site, identity: str, output: Output, timeout_s: float) -> dict[s
         )
         raise Stop(Exit.TIME_OVER, reason)
     if state["status"] == "CANCELLED":
-        raise Stop(Exit.OTHER_VERDICT, f"cancelled: {state['reason'] or 'by a person'}")
+        raise Stop(Exit.OTHER_VERDICT, f"canceled: {state['reason'] or 'by a person'}")
     return state

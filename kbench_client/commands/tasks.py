@@ -24,6 +24,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command("tasks", "list the tasks")
     for name in FILTERS:
         parser.add_argument(f"--{name}", default="")
+    parser.add_argument("--raw", action="store_true", help="with --json: all that is known of each")
     parser.set_defaults(run=_tasks)
     parser = command("get", "a task as a folder: signature, reference, workloads, first kernels")
     parser.add_argument("task", metavar="TASK")
@@ -40,8 +41,21 @@ def _tasks(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         for t in found
     ]
     heading = ("task", "abi", "dtype", "direction", "difficulty", "title")
-    output.answer(found, table([heading, *rows]) if rows else "no task matches")
+    short = {
+        "tasks": [task_line(each) for each in found],
+        "left_out": "titles, scenarios, tags, versions and addresses; --raw shows all",
+    }
+    text = table([heading, *rows]) if rows else "no task matches"
+    output.answer(found if options.raw else short, text)
     return Exit.GOOD
+
+
+def task_line(task: dict[str, Any]) -> str:
+    """A task in a line: its name, ABI, dtype, directions, difficulty."""
+    directions = "+".join(task["directions"])
+    return (
+        f"{task['name']}: {task['abi']} {task['dtype']} {directions} {task['difficulty']}".rstrip()
+    )
 
 
 def _get(options: argparse.Namespace, site: Site, output: Output) -> Exit:

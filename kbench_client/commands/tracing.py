@@ -24,7 +24,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
 def _trace(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     rows, files = [], dict[str, str]()
     for each in options.submissions:
-        submission = site.submission(each)
+        submission = site.submission(each, raw=True)
         task = site.task(submission["task"])
         found = traces(submission, task)
         rows += found

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Self
+
+from gpu_runner.data.codec import DataError, errors_of
 from tasks_app.errors import FieldError
 
 
 class SubmissionError(FieldError):
     """The input is wrong; nothing was stored."""
+
+    @classmethod
+    def about(cls, error: DataError) -> Self:
+        """All that is wrong with a document, as a refusal."""
+        return cls.of((each.field, each.reason) for each in errors_of(error))
 
 
 class QuotaExceeded(SubmissionError):

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import HttpRequest
 
 from tasks_app.errors import FieldError
@@ -31,7 +32,7 @@ class Refusals:
 
 def refusals(request: HttpRequest, what: str) -> Refusals:
     """Tells on the next page `what` did not happen, and why."""
-    return Refusals(lambda error: messages.error(request, f"{what}: {error.reason}."))
+    return Refusals(lambda error: messages.error(request, f"{what}: {error.reasons}."))
 
 
 class ServiceForm(forms.Form):
@@ -52,7 +53,19 @@ class ServiceForm(forms.Form):
 
     def refusals(self) -> Refusals:
         """Shows on the form what is refused: it is not valid then."""
-        return Refusals(lambda error: self.add_refusal(error.field, error.reason))
+        return Refusals(self._add_refusals)
+
+    def problems(self) -> list[tuple[str, str, str]]:
+        """Every error with the name and the label of its field; both are empty for the whole."""
+        return [
+            ("", "", text) if name == NON_FIELD_ERRORS else (name, str(self[name].label), text)
+            for name, errors in self.errors.items()
+            for text in map(str, errors)
+        ]
+
+    def _add_refusals(self, error: FieldError) -> None:
+        for field, reason in error.every:
+            self.add_refusal(field, reason)
 
     def offer(self, name: str, choices: list[tuple[str, str]]) -> None:
         """Let a field have one of these values, each with its words."""

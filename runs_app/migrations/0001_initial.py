@@ -158,7 +158,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('device', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='%(class)ss', to='runs_app.device')),
-                ('status', models.CharField(choices=[('QUEUED', 'Queued'), ('RUNNING', 'Running'), ('FINISHED', 'Finished'), ('CANCELLED', 'Cancelled')], default='QUEUED', max_length=10)),
+                ('status', models.CharField(choices=[('QUEUED', 'Queued'), ('RUNNING', 'Running'), ('FINISHED', 'Finished'), ('CANCELLED', 'Canceled')], default='QUEUED', max_length=10)),
                 ('attempt', models.PositiveIntegerField(default=1)),
                 ('last_seq', models.PositiveIntegerField(default=0)),
                 ('stage', models.TextField(blank=True)),
@@ -223,7 +223,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('device', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='%(class)ss', to='runs_app.device')),
-                ('status', models.CharField(choices=[('QUEUED', 'Queued'), ('RUNNING', 'Running'), ('FINISHED', 'Finished'), ('CANCELLED', 'Cancelled')], default='QUEUED', max_length=10)),
+                ('status', models.CharField(choices=[('QUEUED', 'Queued'), ('RUNNING', 'Running'), ('FINISHED', 'Finished'), ('CANCELLED', 'Canceled')], default='QUEUED', max_length=10)),
                 ('attempt', models.PositiveIntegerField(default=1)),
                 ('last_seq', models.PositiveIntegerField(default=0)),
                 ('stage', models.TextField(blank=True)),
@@ -378,7 +378,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('device', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='%(class)ss', to='runs_app.device')),
-                ('status', models.CharField(choices=[('QUEUED', 'Queued'), ('RUNNING', 'Running'), ('FINISHED', 'Finished'), ('CANCELLED', 'Cancelled')], default='QUEUED', max_length=10)),
+                ('status', models.CharField(choices=[('QUEUED', 'Queued'), ('RUNNING', 'Running'), ('FINISHED', 'Finished'), ('CANCELLED', 'Canceled')], default='QUEUED', max_length=10)),
                 ('attempt', models.PositiveIntegerField(default=1)),
                 ('last_seq', models.PositiveIntegerField(default=0)),
                 ('stage', models.TextField(blank=True)),

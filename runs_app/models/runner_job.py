@@ -25,7 +25,7 @@ class Status(models.TextChoices):
     QUEUED = "QUEUED", "Queued"
     RUNNING = "RUNNING", "Running"
     FINISHED = "FINISHED", "Finished"
-    CANCELLED = "CANCELLED", "Cancelled"
+    CANCELLED = "CANCELLED", "Canceled"
 
 
 UNDER_WAY = (Status.QUEUED.value, Status.RUNNING.value)

@@ -55,6 +55,7 @@ from runs_app.optimiser.services.request import (
 )
 from runs_app.optimiser.services.start import start_run
 from runs_app.submitting.api import Problem
+from tasks_app.errors import Faults
 from tasks_app.people import AuthenticatedRequest, shown_name
 
 router = Router(tags=["runs"])
@@ -72,8 +73,7 @@ def create_run(
     for name in ("budget", "verifiers"):
         if document[name] is None:
             del document[name]
-    wanted = read_run_request(document)
-    run = start_run(user=request.user, request=wanted, now=timezone.now())
+    run = _started(request, document)
     response["Location"] = f"{request.path}/{run.pk}"
     return Status(201, _run(run))
 
@@ -84,9 +84,11 @@ def list_runs(
 ) -> list[dict[str, object]]:
     """Answer with the runs that you can see."""
     given = {name: getattr(filters, name) for name in ("task", "device", "strategy", "status")}
+    faults = Faults()
     for name, known in (("strategy", list(STRATEGIES)), ("status", Run.Status.values)):
         if given[name] and given[name] not in known:
-            raise SubmissionError(name, f"{given[name][:100]!r} is not one of {', '.join(known)}")
+            faults.add(name, f"{given[name][:100]!r} is not one of {', '.join(known)}")
+    faults.tell(SubmissionError)
     rows = filtered_runs(request.user, given)
     runs = newest_first(rows, request, response, after=filters.after, limit=filters.limit)
     now, budgets = timezone.now(), run_budgets(runs)
@@ -174,7 +176,8 @@ def extend(
         now = timezone.now()
         return _run(extend_run(run=run, user=request.user, budget=budget, parameters=more, now=now))
     except SubmissionError as error:  # the body is the budget
-        raise type(error)(error.field.removeprefix("budget."), error.reason) from None
+        every = ((field.removeprefix("budget."), reason) for field, reason in error.every)
+        raise type(error).of(every) from None
 
 
 @router.post(
@@ -191,10 +194,16 @@ def again(
     What the body names is changed: other language models, another seed, another budget.
     """
     changes = payload.dict(exclude_unset=True)
-    wanted = read_run_request({**request_of(_find(request, run_id)), **changes})
-    run = start_run(user=request.user, request=wanted, now=timezone.now())
+    run = _started(request, {**request_of(_find(request, run_id)), **changes})
     response["Location"] = f"{request.path.rsplit('/', 2)[0]}/{run.pk}"
     return Status(201, _run(run))
+
+
+def _started(request: AuthenticatedRequest, document: dict[str, Any]) -> Run:
+    """The run that a document asks for; all that is wrong with it is refused at once."""
+    faults = Faults()
+    wanted = read_run_request(document, faults)
+    return start_run(user=request.user, request=wanted, now=timezone.now(), faults=faults)
 
 
 def _control(request: HttpRequest, run_id: str, act: Callable[..., Run]) -> dict[str, object]:

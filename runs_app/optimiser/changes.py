@@ -269,7 +269,7 @@ def _words_of_evaluation(payload: Mapping[str, Any], reason: str) -> tuple[str, 
     number, verdict = payload["candidate"], payload["verdict"]
     if verdict == Verdict.SYSTEM_ERROR:
         is_cancelled = reason.endswith(RUN_ENDED)
-        what = "cancelled" if is_cancelled else "lost"
+        what = "canceled" if is_cancelled else "lost"
         why = f": {reason}" if reason else ""
         return f"The evaluation of candidate {number} was {what}{why}", not is_cancelled
     how = "audited" if payload["mode"] == Mode.AUDIT else "ranked"

@@ -1,4 +1,4 @@
-"""Kernels are entered, watched, measured again and cancelled: form, pages and API.
+"""Kernels are entered, watched, measured again and canceled: form, pages and API.
 
 `services` is the way in for all, and `quota` refuses what is too much. `workbench` is the page
 that people submit from. The page of a submission is `submission_page`; the part of it that changes

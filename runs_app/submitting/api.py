@@ -27,6 +27,7 @@ from runs_app.submitting.identity import identity
 from runs_app.submitting.quota import quota as quota_of
 from runs_app.submitting.remarks import remark_on
 from runs_app.submitting.services import submit
+from tasks_app.errors import Faults
 from tasks_app.models import TaskVersion
 from tasks_app.people import AuthenticatedRequest, Viewer
 from tasks_app.selectors import find_task
@@ -34,11 +35,17 @@ from tasks_app.selectors import find_task
 router = Router(tags=["submissions"])
 
 
-class Problem(Schema):
-    """What is wrong with a request; nothing was stored."""
+class Fault(Schema):
+    """One thing that is wrong with a request."""
 
     field: str = Field(examples=["language"], description="Empty if it isn't about a single field.")
     reason: str = Field(examples=["'rust' is not one of cuda, cpp"])
+
+
+class Problem(Fault):
+    """What is wrong with a request; nothing was stored."""
+
+    also: list[Fault] = Field([], description="What else is wrong; left out if nothing is.")
 
 
 class SubmissionIn(Body):
@@ -190,9 +197,7 @@ class EvaluationOut(Schema):
     )
     bottleneck: str = Field(description="What limits the kernel, if it has a profile.")
     result: dict[str, object] | None = Field(
-        description="The result, once it exists. With `raw=true` also the times and seeds of all "
-        "calls, what the outside clock saw, the state of the host around each process, and digests "
-        "of the code that ran."
+        description="The result, once it exists, without what `left_out` names."
     )
 
 
@@ -221,12 +226,17 @@ class SubmissionOut(Schema):
     files: dict[str, str] = Field(description="Texts of the other files, by name.")
     created_at: datetime
     evaluations: list[EvaluationOut]
+    left_out: list[str] = Field(
+        examples=[["stages", "environment", "workloads.processes"]],
+        description="Parts that each `result` lacks. `raw=true` shows all: also the times and "
+        "seeds of all calls, what the outside clock saw, the host's state, and the stages' times.",
+    )
 
 
 class AnswerIn(Schema):
     """How much of a submission is asked for."""
 
-    raw: bool = Field(False, description="Also what results leave out: see `result`.")
+    raw: bool = Field(False, description="Also what results leave out: see `left_out`.")
 
 
 class AuditIn(Body):
@@ -333,9 +343,11 @@ def _submitted(request: AuthenticatedRequest, payload: SubmissionIn, now: dateti
     bearer = getattr(request, "auth", None)
     if isinstance(bearer, Bearer):
         return bearer.submit(task=payload.task, **fields)
+    faults = Faults()
     return submit(
         user=request.user,
-        task_version=_version(payload, request.user),
+        task_version=faults.of(_version, payload, request.user),
+        faults=faults,
         private=payload.private,
         origin=Submission.Origin.API,
         **fields,

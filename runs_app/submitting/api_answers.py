@@ -22,6 +22,18 @@ from runs_app.core.work.result_state import result_state
 from runs_app.models import Audited, BoardAudit, Evaluation, Submission
 from tasks_app.people import Viewer, shown_name
 
+_OF_RESULTS = (
+    "stages",
+    "environment",
+    "loaded",
+    "task_digest",
+    "solution_digest",
+    "schema_version",
+)
+_OF_WORKLOADS = (*("processes", "outside", "errors", "flops", "bytes", "tensor_bytes", "weight"),)
+"""What results and their workloads leave out unless all is asked for: it helps nobody to write a
+kernel, and is most of the answer."""
+
 
 def submission_answer(submission: Submission, user: Viewer, *, raw: bool) -> dict[str, object]:
     """A submission with all its evaluations, as `user` may see it; `raw`: all that is stored."""
@@ -43,6 +55,7 @@ def submission_answer(submission: Submission, user: Viewer, *, raw: bool) -> dic
         "files": submission.files,
         "created_at": submission.created_at,
         "evaluations": _evaluations(submission, user, raw=raw),
+        "left_out": [] if raw else [*_OF_RESULTS, *(f"workloads.{each}" for each in _OF_WORKLOADS)],
     }
 
 
@@ -82,14 +95,13 @@ def _result(result: EvaluationResult | None, *, raw: bool) -> dict[str, object]:
 
 
 def without_raw(result: Mapping[str, Any]) -> dict[str, object]:
-    """A result without what is only there to redo its statistics."""
-    kept = {name: value for name, value in result.items() if name != "loaded"}
-    environment = {n: v for n, v in result["environment"].items() if n != "blocks"}
+    """A result without what is only there to redo its statistics, and to tell runners apart."""
+    kept = {name: value for name, value in result.items() if name not in _OF_RESULTS}
     workloads = [
-        {name: value for name, value in each.items() if name not in ("processes", "outside")}
+        {name: value for name, value in each.items() if name not in _OF_WORKLOADS}
         for each in result["workloads"]
     ]
-    return kept | {"environment": environment, "workloads": workloads}
+    return kept | {"workloads": workloads}
 
 
 def _audited_reason(row: Evaluation, audits: Mapping[str, BoardAudit | None]) -> str:

@@ -20,7 +20,7 @@ _MESSAGE = re.compile(
     r"|\((?P<nvline>\d+)\): (?P<nvkind>error|warning|remark)(?: ?#[\w-]+)?"
     r"): (?P<message>.+)"
 )
-_LOOP = re.compile(r"(?P<message>the loop at line (?P<line>\d+) is not vectorised.*)")
+_LOOP = re.compile(r"(?P<message>the loop at line (?P<line>\d+) is not vectori[sz]ed.*)")
 
 
 @dataclass(frozen=True, kw_only=True)

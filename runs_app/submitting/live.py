@@ -18,8 +18,9 @@ from runs_app.core.integrity.page import IntegrityView, integrity_view
 from runs_app.core.integrity.selectors import may_stop
 from runs_app.core.queue.events import events as stored_events
 from runs_app.core.queue.events import logs_of_lost
-from runs_app.core.queue.selectors import waiting_reason
+from runs_app.core.queue.selectors import verdict_in_s, waiting_reason
 from runs_app.core.work.access import public_reason, shown_result
+from runs_app.core.work.estimate import in_words
 from runs_app.models import Evaluation, Quarantine, Status, Submission
 from runs_app.submitting import page as evaluation_page
 from runs_app.submitting import profile_page
@@ -85,10 +86,18 @@ class Live:
     last_seq: object
     waited_s: float
     took_s: float | None
+    left_s: float | None
+    """Seconds until its verdict while it runs, by what its like took; None if unknown."""
     is_mine: bool
     may_cancel: bool
     is_admin: bool
     lost_logs: list[tuple[int, str]]
+
+    @property
+    def left_words(self) -> str:
+        """How long it still takes, for people, as the page's script says it from then on."""
+        left_s = self.left_s or 0
+        return f"Verdict in about {in_words(left_s)}" if left_s > 1 else "Takes longer than usual"
 
     @property
     def submission(self) -> Submission:
@@ -171,6 +180,7 @@ def live_view(evaluation: Evaluation, user: Viewer, now: datetime) -> Live:
         last_seq=events[-1]["seq"] if events else 0,
         waited_s=((started_at or ended_at) - evaluation.queued_at).total_seconds(),
         took_s=(ended_at - started_at).total_seconds() if started_at else None,
+        left_s=verdict_in_s(evaluation, now) if evaluation.status == Status.RUNNING else None,
         is_mine=mine,
         may_cancel=mine and may_stop(evaluation, user),
         is_admin=sees_hidden(user),
@@ -238,4 +248,4 @@ def _queue_state(evaluation: Evaluation) -> str:
     if evaluation.status == Status.QUEUED:
         return "running"
     never_began = evaluation.is_over and evaluation.started_at is None
-    return "cancelled" if never_began else "done"
+    return "canceled" if never_began else "done"

@@ -29,7 +29,7 @@ _BAD_AT_END = {"COMPILE_ERROR": Stage.BUILD, "WRONG_RESULT": Stage.VERIFY}
 
 @dataclass(kw_only=True)
 class StageRow:
-    """A stage in the timeline; `state` is pending, running, done, failed, cancelled or skipped."""
+    """A stage in the timeline; `state` is pending, running, done, failed, canceled or skipped."""
 
     stage: str
     state: str = "pending"
@@ -233,9 +233,9 @@ def _close(rows: dict[str, StageRow], result: EvaluationResult) -> None:
 
 
 def _cut_off(rows: Iterable[StageRow]) -> None:
-    """What ran was cancelled, what had not begun is skipped."""
+    """What ran was canceled, what had not begun is skipped."""
     for row in rows:
-        row.state = {"pending": "skipped", "running": "cancelled"}.get(row.state, row.state)
+        row.state = {"pending": "skipped", "running": "canceled"}.get(row.state, row.state)
         row.since = ""
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
+from typing import TypeVar
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -27,15 +29,18 @@ from runs_app.models.submission import columns_of
 from runs_app.submitting.authors import agent_of, language_model_of
 from runs_app.submitting.quota import check_quota
 from runs_app.submitting.shipped import bring_kernels
+from tasks_app.errors import Faults
 from tasks_app.models import TaskVersion
 from tasks_app.people import role_of
+
+_Word = TypeVar("_Word", bound=StrEnum)
 
 
 @transaction.atomic
 def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     *,
     user: User,
-    task_version: TaskVersion,
+    task_version: TaskVersion | None,
     source: str,
     device: str,
     now: datetime,
@@ -48,6 +53,7 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     language_model: str = "",
     private: bool = False,
     origin: Submission.Origin = Submission.Origin.PERSON,
+    faults: Faults | None = None,
 ) -> Submission:
     """Enter a kernel and queue its first evaluation.
 
@@ -55,23 +61,29 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     `device` is a device's slug, or "cuda" for the only CUDA device; where it is empty, `language`
     and `source` decide. An empty `agent` means that `user` wrote the kernel. A private submission
     for a version that was never public is a dry run, whatever `origin` says. Raises
-    `SubmissionError` naming the field; nothing is stored then. A task's first ranked submission on
-    a device brings the task's own kernels along.
+    `SubmissionError` naming all wrong fields; nothing is stored then. `faults` are those that the
+    caller has found; only if it has found one can the version be None. A task's first ranked
+    submission on a device brings the task's own kernels along.
     """
-    beside = files or {}
-    target = resolve_device(device, language, code_of(source, beside))
-    solution = solution_for(source, language, direction, target, entry=entry, files=beside)
-    _check_open(task_version, user)
-    check_fit(task_version, solution.direction.value, target)
-    chosen_mode = _mode(mode)
+    faults, beside = faults or Faults(), files or {}
+    target = faults.of(resolve_device, device, language, code_of(source, beside))
+    solution = faults.of(
+        solution_for, source, language, direction, target, entry=entry, files=beside
+    )
+    _check_task(faults, task_version, user, direction, target)
+    chosen_mode = faults.of(_mode, mode)
+    author = faults.of(agent_of, user, agent, now)
+    writer = faults.of(language_model_of, language_model, now)
+    faults.tell(SubmissionError)
+    assert task_version and target and solution and chosen_mode and author  # noqa: PT018 - told
     check_quota(user, now, chosen_mode)
     is_dry = private and task_version.published_at is None
     submission = Submission.objects.create(
         author=user,
         task_version=task_version,
         **columns_of(solution),
-        agent=agent_of(user, agent, now),
-        language_model=language_model_of(language_model, now),
+        agent=author,
+        language_model=writer,
         private=private,
         origin=Submission.Origin.DRY_RUN if is_dry else origin,
         created_at=now,
@@ -131,12 +143,12 @@ def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
     _check_owner(evaluation.submission, user)
     locked = lifecycle.lock(Evaluation, evaluation.pk)
     if locked.is_over:
-        raise WrongState("", f"this evaluation is already {locked.status.lower()}")
+        raise WrongState("", f"this evaluation is already {locked.get_status_display().lower()}")
     if not may_stop(locked, user):
         what = "an audit" if locked.mode == Mode.AUDIT else "a re-run that has begun"
         raise NotAllowed("", f"only admins may cancel {what}: its outcome counts")
     lifecycle.cancel(
-        locked, reason=f"cancelled by {role_of(user, evaluation.submission.author_id)}", now=now
+        locked, reason=f"canceled by {role_of(user, evaluation.submission.author_id)}", now=now
     )
     return locked
 
@@ -151,37 +163,57 @@ def solution_for(
     source: str,
     language: str,
     direction: str,
-    device: Device,
+    device: Device | None,
     *,
     entry: str = "",
     files: Mapping[str, str] | None = None,
 ) -> Solution:
-    """What the device would run; raises `SubmissionError` for what it can't."""
-    try:
-        chosen = Language(language or device.language)
-    except ValueError:
-        allowed = ", ".join(entry.value for entry in Language)
-        raise SubmissionError("language", f"{language!r} is not one of {allowed}") from None
-    if chosen not in device.languages:
-        needed = " and ".join(language.label for language in device.languages)
-        raise SubmissionError("language", f"{device} runs {needed}, not {chosen.label}")
-    _check_packages(chosen, code_of(source, files or {}), device)
-    try:
-        chosen_direction = Direction(direction)
-    except ValueError:
-        allowed = ", ".join(entry.value for entry in Direction)
-        raise SubmissionError("direction", f"{direction!r} is not one of {allowed}") from None
+    """What the device would run; raises `SubmissionError` for what it, or any device, can't."""
+    faults, beside = Faults(), files or {}
+    chosen = faults.of(_language, language, device)
+    chosen_direction = faults.of(_one_of, Direction, "direction", direction)
+    if chosen and device:
+        faults.of(_check_packages, chosen, code_of(source, beside), device)
+    usual = chosen or (Language(device.language) if device else Language.CPP)
+    towards = chosen_direction or Direction.FORWARD
+    solution = faults.of(_solution, source, usual, towards, entry, beside)
+    faults.tell(SubmissionError)
+    assert solution  # else it was told
+    return solution
+
+
+def _solution(
+    source: str, language: Language, direction: Direction, entry: str, files: Mapping[str, str]
+) -> Solution:
     try:  # with the ends of lines of no system, so that the same kernel has one digest
-        check_modules(files or {})
+        check_modules(files)
         return Solution(
             source=plain(source),
-            language=chosen,
-            direction=chosen_direction,
+            language=language,
+            direction=direction,
             entry=entry,
-            files={name: plain(text) for name, text in (files or {}).items()},
+            files={name: plain(text) for name, text in files.items()},
         )
     except DataError as error:
-        raise SubmissionError(error.field, error.reason) from None
+        raise SubmissionError.about(error) from None
+    except UnicodeEncodeError:
+        raise SubmissionError("source", "contains characters that UTF-8 can't encode") from None
+
+
+def _language(name: str, device: Device | None) -> Language:
+    chosen = _one_of(Language, "language", name or (device.language if device else Language.CPP))
+    if device and chosen not in device.languages:
+        needed = " and ".join(language.label for language in device.languages)
+        raise SubmissionError("language", f"{device} runs {needed}, not {chosen.label}")
+    return chosen
+
+
+def _one_of(kind: type[_Word], field: str, value: str, *hidden: _Word) -> _Word:
+    try:
+        return kind(value)
+    except ValueError:
+        allowed = ", ".join(each.value for each in kind if each not in hidden)
+        raise SubmissionError(field, f"{value!r} is not one of {allowed}") from None
 
 
 def _check_packages(language: str, source: str, device: Device) -> None:
@@ -192,6 +224,16 @@ def _check_packages(language: str, source: str, device: Device) -> None:
     line = " ".join(["pip install", *(PACKAGES[name][0] for name in lacking)])
     reason = f"no runner of {device.name} has {words}, which the source imports"
     raise SubmissionError("source", f"{reason}; its operator can install {what} ({line})")
+
+
+def _check_task(
+    faults: Faults, version: TaskVersion | None, user: User, direction: str, device: Device | None
+) -> None:
+    """Find out whether a task takes submissions in this direction on this device."""
+    if version is not None:
+        faults.of(_check_open, version, user)
+        if device and direction in set(Direction):
+            faults.of(check_fit, version, direction, device)
 
 
 def _check_open(version: TaskVersion, user: User) -> None:
@@ -218,11 +260,7 @@ def _mode(mode: str) -> Mode:
         raise SubmissionError(
             "mode", "records are audited automatically; admins can request more audits"
         )
-    try:
-        return Mode(mode)
-    except ValueError:
-        allowed = ", ".join(entry.value for entry in Mode if entry is not Mode.AUDIT)
-        raise SubmissionError("mode", f"{mode!r} is not one of {allowed}") from None
+    return _one_of(Mode, "mode", mode, Mode.AUDIT)
 
 
 def _check_owner(submission: Submission, user: User) -> None:

@@ -136,7 +136,7 @@ def _under_way(facts: Facts) -> str:
         again = f" for the {_ordinal(evaluation.attempt)} time" if evaluation.attempt > 1 else ""
         return f"It is being measured in {evaluation.mode} mode on {evaluation.device}{again}"
     if evaluation.status == Status.CANCELLED:
-        return facts.reason or "it was cancelled before it had a verdict"
+        return facts.reason or "it was canceled before it had a verdict"
     return facts.waiting_reason or facts.reason or "it waits for a runner"
 
 

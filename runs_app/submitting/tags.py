@@ -41,7 +41,7 @@ _VERDICTS: dict[str, tuple[str, str, str]] = {
 _STATUSES = {
     "QUEUED": ("", "Queued"),
     "RUNNING": ("accent", "Running"),
-    "CANCELLED": ("", "Cancelled"),
+    "CANCELLED": ("", "Canceled"),
     "FINISHED": ("", "Finished"),
 }
 _STAGES = {

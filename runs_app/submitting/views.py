@@ -149,7 +149,7 @@ def submission_rerun(request: AuthenticatedRequest, submission_id: UUID) -> Http
 def evaluation_cancel(request: AuthenticatedRequest, evaluation_id: UUID) -> HttpResponse:
     """Take an evaluation back."""
     evaluation = _evaluation(request, evaluation_id)
-    with refusals(request, "Not cancelled"):
+    with refusals(request, "Not canceled"):
         cancel(evaluation=evaluation, user=request.user, now=timezone.now())
     return redirect(evaluation.submission)
 

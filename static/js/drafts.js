@@ -22,12 +22,25 @@ function write(name, value) {
   }
 }
 
-const draftName = (key) => `kbench-draft:${key}`;
+const DRAFT = "kbench-draft:";
+const draftName = (key) => DRAFT + key;
 const keptName = (key) => `kbench-kept:${key}`;
 
 export function draft(key) {
   const found = read(draftName(key));
   return found && typeof found.text === "string" ? found : null;
+}
+
+// The parts of the key (task, direction, language) of the newest draft that fits; null if none does.
+export function newestDraft(fits) {
+  let names = [];
+  try {
+    names = Object.keys(localStorage);
+  } catch { /* no storage, no drafts */ }
+  const keys = names.filter((name) => name.startsWith(DRAFT)).map((name) => name.slice(DRAFT.length));
+  const found = keys.filter((key) => draft(key) && fits(...key.split(":")));
+  const at = (key) => draft(key).at || 0;
+  return found.length ? found.reduce((one, other) => (at(other) > at(one) ? other : one)).split(":") : null;
 }
 
 // `base` says what the text was begun from. False if the browser keeps nothing; the older texts give way first.

@@ -3,6 +3,7 @@
   "use strict";
 
   const POLL_MS = 3000;
+  const WAITING_MS = 10000; // while it waits nothing is sent, but what is ahead of it progresses
   const LAST_WAIT_MS = 15000;
   const SIGNS = { pending: "○", running: "●", done: "✓", failed: "✗" };
   const live = () => document.getElementById("live");
@@ -49,6 +50,16 @@
     }
   }
 
+  // How long the verdict still takes: counted down from what the site said.
+  function countDown() {
+    const said = live()?.querySelector("[data-left]");
+    if (!said) return;
+    said.dataset.until ||= Date.now() + Number(said.dataset.left) * 1000;
+    const left = Math.round((said.dataset.until - Date.now()) / 1000);
+    const words = left < 100 ? `${left} s` : `${Math.round(left / 60)} min`;
+    said.textContent = left <= 1 ? "Takes longer than usual" : `Verdict in about ${words}`;
+  }
+
   // Follows the evaluation that the page shows now, until it is over or the page shows another.
   class Follower {
     constructor() {
@@ -57,7 +68,10 @@
       this.failures = 0;
       this.poll = 0;
       this.socket = null;
-      this.clock = setInterval(tick, 200);
+      this.clock = setInterval(() => { tick(); countDown(); }, 200);
+      this.recount = setInterval(() => {
+        if (!this.poll && !document.hidden && live()?.dataset.status === "QUEUED") this.refresh().catch(() => {});
+      }, WAITING_MS);
       this.connect();
     }
 
@@ -107,6 +121,7 @@
     stop() {
       this.stopPolling();
       clearInterval(this.clock);
+      clearInterval(this.recount);
       this.socket?.close();
     }
 

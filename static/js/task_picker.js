@@ -76,8 +76,8 @@ function close() {
 function take(value) {
   const isOther = value !== select.value;
   select.value = value;
-  close();
-  if (isOther) select.dispatchEvent(new Event("change", { bubbles: true }));
+  if (!isOther) close();
+  else select.dispatchEvent(new Event("change", { bubbles: true }));
 }
 
 function press(event) {
@@ -115,6 +115,7 @@ input.addEventListener("input", (event) => { event.stopPropagation(); open(input
 input.addEventListener("change", (event) => event.stopPropagation()); // the select says what was chosen
 input.addEventListener("keydown", press);
 input.addEventListener("blur", close);
+select.addEventListener("change", close);
 list.addEventListener("mousedown", (event) => event.preventDefault()); // the focus stays
 list.addEventListener("click", (event) => {
   const item = event.target.closest("[data-value]");

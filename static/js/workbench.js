@@ -1,5 +1,5 @@
 // The workbench: the editor and what it keeps, the task on one side, attempts and the console on the other.
-import { draft, forgetDraft, keep, kept, saveDraft } from "./drafts.js";
+import { draft, forgetDraft, keep, kept, newestDraft, saveDraft } from "./drafts.js";
 import { reveal, sideBySide } from "./panes.js";
 import "./task_picker.js";
 
@@ -23,7 +23,8 @@ const expected = JSON.parse(document.getElementById("expected").textContent);
 let editor = null; // until it has loaded, and where it cannot, the textarea itself
 let saving = 0;
 let base = form.dataset.opening; // what the text was begun from
-let pristine = source.value; // the text as it was put in: nobody's work yet
+const openedWith = source.value;
+let pristine = openedWith; // the text as it was put in: nobody's work yet
 let held = ""; // the key under which the text is kept
 let sent = "";
 let sentMode = "";
@@ -124,7 +125,7 @@ function turn(isOtherTask) {
   const found = draft(held);
   if (found && found.text !== source.value) {
     show(found.text, { from: found.base, untouched: false });
-    say("Your draft of this task is back.");
+    sayRestored();
   } else if (!isTouched()) {
     show(starter(), { from: "starter" });
     say("");
@@ -144,12 +145,41 @@ function open() {
     if (!source.value) show(starter(), { from: "starter" });
   } else if (!opening || found.base === opening) {
     show(found.text, { from: found.base, untouched: false });
-    say("Your earlier draft is back.");
+    sayRestored();
   } else if (found.text !== source.value) {
     keep(held, found.text);
     say("Your earlier draft is under “Earlier texts” below.");
   }
   showKept();
+}
+
+function sayRestored() {
+  const discard = document.createElement("button");
+  discard.type = "button";
+  discard.className = "link-button";
+  discard.textContent = "Discard it";
+  discard.addEventListener("click", () => {
+    replace(base === form.dataset.opening && openedWith ? openedWith : starter(), base);
+    say("Discarded. Your draft is under “Earlier texts” below.");
+  });
+  say("Restored your unsent draft. ");
+  draftState.append(discard);
+}
+
+// Without a source of its own the page goes on with the newest draft: of its task, or of any if it was opened for none.
+function comeBack() {
+  const asked = new URLSearchParams(location.search);
+  if (form.dataset.bound === "yes" || form.dataset.opening || !(task.value || asked.size === 0)) return;
+  const fitting = (words) => [device.selectedOptions[0], ...(isNamed ? [] : device.options)]
+    .find((option) => words === "python" || option?.dataset.language === words);
+  const newest = newestDraft((name, way, words) => (task.value ? name === task.value : [...task.options].some((each) => each.value === name))
+    && fitting(words) && (!asked.has("direction") || way === direction.value));
+  if (!newest || newest.join(":") === held) return;
+  const isOtherTask = task.value !== newest[0];
+  [task.value, direction.value] = newest;
+  picked.value = newest[2] === "python" ? "python" : "";
+  device.value = fitting(newest[2]).value;
+  (isOtherTask ? task : picked).dispatchEvent(new Event("change", { bubbles: true }));
 }
 
 function showDirections() {
@@ -394,4 +424,5 @@ open();
 showCurrent();
 if (isOver()) told = consoleBox.querySelector("#live").dataset.evaluation; // the page came with it
 loadEditor();
+document.addEventListener("DOMContentLoaded", comeBack); // the brief of another task can be asked for then
 if (form.dataset.bound === "yes") document.getElementById("form-errors")?.scrollIntoView({ block: "center" });

@@ -134,7 +134,7 @@ class AuditEntry(models.Model):
         EDITED = "edited", "Edited"
         TAKEN = "taken", "Taken over"
         CHECKED = "checked", "Had checked"  # filters and wrong kernels, on a device
-        CANCELLED = "cancelled", "Cancelled a check"
+        CANCELLED = "cancelled", "Canceled a check"
         JUDGED = "judged", "Asked a language model"  # for its advice on the task
         TRIED = "tried", "Tried its kernels"  # dry run
         SENT = "sent", "Sent to review"
@@ -147,7 +147,7 @@ class AuditEntry(models.Model):
         RESTORED = "restored", "Restored"
         CONTAMINATED = "contaminated", "Marked contaminated"
         CLEARED = "cleared", "Cleared of contamination"
-        LABELLED = "labelled", "Labelled"  # tags and difficulty
+        LABELLED = "labelled", "Labeled"  # tags and difficulty
         REEVALUATED = "reevaluated", "Had submissions evaluated again"
         LOADED = "loaded", "Loaded"  # by manage.py load_tasks
         SIGN_UP = "sign_up", "Decided who may sign up"

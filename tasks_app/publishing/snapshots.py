@@ -19,7 +19,7 @@ from tasks_app.publishing.services import store_version
 def snapshot(*, draft: Draft, now: datetime) -> TaskVersion:
     """The immutable version of exactly the draft's files, made if there is none; it is not public.
 
-    Raises `CurationError` with the first fault of the files, or if the name is somebody else's.
+    Raises `CurationError` with all faults of the files, or if the name is somebody else's.
     """
     locked = Draft.objects.select_for_update(no_key=True).get(pk=draft.pk)
     if locked.version is not None:
@@ -39,15 +39,14 @@ def snapshot(*, draft: Draft, now: datetime) -> TaskVersion:
 
 
 def read_files(files: Mapping[str, str]) -> TaskData:
-    """The task that a draft's files say; raises `CurationError` with their first fault."""
+    """The task that a draft's files say; raises `CurationError` with all of their faults."""
     data, faults = read_folder(files)
     if faults or data is None:
-        first = faults[0]
-        raise CurationError(first.field, first.reason)
+        raise CurationError.of((fault.field, fault.reason) for fault in faults)
     return data
 
 
 def must_fit(draft: Draft, data: TaskData) -> None:
-    """Raise `CurationError` for the first reason for which the site does not take the task."""
-    for field, reason in task_refusals(draft, data).items():
-        raise CurationError(field, reason)
+    """Raise `CurationError` with all reasons for which the site does not take the task."""
+    if refusals := task_refusals(draft, data):
+        raise CurationError.of(refusals.items())

@@ -114,7 +114,7 @@ def resumed(page: Page, runner: FakeRunner) -> None:
 def cancelled(page: Page) -> None:
     """What was in flight as the run was stopped is neither measured nor failed."""
     assert page.evaluate(MARKED), "the page was loaded again"
-    expect(page.locator(".stream-row").filter(has_text="Cancelled").first).to_be_visible()
+    expect(page.locator(".stream-row").filter(has_text="Canceled").first).to_be_visible()
     expect(page.locator("#outcomes")).not_to_contain_text("System error")
     expect(page.locator(COUNTS)).to_have_text(FIVE)
 

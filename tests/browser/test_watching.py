@@ -152,7 +152,7 @@ def test_what_is_written_is_never_lost(page: Page, stack: Stack) -> None:
     expect(source).to_contain_text("your kernel")  # the starter again: the draft has served
     page.go_back()
     page.get_by_role("button", name="Cancel").click()
-    expect(page.locator("#outcome")).to_contain_text("Cancelled")
+    expect(page.locator("#outcome")).to_contain_text("Canceled")
 
 
 def test_without_scripts_a_plain_form_does(browser: Browser, stack: Stack) -> None:
@@ -165,7 +165,7 @@ def test_without_scripts_a_plain_form_does(browser: Browser, stack: Stack) -> No
     page.get_by_role("button", name="Submit").click()
     page.wait_for_url("**/submissions/**")
     page.get_by_role("button", name="Cancel").click()
-    expect(page.locator("#outcome")).to_contain_text("Cancelled")
+    expect(page.locator("#outcome")).to_contain_text("Canceled")
     context.close()
 
 
@@ -181,7 +181,7 @@ def test_the_queue_page_and_the_first_page_follow(
     submit(page, stack.url, GOOD)
     expect(watcher.get_by_role("region", name="Queue of CPU")).to_contain_text("vector_add")
     page.get_by_role("button", name="Cancel").click()
-    expect(page.locator("#outcome")).to_contain_text("Cancelled")
+    expect(page.locator("#outcome")).to_contain_text("Canceled")
     expect(watcher.locator("#queues")).to_contain_text("Nothing is waiting")
 
     watcher.goto(stack.url)

@@ -169,3 +169,29 @@ def test_a_narrow_screen_shows_one_at_a_time(page: Page, seeded: Stack, width: i
             expect(page.locator(place)).to_be_visible(visible=name == tab)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert violations(page) == []
+
+
+def test_an_unsent_draft_is_there_on_return(page: Page, seeded: Stack) -> None:
+    """In its language, and without a task in the address, too; not in place of what was asked."""
+    page.set_viewport_size(WIDE)
+    page.goto(f"{seeded.url}/submit/?task=vector_add")
+    page.get_by_label("Language", exact=True).select_option("python")
+    source, state = page.locator("#id_source"), page.locator("#draft-state")
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("# begun")
+    expect(state).to_contain_text("Kept in this browser")
+    for address in ("?task=vector_add", ""):
+        page.goto(f"{seeded.url}/tasks/")
+        page.goto(f"{seeded.url}/submit/{address}")
+        expect(state).to_contain_text("Restored your unsent draft")
+        expect(source).to_have_value("# begun")
+        expect(page.get_by_label("Language", exact=True)).to_have_value("python")
+        expect(page.locator("#task-search")).not_to_have_value("")
+    page.goto(f"{seeded.url}/submit/?task=vector_add&kernel=starter")
+    expect(source).not_to_have_value("# begun")
+    page.goto(f"{seeded.url}/submit/?task=vector_add")
+    page.get_by_role("button", name="Discard it").click()
+    expect(source).not_to_have_value("# begun")
+    page.goto(f"{seeded.url}/submit/?task=vector_add")
+    expect(state).to_be_empty()

@@ -42,7 +42,7 @@ class Vectorization:
     def notes(self) -> list[str]:
         """The first loops that were not vectorised, and why."""
         return [
-            f"the loop at line {place.split(':')[0]} is not vectorised"
+            f"the loop at line {place.split(':')[0]} is not vectorized"
             + (f": {self.reasons[place]}" if place in self.reasons else "")
             for place in self.missed[:_MISSED_SHOWN]
         ]

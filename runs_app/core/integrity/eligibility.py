@@ -44,7 +44,7 @@ class Why(TextChoices):
     NOT_RANKED = "not_ranked", "Only ranked evaluations count on boards."
     OF_A_RUN = "of_a_run", "It is a candidate of a run, and those aren't on boards."
     PRIVATE = "private", "Its submission is private, so it isn't on a board."
-    CANCELLED = "cancelled", "It was cancelled."
+    CANCELLED = "cancelled", "It was canceled."
     UNDER_WAY = "under_way", "It hasn't finished yet."
     SYSTEM_ERROR = (
         "system_error",

@@ -15,7 +15,7 @@ from runs_app.core.checks.selectors import CheckEntry, check_entries
 from runs_app.core.queue.devices import devices
 from runs_app.core.queue.runners import RunnerStatus, age, runner_list
 from runs_app.core.work.access import may_see
-from runs_app.core.work.estimate import estimate, in_words, work_s
+from runs_app.core.work.estimate import estimate, in_words, left_s, work_s
 from runs_app.models import (
     UNDER_WAY,
     BaselineMeasurement,
@@ -136,15 +136,15 @@ def verdict_in_s(evaluation: Evaluation, now: datetime) -> float | None:
     if known is None:
         return None
     if evaluation.started_at and evaluation.status == Status.RUNNING:
-        return max(known.median_s - (now - evaluation.started_at).total_seconds(), 1.0)
-    before_s = _before_s(evaluation.device_id, _ahead_of(evaluation), evaluation.urgency)
+        return known.left_s(evaluation.started_at, now)
+    before_s = _before_s(evaluation.device_id, _ahead_of(evaluation), evaluation.urgency, now)
     return before_s + known.median_s
 
 
-def wait_of_people(device_slug: str) -> str:
+def wait_of_people(device_slug: str, now: datetime) -> str:
     """What somebody who submits now waits for, in words; empty where nothing is known of it."""
     ahead = _waiting(device_slug).filter(Evaluation.waits_as(*OF_PEOPLE))
-    seconds = _before_s(device_slug, ahead, Urgency.PEOPLE)
+    seconds = _before_s(device_slug, ahead, Urgency.PEOPLE, now)
     if ahead.exists():
         return f"about {in_words(seconds)} of work before yours" if seconds else ""
     running = _running(device_slug, Urgency.PEOPLE).count()
@@ -162,15 +162,17 @@ def _ahead_of(evaluation: Evaluation) -> Any:
     return _waiting(evaluation.device_id).filter(ahead)
 
 
-def _before_s(device_slug: str, ahead: QuerySet[Evaluation], urgency: Urgency) -> float:
-    """Seconds of work that the device does first: what runs counts half, it is under way.
+def _before_s(
+    device_slug: str, ahead: QuerySet[Evaluation], urgency: Urgency, now: datetime
+) -> float:
+    """Seconds of work that the device does first: what runs counts with what is left of it.
 
     What is less urgent steps aside, and a build needs no device.
     """
     if urgency is Urgency.BUILDS:
         return 0.0
     running = _running(device_slug, urgency)
-    return work_s(device_slug, ahead.filter(_NEEDING)) + work_s(device_slug, running) / 2
+    return work_s(device_slug, ahead.filter(_NEEDING)) + left_s(device_slug, running, now)
 
 
 def _running(device_slug: str, urgency: Urgency) -> Any:

@@ -83,7 +83,7 @@ def ended(evaluation: Evaluation, now: datetime) -> None:
     if evaluation.mode == Mode.RANKED or (evaluation.is_correct and evaluation.mode != Mode.AUDIT):
         noise.pool(evaluation)  # before anybody is told of the score
     if evaluation.mode == Mode.AUDIT and evaluation.verdict in ("", Verdict.SYSTEM_ERROR):
-        reason = evaluation.reason or "it was cancelled"
+        reason = evaluation.reason or "it was canceled"
         audit_state.inconclusive(evaluation, reason, now=now)
     run_id = evaluation.submission.run_id
     if run_id is not None:

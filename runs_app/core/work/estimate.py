@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.core.cache import cache
 from django.db.models import Count, QuerySet
@@ -30,6 +31,10 @@ class Estimate:
 
     median_s: float
     rare_s: float
+
+    def left_s(self, started_at: datetime, now: datetime) -> float:
+        """Seconds that one which began then still takes; a second once it is overdue."""
+        return max(self.median_s - (now - started_at).total_seconds(), 1.0)
 
     def __str__(self) -> str:
         """For people."""
@@ -70,6 +75,13 @@ def work_s(device_slug: str, rows: QuerySet[Evaluation, object]) -> float:
     counts = rows.order_by().values_list("mode").annotate(count=Count("pk"))
     known = _by_mode(device_slug)
     return sum((known[mode].median_s * count for mode, count in counts if mode in known), 0.0)
+
+
+def left_s(device_slug: str, running: QuerySet[Evaluation, object], now: datetime) -> float:
+    """Seconds until these evaluations, which run, have ended one after the other."""
+    known = _by_mode(device_slug)
+    begun = running.order_by().values_list("mode", "started_at")
+    return sum((known[mode].left_s(at, now) for mode, at in begun if mode in known and at), 0.0)
 
 
 def _by_mode(device_slug: str) -> dict[str, Estimate]:

@@ -14,6 +14,7 @@ from runs_app.features.challenges.models import Attempt, Entry
 from runs_app.models import Agent, Evaluation, Submission
 from runs_app.submitting.quota import EMPTIED
 from runs_app.submitting.services import submit
+from tasks_app.errors import Faults
 from tasks_app.models import TaskVersion
 
 
@@ -38,12 +39,13 @@ def submit_for_entry(  # noqa: PLR0913 - keywords only: one for each field of a 
     Submissions of one entry take turns, so that two cannot both be the last. Raises `WrongState`
     when the budget or the time is used up, `SubmissionError` for what is not of the challenge.
     """
-    locked = lock_entry(entry)
-    version = _version(locked, task)
-    _check_fit(locked, direction, device, mode)
-    _check_author(locked, agent, language_model)
-    check_open(locked, now)
-    if mode != Mode.COMPILE:
+    locked, faults = lock_entry(entry), Faults()
+    version = faults.of(_version, locked, task)
+    _check_fit(faults, locked, direction, device, mode)
+    _check_author(faults, locked, agent, language_model)
+    if not faults.found:
+        check_open(locked, now)
+    if version and mode != Mode.COMPILE and not faults.found:
         check_budget(locked, version)
     submission = submit(
         user=locked.user,
@@ -60,6 +62,7 @@ def submit_for_entry(  # noqa: PLR0913 - keywords only: one for each field of a 
         private=True,
         origin=Submission.Origin.API,
         now=now,
+        faults=faults,
     )
     submission.budgeted = True
     submission.save(update_fields=["budgeted"])
@@ -121,21 +124,21 @@ def _version(entry: Entry, task: str) -> TaskVersion:
     return found[task]
 
 
-def _check_fit(entry: Entry, direction: str, device: str, mode: str) -> None:
+def _check_fit(faults: Faults, entry: Entry, direction: str, device: str, mode: str) -> None:
     challenge = entry.challenge
     if direction != challenge.direction:
-        raise SubmissionError("direction", f"this challenge is about {challenge.direction}")
+        faults.add("direction", f"this challenge is about {challenge.direction}")
     is_it = device in ("", challenge.device_id) or device == challenge.device.kind == "cuda"
     if not is_it:
-        raise SubmissionError("device", f"this challenge is on {challenge.device_id}")
+        faults.add("device", f"this challenge is on {challenge.device_id}")
     if mode == Mode.RANKED:
         reason = "the best kernel of each task is ranked when the entry has ended; use quick"
-        raise SubmissionError("mode", reason)
+        faults.add("mode", reason)
 
 
-def _check_author(entry: Entry, agent: str, language_model: str) -> None:
+def _check_author(faults: Faults, entry: Entry, agent: str, language_model: str) -> None:
     if agent.strip() not in ("", entry.agent.name):
-        raise SubmissionError("agent", f"this entry is one of {entry.agent.name!r}")
+        faults.add("agent", f"this entry is one of {entry.agent.name!r}")
     own = entry.language_model.name if entry.language_model else ""
     if own and language_model.strip() not in ("", own):
-        raise SubmissionError("language_model", f"this entry names {own!r}")
+        faults.add("language_model", f"this entry names {own!r}")

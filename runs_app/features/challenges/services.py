@@ -23,6 +23,7 @@ from runs_app.features.challenges.settle import end_entry
 from runs_app.models import Agent, LanguageModel
 from runs_app.submitting.authors import agent_of, language_model_of
 from tasks_app.disclosure import sees_hidden
+from tasks_app.errors import Faults
 from tasks_app.models import AuditEntry, TaskVersion
 from tasks_app.people import Viewer
 from tasks_app.publishing.audit_log import add_entry
@@ -77,27 +78,28 @@ def plan_challenge(  # noqa: PLR0913 - keywords only: one for each field of the 
 ) -> Plan:
     """A challenge over the current versions of these tasks, which nobody sees yet.
 
-    Raises `NotAllowed` for who may make none, `SubmissionError` naming the field.
+    Raises `NotAllowed` for who may make none, `SubmissionError` naming all wrong fields.
     """
     if not may_make(user):
         raise NotAllowed(
             "", "only admins, and people whom an admin has allowed to, can create challenges"
         )
-    name, slug = _names(name)
-    target = resolve_device(device)
-    if target.imported_from:
-        raise SubmissionError(
-            "device", f"this site has no device {target.name}; name one that it has"
-        )
-    _within("evaluations", evaluations, MOST_EVALUATIONS)
-    _within("wall_time_s", wall_time_s, LONGEST_S)
+    faults = Faults()
+    names = faults.of(_names, name)
+    target = faults.of(resolve_device, device)
+    kind = DeviceKind(target.kind) if target else None
+    faults.of(_within, "evaluations", evaluations, MOST_EVALUATIONS)
+    faults.of(_within, "wall_time_s", wall_time_s, LONGEST_S)
     if usd is not None and not 0 < usd <= MOST_USD:
-        raise SubmissionError("usd", f"must be above 0, and at most {MOST_USD:g}")
-    if ends_at <= starts_at:
-        raise SubmissionError("ends_at", "must be after the start")
-    if ends_at <= now:
-        raise SubmissionError("ends_at", "must be in the future")
-    versions = [_version(slug, direction, DeviceKind(target.kind)) for slug in _tasks(tasks)]
+        faults.add("usd", f"must be above 0, and at most {MOST_USD:g}")
+    if ends_at <= max(starts_at, now):
+        faults.add(
+            "ends_at", f"must be {'after the start' if ends_at <= starts_at else 'in the future'}"
+        )
+    found = [faults.of(_version, slug, direction, kind) for slug in faults.of(_tasks, tasks) or ()]
+    faults.tell(SubmissionError)
+    assert names and target  # noqa: PT018 - else it was told
+    name, slug = names
     challenge = Challenge(
         name=name,
         slug=slug,
@@ -112,7 +114,7 @@ def plan_challenge(  # noqa: PLR0913 - keywords only: one for each field of the 
         made_by=user,
         created_at=now,
     )
-    return Plan(challenge, versions)
+    return Plan(challenge, [version for version in found if version])
 
 
 @transaction.atomic
@@ -257,7 +259,7 @@ def _tasks(tasks: Sequence[str]) -> list[str]:
     return chosen
 
 
-def _version(slug: str, direction: str, kind: DeviceKind) -> TaskVersion:
+def _version(slug: str, direction: str, kind: DeviceKind | None) -> TaskVersion:
     task = find_task(slug)
     if task is None or task.current_version is None:
         raise SubmissionError("tasks", f"there is no public task {slug[:100]!r}")
@@ -266,7 +268,7 @@ def _version(slug: str, direction: str, kind: DeviceKind) -> TaskVersion:
         have = ", ".join(version.directions)
         raise SubmissionError("direction", f"task {slug} has only: {have}")
     for hidden in (False, True):
-        if not version.data.workloads_for(kind, Direction(direction), hidden=hidden):
+        if kind and not version.data.workloads_for(kind, Direction(direction), hidden=hidden):
             which = "hidden" if hidden else "public"
             raise SubmissionError("tasks", f"task {slug} has no {which} {direction} workload there")
     return version

@@ -14,17 +14,19 @@ from ninja import Field, Router, Schema, Status
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.building import build_task
+from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Direction, Language
 from runs_app.core.api_body import Body, one_of
 from runs_app.core.errors import SubmissionError
 from runs_app.core.queue.devices import resolve_device
 from runs_app.features.curation.checks.dry_run import try_solutions
 from runs_app.features.curation.drafts.services import create_draft
-from runs_app.models import Evaluation
+from runs_app.models import Device, Evaluation
 from runs_app.submitting.api import Problem
 from runs_app.submitting.services import check_fit, solution_for
-from tasks_app.errors import CurationError
+from tasks_app.errors import CurationError, Faults
 from tasks_app.formats.task_writing import write_folder
+from tasks_app.models import TaskVersion
 from tasks_app.people import AuthenticatedRequest
 from tasks_app.publishing.snapshots import snapshot
 
@@ -71,14 +73,29 @@ def create(request: AuthenticatedRequest, payload: DraftIn) -> Status[dict[str, 
         files = write_folder(build_task(payload.task))
         draft = create_draft(user=request.user, files=files, now=now)
         version, tried = snapshot(draft=draft, now=now), list[Evaluation]()
-        for place, each in enumerate(payload.kernels):
-            device = resolve_device(payload.device, each.language, each.source)
-            solution = solution_for(each.source, each.language, _FORWARD, device)
-            check_fit(version, _FORWARD, device)
+        for place, (solution, device) in enumerate(_kernels(payload, version)):
             moment = now + timedelta(microseconds=place)  # pages show them in this order
             tried += try_solutions([solution], version, device, request.user, moment)
     told = {"id": draft.pk, "name": draft.name, "url": draft.get_absolute_url()}
     return Status(201, told | {"submissions": [each.submission_id for each in tried]})
+
+
+def _kernels(payload: DraftIn, version: TaskVersion) -> list[tuple[Solution, Device]]:
+    """What each kernel would run as, and where; raises `SubmissionError` for all that can't."""
+    faults, found = Faults(), []
+    for place, each in enumerate(payload.kernels):
+        own = Faults()
+        device = own.of(resolve_device, payload.device, each.language, each.source)
+        solution = own.of(solution_for, each.source, each.language, _FORWARD, device)
+        if device:
+            own.of(check_fit, version, _FORWARD, device)
+        if solution and device:
+            found.append((solution, device))
+        for field, reason in (pair for error in own.found for pair in error.every):
+            is_its_own = field in DraftKernel.model_fields
+            faults.add(f"kernels.{place}.{field}" if is_its_own else field, reason)
+    faults.tell(SubmissionError)
+    return found
 
 
 @contextmanager
@@ -86,5 +103,10 @@ def _refused_at(name: str) -> Iterator[None]:
     """Refuse the request's field of this name for what is wrong in it."""
     try:
         yield
-    except (CurationError, DataError) as error:
-        raise SubmissionError(".".join(filter(None, (name, error.field))), error.reason) from None
+    except CurationError as error:
+        every = error.every
+    except DataError as error:
+        every = SubmissionError.about(error).every
+    else:
+        return
+    raise SubmissionError.of((".".join(filter(None, (name, at))), why) for at, why in every)

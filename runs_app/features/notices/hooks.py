@@ -70,7 +70,7 @@ def _verdict(sender: object, evaluation: Evaluation, **_: object) -> None:
 
 def _words(evaluation: Evaluation) -> str:
     if evaluation.status == Status.CANCELLED:
-        return "cancelled by an admin; its page says why"
+        return "canceled by an admin; its page says why"
     if evaluation.verdict != Verdict.CORRECT:
         return evaluation.verdict.replace("_", " ").lower()
     rated = evaluation.rated

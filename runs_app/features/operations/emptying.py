@@ -1,4 +1,4 @@
-"""Empty a device's queue: what waits is cancelled with a reason that its owners read."""
+"""Empty a device's queue: what waits is canceled with a reason that its owners read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tasks_app.models import AuditEntry
 from tasks_app.publishing.audit_log import add_entry
 
 BATCH = 100
-"""So many jobs are cancelled in one transaction: two seconds, for which a run's step may wait."""
+"""So many jobs are canceled in one transaction: two seconds, for which a run's step may wait."""
 _STANDS_STILL = timedelta(seconds=30)
 
 
@@ -41,19 +41,19 @@ class Part(StrEnum):
 
 CONSEQUENCES = {
     Part.PEOPLE: (
-        "Submissions and re-runs end as cancelled, with your reason. They don't count "
+        "Submissions and re-runs end as canceled, with your reason. They don't count "
         "against anybody's daily limit, and their authors can re-run them."
     ),
-    Part.RUNS: "Runs are paused with your reason, and their waiting candidates are cancelled."
+    Part.RUNS: "Runs are paused with your reason, and their waiting candidates are canceled."
     " A resumed run measures them again, and each counts as another evaluation. Final"
-    " rankings of challenges are cancelled, too.",
+    " rankings of challenges are canceled, too.",
     Part.AUDITS: "Audits end without an outcome. The places stay unverified until an admin asks"
     " for another audit.",
     Part.BACKGROUND: (
-        "The site's own kernels and re-evaluations are cancelled. You can measure them "
+        "The site's own kernels and re-evaluations are canceled. You can measure them "
         "again on their task's page."
     ),
-    Part.CHECKS: "Checks of drafts and tasks are cancelled. Whoever asked for one can ask again.",
+    Part.CHECKS: "Checks of drafts and tasks are canceled. Whoever asked for one can ask again.",
 }
 """What happens to the jobs of each part."""
 

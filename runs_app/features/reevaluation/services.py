@@ -66,8 +66,8 @@ def cancel_reevaluation(*, reevaluation: Reevaluation, user: User, now: datetime
     if not rows:
         raise WrongState("", "nothing is waiting anymore")
     for row in rows:
-        lifecycle.cancel(row, reason="cancelled by an admin", now=now)
-    reason = f"cancelled {len(rows)} of its evaluations that were still waiting"
+        lifecycle.cancel(row, reason="canceled by an admin", now=now)
+    reason = f"canceled {len(rows)} of its evaluations that were still waiting"
     _note(reevaluation, reason, user, now, cancelled=len(rows))
     return len(rows)
 

@@ -70,7 +70,7 @@ def task_reevaluate_cancel(request: AuthenticatedRequest, slug: str, number: int
     """Take what still waits of a re-evaluation out of the queue."""
     user = admin_of(request, _REFUSAL)
     row = get_object_or_404(reevaluations_of(get_object_or_404(Task, slug=slug)), pk=number)
-    with refusals(request, "Not cancelled"):
+    with refusals(request, "Not canceled"):
         count = cancel_reevaluation(reevaluation=row, user=user, now=timezone.now())
         words = f"{count} evaluation{'' if count == 1 else 's'} taken out of the queue."
         messages.success(request, words)

@@ -99,14 +99,14 @@ class RewardOut(Schema):
     id: UUID
     over: bool = Field(description="Whether its evaluation has ended.")
     verdict: str = Field(
-        description="Empty until it is over, or if it was cancelled.",
+        description="Empty until it is over, or if it was canceled.",
         json_schema_extra=one_of("", *Verdict),
     )
     reward: float | None = Field(
         description="The score of a correct kernel or, without unlisted sizes, its speedup over the"
         " best baseline. 0 if the kernel isn't correct, or while its result is in quarantine or"
         " rejected. Null if the kernel isn't to blame, so leave it out of training: the evaluation"
-        " isn't over, it was cancelled, we failed (SYSTEM_ERROR), or there's no baseline yet."
+        " isn't over, it was canceled, we failed (SYSTEM_ERROR), or there's no baseline yet."
     )
     reason: str = Field(description="Why the verdict or the reward is what it is.")
     seconds: float | None = Field(

@@ -46,9 +46,9 @@ def submit_many(kernels: Sequence[tuple[str, str]], *, device: str, **common: An
             left = len(kernels) - len(entered)
             return entered + [Entered(field=refusal.field, reason=reason, later=True)] * left
         except SubmissionError as refusal:
-            if refusal.field not in of_one:
-                raise
-            entered.append(Entered(field=refusal.field, reason=refusal.reason))
+            if of_all := [pair for pair in refusal.every if pair[0] not in of_one]:
+                raise type(refusal).of(of_all) from None
+            entered.append(Entered(field=refusal.field, reason=refusal.reasons))
         else:
             entered.append(Entered(submission))
     return entered

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
-from gpu_runner.data.codec import DataError
+from gpu_runner.data.codec import DataError, refuse
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
 
 
@@ -61,10 +61,12 @@ class Budget:
 
     def __post_init__(self) -> None:
         """Refuse caps below zero; raises `DataError` naming the field."""
-        for name in ("usd", "tokens", "evaluations", "wall_time_s"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < float("inf"):
-                raise DataError(f"budget.{name}", "must be 0 or more")
+        caps = ((name, getattr(self, name)) for name in MOST)
+        refuse(
+            DataError(f"budget.{name}", "must be 0 or more")
+            for name, cap in caps
+            if cap is not None and not 0 <= cap < float("inf")
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,6 +33,7 @@ from runs_app.optimiser.services.history import (
     extension_of,
     problem_of,
 )
+from tasks_app.errors import Faults
 from tasks_app.people import role_of
 
 _CAPS = ", ".join(MOST)
@@ -125,20 +126,22 @@ def grown(run: Run, parameters: Mapping[str, object]) -> dict[str, object]:
     """
     if not parameters:
         return {}
-    info, config = STRATEGIES[run.strategy], config_now(run)
+    info, config, faults = STRATEGIES[run.strategy], config_now(run), Faults()
     for name, value in parameters.items():
         field = f"parameters.{name}"
         if name not in info.grows:
-            raise SubmissionError(field, f"cannot be extended; these can: {', '.join(info.grows)}")
+            faults.add(field, f"cannot be extended; these can: {', '.join(info.grows)}")
+            continue
         before = config.parameters.get(name, getattr(info.parameters(), name))
         if isinstance(value, bool) or not isinstance(value, int) or value <= before:
-            raise SubmissionError(field, f"must be a whole number above {before}, which it was")
+            faults.add(field, f"must be a whole number above {before}, which it was")
+    faults.tell(SubmissionError)
     extension = extension_of(run)
     more = {**(extension.parameters if extension else {}), **parameters}
     try:
         make_strategy(problem_of(run), extended(config, more))
     except DataError as error:
-        raise SubmissionError(error.field, error.reason) from None
+        raise SubmissionError.about(error) from None
     return more
 
 
@@ -173,7 +176,7 @@ def changed_budget(run: Run, caps: Mapping[str, Any]) -> Budget:
     try:
         return replace(budget_of(run), **caps)
     except DataError as error:
-        raise SubmissionError(error.field, error.reason) from None
+        raise SubmissionError.about(error) from None
 
 
 def check_budget(budget: Budget) -> None:
@@ -181,14 +184,16 @@ def check_budget(budget: Budget) -> None:
     caps = {name: getattr(budget, name) for name in MOST}
     if all(cap is None for cap in caps.values()):
         raise SubmissionError("budget", f"give at least one cap: {_CAPS}")
+    faults = Faults()
     for name, cap in caps.items():
         if cap is not None and cap > MOST[name]:
-            raise SubmissionError(f"budget.{name}", f"must be at most {MOST[name]}")
+            faults.add(f"budget.{name}", f"must be at most {MOST[name]}")
+    faults.tell(SubmissionError)
 
 
 def _check_goes_on(run: Run, budget: Budget, now: datetime) -> None:
     """Raise `SubmissionError` for a cap that the run has used up already."""
-    active_s = active_seconds(run, now)
+    active_s, faults = active_seconds(run, now), Faults()
     used_up = {
         "usd": budget.usd is not None and budget.usd < run.usd,
         "tokens": budget.tokens is not None and budget.tokens < run.tokens,
@@ -200,7 +205,8 @@ def _check_goes_on(run: Run, budget: Budget, now: datetime) -> None:
             used = active_s if name == "wall_time_s" else getattr(run, name)
             cap = getattr(budget, name)
             reason = f"the run has used {used:.6g} of {cap:.6g} already: give more, or no cap"
-            raise SubmissionError(f"budget.{name}", reason)
+            faults.add(f"budget.{name}", reason)
+    faults.tell(SubmissionError)
 
 
 def check_running(user: User, now: datetime) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ from runs_app.optimiser.selectors.language_models import key_is_set
 from runs_app.optimiser.services.calls import spec_of
 from runs_app.optimiser.services.control import check_budget
 from runs_app.optimiser.services.history import budget_of, config_now
+from tasks_app.errors import Faults
 
 SEED_KERNELS = ("", "naive", "best", "none", "own")
 DEFAULT_BUDGET = Budget(evaluations=60, wall_time_s=3600, usd=2.0)
@@ -37,6 +39,7 @@ MOST_SURVIVORS = 1000
 SEED_LIMIT = 2**31
 HOTTEST = 2.0
 NAME_LENGTH = 150
+_NEEDED = ("task", "device", "strategy")
 _SAME = ("temperatures", "max_tokens", "concurrent_asks", "concurrent_evaluations", "ranks_best")
 
 
@@ -73,29 +76,43 @@ class RunRequest:
     ranks_best: bool = True
 
 
-def read_run_request(document: Mapping[str, object]) -> RunRequest:
-    """The request of a JSON document; raises `SubmissionError` naming the field."""
+def read_run_request(document: Mapping[str, object], faults: Faults | None = None) -> RunRequest:
+    """The request of a JSON document; raises `SubmissionError` naming all wrong fields.
+
+    With `faults` they go there instead, and have their defaults: more may be wrong.
+    """
     try:
         return codec.decode(RunRequest, document)
     except DataError as error:
-        raise SubmissionError(error.field, error.reason) from None
+        refusal = SubmissionError.about(error)
+    wrong = {re.split(r"[.\[]", field)[0] for field, _ in refusal.every}
+    if faults is None or not wrong.isdisjoint(_NEEDED):
+        raise refusal
+    faults.found.append(refusal)
+    return codec.decode(RunRequest, {n: v for n, v in document.items() if n not in wrong})
 
 
 def config_for(request: RunRequest) -> RunConfig:
-    """How the run is to go, with the prices and the prompts of now; raises `SubmissionError`."""
-    _check(request)
+    """How the run is to go, with the prices and the prompts of now.
+
+    Raises `SubmissionError` naming all wrong fields.
+    """
+    faults = Faults()
+    _check(faults, request)
     names = dict.fromkeys(request.models)
-    writers = tuple(_spec("models", name) for name in names)
+    models = [faults.of(_spec, "models", name) for name in names]
     judge = request.verifiers.model
-    extra: tuple[ModelSpec, ...] = ()
     if judge and judge not in names:
-        extra = (replace(_spec("verifiers.model", judge), writes=False),)
+        models.append(faults.of(_spec, "verifiers.model", judge, writes=False))
+    parameters = faults.of(_parameters, request)
+    faults.tell(SubmissionError)
+    assert parameters is not None  # else it was told
     try:
         return RunConfig(
             strategy=request.strategy,
             seed=secrets.randbelow(SEED_LIMIT) if request.seed is None else request.seed,
-            parameters=with_defaults(STRATEGIES[request.strategy], request.parameters),
-            models=writers + extra,
+            parameters=parameters,
+            models=tuple(model for model in models if model),
             temperatures=request.temperatures,
             max_tokens=request.max_tokens,
             budget=request.budget,
@@ -106,45 +123,51 @@ def config_for(request: RunRequest) -> RunConfig:
             ranks_best=request.ranks_best,
         )
     except DataError as error:
-        raise SubmissionError(error.field, error.reason) from None
+        raise SubmissionError.about(error) from None
 
 
-def _check(request: RunRequest) -> None:
-    if request.strategy not in STRATEGIES:
-        known = ", ".join(STRATEGIES)
-        raise SubmissionError("strategy", f"{request.strategy!r} is not one of {known}")
-    if request.seed_kernel not in SEED_KERNELS:
-        known = ", ".join(SEED_KERNELS[1:])
-        raise SubmissionError("seed_kernel", f"{request.seed_kernel!r} is not one of {known}")
+def _parameters(request: RunRequest) -> Mapping[str, object]:
+    """The strategy's, with its defaults; none for a strategy that there isn't."""
+    info = STRATEGIES.get(request.strategy)
+    try:
+        return with_defaults(info, request.parameters) if info else {}
+    except DataError as error:
+        raise SubmissionError.about(error) from None
+
+
+def _check(faults: Faults, request: RunRequest) -> None:
+    for name, known in (("strategy", list(STRATEGIES)), ("seed_kernel", SEED_KERNELS)):
+        if (value := getattr(request, name)) not in known:
+            faults.add(name, f"{value!r} is not one of {', '.join(filter(None, known))}")
     if request.seed_kernel == "own" and not request.source.strip():
-        raise SubmissionError("source", "is empty: give the run's seed kernel")
-    _check_numbers(request)
+        faults.add("source", "is empty: give the run's seed kernel")
+    _check_numbers(faults, request)
     for name in ("name", "agent"):
         if storable(getattr(request, name)) != getattr(request, name):
-            raise SubmissionError(name, "contains a character that can't be stored, such as NUL")
+            faults.add(name, "contains a character that can't be stored, such as NUL")
     if len(request.name) > NAME_LENGTH:
-        raise SubmissionError("name", f"has {len(request.name)} characters of {NAME_LENGTH}")
-    check_budget(request.budget)
+        faults.add("name", f"has {len(request.name)} characters of {NAME_LENGTH}")
+    faults.of(check_budget, request.budget)
 
 
-def _check_numbers(request: RunRequest) -> None:
+def _check_numbers(faults: Faults, request: RunRequest) -> None:
     if request.seed is not None and not 0 <= request.seed < SEED_LIMIT:
-        raise SubmissionError("seed", f"must be 0 or more and less than {SEED_LIMIT}")
-    for name in ("concurrent_asks", "concurrent_evaluations"):
-        if not 1 <= getattr(request, name) <= MOST_AT_ONCE:
-            raise SubmissionError(name, f"must be 1 to {MOST_AT_ONCE}")
-    if not MIN_OUTPUT_TOKENS <= request.max_tokens <= MOST_ANSWER_TOKENS:
-        reason = f"must be {MIN_OUTPUT_TOKENS} to {MOST_ANSWER_TOKENS}"
-        raise SubmissionError("max_tokens", reason)
-    if not 1 <= request.verifiers.survivors <= MOST_SURVIVORS:
-        raise SubmissionError("verifiers.survivors", f"must be 1 to {MOST_SURVIVORS}")
+        faults.add("seed", f"must be 0 or more and less than {SEED_LIMIT}")
+    for name, value, least, most in (
+        ("concurrent_asks", request.concurrent_asks, 1, MOST_AT_ONCE),
+        ("concurrent_evaluations", request.concurrent_evaluations, 1, MOST_AT_ONCE),
+        ("max_tokens", request.max_tokens, MIN_OUTPUT_TOKENS, MOST_ANSWER_TOKENS),
+        ("verifiers.survivors", request.verifiers.survivors, 1, MOST_SURVIVORS),
+    ):
+        if not least <= value <= most:
+            faults.add(name, f"must be {least} to {most}")
     if not request.temperatures:
-        raise SubmissionError("temperatures", "give at least one")
+        faults.add("temperatures", "give at least one")
     if not all(math.isfinite(t) and 0 <= t <= HOTTEST for t in request.temperatures):
-        raise SubmissionError("temperatures", f"must be 0 to {HOTTEST:g} each")
+        faults.add("temperatures", f"must be 0 to {HOTTEST:g} each")
 
 
-def _spec(field_name: str, name: str) -> ModelSpec:
+def _spec(field_name: str, name: str, *, writes: bool = True) -> ModelSpec:
     model = LanguageModel.objects.filter(name=name).first()
     if model is None or not model.is_callable:
         callable_models = LanguageModel.objects.exclude(base_url="").order_by("name")
@@ -160,7 +183,7 @@ def _spec(field_name: str, name: str) -> ModelSpec:
             f"the key of {name!r} is missing: the environment variable {model.key_variable} is not"
             " set on this host; choose another language model, or ask an admin to set it",
         )
-    return spec_of(model)
+    return replace(spec_of(model), writes=writes)
 
 
 def _prompts(verifiers: VerifierConfig) -> dict[str, str]:

@@ -28,6 +28,7 @@ from runs_app.optimiser.services.problem import problem_for, seed_for
 from runs_app.optimiser.services.request import RunRequest, config_for
 from runs_app.submitting.authors import agent_of
 from runs_app.submitting.shipped import system_user
+from tasks_app.errors import Faults
 from tasks_app.models import TaskVersion
 from tasks_app.selectors import find_task
 
@@ -36,12 +37,17 @@ _DEMO_EVALUATIONS = 10  # chosen: a curve, and soon over; a new site's boards fi
 
 
 @transaction.atomic
-def start_run(*, user: User, request: RunRequest, now: datetime) -> Run:
+def start_run(
+    *, user: User, request: RunRequest, now: datetime, faults: Faults | None = None
+) -> Run:
     """Store a run and queue its first step.
 
-    Raises `SubmissionError` naming the field, and `QuotaExceeded`; nothing is stored then.
+    Raises `SubmissionError` naming all wrong fields, after `faults` that were found before, and
+    `QuotaExceeded`; nothing is stored then.
     """
-    version, device, problem, config = planned(request, user)
+    faults, named = faults or Faults(), request.agent.strip()
+    agent = faults.of(agent_of, user, named, now) if named else None
+    version, device, problem, config = planned(request, user, faults)
     check_running(user, now)
     if spending.is_priced(config.models):
         if request.budget.usd is None:
@@ -50,7 +56,7 @@ def start_run(*, user: User, request: RunRequest, now: datetime) -> Run:
     run = Run.objects.create(
         name=storable(request.name.strip()),
         user=user,
-        agent=agent_of(user, request.agent.strip() or f"kbench-{request.strategy}", now),
+        agent=agent or agent_of(user, f"kbench-{request.strategy}", now),
         task_version=version,
         direction=request.direction.value,
         device=device,
@@ -92,27 +98,28 @@ def start_demo_run(*, device: Device, now: datetime) -> Run | None:
 
 
 def planned(
-    request: RunRequest, user: User | None
+    request: RunRequest, user: User | None, faults: Faults | None = None
 ) -> tuple[TaskVersion, Device, Problem, RunConfig]:
     """What a run of this request is about, and how it would look for kernels.
 
-    Raises `SubmissionError` naming the field where that cannot be.
+    Raises `SubmissionError` naming all wrong fields, after `faults` that were found before.
     """
-    version, device = _checked_target(request)
-    config = config_for(request)
+    faults = faults or Faults()
+    config = faults.of(config_for, request)
+    version = faults.of(_version, request)
+    device = faults.of(resolve_device, request.device)
+    if version and device:
+        faults.of(_check_task, version, device, request)
+    seed = None
+    if version and device and not faults.found:
+        seed = faults.of(seed_for, request, version, device, user)
+    faults.tell(SubmissionError)
+    assert version and device and config and seed  # noqa: PT018 - else it was told
     config = replace(config, budget=spending.capped(config.budget, config.models, user))
-    seed = seed_for(request, version, device, user)
     problem = problem_for(version, device, request.direction, seed)
     problem = replace(problem, answer_tokens=config.answer_tokens)
     _check_strategy(problem, config, request)
     return version, device, problem, config
-
-
-def _checked_target(request: RunRequest) -> tuple[TaskVersion, Device]:
-    """The task's current version and the device; raises `SubmissionError` if they do not fit."""
-    version, device = _version(request), resolve_device(request.device)
-    _check_task(version, device, request)
-    return version, device
 
 
 def _version(request: RunRequest) -> TaskVersion:
@@ -137,7 +144,7 @@ def _check_strategy(problem: Problem, config: RunConfig, request: RunRequest) ->
     try:
         optimizer = Optimizer(problem, config, History(RunDetails(Run())))
     except DataError as error:
-        raise SubmissionError(error.field, error.reason) from None
+        raise SubmissionError.about(error) from None
     for command in optimizer.strategy.ask(optimizer.history):
         if isinstance(command, Finish):
             field = "source" if request.seed_kernel == "own" else "seed_kernel"

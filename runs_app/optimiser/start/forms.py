@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
-from django.core.exceptions import NON_FIELD_ERRORS
 from django.core.validators import MaxValueValidator, MinValueValidator
 
 from gpu_runner.data import codec
@@ -202,14 +201,6 @@ class RunForm(ServiceForm):
         if info:
             self._check_parameters(info, read_parameters(info, values))
         return values
-
-    def problems(self) -> list[tuple[str, str, str]]:
-        """Every error with the name and the label of its field; both are empty for the whole."""
-        return [
-            ("", "", text) if name == NON_FIELD_ERRORS else (name, str(self[name].label), text)
-            for name, errors in self.errors.items()
-            for text in map(str, errors)
-        ]
 
     def request(self) -> dict[str, object]:
         """The run that the form asks for, in the words of the API; call it on a valid form."""

@@ -142,5 +142,5 @@ class SubmissionForm(ServiceForm):
 def refusal(error: SubmissionError) -> ServiceForm:
     """A form without fields that shows why nothing was entered."""
     form = ServiceForm({})
-    form.add_refusal("", error.reason)
+    form.add_refusal("", error.reasons)
     return form

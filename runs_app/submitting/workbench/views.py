@@ -310,7 +310,7 @@ def _workbench(
         expected={
             queue.device.slug: {
                 "modes": estimates(queue.device.slug),
-                "before": wait_of_people(queue.device.slug),
+                "before": wait_of_people(queue.device.slug, now),
             }
             for queue in queues
         },

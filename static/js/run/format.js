@@ -39,7 +39,7 @@ const STATES = { drafted: ["", "○", "Waiting"], measuring: ["accent", "●", "
 
 // [class, sign, words] of a candidate's outcome; `over`: the run has ended, so nothing waits.
 export function outcome(row, over = false) {
-  if (over && (row.state === "drafted" || row.state === "measuring")) return ["", "○", row.begun ? "Cancelled" : "Not measured"];
+  if (over && (row.state === "drafted" || row.state === "measuring")) return ["", "○", row.begun ? "Canceled" : "Not measured"];
   if (row.replaced) return ["", "–", "Replaced"];
   return row.state === "measured" ? VERDICTS[row.verdict] || ["", "?", row.verdict] : STATES[row.state];
 }

@@ -78,6 +78,11 @@ def test_tasks_are_listed_and_one_becomes_a_folder(kbench: Command, home: Path) 
     ran = kbench("tasks", "--abi", "c")
     assert ran.status == 0
     assert "scale" in ran.out
+    short = kbench("tasks", "--abi", "c", "--json").document
+    assert short["tasks"] == [line for line in short["tasks"] if ": c float32" in line]
+    assert "titles" in short["left_out"]
+    whole = kbench("tasks", "--abi", "c", "--json", "--raw").document
+    assert [each["name"] for each in whole] == [each.split(":")[0] for each in short["tasks"]]
     refused = kbench("tasks", "--tag", "nonsense", "--json")
     assert refused.status == 2
     assert refused.document["error"]["field"] == "tag"
@@ -211,6 +216,13 @@ def test_a_board_is_shown(kbench: Command) -> None:
     ran = kbench("leaderboard", "--device", "cpu", "--task", "scale")
     assert (ran.status, "evolver" in ran.out) == (0, True)
     assert kbench("leaderboard", "--by", "agent", "--json").document["by"] == "agent"
+    short, whole = (
+        kbench("leaderboard", "--task", "scale", "--json", *more).document
+        for more in ([], ["--raw"])
+    )
+    assert ("score_low" in whole["rows"][0], "left_out" in whole) == (True, False)
+    assert ("score_low" in short["rows"][0], "intervals" in short["left_out"]) == (False, True)
+    assert short["rows"][0]["agent"] == "evolver"
     for by in ("leaders", "matrix", "submission", "model"):
         assert f", by {by}" in kbench("leaderboard", "--by", by).out
     assert "scale" in kbench("leaderboard").out

@@ -97,6 +97,11 @@ def test_a_long_log_is_shortened(kbench: Command, ada: Any) -> None:
     assert len(shown.out) < 4000
     brief = kbench("show", str(broken.submission_id), "--json")
     assert (len(brief.out) < 8192, "source" in brief.document) == (True, False)
+    assert {"source", "environment", "workloads.processes"} <= set(brief.document["left_out"])
+    listed = kbench("show", "--json").document[0]
+    assert listed["latest"]["verdict"] == "COMPILE_ERROR"
+    assert ("reason" in listed["latest"], "--raw" in listed["left_out"]) == (False, True)
+    assert "reason" in kbench("show", "--json", "--raw").document[0]["latest"]
     whole = kbench("show", str(broken.submission_id), "--json", "--raw").document
     assert whole["evaluations"][0]["result"]["build"]["log"] == log
     assert whole["source"]

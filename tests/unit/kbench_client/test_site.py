@@ -70,6 +70,10 @@ def test_every_answer_has_its_end() -> None:
             site(lambda request, answer=answer: answer).about()
         assert stop.value.status is ended
         assert "kb_secret" not in str(stop.value)
+    several = {"field": "task", "reason": "no task", "also": [{"field": "mode", "reason": "none"}]}
+    with pytest.raises(Stop, match=r"^task: no task\nmode: none$") as stop:
+        site(lambda request: httpx2.Response(422, json=several)).about()
+    assert stop.value.also == [("mode", "none")]
     transport = httpx2.MockTransport(lambda request: httpx2.Response(200, json={"object": "list"}))
     elsewhere = Site(Account(url="http://models.example"), transport=transport)
     with pytest.raises(Stop, match="isn't a kbench site"):

@@ -118,7 +118,7 @@ def _doing(check: TaskCheck) -> str:
 def _ended(view: CheckView) -> str:
     check = view.check
     if check.status == Status.CANCELLED:
-        words = "was cancelled"
+        words = "was canceled"
     elif check.passed is None:
         words = "ended without a report"
     else:

@@ -97,7 +97,7 @@ def check_cancel(request: AuthenticatedRequest, check_id: UUID) -> HttpResponse:
         cancel_check(check=check, user=request.user, now=timezone.now())
     except CurationError as error:
         refusal = error
-    return _answer(request, draft, refusal, "Not cancelled")
+    return _answer(request, draft, refusal, "Not canceled")
 
 
 def _asked(request: AuthenticatedRequest, draft_id: UUID, ask: Ask, words: str) -> HttpResponse:

@@ -361,7 +361,7 @@ def _withheld(found: Draft) -> str:
 def _sentence(error: CurationError) -> str:
     if error.field in _OF_ACTS | _OF_EDITS:
         return f"{_capital(error.reason)}."
-    return f"{error.field.removeprefix('files.')}: {error.reason}."
+    return "; ".join(f"{at.removeprefix('files.')}: {why}" for at, why in error.every) + "."
 
 
 def _capital(text: str) -> str:

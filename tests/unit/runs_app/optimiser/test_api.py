@@ -136,6 +136,19 @@ def test_bad_requests_name_the_field(ada: Any, field: str, value: Any) -> None:
     assert not Run.objects.exists()
 
 
+def test_a_refusal_names_all_that_is_wrong(ada: Any) -> None:
+    several = {"strategy": "guess", "device": "tpu", "seed": -1, "models": ["nobody"]}
+    told = api_of(ada).post("runs", wanted(**several)).json()
+    assert [told["field"], *(each["field"] for each in told["also"])] == [
+        *("strategy", "seed", "models", "device")
+    ]
+    unread = {"direction": "sideways", "profile": "all", "budget": {"usd": -1, "tokens": -1}}
+    told = api_of(ada).post("runs", wanted(**unread, device="tpu")).json()
+    assert [told["field"], *(each["field"] for each in told["also"])] == [
+        *("direction", "budget.usd", "budget.tokens", "profile", "device")
+    ]
+
+
 def test_a_paused_run_says_that_its_calls_wait(ada: Any, world: World) -> None:
     api = api_of(ada)
     run = Run.objects.get(pk=api.post("runs", wanted()).json()["id"])

@@ -93,7 +93,7 @@ def test_what_a_stop_cancels_is_not_lost(start: Start, world: World) -> None:
     assert (page.candidates[1]["state"], page.candidates[1]["begun"]) == ("drafted", True)
     words = [(line["text"], line["bad"]) for line in page.lines]
     assert ("Stopped by its owner", False) in words
-    assert (f"The evaluation of candidate 1 was cancelled: {RUN_ENDED}", False) in words
+    assert (f"The evaluation of candidate 1 was canceled: {RUN_ENDED}", False) in words
 
 
 def test_each_message_brings_the_rows_that_its_event_changed(

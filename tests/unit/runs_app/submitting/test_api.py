@@ -84,6 +84,14 @@ def test_a_finished_evaluation_shows_its_result() -> None:
     assert (shown["verdict"], shown["latency_ns"], shown["speedup"]) == ("CORRECT", 1000.0, 1.5)
     assert shown["noise"] == pytest.approx(0.157, abs=0.001), "1 %, and that between evaluations"
     assert [w["name"] for w in shown["result"]["workloads"]] == ["n256"]
+    short, whole = (get(f"{path}{more}").json() for more in ("", "?raw=true"))
+    assert ("environment" in short["left_out"], whole["left_out"]) == (True, [])
+    for told, has_all in ((short, False), (whole, True)):
+        result = told["evaluations"][0]["result"]
+        assert ("environment" in result, "processes" in result["workloads"][0]) == (
+            has_all,
+            has_all,
+        )
     (shown,) = get(path, make.make_token(make.make_admin())).json()["evaluations"]
     assert [w["name"] for w in shown["result"]["workloads"]] == ["n256", make.HIDDEN_WORKLOAD]
 
@@ -106,7 +114,14 @@ def test_bad_input_names_field_and_reason(token: str) -> None:
         assert response.json()["reason"]
     told = post(token, {"tsk": "scale", "source": 5}).json()
     assert told["field"] == "tsk"
-    assert "task, source, language" in told["reason"], "one refusal names all that is wrong"
+    also = [each["field"] for each in told["also"]]
+    assert also == ["task", "source", "language"], "one refusal names all that is wrong"
+    wrong = body(task="nothing", device="tpu", mode="fast", source="", agent="<b>", model="<b>")
+    told = post(token, wrong).json()
+    named = [told["field"], *(each["field"] for each in told["also"])]
+    assert named == ["task", "device", "source", "mode", "agent", "model"]
+    assert all(each["reason"] for each in told["also"])
+    assert not Submission.objects.exists()
     for text in ("{", "", "[1,", "null", "[]", '"text"', "\ufeff{}", "[" * 100_000):
         response = post(token, text)
         assert response.status_code in (400, 422)

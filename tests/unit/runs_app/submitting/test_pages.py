@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
@@ -181,6 +182,11 @@ def test_the_live_part_carries_what_the_script_needs(client: Client) -> None:
     assert 'data-status="RUNNING"' in text
     assert 'data-seq="3"' in text
     assert 'data-stage="build" data-state="running" data-since=' in text
+    assert "data-left" not in text, "nobody knows how long it takes"
+    cache.clear()
+    factories.make_finished_evaluation(mode=evaluation.mode)
+    text = client.get(f"/evaluations/{evaluation.pk}/live/").content.decode()
+    assert re.search(r'data-left="\d+">(Verdict in about|Takes longer than usual)', text)
 
 
 def test_the_queue_says_why_and_shows_nothing_private(client: Client) -> None:
@@ -231,7 +237,7 @@ def test_a_cancelled_evaluation_looks_as_if_nothing_runs(signed_in: Client) -> N
     factories.start(running)
     stage = {"stage": "build", "state": "running", "detail": ""}
     factories.send(running, EventKind.STAGE, stage, seq=2)
-    for evaluation, words in ((waiting, ["cancelled"]), (running, ["done", "cancelled"])):
+    for evaluation, words in ((waiting, ["canceled"]), (running, ["done", "canceled"])):
         cancel_evaluation(evaluation=evaluation, user=user, now=factories.later(9))
         states = re.findall(r'data-state="(\w+)"', page_of(signed_in, evaluation))
         assert states == words + ["skipped"] * (len(states) - len(words))

@@ -255,7 +255,7 @@ def test_a_cancelled_evaluation_leaves_the_queue(
     assert (evaluation.status, evaluation.verdict) == (Status.CANCELLED, "")
     assert evaluation.finished_at == make.later(5)
     assert jobs.dropped == [f"evaluation-{evaluation.pk}-1"]
-    with pytest.raises(NotAllowed, match="already cancelled"):
+    with pytest.raises(NotAllowed, match="already canceled"):
         cancel(evaluation=evaluation, user=user, now=make.later(6))
 
 

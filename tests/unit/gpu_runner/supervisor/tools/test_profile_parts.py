@@ -109,7 +109,7 @@ def test_vectorised_loops_are_counted_by_their_place() -> None:
         "loops_not_vectorized_count": 1.0,
         "widest_vector_bytes": 64.0,
     }
-    assert found.notes() == ["the loop at line 7 is not vectorised: latch block not empty"]
+    assert found.notes() == ["the loop at line 7 is not vectorized: latch block not empty"]
 
 
 @pytest.mark.parametrize(

@@ -140,13 +140,13 @@ class TestAsking:
             cancel_check(check=check, user=admin, now=make.later(5))
         assert jobs.dropped == [f"check-{check.pk}-1"]
         send(check, EventKind.FINISHED, {"report": report(check)}, seq=2)
-        assert (check.status, check.reason) == (Status.CANCELLED, "cancelled by an admin")
+        assert (check.status, check.reason) == (Status.CANCELLED, "canceled by an admin")
         assert (check.finished_at, check.passed) == (make.later(5), None)
         entry = AuditEntry.objects.get(kind=AuditEntry.Kind.CANCELLED)
         assert (entry.actor, entry.version) == (admin, check.version)
         assert entry.details["device"] == "cpu"
         assert not Soundness.objects.exists()
-        with pytest.raises(CurationError, match="cancelled already"):
+        with pytest.raises(CurationError, match="canceled already"):
             cancel_check(check=check, user=admin, now=make.NOW)
 
 

@@ -7,7 +7,7 @@ from django.core.cache import cache
 
 from gpu_runner.data.verdict import Mode
 from runs_app.core.queue.loads import loads
-from runs_app.core.queue.selectors import wait_of_people, waiting_reason
+from runs_app.core.queue.selectors import verdict_in_s, wait_of_people, waiting_reason
 from runs_app.core.work.estimate import estimates
 from runs_app.models import Evaluation
 from tests import factories as make
@@ -61,19 +61,30 @@ def test_a_verdict_is_told_with_what_comes_before_it() -> None:
     reason = waiting_reason(behind, now)
     assert reason.startswith("number 2 in the queue")
     assert "expect its verdict in about 8 s" in reason
-    assert wait_of_people("cpu") == "about 8 s of work before yours"
+    assert wait_of_people("cpu", now) == "about 8 s of work before yours"
 
 
 def test_what_runs_while_nobody_waits_is_told_as_that() -> None:
-    assert wait_of_people("cpu") == ""
+    assert wait_of_people("cpu", make.NOW) == ""
     make.start(waiting())
-    assert wait_of_people("cpu") == "one is being measured now"
+    assert wait_of_people("cpu", make.NOW) == "one is being measured now"
     took(4.0)
-    assert wait_of_people("cpu") == "one is being measured now, for about 2 s more"
+    assert wait_of_people("cpu", make.NOW) == "one is being measured now, for about 4 s more"
     make.start(waiting(mode=Mode.COMPILE.value))
-    assert wait_of_people("cpu") == "one is being measured now, for about 2 s more"
+    assert wait_of_people("cpu", make.NOW) == "one is being measured now, for about 4 s more"
     make.start(waiting())
-    assert wait_of_people("cpu") == "2 are being measured now, for about 4 s more"
+    assert wait_of_people("cpu", make.NOW) == "2 are being measured now, for about 8 s more"
+
+
+def test_what_is_left_falls_as_what_runs_progresses() -> None:
+    took(40.0)
+    make.beat(now=make.later(30))
+    running, behind = waiting(), waiting(1.0)
+    make.start(running)
+    for after_s, left, before in ((0, 40, 80), (10, 30, 70), (30, 10, 50), (60, 1, 41)):
+        now = make.later(after_s)
+        assert verdict_in_s(running, now) == left
+        assert f"in about {before} s" in waiting_reason(behind, now)
 
 
 def test_each_evaluation_under_way_is_counted_once() -> None:

@@ -109,13 +109,13 @@ def test_a_long_queue_goes_batch_by_batch_and_the_page_says_how_far(
         page = client.get(PATH, headers={"HX-Request": "true"}).content.decode()
         assert 'hx-trigger="every 2s"' in page
         assert "<form" not in page
-        seen.append(page.partition(" of 5 waiting jobs cancelled")[0][-1])
+        seen.append(page.partition(" of 5 waiting jobs canceled")[0][-1])
         site_jobs.empty_queue(str(row.pk))
     assert seen == ["0", "2", "4", "5"]
     assert enqueued == [row.pk] * 3
     assert statuses(rows) == [Status.CANCELLED] * 5
     page = client.get(PATH).content.decode()
-    assert "5 of 5 waiting jobs cancelled" in page
+    assert "5 of 5 waiting jobs canceled" in page
     assert "every 2s" not in page
     assert "<form" in page
 

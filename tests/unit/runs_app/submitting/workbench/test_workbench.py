@@ -186,6 +186,10 @@ def test_a_script_gets_the_console(signed_in: Client) -> None:
     assert "1 of at most" in left, "what is left counts this one"
     answer = signed_in.post("/submit/", form(source=""), **HTMX)
     assert (answer.status_code, answer["HX-Retarget"]) == (422, "#refusal")
+    authors = {"written_by": "agent", "agent": "<b>", "language_model": "<i>"}
+    said = signed_in.post("/submit/", form(**authors), **HTMX).content.decode()
+    for name, label in (("agent", "Agent"), ("language_model", "Language model")):
+        assert f'<a href="#id_{name}">{label}</a>: Must start with' in said, "all at once"
     answer = Client().post("/submit/", form(), **HTMX)
     assert answer["HX-Redirect"].startswith("/sign-in/?next=/submit/%3Ftask%3Dscale")
     assert Submission.objects.count() == 1

@@ -196,11 +196,11 @@ def test_the_page_follows_a_check_from_before_it_to_its_cancellation(
     cancel = f"/checks/{check.pk}/cancel/"
     assert browser.post(cancel, {"draft": "?"}).status_code == 404
     answer = browser.post(cancel, {"draft": draft.pk}, headers=HTMX)
-    assert "was cancelled" in answer.content.decode()
+    assert "was canceled" in answer.content.decode()
     page = browser.get(address, headers=POLL).content.decode()
     assert ("hx-swap-oob" in page, "hx-trigger" in page) == (True, False)
     log = shown(browser, draft).partition("draft-log")[2]
-    assert "<strong>Cancelled a check</strong> by ada" in log
+    assert "<strong>Canceled a check</strong> by ada" in log
     assert browser.post(cancel, {"draft": draft.pk}, headers=HTMX).status_code == 422
 
 
