@@ -125,3 +125,21 @@ def test_reading_the_submission_s_own_files_is_fine(read: str, *, is_own: bool) 
 def test_code_of_one_file_has_the_line_of_its_text() -> None:
     assert Code("a\nb\nc").place(4) == ("", 3)
     assert Code.joined({"main.py": "a\nb", "h.py": "c\nd"}).place(8) == ("h.py", 2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_odd"),
+    [
+        ("#if __has_include(<cuda_bf16.h>)", False),
+        ('#if defined(__has_include) && __has_include( "in/a.h" )', False),
+        ("#ifdef __has_include", False),
+        ('#if 1 && __has_include("main.ii")', True),
+        ('#if __has_include("/proc/self/fd/3")', True),
+        ("#if __has_include(NAME)", True),
+        ("#define LOOK __has_include", True),
+        ('#if __has_embed("../x.h")', True),
+    ],
+)
+def test_looking_for_a_file_is_as_odd_as_including_it(asked: str, *, is_odd: bool) -> None:
+    found = [("", 2, "directives")] if is_odd else []
+    assert compiled({"kernel.cpp": f"int x;\n{asked}\n"}, '# 0 "kernel.cpp"\n') == found
