@@ -93,7 +93,7 @@ def test_errors_name_the_file(helper: str, words: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["unicode_escape", "utf-7", "utf-16", "rot13", "none_such"])
 def test_a_text_means_what_it_shows(encoding: str, tmp_path: Path) -> None:
     hidden = f"# coding: {encoding}\n# type: +AAo-\n# \\nvalue = 2\nvalue = 1\n"
-    with pytest.raises(CallError, match="own_helper.py, line 1: declares an encoding"):
+    with pytest.raises(CallError, match=r"own_helper\.py, line 1: declares an encoding"):
         loaded(tmp_path, "import own_helper\n", own_helper=hidden)
     with pytest.raises(CallError, match="line 1: declares an encoding"):
         loaded(tmp_path, hidden)
