@@ -3,8 +3,8 @@
 Most rules are patterns in `words`: functions that a kernel has no use for. `torch_rules` has those
 for extensions. `texts` has rules about directives, assembly and streams. `rules` runs all of these
 over a compiled source, and `module_rules` its own over a Python module.
-`module_compilers` says whether a module compiles in calls, and `module_device` for which kind of
-device it is.
+`module_names` says what names of a module stand for, `module_compilers` whether a module compiles
+in calls, and `module_device` for which kind of device it is.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from gpu_runner.data.static.rules import (
     RULES,
     SUSPICIONS_LIMIT,
     code_suspicions,
+    most,
     own_lines,
     source_suspicions,
     speaks_of_work,
@@ -44,6 +45,7 @@ __all__ = [
     "gpu_reason",
     "module_suspicions",
     "modules_suspicions",
+    "most",
     "names_extensions",
     "only_calls_libraries",
     "own_lines",

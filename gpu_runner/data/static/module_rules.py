@@ -11,6 +11,7 @@ from functools import cached_property
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.python_source import tree_of
 from gpu_runner.data.static.case import Code, Finding, Rule
+from gpu_runner.data.static.module_names import Beside
 from gpu_runner.data.static.rules import (
     by_line,
     code_suspicions,
@@ -32,12 +33,12 @@ class Unparsed(Exception):
 class ModuleCase:
     """One module with the task that it is for.
 
-    files: of its submission, by name. is_helper: it stands beside the entry.
+    beside: the other files of its submission. is_helper: it is one of them, and not the entry.
     """
 
     tree: ast.Module
     task: Task
-    files: Mapping[str, str] = field(default_factory=dict)
+    beside: Beside = field(default_factory=Beside)
     is_helper: bool = False
 
     @classmethod
@@ -63,22 +64,14 @@ class ModuleCase:
                     found.setdefault(alias.name, node.lineno)
             elif isinstance(node, ast.ImportFrom) and node.module:
                 for alias in node.names:
-                    found.setdefault(f"{node.module}.{alias.name}", node.lineno)
+                    name = self.beside.origin(f"{node.module}.{alias.name}")
+                    found.setdefault(name, node.lineno)
         return found
 
     @cached_property
     def _meanings(self) -> dict[str, str]:
         """What a name stands for, by the imports."""
-        found: dict[str, str] = {}
-        for node in self.nodes:
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    whole = alias.name if alias.asname else alias.name.partition(".")[0]
-                    found[alias.asname or whole] = whole
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                for alias in node.names:
-                    found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-        return found
+        return self.beside.meanings(self.nodes)
 
     def dotted(self, node: ast.AST) -> str:
         """The full name of what an expression names, such as torch.nn.functional.relu; or empty.
@@ -91,7 +84,7 @@ class ModuleCase:
             node = node.value
         if not isinstance(node, ast.Name) or node.id not in self._meanings:
             return ""
-        return ".".join([self._meanings[node.id], *reversed(parts)])
+        return self.beside.origin(".".join([self._meanings[node.id], *reversed(parts)]))
 
     def calls(self) -> Iterator[tuple[ast.Call, str]]:
         """Every call, with the full name of what is called, where it has one."""
@@ -181,9 +174,9 @@ def _has_kernel(case: ModuleCase) -> bool:
 
 def _helpers(case: ModuleCase) -> Iterator[ModuleCase]:
     """The modules beside the entry that can be read."""
-    for name, text in case.files.items():
+    for name, text in case.beside.texts.items():
         if name.endswith(".py") and isinstance(tree := tree_of(text), ast.Module):
-            yield ModuleCase(tree, case.task, is_helper=True)
+            yield replace(case, tree=tree, is_helper=True)
 
 
 def _torch_calls(case: ModuleCase) -> Iterator[Finding]:
@@ -249,7 +242,7 @@ def _files(case: ModuleCase) -> Iterator[Finding]:
     yield from _named(case, _FILES, "reads or writes files with {!r}")
     for call, _ in case.calls():
         named = isinstance(call.func, ast.Name) and call.func.id == "open"
-        if _reads_own_file(call, case.files):
+        if _reads_own_file(call, case.beside.texts):
             continue
         if named and not _WRITTEN & {ast.unparse(mode) for mode in _modes(call)}:
             yield Finding("open", call.lineno, "reads or writes files with 'open'")
@@ -258,15 +251,17 @@ def _files(case: ModuleCase) -> Iterator[Finding]:
 
 
 def _reads_own_file(call: ast.Call, files: Mapping[str, str]) -> bool:
-    """Whether the only strings in it name files of the submission, or say how one is opened."""
-    if not files:
-        return False
+    """Whether the only strings in it name files of the submission, or say how one is opened.
+
+    A module is no text to be read: of what its comments say, no rule knows.
+    """
     words = {
         node.value
         for node in ast.walk(call)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
-    named = {part for name in files for part in (name, *name.split("/"))}
+    texts = (name for name in files if not name.endswith(".py"))
+    named = {part for name in texts for part in (name, *name.split("/"))}
     return bool(words & named) and words <= named | _OPENING
 
 
@@ -321,7 +316,7 @@ def only_calls_libraries(source: str, task: Task, files: Mapping[str, str]) -> s
     files: those beside the module.
     """
     try:
-        found = _library(replace(ModuleCase.read(source, task), files=files))
+        found = _library(replace(ModuleCase.read(source, task), beside=Beside(files)))
     except Unparsed:
         return ""
     return next((finding.sentence for finding in found if not finding.subject), "")
@@ -333,11 +328,13 @@ def modules_suspicions(texts: Mapping[str, str], task: Task) -> tuple[Suspicion,
     Files in C++ and CUDA are read as sources of a torch extension are, without macros.
     """
     files = dict(texts)
-    found = list(module_suspicions(files.pop(next(iter(texts))), task, files))
+    source = files.pop(next(iter(texts)))
+    beside = Beside(files)
+    found = list(module_suspicions(source, task, beside))
     compiled = {"": ""}  # a module's name, beside which the others lie
     for name, text in files.items():
         if name.endswith(".py"):
-            inner = module_suspicions(text, task, files, is_helper=True)
+            inner = module_suspicions(text, task, beside, is_helper=True)
             found += [replace(each, file=name) for each in inner]
         else:
             compiled[name] = text
@@ -346,7 +343,7 @@ def modules_suspicions(texts: Mapping[str, str], task: Task) -> tuple[Suspicion,
 
 
 def module_suspicions(
-    source: str, task: Task, files: Mapping[str, str] | None = None, *, is_helper: bool = False
+    source: str, task: Task, beside: Beside | None = None, *, is_helper: bool = False
 ) -> tuple[Suspicion, ...]:
     """What a person should look at in a module, by line, as `by_line` has it.
 
@@ -356,7 +353,7 @@ def module_suspicions(
         read = ModuleCase.read(source, task)
     except Unparsed:
         return (Suspicion(check=Check.SOURCE, reason="macros: it cannot be read as Python"),)
-    case = replace(read, files=files or {}, is_helper=is_helper)
+    case = replace(read, beside=beside or Beside(), is_helper=is_helper)
     found = list(raised_by(MODULE_RULES, case))
     for text, line in case.texts():
         inner = source_suspicions(text, [text], Abi.TORCH, task)

@@ -134,8 +134,13 @@ def raised_by(rules: Iterable[Rule[Read]], case: Read) -> Iterator[Suspicion]:
 
 
 def by_line(found: Iterable[Suspicion]) -> tuple[Suspicion, ...]:
-    """Suspicions in order, at most `SUSPICIONS_LIMIT` of them."""
-    return tuple(sorted(found, key=_place)[:SUSPICIONS_LIMIT])
+    """Suspicions in order, as many as `most` leaves."""
+    return tuple(sorted(most(sorted(found, key=_place)), key=_place))
+
+
+def most(found: Iterable[Suspicion]) -> list[Suspicion]:
+    """At most `SUSPICIONS_LIMIT`; hints are left out first, so that they never hide another."""
+    return sorted(found, key=speaks_of_work)[:SUSPICIONS_LIMIT]
 
 
 def _place(suspicion: Suspicion) -> tuple[str, int]:

@@ -20,6 +20,10 @@ _DIRECTIVE = re.compile(
     rf"|(?:include|import)\b(?![^\S\n]*{_HEADER}).*)",
     re.MULTILINE,
 )
+_LOOKS_FOR = re.compile(
+    r"(?P<known>(?:\bdefined\b[^\S\n]*\(?|\bifn?def\b)[^\S\n]*)?"
+    rf"\b(?P<said>__has_(?:include|embed)\w*)\b(?![^\S\n]*\([^\S\n]*{_HEADER}).*"
+)
 _OWN_INCLUDE = re.compile(r'#include[^\S\n]*"([\w./+-]+)"\s*(?://.*|/\*.*)?$')
 _ASSEMBLY = re.compile(
     r"(?<![\w$])(?:asm|__asm|__asm__)\b"
@@ -51,6 +55,10 @@ def _directives(case: Case) -> Iterator[Finding]:
         said, at = f"#{match['said']}", match.start("said")
         if not _includes_own(said, joined.place(at)[0], case.files):
             yield joined.finding(said, at, f"has the directive {said[:80]!r}")
+    for match in _LOOKS_FOR.finditer(joined.text):
+        if not match["known"]:
+            said, at = match[0][:80], match.start("said")
+            yield joined.finding(said, at, f"looks for an odd file with {said!r}")
 
 
 def _includes_own(said: str, file: str, files: frozenset[str]) -> bool:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import sys
+import tokenize
 from collections.abc import Mapping, Sequence
 from importlib.abc import MetaPathFinder
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 from types import CodeType, ModuleType
 
@@ -24,7 +26,10 @@ class Given(importlib.machinery.SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         """Compile the text; no cached bytecode is looked for."""
-        code: CodeType = self.source_to_code(self._text.encode(), self.path)
+        if not _is_itself(self._text):
+            reason = "declares an encoding in which it is another text; write it in UTF-8"
+            raise SyntaxError(reason, (self.path, 1, 0, ""))
+        code: CodeType = self.source_to_code(self._text, self.path)
         return code
 
 
@@ -45,7 +50,7 @@ class Beside(MetaPathFinder):
         """The first file whose module is installed here, which it would never replace."""
         for name in self._texts:
             top = name.partition("/")[0].removesuffix(".py")
-            if _is_here(top):
+            if top.isidentifier() and _is_here(top):  # nobody can import any other
                 return name
         return ""
 
@@ -69,6 +74,16 @@ class Beside(MetaPathFinder):
     def take_part(self) -> None:
         """Be asked from now on, after all others."""
         sys.meta_path.append(self)
+
+
+def _is_itself(text: str) -> bool:
+    """Whether a text says the same to compilers that read its file by the encoding it declares."""
+    content = text.encode()
+    try:
+        encoding, _ = tokenize.detect_encoding(BytesIO(content).readline)
+        return content.decode(encoding) == text
+    except (SyntaxError, LookupError, ValueError):
+        return False
 
 
 def _is_here(module: str) -> bool:

@@ -12,10 +12,10 @@ from gpu_runner.data.archive import EXTENSIONS
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.static import (
-    SUSPICIONS_LIMIT,
     Code,
     code_suspicions,
     modules_suspicions,
+    most,
     symbol_sentence,
     torch_symbol_sentence,
 )
@@ -77,7 +77,7 @@ class _Inspected:
 def check_library(
     content: bytes, request: EvaluationRequest, *, is_extension: bool = False
 ) -> tuple[Suspicion, ...]:
-    """What a person should look at in a built library, at most `SUSPICIONS_LIMIT` of it.
+    """What a person should look at in a built library, by `most`.
 
     Each reason begins with the name of what was looked at. It is read in this process: the
     reader is bounded struct reads over bytes, so that a hostile file can at worst be refused, and
@@ -91,7 +91,7 @@ def check_library(
     except NotALibrary as error:
         reason = f"unreadable: the library cannot be read: {error}"
         found.insert(0, Suspicion(check=Check.LIBRARY, reason=reason))
-    return tuple(found[:SUSPICIONS_LIMIT])
+    return tuple(most(found))
 
 
 def _suspicion(reason: str, request: EvaluationRequest) -> Suspicion:
@@ -228,4 +228,4 @@ def _extensions(archive: Path, request: EvaluationRequest) -> list[Suspicion]:
     except (OSError, tarfile.TarError, ValueError) as error:
         reason = f"unreadable: what it compiled cannot be read: {type(error).__name__}"
         return [Suspicion(check=Check.LIBRARY, reason=reason)]
-    return list(found.values())[:SUSPICIONS_LIMIT]
+    return most(found.values())

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+import torch
 
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.integrity import Suspicion
 from gpu_runner.data.static import Code, code_suspicions, modules_suspicions, own_lines
 from gpu_runner.data.static.module_rules import only_calls_libraries
+from gpu_runner.data.torch_operations import computes
 from gpu_runner.data.verdict import Abi
 
 TASK = find_task("vector_add")
@@ -113,11 +115,13 @@ def test_a_kernel_may_stand_in_a_helper() -> None:
         ("open('/etc/passwd')", False),
         ("open('/proc/self/' + 'k.cu')", False),
         ("open(name)", False),
+        ("(HERE / 'csrc' / name).read_text()", True),
+        ("Path(__file__).with_name('own.py').read_text()", False),
     ],
 )
 def test_reading_the_submission_s_own_files_is_fine(read: str, *, is_own: bool) -> None:
     source = f"import triton\n@triton.jit\ndef k(): pass\ntext = {read}\n"
-    texts = {"main.py": source, "k.cu": "", "csrc/x.h": ""}
+    texts = {"main.py": source, "k.cu": "", "csrc/x.h": "", "own.py": "#define X"}
     found = [] if is_own else [("", 4, "python-files")]
     assert places(modules_suspicions(texts, TASK)) == found
 
@@ -125,3 +129,53 @@ def test_reading_the_submission_s_own_files_is_fine(read: str, *, is_own: bool) 
 def test_code_of_one_file_has_the_line_of_its_text() -> None:
     assert Code("a\nb\nc").place(4) == ("", 3)
     assert Code.joined({"main.py": "a\nb", "h.py": "c\nd"}).place(8) == ("h.py", 2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_odd"),
+    [
+        ("#if __has_include(<cuda_bf16.h>)", False),
+        ('#if defined(__has_include) && __has_include( "in/a.h" )', False),
+        ("#ifdef __has_include", False),
+        ('#if 1 && __has_include("main.ii")', True),
+        ('#if __has_include("/proc/self/fd/3")', True),
+        ("#if __has_include(NAME)", True),
+        ("#define LOOK __has_include", True),
+        ('#if __has_embed("../x.h")', True),
+    ],
+)
+def test_looking_for_a_file_is_as_odd_as_including_it(asked: str, *, is_odd: bool) -> None:
+    found = [("", 2, "directives")] if is_odd else []
+    assert compiled({"kernel.cpp": f"int x;\n{asked}\n"}, '# 0 "kernel.cpp"\n') == found
+
+
+TAKEN = {
+    "common.py": "import os\nimport torch\nimport triton\nfrom triton import language as tl\n",
+    "ops/__init__.py": "from .circle import *\n",
+    "ops/circle.py": "from . import *\nfrom common import *\n",
+}
+
+
+@pytest.mark.parametrize(
+    "taken",
+    ["from common import triton", "from common import *", "from .ops import *", "import common"],
+)
+def test_what_a_helper_hands_on_is_what_it_was(taken: str) -> None:
+    prefix = "common." if taken == "import common" else ""
+    kernel = f"{taken}\n@{prefix}triton.jit\ndef k(): pass\n"
+    assert only_calls_libraries(kernel, TASK, TAKEN) == ""
+    assert modules_suspicions({"main.py": kernel, **TAKEN}, TASK) == ()
+    attack = kernel.replace("import triton", "import triton, os, torch")
+    attack += f"{prefix}os.fork()\n{prefix}torch.relu(1)\n"
+    assert places(modules_suspicions({"main.py": attack, **TAKEN}, TASK)) == [
+        ("", 4, "python-processes"),
+        ("", 5, "python-library"),
+    ]
+
+
+def test_no_number_of_hints_hides_anything_else() -> None:
+    names = [name for name in dir(torch) if name.isalpha() and computes(name)]
+    source = "import torch\n" + "".join(f"torch.{name}()\n" for name in names)
+    texts = {"main.py": source, "z.py": "import subprocess\n"}
+    found = places(modules_suspicions(texts, TASK))
+    assert (len(found), found[-1]) == (32, ("z.py", 1, "python-processes"))

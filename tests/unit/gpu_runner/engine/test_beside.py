@@ -88,3 +88,23 @@ def test_errors_name_the_file(helper: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(CallError) as caught:
         loaded(tmp_path, "import own_other\nx = 1 / 0\n", own_other="")
     assert _as_compilers_say(caught.value.text, "main.py").startswith("main.py:2: error: Zero")
+
+
+@pytest.mark.parametrize("encoding", ["unicode_escape", "utf-7", "utf-16", "rot13", "none_such"])
+def test_a_text_means_what_it_shows(encoding: str, tmp_path: Path) -> None:
+    hidden = f"# coding: {encoding}\n# type: +AAo-\n# \\nvalue = 2\nvalue = 1\n"
+    with pytest.raises(CallError, match=r"own_helper\.py, line 1: declares an encoding"):
+        loaded(tmp_path, "import own_helper\n", own_helper=hidden)
+    with pytest.raises(CallError, match="line 1: declares an encoding"):
+        loaded(tmp_path, hidden)
+
+
+@pytest.mark.parametrize("encoding", ["utf8", "UTF-8", "latin-1", "ascii"])
+def test_a_text_may_declare_what_it_is(encoding: str, tmp_path: Path) -> None:
+    text = f"# -*- coding: {encoding} -*-\nvalue = 1\n"
+    assert loaded(tmp_path, "from own_helper import value\n", own_helper=text).value == 1
+
+
+def test_a_name_that_nobody_can_import_hides_nothing(tmp_path: Path) -> None:
+    form = NormalForm("x = 1\n", files={"notes.v2.py": "", "os.path.py": "", "a-b.py": ""})
+    assert load_module(tmp_path / "kbench_kernel.py", form).x == 1

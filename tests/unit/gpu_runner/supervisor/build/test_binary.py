@@ -207,6 +207,18 @@ def test_extension_may_allocate_view_and_copy(tmp_path: Path) -> None:
     assert reasons(compiled(tmp_path, source), request("layernorm")) == []
 
 
+def test_no_number_of_torch_s_operations_hides_anything_else(tmp_path: Path) -> None:
+    names = [f"_ZN2at4_ops{len(f'matmul{i}')}matmul{i}4callEv" for i in range(40)]
+    source = 'extern "C" __attribute__((constructor)) void early() {}'
+    source += "".join(
+        f'extern "C" void f{i}() asm("{name}"); void u{i}() {{ f{i}(); }}'
+        for i, name in enumerate(names)
+    )
+    found = reasons(compiled(tmp_path, source), request("layernorm"))
+    assert len(found) == 32
+    assert found[0].startswith("constructor: ")
+
+
 def test_library_of_a_vendor_may_be_called_where_the_task_says_so(tmp_path: Path) -> None:
     library = compiled(tmp_path, LABEL.format("cublasSgemm_v2"))
     assert reasons(library, request(libraries=True)) == []
