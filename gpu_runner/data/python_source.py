@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Iterable, Iterator
 
 _LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -45,3 +46,32 @@ def imported_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
 def is_within(name: str, package: str) -> bool:
     """Whether a dotted name is a package, or something in it."""
     return name == package or name.startswith(f"{package}.")
+
+
+def imported_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node, outer ones first, but what only a program runs.
+
+    That is the block under `if __name__ == "__main__":`, in a source that binds no such name.
+    """
+    every = list(ast.walk(tree))
+    if any(map(_binds_name, every)):
+        yield from every
+        return
+    left = deque([tree])
+    while left:
+        node = left.popleft()
+        yield node
+        if isinstance(node, ast.If) and _asks_for_main(node.test):
+            left += node.orelse
+        else:
+            left += ast.iter_child_nodes(node)
+
+
+def _binds_name(node: ast.AST) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id == "__name__" and not isinstance(node.ctx, ast.Load)
+    return "__name__" in (getattr(node, field, None) for field in ("name", "asname", "arg", "rest"))
+
+
+def _asks_for_main(test: ast.expr) -> bool:
+    return ast.unparse(test) in ("__name__ == '__main__'", "'__main__' == __name__")

@@ -15,6 +15,7 @@ _PLUMBING = re.compile(
     r"|requires_grad_|result_type\w*|_has_\w+|_is_\w+|from_blob|lift\w*|type_as|_?cat(?:_\w+)?|concat\w*"
     r"|[hvd]?stack(?:_\w+)?|constant_pad_nd|repeat\w*|tile"
     r"|roll|random_|bitwise_or_?_\w+"  # by which the runner itself makes the poison around a call
+    r"|finfo|iinfo|promote_types|can_cast|typename|autocast|manual_seed\w*|pad"
     r"|resolve_\w+|set_data|data|_version|tensor_data|variable_data|requires_grad|retain_grad"
 )
 

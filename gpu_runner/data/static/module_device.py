@@ -34,7 +34,16 @@ def gpu_reason(source: str) -> str:
             return f"imports {package}"
     if any(_compiles_cuda(node) for node in nodes):
         return "compiles cuda_sources"
+    if any(_is_of_triton(node) for node in nodes):  # which is imported where it may be missing
+        return "uses triton.jit"
     return "" if _PORTABLE.search(source) else _use(nodes)
+
+
+def _is_of_triton(node: ast.AST) -> bool:
+    """Whether it is `triton.jit`."""
+    if not isinstance(node, ast.Attribute) or node.attr != "jit":
+        return False
+    return isinstance(node.value, ast.Name) and node.value.id == "triton"
 
 
 def _compiles_cuda(node: ast.AST) -> bool:

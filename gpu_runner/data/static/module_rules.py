@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from gpu_runner.data.integrity import Check, Suspicion
-from gpu_runner.data.python_source import tree_of
+from gpu_runner.data.python_source import imported_nodes, tree_of
 from gpu_runner.data.static.case import Code, Finding, Rule
 from gpu_runner.data.static.module_names import Beside
 from gpu_runner.data.static.rules import (
@@ -51,8 +51,8 @@ class ModuleCase:
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """Every node, outer ones first."""
-        return tuple(ast.walk(self.tree))
+        """Every node of what an import runs, outer ones first."""
+        return tuple(imported_nodes(self.tree))
 
     @cached_property
     def imports(self) -> dict[str, int]:
@@ -108,19 +108,20 @@ class ModuleCase:
 
 
 _OWN = re.compile(
-    r"triton\.(?:jit|autotune)|numba\.(?:n?jit|vectorize|guvectorize|stencil|cuda\.jit)"
+    r"triton\.(?:runtime\.)?(?:jit|autotune)|triton\.experimental\.gluon\.jit|helion\.kernel"
+    r"|tilelang\.(?:jit|language\.prim_func)|numba\.(?:n?jit|vectorize|guvectorize|stencil|cuda\.jit)"
     r"|(?:.*\.)?load_inline|torch\.utils\.cpp_extension\.load|cupyx?\.(?:Raw\w+|\w+Kernel|jit\.rawkernel)|cutlass\.cute\.(?:kernel|jit)|cuda\.tile\.kernel"
 )
 _TORCHS_OWN = re.compile(
-    rf"torch\.(?:nn\.functional|linalg|fft|special|ops\.{NAMESPACES})\.|torch\.compile"
+    rf"torch\.(?:nn\.functional|linalg|fft|special|ops\.{NAMESPACES})\.(?!pad$)|torch\.compile\b"
 )
 _TORCH = re.compile(
     r"torch\.(?!no_grad|inference_mode|\w+_grad|[sg]et_|is_|device|dtype|tensor|as_|from_|frombuffer)([a-z]\w+)"
 )
 _STATE = re.compile(
     r"torch\.(?:backends\..*(?:allow|benchmark|determin|enable|precision|preferred|flags|set_)\w*"
-    r"|set_(?!grad_enabled)\w+|manual_seed|use_deterministic_algorithms|random\..*"
-    r"|cuda\.(?:set_\w+|manual_seed\w*|memory\.(?:change|set)\w+|CUDAPluggableAllocator)"
+    r"|set_(?!grad_enabled)\w+|use_deterministic_algorithms|random\..*"
+    r"|cuda\.(?:set_(?!device\b)\w+|memory\.(?:change|set)\w+|CUDAPluggableAllocator)"
     r"|_dynamo\.config.*|overrides\..*|utils\._python_dispatch\..*)"
 )
 _TORCHS_NAME = re.compile(rf"{NAMESPACES}(?:::.*)?")
@@ -152,7 +153,7 @@ _OPENING = {"r", "rt", "utf-8", "utf8"}
 _OF_PATHS = {"read_text", "read_bytes", "write_bytes"}
 _NETWORK = re.compile(
     r"(?:socket|socketserver|ssl|http|urllib\d?|ftplib|requests|httpx\d?|aiohttp|xmlrpc|smtplib"
-    r"|huggingface_hub|torch\.hub|torch\.distributed|os\.environ\[.*proxy)(?:\..*)?"
+    r"|huggingface_hub|torch\.hub|torch\.distributed\.(?:init_\w+|rpc|elastic|launch|run|new_group|\w*Store)|os\.environ\[.*proxy)(?:\..*)?"
 )
 
 

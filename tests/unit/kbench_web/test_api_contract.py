@@ -41,6 +41,7 @@ OPEN = {
 OPEN |= {"sort", "abi", "direction", "difficulty", "language", "budget", "seed_kernel", "verifiers"}
 OPEN |= {"after", "since", "until", "Idempotency-Key", "parameters"}  # a row's or a key's
 OPEN |= {"usd", "tokens", "evaluations", "wall_time_s"}  # a run may have used them up
+OPEN |= {"entry", "files"}  # what a name may end with depends on the language
 """Fields with values that depend on the site's rows, or on another field: those may be refused."""
 
 

@@ -107,6 +107,49 @@ class ModelNew(nn.Module):
 
 HONEST += [
     """
+import torch
+import torch.distributed as dist
+import triton
+triton.knobs.autotuning.verbose if hasattr(triton, "knobs") else None
+
+@triton.jit
+def rows(x, y, n):
+    pass
+
+def forward(input, N, C):
+    torch.cuda.set_device(0)
+    if torch.compiler.is_compiling() or isinstance(input, dist.tensor.DTensor):
+        return input
+    lowest = torch.finfo(input.dtype).min
+    padded = torch.nn.functional.pad(input, (0, 1), value=lowest)
+    rows[(N,)](padded, input, C)
+    return padded[:, :-1]
+
+def test():
+    torch.manual_seed(0)
+
+if __name__ == "__main__":
+    import subprocess
+    subprocess.run(["nvidia-smi"])
+    with open("times.csv") as file:
+        print(file.read(), torch.softmax(torch.randn(2, 3), -1))
+""",
+    """
+import tilelang
+import tilelang.language as T
+
+@tilelang.jit
+def rows(x):
+    return x
+""",
+    """
+from triton.experimental import gluon
+
+@gluon.jit
+def rows(x):
+    return x
+""",
+    """
 import os
 import tempfile
 import torch
@@ -184,6 +227,18 @@ def test_each_rule_finds_what_it_is_for(rule: str, source: str, line: int) -> No
 def test_every_rule_has_a_case() -> None:
     assert {rule.name for rule in MODULE_RULES} == {rule for rule, _, _ in HOSTILE}
     assert all(rule.looks_for and "\n" not in rule.looks_for for rule in MODULE_RULES)
+
+
+def test_a_program_that_an_import_would_run_is_read() -> None:
+    guard = 'if __name__ == "__main__":\n    eval("1")\n'
+    for bound in (
+        "__name__ = '__main__'\n",
+        "import os as __name__\n",
+        "for __name__ in 'ab': 0\n",
+    ):
+        assert module_suspicions(bound + guard, FREE)
+    assert module_suspicions(f"{guard}else:\n    exec('1')\n", FREE)
+    assert not module_suspicions(guard, FREE)
 
 
 @pytest.mark.parametrize("source", HONEST)
