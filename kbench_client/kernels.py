@@ -22,6 +22,7 @@ BESIDE = frozenset(
 )
 """What files of a folder may end with; others, and hidden ones, are left out."""
 LIMIT_BYTES = 1 << 20
+LIMIT_FILES = 32
 _LINES = 60
 _DIRECTIVE = re.compile(r"\s*(?://|#)\s*kbench:\s*(.*?)\s*$")
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
@@ -61,17 +62,26 @@ def files_of(paths: Sequence[Path]) -> tuple[Path, list[Path]]:
     Raises `Stop` for a file that lies elsewhere than the first.
     """
     if len(paths) > 1:
-        top = paths[0].parent
-        if outside := [path for path in paths if not path.is_relative_to(top)]:
-            raise Stop(Exit.MISUSE, f"{outside[0]} is not below {top}, as the first is", "file")
-        return top, list(paths)
-    folder = paths[0]
-    found = (path for path in sorted(folder.rglob("*")) if path.suffix in BESIDE and path.is_file())
-    return folder, [
-        path
-        for path in found
-        if not any(part.startswith((".", "__pycache__")) for part in path.relative_to(folder).parts)
-    ]
+        top, found = paths[0].parent, list(paths)
+    else:
+        top, found = (
+            paths[0],
+            [path for path in sorted(paths[0].rglob("*")) if _counts(path, paths[0])],
+        )
+    if len(found) > LIMIT_FILES:
+        raise Stop(Exit.MISUSE, f"{top} has {len(found)} files; the limit is {LIMIT_FILES}", "file")
+    for path in found:
+        if not path.is_relative_to(top) or ".." in path.relative_to(top).parts:
+            raise Stop(Exit.MISUSE, f"{path} is not in the folder of the entry, {top}", "file")
+        if not path.resolve().is_relative_to(top.resolve()):
+            raise Stop(Exit.MISUSE, f"{path} is a link that leads out of {top}", "file")
+    return top, found
+
+
+def _counts(path: Path, folder: Path) -> bool:
+    """Whether a file of a folder is meant, by its name."""
+    hidden = (part.startswith((".", "__pycache__")) for part in path.relative_to(folder).parts)
+    return path.suffix in BESIDE and path.is_file() and not any(hidden)
 
 
 def _entry(files: Sequence[Path], name: str, *, is_folder: bool) -> Path:

@@ -18,6 +18,7 @@ from gpu_runner.data.verdict import Direction, Language, Mode
 from runs_app.core.errors import SubmissionError
 from runs_app.core.forms import ServiceForm
 from runs_app.core.queue.devices import devices as known_devices
+from runs_app.core.text import storable
 from tasks_app.people import Viewer
 from tasks_app.selectors import evaluable_tasks
 
@@ -47,6 +48,24 @@ class Uploads(forms.FileField):
         return [super(Uploads, self).clean(each, initial) for each in data or ()]
 
 
+class Held(forms.JSONField):
+    """The files that a page held: texts by their names, as JSON."""
+
+    def to_python(self, value: Any) -> Any:
+        """Read it; what can't be read is no valid JSON, however it can't."""
+        try:
+            return super().to_python(value)
+        except (ValueError, RecursionError):
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from None
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """What the page shows again; nothing of what can't be read."""
+        try:
+            return storable(super().bound_data(data, initial))
+        except (ValueError, RecursionError):
+            return {}
+
+
 class SubmissionForm(ServiceForm):
     """Fields of `runs_app.submitting.services.submit`; the source comes as text or as a file."""
 
@@ -66,7 +85,7 @@ class SubmissionForm(ServiceForm):
     source = forms.CharField(required=False, strip=False, widget=forms.Textarea)
     file = forms.FileField(required=False)
     entry = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)
-    beside = forms.JSONField(required=False, widget=forms.HiddenInput)
+    beside = Held(required=False, widget=forms.HiddenInput)
     more = Uploads(required=False)
     written_by = forms.ChoiceField(choices=WRITTEN_BY, initial="person")
     agent = forms.CharField(required=False, max_length=100)
@@ -121,7 +140,11 @@ class SubmissionForm(ServiceForm):
             return {}
         dropped = self.data.getlist("drop") if isinstance(self.data, QueryDict) else []
         kept = {name: text for name, text in held.items() if name not in dropped}
+        added: set[str] = set()
         for upload in values.get("more") or ():
+            if upload.name in added:
+                self.add_error("more", f"There are two files {upload.name}: choose one.")
+            added.add(upload.name)
             found = [name for name in kept if PurePosixPath(name).name == upload.name]
             kept[found[0] if len(found) == 1 else upload.name] = self._text(upload, "more")
         return kept

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from gpu_runner.data.files import SUFFIXES
+from gpu_runner.data.files import FILES_LIMIT, SUFFIXES
+from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
 from kbench_client.exits import Stop
-from kbench_client.kernels import BESIDE, read_kernels, write_files
+from kbench_client.kernels import BESIDE, LIMIT_BYTES, LIMIT_FILES, read_kernels, write_files
 from runs_app.models import Submission
 from tests import factories as make
 from tests.unit.kbench_client.conftest import Run as Command
@@ -68,11 +69,33 @@ def test_an_entry_that_is_not_clear_has_to_be_named(folder: Path) -> None:
     (folder / "b.h").write_bytes(b"\xff")
     with pytest.raises(Stop, match=r"b.h is not text in UTF-8"):
         read_kernels([folder], "other.cpp")
-    with pytest.raises(Stop, match="is not below"):
+    with pytest.raises(Stop, match="is not in the folder of"):
         read_kernels([folder / "in/sum.h", folder / "main.cpp"])
     (folder / "empty").mkdir()
     with pytest.raises(Stop, match="could be any of: none"):
         read_kernels([folder / "empty"])
+
+
+def test_nothing_from_outside_the_folder_is_sent(folder: Path) -> None:
+    outside = folder.parent / "secret.h"
+    outside.write_text("x")
+    for path in (outside, folder / ".." / "secret.h"):
+        with pytest.raises(Stop, match=r"secret\.h is not in the folder of the entry"):
+            read_kernels([folder / "main.cpp", path])
+    (folder / "link.h").symlink_to(outside)
+    for paths in ([folder], [folder / "main.cpp", folder / "link.h"]):
+        with pytest.raises(Stop, match=r"link\.h is a link that leads out of"):
+            read_kernels(paths)
+    (folder / "link.h").unlink()
+    (folder / "link.h").symlink_to("b.h")
+    assert read_kernels([folder]).files["link.h"] == TEXTS["b.h"]
+
+
+def test_a_folder_of_many_files_is_refused_before_they_are_read(folder: Path) -> None:
+    for number in range(30):
+        (folder / f"f{number}.h").write_bytes(b"\xff")
+    with pytest.raises(Stop, match="has 33 files; the limit is 32"):
+        read_kernels([folder])
 
 
 @pytest.mark.parametrize("name", ["../x.h", "/etc/x.h", "a/../../x.h"])
@@ -83,6 +106,7 @@ def test_a_site_cannot_write_elsewhere(name: str, tmp_path: Path) -> None:
 
 def test_the_client_takes_what_the_site_takes() -> None:
     assert frozenset[str]().union(*SUFFIXES.values()) == BESIDE
+    assert (FILES_LIMIT, SOURCE_LIMIT_BYTES) == (LIMIT_FILES, LIMIT_BYTES)
 
 
 def test_evaluate_passes_the_files_on(

@@ -68,6 +68,11 @@ def test_files_are_added_replaced_and_removed(client: Client, first: Submission)
         ({"beside": '{"a.h": 1}'}, "The files must be texts by their names"),
         ({"beside": '{"../a.h": "x"}'}, "'../a.h' must be a relative path"),
         ({"beside": '{"a.h": "x\\u0000"}'}, "'a.h' contains a NUL"),
+        ({"beside": "[" * 100_000}, "Enter a valid JSON"),
+        ({"beside": "1" * 5_000}, "Enter a valid JSON"),
+        ({"beside": '{"a.h": "\\ud800"}'}, "'a.h' contains characters that UTF-8"),
+        ({"beside": '{"\\ud800.h": "x"}'}, "\\ud800.h' must be a relative path"),
+        ({"more": [SimpleUploadedFile("x.h", b"1"), SimpleUploadedFile("x.h", b"2")]}, "two files"),
         ({"entry": "main.py"}, "'main.py' must end with .cpp"),
     ],
 )
