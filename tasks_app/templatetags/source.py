@@ -17,7 +17,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexer import Lexer
 from pygments.lexers import CppLexer, CudaLexer, PythonLexer, TextLexer
 
-from tasks_app.pages.shown_file import ShownFile
+from tasks_app.shown_file import ShownFile
 
 register = template.Library()
 
