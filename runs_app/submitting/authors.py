@@ -103,7 +103,8 @@ def _person(user: User, now: datetime) -> Agent:
     name = shown_name(user)
     if Agent.objects.filter(name=name).exists():  # an agent had the name before the person came
         name = f"{name} (person {user.pk})"
-    return Agent.objects.create(name=name, kind=Agent.Kind.PERSON, user=user, created_at=now)
+    told = {"name": name, "kind": Agent.Kind.PERSON, "created_at": now}
+    return Agent.objects.get_or_create(user=user, defaults=told)[0]  # two requests may come at once
 
 
 def check_name(field: str, name: str) -> None:

@@ -73,7 +73,7 @@ def test_the_workbench_is_never_left(page: Page, stack: Stack, runner: FakeRunne
     sign_up(page, stack.url, "careless")
     write(page, stack.url, WRONG)
     page.evaluate(MARK)
-    page.locator(".authorship summary").click()
+    page.locator(".authorship > summary").click()
     page.get_by_label("An agent").check()
     source = page.get_by_label("Source")
     source.press("Control+Enter")
@@ -138,11 +138,11 @@ def test_what_is_written_is_never_lost(page: Page, stack: Stack) -> None:
     page.goto(opened)
     source = page.get_by_label("Source")
     expect(source).to_contain_text("vector_add")
-    expect(page.locator("#draft-state")).to_contain_text("Your earlier draft is back")
+    expect(page.locator("#draft-state")).to_contain_text("Restored your unsent draft")
 
     page.goto(f"{opened}&kernel=starter")
     expect(source).to_contain_text("your kernel")
-    page.locator(".authorship summary").click()
+    page.locator(".authorship > summary").click()
     page.locator("#kept-texts").get_by_role("button").first.click()
     expect(source).not_to_contain_text("your kernel")
 

@@ -72,7 +72,9 @@ def _held(runner: Runner, ask: Ask) -> RunnerJob | None:
 
 @transaction.atomic
 def _is_handed_over(seen: RunnerJob, runner: Runner, ask: Ask, now: datetime) -> bool:
-    Runner.objects.select_for_update(no_key=True).get(pk=runner.pk)  # its asks take turns
+    locked = Runner.objects.select_for_update(no_key=True)  # its asks take turns
+    if not locked.filter(pk=runner.pk).exclude(state=Runner.State.STOPPED):  # revoked meanwhile
+        return False
     if _held(runner, ask) is not None or _has_enough(runner):
         return False
     job = lifecycle.lock_in(seen, Status.QUEUED)

@@ -108,13 +108,14 @@ def revoke(*, token: RunnerToken, reason: str, user: User, now: datetime) -> int
         raise WrongState("", f"{token.name} has already been revoked")
     token.revoked_at = now
     token.save(update_fields=["revoked_at"])
+    # Before its jobs are looked for: whoever hands one over locks the runner first.
+    token.runners.update(state=Runner.State.STOPPED, reason=f"revoked: {why}", current=[])
     count = 0
     for seen in lifecycle.find(Q(runner__token=token, status=Status.RUNNING)):
         job = lifecycle.lock_in(seen, Status.RUNNING)
         if job is not None and job.attempt == seen.attempt:
             lifecycle.retry_or_give_up(job, reason=f"runner {token} was revoked: {why}", now=now)
             count += 1
-    token.runners.update(state=Runner.State.STOPPED, reason=f"revoked: {why}", current=[])
     _note(AuditEntry.Kind.RUNNER_REVOKED, token, user, now, reason=why)
     transaction.on_commit(lambda: forget_login(token))
     return count

@@ -114,6 +114,17 @@ class WorkbenchPage:
     bearer: Bearer | None
     """For whom it is submitted, if not for the viewer."""
 
+    @property
+    def opens_files(self) -> bool:
+        """Whether other files, or a fault of one, need to be seen."""
+        return bool(self.files or {"beside", "more"} & set(self.form.errors))
+
+    @property
+    def opens_fold(self) -> bool:
+        """Whether something in the fold with author and files needs to be seen."""
+        faulty = {"agent", "language_model"} & set(self.form.errors)
+        return bool(self.opens_files or faulty or self.written_by == "agent")
+
 
 def brief(version: TaskVersion, direction: str, device: Device | None, user: Viewer) -> Brief:
     """The task of `version`; a direction that it does not have gives way to its first."""
