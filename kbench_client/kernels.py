@@ -18,8 +18,11 @@ LANGUAGES = {".cu": "cuda", ".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp", ".py": "
 SUFFIXES = {"cpp": ".cpp", "cuda": ".cu", "python": ".py"}
 KEYS = ("task", "device", "mode", "direction", "language", "abi", "agent", "model", "private")
 BESIDE = frozenset(
-    ".h .hh .hpp .hxx .cuh .inl .inc .ipp .tpp .c .cc .cpp .cxx .cu .py".split()  # noqa: SIM905
-)
+    {
+        ".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl", ".inc", ".ipp", ".tpp",
+        ".c", ".cc", ".cpp", ".cxx", ".cu", ".py",
+    }
+)  # fmt: skip
 """What files of a folder may end with; others, and hidden ones, are left out."""
 LIMIT_BYTES = 1 << 20
 LIMIT_FILES = 32

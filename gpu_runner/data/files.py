@@ -16,8 +16,11 @@ NAME_LIMIT = 100  # chosen: characters of a name with its folders; what a tab ca
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _CPP = frozenset(
-    ".h .hh .hpp .hxx .cuh .inl .inc .ipp .tpp .c .cc .cpp .cxx".split()  # noqa: SIM905
-)
+    {
+        ".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl", ".inc", ".ipp", ".tpp",
+        ".c", ".cc", ".cpp", ".cxx",
+    }
+)  # fmt: skip
 SUFFIXES: Mapping[Language, frozenset[str]] = {
     Language.CPP: _CPP,
     Language.CUDA: _CPP | {".cu"},
@@ -56,8 +59,7 @@ def check_files(entry: str, files: Mapping[str, str], language: Language) -> Non
 def check_modules(files: Mapping[str, str]) -> None:
     """Raise `DataErrors` for modules that would stand for Python's or a library's.
 
-    Whoever enters a kernel is told so at once. What was entered before stays readable, whatever
-    modules a later Python has.
+    Only new submissions are checked: old ones stay readable, whatever modules a later Python has.
     """
     refuse(
         DataError(

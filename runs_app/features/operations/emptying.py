@@ -53,7 +53,7 @@ CONSEQUENCES = {
         "The site's own kernels and re-evaluations are canceled. You can measure them "
         "again on their task's page."
     ),
-    Part.CHECKS: "Checks of drafts and tasks are canceled. Whoever asked for one can ask again.",
+    Part.CHECKS: "Checks of drafts and tasks are canceled. Anyone who asked for one can ask again.",
 }
 """What happens to the jobs of each part."""
 
