@@ -83,10 +83,12 @@ inline void* led(void* stream) {
 
 // A launch's configuration with its stream led there.
 struct Led {
-  cudaLaunchConfig_t configuration;
-  explicit Led(const void* of) : configuration(*static_cast<const cudaLaunchConfig_t*>(of)) {
+  cudaLaunchConfig_t configuration{};
+  explicit Led(const void* of) {
+    if (of != nullptr) configuration = *static_cast<const cudaLaunchConfig_t*>(of);
     configuration.stream = static_cast<cudaStream_t>(led(configuration.stream));
   }
+  const void* get() const { return &configuration; }
 };
 
 inline cudaError_t plain(cudaError_t status) { return status; }
@@ -149,7 +151,7 @@ inline void wait(cudaStream_t stream = nullptr) {
                 interposed::nothing(), interposed::launched)
 #define KB_CONFIGURED_LAUNCH(NAME)                                                                \
   KB_INTERPOSED(NAME, (const void* configuration, const void* kernel, void** arguments),          \
-                (&interposed::Led(configuration).configuration, kernel, arguments),               \
+                (interposed::Led(configuration).get(), kernel, arguments),                        \
                 interposed::nothing(), interposed::launched)
 #define KB_GRAPH_LAUNCH(NAME)                                                                     \
   KB_INTERPOSED(NAME, (void* graph, void* stream), (graph, stream), interposed::nothing(),        \
