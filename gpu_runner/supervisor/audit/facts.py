@@ -33,6 +33,7 @@ _MOST_WORKLOADS = 4  # chosen: each takes memory in the process
 _ENERGY_S = 0.6  # chosen: above the least by what an estimate may be off
 _LEAST_ENERGY_S = 0.5  # chosen: five steps of a GPU's counter
 _TRIAL_S = 0.02  # chosen: a good estimate of a call, launching included
+_ATTEMPTS = 2  # chosen: the first one tells how long many calls take
 _MOST_CALLS = 1_000_000  # chosen: half a second of the quickest launches, and an end
 
 
@@ -152,19 +153,20 @@ class FactFinder:
         self._say("same_bits", value=True, words=f"{_CALLS} calls each on {made} {many}")
 
     def _meter(self, trial: Trial, joules: Callable[[], float]) -> None:
-        known_s = self._known_ns.get(trial.workload.name, 1e9) / 1e9
-        tried = max(1, min(math.ceil(_TRIAL_S / known_s), _MOST_CALLS))
-        a_call_s = trial.repeat(tried).wall_ns / 1e9 / tried
-        times = max(1, min(math.ceil(_ENERGY_S / a_call_s), _MOST_CALLS))
         metered = Metered(joules)
-        answer = trial.repeat(times, metered.begin)
-        used, error = metered.end()
-        seconds = answer.wall_ns / 1e9
-        if seconds < _LEAST_ENERGY_S:
-            raise _NotMeasured(f"{times} calls took only {seconds:.2g} s")
-        words = f"{times} calls in {seconds:.2g} s, the device's idle power included"
-        self._say("energy_joules", value=used / times, words=words)
-        self._values["energy_error"] = error
+        known_s = self._known_ns.get(trial.workload.name, 1e9) / 1e9
+        times = min(math.ceil(_TRIAL_S / known_s), _MOST_CALLS)
+        seconds = trial.repeat(times).wall_ns / 1e9
+        for _ in range(_ATTEMPTS):
+            times = max(1, min(math.ceil(times * _ENERGY_S / seconds), _MOST_CALLS))
+            seconds = trial.repeat(times, metered.begin).wall_ns / 1e9
+            used, error = metered.end()
+            if seconds >= _LEAST_ENERGY_S:
+                words = f"{times} calls in {seconds:.2g} s, the device's idle power included"
+                self._say("energy_joules", value=used / times, words=words)
+                self._values["energy_error"] = error
+                return
+        raise _NotMeasured(f"{times} calls took only {seconds:.2g} s")
 
     def _record(self, trial: Trial) -> None:
         trial.graph()
