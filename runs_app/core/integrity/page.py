@@ -11,6 +11,7 @@ from gpu_runner.data.evaluation import EvaluationResult, WorkloadResult
 from gpu_runner.data.integrity import Audit, AuditCheck, Suspicion
 from runs_app.core.files import Place, place_of, shown_files
 from runs_app.core.integrity.eligibility import Why, eligibility
+from runs_app.core.integrity.facts import FactRow, facts_of, rows_of
 from runs_app.core.integrity.selectors import open_case_count, public_suspicions
 from runs_app.core.work.access import find_submission
 from runs_app.core.work.audit_state import board_audit
@@ -144,6 +145,7 @@ class IntegrityView:
     may_see_audit: bool
     audit_under_way: bool
     audit_report: AuditView | None
+    facts: tuple[FactRow, ...]
     outside: list[OutsideRow]
     waits: bool
 
@@ -170,6 +172,7 @@ def integrity_view(
         and (not of_another or find_submission(audit.submission_id, user) is not None),
         audit_under_way=under_way,
         audit_report=audit_view(result.audit if result else None),
+        facts=rows_of(facts_of(audit)) if not of_another else (),
         outside=outside_rows(result.workloads if result else ()),
         waits=evaluation.quarantine == "open" or (evaluation.mode == "ranked" and under_way),
     )
