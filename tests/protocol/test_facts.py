@@ -11,7 +11,6 @@ from gpu_runner.data.protocol import PLANS
 from gpu_runner.data.verdict import Language, Mode, Verdict
 from gpu_runner.supervisor import measuring
 from gpu_runner.supervisor.audit.audit import Auditor
-from gpu_runner.supervisor.device import energy
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.scratch import EXACT_BYTES
 from gpu_runner.supervisor.runner.pool import Oracles
@@ -119,8 +118,3 @@ def test_energy_is_that_of_the_device_over_half_a_second(
     assert 0 < found.energy_joules < watts * 0.01
     assert found.energy_error is not None
     assert found.energy_error < 0.1
-
-
-def test_a_host_without_counters_says_so(tmp_path_factory: pytest.TempPathFactory) -> None:
-    with pytest.raises(energy.NoCounter, match="RAPL"):
-        energy.rapl(tmp_path_factory.mktemp("powercap"))
