@@ -6,8 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.numbers import plus_minus, scaled
 
 NAMES = ("same_bits", "graph", "scratch_bytes", "energy_joules")
+
+_BYTES = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"))
+_JOULES = ((1e-9, "nJ"), (1e-6, "µJ"), (1e-3, "mJ"), (1.0, "J"))
+_NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactRow:
+    """A fact in words; `said`: how it was measured, or why it was not."""
+
+    label: str
+    value: str
+    said: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,3 +54,31 @@ class Facts:
                 raise DataError(name, "must be a finite number of at least 0")
         if unknown := sorted(set(self.said) - set(NAMES)):
             raise DataError(f"said.{unknown[0]}", f"is not one of {', '.join(NAMES)}")
+
+    @property
+    def rows(self) -> tuple[FactRow, ...]:
+        """The facts in words, in the order in which pages show them."""
+        on = f" on {self.workload}" if self.workload else ""
+        energy = _amount(self.energy_joules, _JOULES)
+        if self.energy_error is not None:
+            energy += f" {plus_minus(self.energy_error)}"
+        told = {
+            "same_bits": ("Same bits for the same input", _yes(self.same_bits)),
+            "graph": ("Works in a CUDA graph", _yes(self.graph)),
+            "scratch_bytes": (f"Scratch memory{on}", _amount(self.scratch_bytes, _BYTES)),
+            "energy_joules": (f"Energy per call{on}", energy),
+        }
+        return tuple(
+            FactRow(label=label, value=value, said=self.said.get(name, ""))
+            for name, (label, value) in told.items()
+        )
+
+
+def _yes(fact: bool | None) -> str:  # noqa: FBT001
+    return {None: _NOT_MEASURED, True: "yes", False: "no"}[fact]
+
+
+def _amount(value: float | None, scale: tuple[tuple[float, str], ...]) -> str:
+    if value is None:
+        return _NOT_MEASURED
+    return " ".join(scaled(value, scale)) if value else "none"

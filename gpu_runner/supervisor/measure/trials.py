@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -17,7 +18,7 @@ from gpu_runner.supervisor.measure.collected import Collected
 from gpu_runner.supervisor.measure.conformance import check_returned
 from gpu_runner.supervisor.measure.layout import Layout
 from gpu_runner.supervisor.measure.sampled_outputs import Sample
-from gpu_runner.supervisor.measure.staging import Batch, draw_id
+from gpu_runner.supervisor.measure.staging import Batch, draw_id, draw_seed
 from gpu_runner.supervisor.runner import preemption
 from gpu_runner.supervisor.runner.answer import Answer
 from gpu_runner.supervisor.runner.conditions import Conditions
@@ -29,7 +30,7 @@ T = TypeVar("T")
 
 
 class Trial:
-    """One workload in a process, with one set of inputs and one place for each tensor."""
+    """One workload in a process, with one place for each tensor, and inputs that stay the same."""
 
     def __init__(self, bench: Bench, session: Session, workload: Workload, setup: int) -> None:
         """`setup` is the workload's number in the process."""
@@ -44,7 +45,8 @@ class Trial:
         return self._made(wire.Command.REPEAT, times, begin)
 
     def graph(self) -> Answer:
-        """Record the call as a CUDA graph; the next time, launch that."""
+        """Record the call as a CUDA graph; the next time, launch that. Each has new inputs."""
+        self._batch = replace(self._batch, seeds=[draw_seed(self._rng)])
         return self._made(wire.Command.GRAPH, 1, lambda: None)
 
     def scratch_bytes(self) -> float:

@@ -48,3 +48,11 @@ def test_impossible_facts_are_refused(wrong: dict[str, Any], field: str) -> None
     with pytest.raises(DataError) as caught:
         Facts(**wrong)
     assert caught.value.field == field
+
+
+def test_a_fact_that_was_not_measured_says_so() -> None:
+    rows = {row.label: row for row in Facts(said={"graph": "a CPU has no CUDA graphs"}).rows}
+    graph = rows["Works in a CUDA graph"]
+    assert (graph.value, graph.said) == ("not measured", "a CPU has no CUDA graphs")
+    assert rows["Scratch memory"].value == "not measured"
+    assert Facts(scratch_bytes=0).rows[2].value == "none"

@@ -7,7 +7,7 @@ from django.test import Client
 
 from gpu_runner.data.facts import Facts
 from gpu_runner.data.integrity import Audit
-from runs_app.core.integrity.facts import facts_of, rows_of
+from runs_app.core.integrity.facts import facts_of
 from runs_app.models import Evaluation
 from tests import factories as make
 from tests.unit.runs_app.core.integrity.suspicious import MEMCHECK, audit_of, end_audit, ranked
@@ -61,7 +61,7 @@ def test_without_an_audit_nothing_is_told(client: Client) -> None:
     assert "Before you use it" not in text
     told(evaluation, None)
     assert audit_of(evaluation).facts == {}
-    assert rows_of(facts_of(audit_of(evaluation))) == ()
+    assert facts_of(audit_of(evaluation)) is None
 
 
 def test_a_runners_words_are_cut_and_name_nothing_hidden() -> None:
@@ -73,11 +73,3 @@ def test_a_runners_words_are_cut_and_name_nothing_hidden() -> None:
     assert kept is not None
     assert len(kept.said["graph"]) <= 300
     assert not hidden or name not in kept.said["graph"]
-
-
-def test_a_fact_that_was_not_measured_says_so() -> None:
-    rows = {row.label: row for row in rows_of(Facts(said={"graph": "a CPU has no CUDA graphs"}))}
-    graph = rows["Works in a CUDA graph"]
-    assert (graph.value, graph.said) == ("not measured", "a CPU has no CUDA graphs")
-    assert rows["Scratch memory"].value == "not measured"
-    assert rows_of(Facts(scratch_bytes=0))[2].value == "none"
