@@ -32,7 +32,7 @@ def place(tile, rows, columns, GROUP: tl.constexpr):
 
 @triton.jit
 def ended(total, biases, gate, at, n, held, N, BIAS: tl.constexpr, END: tl.constexpr):
-    """The bias, and what becomes of the sum: 1 is a rectifier, 2 lets `gate` through if positive."""
+    """The bias, and a rectifier (1), or `gate` where the sum is positive (2)."""
     if BIAS:
         total += tl.load(biases + n, n < N, other=0.0)[None, :]
     if END == 1:

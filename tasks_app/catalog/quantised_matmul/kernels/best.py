@@ -67,9 +67,7 @@ def product(
 
 
 @triton.jit
-def finished(
-    out, parts, scales, tokens, features, SPLIT: tl.constexpr, BLOCK: tl.constexpr
-):
+def finished(out, parts, scales, tokens, features, SPLIT: tl.constexpr, BLOCK: tl.constexpr):
     """Add up the parts of some features of a token, and scale them."""
     n = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     token = tl.program_id(1).to(tl.int64)
