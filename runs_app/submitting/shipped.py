@@ -55,9 +55,12 @@ def submit_shipped_kernels(
     device: Device,
     now: datetime,
     mode: Mode = Mode.RANKED,
+    agent: str = "",
     versions: Sequence[TaskVersion] | None = None,
 ) -> list[Evaluation]:
     """Queue the shipped kernels of tasks on a device, of all that are published by default.
+
+    agent: whose kernels alone.
 
     Those that have an evaluation there in that mode, and were not lost to us, are left alone.
     """
@@ -66,6 +69,7 @@ def submit_shipped_kernels(
     evaluations = (
         _enter(version, kernel.agent, _solution(version, kernel), device, mode, moment)
         for (version, kernel), moment in zip(_kernels(device.kind, versions), moments, strict=False)
+        if agent in ("", kernel.agent)
     )
     return [evaluation for evaluation in evaluations if evaluation is not None]
 

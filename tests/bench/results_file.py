@@ -1,7 +1,7 @@
 """Measures the shipped kernels on a site that is started for it, and writes a file of results.
 
     python -m tests.bench.results_file --data FOLDER --out FILE --site NAME [--device cuda]
-        [--minutes 9] [--note TEXT]
+        [--minutes 9] [--note TEXT] [--agent kbench-best] [--task softmax ...]
 
 Such files are what `runs_app/features/transfer/shipped_results/` holds. The site's data stay in
 FOLDER: a later call with it goes on where this one stopped, and its file holds the results of
@@ -30,11 +30,14 @@ def main() -> int:
     parser.add_argument("--note", default="", help="a line about the results, for people")
     parser.add_argument("--device", type=DeviceKind, default=DeviceKind.CUDA)
     parser.add_argument("--minutes", type=float, default=1e6, help="from now until it stops")
+    parser.add_argument("--agent", default="", help="whose kernels alone")
+    parser.add_argument("--task", nargs="*", default=[], metavar="NAME", help="whose kernels alone")
     options = parser.parse_args()
     until = time.monotonic() + 60 * options.minutes
     with closing(Site(options.device, "--no-demo", folder=options.data.resolve())) as site:
         site.open()
-        print(site.installation.manage("submit_shipped_kernels", "--device", site.device).strip())
+        chosen = ["--device", site.device, "--agent", options.agent, "--task", *options.task]
+        print(site.installation.manage("submit_shipped_kernels", *chosen).strip())
         left = wait(site, until)
         words = ["--device", site.device, "--site", options.site, "--note", options.note]
         print(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,15 @@ from runs_app.submitting.shipped import (
     submit_shipped_kernels,
 )
 from tasks_app.formats.importing import import_path
+from tasks_app.models import TaskVersion
+from tasks_app.selectors import published_tasks
 
 
 class Command(BaseCommand):
-    """`manage.py submit_shipped_kernels [--device SLUG] [--mode M] [--tuned | --origin PATH]`."""
+    """`manage.py submit_shipped_kernels [--device SLUG] [--mode M] [--agent A] [--task T...]`.
+
+    `--tuned` and `--origin PATH` choose in other ways.
+    """
 
     help = (
         "Queue every shipped kernel that has no evaluation yet on the device; or, with --origin,"
@@ -30,9 +36,11 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare --device, --mode, --tuned and --origin."""
+        """Declare --device, --mode, --agent, --task, --tuned and --origin."""
         parser.add_argument("--device", default="", help="default: every known device")
         parser.add_argument("--mode", default=Mode.RANKED.value, choices=[m.value for m in Mode])
+        parser.add_argument("--agent", default="", help="such as kbench-best; default: all")
+        parser.add_argument("--task", nargs="*", default=[], metavar="NAME", help="default: all")
         parser.add_argument(
             "--tuned",
             action="store_true",
@@ -56,7 +64,23 @@ class Command(BaseCommand):
             if options["tuned"]:
                 entered = submit_first_kernels(device=device, now=now)
             elif path is None:
-                entered = submit_shipped_kernels(device=device, now=now, mode=mode)
+                entered = submit_shipped_kernels(
+                    device=device,
+                    now=now,
+                    mode=mode,
+                    agent=options["agent"],
+                    versions=self._versions(options["task"]),
+                )
             else:
                 entered = submit_offers(offers=offers, device=device, now=now, mode=mode)
             self.stdout.write(f"{len(entered)} shipped kernel(s) queued on {device.slug}")
+
+    @staticmethod
+    def _versions(names: Sequence[str]) -> list[TaskVersion] | None:
+        """Current versions of these tasks; None for those of all."""
+        current = {task.slug: task.current_version for task in published_tasks()}
+        for name in names:
+            if current.get(name) is None:
+                raise CommandError(f"--task: no public task is called {name!r}")
+        found = [version for name in names if (version := current[name])]
+        return found or None
