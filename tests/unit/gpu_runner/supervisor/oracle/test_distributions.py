@@ -152,7 +152,7 @@ def bench_of(
     with closing(Arena("samples")) as arena:
         config = SupervisorConfig(kind=kind, device="test")
         bench = Bench(cast(Oracle, oracle), cast(Memory, memory), arena, config, rng)
-        bench._described = {WORKLOAD.name: DESCRIPTION}
+        bench.described = {WORKLOAD.name: DESCRIPTION}
         if families:
             bench._distributions = InputDistributions({WORKLOAD.name: families}, rng)
         yield bench
@@ -160,7 +160,7 @@ def bench_of(
 
 def one_process(bench: Bench, plan: Plan, seed: int) -> Collected:
     state = Collected()
-    bench._samples.prepare(bench._described, plan)
+    bench.samples.prepare(bench.described, plan)
     while not bench._is_done(WORKLOAD, plan, state):
         bench._next(cast(Session, Timed()), WORKLOAD, 0, plan, state)
     return state
