@@ -361,6 +361,7 @@ def give_to_run(submission: Submission, run: Run | None = None) -> None:
     submission.run = run or make_run(task_version=submission.task_version)
     submission.origin = Submission.Origin.RUN
     submission.save()
+    submission.evaluations.update(queue_place=Urgency.RUNS.place)
 
 
 def make_candidate(run: Run, **overrides: Any) -> Candidate:

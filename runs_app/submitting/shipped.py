@@ -12,6 +12,7 @@ from django.db import transaction
 from django.dispatch import receiver
 
 from gpu_runner.data.formats.mskernelbench import Offer
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import DeviceKind, Mode
@@ -158,8 +159,9 @@ def _enter(
         return None
     lost = known.select_related("submission").order_by("created_at").first()
     submission = lost.submission if lost else _submission(version, agent, solution, now)
-    background = mode is Mode.RANKED  # many at once; the demo is one, and somebody waits for it
-    return evaluate(submission=submission, device=device, mode=mode, now=now, background=background)
+    # many are ranked at once; the demo is one, and somebody waits for it
+    urgency = Urgency.BACKGROUND if mode is Mode.RANKED else None
+    return evaluate(submission=submission, device=device, mode=mode, now=now, urgency=urgency)
 
 
 def _submission(

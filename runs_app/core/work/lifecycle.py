@@ -15,6 +15,7 @@ from django.utils.module_loading import import_string
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode
 from runs_app.core.messaging import orders
 from runs_app.core.work import journal
@@ -61,21 +62,24 @@ def evaluate(
     device: Device,
     mode: Mode,
     now: datetime,
-    background: bool = False,
+    urgency: Urgency | None = None,
     must_beat_ns: Mapping[str, float] | None = None,
 ) -> Evaluation:
     """Queue a new evaluation of a submission; checks nothing.
 
-    One in the background runs when nothing of people's waits for the device, audits first.
+    Without an urgency, its run waits for it or else a person.
     must_beat_ns: times above which it is stopped, by public workload.
     """
+    if urgency is None:
+        of_people = Urgency.BUILDS if mode is Mode.COMPILE else Urgency.PEOPLE
+        urgency = Urgency.RUNS if submission.origin == Submission.Origin.RUN else of_people
     evaluation = Evaluation.objects.create(
         submission=submission,
         task_version=submission.task_version,
         direction=submission.direction,
         device=device,
         mode=mode.value,
-        background=background,
+        queue_place=urgency.place,
         must_beat_ns=dict(must_beat_ns or {}),
         created_at=now,
         queued_at=now,

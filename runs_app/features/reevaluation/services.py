@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode
 from runs_app.core.errors import NotAllowed, SubmissionError, WrongState
 from runs_app.core.work import lifecycle
@@ -94,7 +95,7 @@ def _queue(plan: Plan, now: datetime) -> Iterable[Evaluation]:
             device=each.evaluation.device,
             mode=Mode.RANKED,
             now=moment,
-            background=True,
+            urgency=Urgency.BACKGROUND,
         )
 
 

@@ -63,7 +63,7 @@ def export_spool(*, folder: Path, device: Device, most: int, now: datetime) -> i
     if manifest.device != device.slug:
         raise SpoolError(f"{folder} is a spool of {manifest.device}, not of {device.slug}")
     waiting = lifecycle.find(Q(status=Status.QUEUED, device=device))
-    waiting.sort(key=lambda job: (job.urgency.place, job.queued_at))
+    waiting.sort(key=lambda job: (job.queue_place, job.queued_at))
     return sum(_hand_out(job, spool, manifest.name, now) for job in waiting[:most])
 
 

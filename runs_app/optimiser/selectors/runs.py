@@ -104,7 +104,7 @@ def run_waiting_reason(run: Run, now: datetime) -> str:
         return f"{unsent} call(s) to language models, until the run is resumed" if unsent else ""
     if run.status != Run.Status.RUNNING:
         return ""
-    evaluations = Evaluation.objects.filter(submission__run=run, background=False)
+    evaluations = Evaluation.objects.filter(submission__run=run)
     running = evaluations.filter(status=Status.RUNNING)
     if running.exclude(runner_boot_id__startswith=SPOOL).exists():
         return ""

@@ -10,6 +10,7 @@ from datetime import datetime
 from django.db.models import Prefetch, Q, QuerySet
 
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.queue import OF_PEOPLE
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import Language
@@ -184,7 +185,7 @@ def _check_note(check: TaskCheck, user: Viewer, now: datetime) -> str:
 def _before(check: TaskCheck) -> int:
     """How many jobs that people wait for are in the device's queue before a check."""
     earlier = Q(device=check.device_id, status=Status.QUEUED, queued_at__lt=check.queued_at)
-    kernels = Evaluation.objects.filter(earlier, background=False).count()
+    kernels = Evaluation.objects.filter(earlier, Evaluation.waits_as(*OF_PEOPLE)).count()
     return kernels + TaskCheck.objects.filter(earlier).count()
 
 
