@@ -23,6 +23,7 @@ from runs_app.core.integrity.selectors import may_stop
 from runs_app.core.queue.devices import resolve_device
 from runs_app.core.queue.runners import lacking_packages
 from runs_app.core.work import lifecycle
+from runs_app.core.work.access import asked_for
 from runs_app.core.work.lifecycle import evaluate
 from runs_app.models import Device, Evaluation, Submission
 from runs_app.models.submission import columns_of
@@ -108,8 +109,7 @@ def rerun(
     if submission.origin == Submission.Origin.RUN:
         reason = "this is a run's candidate; submit it to have it measured again"
         raise NotAllowed("", reason)
-    entered = submission.evaluations.exclude(mode=Mode.AUDIT.value)
-    latest = entered.order_by("-created_at").select_related("device").first()
+    latest = asked_for(submission.evaluations.select_related("device")).first()
     if latest is None and not (device and mode):
         raise SubmissionError("device", "name a device and a mode: there is no earlier evaluation")
     target = (

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from runs_app.core.queue.loads import loads
 from runs_app.core.work.access import find_submission
-from runs_app.models import Run, Submission
+from runs_app.models import Run
 from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.selectors.runs import callable_models, find_run
 from runs_app.optimiser.selectors.spending import money_limits
@@ -117,8 +117,7 @@ def _initial(request: HttpRequest) -> dict[str, object]:
     initial: dict[str, object] = {
         name: request.GET[name] for name in _FROM_ADDRESS if name in request.GET
     }
-    submission_id = request.GET.get("submission", "")
-    submission = _submission(submission_id, request.user) if submission_id else None
+    submission = find_submission(request.GET.get("submission", ""), request.user)
     if submission is not None and not submission.files:  # a run changes one text
         initial |= {
             "task": submission.task_version.task.slug,
@@ -132,13 +131,6 @@ def _initial(request: HttpRequest) -> dict[str, object]:
 def _run_like(run_id: str, user: Viewer) -> Run | None:
     try:
         return find_run(run_id, user) if run_id else None
-    except (ValueError, ValidationError):
-        return None
-
-
-def _submission(submission_id: str, user: Viewer) -> Submission | None:
-    try:
-        return find_submission(submission_id, user)
     except (ValueError, ValidationError):
         return None
 
