@@ -239,8 +239,8 @@ def hand_over(job: RunnerJob, runner: str = "nobody", now: datetime = NOW) -> Ru
     found = Runner.objects.select_related("token").filter(name=name).first()
     holder = found or make_runner(name=runner, device=job.device)
     with transaction.atomic():
-        locked = lifecycle.lock_in(job, Status.QUEUED)
-        if locked is not None:
+        locked = lifecycle.lock(type(job), job.pk)
+        if locked.status == Status.QUEUED:
             ticket = secrets.token_hex(16)
             lifecycle.hand_over(locked, runner=holder, ticket=ticket, now=now)
     return holder

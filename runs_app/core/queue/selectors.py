@@ -12,7 +12,7 @@ from gpu_runner.data.queue import OF_PEOPLE, OF_THE_SITE, Urgency
 from gpu_runner.data.verdict import Mode
 from runs_app.core.checks.selectors import CheckEntry, check_entries
 from runs_app.core.queue.devices import devices
-from runs_app.core.queue.runners import RunnerStatus, age, runner_list
+from runs_app.core.queue.runners import RunnerStatus, runner_list
 from runs_app.core.work.access import may_see
 from runs_app.core.work.estimate import estimate, in_words, left_s, work_s
 from runs_app.models import (
@@ -24,6 +24,7 @@ from runs_app.models import (
 )
 from tasks_app import drawings
 from tasks_app.people import Viewer
+from tasks_app.templatetags.display import period
 
 _SHOWN = 100  # entries of a queue, where a caller says nothing else
 _SAMPLE = 500  # evaluations behind the percentiles of waiting times
@@ -241,7 +242,7 @@ def why_blocked(device_slug: str, runners: list[RunnerStatus]) -> str:
         names = "; ".join(f"{status.runner.name} is {status.summary}" for status in alive)
         return f"no runner is taking work: {names}"
     latest = min(runners, key=lambda status: status.age_s)
-    name, silence = latest.runner.name, age(latest.age_s)
+    name, silence = latest.runner.name, period(latest.age_s)
     return f"no runner for {device_slug} is alive: {name} was last heard from {silence} ago"
 
 

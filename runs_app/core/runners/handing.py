@@ -76,8 +76,8 @@ def _is_handed_over(seen: RunnerJob, runner: Runner, ask: Ask, now: datetime) ->
         return False
     if _held(runner, ask) is not None or _has_enough(runner):
         return False
-    job = lifecycle.lock_in(seen, Status.QUEUED)
-    if job is None or job.attempt != seen.attempt:
+    job = lifecycle.lock_again(seen)
+    if job is None:
         return False
     lifecycle.hand_over(job, runner=runner, ticket=ask.ticket, now=now)
     return True

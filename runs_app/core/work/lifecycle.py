@@ -51,9 +51,10 @@ def lock_all(model: type[J], ids: Collection[UUID | None]) -> dict[UUID | None, 
     return {row.pk: row for row in rows}
 
 
-def lock_in(seen: J, status: Status) -> J | None:
-    """The locked row if it has that status still, else None."""
-    return _lockable(type(seen)).filter(pk=seen.pk, status=status).first()
+def lock_again(seen: J) -> J | None:
+    """The locked row, or None if its status or attempt is another by now."""
+    same = _lockable(type(seen)).filter(pk=seen.pk, status=seen.status, attempt=seen.attempt)
+    return same.first()
 
 
 def evaluate(

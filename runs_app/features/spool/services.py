@@ -69,8 +69,8 @@ def export_spool(*, folder: Path, device: Device, most: int, now: datetime) -> i
 
 @transaction.atomic
 def _hand_out(seen: RunnerJob, spool: SpoolFolder, name: str, now: datetime) -> bool:
-    job = lifecycle.lock_in(seen, Status.QUEUED)
-    if job is None or job.attempt != seen.attempt:
+    job = lifecycle.lock_again(seen)
+    if job is None:
         return False
     spool.put(orders.order_of(seen))
     lifecycle.hand_out(job, spool=name, now=now)
@@ -132,7 +132,7 @@ def _queue_again(name: JobName, manifest: Manifest, why: str, now: datetime) -> 
         return ""
     reason = f"the results from its spool were refused: {why}"[:_LONGEST_REASON]
     with transaction.atomic():
-        job = lifecycle.lock_in(seen, Status.RUNNING)
+        job = lifecycle.lock_again(seen)
         if job is None or job.runner_boot_id != seen.runner_boot_id:
             return ""
         lifecycle.retry_or_give_up(job, reason=reason, now=now)
@@ -190,7 +190,7 @@ def take_back(*, folder: Path, now: datetime) -> int:
 
 @transaction.atomic
 def _take_back(seen: RunnerJob, now: datetime) -> bool:
-    job = lifecycle.lock_in(seen, Status.RUNNING)
+    job = lifecycle.lock_again(seen)
     if job is None or job.runner_boot_id != seen.runner_boot_id:
         return False
     lifecycle.take_back(job, now=now)
