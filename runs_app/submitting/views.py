@@ -27,8 +27,8 @@ from runs_app.core.work.access import (
 )
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting import card
-from runs_app.submitting.differences import differences
 from runs_app.submitting.live import live_view
+from runs_app.submitting.selectors import differences
 from runs_app.submitting.services import cancel, rerun
 from runs_app.submitting.submission_page import submission_page
 from tasks_app.parameters import takes

@@ -121,7 +121,7 @@ def _rows(
 
 
 def _like(submission: Submission, earlier: Iterable[Submission]) -> Iterator[Submission]:
-    """Those that a difference to says something about, as `selectors.last_before` has it."""
+    """Those that a difference to says something about, as `selectors.differences` has it."""
     return (
         other
         for other in earlier
