@@ -54,6 +54,7 @@ def before_of(evaluation: Evaluation, user: Viewer) -> Evaluation | None:
     rows = visible_evaluations(user).filter(
         submission__author_id=submission.author_id,
         submission__agent_id=submission.agent_id,
+        submission__run=None,
         submission__created_at__lt=submission.created_at,
         task_version=evaluation.task_version_id,
         device=evaluation.device_id,
@@ -61,8 +62,7 @@ def before_of(evaluation: Evaluation, user: Viewer) -> Evaluation | None:
         mode=evaluation.mode,
         verdict=Verdict.CORRECT.value,
     )
-    entered = rows.exclude(submission__origin=Submission.Origin.RUN)
-    return entered.order_by("-submission__created_at", "-created_at").first()
+    return rows.order_by("-submission__created_at", "-created_at").first()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,5 +105,6 @@ def _last_before(submission: Submission, user: Viewer) -> Submission | None:
         direction=submission.direction,
         language=submission.language,
         created_at__lt=submission.created_at,
+        run=None,
     )
-    return rows.exclude(origin=Submission.Origin.RUN).order_by("-created_at").first()
+    return rows.order_by("-created_at").first()

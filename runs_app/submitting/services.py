@@ -106,9 +106,8 @@ def rerun(
     _check_owner(submission, user)
     if submission.budgeted and not user.is_staff:
         raise NotAllowed("", "only admins can re-run a challenge entry's submission")
-    if submission.origin == Submission.Origin.RUN:
-        reason = "this is a run's candidate; submit it to have it measured again"
-        raise NotAllowed("", reason)
+    if submission.run_id is not None:
+        raise NotAllowed("", "this is a run's candidate; submit it to have it measured again")
     latest = asked_for(submission.evaluations.select_related("device")).first()
     if latest is None and not (device and mode):
         raise SubmissionError("device", "name a device and a mode: there is no earlier evaluation")

@@ -119,11 +119,8 @@ def list_own(
     user = request.user
     if not user.is_authenticated:
         raise HttpError(401, "to list your own submissions, send your token")
-    rows = (
-        Submission.objects.filter(author_id=user.pk)
-        .exclude(origin=Submission.Origin.RUN)
-        .select_related("task_version__task", "agent", "language_model")
-    )
+    rows = Submission.objects.filter(author_id=user.pk, run=None)
+    rows = rows.select_related("task_version__task", "agent", "language_model")
     if isinstance(bearer := getattr(request, "auth", None), Bearer):
         rows = bearer.own(rows)
     if filters.task:

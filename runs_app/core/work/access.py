@@ -34,9 +34,12 @@ def listed_evaluations(user: Viewer) -> QuerySet[Evaluation]:
 
     Candidates are on their run's page, and dry runs of what was never public on their draft's.
     """
-    entered = visible_evaluations(user).exclude(submission__origin=Submission.Origin.RUN)
-    return entered.exclude(
-        submission__origin=Submission.Origin.DRY_RUN, task_version__published_at__isnull=True
+    return (
+        visible_evaluations(user)
+        .filter(submission__run=None)
+        .exclude(
+            submission__origin=Submission.Origin.DRY_RUN, task_version__published_at__isnull=True
+        )
     )
 
 
@@ -104,8 +107,7 @@ def public_reason(evaluation: Evaluation, user: Viewer) -> str:
 
 def author_names(user: Viewer) -> tuple[list[str], list[str]]:
     """Names under which `user` may enter kernels: own agents, and language models seen here."""
-    entered = Submission.objects.exclude(origin=Submission.Origin.RUN)
-    seen = entered.filter(_visible(user)).order_by()
+    seen = Submission.objects.filter(_visible(user), run=None).order_by()
     agents = Agent.objects.filter(owner_id=user.pk) if user.pk is not None else Agent.objects.none()
     # one look for each name: a join would read every submission of the site
     models = LanguageModel.objects.filter(Exists(seen.filter(language_model=OuterRef("pk"))))

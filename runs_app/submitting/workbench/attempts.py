@@ -73,8 +73,7 @@ def attempts(
         return Attempts()
     entered = (
         Submission.objects.filter(author_id=user.pk, task_version=version, direction=direction)
-        .filter(evaluations__device=device)
-        .exclude(origin=Submission.Origin.RUN)
+        .filter(evaluations__device=device, run=None)
         .distinct()
     )
     newest = list(entered.select_related("agent").order_by("-created_at", "pk")[: _SHOWN + 1])
