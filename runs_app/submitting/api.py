@@ -27,19 +27,13 @@ from runs_app.submitting.identity import identity
 from runs_app.submitting.quota import quota as quota_of
 from runs_app.submitting.remarks import remark_on
 from runs_app.submitting.services import submit
+from tasks_app.api_pages import Fault
 from tasks_app.errors import Faults
 from tasks_app.models import TaskVersion
 from tasks_app.people import AuthenticatedRequest, Viewer
 from tasks_app.selectors import find_task
 
 router = Router(tags=["submissions"])
-
-
-class Fault(Schema):
-    """One thing that is wrong with a request."""
-
-    field: str = Field(examples=["language"], description="Empty if it isn't about a single field.")
-    reason: str = Field(examples=["'rust' is not one of cuda, cpp"])
 
 
 class Problem(Fault):
