@@ -242,7 +242,7 @@ def hand_over(job: RunnerJob, runner: str = "nobody", now: datetime = NOW) -> Ru
         locked = lifecycle.lock(type(job), job.pk)
         if locked.status == Status.QUEUED:
             ticket = secrets.token_hex(16)
-            lifecycle.hand_over(locked, runner=holder, ticket=ticket, now=now)
+            lifecycle.give_to_runner(locked, runner=holder, ticket=ticket, now=now)
     return holder
 
 

@@ -91,7 +91,7 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     )
     evaluate(submission=submission, device=target, mode=chosen_mode, now=now)
     if chosen_mode is Mode.RANKED:
-        _bring_rivals(task_version, target, now)
+        _bring_shipped(task_version, target, now)
     return submission
 
 
@@ -129,7 +129,7 @@ def rerun(
     chosen_mode = _mode(mode) if mode or latest is None else Mode(latest.mode)
     check_quota(user, now, chosen_mode)
     if chosen_mode is Mode.RANKED:
-        _bring_rivals(submission.task_version, target, now)
+        _bring_shipped(submission.task_version, target, now)
     return evaluate(submission=submission, device=target, mode=chosen_mode, now=now)
 
 
@@ -152,7 +152,7 @@ def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
     return locked
 
 
-def _bring_rivals(version: TaskVersion, device: Device, now: datetime) -> None:
+def _bring_shipped(version: TaskVersion, device: Device, now: datetime) -> None:
     if settings.SUBMIT_SHIPPED_KERNELS:
         # After the commit: nothing that is wrong with them may cost anybody a submission.
         transaction.on_commit(lambda: bring_kernels(version, device, now), robust=True)

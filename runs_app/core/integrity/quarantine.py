@@ -119,7 +119,7 @@ def _apply(rows: list[Evaluation], decision: QuarantineDecision, now: datetime) 
         evaluation.save(update_fields=["quarantine"])
         noise.pool(evaluation)
         payload = {"state": case.state, "reason": decision.reason}
-        journal.write(evaluation, "decided", payload, now=now)
+        journal.tell_and_save(evaluation, "decided", payload, now=now)
     audits.settle_decision(case, f"{case.state} by a person: {decision.reason}", now=now)
 
 

@@ -79,7 +79,7 @@ def _is_handed_over(seen: RunnerJob, runner: Runner, ask: Ask, now: datetime) ->
     job = lifecycle.lock_again(seen)
     if job is None:
         return False
-    lifecycle.hand_over(job, runner=runner, ticket=ask.ticket, now=now)
+    lifecycle.give_to_runner(job, runner=runner, ticket=ask.ticket, now=now)
     return True
 
 

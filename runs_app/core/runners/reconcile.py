@@ -59,7 +59,7 @@ def _requeue(seen: RunnerJob, now: datetime) -> bool:
     row = lifecycle.lock_again(seen)
     if row is None:
         return False
-    lifecycle.queue_again(row, reason="its job was not in the queue", now=now)
+    lifecycle.requeue(row, reason="its job was not in the queue", now=now)
     return True
 
 

@@ -73,7 +73,7 @@ def _hand_out(seen: RunnerJob, spool: SpoolFolder, name: str, now: datetime) -> 
     if job is None:
         return False
     spool.put(orders.order_of(seen))
-    lifecycle.hand_out(job, spool=name, now=now)
+    lifecycle.give_to_spool(job, spool=name, now=now)
     return True
 
 
@@ -193,7 +193,7 @@ def _take_back(seen: RunnerJob, now: datetime) -> bool:
     job = lifecycle.lock_again(seen)
     if job is None or job.runner_boot_id != seen.runner_boot_id:
         return False
-    lifecycle.take_back(job, now=now)
+    lifecycle.take_from_spool(job, now=now)
     return True
 
 

@@ -260,7 +260,7 @@ def test_a_file_that_is_no_job_is_named_and_moved(folder: Path) -> None:
     [
         pytest.param(os, "fsync", 1, id="before it is a spool"),
         pytest.param(os, "fsync", 3, id="in a job's file"),
-        pytest.param(lifecycle, "hand_out", 2, id="between file and row"),
+        pytest.param(lifecycle, "give_to_spool", 2, id="between file and row"),
     ],
 )
 def test_an_export_that_is_killed_goes_on(
