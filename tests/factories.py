@@ -241,8 +241,7 @@ def hand_over(job: RunnerJob, runner: str = "nobody", now: datetime = NOW) -> Ru
     with transaction.atomic():
         locked = lifecycle.lock(type(job), job.pk)
         if locked.status == Status.QUEUED:
-            ticket = secrets.token_hex(16)
-            lifecycle.give_to_runner(locked, runner=holder, ticket=ticket, now=now)
+            lifecycle.give_to_runner(locked, runner=holder, ticket=secrets.token_hex(16), now=now)
     return holder
 
 
@@ -358,8 +357,8 @@ def make_problem(**overrides: Any) -> Problem:
 
 def give_to_run(submission: Submission, run: Run | None = None) -> None:
     """Have a submission measure a candidate of `run`, or of a new run."""
-    submission.run = run or make_run(task_version=submission.task_version)
-    submission.origin = Submission.Origin.RUN
+    run = run or make_run(task_version=submission.task_version)
+    submission.run, submission.origin = run, Submission.Origin.RUN
     submission.save()
     submission.evaluations.update(queue_place=Urgency.RUNS.place)
 

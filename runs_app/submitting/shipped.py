@@ -64,7 +64,7 @@ def submit_shipped_kernels(
     # A microsecond apart, so that pages show them in the order in which RQ holds them.
     moments = (now + timedelta(microseconds=place) for place in itertools.count())
     evaluations = (
-        _enter(version, kernel.agent, _solution(version, kernel), device, mode, moment)
+        _enter(version, kernel.agent, shipped_solution(version, kernel), device, mode, moment)
         for (version, kernel), moment in zip(_kernels(device.kind, versions), moments, strict=False)
     )
     return [evaluation for evaluation in evaluations if evaluation is not None]
@@ -106,7 +106,7 @@ def submit_demo(*, device: Device, now: datetime) -> Evaluation | None:
     if not kernels:
         return None
     version, kernel = kernels[0]
-    return _enter(version, kernel.agent, _solution(version, kernel), device, Mode.QUICK, now)
+    return _enter(version, kernel.agent, shipped_solution(version, kernel), device, Mode.QUICK, now)
 
 
 def _versions() -> list[TaskVersion]:
@@ -127,12 +127,10 @@ def _kernels(
     return sorted(found, key=lambda pair: (pair[1].agent != _TUNED, -len(pair[0].data.kernels)))
 
 
-def _solution(version: TaskVersion, kernel: ShippedKernel) -> Solution:
-    return Solution(
-        source=version.data.files[kernel.path],
-        language=kernel.language,
-        direction=kernel.direction,
-    )
+def shipped_solution(version: TaskVersion, kernel: ShippedKernel) -> Solution:
+    """A kernel that comes with a version; raises `DataError` if its file cannot be a source."""
+    source = version.data.files.get(kernel.path, "")
+    return Solution(source=source, language=kernel.language, direction=kernel.direction)
 
 
 @transaction.atomic
