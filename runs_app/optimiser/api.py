@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
@@ -211,11 +210,7 @@ def _control(request: HttpRequest, run_id: str, act: Callable[..., Run]) -> dict
 
 
 def _find(request: HttpRequest, run_id: str) -> Run:
-    try:
-        run = find_run(UUID(run_id), request.user)
-    except ValueError:
-        raise Http404(f"{run_id!r} is not the id of a run") from None
-    if run is None:
+    if (run := find_run(run_id, request.user)) is None:
         raise Http404(f"there is no run {run_id!r} that you can see")
     return run
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -35,7 +34,6 @@ from runs_app.optimiser.start.page import EstimatePart, StartPage, StrategyField
 from runs_app.optimiser.start.parameters import field_name
 from tasks_app.outlines import directions_of
 from tasks_app.parameters import takes
-from tasks_app.people import Viewer
 from tasks_app.selectors import published_tasks
 
 _FROM_ADDRESS = ("task", "device", "direction", "strategy")
@@ -111,7 +109,7 @@ def _initial(request: HttpRequest) -> dict[str, object]:
 
     `?like=` has the settings, the kernel and the seed of that run.
     """
-    like = _run_like(request.GET.get("like", ""), request.user)
+    like = find_run(request.GET.get("like", ""), request.user)
     if like is not None:
         return initial_of(request_of(like))
     initial: dict[str, object] = {
@@ -126,13 +124,6 @@ def _initial(request: HttpRequest) -> dict[str, object]:
             "source": submission.source,
         }
     return initial
-
-
-def _run_like(run_id: str, user: Viewer) -> Run | None:
-    try:
-        return find_run(run_id, user) if run_id else None
-    except (ValueError, ValidationError):
-        return None
 
 
 def _command(wanted: dict[str, object]) -> str:
