@@ -63,6 +63,8 @@ _FAILURES = (
         r"not supported|cannot find a working|no compiler|compiler.*not found|invalidcxxcompiler",
         NO_COMPILER,
     ),
+    (r"no module named", "a package that it needs isn't installed on this runner"),
+    (r"no available kernel|NotImplementedError", "the library can't do this here"),
     (r"memory", "it ran out of memory"),
     (r"time limit|too long|longer than|timed out|took more than", "it took too long"),
     (r"torch\.compile|inductor|dynamo|triton|backendcompiler", "torch.compile failed"),

@@ -152,8 +152,8 @@ class Environment(Open):
     """Host, device and software, and what was noticed of them.
 
     limits: what enforces those of a jail. verified_with_threads, races: on a CPU, with teams of
-    how many threads outputs were verified, and what came of races. measured_again: why. submitter:
-    of an imported result.
+    how many threads outputs were verified, and what came of races. libraries: what baselines call,
+    by their names, with versions. measured_again: why. submitter: of an imported result.
     """
 
     device_name: str = ""
@@ -182,6 +182,7 @@ class Environment(Open):
     anchor_ns: AnchorTimes | None = None
     peaks: Peaks | None = None
     work: WorkSeen | None = None
+    libraries: Mapping[str, str] = field(default_factory=dict)
     baseline_errors: Mapping[str, str] = field(default_factory=dict)
     measured_again: str = ""
     profile_error: str = ""

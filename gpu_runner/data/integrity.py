@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from gpu_runner.data.codec import LEFT_OUT, DataError
+from gpu_runner.data.facts import Facts
 
 
 class Check(StrEnum):
@@ -102,12 +103,13 @@ class Audit:
 
     required: names of the checks that this submission needs on this device, whether or not they
     could be made. kernels: names of the device functions that really ran in a profiled call, where
-    that is known.
+    that is known. facts: what people ask before they use it; none is a check.
     """
 
     checks: tuple[AuditCheck, ...]
     kernels: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
+    facts: Facts | None = field(default=None, metadata=LEFT_OUT)
 
     def __post_init__(self) -> None:
         """Refuse two checks of the same name."""

@@ -159,6 +159,10 @@ class ShippedKernel:
     direction: Direction = Direction.FORWARD
 
 
+PYTORCH = ("eager", "compiled")
+"""Baselines that every task can have. Further ones are libraries that its reference calls."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """A kernel problem. `files` maps relative paths to the texts of all its files."""
@@ -177,7 +181,7 @@ class Task:
     inout: tuple[str, ...] = ()
     tolerance: Tolerance = field(default_factory=Tolerance)
     work: Mapping[Direction, Work] = field(default_factory=dict)
-    baselines: tuple[str, ...] = ("eager", "compiled")
+    baselines: tuple[str, ...] = PYTORCH
     libraries: bool = False  # whether kernels may call vendor libraries such as cuBLAS
     kernels: tuple[ShippedKernel, ...] = ()
     schema_version: int = codec.SCHEMA_VERSION
@@ -227,6 +231,16 @@ class Task:
             for name, text in texts.items()
         )
         return flops, size, weight
+
+    @property
+    def library_baselines(self) -> tuple[str, ...]:
+        """Baselines that call a library by name, beside PyTorch's own; of the forward direction."""
+        return tuple(name for name in self.baselines if name not in PYTORCH)
+
+    def baselines_for(self, direction: Direction) -> tuple[str, ...]:
+        """Names of a direction's baselines."""
+        libraries = self.library_baselines if direction is not Direction.FORWARD else ()
+        return tuple(name for name in self.baselines if name not in libraries)
 
     @property
     def c_signature(self) -> Signature:

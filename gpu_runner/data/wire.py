@@ -51,12 +51,15 @@ class Command(IntEnum):
     END = 3
     BURST = 4  # several calls that are answered together
     COPY = 5  # copy the last outputs to their places; only to the torch runner, on a device
+    REPEAT = 6  # one call many times, untimed
+    GRAPH = 7  # record one call as a CUDA graph; the next time, launch that
+    SCRATCH = 8  # how many bytes of a device the process has taken at most since this was asked
 
 
 class Reply(IntEnum):
     """Kinds of frame that a runner sends."""
 
-    READY = 1  # after start, and after each SETUP
+    READY = 1  # after start and each SETUP; after SCRATCH with the bytes
     DONE = 2
     ERROR = 3
 
@@ -200,6 +203,17 @@ def pack_call(call: Call) -> bytes:
 def pack_burst(burst_id: int, calls: Sequence[Call]) -> bytes:
     """Body of a BURST frame."""
     return BURST_HEAD.pack(burst_id, len(calls), 0) + b"".join(map(pack_call, calls))
+
+
+def pack_repeat(number: int, times: int, call: Call) -> bytes:
+    """Body of a REPEAT or GRAPH frame: one call, to be made so many times."""
+    return BURST_HEAD.pack(number, times, 0) + pack_call(call)
+
+
+def unpack_repeat(body: bytes) -> tuple[int, int, Call]:
+    """Inverse of `pack_repeat`: the number, how many times, and the call."""
+    number, times, _ = BURST_HEAD.unpack_from(body)
+    return number, times, unpack_call(body, BURST_HEAD.size)
 
 
 def unpack_burst(body: bytes) -> tuple[int, tuple[Call, ...]]:

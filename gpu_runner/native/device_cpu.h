@@ -58,6 +58,13 @@ class Device {
     invoke();
   }
 
+  template <typename Invoke>
+  void graph(Invoke&&) {
+    wire::fail(arenas_.control, wire::kDevice, "a CPU has no CUDA graphs");
+  }
+
+  double scratch_bytes() const { return 0; }  // the supervisor sees it from outside
+
  private:
   Arenas& arenas_;
   double overhead_ns_ = 0;

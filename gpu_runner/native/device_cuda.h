@@ -102,7 +102,40 @@ class Device {
     finish_work();
   }
 
+  // Records a call, which does none of its work; the next time, launches what was recorded.
+  template <typename Invoke>
+  void graph(Invoke&& invoke) {
+    interposed::take_launch_failure();
+    if (replay_ == nullptr)
+      record(invoke);
+    else
+      check(cudaGraphLaunch(replay_, recorded_from_));
+    finish_work();
+  }
+
+  double scratch_bytes() const { return interposed::take_allocated_bytes(); }
+
  private:
+  // A function of the c ABI is told of no stream. So what it gives to the default stream, on which
+  // CUDA can record nothing, goes to the one that is recorded.
+  template <typename Invoke>
+  void record(Invoke&& invoke) {
+    check(cudaStreamCreate(&recorded_from_));
+    check(cudaStreamBeginCapture(recorded_from_, cudaStreamCaptureModeGlobal));
+    interposed::record_from(recorded_from_);
+    invoke();
+    interposed::record_from(nullptr);
+    cudaError_t failed = interposed::take_launch_failure();
+    cudaGraph_t graph = nullptr;
+    cudaError_t ended = cudaStreamEndCapture(recorded_from_, &graph);
+    check(failed, "a kernel was not recorded: ");
+    check(ended);
+    size_t nodes = 0;
+    check(cudaGraphGetNodes(graph, nullptr, &nodes));
+    if (nodes == 0) wire::fail(arenas_.control, wire::kDevice, "nothing of it was recorded");
+    check(cudaGraphInstantiateWithFlags(&replay_, graph, 0));
+  }
+
   // The first call is left out: it may load modules or fill a kernel's own tables.
   template <typename Invoke>
   Timed profiled(Invoke&& invoke) {
@@ -225,6 +258,8 @@ class Device {
   size_t flush_bytes_ = 0;
   int ahead_blocks_ = 0;
   cudaEvent_t start_{}, end_{}, mark_{};
+  cudaStream_t recorded_from_ = nullptr;
+  cudaGraphExec_t replay_ = nullptr;
   double overhead_ns_ = 0;
   double waking_ns_ = 0;  // 0 until it is measured
   int calls_ = 0;

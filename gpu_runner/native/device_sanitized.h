@@ -82,6 +82,13 @@ class Device {
     invoke();
   }
 
+  template <typename Invoke>
+  void graph(Invoke&& invoke) {
+    invoke();
+  }
+
+  double scratch_bytes() const { return 0; }
+
  private:
   void fill() {
     for (Block& block : blocks) {

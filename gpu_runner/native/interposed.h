@@ -5,8 +5,9 @@
 // calls the true function, and notes what is wanted of it. A submission could avoid them (by the
 // driver's functions, or by a runtime of its own): they are for good reasons, not for safety.
 //
-// They hear of launches that fail, and of calls that wait for the device: a kernel that ends with
-// cudaDeviceSynchronize() is over when the device has done its work, not when its host has been woken.
+// They hear of launches that fail, of memory that is taken, and of calls that wait for the device: a
+// kernel that ends with cudaDeviceSynchronize() is over when the device has done its work, not when
+// its host has been woken. While a graph is recorded, they lead the default stream's work into it.
 //
 // To interpose another function, declare it with KB_INTERPOSED, say in BEFORE what comes before it,
 // and in WHAT what becomes of the status.
@@ -19,6 +20,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "allocated.h"
 #include "flush.h"
 
 namespace interposed {
@@ -69,6 +71,25 @@ inline cudaError_t begun(cudaError_t status) {
   started++;
   return status;
 }
+
+// Where work of the default streams goes instead, while there is such a stream.
+inline std::atomic<cudaStream_t> recorded{nullptr};
+inline void record_from(cudaStream_t stream) { recorded = stream; }
+inline void* led(void* stream) {
+  cudaStream_t instead = recorded;
+  bool is_default = stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+  return instead != nullptr && is_default ? instead : stream;
+}
+
+// A launch's configuration with its stream led there.
+struct Led {
+  cudaLaunchConfig_t configuration{};
+  explicit Led(const void* of) {
+    if (of != nullptr) configuration = *static_cast<const cudaLaunchConfig_t*>(of);
+    configuration.stream = static_cast<cudaStream_t>(led(configuration.stream));
+  }
+  const void* get() const { return &configuration; }
+};
 
 inline cudaError_t plain(cudaError_t status) { return status; }
 inline void nothing() {}
@@ -126,12 +147,12 @@ inline void wait(cudaStream_t stream = nullptr) {
   KB_INTERPOSED(NAME,                                                                             \
                 (const void* kernel, dim3 grid, dim3 block, void** arguments, size_t shared,      \
                  void* stream),                                                                   \
-                (kernel, grid, block, arguments, shared, stream), interposed::nothing(),          \
-                interposed::launched)
+                (kernel, grid, block, arguments, shared, interposed::led(stream)),                \
+                interposed::nothing(), interposed::launched)
 #define KB_CONFIGURED_LAUNCH(NAME)                                                                \
   KB_INTERPOSED(NAME, (const void* configuration, const void* kernel, void** arguments),          \
-                (configuration, kernel, arguments), interposed::nothing(),                        \
-                interposed::launched)
+                (interposed::Led(configuration).get(), kernel, arguments),                        \
+                interposed::nothing(), interposed::launched)
 #define KB_GRAPH_LAUNCH(NAME)                                                                     \
   KB_INTERPOSED(NAME, (void* graph, void* stream), (graph, stream), interposed::nothing(),        \
                 interposed::launched)
@@ -167,7 +188,7 @@ KB_INTERPOSED(__cudaGetKernel, (void* handle, const void* kernel), (handle, kern
   KB_WORK_AND_TWIN(NAME, NAME##_ptsz, PARAMETERS, ARGUMENTS)
 KB_SYNC(cudaMemcpy, (void* to, const void* from, size_t bytes, int kind), (to, from, bytes, kind))
 KB_ASYNC(cudaMemcpyAsync, (void* to, const void* from, size_t bytes, int kind, void* stream),
-         (to, from, bytes, kind, stream))
+         (to, from, bytes, kind, interposed::led(stream)))
 KB_SYNC(cudaMemcpy2D,
         (void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
          size_t height, int kind),
@@ -175,36 +196,56 @@ KB_SYNC(cudaMemcpy2D,
 KB_ASYNC(cudaMemcpy2DAsync,
          (void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
           size_t height, int kind, void* stream),
-         (to, to_pitch, from, from_pitch, width, height, kind, stream))
+         (to, to_pitch, from, from_pitch, width, height, kind, interposed::led(stream)))
 KB_SYNC(cudaMemcpy3D, (const void* copy), (copy))
-KB_ASYNC(cudaMemcpy3DAsync, (const void* copy, void* stream), (copy, stream))
+KB_ASYNC(cudaMemcpy3DAsync, (const void* copy, void* stream), (copy, interposed::led(stream)))
 KB_SYNC(cudaMemcpyToSymbol,
         (const void* symbol, const void* from, size_t bytes, size_t offset, int kind),
         (symbol, from, bytes, offset, kind))
 KB_ASYNC(cudaMemcpyToSymbolAsync,
          (const void* symbol, const void* from, size_t bytes, size_t offset, int kind,
           void* stream),
-         (symbol, from, bytes, offset, kind, stream))
+         (symbol, from, bytes, offset, kind, interposed::led(stream)))
 KB_SYNC(cudaMemcpyFromSymbol,
         (void* to, const void* symbol, size_t bytes, size_t offset, int kind),
         (to, symbol, bytes, offset, kind))
 KB_ASYNC(cudaMemcpyFromSymbolAsync,
          (void* to, const void* symbol, size_t bytes, size_t offset, int kind, void* stream),
-         (to, symbol, bytes, offset, kind, stream))
+         (to, symbol, bytes, offset, kind, interposed::led(stream)))
 KB_SYNC(cudaMemset, (void* at, int value, size_t bytes), (at, value, bytes))
 KB_ASYNC(cudaMemsetAsync, (void* at, int value, size_t bytes, void* stream),
-         (at, value, bytes, stream))
+         (at, value, bytes, interposed::led(stream)))
 KB_SYNC(cudaMemset2D, (void* at, size_t pitch, int value, size_t width, size_t height),
         (at, pitch, value, width, height))
 KB_ASYNC(cudaMemset2DAsync,
          (void* at, size_t pitch, int value, size_t width, size_t height, void* stream),
-         (at, pitch, value, width, height, stream))
+         (at, pitch, value, width, height, interposed::led(stream)))
 
-// Calls that wait for the device. cudaFree does by nature.
+// Calls that wait for the device. cudaFree, below, does by nature.
 #define KB_WAIT(NAME, PARAMETERS, ARGUMENTS, STREAM)                                              \
   KB_INTERPOSED(NAME, PARAMETERS, ARGUMENTS, interposed::wait(STREAM), interposed::plain)
 KB_WAIT(cudaDeviceSynchronize, (), (), nullptr)
 KB_WAIT(cudaStreamSynchronize, (cudaStream_t stream), (stream), stream)
 KB_WAIT(cudaStreamSynchronize_ptsz, (cudaStream_t stream), (stream), stream)
 KB_WAIT(cudaEventSynchronize, (cudaEvent_t event), (event), nullptr)
-KB_WAIT(cudaFree, (void* memory), (memory), nullptr)
+
+// Memory that is taken and given back.
+#define KB_TAKE(NAME, PARAMETERS, ARGUMENTS)                             \
+  KB_INTERPOSED(NAME, PARAMETERS, ARGUMENTS, interposed::nothing(),      \
+                [&](cudaError_t status) {                                \
+                  return interposed::allocated(status, memory, bytes);   \
+                })
+KB_TAKE(cudaMalloc, (void** memory, size_t bytes), (memory, bytes))
+KB_TAKE(cudaMallocManaged, (void** memory, size_t bytes, unsigned flags), (memory, bytes, flags))
+#define KB_TAKE_ASYNC(NAME)                                          \
+  KB_TAKE(NAME, (void** memory, size_t bytes, void* stream),         \
+          (memory, bytes, interposed::led(stream)))
+KB_TAKE_ASYNC(cudaMallocAsync)
+KB_TAKE_ASYNC(cudaMallocAsync_ptsz)
+KB_INTERPOSED(cudaFree, (void* memory), (memory),
+              (interposed::freed(memory), interposed::wait()), interposed::plain)
+#define KB_GIVE_ASYNC(NAME)                                                            \
+  KB_INTERPOSED(NAME, (void* memory, void* stream), (memory, interposed::led(stream)), \
+                interposed::freed(memory), interposed::plain)
+KB_GIVE_ASYNC(cudaFreeAsync)
+KB_GIVE_ASYNC(cudaFreeAsync_ptsz)

@@ -79,6 +79,24 @@ void run_burst(Device& device, const std::vector<char>& body, Shim shim, void* f
   wire::send(arenas.control, wire::kDone, &done, sizeof done);
 }
 
+// One call again and again, or as a CUDA graph. Nothing of it is timed.
+void run_repeat(Device& device, uint32_t kind, const std::vector<char>& body, Shim shim,
+                void* function) {
+  wire::Repeat repeat = wire::parse_repeat(body);
+  device.prepare(repeat.call);
+  Prepared prepared(device, repeat.call);
+  auto invoke = [&] { shim(function, prepared.values.data()); };
+  if (kind == wire::kGraph)
+    device.graph(invoke);
+  else
+    device.burst([&] {
+      for (uint32_t i = 0; i < repeat.head.calls; ++i) invoke();
+    });
+  device.finish(repeat.call);
+  wire::DoneBody done{repeat.head.burst_id, 1.0, 0, 0};
+  wire::send(arenas.control, wire::kDone, &done, sizeof done);
+}
+
 void serve(Device& device, Shim shim, void* function) {
   for (;;) {
     wire::Header header{};
@@ -93,6 +111,15 @@ void serve(Device& device, Shim shim, void* function) {
       case wire::kBurst:
         run_burst(device, body, shim, function);
         break;
+      case wire::kRepeat:
+      case wire::kGraph:
+        run_repeat(device, header.kind, body, shim, function);
+        break;
+      case wire::kScratch: {
+        double bytes = device.scratch_bytes();
+        wire::send(arenas.control, wire::kReady, &bytes, sizeof bytes);
+        break;
+      }
       default:
         _exit(header.kind == wire::kEnd ? 0 : 3);
     }

@@ -14,7 +14,15 @@ namespace wire {
 constexpr uint32_t kMagic = 0x4B424331;
 constexpr size_t kTextLimit = 4096;
 
-enum Command : uint32_t { kSetup = 1, kCall = 2, kEnd = 3, kBurst = 4 };
+enum Command : uint32_t {
+  kSetup = 1,
+  kCall = 2,
+  kEnd = 3,
+  kBurst = 4,
+  kRepeat = 6,
+  kGraph = 7,
+  kScratch = 8,
+};
 enum Reply : uint32_t { kReady = 1, kDone = 2, kError = 3 };
 enum ErrorCode : uint32_t {
   kException = 1,
@@ -130,6 +138,22 @@ inline Burst parse_burst(const std::vector<char>& body) {
   for (uint32_t i = 0; i < burst.head.calls; ++i) burst.calls.push_back(parse_call(body, at));
   if (at != body.size()) _exit(3);
   return burst;
+}
+
+// One call, and how many times it is to be made.
+struct Repeat {
+  BurstHead head;
+  Call call;
+};
+
+inline Repeat parse_repeat(const std::vector<char>& body) {
+  Repeat repeat;
+  if (body.size() < sizeof(BurstHead)) _exit(3);
+  memcpy(&repeat.head, body.data(), sizeof(BurstHead));
+  size_t at = sizeof(BurstHead);
+  repeat.call = parse_call(body, at);
+  if (at != body.size()) _exit(3);
+  return repeat;
 }
 
 }  // namespace wire

@@ -13,8 +13,9 @@ from gpu_runner.data.codec import decode, encode
 from gpu_runner.data.evaluation import Measurement, Mismatch
 from gpu_runner.data.protocol import BASELINE_PLAN, BASELINE_PROCESSES, NOISE_LIMIT
 from gpu_runner.data.task import Task, Workload
-from gpu_runner.data.verdict import Direction
+from gpu_runner.data.verdict import Direction, Verdict
 from gpu_runner.supervisor.device.environment import stack
+from gpu_runner.supervisor.device.libraries import library_versions
 from gpu_runner.supervisor.device.statistics import ESTIMATORS, measure
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.files import read_json, write_atomically
@@ -24,8 +25,10 @@ from gpu_runner.supervisor.measure.turns import Progress
 from gpu_runner.supervisor.runner.faults import FaultError
 from gpu_runner.supervisor.runner.target import Target
 
-SLOW_TO_START = frozenset({"compiled"})
-"""Baselines that are compiled for every workload, and so measured apart."""
+QUICK = frozenset({"eager"})
+"""Baselines that a submission's own evaluation measures. The others are compiled for every
+workload, or call a library that first chooses how, and so they are measured apart.
+"""
 
 _AT_A_TIME = 4  # chosen: see `measure_slow`
 
@@ -57,8 +60,10 @@ class Baselines:
     ) -> None:
         """Look nothing up yet. `anew`: measure even what is remembered, as audits do."""
         self._task, self._direction, self._config = task, direction, config
+        self._names = task.baselines_for(direction)
         self._estimator = ESTIMATORS[config.kind]
-        of = f"{task.digest()} {stack(config)} {self._estimator!r}"
+        versions = library_versions(task)
+        of = f"{task.digest()} {stack(config)} {self._estimator!r} {versions or ''}"
         self.anchor_ns: float | None = None
         self._anew = anew
         self._unsure: dict[tuple[str, str], Baseline] = {}  # of this evaluation only
@@ -67,7 +72,7 @@ class Baselines:
     def known(self, workload: Workload) -> dict[str, Baseline]:
         """What is remembered for a workload, by name, at the speed that `anchor_ns` shows."""
         found = {}
-        for name in self._task.baselines:
+        for name in self._names:
             path = self._path(workload, name)
             if (workload.name, name) in self._unsure:
                 found[name] = self._unsure[workload.name, name].carried(self.anchor_ns)
@@ -109,8 +114,8 @@ class Baselines:
         timed = [workload for workload in workloads if workload.timed]
         return tuple(
             name
-            for name in self._task.baselines
-            if (name in SLOW_TO_START and any(name not in self.known(w) for w in timed))
+            for name in self._names
+            if (name not in QUICK and any(name not in self.known(w) for w in timed))
             or any(self._failed_by_chance(workload, name) for workload in timed)
         )
 
@@ -138,7 +143,7 @@ class Baselines:
         )
 
     def _quick(self) -> list[str]:
-        return [name for name in self._task.baselines if name not in SLOW_TO_START]
+        return [name for name in self._names if name in QUICK]
 
     def _missing(self, name: str, workloads: Sequence[Workload]) -> list[Workload]:
         known = [w for w in workloads if self._path(w, name).exists() and not self._anew]
@@ -170,10 +175,7 @@ class Baselines:
             if again and isinstance(error, KilledFromOutside):
                 self._measure(bench, name, workloads, progress, again=False)
                 return
-            # It may have been this host's bad moment: the next evaluation tries again.
-            for workload in workloads:
-                failed = Baseline(measurement=None, error=str(error))
-                self._unsure[workload.name, name] = failed
+            self._failed(bench, name, workloads, progress, error)
             return
         rng = random.Random(0)  # noqa: S311 - resampling, no secret
         for workload in workloads:
@@ -185,6 +187,28 @@ class Baselines:
                 reason = f"wrong by the task's own tolerance: {mismatch.reason}"
                 result = Baseline(measurement=None, error=reason)
             self._remember(workload, name, result)
+
+    def _failed(
+        self,
+        bench: Bench,
+        name: str,
+        workloads: Sequence[Workload],
+        progress: Progress,
+        error: FaultError | KilledFromOutside,
+    ) -> None:
+        """Remember that a library can't do this here, perhaps for some of the workloads only.
+
+        Anything else may have been this host's bad moment: the next evaluation tries again.
+        """
+        failed = Baseline(measurement=None, error=str(error))
+        raised = isinstance(error, FaultError) and error.fault.verdict is Verdict.RUNTIME_ERROR
+        if not (raised and name in self._task.library_baselines):
+            self._unsure.update(((workload.name, name), failed) for workload in workloads)
+        elif len(workloads) == 1:
+            self._remember(workloads[0], name, failed)
+        else:
+            for workload in workloads:
+                self._measure(bench, name, [workload], progress)
 
     def _remember(self, workload: Workload, name: str, baseline: Baseline) -> None:
         measured, limit = baseline.measurement, NOISE_LIMIT[self._config.kind]

@@ -16,6 +16,7 @@ from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
 from gpu_runner.supervisor.baselines import Baselines
 from gpu_runner.supervisor.clock_calibration import OwnClock
 from gpu_runner.supervisor.device.device_log import DeviceLog
+from gpu_runner.supervisor.device.libraries import library_versions
 from gpu_runner.supervisor.first_calls import FirstCalls
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.turns import Progress
@@ -133,6 +134,8 @@ class Measuring:
             baselines.anchor_ns = times.mean
         for workload in self._timed:
             self._record.add_baselines(workload, baselines.known(workload))
+        if libraries := library_versions(self._request.task):
+            self._record.say(libraries=libraries)
         if self._request.mode is Mode.RANKED:
             self._record.pending_baselines = baselines.pending(self._timed)
 

@@ -98,7 +98,8 @@ def _audit(audit: Audit | None) -> list[str]:
     lines += [f"    {name:<16} {'not made':<12} required" for name in missing]
     if not audit.required:
         lines.append("    it doesn't say which checks are required, so it verifies nothing")
-    return lines
+    facts = audit.facts.rows if audit.facts else ()
+    return lines + [f"    {row.label}: {row.value} ({row.said})" for row in facts]
 
 
 def _suspicions(result: EvaluationResult) -> list[str]:

@@ -67,6 +67,16 @@ class BoardIn(Schema):
         description="1: only results from runners that the site's admins control.",
         json_schema_extra=one_of("", "0", "1", "false", "true"),
     )
+    same_bits: str = Field(
+        "",
+        description="1: only results that gave the same bits for the same input, by their audit.",
+        json_schema_extra=one_of("", "0", "1", "false", "true"),
+    )
+    graph: str = Field(
+        "",
+        description="1: only results that work in a CUDA graph, by their audit.",
+        json_schema_extra=one_of("", "0", "1", "false", "true"),
+    )
     contaminated: str = Field(
         "",
         description="1: with contaminated tasks, which a board over tasks leaves out.",
@@ -98,6 +108,8 @@ class _BoardOut(Schema):
     sort: str
     verified: bool
     trusted: bool
+    same_bits: bool
+    graph: bool
     contaminated: bool = Field(description="Whether contaminated tasks were asked for.")
     contaminated_tasks: list[ContaminatedOut] = Field(
         description="Those in this selection; left out unless asked for, or named as `task`."
@@ -154,6 +166,8 @@ def show_leaderboard(
         "sort": query.sort.value,
         "verified": query.verified,
         "trusted": query.trusted,
+        "same_bits": query.same_bits,
+        "graph": query.graph,
         "contaminated": query.contaminated,
         "contaminated_tasks": [
             {"task": task.slug, "reason": task.contaminated} for task in board.contaminated

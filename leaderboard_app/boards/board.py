@@ -98,8 +98,7 @@ def top(device: str, task: str, limit: int) -> list[Ranked[Entry]]:
 
 
 def _matrix(query: Query, rows: QuerySet[Evaluation], tallies: Sequence[Tally]) -> Matrix:
-    # Of verified ones there are few; tallies know neither them nor who measured.
-    if not query.verified and not query.trusted:
+    if not query.is_narrow:
         rows = rows.filter(submission__agent__name__in=most_solved(tallies))
     return matrix(best_of(rows, _OWNERS[query.by]), attempts(tallies, By.AGENT.owner))
 

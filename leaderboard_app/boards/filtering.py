@@ -18,6 +18,7 @@ from runs_app.core.integrity.eligibility import (
     judged_evaluations,
     without_replaced,
 )
+from runs_app.core.integrity.facts import with_fact
 from runs_app.models import Audited, Evaluation
 from tasks_app.models import TaskVersion
 
@@ -98,6 +99,7 @@ def _wanted(query: Query) -> dict[str, object]:
 def _passed(query: Query, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     if query.verified:
         rows = rows.filter(audited=Audited.PASSED)
+    rows = with_fact(rows, **query.facts)
     return rows.filter(guest=False) if query.trusted else rows
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.urls import reverse
@@ -17,7 +17,7 @@ from leaderboard_app.boards.ranking import Entry
 from runs_app.core.baselines.selectors import Baselines
 from runs_app.core.integrity.ranking import Estimate, Ranked
 from runs_app.models import Device, Evaluation
-from runs_app.submitting.page import workload_rows
+from runs_app.submitting.page import library_speedups, workload_rows
 from runs_app.submitting.pictures.comparison import comparison, standing
 from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot, shown_ends
 from runs_app.submitting.summary import speed
@@ -50,18 +50,34 @@ def leading(rows: Sequence[Ranked[Entry]]) -> Headline | None:
         return None
     listed = [row for row in workload_rows(evaluation.result.data) if not row.hidden]
     is_sure = entry.state.is_sure
+    libraries = library_speedups(evaluation.result.data)
     with_speed = speed(evaluation, evaluation.rated, evaluation.rated_spread)
     return Headline(
         number=significant(evaluation.rated),
         unit="×",
         said=f"{_lead(level)}{'' if is_sure else ' for now'} on {evaluation.device}, with"
-        f" {with_speed}.",
+        f" {with_speed}.{_beside(libraries)}",
         name=entry.author.agent,
         address=evaluation.submission.get_absolute_url(),
         kind=standing(evaluation.rated, evaluation.rated_spread) if is_sure else "neutral",
-        picture=comparison(evaluation, listed, [], Baselines(), name=entry.author.agent),
+        picture=comparison(
+            evaluation,
+            listed,
+            [],
+            Baselines(),
+            libraries,
+            name=entry.author.agent,
+        ),
         entry=entry,
     )
+
+
+def _beside(libraries: Mapping[str, float]) -> str:
+    """How the leader compares with the fastest library that the task names."""
+    if not libraries:
+        return ""
+    title, speedup = min(libraries.items(), key=lambda pair: pair[1])
+    return f" On listed sizes it has {times(speedup)} the speed of {title}."
 
 
 def _lead(level: list[str]) -> str:

@@ -76,7 +76,20 @@ class Query:
     sort: Sort = Sort.SCORE
     verified: bool = False  # only what passed an audit
     trusted: bool = False  # only what runners measured that the site's admins control
+    same_bits: bool = False  # only what gave the same bits for the same input, by its audit
+    graph: bool = False  # only what works in a CUDA graph, likewise
     contaminated: bool = False  # with tasks that count in no figure over tasks
+
+    @property
+    def facts(self) -> dict[str, bool]:
+        """What a result's audit must have told."""
+        wanted = {"same_bits": self.same_bits, "graph": self.graph}
+        return {name: True for name, is_wanted in wanted.items() if is_wanted}
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether few results are left for reasons of which tallies know nothing."""
+        return self.verified or self.trusted or bool(self.facts)
 
     @property
     def counts_all(self) -> bool:
@@ -98,6 +111,8 @@ class Query:
             "p": 1.0,
             "verified": False,
             "trusted": False,
+            "same_bits": False,
+            "graph": False,
             "contaminated": False,
             "sort": default_sort(by, task),
         }
@@ -165,6 +180,8 @@ def parse_query(
         sort=Sort(sort),
         verified=_flag(values, "verified"),
         trusted=_flag(values, "trusted"),
+        same_bits=_flag(values, "same_bits"),
+        graph=_flag(values, "graph"),
         contaminated=_flag(values, "contaminated"),
     )
 

@@ -469,6 +469,7 @@ class Migration(migrations.Migration):
                 ('device', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs_app.device')),
                 ('state', models.CharField(choices=[('waiting', 'Audit under way'), ('passed', 'Verified'), ('failed', 'Audit failed'), ('suspicious', 'Audit in quarantine'), ('inconclusive', 'Audit without a result')], default='waiting', max_length=15)),
                 ('reason', models.TextField(blank=True)),
+                ('facts', models.JSONField(blank=True, default=dict)),
                 ('evaluation', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs_app.evaluation')),
                 ('asked_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('created_at', models.DateTimeField()),

@@ -17,12 +17,14 @@ class BoardAudit(models.Model):
 
     `evaluation` is the latest audit, whether it is over or not; `Evaluation.audited` of the ranked
     evaluations of the pair repeats `state`. `asked_by` is empty where a record asked for it.
+    `facts`: a `gpu_runner.data.facts.Facts` as everybody may see it, of the newest audit with some.
     """
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="audits")
     device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="+")
     state = models.CharField(max_length=15, choices=Audited.choices[1:], default=Audited.WAITING)
     reason = models.TextField(blank=True)  # of the state, as everybody may see it
+    facts = models.JSONField(default=dict, blank=True)
     evaluation = models.ForeignKey(
         Evaluation, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )

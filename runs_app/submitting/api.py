@@ -179,6 +179,10 @@ class EvaluationOut(Schema):
         " inconclusive. Only passed is verified; failed and suspicious are on no board."
     )
     audited_reason: str
+    facts: dict[str, object] | None = Field(
+        description="What its newest audit tells those who want to use it: same_bits, graph,"
+        " scratch_bytes and energy_joules, each null if not measured, and why in said."
+    )
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

@@ -13,6 +13,7 @@ from gpu_runner.data.evaluation import EvaluationResult
 from runs_app.core.baselines.missing import awaited_baselines, missing_baselines
 from runs_app.core.integrity.board_place import board_place
 from runs_app.core.integrity.eligibility import Why, eligibilities
+from runs_app.core.integrity.facts import facts_of
 from runs_app.core.integrity.selectors import decision_reason
 from runs_app.core.profile.diagnosis import MEANINGS, diagnose
 from runs_app.core.queue.selectors import waiting_reason as reason_to_wait
@@ -77,7 +78,7 @@ def _evaluations(submission: Submission, user: Viewer, *, raw: bool) -> list[dic
     audits = {device: board_audit(submission, device) for device in audited}
     return [
         _evaluation(row, whys[row.pk], results.get(row.pk), user)
-        | {"audited_reason": _audited_reason(row, audits)}
+        | {"audited_reason": _audited_reason(row, audits), "facts": _facts(row, audits)}
         | {"noise": row.noise if row.is_correct else None}
         | _result(results.get(row.pk), raw=raw)
         for row in rows
@@ -107,6 +108,13 @@ def without_raw(result: Mapping[str, Any]) -> dict[str, object]:
 def _audited_reason(row: Evaluation, audits: Mapping[str, BoardAudit | None]) -> str:
     audit = audits.get(row.device_id)
     return audit.reason if audit and row.audited != Audited.NONE else ""
+
+
+def _facts(row: Evaluation, audits: Mapping[str, BoardAudit | None]) -> object:
+    """What the newest audit of its own has told, as the result's page shows it."""
+    audit = audits.get(row.device_id)
+    is_own = audit is not None and audit.submission_id == row.submission_id
+    return codec.encode(facts_of(audit)) if is_own and row.audited != Audited.NONE else None
 
 
 def _evaluation(

@@ -47,6 +47,7 @@ class ShownResult:
     known: Baselines = field(default_factory=Baselines)
     rows: list[evaluation_page.WorkloadRow] = field(default_factory=list)
     baselines: list[str] = field(default_factory=list)
+    libraries: Mapping[str, float] = field(default_factory=dict)
     slow_baseline: str = ""
     threads: str = ""
     limits: list[str] = field(default_factory=list)
@@ -217,11 +218,14 @@ def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> Sh
     near = rivals(evaluation, user) if evaluation.is_correct else []
     known = _known_baselines(evaluation, result)
     dtype = evaluation.task_version.dtype
+    libraries = evaluation_page.library_speedups(result)
+    picture = comparison(evaluation, rows, near, known, libraries)
     return ShownResult(
         rivals=near,
         known=known,
         rows=rows,
-        baselines=evaluation_page.baseline_names(rows),
+        baselines=evaluation_page.baseline_names(result) if rows else [],
+        libraries=libraries,
         slow_baseline=evaluation_page.slow_baseline_sentence(rows),
         threads=evaluation_page.threads_sentence(result.environment),
         limits=evaluation_page.limit_sentences(result.environment),
@@ -229,7 +233,7 @@ def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> Sh
         environment=evaluation_page.environment_rows(result.environment),
         profile=profile_page.profile_view(result.profile),
         diagnostics=diagnostics(result.build, result.profile, shown_files(evaluation.submission)),
-        comparison=comparison(evaluation, rows, near, known) if evaluation.is_correct else None,
+        comparison=picture if evaluation.is_correct else None,
         workload_plot=workload_plot(rows),
         roofline=roofline(result, rows, dtype),
         no_roofline=no_roofline(result, rows, dtype),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from gpu_runner.data.evaluation import (
     WorkloadResult,
 )
 from gpu_runner.data.floor import PARTS
+from gpu_runner.data.task import PYTORCH
 from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
 from runs_app.core.profile.hardware import hardware_lines
 from tasks_app.numbers import percent
@@ -63,6 +64,7 @@ class WorkloadRow:
     hidden: bool
     measurement: Measurement | None  # of the kernel
     comparisons: tuple[Comparison, ...]
+    columns: tuple[Comparison | None, ...]  # one for each of the table's baselines
     best: Comparison | None  # against the faster baseline
     floor_ns: float | None  # the physical limit
     floor_fraction: float | None  # the physical limit over the time
@@ -111,15 +113,26 @@ def _stages(mode: str) -> list[Stage]:
 
 def workload_rows(result: EvaluationResult) -> list[WorkloadRow]:
     """The workloads of a result, the public ones first; none if nothing was found out of any."""
-    rows = [_workload_row(entry, result.environment.measured) for entry in result.workloads]
+    names = baseline_names(result)
+    rows = [_workload_row(entry, names, result.environment.measured) for entry in result.workloads]
     if not any(row.measurement or row.comparisons or row.errors for row in rows):
         return []
     return sorted(rows, key=lambda row: row.hidden)
 
 
-def baseline_names(rows: Iterable[WorkloadRow]) -> list[str]:
+def baseline_names(result: EvaluationResult) -> list[str]:
     """Names of all baselines in the table, in order of appearance."""
-    return list(dict.fromkeys(c.name for row in rows for c in row.comparisons))
+    return list(dict.fromkeys(name for each in result.workloads for name in each.baselines))
+
+
+def library_speedups(result: EvaluationResult) -> dict[str, float]:
+    """Speedups on listed sizes over the libraries that the task names, by title with version."""
+    titles = result.environment.libraries
+    return {
+        titles.get(name, name): speedup
+        for name, speedup in result.speedups.items()
+        if name not in (*PYTORCH, "best")
+    }
 
 
 def environment_rows(environment: Environment) -> list[tuple[str, str]]:
@@ -239,18 +252,21 @@ def _cut_off(rows: Iterable[StageRow]) -> None:
         row.since = ""
 
 
-def _workload_row(entry: WorkloadResult, measured: Rates | None) -> WorkloadRow:
+def _workload_row(
+    entry: WorkloadResult, names: Sequence[str], measured: Rates | None
+) -> WorkloadRow:
     measurement, floor_ns = entry.measurement, entry.floor_ns
-    comparisons = tuple(
-        _comparison(name, baseline, measurement) for name, baseline in entry.baselines.items()
-    )
-    known = [c for c in comparisons if c.speedup is not None]
+    by_name = {
+        name: _comparison(name, baseline, measurement) for name, baseline in entry.baselines.items()
+    }
+    known = [c for c in by_name.values() if c.speedup is not None]
     return WorkloadRow(
         name=entry.name,
         parameters=", ".join(f"{k}={v}" for k, v in entry.parameters.items()),
         hidden=entry.hidden,
         measurement=measurement,
-        comparisons=comparisons,
+        comparisons=tuple(by_name.values()),
+        columns=tuple(map(by_name.get, names)),
         best=min(known, key=lambda c: c.speedup or 0.0) if known else None,
         floor_ns=floor_ns,
         floor_fraction=floor_ns / measurement.time_ns if floor_ns and measurement else None,

@@ -4,8 +4,9 @@
 
 Evaluates shipped kernels, and one in Triton. Then it calls the same library in this process, with
 the L2 cache emptied before each call, and takes the median of what CUPTI says of the kernels of a
-call: from the start of the first to the end of the last. Exit status 1 if a time is not CUPTI's
-plus what a launch costs, or from 50 µs up not within two percent of it.
+call: from the start of the first to the end of the last, where all of them were queued before the
+first began. Exit status 1 if a time is not CUPTI's plus what a launch costs, or from 50 µs up not
+within two percent of it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import importlib.util
+import inspect
 import re
 import statistics
 import sys
@@ -45,6 +47,7 @@ LAUNCH_NS, ERROR_NS = 1_100.0, 500.0
 TRITON_LAUNCH_NS = 1_600.0  # of a graph with one kernel. Source: docs/measurements/gpu.md
 WARM_UP = 3
 _FLUSH = "FillFunctor"  # of the kernel that empties the cache
+_SLEEP, _HELD = "spin_kernel", 200_000  # chosen: 0.1 ms, in which a call's launches are queued
 _CTYPES = {
     "int32": ctypes.c_int32, "int64": ctypes.c_int64, "float32": ctypes.c_float,
     "float64": ctypes.c_double, "bool": ctypes.c_bool,
@@ -101,7 +104,7 @@ def call_of(
     """A call of the kernel on drawn inputs."""
     drawn = problem.draw(workload, Direction.FORWARD, 7, "cuda")
     if entry.language is Language.PYTHON:
-        return _module_call(entry, drawn)
+        return _module_call(entry, workload, drawn)
     expected = problem.expected(workload, Direction.FORWARD, 7, "cuda")
     outputs = iter([torch.empty_like(x) for x in as_signature_says(entry.task, expected)])
     kept: list[object] = []
@@ -117,7 +120,7 @@ def call_of(
     return lambda: function(*kept[1::2])
 
 
-def _module_call(entry: Entry, drawn: Drawn) -> Callable[[], object]:
+def _module_call(entry: Entry, workload: Workload, drawn: Drawn) -> Callable[[], object]:
     file = Path(tempfile.mkdtemp()) / "compared.py"
     file.write_text(entry.source)
     spec = importlib.util.spec_from_file_location("compared", file)
@@ -125,7 +128,9 @@ def _module_call(entry: Entry, drawn: Drawn) -> Callable[[], object]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return lambda: module.forward(*drawn.arguments)
+    names = inspect.signature(module.forward).parameters
+    given = {**workload.parameters, **dict(zip(drawn.names, drawn.arguments, strict=True))}
+    return lambda: module.forward(*(given[name] for name in names))
 
 
 def cupti_ns(call: Callable[[], object], calls: int) -> float:
@@ -140,6 +145,7 @@ def cupti_ns(call: Callable[[], object], calls: int) -> float:
         for _ in range(calls):
             flush.fill_(7)
             torch.cuda.synchronize()
+            torch.cuda._sleep(_HELD)
             call()
             torch.cuda.synchronize()
         flush.fill_(7)
@@ -148,7 +154,9 @@ def cupti_ns(call: Callable[[], object], calls: int) -> float:
     events = profile.profiler.kineto_results.events()
     device = torch.autograd.DeviceType.CUDA
     kernels = sorted(
-        (e.start_ns(), e.end_ns(), e.name()) for e in events if e.device_type() == device
+        (e.start_ns(), e.end_ns(), e.name())
+        for e in events
+        if e.device_type() == device and _SLEEP not in e.name()
     )
     flushes = [place for place, kernel in enumerate(kernels) if _FLUSH in kernel[2]]
     spans = [

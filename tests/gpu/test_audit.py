@@ -16,6 +16,7 @@ from gpu_runner.data.integrity import AuditCheck, AuditState
 from gpu_runner.data.protocol import PLANS
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Language, Mode, Verdict
+from gpu_runner.supervisor import measuring
 from gpu_runner.supervisor.audit import sanitizer
 from gpu_runner.supervisor.device.device import cuda_devices, device_slug
 from gpu_runner.supervisor.evaluate import evaluate
@@ -109,8 +110,8 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
 @pytest.fixture(autouse=True)
 def _few_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """The measurement before an audit is tested elsewhere."""
-    quick = replace(PLANS[Mode.QUICK], hidden=True, judges_noise=False)
-    monkeypatch.setitem(PLANS, Mode.AUDIT, quick)
+    monkeypatch.setitem(PLANS, Mode.AUDIT, replace(PLANS[Mode.QUICK], hidden=True))
+    monkeypatch.setattr(measuring, "UNSTABLE_FROM", float("inf"))
 
 
 def audited(name: str, source: str, config: SupervisorConfig) -> EvaluationResult:

@@ -27,6 +27,8 @@ from gpu_runner.data.verdict import Direction
 SPECIFICATION = "task.toml"
 REFERENCE = "reference.py"
 BASELINE = "baseline_fn"
+LIBRARY = "library_"
+"""What the functions of reference.py begin with that call a library to be timed beside others."""
 KERNELS = "kernels/"
 _VARIANT = re.compile(r"task_([a-z0-9]+)\.toml")
 NOT_IN_TOML = ("files", "format", "schema_version")  # format: but for the task.toml itself
@@ -153,8 +155,7 @@ def reference_errors(task: Task) -> Iterator[DataError]:
         for name in ("make_inputs", *(f"{direction.value}_fn" for direction in task.directions)):
             if name not in have:
                 yield DataError(REFERENCE, f"must define the function {name}()")
-        if BASELINE in have:
-            yield from _baseline_errors(task, have)
+        yield from _baseline_errors(task, have)
         if VERIFIER in have:
             yield from _verifier_errors(task, have[VERIFIER])
         for index, workload in enumerate(task.workloads if "make_inputs" in have else ()):
@@ -162,17 +163,26 @@ def reference_errors(task: Task) -> Iterator[DataError]:
             yield from keyword_errors(have["make_inputs"], workload.parameters, field)
         yield from _hard_errors(have)
         yield from name_errors(task, tree, REFERENCE)
-    yield from import_errors(task.files)
+    # A kernel is imported by a runner of its own device, which may have more packages.
+    kernels = {kernel.path for kernel in task.kernels}
+    own = {name: text for name, text in task.files.items() if name not in kernels}
+    yield from import_errors(own)
 
 
 def _baseline_errors(task: Task, have: Mapping[str, ast.FunctionDef]) -> Iterator[DataError]:
-    if Direction.FORWARD not in task.directions:
-        reason = f"has {BASELINE}(), which is for the forward direction only"
-        yield DataError(REFERENCE, reason)
-        return
-    reference = have.get("forward_fn", have[BASELINE])
-    if parameter_names(have[BASELINE]) != parameter_names(reference):
-        yield DataError(REFERENCE, f"{BASELINE}() must take the parameters of forward_fn()")
+    """Faults of what is timed in the place of the reference or beside it."""
+    libraries = [f"{LIBRARY}{name}" for name in task.library_baselines]
+    for name in [BASELINE, *libraries]:
+        if name not in have:
+            if name != BASELINE:
+                yield DataError(REFERENCE, f"must define {name}(), which baselines names")
+        elif Direction.FORWARD not in task.directions:
+            yield DataError(REFERENCE, f"has {name}(), which is for the forward direction only")
+        elif parameter_names(have[name]) != parameter_names(have.get("forward_fn", have[name])):
+            yield DataError(REFERENCE, f"{name}() must take the parameters of forward_fn()")
+        elif name != BASELINE and not ast.get_docstring(have[name]):
+            reason = f"{name}() needs a docstring that says which library it calls"
+            yield DataError(REFERENCE, reason, have[name].lineno)
 
 
 def _hard_errors(have: Mapping[str, ast.FunctionDef]) -> Iterator[DataError]:

@@ -12,13 +12,14 @@ from gpu_runner.data.codec import SCHEMA_VERSION, DataError, caught, encode, ref
 from gpu_runner.data.formats.sweeps import WORKLOADS_LIMIT
 from gpu_runner.data.formats.text import check_files
 from gpu_runner.data.solution import Solution
-from gpu_runner.data.task import ShippedKernel, Task
+from gpu_runner.data.task import PYTORCH, ShippedKernel, Task, TaskFormat
 from gpu_runner.data.verdict import Abi
 from gpu_runner.data.wire import DTYPES
 
 SCENARIOS = ("algebra", "llm", "sparse", "scientific", "networks", "other")
-BASELINES = ("eager", "compiled")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
+_LIBRARY = re.compile(r"[a-z][a-z0-9_]{0,29}")
+_TAKEN = ("best", "empty")
 _AGENT = re.compile(r"[A-Za-z0-9][\w .:/@+()-]{0,99}", re.ASCII)  # as of those who submit
 _WORKLOAD_NAME_LIMIT = 200  # chosen: what lists have room for
 _PARAMETERS_LIMIT_BYTES = 4096  # chosen: some hundred parameters
@@ -49,8 +50,7 @@ def task_errors(task: Task) -> Iterator[DataError]:
         yield DataError("title", "is empty")
     yield from _one_of("scenario", task.scenario, SCENARIOS)
     yield from _one_of("dtype", task.dtype, DTYPES)
-    for baseline in task.baselines:
-        yield from _one_of("baselines", baseline, BASELINES)
+    yield from _baseline_errors(task)
     yield from caught(check_files, task.files.items())
     yield from _tolerance_errors(task)
     yield from _direction_errors(task)
@@ -58,6 +58,17 @@ def task_errors(task: Task) -> Iterator[DataError]:
     yield from _integer_errors(task)
     for index, kernel in enumerate(task.kernels):
         yield from _kernel_errors(task, kernel, f"kernels[{index}]")
+
+
+def _baseline_errors(task: Task) -> Iterator[DataError]:
+    if len(set(task.baselines)) < len(task.baselines):
+        yield DataError("baselines", "names one of them twice")
+    for name in task.library_baselines:
+        if task.format is not TaskFormat.KBENCH:
+            yield from _one_of("baselines", name, PYTORCH)
+        elif not _LIBRARY.fullmatch(name) or name in _TAKEN:
+            reason = "a library's name has 1 to 30 of a-z, 0-9 and '_', and isn't 'best' or 'empty'"
+            yield DataError("baselines", f"{name[:40]!r}: {reason}")
 
 
 def _workload_errors(task: Task) -> Iterator[DataError]:

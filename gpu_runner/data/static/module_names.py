@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeGuard
 
 from gpu_runner.data.python_source import tree_of
 
@@ -78,3 +81,48 @@ class Beside:
                 parts = name.removesuffix(".py").removesuffix("/__init__").split("/")
                 found |= {".".join(parts[start:]): name for start in range(len(parts))}
         return found
+
+
+PLAIN = re.compile(
+    r"builtins(?:\.(?:abs|all|any|bool|dict|divmod|enumerate|float|int|isinstance|len|list|map|max"
+    r"|min|pow|print|range|reversed|round|set|sorted|str|sum|tuple|zip))?"
+)
+"""What of `builtins` is as harmless there as under its usual name, and the module's import."""
+
+
+def harmless(nodes: Sequence[ast.AST], dotted: Callable[[ast.AST], str]) -> set[int]:
+    """`id` of nodes that use `builtins` for what is plain, or import a module for its version."""
+    found: set[int] = set()
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and "." in (name := dotted(node)):
+            if PLAIN.fullmatch(name):
+                found |= {id(node), id(node.value)}
+        elif isinstance(node, ast.FunctionDef):
+            found |= {id(each) for each in _asks_versions(node, dotted)}
+    return found
+
+
+def _asks_versions(
+    function: ast.FunctionDef, dotted: Callable[[ast.AST], str]
+) -> Iterator[ast.AST]:
+    """Names of `import_module` of which a function's own variable gets `__version__` alone."""
+    nodes = list(ast.walk(function))
+    read = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    asked = Counter(ast.unparse(n.value) for n in nodes if _is_version(n))
+    shared = {
+        n for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for n in node.names
+    }
+    for node in nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            names = {t.id if isinstance(t, ast.Name) else "" for t in node.targets}
+            is_import = dotted(node.value.func) == "importlib.import_module"
+            if (
+                is_import
+                and not names & (shared | {""})
+                and all(read[n] == asked[n] for n in names)
+            ):
+                yield node.value.func
+
+
+def _is_version(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and node.attr == "__version__"

@@ -11,7 +11,7 @@ from functools import cached_property
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.python_source import imported_nodes, tree_of
 from gpu_runner.data.static.case import Code, Finding, Rule
-from gpu_runner.data.static.module_names import Beside
+from gpu_runner.data.static.module_names import PLAIN, Beside, harmless
 from gpu_runner.data.static.rules import (
     by_line,
     code_suspicions,
@@ -213,12 +213,15 @@ def _targets(case: ModuleCase) -> Iterator[ast.expr]:
 
 
 def _interpreter(case: ModuleCase) -> Iterator[Finding]:
-    yield from _named(case, _RUNNER, "reaches into the interpreter with {!r}")
-    for node in case.nodes:
-        if isinstance(node, ast.Attribute) and _INNER.fullmatch(node.attr):
-            yield Finding(
-                node.attr, node.lineno, f"reaches into the interpreter with {node.attr!r}"
-            )
+    fine = harmless(case.nodes, case.dotted)
+    used = [node for node in case.nodes if id(node) not in fine]
+    named = [(case.dotted(n), n.lineno) for n in used if isinstance(n, ast.Attribute | ast.Name)]
+    inner = [(n.attr, n.lineno) for n in used if isinstance(n, ast.Attribute)]
+    imports = [(name, line) for name, line in case.imports.items() if not PLAIN.fullmatch(name)]
+    for pattern, names in ((_RUNNER, [*imports, *named]), (_INNER, inner)):
+        for name, line in names:
+            if pattern.fullmatch(name):
+                yield Finding(name, line, f"reaches into the interpreter with {name!r}")
     for call, _ in case.calls():
         if isinstance(call.func, ast.Name) and call.func.id in _BUILTINS:
             name = call.func.id

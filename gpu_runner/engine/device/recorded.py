@@ -37,13 +37,14 @@ class Recorder:
         """
         if setup not in self._refused:
             try:
-                return self._recorded(calls)
+                return self.recorded(calls)
             except Exception:  # whatever a kernel raises then: the plain call says it again
                 self._refused.add(setup)
                 _forget_failure()
         return lambda: [call() for call in calls]
 
-    def _recorded(self, calls: Calls) -> Callable[[], Results]:
+    def recorded(self, calls: Calls) -> Callable[[], Results]:
+        """As `record`; raises what a kernel or CUDA raises if they cannot be recorded."""
         if self._stream is None:
             handle = cuda_runtime.blocking_stream()
             self._stream = torch.cuda.ExternalStream(handle)  # type: ignore[no-untyped-call]

@@ -10,6 +10,7 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
+from gpu_runner.data.formats.kbench import BASELINE, LIBRARY
 from gpu_runner.data.signature import argument_name
 from gpu_runner.data.task import HARD_INPUTS, VERIFIER, Task, Values, Workload
 from gpu_runner.data.verdict import Abi, Direction
@@ -28,7 +29,6 @@ from gpu_runner.engine.problem.problem import (
 from gpu_runner.engine.problem.seeding import reseed
 from gpu_runner.engine.problem.values import varied
 
-BASELINE = "baseline_fn"
 _GRADIENT_SEED = 0x5EED_60AD  # keeps grad_output's stream apart from make_inputs'
 _VERIFIER_SEED = 0x7E51_F1E4  # and the verifier's
 _SEED_MASK = 2**63 - 1  # torch takes seeds of 63 bits
@@ -68,8 +68,10 @@ class NativeProblem(Problem):
         """`forward_fn` or `backward_fn`."""
         return self._function(f"{direction}_fn")
 
-    def baseline(self, direction: Direction) -> Callable[..., object]:
-        """`baseline_fn` of the forward direction, where reference.py has one."""
+    def baseline(self, direction: Direction, library: str = "") -> Callable[..., object]:
+        """`library_NAME`, or `baseline_fn` of the forward direction where reference.py has one."""
+        if library:
+            return self._function(f"{LIBRARY}{library}")
         return (
             self._function(BASELINE) if self.has_baseline(direction) else self.function(direction)
         )

@@ -98,11 +98,12 @@ class Problem(ABC):
     def function(self, direction: Direction) -> Callable[..., object]:
         """The reference; takes `Drawn.arguments` by position."""
 
-    def baseline(self, direction: Direction) -> Callable[..., object]:
+    def baseline(self, direction: Direction, library: str = "") -> Callable[..., object]:
         """What is timed as a baseline, and never judged by: takes the same arguments.
 
-        The reference itself, but for a task that has another.
+        The reference itself, but for a task that has another, or one for the `library`.
         """
+        del library
         return self.function(direction)
 
     def has_baseline(self, direction: Direction) -> bool:

@@ -88,6 +88,10 @@ class Clock(Protocol):
         """Wait for work that was queued before a call; forget launches that failed before it."""
         ...
 
+    def scratch_bytes(self) -> float:
+        """The most that was taken of a device since this was last asked, beyond what was then."""
+        ...
+
 
 class CpuClock:
     """The monotonic clock around the call; ranges are flushed from the caches by hand."""
@@ -132,6 +136,10 @@ class CpuClock:
     def settle(self) -> None:
         """See `Clock.settle`: nothing is queued on a CPU."""
 
+    def scratch_bytes(self) -> float:
+        """See `Clock.scratch_bytes`: the supervisor sees a CPU's from outside."""
+        return 0.0
+
     def _ns(self, function: Function, arguments: Sequence[object]) -> tuple[object, int]:
         time_ns = ctypes.c_uint64(0)
         told = ctypes.py_object(function), ctypes.py_object(tuple(arguments))
@@ -152,6 +160,7 @@ class CudaClock:
         self._mark = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self._mark.record()  # it exists from its first record on
         self._waking_ns = 0.0
+        self._allocated = 0  # bytes, when `scratch_bytes` was last asked
         self._cycles_per_ns = self._calibrate()
         self._pairs: deque[float] = deque(maxlen=_EMPTY_PAIRS)
         self._empty_start = HeadStart()
@@ -223,6 +232,13 @@ class CudaClock:
         """See `Clock.settle`."""
         torch.cuda.synchronize()
         cuda_runtime.forget_launches()
+
+    def scratch_bytes(self) -> float:
+        """See `Clock.scratch_bytes`: of PyTorch's allocator."""
+        most = torch.cuda.max_memory_allocated() - self._allocated
+        torch.cuda.reset_peak_memory_stats()
+        self._allocated = torch.cuda.memory_allocated()
+        return float(most)
 
     def _calibrate(self) -> float:
         """Cycles of the busy wait per ns; the fastest of a few, as clocks rise under load."""

@@ -34,10 +34,12 @@ from gpu_runner.data.wire import (
     read_frame,
     unpack_burst,
     unpack_call,
+    unpack_repeat,
 )
 from gpu_runner.engine.device import torch_settings
 from gpu_runner.engine.device.heap import Poison, keep_freed_memory
 from gpu_runner.engine.device.recorded import Recorder
+from gpu_runner.engine.runner.again import Again, PlacedCall, made
 from gpu_runner.engine.runner.clock import Clock, make_clock
 from gpu_runner.engine.runner.mapped_arena import MappedArena
 from gpu_runner.engine.runner.module import Module
@@ -98,25 +100,6 @@ class Arenas:
         return cls(inputs, outputs)
 
 
-@dataclass(frozen=True)
-class _Coming:
-    """A call that was announced: its tensors are in place, and hold nothing of it yet."""
-
-    call: Call
-    prepared: Prepared
-    tensors: list[Tensor]
-
-    @property
-    def sizes(self) -> list[int]:
-        """Bytes of its outputs."""
-        return [place.nbytes for place in self.places]
-
-    @property
-    def places(self) -> list[Argument]:
-        """Where its outputs belong."""
-        return [a for a in self.call.arguments if a.kind in _WRITTEN]
-
-
 class Runner:
     """Serves SETUP, CALL, BURST and COPY frames.
 
@@ -135,8 +118,9 @@ class Runner:
         self._poison = Poison(device)
         self._prepared: list[Prepared] = []
         self._recorder = Recorder()
+        self._again = Again(gate, clock, self._recorder)
         self._kept: list[Tensor] = []  # the last call's outputs, until they have been read
-        self._returned: list[tuple[_Coming, object]] = []  # what calls on a device have returned
+        self._returned: list[tuple[PlacedCall, object]] = []  # what calls on a device have returned
 
     def set_up(self, subject: Subject, setup: dict[str, Any]) -> None:
         """Make one more workload ready; a baseline is compiled and warmed up here."""
@@ -162,6 +146,8 @@ class Runner:
         self._kept, self._returned = [], []
         if command is Command.BURST:
             return self._burst(*unpack_burst(body))
+        if command in (Command.REPEAT, Command.GRAPH):
+            return self._repeated(command, *unpack_repeat(body))
         return self._call(unpack_call(body))
 
     def _call(self, call: Call) -> Done:
@@ -178,7 +164,7 @@ class Runner:
         records = tuple(map(record_of, self._kept))
         return Done(call.call_id, time_ns, records, self._clock.host_ns)
 
-    def _through(self, one: _Coming, arguments: tuple[object, ...]) -> tuple[object, float]:
+    def _through(self, one: PlacedCall, arguments: tuple[object, ...]) -> tuple[object, float]:
         """Make the call once the gate opens; what it returned, and its time in ns."""
         number, prepared = one.call.call_id, one.prepared
         coming = self._arenas.inputs.coming(one.call, prepared.owned)
@@ -195,20 +181,37 @@ class Runner:
     def _burst(self, burst_id: int, calls: Sequence[Call]) -> Done:
         """Calls that the supervisor times: as few other things as possible happen in between."""
         coming = [self._placed(call) for call in calls]
-        made = self._recorded(coming)
+        burst = self._recorded(coming)
         self._clock.settle()
         self._gate.wait(burst_id, Coming(), lambda: None)
-        results = made()
+        results = burst()
         self._clock.finish()
         self._returned = list(zip(coming, results, strict=True))
         return Done(burst_id, 1.0, ())
 
-    def _recorded(self, coming: Sequence[_Coming]) -> Callable[[], list[object]]:
+    def _recorded(self, coming: Sequence[PlacedCall]) -> Callable[[], list[object]]:
         """What makes the calls of a burst once their inputs are there."""
-        made = [partial(_made, one.prepared, one.tensors) for one in coming]
+        calls = [partial(made, one) for one in coming]
         if self._device == "cpu" or not all(one.prepared.recordable for one in coming):
-            return lambda: [one() for one in made]
-        return self._recorder.record(coming[0].call.setup, made)
+            return lambda: [one() for one in calls]
+        return self._recorder.record(coming[0].call.setup, calls)
+
+    def _repeated(self, command: Command, number: int, times: int, call: Call) -> Done:
+        """A call that nobody times, made so many times or as a CUDA graph."""
+        one = self._placed(call)
+        if command is Command.GRAPH:
+            results = self._again.graph(number, one)
+            self._returned = [(one, result) for result in results]
+            return Done(number, 1.0, ())
+        self._arenas.inputs.let_go()
+        self._tidy(one.sizes)
+        coming = self._arenas.inputs.coming(call, one.prepared.owned)
+        result = self._again.repeat(number, one, coming, times)
+        if self._device == "cpu":
+            self._kept = returned_tensors(result, self._device)
+        else:
+            self._returned = [(one, result)]
+        return Done(number, 1.0, tuple(map(record_of, self._kept)))
 
     def _copy(self, number: int) -> Done:
         """Copy what was returned to its places; the records are those of the last call."""
@@ -219,7 +222,7 @@ class Runner:
         self._clock.finish()
         return Done(number, 1.0, tuple(map(record_of, outputs)))
 
-    def _placed(self, call: Call) -> _Coming:
+    def _placed(self, call: Call) -> PlacedCall:
         prepared = self._prepared[call.setup]
         inputs = [a for a in call.arguments if a.kind in _READ]
         memory, places = self._arenas.inputs, _offsets(call, inputs)
@@ -227,9 +230,9 @@ class Runner:
         if prepared.owned and isinstance(memory, HandedInputs):
             written = Placement(memory.of(call, own=True), places).load(prepared.inputs)
             tensors = [written[n] if n in prepared.owned else t for n, t in enumerate(tensors)]
-        return _Coming(call, prepared, tensors)
+        return PlacedCall(call, prepared, tensors)
 
-    def _hand_out(self, one: _Coming, result: object) -> list[Tensor]:
+    def _hand_out(self, one: PlacedCall, result: object) -> list[Tensor]:
         outputs, inputs = returned_tensors(result, self._device), self._arenas.inputs
         assert self._arenas.outputs is not None
         if self._strict and isinstance(inputs, MappedArena) and any(map(inputs.has, outputs)):
@@ -256,12 +259,6 @@ class Runner:
         if prepared.before is not None:
             function, arguments = prepared.before(arguments), ()
         return self._clock.call(function, arguments, prepared.head_start)
-
-
-def _made(prepared: Prepared, tensors: list[Tensor]) -> object:
-    arguments = prepared.arrange(tensors)
-    prepared.fill()
-    return prepared.function(*arguments)
 
 
 def _offsets(call: Call, inputs: Sequence[Argument]) -> list[int]:
@@ -296,11 +293,13 @@ def serve(
                 runner.set_up(subject, json.loads(body))
                 gc.freeze()
                 ready()
-            case Command.CALL | Command.BURST | Command.COPY:
-                done = runner.answer(Command(kind), body)
-                control.sendall(frame(Reply.DONE, pack_done(done)))
+            case Command.SCRATCH:
+                control.sendall(frame(Reply.READY, READY_BODY.pack(clock.scratch_bytes())))
             case Command.END:
                 return
+            case _:
+                done = runner.answer(Command(kind), body)
+                control.sendall(frame(Reply.DONE, pack_done(done)))
 
 
 def subject_of(beginning: Beginning, support: Path, device: str) -> Subject:

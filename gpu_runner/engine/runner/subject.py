@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gpu_runner.data import codec
-from gpu_runner.data.task import Task
+from gpu_runner.data.task import PYTORCH, Task
 from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.data.wire import ErrorCode
 from gpu_runner.engine.problem.arguments import Described, leaves, rebuild, tensor_entries
@@ -137,11 +137,10 @@ def _zeros(entries: Sequence[Described], device: str) -> tuple[Tensor, ...]:
 
 
 class Baseline:
-    """The task's own function, or the one that it has for this, eager or compiled."""
+    """The task's own function, or the one that it has for this: eager, compiled, or a library's."""
 
     def __init__(self, kind: str, direction: Direction) -> None:
-        if kind not in ("eager", "compiled"):
-            raise ValueError(f"unknown kind of baseline: {kind!r}")
+        self._library = "" if kind in PYTORCH else kind
         self._compiled = kind == "compiled"
         self._direction = direction
         self._folders: list[tempfile.TemporaryDirectory[str]] = []
@@ -160,7 +159,7 @@ class Baseline:
         self._folders.append(folder)
         problem = load_problem(task, Path(folder.name))
         drawn = problem.draw(workload, self._direction, _WARM_SEED, device)
-        function = problem.baseline(self._direction)
+        function = problem.baseline(self._direction, self._library)
         dtypes = [entry["dtype"] for entry in setup["outputs"]]
         if task.abi is Abi.C:
             function = _stored(function, dtypes)

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gpu_runner.data.formats.kbench import BASELINE
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Direction
-from gpu_runner.engine.formats.native_problem import BASELINE
 from gpu_runner.engine.problem.problem import Problem
 from gpu_runner.engine.soundness.families import functions, statistics, transforms
 from gpu_runner.engine.soundness.families.contractions import Instead, convolved, resummed

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gpu_runner.data.archive import Loaded
 from gpu_runner.data.evaluation import BuildReport, EvaluationRequest, WorkloadResult
+from gpu_runner.data.facts import Facts
 from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check, Suspicion
 from gpu_runner.data.static import Code
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Verdict
 from gpu_runner.supervisor.audit.cpu import CpuSanitizers
 from gpu_runner.supervisor.audit.cuda import ComputeSanitizerChecks
+from gpu_runner.supervisor.audit.facts import FactFinder
 from gpu_runner.supervisor.audit.listed import Lister
 from gpu_runner.supervisor.audit.required import CLOCK_CHECK, required_checks
 from gpu_runner.supervisor.audit.under_tool import Ran, Tool, inconclusive, run_under, suspicious
@@ -77,7 +79,16 @@ class Auditor:
             kernels = found.kernels
         target = self._target
         required = required_checks(self._config.kind, target.abi, target.library)
-        return Audit(checks=tuple(checks), kernels=kernels, required=required)
+        facts = self._facts()
+        return Audit(checks=tuple(checks), kernels=kernels, required=required, facts=facts)
+
+    def _facts(self) -> Facts:
+        self._tell("facts about its use")
+        public = self._request.task.workloads_for(
+            self._config.kind, self._request.solution.direction, hidden=False
+        )
+        finder = FactFinder(self._config, self._bench, self._target, self._known_ns)
+        return finder.find(public)
 
     def _passes(self) -> tuple[Code, ...]:
         return own_code(self._target.library) if self._target.library else ()

@@ -223,6 +223,11 @@ def _processes(index: int, name: str) -> dict[int, int]:
     return {pid: 0 if memory == _NOT_SAID else memory for pid, memory in found}
 
 
+def energy_mj(index: int) -> int:
+    """Millijoules that the GPU has used since the driver was loaded."""
+    return _nvml().number("nvmlDeviceGetTotalEnergyConsumption", _nvml().device(index))
+
+
 def uncorrected_errors(index: int) -> int:
     """Memory errors since the driver was loaded that its code could not correct."""
     uncorrected, volatile = ctypes.c_uint(1), ctypes.c_uint(0)

@@ -30,7 +30,7 @@ from gpu_runner.supervisor.measure.aside import Aside
 from gpu_runner.supervisor.measure.collected import Collected, Measured, Verified, counted_time
 from gpu_runner.supervisor.measure.conformance import check_returned
 from gpu_runner.supervisor.measure.layout import Layout, Sizes, arena_sizes
-from gpu_runner.supervisor.measure.outside import EmptyKernelTime, counted, mean_ns
+from gpu_runner.supervisor.measure.outside import EmptyKernelTime, mean_ns
 from gpu_runner.supervisor.measure.sampled_outputs import Sample, SampledOutputs
 from gpu_runner.supervisor.measure.staging import Batch, Memory, draw_id, draw_seed
 from gpu_runner.supervisor.measure.turns import Progress, stays_in_place, whose_turn
@@ -68,14 +68,14 @@ class Bench:
         self.manners: preemption.Manners = manners or preemption.Undisturbed()
         self._obliging = preemption.Obliging(self.manners)
         self.doubt = ""  # see `Mannered`
-        self._oracle, self._memory, self._config, self._rng = oracle, memory, config, rng
+        self._oracle, self.memory, self._config, self._rng = oracle, memory, config, rng
         self._fastest_counts = ESTIMATORS[config.kind].fastest
-        self._samples = SampledOutputs(samples, rng, held=self._fastest_counts)
+        self.samples = SampledOutputs(samples, rng, held=self._fastest_counts)
         self._empty: Mapping[str, EmptyKernelTime] = {}
         self._left_s = config.measure_timeout_s
         self.must_beat_ns: Mapping[str, float] = {}
         self.watch: Watch | None = None  # over the first process that is timed
-        self._described: dict[str, Description] = {}
+        self.described: dict[str, Description] = {}
         self._most: dict[str, int] = {}
         self._distributions = InputDistributions({}, rng)
         self._direction = Direction.FORWARD
@@ -98,10 +98,10 @@ class Bench:
         room = burst_sizes.room_bytes(self._config)
         for workload in workloads:
             described = self._oracle.describe(workload, direction, draw_seed(self._rng))
-            self._described[workload.name] = described
+            self.described[workload.name] = described
             self._most[workload.name] = burst_sizes.most_calls(described, self._config.kind, room)
-        sizes = arena_sizes(list(self._described.values()), list(self._most.values()))
-        self._memory.begin(*sizes, self._batch(workloads[0], 1, 0))
+        sizes = arena_sizes(list(self.described.values()), list(self._most.values()))
+        self.memory.begin(*sizes, self._batch(workloads[0], 1, 0))
 
     def know_empty(self, times: Mapping[str, EmptyKernelTime]) -> None:
         """What the supervisor's clock adds, by workload: from now on it looks at these, too."""
@@ -120,12 +120,12 @@ class Bench:
 
         Raises `FaultError` for whatever the process does wrong.
         """
-        self._samples.prepare({w.name: self._described[w.name] for w in workloads}, plan)
+        self.samples.prepare({w.name: self.described[w.name] for w in workloads}, plan)
         collected = {w.name: self._nothing_yet(w, plan, target) for w in workloads}
         pending = list(workloads)
         idle_ns = max((empty.idle_ns for empty in self._empty.values()), default=0.0)
-        conditions = self._conditions(idle_ns, plan.team)
-        with self._opened(target, workloads, setup or {}, conditions) as session:
+        conditions = self.conditions(idle_ns, plan.team)
+        with self.opened(target, workloads, setup or {}, conditions) as session:
             while pending:
                 if self.manners.is_wanted():
                     raise preemption.Interrupted
@@ -159,7 +159,7 @@ class Bench:
         idle_ns: what a call costs a waiting thread. Raises `FaultError` if the process fails.
         """
         found: dict[str, Collected] = {}
-        with self._opened(target, workloads, {}, self._conditions(idle_ns)) as session:
+        with self.opened(target, workloads, {}, self.conditions(idle_ns)) as session:
             for index, workload in enumerate(workloads):
                 if self.manners.is_wanted():
                     raise preemption.Interrupted
@@ -184,16 +184,16 @@ class Bench:
         os.ftruncate(ncu.descriptor, 0)  # of a process that was interrupted
         os.lseek(ncu.descriptor, 0, os.SEEK_SET)
         timeout_s = self._config.profile_timeout_s
-        conditions = replace(self._untimed(), is_wanted=self._obliging.is_wanted)
-        with self._opened(target, workloads, {}, conditions, (timeout_s, ncu)) as session:
+        conditions = replace(self.untimed(), is_wanted=self._obliging.is_wanted)
+        with self.opened(target, workloads, {}, conditions, (timeout_s, ncu)) as session:
             return self._unjudged(session, workloads, calls=2)
 
     @preemption.patient
     def run_rehearsal(self, target: Target, workloads: Sequence[Workload]) -> str:
         """As `run_profiled`, a call each, in a process that may compile; see `Aside`."""
         limit = self._config.build_timeout_s, None
-        with self._opened(target, workloads, {}, self._untimed(), limit) as session:
-            session.onlooker = Aside(self.manners, self._obliging, self._memory, self._config)
+        with self.opened(target, workloads, {}, self.untimed(), limit) as session:
+            session.onlooker = Aside(self.manners, self._obliging, self.memory, self._config)
             return self._unjudged(session, workloads, calls=1)
 
     def _unjudged(self, session: Session, workloads: Sequence[Workload], *, calls: int) -> str:
@@ -205,11 +205,11 @@ class Bench:
 
     def sizes(self, workload: Workload) -> Sizes:
         """Bytes of a call's tensors."""
-        return Sizes.of(self._described[workload.name])
+        return Sizes.of(self.described[workload.name])
 
     def verify(self, workload: Workload, collected: Collected) -> Verified:
         """Compare the sampled outputs of a process, which has exited, with the reference."""
-        return verify(self._oracle, self._samples, workload, self._direction, collected)
+        return verify(self._oracle, self.samples, workload, self._direction, collected)
 
     def _spend(self, seconds: float) -> None:
         """Raise `FaultError` once the calls of all of a submission's processes took too long."""
@@ -267,7 +267,7 @@ class Bench:
         answer = session.call(batch.calls[0], self._stage(session, batch))
         if session.target.python:
             check_returned(answer.done, batch.layouts[0].description)
-        self._memory.check(batch)
+        self.memory.check(batch)
         return batch, answer
 
     def _other_values(
@@ -277,7 +277,7 @@ class Bench:
         batch, answer = self.one_call(session, varied, setup, state)
         index = len(state.varied)
         state.add_varied(varied.values, batch.seeds[0], answer.done.time_ns)
-        slot = self._samples.draw_slot(varied.name, index, Sample.VARIED)
+        slot = self.samples.draw_slot(varied.name, index, Sample.VARIED)
         if slot is not None:
             self._retain(state, batch, 0, (Sample.VARIED, slot, index), answer.returned)
 
@@ -290,7 +290,7 @@ class Bench:
         state.seeds.extend(batch.seeds)
         # Drawn only now that the call is acknowledged.
         index = len(state.seeds) - 1
-        drawn = self._samples.draw_slot(workload.name, index, Sample.SINGLE)
+        drawn = self.samples.draw_slot(workload.name, index, Sample.SINGLE)
         slots = dict.fromkeys(extremes, 0) | ({} if drawn is None else {Sample.SINGLE: drawn})
         for sample, slot in slots.items():
             self._retain(state, batch, 0, (sample, slot, index), answer.returned)
@@ -299,25 +299,20 @@ class Bench:
         drawn = state.sizes.pop()
         size = burst_sizes.affordable(drawn, state.counted_ns)
         batch = self._batch(workload, size, setup)
-        stage = partial(self._memory.stage, batch)
+        stage = partial(self.memory.stage, batch)
         held_ns = session.burst(draw_id(self._rng), batch.calls, stage).held_ns
-        self._memory.check(batch)
+        self.memory.check(batch)
         burst = Burst(calls=size, held_ns=held_ns, large=2 * drawn >= state.most)
-        state.bursts.append(burst)
         empty = self._empty.get(workload.name)
         mean = mean_ns(burst, empty) if empty is not None else held_ns / size
-        outdated = 2 * state.least_calls < size
-        least = burst in counted(state.bursts) and (mean < state.least_mean_ns or outdated)
-        if least:
-            state.least_mean_ns, state.least_calls = mean, size
-            state.sampled[Sample.LEAST_BURST] = {}
+        least = state.add_burst(burst, mean)
         for turn, place in enumerate(self._rng.sample(range(size), size)):
             state.burst_seeds.append(batch.seeds[place])
             index = len(state.burst_seeds) - 1
-            slot = self._samples.draw_slot(workload.name, index, Sample.BURST)
+            slot = self.samples.draw_slot(workload.name, index, Sample.BURST)
             if slot is not None:
                 self._retain(state, batch, place, (Sample.BURST, slot, index))
-            if least and turn < self._samples.slots(workload.name, Sample.LEAST_BURST):
+            if least and turn < self.samples.slots(workload.name, Sample.LEAST_BURST):
                 self._retain(state, batch, place, (Sample.LEAST_BURST, turn, index))
 
     def _retain(
@@ -330,8 +325,8 @@ class Bench:
     ) -> None:
         """Take the outputs of the call at a place of its batch: reason, slot, and its index."""
         sample, slot, index = where
-        offsets = self._samples.offsets(batch.workload.name, slot, sample)
-        self._memory.sample(batch.layouts[place], offsets, returned)
+        offsets = self.samples.offsets(batch.workload.name, slot, sample)
+        self.memory.sample(batch.layouts[place], offsets, returned)
         state.sampled.setdefault(sample, {})[slot] = index
 
     def _empty_call(
@@ -344,21 +339,21 @@ class Bench:
 
     def _empty_burst(self, session: Session, workload: Workload, setup: int, size: int) -> Burst:
         batch = self._batch(workload, size, setup)
-        stage = partial(self._memory.stage, batch, drawn=False)
+        stage = partial(self.memory.stage, batch, drawn=False)
         answer = session.burst(draw_id(self._rng), batch.calls, stage)
         return Burst(calls=size, held_ns=answer.held_ns)
 
     def _stage(self, session: Session, batch: Batch) -> Stage:
-        return partial(self._memory.stage, batch, handed=session.target.python)
+        return partial(self.memory.stage, batch, handed=session.target.python)
 
     def _batch(
         self, workload: Workload, count: int, setup: int, layouts: Sequence[Layout] = ()
     ) -> Batch:
-        layouts = layouts or Layout.draw(self._described[workload.name], self._rng, count)
+        layouts = layouts or Layout.draw(self.described[workload.name], self._rng, count)
         return Batch.of(workload, self._direction, layouts, setup, self._rng)
 
     @contextmanager
-    def _opened(
+    def opened(
         self,
         target: Target,
         workloads: Sequence[Workload],
@@ -375,25 +370,27 @@ class Bench:
             timeout_s, wrapper = untimed
             config = replace(config, call_timeout_s=timeout_s, start_timeout_s=timeout_s)
         with (
-            self._memory.watched(),
-            Session(target, self._memory.arenas, config, wrapper, conditions) as session,
+            self.memory.watched(),
+            Session(target, self.memory.arenas, config, wrapper, conditions) as session,
             keeping_output(session),
         ):
             session.ready()
             for workload in workloads if target.python else ():
-                told = self._described[workload.name].as_setup(workload.name, self._direction)
+                told = self.described[workload.name].as_setup(workload.name, self._direction)
                 session.setup({**told, **setup})
             yield session
 
-    def _untimed(self) -> Conditions:
-        return replace(self._conditions(team=LEAST_TEAM), completion=nullcontext)
+    def untimed(self) -> Conditions:
+        """What surrounds a process of which no time is kept."""
+        return replace(self.conditions(team=LEAST_TEAM), completion=nullcontext)
 
-    def _conditions(self, idle_ns: float = 0.0, team: int = 0) -> Conditions:
+    def conditions(self, idle_ns: float = 0.0, team: int = 0) -> Conditions:
+        """What surrounds a process that is measured."""
         return Conditions(
-            completion=self._memory.completion,
+            completion=self.memory.completion,
             idle_ns=idle_ns,
             is_wanted=self.manners.is_wanted,
-            withdraw=self._memory.withdraw,
+            withdraw=self.memory.withdraw,
             torch=self._torch,
             team=team,
         )

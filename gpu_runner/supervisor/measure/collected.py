@@ -17,7 +17,7 @@ from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.device.statistics import median_precision
 from gpu_runner.supervisor.measure.burst_sizes import cut_short
 from gpu_runner.supervisor.measure.layout import Layout
-from gpu_runner.supervisor.measure.outside import EmptyKernelTime, least_of_call
+from gpu_runner.supervisor.measure.outside import EmptyKernelTime, counted, least_of_call
 from gpu_runner.supervisor.measure.sampled_outputs import Sample
 from gpu_runner.supervisor.runner.answer import Answer
 from gpu_runner.supervisor.runner.faults import Fault, FaultError
@@ -123,6 +123,16 @@ class Collected:
         self.varied.append((values, seed))
         if values is Values.HARD:
             self.hard_ns.append(time_ns)
+
+    def add_burst(self, burst: Burst, mean_ns: float) -> bool:
+        """Note a burst; whether its mean is the one that bounds the time now."""
+        self.bursts.append(burst)
+        outdated = 2 * self.least_calls < burst.calls
+        least = burst in counted(self.bursts) and (mean_ns < self.least_mean_ns or outdated)
+        if least:
+            self.least_mean_ns, self.least_calls = mean_ns, burst.calls
+            self.sampled[Sample.LEAST_BURST] = {}
+        return least
 
     def is_timed(self, plan: Plan) -> bool:
         """Whether a process needs no further single call."""

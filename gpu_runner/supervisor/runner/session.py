@@ -15,11 +15,12 @@ from gpu_runner.data.protocol import MAX_OVERHEAD_NS, WARM_ROUNDS
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.host.channel import ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.host.killed import DYING_S, KilledFromOutside, is_from_outside
+from gpu_runner.supervisor.host.killed import DYING_S, KilledFromOutside
 from gpu_runner.supervisor.host.processors import has_own_cpu, keeping_off, measured_cpus
 from gpu_runner.supervisor.runner.answer import Answer, Returned, answer_to
 from gpu_runner.supervisor.runner.conditions import Arenas, Conditions
-from gpu_runner.supervisor.runner.faults import Fault, FaultError, InDoubt, RunnerUnfit, told
+from gpu_runner.supervisor.runner.deaths import death, silence
+from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit, told
 from gpu_runner.supervisor.runner.freeze import Freezer, NotStopped, Onlooker, observer_delay_ns
 from gpu_runner.supervisor.runner.gate import NOTHING, Gate, Handed
 from gpu_runner.supervisor.runner.preemption import Interrupted
@@ -33,7 +34,6 @@ Stage = Callable[[], Handed]
 
 _DRIFT = 1e-4  # chosen: 1.3e-6 between an H200's clock and its host's; quartz is good to 5e-5
 _LOOK_S = 0.1  # chosen: how soon a death is noticed; answers wake it at once
-_BY_WHOM = "by itself or by somebody on this host"
 _GETTING_READY = "while it got ready for a call"
 WROTE_LATER = "wrote to its outputs after it had said that the call was over"
 SHARED = "returned memory of a file, or shared memory: return a new tensor for each output"
@@ -65,7 +65,7 @@ class Session:
         self._gate = self._page if timed and on_cpu and has_own_cpu() else None
         self._process = self._started(arenas)
         self._channel, self._child = self._process.channel, self._process.child
-        self._pid = 0
+        self.pid = 0  # of the runner itself, once it is ready
         self._is_idle = True  # nothing of a submission runs: it is not loaded yet, or stands still
         self._allowed_s, self._measured = 0.0, measured_cpus()  # before this thread leaves them
         self._has_own_cpu, self._elsewhere = has_own_cpu(), ExitStack()
@@ -142,19 +142,25 @@ class Session:
             if not self._child.running:
                 raise self._death("while it was started")
             raise RunnerUnfit("this host doesn't list processes' children, so none can be stopped")
-        self._pid = tree[-1]  # the jail's own processes come before it
+        self.pid = tree[-1]  # the jail's own processes come before it
         self._freeze()
         if not self._conditions.team:
             self._child.measure(self._measured)
 
     def setup(self, description: dict[str, object]) -> None:
         """Announce a workload to the torch runner, which may compile a baseline now."""
+        request = wire.frame(wire.Command.SETUP, json.dumps(description).encode())
+        self.asked(request, "while a workload was set up")
+
+    def asked(self, request: bytes, when: str) -> float:
+        """Have something done that is no call; the number with which the runner answers."""
         self._allow(self._config.start_timeout_s)
-        self._send(wire.frame(wire.Command.SETUP, json.dumps(description).encode()))
+        self._send(request)
         self._thaw()
         self._await()
-        self._ready("while a workload was set up")
+        number = self._ready(when)
         self._freeze()
+        return number
 
     def call(self, call: wire.Call, stage: Stage = lambda: NOTHING) -> Answer:
         """Make one call. Raises `FaultError` if the runner fails, dies or does not answer.
@@ -169,8 +175,16 @@ class Session:
         if (claimed_ns := answer.done.time_ns) > (1 + _DRIFT) * (wall_ns := answer.wall_ns):
             reason = f"claims {claimed_ns:.0f} ns for a call that took {wall_ns} ns in all"
             raise FaultError(Fault(Verdict.VIOLATION, reason))
+        return self._with_returned(answer, call)
+
+    def again(self, request: bytes, number: int, call: wire.Call, stage: Stage) -> Answer:
+        """Make a call that nobody times, as a REPEAT or GRAPH frame of this number asks."""
+        self._allow(self._config.call_timeout_s)
+        return self._with_returned(self._ask(request, number, stage), call)
+
+    def _with_returned(self, answer: Answer, call: wire.Call) -> Answer:
         if self._target.python and self._config.kind is DeviceKind.CPU:
-            return replace(answer, returned=Returned(self._pid, call, answer.done))
+            return replace(answer, returned=Returned(self.pid, call, answer.done))
         return answer
 
     def burst(
@@ -219,7 +233,7 @@ class Session:
             self._to_the_gate(page, number)
         handed = self._staged(stage)
         if gate is not None and passing is not None:
-            gate.prepare(passing, self._pid if page is not None else 0)
+            gate.prepare(passing, self.pid if page is not None else 0)
         begin = partial(self._open, gate, page, number, handed)
         reply, wall_ns, held_ns, late_ns = self._ran(begin, "in a call")
         done = answer_to(number, reply)
@@ -374,26 +388,8 @@ class Session:
         return reply
 
     def _silence(self, when: str) -> FaultError:
-        """Why there was no answer in time."""
-        limit = f"{self._allowed_s:g} s"
-        if self._child.stopped:
-            reason = f"no answer {when} within {limit}: it was stopped, {_BY_WHOM}"
-            return InDoubt(Fault(Verdict.TIME_LIMIT, reason))
-        reason = f"no answer {when} within {limit}: an infinite loop or a deadlock?"
-        return FaultError(Fault(Verdict.TIME_LIMIT, reason))
+        return silence(when, self._allowed_s, stopped=self._child.stopped)
 
     def _death(self, when: str) -> FaultError:
         """Why the process is gone; raises `KilledFromOutside` where its code is not the cause."""
-        status = self._ended()
-        if self._child.memory_exceeded:
-            reason = f"used more memory than it may {when} (limit {self._child.memory_limit})"
-            return FaultError(Fault(Verdict.MEMORY_LIMIT, reason))
-        was_killed = is_from_outside(status)
-        if self._child.killed_from_outside(status) or (was_killed and self._is_idle):
-            raise KilledFromOutside(f"the process was killed from outside {when}")
-        if was_killed:
-            reason = f"the process was killed {when}, {_BY_WHOM}"
-            return InDoubt(Fault(Verdict.RUNTIME_ERROR, reason))
-        how = "ended" if status in (0, None) else f"died with status {status}"
-        reason = f"the process {how} {when} without an answer"
-        return FaultError(Fault(Verdict.RUNTIME_ERROR, reason))
+        return death(when, self._child, self._ended(), is_idle=self._is_idle)

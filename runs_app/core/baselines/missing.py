@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gpu_runner.data.baselines import failure
 from gpu_runner.data.evaluation import EvaluationResult
-from gpu_runner.data.verdict import Mode
+from gpu_runner.data.task import PYTORCH
+from gpu_runner.data.verdict import Direction, Mode
 from runs_app.models import BaselineMeasurement, Evaluation, Status
 from tasks_app.outlines import outlines
 
@@ -42,6 +43,8 @@ def missing_baselines(evaluation: Evaluation, result: EvaluationResult | None) -
         return {}
     digest = evaluation.task_version.digest
     expected = outlines([digest])[digest].baselines
+    if evaluation.direction != Direction.FORWARD:
+        expected = tuple(name for name in expected if name in PYTORCH)
     if not expected:
         return {"best": "the task has no baselines"}
     return {

@@ -17,6 +17,7 @@ from gpu_runner.data.scores import geometric_mean
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.baselines import agreement
 from runs_app.core.errors import NotAllowed, WrongState
+from runs_app.core.integrity import facts
 from runs_app.core.integrity.eligibility import leader
 from runs_app.core.work import audit_state, lifecycle
 from runs_app.core.work.flags import flag
@@ -104,6 +105,7 @@ def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -
     audit = audit_state.of(evaluation)
     if audit is None:
         return
+    facts.keep(audit, result)
     state, reason = _outcome(evaluation, result)
     if evaluation.verdict == Verdict.CORRECT and (slow := _compare(evaluation, result, now=now)):
         reason = (

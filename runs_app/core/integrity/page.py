@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from django.http import HttpRequest
 
 from gpu_runner.data.evaluation import EvaluationResult, WorkloadResult
+from gpu_runner.data.facts import FactRow
 from gpu_runner.data.integrity import Audit, AuditCheck, OutsideTime, Suspicion
 from runs_app.core.files import Place, place_of, shown_files
 from runs_app.core.integrity.eligibility import Why, eligibility
+from runs_app.core.integrity.facts import facts_of
 from runs_app.core.integrity.selectors import open_case_count, public_suspicions
 from runs_app.core.work.access import find_submission
 from runs_app.core.work.audit_state import board_audit
@@ -128,6 +130,7 @@ class IntegrityView:
     may_see_audit: bool
     audit_under_way: bool
     audit_report: AuditView | None
+    facts: tuple[FactRow, ...]
     outside: list[OutsideRow]
     waits: bool
 
@@ -142,6 +145,7 @@ def integrity_view(
     if evaluation.mode in ("ranked", "audit"):
         audit = board_audit(evaluation.submission, evaluation.device_id)
     under_way = bool(audit and audit.evaluation and not audit.evaluation.is_over)
+    facts = facts_of(audit)
     of_another = audit is not None and audit.submission_id != evaluation.submission_id
     return IntegrityView(
         suspicions=suspicion_views(public_suspicions(evaluation, result) if result else (), files),
@@ -154,6 +158,7 @@ def integrity_view(
         and (not of_another or find_submission(audit.submission_id, user) is not None),
         audit_under_way=under_way,
         audit_report=audit_view(result.audit if result else None),
+        facts=facts.rows if facts and not of_another else (),
         outside=outside_rows(result.workloads if result else ()),
         waits=evaluation.quarantine == "open" or (evaluation.mode == "ranked" and under_way),
     )

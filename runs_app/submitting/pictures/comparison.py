@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from runs_app.core.baselines.selectors import Baselines
@@ -35,15 +35,16 @@ def comparison(
     rows: Sequence[WorkloadRow],
     rivals: Sequence[Rival],
     known: Baselines,
+    libraries: Mapping[str, float],
     name: str = "This kernel",
 ) -> Plot | None:
     """A correct result beside others; None if there is nothing to compare it with.
 
     `rivals` are the leader and the author's previous result. `known` are baselines of other
-    evaluations, for a result that has none of its own.
+    evaluations, for a result that has none of its own. `libraries` are speedups by title.
     """
     own_ns = evaluation.latency_ns
-    lines = _lines(evaluation, own_ns, rows, rivals, known) if own_ns else []
+    lines = _lines(evaluation, own_ns, rows, rivals, known, libraries) if own_ns else []
     lines = [replace(line, name=name) if line.kind == "own" else line for line in lines]
     return _picture(lines, _caption(evaluation)) if len(lines) > 1 else None
 
@@ -71,19 +72,21 @@ def _lines(
     rows: Sequence[WorkloadRow],
     rivals: Sequence[Rival],
     known: Baselines,
+    libraries: Mapping[str, float],
 ) -> list[_Line]:
     best, spread = evaluation.speedup_best, evaluation.spread("speedup")
-    measured = {"eager": evaluation.speedup_eager, "compiled": evaluation.speedup_compiled}
+    own = {"eager": evaluation.speedup_eager, "compiled": evaluation.speedup_compiled}
+    measured = {**own, **libraries}
     times_ns = {name: own_ns * value for name, value in measured.items() if value}
     times_ns = times_ns or (dict(known.times_ns) if best is None else {})
     one_ns = own_ns * best if best else min(times_ns.values(), default=own_ns)
     if best is None:
         spread = evaluation.spread("latency")
-    own = _Line("This kernel", "own", one_ns / own_ns, own_ns, spread)
+    this = _Line("This kernel", "own", one_ns / own_ns, own_ns, spread)
     baselines = {_NAMES.get(name, name): (name, ns) for name, ns in sorted(times_ns.items())}
     same = next((n for n, (_, ns) in baselines.items() if math.isclose(ns, one_ns)), "")
     best_name = f"Best baseline: {same}" if same else "Best baseline"
-    found = [own, _Line(best_name, "best", 1.0, one_ns)] if best else [own]
+    found = [this, _Line(best_name, "best", 1.0, one_ns)] if best else [this]
     found += [
         _Line(label, name, one_ns / ns, ns)
         for label, (name, ns) in baselines.items()

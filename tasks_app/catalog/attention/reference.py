@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 VARIED = ("key", "value")
 """Not the queries: with both a thousand times as large, float32 knows no score to a digit."""
@@ -54,6 +55,18 @@ def make_hard_inputs(
 def forward_fn(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """Return softmax(query key^T / sqrt(head_dim), over keys up to the query) value."""
     return F.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=True)
+
+
+def library_cudnn(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Fused attention of cuDNN."""
+    with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+        return forward_fn(query, key, value)
+
+
+def library_flash(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """FlashAttention in PyTorch."""
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+        return forward_fn(query, key, value)
 
 
 def backward_fn(

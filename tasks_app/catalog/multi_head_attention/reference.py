@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 SHARP = 20.0
 """How much longer hard queries are: their scores differ by more than float32's exp can hold."""
@@ -43,6 +44,22 @@ def forward_fn(Q: Tensor, K: Tensor, V: Tensor, h: int) -> Tensor:
     wide = torch.promote_types(Q.dtype, torch.float32)
     parts = (_heads(tensor.to(wide), h) for tensor in (Q, K, V))
     return _joined(functional.scaled_dot_product_attention(*parts))
+
+
+def library_cudnn(Q: Tensor, K: Tensor, V: Tensor, h: int) -> Tensor:
+    """Fused attention of cuDNN."""
+    return _fused(SDPBackend.CUDNN_ATTENTION, Q, K, V, h)
+
+
+def library_flash(Q: Tensor, K: Tensor, V: Tensor, h: int) -> Tensor:
+    """FlashAttention in PyTorch."""
+    return _fused(SDPBackend.FLASH_ATTENTION, Q, K, V, h)
+
+
+def _fused(backend: SDPBackend, Q: Tensor, K: Tensor, V: Tensor, h: int) -> Tensor:
+    heads = (_heads(tensor, h)[None] for tensor in (Q, K, V))
+    with sdpa_kernel(backend):
+        return _joined(functional.scaled_dot_product_attention(*heads)[0])
 
 
 def forward_scale(Q: Tensor, K: Tensor, V: Tensor, h: int, inner_eps: float) -> Tensor:

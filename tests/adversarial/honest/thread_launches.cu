@@ -1,6 +1,7 @@
 // task: vector_add
 // workloads: n262144
 // mode: quick
+// raised at most: 12 x
 // does: lets a second host thread launch half of the work, and joins it before it returns.
 #include <cuda_runtime.h>
 

@@ -31,6 +31,21 @@ HOSTILE = [
     ("python-interpreter", "import gpu_runner.engine.runner.runner\n", 1),
     ("python-interpreter", "def f(g): return g.__globals__\n", 1),
     ("python-interpreter", "eval('1')\n", 1),
+    ("python-interpreter", "import builtins\nb = builtins\nb.exec('1')\n", 2),
+    ("python-interpreter", "import builtins\nbuiltins.exec('1')\n", 2),
+    ("python-interpreter", "from builtins import exec as run\n", 1),
+    *(
+        ("python-interpreter", f"import importlib as i\ndef f(n):{line}\n", 2)
+        for line in (
+            " p = i.import_module(n); p.mm(p.__version__)",
+            " f.p = i.import_module(n)",
+            " global p; p = i.import_module(n)",
+            " p, q = i.import_module(n)",
+            " return i.import_module(n)",
+        )
+    ),
+    ("python-interpreter", "import importlib as i\np = i.import_module(n)\n", 2),
+    ("python-interpreter", "import importlib as i\nx = i.import_module(n).__version__\n", 2),
     ("python-state", "import torch\ntorch.backends.cuda.matmul.allow_tf32 = True\n", 2),
     ("python-state", "import torch\nlib = torch.library.Library('aten', 'IMPL')\n", 2),
     ("python-state", "from torch.library import impl as i\n@i('aten::mm', 'CPU')\ndef f(): 1\n", 2),

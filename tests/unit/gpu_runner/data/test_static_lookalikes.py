@@ -198,6 +198,9 @@ MODULES: dict[str, tuple[str, str, str]] = {
     ),
     "python-interpreter": (
         "import importlib.util\nhas = importlib.util.find_spec('triton') is not None\n",
+        "import builtins\nn = builtins.min(builtins.len('a'), 3)\n",
+        "import importlib\ndef at_least(name):\n    p = importlib.import_module(name)\n"
+        "    return p.__version__ >= '3'\n",
         "import gc\nimport inspect\ngc.collect()\nn = inspect.signature(len)\n",
         "import re\nimport torch\np = re.compile('x')\nmodel = object()\nmodel.eval()\n",
     ),

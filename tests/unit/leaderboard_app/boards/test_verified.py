@@ -6,7 +6,8 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from gpu_runner.data.integrity import AuditCheck, AuditState
+from gpu_runner.data.facts import Facts
+from gpu_runner.data.integrity import Audit, AuditCheck, AuditState
 from leaderboard_app.boards import selectors
 from leaderboard_app.boards.board import board as board_of
 from leaderboard_app.boards.query import By, Query
@@ -97,3 +98,23 @@ def test_what_a_guest_measured_is_called_so_and_can_be_left_out(
             assert str(pair[0].pk) not in client.get(address).content.decode(), address
     rows = client.get("/api/v1/leaderboard?by=submission&device=cpu&trusted=1").json()["rows"]
     assert [row["evaluation_id"] for row in rows] == [str(pair[1].pk)]
+
+
+def test_boards_filter_by_facts_of_audits(client: Client) -> None:
+    first = ranked(agent="swift")
+    facts = Facts(same_bits=True, graph=False)
+    end_audit(first, audit=Audit(checks=(MEMCHECK,), required=(MEMCHECK.name,), facts=facts))
+    slower = {"latency_ns": 2000.0, "speedups": {"best": 1.0, "eager": 1.0}}
+    ranked(task_version=first.task_version, agent="slow", source="// slow\n", result=slower)
+
+    def agents(parameters: str) -> list[str]:
+        address = f"/api/v1/leaderboard?by=submission&device=cpu&{parameters}"
+        return [row["agent"] for row in client.get(address).json()["rows"]]
+
+    assert agents("same_bits=1") == ["swift"]
+    assert agents("graph=1") == []
+    assert agents("same_bits=0") == ["swift", "slow"]
+    text = client.get("/leaderboard/?device=cpu&same_bits=1").content.decode()
+    assert 'name="same_bits" value="1" checked' in text
+    text = client.get("/leaderboard/?device=cpu&graph=1").content.decode()
+    assert "has an audit that says so" in text

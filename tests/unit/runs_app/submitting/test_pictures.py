@@ -18,7 +18,7 @@ from gpu_runner.data.verdict import Mode
 from runs_app.core.baselines.selectors import Baselines
 from runs_app.models import Evaluation
 from runs_app.submitting import card
-from runs_app.submitting.page import above_limit_sentence, workload_rows
+from runs_app.submitting.page import above_limit_sentence, library_speedups, workload_rows
 from runs_app.submitting.pictures.comparison import comparison
 from runs_app.submitting.pictures.plot import Plot, axis_of
 from runs_app.submitting.pictures.roofline import missing, roofline
@@ -42,6 +42,7 @@ def compared(evaluation: Evaluation, known: Baselines | None = None) -> Plot:
         workload_rows(evaluation.result.data),
         rivals(evaluation, evaluation.submission.author),
         known or Baselines(),
+        library_speedups(evaluation.result.data),
     )
     assert found is not None
     return found

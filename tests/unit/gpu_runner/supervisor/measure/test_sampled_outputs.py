@@ -78,8 +78,8 @@ def make_bench(
 ) -> Bench:
     config = SupervisorConfig(kind=kind, device="test")
     bench = Bench(cast(Oracle, None), cast(Memory, NoMemory()), arena, config, rng)
-    bench._described, bench._most = {WORKLOAD.name: DESCRIPTION}, {WORKLOAD.name: 6}
-    bench._samples.prepare(bench._described, PLAN)
+    bench.described, bench._most = {WORKLOAD.name: DESCRIPTION}, {WORKLOAD.name: 6}
+    bench.samples.prepare(bench.described, PLAN)
     bench.know_empty({WORKLOAD.name: empty})
     return bench
 

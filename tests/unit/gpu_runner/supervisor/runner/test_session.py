@@ -72,7 +72,7 @@ class Ending(Session):
     """A session whose runner has ended, and may have said why."""
 
     def __init__(self, said: bytes) -> None:
-        self._freezer, self._ncu = None, None
+        self._freezer, self._ncu, self._is_idle = None, None, True
         self._target = cast(Any, Ended)
         self._child = cast(Any, Ended)
         self._channel = Channel()

@@ -1,0 +1,100 @@
+"""Causal attention in one pass over the keys, for BF16 and FP32.
+
+- A program keeps a tile of one head's queries, and streams the keys and values that these see.
+  Scores never leave the chip: a row's running maximum and sum rescale what has been added up.
+- Tiles of keys that all queries see come first, without a mask; only those on the diagonal
+  compare positions.
+- Exponentials have base two, as the hardware does: the scale of the scores holds log2(e).
+- The tiles with the most keys start first, so that the last programs to run are short ones.
+- BF16: scores and sums are float32; weights are rounded to BF16 for the second product.
+- FP32: both products are taken as three products of TF32, which loses nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+
+LOG2_E = 1.4426950408889634
+
+
+@triton.jit
+def step(
+    total, largest, sums, q, k, v, row, first, count, scale, inner, HEAD: tl.constexpr,
+    WIDTH: tl.constexpr, BN: tl.constexpr, EDGE: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Take the keys from `first` on into account."""
+    column = first + tl.arange(0, BN)
+    held = inner[None, :] < HEAD
+    if EDGE:
+        held = held & (column[:, None] < count)
+    at = column[:, None] * HEAD + inner[None, :]
+    if EDGE or HEAD != WIDTH:
+        keys = tl.load(k + at, held, other=0.0)
+        values = tl.load(v + at, held, other=0.0)
+    else:
+        keys = tl.load(k + at)
+        values = tl.load(v + at)
+    scores = tl.dot(q, tl.trans(keys), input_precision=PRECISION) * scale
+    if EDGE:
+        scores = tl.where(row[:, None] >= column[None, :], scores, -float("inf"))
+    new = tl.maximum(largest, tl.max(scores, 1))
+    weights = tl.exp2(scores - new[:, None])
+    shrunk = tl.exp2(largest - new)
+    sums = sums * shrunk + tl.sum(weights, 1)
+    total = total * shrunk[:, None]
+    total = tl.dot(weights.to(values.dtype), values, total, input_precision=PRECISION)
+    return total, new, sums
+
+
+@triton.jit
+def attention(
+    query, key, value, out, count, group, scale, HEAD: tl.constexpr, WIDTH: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    tile = tl.num_programs(0) - 1 - tl.program_id(0)
+    head = tl.program_id(1).to(tl.int64)
+    k = key + head // group * count * HEAD
+    v = value + head // group * count * HEAD
+    row = tile * BM + tl.arange(0, BM)
+    inner = tl.arange(0, WIDTH)
+    held = (row[:, None] < count) & (inner[None, :] < HEAD)
+    at = head * count * HEAD + row[:, None] * HEAD + inner[None, :]
+    q = tl.load(query + at, held, other=0.0)
+    largest = tl.full((BM,), -float("inf"), dtype=tl.float32)
+    sums = tl.zeros((BM,), dtype=tl.float32)
+    total = tl.zeros((BM, WIDTH), dtype=tl.float32)
+    diagonal = tile * BM // BN * BN
+    for first in range(0, diagonal, BN):
+        total, largest, sums = step(
+            total, largest, sums, q, k, v, row, first, count, scale, inner,
+            HEAD, WIDTH, BN, False, PRECISION,
+        )  # fmt: skip
+    for first in range(diagonal, min((tile + 1) * BM, count), BN):
+        total, largest, sums = step(
+            total, largest, sums, q, k, v, row, first, count, scale, inner,
+            HEAD, WIDTH, BN, True, PRECISION,
+        )  # fmt: skip
+    tl.store(out + at, (total / sums[:, None]).to(out.dtype.element_ty), held)
+
+
+def forward(query, key, value):
+    batch, heads, count, size = query.shape
+    out = torch.empty_like(query)
+    width = max(16, triton.next_power_of_2(size))
+    narrow = query.dtype is torch.bfloat16
+    if narrow:
+        BM, BN, stages, warps = (128, 128, 2, 8) if width > 64 else (128, 64, 3, 4)
+    else:
+        BM, BN, stages, warps = 64, 32, 2, 8 if width > 64 else 4
+    if count <= 64:
+        BM = 64
+    attention[(triton.cdiv(count, BM), batch * heads)](
+        query, key, value, out, count, heads // key.shape[1], LOG2_E / math.sqrt(size),
+        HEAD=size, WIDTH=width, BM=BM, BN=BN, PRECISION="tf32" if narrow else "tf32x3",
+        num_stages=stages, num_warps=warps,
+    )  # fmt: skip
+    return out

@@ -1,0 +1,118 @@
+"""Product in FP8 with scales for blocks, on tensor cores for FP8.
+
+- Weights are the rows of a tile, and tokens its columns: `wgmma` takes 64 rows at least, but as
+  few as eight columns, so that a handful of tokens wastes next to nothing.
+- A step is one block of 128 inputs: the tensor cores add it up from zero, and the sum times its
+  scales is added in float32. So the cores' short sums never grow longer than a block.
+- The tensor memory accelerator copies tiles to shared memory some steps ahead. Rows that aren't
+  multiples of 16 bytes are copied to such ones first, with zeros at their ends.
+- Each program works off several tiles, in groups that share weights and tokens in the L2 cache.
+- With few tiles, the blocks of a tile are split over programs, so that all multiprocessors read
+  weights; a second kernel adds up the parts.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+
+@triton.jit
+def place(tile, rows, columns, GROUP: tl.constexpr):
+    """Row and column of a tile, in groups of GROUP rows of tiles."""
+    size = GROUP * columns
+    first = tile // size * GROUP
+    height = min(rows - first, GROUP)
+    return first + tile % size % height, tile % size // height
+
+
+@triton.jit
+def product(
+    w, x, out, w_scales, x_scales, tokens, features, size,
+    BN: tl.constexpr, BM: tl.constexpr, BK: tl.constexpr, SPLIT: tl.constexpr,
+):  # fmt: skip
+    rows, columns = tl.cdiv(features, BN), tl.cdiv(tokens, BM)
+    blocks = tl.cdiv(size, BK)
+    steps = tl.cdiv(blocks, SPLIT)
+    for item in tl.range(
+        tl.program_id(0), rows * columns * SPLIT, tl.num_programs(0), flatten=True
+    ):
+        part = item % SPLIT
+        row, column = place(item // SPLIT, rows, columns, 8)
+        n = row * BN + tl.arange(0, BN)
+        m = column * BM + tl.arange(0, BM)
+        total = tl.zeros((BN, BM), dtype=tl.float32)
+        for k in range(part * steps, min(part * steps + steps, blocks)):
+            weights = w.load([row * BN, k * BK])
+            values = x.load([column * BM, k * BK])
+            by_row = tl.load(w_scales + row * BN // 128 * blocks + k)
+            by_token = tl.load(x_scales + m * blocks + k, m < tokens, other=0.0)
+            total += tl.dot(weights, values.T) * (by_token * by_row)[None, :]
+        held = (n[:, None] < features) & (m[None, :] < tokens)
+        at = (part.to(tl.int64) * tokens + m[None, :]) * features + n[:, None]
+        tl.store(out + at, total.to(out.dtype.element_ty), held)
+
+
+@triton.jit
+def sum_of_parts(parts, out, count, SPLIT: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    source = parts + at
+    for _ in tl.static_range(SPLIT):
+        total += tl.load(source, at < count, other=0.0)
+        source += count
+    tl.store(out + at, total.to(out.dtype.element_ty), at < count)
+
+
+@triton.jit
+def widen(x, out, width, new_width, BLOCK: tl.constexpr):
+    """Copy rows to rows of another width, with zeros behind them."""
+    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    row = tl.program_id(0).to(tl.int64)
+    value = tl.load(x + row * width + at, at < width, other=0.0)
+    tl.store(out + row * new_width + at, value, at < new_width)
+
+
+def aligned(x, unit):
+    """The matrix itself, or a copy whose rows are multiples of `unit` elements."""
+    rows, width = x.shape
+    if width % unit == 0:
+        return x
+    new_width = triton.cdiv(width, unit) * unit
+    out = torch.empty(rows, new_width, device=x.device, dtype=x.dtype)
+    widen[(rows, triton.cdiv(new_width, 1024))](x, out, width, new_width, BLOCK=1024)
+    return out
+
+
+def plan_of(tokens, features, size, processors):
+    """Rows, columns and depth of a tile; stages; warps; programs for a multiprocessor; parts."""
+    if tokens > 128:
+        return 128, 128, 128, 4, 8, 1, 1
+    BM = max(16, triton.next_power_of_2(tokens))
+    tiles, split = triton.cdiv(features, 64), 1
+    while split < 16 and tiles * split < processors and size // (2 * split) >= 512:
+        split *= 2
+    return 64, BM, 128, 4, 4, 2, split
+
+
+def forward(x, x_scales, weights, weight_scales, num_tokens, in_features, out_features):
+    processors = torch.cuda.get_device_properties(x.device).multi_processor_count
+    plan = plan_of(num_tokens, out_features, in_features, processors)
+    BN, BM, BK, stages, warps, each, split = plan
+    items = triton.cdiv(out_features, BN) * triton.cdiv(num_tokens, BM) * split
+    out = torch.empty(num_tokens, out_features, device=x.device, dtype=torch.bfloat16)
+    parts = out
+    if split > 1:
+        parts = torch.empty(split, num_tokens, out_features, device=x.device, dtype=torch.float32)
+    product[(min(items, each * processors),)](
+        TensorDescriptor.from_tensor(aligned(weights, 16), [BN, BK]),
+        TensorDescriptor.from_tensor(aligned(x, 16), [BM, BK]),
+        parts, weight_scales, x_scales, num_tokens, out_features, in_features,
+        BN=BN, BM=BM, BK=BK, SPLIT=split, num_stages=stages, num_warps=warps,
+    )  # fmt: skip
+    if split > 1:
+        count = num_tokens * out_features
+        sum_of_parts[(triton.cdiv(count, 512),)](parts, out, count, SPLIT=split, BLOCK=512)
+    return out
