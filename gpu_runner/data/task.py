@@ -159,6 +159,7 @@ class ShippedKernel:
     direction: Direction = Direction.FORWARD
 
 
+_BEST = re.compile(r"kernels/best\.\w+")
 PYTORCH = ("eager", "compiled")
 """Baselines that every task can have. Further ones are libraries that its reference calls."""
 
@@ -283,12 +284,15 @@ class Task:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def listed_digest(self) -> str:
-        """The digest that the task would have without unlisted workloads.
+        """The digest that the task would have without unlisted workloads and its best kernel.
 
         Results of a version that lacked them alone are comparable on what is listed.
         """
         listed = tuple(workload for workload in self.workloads if not workload.unlisted)
-        return replace(self, workloads=listed).digest()
+        best = {kernel.path for kernel in self.kernels if _BEST.fullmatch(kernel.path)}
+        kernels = tuple(kernel for kernel in self.kernels if kernel.path not in best)
+        files = {name: text for name, text in self.files.items() if name not in best}
+        return replace(self, workloads=listed, kernels=kernels, files=files).digest()
 
     def workloads_for(
         self, kind: DeviceKind, direction: Direction, *, hidden: bool

@@ -14,8 +14,9 @@ from django.dispatch import receiver
 from gpu_runner.data.formats.mskernelbench import Offer
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.solution import Solution
+from gpu_runner.data.static import gpu_reason
 from gpu_runner.data.task import ShippedKernel
-from gpu_runner.data.verdict import DeviceKind, Mode
+from gpu_runner.data.verdict import DeviceKind, Language, Mode
 from runs_app.core.runners.signals import device_made
 from runs_app.core.work.lifecycle import evaluate
 from runs_app.models import Agent, Device, Evaluation, Status, Submission
@@ -26,7 +27,7 @@ from tasks_app.selectors import published_tasks
 
 SYSTEM_USER = "kbench (site)"  # no name that anybody can sign up with
 _DEMO_TASK = "softmax"
-_TUNED = "kbench-good"  # agent of the shipped kernels that somebody has tuned
+_TUNED = ("kbench-best", "kbench-good")  # agents of the shipped kernels that somebody has tuned
 
 
 @receiver(device_made)
@@ -45,7 +46,7 @@ def submit_first_kernels(*, device: Device, now: datetime) -> list[Evaluation]:
     versions = [
         version
         for version in _versions()
-        if any(kernel.agent == _TUNED for kernel in version.data.kernels)
+        if any(kernel.agent in _TUNED for kernel in version.data.kernels)
     ]
     return submit_shipped_kernels(device=device, now=now, versions=versions)
 
@@ -122,9 +123,16 @@ def _kernels(
         (version, kernel)
         for version in (_versions() if versions is None else versions)
         for kernel in version.data.kernels
-        if DeviceKind(kind) in kernel.language.device_kinds
+        if _runs_on(kind, version, kernel)
     ]
-    return sorted(found, key=lambda pair: (pair[1].agent != _TUNED, -len(pair[0].data.kernels)))
+    return sorted(found, key=lambda pair: (pair[1].agent not in _TUNED, -len(pair[0].data.kernels)))
+
+
+def _runs_on(kind: str, version: TaskVersion, kernel: ShippedKernel) -> bool:
+    """Whether a kernel is for such a device; the text of a Python module says if it needs a GPU."""
+    if kernel.language is Language.PYTHON and DeviceKind(kind) is DeviceKind.CPU:
+        return not gpu_reason(version.data.files[kernel.path])
+    return DeviceKind(kind) in kernel.language.device_kinds
 
 
 def shipped_solution(version: TaskVersion, kernel: ShippedKernel) -> Solution:

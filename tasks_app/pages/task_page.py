@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gpu_runner.data.formats.kbench import KERNELS
 from gpu_runner.data.signature import Role
 from gpu_runner.data.task import NEGLIGIBLE, VERIFIER, Cost, Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, Direction
@@ -94,8 +95,12 @@ def kernel_views(data: Task, files: Mapping[str, str]) -> list[KernelView]:
 
 
 def reference_files(files: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Paths and texts of the Python files, which define what is correct."""
-    return [(path, text) for path, text in files.items() if path.endswith(".py")]
+    """Paths and texts of the Python files that define what is correct; kernels don't."""
+    return [
+        (path, text)
+        for path, text in files.items()
+        if path.endswith(".py") and not path.startswith(KERNELS)
+    ]
 
 
 def entrances(data: Task) -> list[Entrance]:

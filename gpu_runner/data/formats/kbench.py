@@ -164,8 +164,7 @@ def reference_errors(task: Task) -> Iterator[DataError]:
         yield from _hard_errors(have)
         yield from name_errors(task, tree, REFERENCE)
     # A kernel is imported by a runner of its own device, which may have more packages.
-    kernels = {kernel.path for kernel in task.kernels}
-    own = {name: text for name, text in task.files.items() if name not in kernels}
+    own = {name: text for name, text in task.files.items() if not name.startswith(KERNELS)}
     yield from import_errors(own)
 
 

@@ -30,10 +30,10 @@ logger = logging.getLogger(__name__)
 _CALLS = 3  # chosen: two may agree by chance
 _BITS_S = 1.0  # chosen: most tasks' workloads fit, and an audit takes a minute
 _MOST_WORKLOADS = 4  # chosen: each takes memory in the process
-_ENERGY_S = 0.6  # chosen: above the least by what an estimate may be off
+_ENERGY_S = 0.75  # chosen: above the least by what an estimate may be off
 _LEAST_ENERGY_S = 0.5  # chosen: five steps of a GPU's counter
 _TRIAL_S = 0.02  # chosen: a good estimate of a call, launching included
-_ATTEMPTS = 2  # chosen: the first one tells how long many calls take
+_ATTEMPTS = 3  # chosen: each tells better how long many calls take
 _MOST_CALLS = 1_000_000  # chosen: half a second of the quickest launches, and an end
 
 
@@ -105,7 +105,7 @@ class FactFinder:
         except Interrupted:
             raise
         except FaultError as error:
-            reason, self._is_over = error.fault.reason, True
+            reason, self._is_over = error.fault.reason.partition("\n")[0], True
             if "graph" in names and error.fault.verdict is Verdict.RUNTIME_ERROR:
                 self._values["graph"] = False
         except (_NotMeasured, NoCounter) as error:

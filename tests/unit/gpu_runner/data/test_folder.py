@@ -342,3 +342,10 @@ def test_garbled_references_are_faults_or_tasks() -> None:
             REFERENCE[:at] + draw.choice(["", "\r", "(", '"', "\x0c"]) + REFERENCE[at + length :]
         )
         faults(texts(reference__py=garbled))
+
+
+def test_only_a_kernel_may_import_what_an_oracle_lacks() -> None:
+    module = "import triton\n"
+    assert faults(texts() | {"kernels/best.py": module}) == ()
+    (fault,) = faults(texts() | {"helper.py": module})
+    assert "imports triton" in fault.reason

@@ -207,6 +207,20 @@ def test_a_new_device_gets_the_kernels_of_tuned_tasks_only(
     assert agents.get().agent.name == "kbench-naive"
 
 
+def test_a_shipped_module_goes_to_the_devices_on_which_it_runs() -> None:
+    sources = {"triton": "import triton", "plain": "import torch"}
+    kernels = tuple(
+        ShippedKernel(path=f"kernels/{name}.py", agent="kbench-best", language=Language.PYTHON)
+        for name in sources
+    )
+    files = {f"kernels/{name}.py": text for name, text in sources.items()}
+    make.make_task_version(kernels=kernels, files=files)
+    entered = submit_first_kernels(device=Device.objects.get(slug="cpu"), now=make.NOW)
+    assert [each.submission.source for each in entered] == ["import torch"]
+    entered = submit_first_kernels(device=make.make_device(), now=make.NOW)
+    assert {each.submission.source for each in entered} == set(sources.values())
+
+
 def test_kernels_of_tasks_take_nobodys_name_and_keep_no_device_out(settings: Any) -> None:
     settings.SUBMIT_SHIPPED_KERNELS = True
     mine = make.make_submission(agent="ada-agent").agent

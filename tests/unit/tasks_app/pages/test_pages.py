@@ -141,3 +141,8 @@ def test_what_was_searched_for_comes_first(asked: str, order: list[str]) -> None
     }
     found = sorted(named.items(), key=lambda pair: distance(asked, *pair))
     assert [name for name, _ in found] == order
+
+
+def test_a_kernel_in_python_is_no_part_of_the_reference() -> None:
+    files = {"reference.py": "1", "task.toml": "2", "kernels/best.py": "3"}
+    assert task_page.reference_files(files) == [("reference.py", "1")]
