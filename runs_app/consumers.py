@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from runs_app.core.messaging import broadcast
 from runs_app.core.messaging.hub import hub
-from runs_app.core.queue.events import events, queue_events
+from runs_app.core.messaging.replay import events, queue_events
 from runs_app.core.work.access import find_evaluation
 from runs_app.models import EvaluationEvent
 from runs_app.optimiser.selectors.runs import EVENTS_AT_ONCE, find_run, run_events, run_summary

@@ -1,13 +1,24 @@
-"""Lists of the API, a page at a time: the address of the next page stands in the header `Link`."""
+"""What all parts of the API have in common: a refusal, and lists that are told page by page.
+
+The address of the next page stands in the header `Link`.
+"""
 
 from __future__ import annotations
 
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
+from ninja import Field, Schema
 
 MOST_LISTED = 500
 """Items of a page, at most."""
+
+
+class Fault(Schema):
+    """One thing that is wrong with a request."""
+
+    field: str = Field(examples=["language"], description="Empty if it isn't about a single field.")
+    reason: str = Field(examples=["'rust' is not one of cuda, cpp"])
 
 
 def link_next(request: HttpRequest, response: HttpResponse, after: object) -> None:

@@ -239,10 +239,9 @@ def hand_over(job: RunnerJob, runner: str = "nobody", now: datetime = NOW) -> Ru
     found = Runner.objects.select_related("token").filter(name=name).first()
     holder = found or make_runner(name=runner, device=job.device)
     with transaction.atomic():
-        locked = lifecycle.lock_in(job, Status.QUEUED)
-        if locked is not None:
-            ticket = secrets.token_hex(16)
-            lifecycle.hand_over(locked, runner=holder, ticket=ticket, now=now)
+        locked = lifecycle.lock(type(job), job.pk)
+        if locked.status == Status.QUEUED:
+            lifecycle.give_to_runner(locked, runner=holder, ticket=secrets.token_hex(16), now=now)
     return holder
 
 
@@ -358,9 +357,10 @@ def make_problem(**overrides: Any) -> Problem:
 
 def give_to_run(submission: Submission, run: Run | None = None) -> None:
     """Have a submission measure a candidate of `run`, or of a new run."""
-    submission.run = run or make_run(task_version=submission.task_version)
-    submission.origin = Submission.Origin.RUN
+    run = run or make_run(task_version=submission.task_version)
+    submission.run, submission.origin = run, Submission.Origin.RUN
     submission.save()
+    submission.evaluations.update(queue_place=Urgency.RUNS.place)
 
 
 def make_candidate(run: Run, **overrides: Any) -> Candidate:

@@ -21,7 +21,7 @@ class Urgency(StrEnum):
 
     @property
     def place(self) -> int:
-        """Its place in the order in which runners take jobs, from 0."""
+        """Its place in the order in which runners take jobs, from 0; sites store it."""
         return list(Urgency).index(self)
 
     @property

@@ -38,9 +38,7 @@ def delete_account(*, user: User, now: datetime) -> None:
         raise NotAllowed("", "you are the last admin of this site: make somebody else one first")
     locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)
     _stop_work(locked, now)
-    Submission.objects.filter(author=locked, private=True).exclude(
-        origin=Submission.Origin.RUN
-    ).delete()
+    Submission.objects.filter(author=locked, private=True, run=None).delete()
     Run.objects.filter(user=locked, private=True).delete()
     account_closing.send(sender=User, user=locked, now=now)
     for model in (ApiToken, PersonalQuota):

@@ -125,7 +125,7 @@ def _person_page(
     request: AuthenticatedRequest, who: User, form: QuotaForm, *, status: int = 200, link: str = ""
 ) -> HttpResponse:
     now = timezone.now()
-    entered = Submission.objects.filter(author=who).exclude(origin=Submission.Origin.RUN)
+    entered = Submission.objects.filter(author=who, run=None)
     counts = entered.aggregate(
         public=Count("pk", filter=Q(private=False)), private=Count("pk", filter=Q(private=True))
     )

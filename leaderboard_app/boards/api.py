@@ -18,18 +18,11 @@ from leaderboard_app.boards.query import Query as BoardQuery
 from leaderboard_app.boards.tables import TABLES
 from runs_app.core.api_body import one_of
 from tasks_app import parquet
-from tasks_app.api_pages import link_next
+from tasks_app.api_pages import Fault, link_next
 from tasks_app.columns import Record
 from tasks_app.spreadsheet import as_csv
 
 router = Router(tags=["leaderboard"])
-
-
-class Refusal(Schema):
-    """Which parameter means nothing, and why."""
-
-    field: str = Field(examples=["device"])
-    reason: str
 
 
 class BoardIn(Schema):
@@ -135,7 +128,7 @@ _AS_FILES = {"responses": {200: {"content": _FILES}}}
 
 @router.get(
     "/leaderboard",
-    response={200: BoardOut, 422: Refusal},
+    response={200: BoardOut, 422: Fault},
     summary="The leaderboard",
     openapi_extra=_AS_FILES,
 )

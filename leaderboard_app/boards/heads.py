@@ -12,6 +12,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from leaderboard_app.boards import filtering
 from leaderboard_app.boards.query import Query
 from leaderboard_app.boards.ranking import Problem
+from runs_app.core.integrity.eligibility import BOARD_ORDER
 from runs_app.models import Evaluation
 from tasks_app.models import Task, TaskVersion
 
@@ -41,4 +42,4 @@ def heads(
 
 
 def _best(rows: QuerySet[Evaluation]) -> Subquery:
-    return Subquery(rows.order_by("-merit", "submission__created_at").values("pk")[:1])
+    return Subquery(rows.order_by(*BOARD_ORDER).values("pk")[:1])

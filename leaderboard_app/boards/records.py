@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
+from django.db.models import Case, F, OuterRef, QuerySet, Subquery, When
 
-from runs_app.core.integrity.eligibility import eligible_evaluations
+from runs_app.core.integrity.eligibility import BOARD_ORDER, eligible_evaluations
 from runs_app.core.work.result_state import SURE
 from runs_app.models import Evaluation
 
@@ -59,22 +59,9 @@ def best_evaluations() -> QuerySet[Evaluation]:
 
     Each row is compared with its board: ask for few, such as those of an author or of a day.
     """
-    better = (
-        eligible_evaluations()
-        .filter(
-            task_version=OuterRef("task_version"),
-            direction=OuterRef("direction"),
-            device=OuterRef("device"),
-        )
-        .filter(
-            Q(merit__gt=OuterRef("merit"))
-            | Q(
-                merit=OuterRef("merit"),
-                submission__created_at__lt=OuterRef("submission__created_at"),
-            )
-        )
-    )
-    return eligible_evaluations().filter(~Exists(better))
+    board = {name: OuterRef(name) for name in ("task_version", "direction", "device")}
+    best = eligible_evaluations().filter(**board).order_by(*BOARD_ORDER)
+    return eligible_evaluations().filter(pk=Subquery(best.values("pk")[:1]))
 
 
 def _shown(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:

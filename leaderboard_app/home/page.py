@@ -71,7 +71,7 @@ class Live:
     def latest_s(self) -> float | None:
         """Seconds from the submission to the verdict of the latest that a person waited for."""
         for each in self.verdicts:
-            if not each.background and each.finished_at is not None:
+            if each.urgency.is_of_people and each.finished_at is not None:
                 return (each.finished_at - each.created_at).total_seconds()
         return None
 
@@ -113,7 +113,7 @@ def live(user: Viewer, now: datetime, leading: Collection[UUID]) -> Live:
     rows = run_rows(going or runs.filter(status=Run.Status.FINISHED)[:1])
     record = record_of_the_day(now, leading)
     return Live(
-        at_work=_first(running.order_by("background", "-started_at"), _AT_WORK),
+        at_work=_first(running.order_by("queue_place", "-started_at"), _AT_WORK),
         verdicts=_first(finished.order_by("-finished_at"), _FEED),
         queues=_queues(loads(now)),
         line=Line(row=rows[0], values=best_so_far(rows[0].run)) if rows else None,

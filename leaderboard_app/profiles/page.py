@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -279,7 +279,7 @@ def _trend(owner: Owner, device: Device) -> Trend | None:
         best[problem] = max(best.get(problem, 0.0), value)
         place = day.toordinal() - start
         solved[place] = len(best)
-        speedups[place] = math.exp(sum(map(math.log, best.values())) / len(best))
+        speedups[place] = statistics.geometric_mean(best.values())
     length = days[-1][0].toordinal() - start + 1
     return Trend(
         first=f"{days[0][0]:%Y-%m-%d}",

@@ -124,7 +124,7 @@ def _newest(
     evaluations: QuerySet[Evaluation], entered: QuerySet[Submission]
 ) -> QuerySet[Evaluation]:
     """The newest of these evaluations, of the submissions that were entered last."""
-    entered = entered.exclude(origin=Submission.Origin.RUN).order_by("-created_at")
+    entered = entered.filter(run=None).order_by("-created_at")
     last = list(entered.values_list("pk", flat=True)[:_RECENT])
     return evaluations.filter(submission__in=last)[:_RECENT]
 

@@ -14,7 +14,7 @@ from leaderboard_app.boards.ranking import Entry
 from leaderboard_app.boards.selectors import Solved
 from leaderboard_app.boards.tables import OF_VERSION
 from leaderboard_app.boards.task_boards import TaskBoards
-from runs_app.core.integrity.eligibility import eligible_on
+from runs_app.core.integrity.eligibility import BOARD_ORDER, eligible_on
 from runs_app.core.queue.devices import devices
 from runs_app.core.queue.runners import Toolchain
 from runs_app.models import Device
@@ -143,9 +143,7 @@ def fastest_on(version: TaskVersion) -> list[ResultTable]:
     problems = rows.order_by("device", "direction").values_list("device", "direction").distinct()
     tables = []
     for slug, direction in problems:
-        found = rows.filter(device=slug, direction=direction).order_by(
-            "-merit", "submission__created_at", "pk"
-        )
+        found = rows.filter(device=slug, direction=direction).order_by(*BOARD_ORDER)
         device, entries = Device.objects.get(slug=slug), entries_of(found[:_SHOWN])
         tables.append(ResultTable(device=device, direction=direction, rows=entries))
     return tables

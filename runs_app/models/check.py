@@ -23,7 +23,6 @@ class TaskCheck(RunnerJob):
     """
 
     KIND = CheckRequest.KIND
-    URGENCIES = ((Urgency.PEOPLE, {}),)
     FINISH = "runs_app.core.checks.services.finish"
     FAILED = Q(passed__isnull=True)
     NEEDS_TRUST = True
@@ -77,12 +76,12 @@ class BaselineMeasurement(RunnerJob):
     """
 
     KIND = BaselineRequest.KIND
-    URGENCIES = ((Urgency.BASELINES, {}),)
     FINISH = "runs_app.core.runners.results.finish_baselines"
     FAILED = Q(report__isnull=True)
 
     version = models.ForeignKey(TaskVersion, on_delete=models.CASCADE)
     direction = models.CharField(max_length=10, choices=[(v.value, v.value) for v in Direction])
+    queue_place = models.PositiveSmallIntegerField(default=Urgency.BASELINES.place)
     report = models.JSONField(null=True, blank=True)
 
     class Meta(RunnerJob.Meta):

@@ -11,7 +11,6 @@ from django.db.models import Exists, OuterRef, Q
 from gpu_runner.data import codec
 from gpu_runner.data.archive import Loaded
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
-from gpu_runner.data.queue import Urgency
 from gpu_runner.data.scores import is_tuned, score
 from gpu_runner.data.verdict import Direction, Mode, Stage, Verdict
 from runs_app.models.quarantine import QuarantineCase
@@ -22,8 +21,6 @@ from runs_app.models.trust import Audited, Quarantine
 from tasks_app.models import TaskVersion
 
 _MOST_STORED = 1000  # events of an evaluation; later ones only say that it is alive
-_ENDS_AN_ENTRY = {"submission__budgeted": True, "submission__private": True}
-"""Nobody else sees the kernel yet, and whoever has ended an entry to a challenge waits for it."""
 
 
 class Evaluation(RunnerJob):
@@ -41,14 +38,6 @@ class Evaluation(RunnerJob):
     PREFERS_TRUST = Q(mode=Mode.AUDIT.value)
     FAILED = Q(verdict=Verdict.SYSTEM_ERROR.value)
     MOVING = (*RunnerJob.MOVING, "events_stored")
-    URGENCIES = (
-        (Urgency.AUDITS, {"background": True, "mode": Mode.AUDIT.value}),
-        (Urgency.RUNS, {"background": True, "mode": Mode.RANKED.value, **_ENDS_AN_ENTRY}),
-        (Urgency.BACKGROUND, {"background": True}),
-        (Urgency.RUNS, {"submission__origin": Submission.Origin.RUN}),
-        (Urgency.BUILDS, {"mode": Mode.COMPILE.value}),
-        (Urgency.PEOPLE, {}),
-    )
     LOCKED_WITH = ("runner__token", "task_version", "submission")
     LOCKED_WITHOUT = ("task_version__document", "submission__source", "submission__files")
 
@@ -62,7 +51,6 @@ class Evaluation(RunnerJob):
     verdict = models.CharField(
         max_length=20, choices=[(v.value, v.value) for v in Verdict], blank=True, default=""
     )
-    background = models.BooleanField(default=False)  # the site's own work: people's goes first
 
     latency_ns = models.FloatField(null=True, blank=True)
     speedup_best = models.FloatField(null=True, blank=True)

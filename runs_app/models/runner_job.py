@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from operator import attrgetter
 from typing import Any, ClassVar
 
 from django.db import models
-from django.db.models import Case, Q, Value, When
-from django.db.models.expressions import Expression
-from django.db.models.lookups import In
+from django.db.models import Q
 
 from gpu_runner.data.queue import Urgency
 from runs_app.models.runner import Device, Runner, RunnerToken
@@ -56,8 +53,6 @@ class RunnerJob(models.Model):
     """
 
     KIND: ClassVar[str]  # its name on the wire: that of its request
-    URGENCIES: ClassVar[tuple[tuple[Urgency, Mapping[str, object]], ...]]
-    """Who waits for it: the first whose columns have these values. The last one names none."""
     is_full = False  # whether no more of its progress is stored
     changes_others = True  # whether its end may change other jobs
     FINISH: ClassVar[str]
@@ -80,6 +75,7 @@ class RunnerJob(models.Model):
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
     attempt = models.PositiveIntegerField(default=1)
     last_seq = models.PositiveIntegerField(default=0)  # of the attempt's events that counted
+    queue_place = models.PositiveSmallIntegerField(default=Urgency.PEOPLE.place)  # see `urgency`
     stage = models.TextField(blank=True)
     reason = models.TextField(blank=True)
     runner = models.ForeignKey(
@@ -116,23 +112,12 @@ class RunnerJob(models.Model):
     @property
     def urgency(self) -> Urgency:
         """Who waits for it, and so in which of its device's queues it is."""
-        return next(
-            urgency
-            for urgency, columns in self.URGENCIES
-            if all(attrgetter(name.replace("__", "."))(self) == columns[name] for name in columns)
-        )
+        return list(Urgency)[self.queue_place]
 
-    @classmethod
-    def queue_place(cls) -> Expression:
-        """The place of `urgency`, by which rows are sorted."""
-        *others, (last, _) = cls.URGENCIES
-        cases = [When(Q(**columns), then=Value(each.place)) for each, columns in others]
-        return Case(*cases, default=Value(last.place)) if cases else Value(last.place)
-
-    @classmethod
-    def waits_as(cls, *urgencies: Urgency) -> Q:
+    @staticmethod
+    def waits_as(*urgencies: Urgency) -> Q:
         """A condition that holds for jobs of these urgencies."""
-        return Q(In(cls.queue_place(), [each.place for each in urgencies]))
+        return Q(queue_place__in=[each.place for each in urgencies])
 
     @classmethod
     def checks(cls, **measured_by: int) -> Q:

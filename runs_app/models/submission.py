@@ -111,18 +111,23 @@ class Submission(models.Model):
     @property
     def solution(self) -> Solution:
         """The solution as the engine's type."""
-        return Solution(
-            source=self.source,
-            entry=self.entry,
-            files=self.files,
-            language=Language(self.language),
-            direction=Direction(self.direction),
-        )
+        return solution_of(self)
 
     @property
     def same_kernel(self) -> dict[str, Any]:
         """The columns that another submission of the same kernel has, too."""
         return {name: getattr(self, name) for name in self.OF_SOLUTION}
+
+
+def solution_of(row: Any) -> Solution:
+    """The solution that a submission holds, or a record of one; raises `DataError`."""
+    return Solution(
+        source=row.source,
+        entry=row.entry,
+        files=row.files,
+        language=Language(row.language),
+        direction=Direction(row.direction),
+    )
 
 
 def columns_of(solution: Solution) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
@@ -130,13 +129,13 @@ def show_events(
     response={200: CandidateOut, 404: Problem, 422: Problem},
     summary="One candidate",
 )
-def show_candidate(request: HttpRequest, run_id: str, number: int) -> dict[str, object]:
+def show_candidate(request: HttpRequest, run_id: str, number: int) -> Candidate:
     """Answer with a candidate of a run."""
     run = _find(request, run_id)
     candidate = find_candidate(run, number) if 0 < number < 2**31 else None
     if candidate is None:
         raise Http404(f"this run has no candidate {number}")
-    return _candidate(public_candidate(candidate, run.task_version.hidden_names))
+    return public_candidate(candidate, run.task_version.hidden_names)
 
 
 @router.post("/runs/{run_id}/pause", response={200: RunOut, **_REFUSALS}, summary="Pause a run")
@@ -211,11 +210,7 @@ def _control(request: HttpRequest, run_id: str, act: Callable[..., Run]) -> dict
 
 
 def _find(request: HttpRequest, run_id: str) -> Run:
-    try:
-        run = find_run(UUID(run_id), request.user)
-    except ValueError:
-        raise Http404(f"{run_id!r} is not the id of a run") from None
-    if run is None:
+    if (run := find_run(run_id, request.user)) is None:
         raise Http404(f"there is no run {run_id!r} that you can see")
     return run
 
@@ -244,15 +239,4 @@ def _listed(run: Run, budget: dict[str, object], now: datetime) -> dict[str, obj
         "budget": budget,
         "best": run.best.number if run.best else None,
         "events": run.events_stored,
-    }
-
-
-def _candidate(candidate: Candidate) -> dict[str, object]:
-    same = ("number", "source", "edit", "parents", "generation", "slot", "island", "model")
-    more = ("title", "knobs", "techniques", "state", "reason", "votes", "verdict", "latency_ns")
-    rest = ("speedup", "floor_fraction", "bottleneck", "feedback")
-    return {
-        **{name: getattr(candidate, name) for name in (*same, *more, *rest)},
-        "submission": candidate.submission_id,
-        "entry": candidate.entry_id,
     }

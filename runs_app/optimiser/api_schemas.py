@@ -253,5 +253,7 @@ class CandidateOut(Schema):
     floor_fraction: float | None
     bottleneck: str
     feedback: dict[str, object] | None
-    submission: UUID | None = Field(description="The submission whose evaluations measured it.")
-    entry: UUID | None = Field(description="The submission that entered it.")
+    submission: UUID | None = Field(
+        alias="submission_id", description="The submission whose evaluations measured it."
+    )
+    entry: UUID | None = Field(alias="entry_id", description="The submission that entered it.")

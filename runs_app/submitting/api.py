@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Field, Query, Router, Schema, Status
 from pydantic import StrictBool
@@ -18,7 +18,7 @@ from runs_app.core.hooks import Bearer
 from runs_app.core.integrity.audits import request_audit
 from runs_app.core.queue.devices import resolve_device
 from runs_app.core.queue.selectors import waiting_reason as reason_to_wait
-from runs_app.core.work.access import find_submission
+from runs_app.core.work.access import get_submission
 from runs_app.core.work.result_state import STATES
 from runs_app.models import Status as JobStatus
 from runs_app.models import Submission
@@ -27,19 +27,13 @@ from runs_app.submitting.identity import identity
 from runs_app.submitting.quota import quota as quota_of
 from runs_app.submitting.remarks import remark_on
 from runs_app.submitting.services import submit
+from tasks_app.api_pages import Fault
 from tasks_app.errors import Faults
 from tasks_app.models import TaskVersion
 from tasks_app.people import AuthenticatedRequest, Viewer
 from tasks_app.selectors import find_task
 
 router = Router(tags=["submissions"])
-
-
-class Fault(Schema):
-    """One thing that is wrong with a request."""
-
-    field: str = Field(examples=["language"], description="Empty if it isn't about a single field.")
-    reason: str = Field(examples=["'rust' is not one of cuda, cpp"])
 
 
 class Problem(Fault):
@@ -297,9 +291,7 @@ def show_submission(
     wanted: Query[AnswerIn],
 ) -> dict[str, object]:
     """Answer with a submission, its evaluations and their results."""
-    submission = find_submission(identity(submission_id, request.user), request.user)
-    if submission is None:
-        raise Http404(f"there is no submission {submission_id!r} that you can see")
+    submission = get_submission(identity(submission_id, request.user), request.user)
     return submission_answer(submission, request.user, raw=wanted.raw)
 
 
@@ -316,9 +308,7 @@ def create_audit(
 ) -> Status[dict[str, object]]:
     """Queue an audit of a ranked result; the leader of a board gets one without being asked."""
     user = request.user
-    submission = find_submission(identity(submission_id, user), user)
-    if submission is None:
-        raise Http404(f"there is no submission {submission_id!r} that you can see")
+    submission = get_submission(identity(submission_id, user), user)
     evaluation = request_audit(
         submission=submission,
         device=resolve_device(payload.device, submission.language, submission.solution.code),

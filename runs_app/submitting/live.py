@@ -16,8 +16,8 @@ from runs_app.core.integrity.board_place import board_place
 from runs_app.core.integrity.eligibility import Why
 from runs_app.core.integrity.page import IntegrityView, integrity_view
 from runs_app.core.integrity.selectors import may_stop
-from runs_app.core.queue.events import events as stored_events
-from runs_app.core.queue.events import logs_of_lost
+from runs_app.core.messaging.replay import events as stored_events
+from runs_app.core.messaging.replay import logs_of_lost
 from runs_app.core.queue.selectors import verdict_in_s, waiting_reason
 from runs_app.core.work.access import public_reason, shown_result
 from runs_app.core.work.estimate import in_words

@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 
+from gpu_runner.data.queue import OF_PEOPLE
 from gpu_runner.data.verdict import Mode
 from runs_app.core.errors import QuotaExceeded
 from runs_app.core.work.limits import limits_of
 from runs_app.core.work.stops import check_open
-from runs_app.models import Announcement, Evaluation, Status, Submission
+from runs_app.models import Announcement, Evaluation, Status
 
 EMPTIED = "an admin emptied the queue"
 """With this begins the reason of what was cancelled so."""
@@ -54,11 +55,8 @@ class Quota:
 def quota(user: User, now: datetime) -> Quota:
     """What `user` has used, and what the limits are."""
     limits = limits_of(user, now)
-    entered = Evaluation.objects.filter(submission__author=user).exclude(
-        submission__origin=Submission.Origin.RUN
-    )
     # nobody chooses to be audited, or to be measured again by the site
-    own = entered.exclude(mode=Mode.AUDIT.value).exclude(background=True)
+    own = Evaluation.objects.filter(Evaluation.waits_as(*OF_PEOPLE), submission__author=user)
     own = own.exclude(status=Status.CANCELLED, reason__startswith=EMPTIED)  # nobody's choice either
     entered_today = own.filter(created_at__gt=now - _DAY)
     recent = entered_today.exclude(mode=Mode.COMPILE.value)

@@ -22,7 +22,8 @@ def first_of_its_source(submission: Submission) -> Submission | None:
         task_version=submission.task_version,
         private=False,
         created_at__lt=submission.created_at,
-    ).exclude(origin=Submission.Origin.RUN)
+        run=None,
+    )
     others = same.exclude(agent=submission.agent).select_related("agent")
     return others.order_by("created_at", "pk").first()
 

@@ -1,4 +1,4 @@
-"""Results that a result is compared with: the leader, and its author's one before."""
+"""What a result or its source is compared with: the leader, and its author's one before."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.integrity.eligibility import leader
 from runs_app.core.work.access import visible_evaluations, visible_submissions
 from runs_app.models import Evaluation, Submission
+from tasks_app.pages.text_diff import Budget, TextDiff, diff
 from tasks_app.people import Viewer
 
 
@@ -53,6 +54,7 @@ def before_of(evaluation: Evaluation, user: Viewer) -> Evaluation | None:
     rows = visible_evaluations(user).filter(
         submission__author_id=submission.author_id,
         submission__agent_id=submission.agent_id,
+        submission__run=None,
         submission__created_at__lt=submission.created_at,
         task_version=evaluation.task_version_id,
         device=evaluation.device_id,
@@ -60,11 +62,41 @@ def before_of(evaluation: Evaluation, user: Viewer) -> Evaluation | None:
         mode=evaluation.mode,
         verdict=Verdict.CORRECT.value,
     )
-    entered = rows.exclude(submission__origin=Submission.Origin.RUN)
-    return entered.order_by("-submission__created_at", "-created_at").first()
+    return rows.order_by("-submission__created_at", "-created_at").first()
 
 
-def last_before(submission: Submission, user: Viewer) -> Submission | None:
+@dataclass(frozen=True, kw_only=True)
+class SourceDifference:
+    """From another submission's source to this one's."""
+
+    name: str
+    other: Submission
+    diff: TextDiff
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing differs."""
+        return not self.diff.added and not self.diff.removed
+
+
+def differences(evaluation: Evaluation, user: Viewer) -> list[SourceDifference]:
+    """Against those that there are, and that `user` may read; each submission once."""
+    submission = evaluation.submission
+    own = submission.author_id == user.pk
+    last = _last_before(submission, user)
+    first = leader(evaluation.task_version, evaluation.direction, evaluation.device_id)
+    others = [("your last" if own else "its author's last", last)]
+    others.append(("the leader", first.submission if first else None))
+    budget, seen, found = Budget(), {submission.pk}, []
+    for name, other in others:
+        if other is not None and other.pk not in seen:
+            seen.add(other.pk)
+            text = diff(other.solution.whole, submission.solution.whole, budget)
+            found.append(SourceDifference(name=name, other=other, diff=text))
+    return found
+
+
+def _last_before(submission: Submission, user: Viewer) -> Submission | None:
     """The submission that its author and agent entered before it for the same problem."""
     rows = visible_submissions(user).filter(
         author_id=submission.author_id,
@@ -73,5 +105,6 @@ def last_before(submission: Submission, user: Viewer) -> Submission | None:
         direction=submission.direction,
         language=submission.language,
         created_at__lt=submission.created_at,
+        run=None,
     )
-    return rows.exclude(origin=Submission.Origin.RUN).order_by("-created_at").first()
+    return rows.order_by("-created_at").first()

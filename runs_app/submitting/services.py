@@ -23,6 +23,7 @@ from runs_app.core.integrity.selectors import may_stop
 from runs_app.core.queue.devices import resolve_device
 from runs_app.core.queue.runners import lacking_packages
 from runs_app.core.work import lifecycle
+from runs_app.core.work.access import asked_for
 from runs_app.core.work.lifecycle import evaluate
 from runs_app.models import Device, Evaluation, Submission
 from runs_app.models.submission import columns_of
@@ -90,7 +91,7 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     )
     evaluate(submission=submission, device=target, mode=chosen_mode, now=now)
     if chosen_mode is Mode.RANKED:
-        _bring_rivals(task_version, target, now)
+        _bring_shipped(task_version, target, now)
     return submission
 
 
@@ -105,11 +106,9 @@ def rerun(
     _check_owner(submission, user)
     if submission.budgeted and not user.is_staff:
         raise NotAllowed("", "only admins can re-run a challenge entry's submission")
-    if submission.origin == Submission.Origin.RUN:
-        reason = "this is a run's candidate; submit it to have it measured again"
-        raise NotAllowed("", reason)
-    entered = submission.evaluations.exclude(mode=Mode.AUDIT.value)
-    latest = entered.order_by("-created_at").select_related("device").first()
+    if submission.run_id is not None:
+        raise NotAllowed("", "this is a run's candidate; submit it to have it measured again")
+    latest = asked_for(submission.evaluations.select_related("device")).first()
     if latest is None and not (device and mode):
         raise SubmissionError("device", "name a device and a mode: there is no earlier evaluation")
     target = (
@@ -130,7 +129,7 @@ def rerun(
     chosen_mode = _mode(mode) if mode or latest is None else Mode(latest.mode)
     check_quota(user, now, chosen_mode)
     if chosen_mode is Mode.RANKED:
-        _bring_rivals(submission.task_version, target, now)
+        _bring_shipped(submission.task_version, target, now)
     return evaluate(submission=submission, device=target, mode=chosen_mode, now=now)
 
 
@@ -153,7 +152,7 @@ def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
     return locked
 
 
-def _bring_rivals(version: TaskVersion, device: Device, now: datetime) -> None:
+def _bring_shipped(version: TaskVersion, device: Device, now: datetime) -> None:
     if settings.SUBMIT_SHIPPED_KERNELS:
         # After the commit: nothing that is wrong with them may cost anybody a submission.
         transaction.on_commit(lambda: bring_kernels(version, device, now), robust=True)

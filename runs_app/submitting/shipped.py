@@ -12,6 +12,7 @@ from django.db import transaction
 from django.dispatch import receiver
 
 from gpu_runner.data.formats.mskernelbench import Offer
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.static import gpu_reason
 from gpu_runner.data.task import ShippedKernel
@@ -67,7 +68,7 @@ def submit_shipped_kernels(
     # A microsecond apart, so that pages show them in the order in which RQ holds them.
     moments = (now + timedelta(microseconds=place) for place in itertools.count())
     evaluations = (
-        _enter(version, kernel.agent, _solution(version, kernel), device, mode, moment)
+        _enter(version, kernel.agent, shipped_solution(version, kernel), device, mode, moment)
         for (version, kernel), moment in zip(_kernels(device.kind, versions), moments, strict=False)
         if agent in ("", kernel.agent)
     )
@@ -110,7 +111,7 @@ def submit_demo(*, device: Device, now: datetime) -> Evaluation | None:
     if not kernels:
         return None
     version, kernel = kernels[0]
-    return _enter(version, kernel.agent, _solution(version, kernel), device, Mode.QUICK, now)
+    return _enter(version, kernel.agent, shipped_solution(version, kernel), device, Mode.QUICK, now)
 
 
 def _versions() -> list[TaskVersion]:
@@ -138,12 +139,10 @@ def _runs_on(kind: str, version: TaskVersion, kernel: ShippedKernel) -> bool:
     return DeviceKind(kind) in kernel.language.device_kinds
 
 
-def _solution(version: TaskVersion, kernel: ShippedKernel) -> Solution:
-    return Solution(
-        source=version.data.files[kernel.path],
-        language=kernel.language,
-        direction=kernel.direction,
-    )
+def shipped_solution(version: TaskVersion, kernel: ShippedKernel) -> Solution:
+    """A kernel that comes with a version; raises `DataError` if its file cannot be a source."""
+    source = version.data.files.get(kernel.path, "")
+    return Solution(source=source, language=kernel.language, direction=kernel.direction)
 
 
 @transaction.atomic
@@ -170,8 +169,9 @@ def _enter(
         return None
     lost = known.select_related("submission").order_by("created_at").first()
     submission = lost.submission if lost else _submission(version, agent, solution, now)
-    background = mode is Mode.RANKED  # many at once; the demo is one, and somebody waits for it
-    return evaluate(submission=submission, device=device, mode=mode, now=now, background=background)
+    # many are ranked at once; the demo is one, and somebody waits for it
+    urgency = Urgency.BACKGROUND if mode is Mode.RANKED else None
+    return evaluate(submission=submission, device=device, mode=mode, now=now, urgency=urgency)
 
 
 def _submission(

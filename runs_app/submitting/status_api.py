@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Field, Query, Schema
@@ -17,7 +17,7 @@ from runs_app.core.api_pages import ask_again, newest_first
 from runs_app.core.errors import SubmissionError
 from runs_app.core.hooks import Bearer
 from runs_app.core.queue.selectors import waiting_reason
-from runs_app.core.work.access import find_submission, public_reason, visible_evaluations
+from runs_app.core.work.access import asked_for, get_submission, public_reason, visible_evaluations
 from runs_app.core.work.result_state import STATES, result_state
 from runs_app.models import Evaluation, Status, Submission
 from runs_app.submitting.api import Problem, router
@@ -119,11 +119,8 @@ def list_own(
     user = request.user
     if not user.is_authenticated:
         raise HttpError(401, "to list your own submissions, send your token")
-    rows = (
-        Submission.objects.filter(author_id=user.pk)
-        .exclude(origin=Submission.Origin.RUN)
-        .select_related("task_version__task", "agent", "language_model")
-    )
+    rows = Submission.objects.filter(author_id=user.pk, run=None)
+    rows = rows.select_related("task_version__task", "agent", "language_model")
     if isinstance(bearer := getattr(request, "auth", None), Bearer):
         rows = bearer.own(rows)
     if filters.task:
@@ -173,21 +170,17 @@ def cancel_evaluation(
 
 def _evaluation(submission_id: str, wanted: UUID | None, user: Viewer) -> Evaluation:
     """That evaluation of a submission, or the newest that is no audit; raises `Http404`."""
-    submission = find_submission(identity(submission_id, user), user)
+    submission = get_submission(identity(submission_id, user), user)
     rows = visible_evaluations(user).filter(submission=submission)
-    found = (rows.filter(pk=wanted) if wanted else _newest(rows)).first()
-    if submission is None or found is None:
-        raise Http404(f"there is no submission {submission_id!r} that you can see")
+    found = (rows.filter(pk=wanted) if wanted else asked_for(rows)).first()
+    if found is None:
+        raise Http404("This submission has no such evaluation.")
     return found
-
-
-def _newest(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
-    return rows.exclude(mode=Mode.AUDIT.value).order_by("-created_at", "-pk")
 
 
 def latest_evaluations(submissions: list[Submission], user: Viewer) -> dict[UUID, Evaluation]:
     """The newest evaluation of each submission, by the submission's id: one query."""
-    newest = _newest(Evaluation.objects.filter(submission=OuterRef("pk"))).values("pk")[:1]
+    newest = asked_for(Evaluation.objects.filter(submission=OuterRef("pk"))).values("pk")[:1]
     wanted = (
         Submission.objects.filter(pk__in=[row.pk for row in submissions])
         .order_by()

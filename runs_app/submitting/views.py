@@ -21,14 +21,14 @@ from gpu_runner.data.verdict import Mode
 from runs_app.core.forms import refusals
 from runs_app.core.work.access import (
     find_evaluation,
-    find_submission,
+    get_submission,
     shown_result,
     visible_evaluations,
 )
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting import card
-from runs_app.submitting.differences import differences
 from runs_app.submitting.live import live_view
+from runs_app.submitting.selectors import differences
 from runs_app.submitting.services import cancel, rerun
 from runs_app.submitting.submission_page import submission_page
 from tasks_app.parameters import takes
@@ -42,7 +42,7 @@ _PICTURE_S = 300
 @takes("evaluation")
 def submission_detail(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     """One submission with one of its evaluations: the newest, or the one in the address."""
-    submission = _submission(request, submission_id)
+    submission = get_submission(submission_id, request.user)
     evaluations = _evaluations(request, submission)
     chosen = _chosen(request, submission, evaluations)
     live = live_view(chosen, request.user, timezone.now())
@@ -55,7 +55,7 @@ def submission_detail(request: HttpRequest, submission_id: UUID) -> HttpResponse
 @takes("evaluation")
 def submission_differences(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     """What its source changed against its author's last, and against the leader."""
-    submission = _submission(request, submission_id)
+    submission = get_submission(submission_id, request.user)
     chosen = _chosen(request, submission)
     context = {"submission": submission, "differences": differences(chosen, request.user)}
     return render(request, "runs_app/submissions/parts/differences.html", context)
@@ -65,7 +65,7 @@ def submission_differences(request: HttpRequest, submission_id: UUID) -> HttpRes
 @takes("evaluation")
 def submission_badge(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     """Its verdict as a small SVG, for a README."""
-    submission = _submission(request, submission_id)
+    submission = get_submission(submission_id, request.user)
     context = {"badge": card.badge(_chosen(request, submission))}
     answer = render(
         request, "runs_app/submissions/badge.svg", context, content_type="image/svg+xml"
@@ -77,7 +77,7 @@ def submission_badge(request: HttpRequest, submission_id: UUID) -> HttpResponse:
 @takes("evaluation")
 def submission_card(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     """Its verdict as a PNG, for sites that show what a link leads to."""
-    submission = _submission(request, submission_id)
+    submission = get_submission(submission_id, request.user)
     picture = card.card(_chosen(request, submission))
     return _kept(HttpResponse(picture, content_type="image/png"), submission)
 
@@ -108,7 +108,7 @@ def evaluation_json(request: HttpRequest, evaluation_id: UUID) -> HttpResponse:
 @require_safe
 def submission_source(request: HttpRequest, submission_id: UUID) -> HttpResponseBase:
     """The source as a file; several as a zip."""
-    submission = _submission(request, submission_id)
+    submission = get_submission(submission_id, request.user)
     if submission.files:
         return FileResponse(
             _zipped(submission.solution.texts), as_attachment=True, filename=f"{submission}.zip"
@@ -132,7 +132,7 @@ def _zipped(texts: Mapping[str, str]) -> BytesIO:
 @require_POST
 def submission_rerun(request: AuthenticatedRequest, submission_id: UUID) -> HttpResponse:
     """Measure a submission again."""
-    submission = _submission(request, submission_id)
+    submission = get_submission(submission_id, request.user)
     with refusals(request, "Not queued"):
         rerun(
             submission=submission,
@@ -152,13 +152,6 @@ def evaluation_cancel(request: AuthenticatedRequest, evaluation_id: UUID) -> Htt
     with refusals(request, "Not canceled"):
         cancel(evaluation=evaluation, user=request.user, now=timezone.now())
     return redirect(evaluation.submission)
-
-
-def _submission(request: HttpRequest, submission_id: UUID) -> Submission:
-    submission = find_submission(submission_id, request.user)
-    if submission is None:
-        raise Http404("There is no such submission, or it is private.")
-    return submission
 
 
 def _evaluations(request: HttpRequest, submission: Submission) -> list[Evaluation]:

@@ -12,7 +12,7 @@ from ninja import Field, Query, Router, Schema, Status
 from gpu_runner.data.codec import DataError, encode
 from gpu_runner.data.verdict import DeviceKind
 from tasks_app import selectors
-from tasks_app.api_pages import MOST_LISTED, link_next
+from tasks_app.api_pages import MOST_LISTED, Fault, link_next
 from tasks_app.models import Task, TaskVersion
 from tasks_app.pages import soundness_page, version_page
 from tasks_app.pages.task_filter import (
@@ -171,9 +171,11 @@ class FileChangeOut(Schema):
 
     path: str = Field(examples=["task.toml"])
     state: str = Field(description="new, gone or changed.")
-    added: int = Field(description="Lines.")
-    removed: int = Field(description="Lines.")
-    diff: str | None = Field(description="Unified diff without its header; null: too large.")
+    added: int = Field(alias="diff.added", description="Lines.")
+    removed: int = Field(alias="diff.removed", description="Lines.")
+    diff: str | None = Field(
+        alias="diff.unified", description="Unified diff without its header; null: too large."
+    )
 
 
 class VersionDetail(Schema):
@@ -209,16 +211,9 @@ class TaskFilters(Schema):
     after: str = Field("", description="Name of the last one that you have; see the header Link.")
 
 
-class TaskFilterRefusal(Schema):
-    """Which parameter has a value that no task has."""
-
-    field: str = Field(examples=["tag"])
-    reason: str
-
-
 @router.get(
     "/tasks",
-    response={200: list[TaskSummary], 422: TaskFilterRefusal},
+    response={200: list[TaskSummary], 422: Fault},
     summary="All published tasks",
 )
 def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[TaskFilters]) -> object:
@@ -351,16 +346,7 @@ def show_version(
         "against": older.number if older else None,
         "facts": comparison.facts,
         "workloads": comparison.workloads,
-        "files": [
-            {
-                "path": change.path,
-                "state": change.state,
-                "added": change.diff.added,
-                "removed": change.diff.removed,
-                "diff": change.diff.unified,
-            }
-            for change in comparison.files
-        ],
+        "files": comparison.files,
         "hidden_differ": comparison.hidden_differ,
         "withheld_differ": comparison.withheld_differ,
         "document": selectors.task_document(version, request.user),

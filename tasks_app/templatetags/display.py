@@ -120,11 +120,11 @@ _SIGNS = {"": "○", "good": "✓", "warn": "!", "bad": "✗", "accent": "●"}
 
 
 @register.simple_tag
-def chip(words: str, kind: str = "", *, sign: str = "") -> SafeString:
+def chip(words: str, kind: str = "", extra: str = "", *, sign: str = "") -> SafeString:
     """A short statement with a sign; `kind` is good, warn, bad, accent or empty."""
     return format_html(
-        '<span class="badge {}"><span aria-hidden="true">{}</span>{}</span>',
-        kind, sign or _SIGNS[kind], words,
+        '<span class="badge {} {}"><span aria-hidden="true">{}</span>{}</span>',
+        kind, extra, sign or _SIGNS[kind], words,
     )  # fmt: skip
 
 

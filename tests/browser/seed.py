@@ -93,7 +93,7 @@ def evaluate(
     document = invented.result(rng, evaluation.request(), verdict, level)
     name = f"{settings.LOCAL_RUNNER}.{device}"
     runner = Runner.objects.select_related("token").get(name=name)
-    lifecycle.hand_over(evaluation, runner=runner, ticket="0" * 32, now=when)
+    lifecycle.give_to_runner(evaluation, runner=runner, ticket="0" * 32, now=when)
     facts = (
         (EventKind.STARTED, {"runner": runner.own_name, "at": when.timestamp()}),
         (EventKind.FINISHED, {"result": codec.encode(document)}),

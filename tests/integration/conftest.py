@@ -116,7 +116,7 @@ class Site:
             assert sent[str(call.pk)] <= max(call.attempts, 1), (call.number, call.error)
             if call.status == LanguageModelCall.Status.ANSWERED:
                 assert sent[str(call.pk)] >= 1
-        evaluations = Evaluation.objects.filter(submission__run=run, background=False)
+        evaluations = Evaluation.objects.filter(submission__run=run)
         modes = Counter(evaluations.values_list("submission", "mode"))
         assert all(n <= (2 if mode == "ranked" else 1) for (_, mode), n in modes.items()), modes
         evaluations = evaluations.exclude(mode__in=("ranked", "audit"))  # these count in no cap

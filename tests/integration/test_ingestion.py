@@ -28,6 +28,7 @@ from gpu_runner.daemon.sources.redis_source import RedisSource
 from gpu_runner.data import codec, mailbox
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.event import Event, EventKind
+from gpu_runner.data.queue import Urgency
 from kbench_web.asgi import application
 from runs_app.core.messaging import orders
 from runs_app.core.messaging.stream import DEAD_LETTERS, GROUP
@@ -279,7 +280,8 @@ def test_a_name_that_was_taken_and_never_asked_for_comes_back(redis: Redis) -> N
 
 
 def test_an_audit_waits_in_a_queue_of_its_own(redis: Redis) -> None:
-    Evaluation.objects.filter(pk=make.make_evaluation().pk).update(background=True, mode="audit")
+    rows = Evaluation.objects.filter(pk=make.make_evaluation().pk)
+    rows.update(queue_place=Urgency.AUDITS.place, mode="audit")
     audit = Evaluation.objects.get()
     redis.flushall()
     name = f"evaluation-{audit.pk}-1"

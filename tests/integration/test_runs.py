@@ -75,7 +75,7 @@ def advance(run: Run) -> int:
 def measure(run: Run) -> int:
     """End every candidate that waits, one nanosecond faster each."""
     waiting = list(
-        Evaluation.objects.filter(submission__run=run, status="QUEUED", background=False).order_by(
+        Evaluation.objects.filter(submission__run=run, status="QUEUED").order_by(
             "submission__candidate__number"
         )
     )

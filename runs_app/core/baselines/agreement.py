@@ -59,7 +59,7 @@ def change(evaluation: Evaluation, stored: Result, result: EvaluationResult, now
     outcome.apply(evaluation, result)
     evaluation.save()
     noise.pool(evaluation)
-    journal.write(evaluation, "baselines", {"speedup": evaluation.speedup_best}, now=now)
+    journal.tell_and_save(evaluation, "baselines", {"speedup": evaluation.speedup_best}, now=now)
 
 
 def _newest(evaluation: Evaluation, result: EvaluationResult) -> EvaluationResult | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from statistics import geometric_mean
 from typing import Any
 
 from django.db.models import QuerySet
@@ -41,7 +41,7 @@ def baselines(version: TaskVersion, device: Device, direction: str) -> Baselines
     times_ns = next(filter(None, found), None) or _measured_apart(version, device, direction)
     floors = [w["floor_ns"] for workloads in newest for w in workloads if w.get("floor_ns")]
     whole = bool(newest) and 0 < len(floors) == len(newest[0])
-    return Baselines(times_ns=times_ns, floor_ns=_mean(floors) if whole else None)
+    return Baselines(times_ns=times_ns, floor_ns=geometric_mean(floors) if whole else None)
 
 
 def correct_results(version: TaskVersion, device: Device, direction: str) -> QuerySet[Result]:
@@ -110,8 +110,6 @@ def _times_ns(workloads: list[Mapping[str, Any]]) -> dict[str, float]:
     for workload in workloads:
         for name, measurement in workload["baselines"].items():
             times[name].append(measurement["time_ns"])
-    return {name: _mean(found) for name, found in times.items() if len(found) == len(workloads)}
-
-
-def _mean(values: list[float]) -> float:
-    return math.exp(sum(map(math.log, values)) / len(values))
+    return {
+        name: geometric_mean(found) for name, found in times.items() if len(found) == len(workloads)
+    }

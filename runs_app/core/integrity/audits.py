@@ -12,6 +12,7 @@ from django.db.models import Exists, OuterRef
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.integrity import Audit, AuditState
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.scores import geometric_mean
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.baselines import agreement
@@ -187,7 +188,11 @@ def settle_decision(case: QuarantineCase, reason: str, *, now: datetime) -> None
 
 def _begin(audit: BoardAudit, now: datetime) -> Evaluation:
     audit.evaluation = lifecycle.evaluate(
-        submission=audit.submission, device=audit.device, mode=Mode.AUDIT, now=now, background=True
+        submission=audit.submission,
+        device=audit.device,
+        mode=Mode.AUDIT,
+        now=now,
+        urgency=Urgency.AUDITS,
     )
     known = audit.state not in (Audited.WAITING, Audited.INCONCLUSIVE)
     state = Audited(audit.state) if known else Audited.WAITING

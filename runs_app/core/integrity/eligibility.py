@@ -91,6 +91,9 @@ _PASSES: dict[Why, Q] = {
 }
 """What holds of an evaluation that this does not keep away, in the order in which it is told."""
 
+BOARD_ORDER = ("-merit", "submission__created_at", "pk")
+"""The best first, and of equals the one that was entered first."""
+
 _DOUBTS = (Why.REFUSED, Why.QUARANTINED, Why.AUDIT_FAILED, Why.AUDIT_QUARANTINED)
 _LAST = (Why.NOT_CURRENT, Why.NOT_CORRECT, Why.REPLACED)
 
@@ -178,8 +181,4 @@ def leader(version: TaskVersion, direction: str, device_id: str) -> Evaluation |
     rows = eligible_evaluations().filter(
         task_version=version, direction=direction, device_id=device_id
     )
-    return (
-        rows.select_related("submission", "device")
-        .order_by("-merit", "submission__created_at")
-        .first()
-    )
+    return rows.select_related("submission", "device").order_by(*BOARD_ORDER).first()

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from gpu_runner.data.evaluation import EvaluationResult, WorkloadResult
 from gpu_runner.data.facts import FactRow
-from gpu_runner.data.integrity import Audit, AuditCheck, Suspicion
+from gpu_runner.data.integrity import Audit, AuditCheck, OutsideTime, Suspicion
 from runs_app.core.files import Place, place_of, shown_files
 from runs_app.core.integrity.eligibility import Why, eligibility
 from runs_app.core.integrity.facts import facts_of
@@ -83,18 +83,15 @@ class SuspicionView:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRow:
-    """One check of an audit; `kind` is the class of its badge, `report` the tool's own words.
+    """One check of an audit with the words of its badge, whose class is `kind`.
 
     Without a `required` one that passed, the audit verifies nothing.
     """
 
-    name: str
+    check: AuditCheck
     kind: str
     sign: str
     words: str
-    reason: str
-    duration_s: float
-    report: str
     required: bool
 
 
@@ -109,28 +106,15 @@ class AuditView:
 
 @dataclass(frozen=True, kw_only=True)
 class OutsideRow:
-    """The supervisor's clock beside the claimed time of one workload, in ns.
+    """The supervisor's clock beside the claimed time of one workload; None if nothing was claimed.
 
-    `claimed_ns` is None where nothing was claimed. `gate_ns` and `cpu_ns`: of calls on a CPU, None
-    elsewhere. `least_cpu_ns`: processor time below it is lost in what empty calls vary by.
-    `bursts`: how many were timed on a GPU; `empty_ns`: what one adds beside its calls.
+    `holds`: whether that is not below what the supervisor saw at least.
     """
 
-    name: str
-    hidden: bool
+    workload: WorkloadResult
+    clock: OutsideTime
     claimed_ns: float | None
-    bound_ns: float
-    error_ns: float
-    bursts: int
-    gate_ns: float | None = None
-    cpu_ns: float | None = None
-    least_cpu_ns: float | None = None
-    empty_ns: float | None = None
-
-    @property
-    def holds(self) -> bool:
-        """Whether the claimed time is not below what the supervisor saw at least."""
-        return self.claimed_ns is None or self.claimed_ns >= self.bound_ns - self.error_ns
+    holds: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,28 +200,15 @@ def audit_view(audit: Audit | None) -> AuditView | None:
 
 def outside_rows(workloads: Iterable[WorkloadResult]) -> list[OutsideRow]:
     """The workloads that the supervisor timed from outside, in the result's order."""
-    return [
-        OutsideRow(
-            name=workload.name,
-            hidden=workload.hidden,
-            claimed_ns=_claimed_ns(workload),
-            bound_ns=outside.bound_ns,
-            error_ns=outside.error_ns,
-            bursts=len(outside.bursts),
-            gate_ns=outside.gate_ns,
-            cpu_ns=outside.cpu_ns,
-            least_cpu_ns=outside.null_spread_ns,
-            empty_ns=outside.null_intercept_ns,
-        )
-        for workload in workloads
-        if (outside := workload.outside)
-    ]
+    return [_outside_row(each, each.outside) for each in workloads if each.outside]
 
 
-def _claimed_ns(workload: WorkloadResult) -> float | None:
-    """What the kernel's process claimed: the time itself, unless that was raised."""
-    measured = workload.measurement.time_ns if workload.measurement else None
-    return measured if workload.claimed_ns is None else workload.claimed_ns
+def _outside_row(workload: WorkloadResult, clock: OutsideTime) -> OutsideRow:
+    claimed_ns = workload.claimed_ns  # None unless the time was raised
+    if claimed_ns is None and workload.measurement:
+        claimed_ns = workload.measurement.time_ns
+    holds = claimed_ns is None or claimed_ns >= clock.bound_ns - clock.error_ns
+    return OutsideRow(workload=workload, clock=clock, claimed_ns=claimed_ns, holds=holds)
 
 
 def _by_line(suspicions: Iterable[Suspicion]) -> list[Suspicion]:
@@ -260,13 +231,4 @@ def _excerpt(lines: list[str], line: int | None) -> tuple[SourceLine, ...]:
 
 def _check_row(check: AuditCheck, required: bool) -> CheckRow:  # noqa: FBT001
     kind, sign, words = _STATES[check.state]
-    return CheckRow(
-        name=check.name,
-        kind=kind,
-        sign=sign,
-        words=words,
-        reason=check.reason,
-        duration_s=check.duration_s,
-        report=check.report,
-        required=required,
-    )
+    return CheckRow(check=check, kind=kind, sign=sign, words=words, required=required)

@@ -14,10 +14,11 @@ from django.db import transaction
 
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
-from gpu_runner.data.integrity import AuditState, Check, Suspicion
+from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.errors import NotAllowed, SubmissionError
 from runs_app.core.integrity import audits, places
+from runs_app.core.integrity.selectors import suspicions
 from runs_app.core.work import journal, noise
 from runs_app.models import (
     Evaluation,
@@ -41,12 +42,12 @@ def hold(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -> 
     refused stays so for whatever reasons, also for none: some only show in some measurements.
     Candidates of runs are on no board, so nobody is asked about them.
     """
-    suspicions = _suspicions(result)
+    found = suspicions(result)
     is_candidate = evaluation.submission.origin == Submission.Origin.RUN
     if is_candidate or evaluation.verdict != Verdict.CORRECT:
         return
     about = {"digest": evaluation.submission.digest, "task_version": evaluation.task_version}
-    alike = {**about, "fingerprint": _fingerprint(suspicions)}
+    alike = {**about, "fingerprint": _fingerprint(found)}
     decided = QuarantineCase.objects.filter(**about, state__in=_DECISIONS)
     fingerprints = dict(decided.values_list("fingerprint", "state"))
     if alike["fingerprint"] not in fingerprints and Quarantine.REJECTED in fingerprints.values():
@@ -54,11 +55,11 @@ def hold(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -> 
         if (earlier := refused.first()) is not None:
             evaluation.quarantine, evaluation.quarantine_case = earlier.state, earlier
             return
-    if not suspicions:
+    if not found:
         return
-    found = [codec.encode(_cut(suspicion)) for suspicion in suspicions[:_MOST_SHOWN]]
+    shown = [codec.encode(_cut(suspicion)) for suspicion in found[:_MOST_SHOWN]]
     case, _ = QuarantineCase.objects.get_or_create(
-        **alike, defaults={"suspicions": found, "created_at": now}
+        **alike, defaults={"suspicions": shown, "created_at": now}
     )
     # locked, so that a decision made at this moment reaches this row as well
     case = QuarantineCase.objects.select_for_update(of=("self",)).get(pk=case.pk)
@@ -118,20 +119,8 @@ def _apply(rows: list[Evaluation], decision: QuarantineDecision, now: datetime) 
         evaluation.save(update_fields=["quarantine"])
         noise.pool(evaluation)
         payload = {"state": case.state, "reason": decision.reason}
-        journal.write(evaluation, "decided", payload, now=now)
+        journal.tell_and_save(evaluation, "decided", payload, now=now)
     audits.settle_decision(case, f"{case.state} by a person: {decision.reason}", now=now)
-
-
-def _suspicions(result: EvaluationResult) -> list[Suspicion]:
-    """Those of the result, and those of its audit's checks that it does not name itself."""
-    found = list(result.suspicions)
-    if result.audit is None or any(each.check is Check.AUDIT for each in found):
-        return found
-    return found + [
-        Suspicion(check=Check.AUDIT, reason=f"{check.name}: {check.reason}")
-        for check in result.audit.checks
-        if check.state is AuditState.SUSPICIOUS
-    ]
 
 
 def _cut(suspicion: Suspicion) -> Suspicion:

@@ -16,7 +16,7 @@ from django.db.models import F, QuerySet, Window
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, RowNumber
 
-from runs_app.core.integrity.eligibility import eligible_evaluations
+from runs_app.core.integrity.eligibility import BOARD_ORDER, eligible_evaluations
 from runs_app.core.work.noise import widened
 from runs_app.models import Evaluation
 
@@ -112,7 +112,7 @@ def best_rows(rows: QuerySet[Evaluation], owner: Sequence[str]) -> QuerySet[Eval
     place = Window(
         RowNumber(),
         partition_by=[F(name) for name in (*owner, "task_version", "direction")],
-        order_by=[F("merit").desc(), F("submission__created_at").asc(), F("pk").asc()],
+        order_by=BOARD_ORDER,
     )
     return rows.order_by().annotate(place=place).filter(place=1)
 

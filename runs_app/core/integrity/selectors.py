@@ -29,8 +29,13 @@ def decided_cases() -> QuerySet[QuarantineCase]:
 
 def public_suspicions(evaluation: Evaluation, result: EvaluationResult) -> list[Suspicion]:
     """Suspicions of a result as its reader may see it, with those that only its audit tells of."""
+    return list(result.suspicions) if evaluation.quarantine_case is None else suspicions(result)
+
+
+def suspicions(result: EvaluationResult) -> list[Suspicion]:
+    """Those of the result, and those of its audit's checks that it does not name itself."""
     found = list(result.suspicions)
-    if evaluation.quarantine_case is None or any(s.check is Check.AUDIT for s in found):
+    if any(each.check is Check.AUDIT for each in found):
         return found
     return found + [
         Suspicion(check=Check.AUDIT, reason=f"{each.name}: {each.reason}")

@@ -18,7 +18,7 @@ from runs_app.core.work.result_state import (
     result_state,
     state_of_place,
 )
-from runs_app.models import Evaluation
+from runs_app.models import Evaluation, Quarantine
 from tasks_app.numbers import between
 from tasks_app.templatetags.display import chip, speedup
 from tasks_app.templatetags.terms import explained, term
@@ -30,7 +30,6 @@ _QUARANTINE = {
     "cleared": ("good", "Cleared by a person"),
     "rejected": ("bad", "Rejected by a person: it doesn't count"),
 }
-_DECISIONS = {"cleared": "Cleared", "rejected": "Rejected"}
 _AUDITED = {
     "none": ("", "Unverified", "not audited; only board leaders are audited automatically"),
     "waiting": ("", "Unverified", "its audit is running"),
@@ -70,7 +69,7 @@ def what_to_do(suspicions: Iterable[SuspicionView]) -> list[str]:
 @register.filter
 def decision_words(state: str) -> str:
     """What a person decided, before the person's name."""
-    return _DECISIONS[state]
+    return str(Quarantine(state).label)
 
 
 @register.simple_tag

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Page, Paginator
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -24,7 +24,7 @@ from runs_app.core.integrity.quarantine import decide
 from runs_app.core.integrity.selectors import decided_cases, open_cases
 from runs_app.core.integrity.tags import decision_words
 from runs_app.core.queue.devices import resolve_device
-from runs_app.core.work.access import find_submission
+from runs_app.core.work.access import get_submission
 from runs_app.models import Evaluation, QuarantineCase
 from tasks_app.disclosure import admin_of
 from tasks_app.parameters import takes
@@ -95,9 +95,7 @@ def quarantine_decide(request: AuthenticatedRequest, case_id: int) -> HttpRespon
 def submission_audit(request: AuthenticatedRequest, submission_id: UUID) -> HttpResponse:
     """Queue an audit of a submission on a device."""
     user = admin_of(request, "only admins request audits")
-    submission = find_submission(submission_id, user)
-    if submission is None:
-        raise Http404("There is no such submission.")
+    submission = get_submission(submission_id, user)
     with refusals(request, "No audit"):
         device = resolve_device(
             request.POST.get("device", ""), submission.language, submission.solution.code

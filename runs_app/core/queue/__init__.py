@@ -1,6 +1,5 @@
 """What waits on each device, why, and how long; which runners and compilers there are.
 
 `selectors` says what waits, `devices` and `runners` who could take it. It also finds the
-device that a request means, and `many` its tasks. `events` puts stored events into the form that
-sockets show.
+device that a request means, and `many` its tasks.
 """

@@ -8,8 +8,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from ninja import Field, Router, Schema
 
-from runs_app.core.queue.runners import RunnerStatus
-from runs_app.core.queue.selectors import QueueEntry, queue_overview
+from runs_app.core.queue.selectors import DeviceQueue, QueueEntry, queue_overview
 
 router = Router(tags=["queue"])
 
@@ -23,25 +22,40 @@ class QueueEntryOut(Schema):
     submission: UUID | None
     task: str | None
 
+    @staticmethod
+    def resolve_evaluation(entry: QueueEntry) -> UUID | None:
+        """Its id."""
+        return entry.evaluation.pk if entry.evaluation else None
+
+    @staticmethod
+    def resolve_submission(entry: QueueEntry) -> UUID | None:
+        """The id of what is evaluated."""
+        return entry.evaluation.submission_id if entry.evaluation else None
+
+    @staticmethod
+    def resolve_task(entry: QueueEntry) -> str | None:
+        """Its slug."""
+        return entry.evaluation.task_version.task.slug if entry.evaluation else None
+
 
 class RunnerOut(Schema):
     """A runner."""
 
-    name: str
-    state: str
+    name: str = Field(alias="runner.name")
+    state: str = Field(alias="runner.state")
     alive: bool
     age_s: float = Field(description="Seconds since its last heartbeat.")
-    reason: str
-    jail: bool
-    version: str
+    reason: str = Field(alias="runner.reason")
+    jail: bool = Field(alias="runner.jail")
+    version: str = Field(alias="runner.version")
 
 
 class DeviceQueueOut(Schema):
     """A device with its queue and runners."""
 
-    device: str
-    kind: str
-    name: str
+    device: str = Field(alias="device.slug")
+    kind: str = Field(alias="device.kind")
+    name: str = Field(alias="device.name")
     depth: int
     reason: str = Field(description="Why no jobs are being taken now; empty if they are.")
     wait_p50_s: float | None
@@ -52,44 +66,6 @@ class DeviceQueueOut(Schema):
 
 
 @router.get("/queue", response=list[DeviceQueueOut], summary="Queues and runners")
-def show_queue(request: HttpRequest) -> list[dict[str, object]]:
+def show_queue(request: HttpRequest) -> list[DeviceQueue]:
     """Answer with every device's queue and runners."""
-    return [
-        {
-            "device": queue.device.slug,
-            "kind": queue.device.kind,
-            "name": queue.device.name,
-            "depth": queue.depth,
-            "reason": queue.reason,
-            "wait_p50_s": queue.wait_p50_s,
-            "wait_p95_s": queue.wait_p95_s,
-            "waiting": [_entry(entry) for entry in queue.waiting],
-            "running": [_entry(entry) for entry in queue.running],
-            "runners": [_runner(status) for status in queue.runners],
-        }
-        for queue in queue_overview(request.user, timezone.now())
-    ]
-
-
-def _entry(entry: QueueEntry) -> dict[str, object]:
-    row = entry.evaluation
-    return {
-        "position": entry.position,
-        "waiting_s": entry.waiting_s,
-        "evaluation": row.pk if row else None,
-        "submission": row.submission_id if row else None,
-        "task": row.task_version.task.slug if row else None,
-    }
-
-
-def _runner(status: RunnerStatus) -> dict[str, object]:
-    runner = status.runner
-    return {
-        "name": runner.name,
-        "state": runner.state,
-        "alive": status.alive,
-        "age_s": status.age_s,
-        "reason": runner.reason,
-        "jail": runner.jail,
-        "version": runner.version,
-    }
+    return queue_overview(request.user, timezone.now())

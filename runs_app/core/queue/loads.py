@@ -11,7 +11,7 @@ from django.db.models import Count
 from gpu_runner.data.queue import OF_PEOPLE
 from runs_app.core.queue.devices import devices
 from runs_app.core.queue.runners import RunnerStatus, runner_list
-from runs_app.core.queue.selectors import Bar, load_bar, placed, why_blocked
+from runs_app.core.queue.selectors import Bar, load_bar, why_blocked
 from runs_app.models import JOBS, Device, Status
 
 _OF_PEOPLE = tuple(each.place for each in OF_PEOPLE)
@@ -47,7 +47,7 @@ def loads(now: datetime) -> list[Load]:
     counts: dict[tuple[str, str], int] = defaultdict(int)
     for job in JOBS.values():
         under_way = job._default_manager.filter(finished_at=None).order_by()
-        rows = placed(under_way).values_list("device_id", "status", "place_of_queue")
+        rows = under_way.values_list("device_id", "status", "queue_place")
         for device, status, place, count in rows.annotate(count=Count("pk")):
             kind = "people" if place in _OF_PEOPLE else "behind"
             counts[device, "running" if status == Status.RUNNING else kind] += count

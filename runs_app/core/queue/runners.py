@@ -11,6 +11,7 @@ from django.conf import settings
 from gpu_runner.data.packages import ABSENT, imported_packages
 from runs_app.core.work.environments import cpu_in_short
 from runs_app.models import Device, Runner
+from tasks_app.templatetags.display import period
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class RunnerStatus:
     def summary(self) -> str:
         """One line for people."""
         if not self.alive:
-            return f"silent for {age(self.age_s)}"
+            return f"silent for {period(self.age_s)}"
         if not self.runner.reason:
             return self.state
         between = " " if self.runner.reason.startswith("by ") else ": "
@@ -104,11 +105,3 @@ def lacking_packages(device: Device, source: str) -> tuple[str, ...]:
 
 def _packages(runner: Runner) -> str:
     return ", ".join(f"{name} {version}" for name, version in runner.packages.items() if version)
-
-
-def age(seconds: float) -> str:
-    """A length of time for people: "40 s", "5 min", "3 h", "2 days"."""
-    for limit, size, unit in ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h")):
-        if seconds < limit:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds / 86_400:.0f} days"

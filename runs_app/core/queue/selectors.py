@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db.models import Q, QuerySet
 
@@ -13,7 +12,7 @@ from gpu_runner.data.queue import OF_PEOPLE, OF_THE_SITE, Urgency
 from gpu_runner.data.verdict import Mode
 from runs_app.core.checks.selectors import CheckEntry, check_entries
 from runs_app.core.queue.devices import devices
-from runs_app.core.queue.runners import RunnerStatus, age, runner_list
+from runs_app.core.queue.runners import RunnerStatus, runner_list
 from runs_app.core.work.access import may_see
 from runs_app.core.work.estimate import estimate, in_words, left_s, work_s
 from runs_app.models import (
@@ -25,15 +24,16 @@ from runs_app.models import (
 )
 from tasks_app import drawings
 from tasks_app.people import Viewer
+from tasks_app.templatetags.display import period
 
 _SHOWN = 100  # entries of a queue, where a caller says nothing else
 _SAMPLE = 500  # evaluations behind the percentiles of waiting times
 
 _LISTED = (
-    "attempt", "background", "direction", "mode", "queued_at", "reason", "stage", "started_at",
+    "attempt", "direction", "mode", "queue_place", "queued_at", "reason", "stage", "started_at",
     "runner__name", "task_version__task__slug",
-    "submission__agent__name", "submission__author", "submission__budgeted", "submission__origin",
-    "submission__private", "submission__run",
+    "submission__agent__name", "submission__author", "submission__origin", "submission__private",
+    "submission__run",
 )  # fmt: skip
 
 _NEEDING = ~Q(mode=Mode.COMPILE.value)  # what needs the device
@@ -154,11 +154,11 @@ def wait_of_people(device_slug: str, now: datetime) -> str:
     return f"{words}, for about {in_words(seconds)} more" if seconds else words
 
 
-def _ahead_of(evaluation: Evaluation) -> Any:
+def _ahead_of(evaluation: Evaluation) -> QuerySet[Evaluation]:
     earlier = Q(queued_at__lt=evaluation.queued_at)
     earlier |= Q(queued_at=evaluation.queued_at, pk__lt=evaluation.pk)
-    own_queue = evaluation.urgency.place
-    ahead = Q(place_of_queue__lt=own_queue) | (Q(place_of_queue=own_queue) & earlier)
+    ahead = Q(queue_place__lt=evaluation.queue_place)
+    ahead |= Q(queue_place=evaluation.queue_place) & earlier
     return _waiting(evaluation.device_id).filter(ahead)
 
 
@@ -175,10 +175,10 @@ def _before_s(
     return work_s(device_slug, ahead.filter(_NEEDING)) + left_s(device_slug, running, now)
 
 
-def _running(device_slug: str, urgency: Urgency) -> Any:
+def _running(device_slug: str, urgency: Urgency) -> QuerySet[Evaluation]:
     """What the device measures now, and would not step aside from."""
     rows = Evaluation.objects.filter(_NEEDING, device_id=device_slug, status=Status.RUNNING)
-    return placed(rows).filter(place_of_queue__lte=urgency.place)
+    return rows.filter(queue_place__lte=urgency.place)
 
 
 def _device_queue(device: Device, user: Viewer, now: datetime, most: int) -> DeviceQueue:
@@ -209,14 +209,9 @@ def _measurements(device: Device) -> QuerySet[BaselineMeasurement]:
     return published.select_related("version__task").order_by("queued_at", "pk")
 
 
-def _waiting(device_slug: str) -> Any:
+def _waiting(device_slug: str) -> QuerySet[Evaluation]:
     rows = Evaluation.objects.filter(device_id=device_slug, status=Status.QUEUED)
-    return placed(rows).order_by("place_of_queue", "queued_at", "pk")
-
-
-def placed(rows: Any) -> Any:
-    """Jobs of a kind with `place_of_queue`, by which they are sorted: runners take the smallest."""
-    return rows.annotate(place_of_queue=rows.model.queue_place())
+    return rows.order_by("queue_place", "queued_at", "pk")
 
 
 def _with_lists(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
@@ -247,7 +242,7 @@ def why_blocked(device_slug: str, runners: list[RunnerStatus]) -> str:
         names = "; ".join(f"{status.runner.name} is {status.summary}" for status in alive)
         return f"no runner is taking work: {names}"
     latest = min(runners, key=lambda status: status.age_s)
-    name, silence = latest.runner.name, age(latest.age_s)
+    name, silence = latest.runner.name, period(latest.age_s)
     return f"no runner for {device_slug} is alive: {name} was last heard from {silence} ago"
 
 

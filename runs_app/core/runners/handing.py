@@ -15,7 +15,6 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.order import Ask, JobName, Order
 from gpu_runner.data.queue import Urgency
 from runs_app.core.messaging import orders
-from runs_app.core.queue.selectors import placed
 from runs_app.core.runners.heartbeats import MOST_AT_ONCE, MOST_OF_TOKEN
 from runs_app.core.work import lifecycle
 from runs_app.models import (
@@ -77,10 +76,10 @@ def _is_handed_over(seen: RunnerJob, runner: Runner, ask: Ask, now: datetime) ->
         return False
     if _held(runner, ask) is not None or _has_enough(runner):
         return False
-    job = lifecycle.lock_in(seen, Status.QUEUED)
-    if job is None or job.attempt != seen.attempt:
+    job = lifecycle.lock_again(seen)
+    if job is None:
         return False
-    lifecycle.hand_over(job, runner=runner, ticket=ask.ticket, now=now)
+    lifecycle.give_to_runner(job, runner=runner, ticket=ask.ticket, now=now)
     return True
 
 
@@ -112,14 +111,13 @@ def _named(name: JobName, runner: Runner, now: datetime) -> RunnerJob | None:
 
 def _next(runner: Runner, urgencies: Collection[Urgency], now: datetime) -> RunnerJob | None:
     """The most urgent job that waits for the runner, the oldest of these."""
-    found = []
+    found: list[RunnerJob] = []
     for model in JOBS.values():
         waiting = model._default_manager.filter(
             model.waits_as(*urgencies), device=runner.device_id, status=Status.QUEUED
         )
-        rows = placed(_for(runner, waiting, now))
-        found += rows.order_by("place_of_queue", "queued_at")[:1]
-    return min(found, key=lambda row: (row.place_of_queue, row.queued_at), default=None)
+        found += _for(runner, waiting, now).order_by("queue_place", "queued_at")[:1]
+    return min(found, key=lambda row: (row.queue_place, row.queued_at), default=None)
 
 
 def _for(runner: Runner, rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:

@@ -107,10 +107,9 @@ def _settle_work(runner: Runner, now: datetime, *, restarted: bool) -> None:
 def _lose(runner: Runner, reason: str, now: datetime, is_lost: Callable[[RunnerJob], bool]) -> None:
     """Retry those of the runner's jobs that are lost."""
     for seen in lifecycle.find(Q(runner=runner, status=Status.RUNNING)):
-        if is_lost(seen):
-            job = lifecycle.lock_in(seen, Status.RUNNING)
-            if job is not None and job.attempt == seen.attempt and is_lost(job):
-                lifecycle.retry_or_give_up(job, reason=reason, now=now)
+        job = lifecycle.lock_again(seen) if is_lost(seen) else None
+        if job is not None and is_lost(job):
+            lifecycle.retry_or_give_up(job, reason=reason, now=now)
 
 
 def _heed(runner: Runner) -> None:

@@ -56,10 +56,10 @@ def _queue_forgotten(now: datetime, listening_since: datetime, most: int | None)
 
 @transaction.atomic
 def _requeue(seen: RunnerJob, now: datetime) -> bool:
-    row = lifecycle.lock_in(seen, Status.QUEUED)
-    if row is None or row.attempt != seen.attempt:
+    row = lifecycle.lock_again(seen)
+    if row is None:
         return False
-    lifecycle.queue_again(row, reason="its job was not in the queue", now=now)
+    lifecycle.requeue(row, reason="its job was not in the queue", now=now)
     return True
 
 
@@ -75,11 +75,9 @@ def _retry_lost(now: datetime, listening_since: datetime, unheard: Collection[Ru
 def _retry(seen: RunnerJob, now: datetime, listened: timedelta, deaf: Collection[int]) -> bool:
     if not _why_lost(seen, now, listened, deaf):
         return False
-    row = lifecycle.lock_in(seen, Status.RUNNING)
-    if row is None or row.attempt != seen.attempt:
-        return False
-    reason = _why_lost(row, now, listened, deaf)
-    if not reason:
+    row = lifecycle.lock_again(seen)
+    reason = _why_lost(row, now, listened, deaf) if row else ""
+    if row is None or not reason:
         return False
     lifecycle.retry_or_give_up(row, reason=reason, now=now)
     return True

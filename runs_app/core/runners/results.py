@@ -35,7 +35,7 @@ def finish(evaluation: Evaluation, payload: Mapping[str, object], now: datetime,
     check_plausible(evaluation, result, now)
     if result.retryable and evaluation.attempt < settings.MAX_ATTEMPTS:
         reason = public_reason(result, evaluation.task_version.hidden_names)[:LONGEST_TEXT]
-        lifecycle.try_again(evaluation, reason=reason, log=result.log, now=now, seq=seq)
+        lifecycle.retry_after_result(evaluation, reason=reason, log=result.log, now=now, seq=seq)
         return
     boards = [places.board_of(evaluation)] if evaluation.mode in _STANDING else []
     with places.watched(boards, now=now):

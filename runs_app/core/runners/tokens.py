@@ -112,8 +112,7 @@ def revoke(*, token: RunnerToken, reason: str, user: User, now: datetime) -> int
     token.runners.update(state=Runner.State.STOPPED, reason=f"revoked: {why}", current=[])
     count = 0
     for seen in lifecycle.find(Q(runner__token=token, status=Status.RUNNING)):
-        job = lifecycle.lock_in(seen, Status.RUNNING)
-        if job is not None and job.attempt == seen.attempt:
+        if (job := lifecycle.lock_again(seen)) is not None:
             lifecycle.retry_or_give_up(job, reason=f"runner {token} was revoked: {why}", now=now)
             count += 1
     _note(AuditEntry.Kind.RUNNER_REVOKED, token, user, now, reason=why)

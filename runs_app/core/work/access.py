@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from uuid import UUID
 
+from django.core.exceptions import ValidationError
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.http import Http404
 
 from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.verdict import Mode
 from runs_app.models import Agent, Evaluation, LanguageModel, Result, Submission
 from tasks_app.disclosure import public_result, public_text, sees_hidden
 from tasks_app.people import Viewer
@@ -31,9 +34,12 @@ def listed_evaluations(user: Viewer) -> QuerySet[Evaluation]:
 
     Candidates are on their run's page, and dry runs of what was never public on their draft's.
     """
-    entered = visible_evaluations(user).exclude(submission__origin=Submission.Origin.RUN)
-    return entered.exclude(
-        submission__origin=Submission.Origin.DRY_RUN, task_version__published_at__isnull=True
+    return (
+        visible_evaluations(user)
+        .filter(submission__run=None)
+        .exclude(
+            submission__origin=Submission.Origin.DRY_RUN, task_version__published_at__isnull=True
+        )
     )
 
 
@@ -51,9 +57,24 @@ def visible_evaluations(user: Viewer) -> QuerySet[Evaluation]:
     return rows if sees_hidden(user) else rows.filter(_visible(user, "submission__"))
 
 
+def asked_for(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
+    """Without audits, which nobody asks for; newest first."""
+    return rows.exclude(mode=Mode.AUDIT.value).order_by("-created_at", "-pk")
+
+
 def find_submission(submission_id: UUID | str, user: Viewer) -> Submission | None:
     """The submission, or None if there is none that `user` may see."""
-    return visible_submissions(user).filter(pk=submission_id).first()
+    try:
+        return visible_submissions(user).filter(pk=submission_id).first()
+    except ValidationError:  # it is no id
+        return None
+
+
+def get_submission(submission_id: UUID | str, user: Viewer) -> Submission:
+    """The same; raises `Http404` if there is none."""
+    if (submission := find_submission(submission_id, user)) is None:
+        raise Http404("There is no such submission, or it is private.")
+    return submission
 
 
 def find_evaluation(evaluation_id: UUID | str, user: Viewer) -> Evaluation | None:
@@ -86,8 +107,7 @@ def public_reason(evaluation: Evaluation, user: Viewer) -> str:
 
 def author_names(user: Viewer) -> tuple[list[str], list[str]]:
     """Names under which `user` may enter kernels: own agents, and language models seen here."""
-    entered = Submission.objects.exclude(origin=Submission.Origin.RUN)
-    seen = entered.filter(_visible(user)).order_by()
+    seen = Submission.objects.filter(_visible(user), run=None).order_by()
     agents = Agent.objects.filter(owner_id=user.pk) if user.pk is not None else Agent.objects.none()
     # one look for each name: a join would read every submission of the site
     models = LanguageModel.objects.filter(Exists(seen.filter(language_model=OuterRef("pk"))))

@@ -36,7 +36,7 @@ def _repeat(submission: Submission, device: Device, now: datetime) -> None:
     latest = rows.select_for_update(of=("self",)).order_by("-created_at").first()
     if latest is not None:  # tell those who look at it
         payload = {"state": str(state), "reason": reason}
-        journal.write(latest, "audited", payload, now=now)
+        journal.tell_and_save(latest, "audited", payload, now=now)
 
 
 def inherit(evaluation: Evaluation) -> None:

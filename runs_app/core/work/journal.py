@@ -12,18 +12,18 @@ from runs_app.core.messaging import broadcast
 from runs_app.models import EvaluationEvent, RunnerJob
 
 
-def write(
+def tell_and_save(
     job: RunnerJob, kind: str, payload: dict[str, Any], *, now: datetime, seq: int | None = None
 ) -> None:
     """Say what happened to a locked job, whose other changes the caller has saved.
 
     Of an evaluation it is stored as well. Of others only the queue is told, and no `payload`.
     """
-    if (event := say(job, kind, payload, now=now, seq=seq)) is not None:
+    if (event := tell(job, kind, payload, now=now, seq=seq)) is not None:
         event.evaluation.save(update_fields=["events_stored"])
 
 
-def say(
+def tell(
     job: RunnerJob, kind: str, payload: dict[str, object], *, now: datetime, seq: int | None = None
 ) -> EvaluationEvent | None:
     """The same before the caller saves the job, with all that has changed; what is stored of it."""

@@ -15,6 +15,7 @@ from django.utils.module_loading import import_string
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode
 from runs_app.core.messaging import orders
 from runs_app.core.work import journal
@@ -50,9 +51,10 @@ def lock_all(model: type[J], ids: Collection[UUID | None]) -> dict[UUID | None, 
     return {row.pk: row for row in rows}
 
 
-def lock_in(seen: J, status: Status) -> J | None:
-    """The locked row if it has that status still, else None."""
-    return _lockable(type(seen)).filter(pk=seen.pk, status=status).first()
+def lock_again(seen: J) -> J | None:
+    """The locked row, or None if its status or attempt is another by now."""
+    same = _lockable(type(seen)).filter(pk=seen.pk, status=seen.status, attempt=seen.attempt)
+    return same.first()
 
 
 def evaluate(
@@ -61,21 +63,24 @@ def evaluate(
     device: Device,
     mode: Mode,
     now: datetime,
-    background: bool = False,
+    urgency: Urgency | None = None,
     must_beat_ns: Mapping[str, float] | None = None,
 ) -> Evaluation:
     """Queue a new evaluation of a submission; checks nothing.
 
-    One in the background runs when nothing of people's waits for the device, audits first.
+    Without an urgency, its run waits for it or else a person.
     must_beat_ns: times above which it is stopped, by public workload.
     """
+    if urgency is None:
+        of_people = Urgency.BUILDS if mode is Mode.COMPILE else Urgency.PEOPLE
+        urgency = Urgency.RUNS if submission.origin == Submission.Origin.RUN else of_people
     evaluation = Evaluation.objects.create(
         submission=submission,
         task_version=submission.task_version,
         direction=submission.direction,
         device=device,
         mode=mode.value,
-        background=background,
+        queue_place=urgency.place,
         must_beat_ns=dict(must_beat_ns or {}),
         created_at=now,
         queued_at=now,
@@ -86,11 +91,11 @@ def evaluate(
 
 def queue(job: RunnerJob, *, kind: str = "queued", reason: str = "", now: datetime) -> None:
     """Send the current attempt to its device's queue, once the transaction is committed."""
-    journal.write(job, kind, {"reason": reason}, now=now)
+    journal.tell_and_save(job, kind, {"reason": reason}, now=now)
     transaction.on_commit(lambda: orders.enqueue(job))
 
 
-def queue_again(job: RunnerJob, *, reason: str, now: datetime) -> None:
+def requeue(job: RunnerJob, *, reason: str, now: datetime) -> None:
     """Send the same attempt to the queue that has lost it."""
     job.queued_at = now
     job.save(update_fields=["queued_at"])
@@ -106,7 +111,7 @@ def progress(
     """
     job.started_at = job.started_at or now
     job.status = Status.RUNNING
-    journal.say(job, kind, payload, now=now, seq=seq)
+    journal.tell(job, kind, payload, now=now, seq=seq)
 
 
 def save_progress(job: RunnerJob) -> None:
@@ -120,22 +125,22 @@ def retry_or_give_up(job: RunnerJob, *, reason: str, now: datetime, seq: int | N
     `seq` is that of the runner's event, if it was a runner that said so.
     """
     lost = job.attempt
-    journal.write(job, "lost", {"reason": reason}, now=now, seq=seq)
+    journal.tell_and_save(job, "lost", {"reason": reason}, now=now, seq=seq)
     _withdraw(job)
     if lost >= settings.MAX_ATTEMPTS:
         give_up(job, reason=f"lost {lost} times; the last time: {reason}", now=now)
         return
-    _begin_again(job, reason=reason, now=now)
+    _next_attempt(job, reason=reason, now=now)
 
 
-def try_again(job: RunnerJob, *, reason: str, log: str, now: datetime, seq: int) -> None:
+def retry_after_result(job: RunnerJob, *, reason: str, log: str, now: datetime, seq: int) -> None:
     """Begin the next attempt after one that has ended by itself, and whose host was the cause.
 
     `log` is its runner's account, for admins.
     """
     payload = {"reason": reason} | ({"log": log[:_LONGEST_LOG]} if log else {})
-    journal.write(job, "lost", payload, now=now, seq=seq)
-    _begin_again(job, reason=f"measured again: {reason}", now=now)
+    journal.tell_and_save(job, "lost", payload, now=now, seq=seq)
+    _next_attempt(job, reason=f"measured again: {reason}", now=now)
 
 
 def _withdraw(job: RunnerJob) -> None:
@@ -146,7 +151,7 @@ def _withdraw(job: RunnerJob) -> None:
         transaction.on_commit(lambda: orders.tell(runner))
 
 
-def _begin_again(job: RunnerJob, *, reason: str, now: datetime) -> None:
+def _next_attempt(job: RunnerJob, *, reason: str, now: datetime) -> None:
     job.status = Status.QUEUED
     job.attempt, job.last_seq = job.attempt + 1, 0
     job.reason, job.stage = reason, ""
@@ -157,19 +162,19 @@ def _begin_again(job: RunnerJob, *, reason: str, now: datetime) -> None:
     queue(job, kind="retried", reason=reason, now=now)
 
 
-def hand_over(job: RunnerJob, *, runner: Runner, ticket: str, now: datetime) -> None:
+def give_to_runner(job: RunnerJob, *, runner: Runner, ticket: str, now: datetime) -> None:
     """Give a waiting job to a runner: from now on that one alone is believed about it."""
     job.give_to(runner, ticket)
     _begins(job, now)
 
 
-def hand_out(job: RunnerJob, *, spool: str, now: datetime) -> None:
+def give_to_spool(job: RunnerJob, *, spool: str, now: datetime) -> None:
     """Give a waiting job to a host that reaches no site; the caller has written it to the spool.
 
     Nobody hears of it until the spool comes back, so that its silence proves nothing.
     """
     job.runner, job.runner_boot_id = None, SPOOL + spool
-    journal.say(job, "spooled", {"spool": spool}, now=now)
+    journal.tell(job, "spooled", {"spool": spool}, now=now)
     _begins(job, now)
 
 
@@ -179,11 +184,11 @@ def _begins(job: RunnerJob, now: datetime) -> None:
     transaction.on_commit(lambda: orders.drop(job, job.attempt))
 
 
-def take_back(job: RunnerJob, *, now: datetime) -> None:
+def take_from_spool(job: RunnerJob, *, now: datetime) -> None:
     """Queue a job that was handed out; what its spool brings for this attempt counts no more."""
     reason = "taken back from its spool"
-    journal.write(job, "lost", {"reason": reason}, now=now)
-    _begin_again(job, reason=reason, now=now)
+    journal.tell_and_save(job, "lost", {"reason": reason}, now=now)
+    _next_attempt(job, reason=reason, now=now)
 
 
 def give_up(job: RunnerJob, *, reason: str, now: datetime) -> None:
@@ -212,7 +217,7 @@ def end(
     """
     assert not job.is_over, f"{job.KIND} {job.pk} had already ended"
     job.status, job.finished_at, job.stage = status, now, ""
-    journal.say(job, status.lower(), payload, now=now, seq=seq)
+    journal.tell(job, status.lower(), payload, now=now, seq=seq)
     job.save()
     if job.ENDED:
         import_string(job.ENDED)(job, now)

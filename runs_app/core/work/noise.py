@@ -18,7 +18,7 @@ from django.db.models.functions import Coalesce, Greatest, Sqrt
 
 from gpu_runner.data.rounding import three_digits
 from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
-from runs_app.models import Audited, Evaluation, Quarantine, Submission
+from runs_app.models import Audited, Evaluation, Quarantine
 from tasks_app.models import TaskVersion
 
 _LOOKED_AT, _LEAST_SOURCES, _MOST = 2000, 10, 3.0  # the most: times what holds at first
@@ -108,7 +108,8 @@ def _pool(evaluation: Evaluation) -> None:
         guest=evaluation.guest,
         submission__digest=evaluation.submission.digest,
         submission__private=False,
-    ).exclude(submission__origin=Submission.Origin.RUN)
+        submission__run=None,
+    )
     plan = _AS.get(Mode(evaluation.mode), Mode(evaluation.mode))
     alike = entered.filter(mode__in=(plan.value, *(m.value for m in _AS if _AS[m] is plan)))
     locked = alike.select_for_update(of=("self",)).order_by("pk")

@@ -25,15 +25,18 @@ class VerdictOut(Schema):
 class JudgementOut(Schema):
     """One language model's advice on a task. It gates nothing."""
 
-    model: str
-    served_by: str = Field(description="The language model's name, as reported by its endpoint.")
+    model: str = Field(alias="call.language_model.name")
+    served_by: str = Field(
+        alias="call.served_by",
+        description="The language model's name, as reported by its endpoint.",
+    )
     verdicts: list[VerdictOut] = Field(
         description="Empty while it's under way, or if there is a problem."
     )
     problem: str = Field(description="Why there is no verdict.")
-    cost_usd: float
-    tokens_in: int
-    tokens_out: int
+    cost_usd: float = Field(alias="call.cost_usd")
+    tokens_in: int = Field(alias="call.tokens_in")
+    tokens_out: int = Field(alias="call.tokens_out")
     created_at: datetime
 
 
@@ -50,7 +53,7 @@ def list_judgements(
     after: int | None = Query(  # type: ignore[type-arg]
         None, ge=1, lt=2**31, description="Id of the last one that you have; see the Link header."
     ),
-) -> list[dict[str, object]]:
+) -> list[TaskJudgement]:
     """Answer with the judgements of the task's current version, newest first."""
     task = find_task(slug, request.user)
     if task is None:
@@ -61,18 +64,4 @@ def list_judgements(
     found = list(rows.select_related("call__language_model").order_by("-pk")[: limit + 1])
     if len(found) > limit:
         link_next(request, response, found[limit - 1].pk)
-    return [_judgement(row) for row in found[:limit]]
-
-
-def _judgement(row: TaskJudgement) -> dict[str, object]:
-    call = row.call
-    return {
-        "model": call.language_model.name,
-        "served_by": call.served_by,
-        "verdicts": row.verdicts,
-        "problem": row.problem,
-        "cost_usd": call.cost_usd,
-        "tokens_in": call.tokens_in,
-        "tokens_out": call.tokens_out,
-        "created_at": row.created_at,
-    }
+    return found[:limit]

@@ -8,6 +8,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
+from gpu_runner.data.queue import OF_PEOPLE
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.errors import SubmissionError, WrongState
 from runs_app.features.challenges.models import Attempt, Entry
@@ -82,7 +83,8 @@ def counted_evaluations() -> QuerySet[Evaluation]:
 
     Those of the site, those where it failed, and compile checks don't.
     """
-    counted = Evaluation.objects.filter(submission__attempt__isnull=False, background=False)
+    people = Evaluation.waits_as(*OF_PEOPLE)
+    counted = Evaluation.objects.filter(people, submission__attempt__isnull=False)
     counted = counted.exclude(mode__in=(Mode.RANKED.value, Mode.AUDIT.value, Mode.COMPILE.value))
     counted = counted.exclude(reason__startswith=EMPTIED)
     return counted.exclude(verdict=Verdict.SYSTEM_ERROR.value)

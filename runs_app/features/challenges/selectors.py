@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404
 
+from gpu_runner.data.queue import OF_PEOPLE
 from gpu_runner.data.scores import geometric_mean
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.integrity.eligibility import without_doubts, without_replaced
@@ -81,7 +82,9 @@ def used_evaluations(entries: Iterable[UUID]) -> dict[Key, int]:
 
 def evaluations_of(entry: Entry) -> QuerySet[Evaluation]:
     """All evaluations of one entry in their order, those included that do not count."""
-    rows = Evaluation.objects.filter(submission__attempt__entry=entry, background=False)
+    rows = Evaluation.objects.filter(
+        Evaluation.waits_as(*OF_PEOPLE), submission__attempt__entry=entry
+    )
     rows = rows.exclude(mode__in=(Mode.RANKED.value, Mode.AUDIT.value))
     light = rows.select_related("submission", "task_version__task")
     return light.defer(

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode
 from runs_app.core.integrity import audits
 from runs_app.core.work import lifecycle
@@ -60,8 +61,8 @@ def _rank_locked(entry: Entry, now: datetime) -> bool:
     device = entry.challenge.device
     for best in best_evaluations([entry.pk]).values():
         submission = Submission.objects.select_related("task_version").get(pk=best.submission_id)
-        lifecycle.evaluate(
-            submission=submission, device=device, mode=Mode.RANKED, background=True, now=now
+        lifecycle.evaluate(  # who has ended the entry waits for it
+            submission=submission, device=device, mode=Mode.RANKED, urgency=Urgency.RUNS, now=now
         )
     entry.state = Entry.State.RANKED
     entry.save(update_fields=["state"])

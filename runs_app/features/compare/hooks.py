@@ -8,7 +8,7 @@ from django.template.context import Context
 
 from runs_app.core.hooks import Filling, Slot, fills
 from runs_app.models import Agent, Device, LanguageModel, Run, Submission
-from runs_app.submitting.differences import SourceDifference
+from runs_app.submitting.selectors import SourceDifference
 
 
 @fills(Slot.BOARDS)

@@ -9,7 +9,6 @@ from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils import timezone
-from django.utils.text import capfirst
 from django.views.decorators.http import require_safe
 
 from runs_app.core.plotly_policy import PLOTLY_STYLES
@@ -123,8 +122,7 @@ def _delta(value: float | None, base: float | None, unit: str) -> str:
 def _failures(rows: Sequence[RunSummary]) -> list[Row]:
     names = sorted({name for row in rows for name, count in row.failures.items() if count})
     return [
-        plain(capfirst(verdict_words(name)), (row.failures.get(name, 0) for row in rows))
-        for name in names
+        plain(verdict_words(name), (row.failures.get(name, 0) for row in rows)) for name in names
     ]
 
 

@@ -13,7 +13,12 @@ from gpu_runner.data.codec import encode
 from gpu_runner.data.evaluation import Measurement
 from gpu_runner.data.verdict import Mode
 from runs_app.core.integrity.tags import state_chip
-from runs_app.core.work.access import shown_result, visible_evaluations, visible_submissions
+from runs_app.core.work.access import (
+    asked_for,
+    shown_result,
+    visible_evaluations,
+    visible_submissions,
+)
 from runs_app.features.compare.table import NONE, Cell, Row, plain
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting.page import WorkloadRow, workload_rows
@@ -96,11 +101,10 @@ def columns(keys: Sequence[str], user: Viewer, device: str) -> list[Column]:
     """
     found = {str(s.pk): s for s in visible_submissions(user).filter(pk__in=keys)}
     rows = visible_evaluations(user).filter(submission__in=list(found.values()))
-    rows = rows.exclude(mode=Mode.AUDIT.value)
     if device:
         rows = rows.filter(device_id=device)
     standing: dict[str, Evaluation] = {}
-    for row in reversed(rows.order_by("-created_at")[:_LOOKED_AT]):
+    for row in reversed(asked_for(rows)[:_LOOKED_AT]):
         held = standing.get(str(row.submission_id))
         if held is None or _rank(row) >= _rank(held):
             standing[str(row.submission_id)] = row

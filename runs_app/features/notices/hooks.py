@@ -57,7 +57,7 @@ def _verdict(sender: object, evaluation: Evaluation, **_: object) -> None:
     """Tell an author of the verdict of a ranked submission, and of a cancellation by an admin."""
     submission = evaluation.submission
     cancelled = evaluation.status == Status.CANCELLED and "admin" in evaluation.reason
-    if evaluation.background or submission.origin not in _ENTERED:
+    if not evaluation.urgency.is_of_people or submission.origin not in _ENTERED:
         return
     if not cancelled and (evaluation.mode != Mode.RANKED or evaluation.status != Status.FINISHED):
         return

@@ -111,8 +111,7 @@ class _Entries:
     def by_key(self) -> dict[Key, list[UUID]]:
         """Entries, the oldest first."""
         found: dict[Key, list[UUID]] = {}
-        entered = Submission.objects.filter(task_version=self._version, private=False)
-        entered = entered.exclude(origin=Submission.Origin.RUN)
+        entered = Submission.objects.filter(task_version=self._version, private=False, run=None)
         columns = ("author_id", "agent_id", "digest", "pk")
         for *key, pk in entered.order_by("created_at", "pk").values_list(*columns):
             found.setdefault(Key(*key), []).append(pk)

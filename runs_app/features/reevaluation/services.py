@@ -8,9 +8,11 @@ from datetime import datetime, timedelta
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode
-from runs_app.core.errors import NotAllowed, SubmissionError, WrongState
+from runs_app.core.errors import SubmissionError, WrongState
 from runs_app.core.work import lifecycle
+from runs_app.core.work.admins import check_admin
 from runs_app.features.reevaluation.models import Reevaluation
 from runs_app.features.reevaluation.plan import Choice, Plan, plan_of
 from runs_app.features.reevaluation.selectors import Key, key_of
@@ -28,7 +30,7 @@ def reevaluate(*, choice: Choice, seen: str, user: User, now: datetime) -> Reeva
     others, `WrongState` if the task is not public or has another version by now, and
     `SubmissionError` (field `seen`) if something else would be queued; nothing is stored then.
     """
-    _check_admin(user)
+    check_admin(user)
     task = Task.objects.select_for_update(no_key=True).get(pk=choice.target.task_id)
     # nobody else enters the shipped kernels now
     TaskVersion.objects.select_for_update(no_key=True).get(pk=choice.target.pk)
@@ -60,7 +62,7 @@ def cancel_reevaluation(*, reevaluation: Reevaluation, user: User, now: datetime
 
     What runs goes on. Raises `NotAllowed` for others, and `WrongState` if nothing waits.
     """
-    _check_admin(user)
+    check_admin(user)
     waiting = reevaluation.evaluations.filter(status=Status.QUEUED)
     rows = list(waiting.select_related("submission").select_for_update(of=("self",)))
     if not rows:
@@ -94,7 +96,7 @@ def _queue(plan: Plan, now: datetime) -> Iterable[Evaluation]:
             device=each.evaluation.device,
             mode=Mode.RANKED,
             now=moment,
-            background=True,
+            urgency=Urgency.BACKGROUND,
         )
 
 
@@ -123,8 +125,3 @@ def _note(
         reason=reason,
         details={"of": reevaluation.pk, **counts},
     )
-
-
-def _check_admin(user: User) -> None:
-    if not (user.is_active and user.is_staff):
-        raise NotAllowed("", "only admins can have submissions evaluated again")

@@ -63,17 +63,17 @@ def export_spool(*, folder: Path, device: Device, most: int, now: datetime) -> i
     if manifest.device != device.slug:
         raise SpoolError(f"{folder} is a spool of {manifest.device}, not of {device.slug}")
     waiting = lifecycle.find(Q(status=Status.QUEUED, device=device))
-    waiting.sort(key=lambda job: (job.urgency.place, job.queued_at))
+    waiting.sort(key=lambda job: (job.queue_place, job.queued_at))
     return sum(_hand_out(job, spool, manifest.name, now) for job in waiting[:most])
 
 
 @transaction.atomic
 def _hand_out(seen: RunnerJob, spool: SpoolFolder, name: str, now: datetime) -> bool:
-    job = lifecycle.lock_in(seen, Status.QUEUED)
-    if job is None or job.attempt != seen.attempt:
+    job = lifecycle.lock_again(seen)
+    if job is None:
         return False
     spool.put(orders.order_of(seen))
-    lifecycle.hand_out(job, spool=name, now=now)
+    lifecycle.give_to_spool(job, spool=name, now=now)
     return True
 
 
@@ -132,7 +132,7 @@ def _queue_again(name: JobName, manifest: Manifest, why: str, now: datetime) -> 
         return ""
     reason = f"the results from its spool were refused: {why}"[:_LONGEST_REASON]
     with transaction.atomic():
-        job = lifecycle.lock_in(seen, Status.RUNNING)
+        job = lifecycle.lock_again(seen)
         if job is None or job.runner_boot_id != seen.runner_boot_id:
             return ""
         lifecycle.retry_or_give_up(job, reason=reason, now=now)
@@ -190,10 +190,10 @@ def take_back(*, folder: Path, now: datetime) -> int:
 
 @transaction.atomic
 def _take_back(seen: RunnerJob, now: datetime) -> bool:
-    job = lifecycle.lock_in(seen, Status.RUNNING)
+    job = lifecycle.lock_again(seen)
     if job is None or job.runner_boot_id != seen.runner_boot_id:
         return False
-    lifecycle.take_back(job, now=now)
+    lifecycle.take_from_spool(job, now=now)
     return True
 
 

@@ -22,6 +22,7 @@ from runs_app.features.transfer.record import (
     WorkloadRecord,
 )
 from runs_app.models import Agent
+from runs_app.models.submission import solution_of
 from tasks_app.models import TaskVersion
 
 SITE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:-]{0,39}", re.ASCII)
@@ -158,7 +159,7 @@ def _kernel(record: ResultRecord, field: str) -> Iterator[DataError]:
         kind, language = record.device_kind.value, record.language.label
         yield DataError(f"{field}.language", f"a {kind} device does not run {language}")
     try:
-        found = record.solution.digest()
+        found = solution_of(record).digest()
     except DataError as error:
         yield DataError(f"{field}.{error.field}", error.reason)
     else:

@@ -13,7 +13,6 @@ from gpu_runner.data.codec import LEFT_OUT
 from gpu_runner.data.environment import Environment
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, OutputError, WorkloadResult
 from gpu_runner.data.scores import speedups, summary
-from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
 
 FORMAT = "kbench-results"
@@ -92,17 +91,6 @@ class ResultRecord:
     environment: Environment
     entered_at: str
     measured_at: str
-
-    @property
-    def solution(self) -> Solution:
-        """What was measured. Raises `DataError`."""
-        return Solution(
-            source=self.source,
-            entry=self.entry,
-            files=self.files,
-            language=self.language,
-            direction=self.direction,
-        )
 
     @property
     def headline(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from runs_app.features.transfer import faults
 from runs_app.features.transfer.models import ImportedSubmission, ResultImport
 from runs_app.features.transfer.record import ResultFile, ResultRecord
 from runs_app.models import Device, Evaluation, Result, Status, Submission
-from runs_app.models.submission import columns_of
+from runs_app.models.submission import columns_of, solution_of
 from runs_app.submitting.authors import imported_agent, language_model_of, shipped_agent
 from runs_app.submitting.shipped import account_of_nobody
 from tasks_app.models import TaskVersion
@@ -187,7 +187,7 @@ class _Storing:
             pk=key,
             author=self._author,
             task_version=self._versions[record.task_digest],
-            **columns_of(record.solution),
+            **columns_of(solution_of(record)),
             agent=self._agent(record),
             language_model=language_model_of(record.language_model, self._now),
             origin=Submission.Origin.IMPORTED,

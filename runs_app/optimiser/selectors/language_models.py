@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
+import statistics
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -155,11 +155,11 @@ def _count_proposals(found: dict[int, Usage], user: Viewer) -> None:
         (run_id, number): latency
         for run_id, number, latency in parents.values_list("run_id", "number", "latency_ns")
     }
-    logs: dict[int, list[float]] = defaultdict(list)
+    gains: dict[int, list[float]] = defaultdict(list)
     for pk, run_id, numbers, latency in chosen:
         before = times.get((run_id, numbers[0]))
         if before and latency:
-            logs[pk].append(math.log(before / latency))
-    for pk, values in logs.items():
-        found[pk].improvement = math.exp(math.fsum(values) / len(values))
+            gains[pk].append(before / latency)
+    for pk, values in gains.items():
+        found[pk].improvement = statistics.geometric_mean(values)
         found[pk].improvements = len(values)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 
 from runs_app.core.messaging import queues
@@ -34,7 +35,10 @@ def visible_runs(user: Viewer) -> QuerySet[Run]:
 
 def find_run(run_id: UUID | str, user: Viewer) -> Run | None:
     """The run, or None if there is none that `user` may see."""
-    return visible_runs(user).filter(pk=run_id).first()
+    try:
+        return visible_runs(user).filter(pk=run_id).first()
+    except ValidationError:  # it is no id
+        return None
 
 
 def may_control(user: Viewer, run: Run) -> bool:
@@ -104,7 +108,7 @@ def run_waiting_reason(run: Run, now: datetime) -> str:
         return f"{unsent} call(s) to language models, until the run is resumed" if unsent else ""
     if run.status != Run.Status.RUNNING:
         return ""
-    evaluations = Evaluation.objects.filter(submission__run=run, background=False)
+    evaluations = Evaluation.objects.filter(submission__run=run)
     running = evaluations.filter(status=Status.RUNNING)
     if running.exclude(runner_boot_id__startswith=SPOOL).exists():
         return ""

@@ -127,7 +127,6 @@ class _Step:
             return ""
         ended = Evaluation.objects.filter(
             submission__run=self.run,
-            background=False,
             status=Status.FINISHED,
             finished_at__gte=self.run.resumed_at,
         ).order_by("-finished_at", "-submission__candidate__number")

@@ -55,7 +55,7 @@ def drop_what_waits(run: Run, *, spared: Collection[Mode] = (), now: datetime) -
     """Take back calls that were not sent, and evaluations that have not ended of other modes."""
     waiting = run.calls.filter(status=LanguageModelCall.Status.WAITING)
     take_back(waiting, "the run ended", now=now)
-    evaluations = Evaluation.objects.filter(submission__run=run, background=False)
+    evaluations = Evaluation.objects.filter(submission__run=run)
     unfinished = evaluations.filter(status__in=UNDER_WAY).exclude(mode__in=spared).order_by("pk")
     for evaluation_id in unfinished.values_list("pk", flat=True):
         _cancel(evaluation_id, now)

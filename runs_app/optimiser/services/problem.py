@@ -15,7 +15,7 @@ from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
 from runs_app.core.errors import SubmissionError
 from runs_app.core.integrity.eligibility import doubted_by_audits, without_doubts
 from runs_app.core.profile.bottleneck import calibrate
-from runs_app.models import Device, Evaluation, Result, Submission
+from runs_app.models import Device, Evaluation, Result
 from runs_app.optimiser.evolve.brief import tolerance_text, values_text
 from runs_app.optimiser.evolve.config import Problem
 from runs_app.optimiser.evolve.reference import description_for, files_for, reference_for
@@ -122,8 +122,7 @@ def _best(version: TaskVersion, device: Device, request: RunRequest, user: User 
     best = (
         without_doubts(rows)
         .filter(visible, direction=request.direction.value, verdict=Verdict.CORRECT.value)
-        .filter(submission__files={})  # a run changes one text
-        .exclude(submission__origin=Submission.Origin.RUN)
+        .filter(submission__files={}, submission__run=None)  # a run changes one text
         .exclude(mode=Mode.AUDIT.value)
         .exclude(submission__digest__in=doubted_by_audits(rows).values("submission__digest"))
         .select_related("submission__agent")

@@ -10,7 +10,6 @@ from django.db import transaction
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.verdict import DeviceKind
 from runs_app.core.errors import SubmissionError
 from runs_app.core.messaging import queues
 from runs_app.core.queue.devices import resolve_device
@@ -27,6 +26,7 @@ from runs_app.optimiser.services.history import RunDetails
 from runs_app.optimiser.services.problem import problem_for, seed_for
 from runs_app.optimiser.services.request import RunRequest, config_for
 from runs_app.submitting.authors import agent_of
+from runs_app.submitting.services import check_fit
 from runs_app.submitting.shipped import system_user
 from tasks_app.errors import Faults
 from tasks_app.models import TaskVersion
@@ -109,7 +109,7 @@ def planned(
     version = faults.of(_version, request)
     device = faults.of(resolve_device, request.device)
     if version and device:
-        faults.of(_check_task, version, device, request)
+        faults.of(check_fit, version, request.direction.value, device)
     seed = None
     if version and device and not faults.found:
         seed = faults.of(seed_for, request, version, device, user)
@@ -127,16 +127,6 @@ def _version(request: RunRequest) -> TaskVersion:
     if task is None or task.current_version is None:
         raise SubmissionError("task", f"there is no task {request.task!r} that takes kernels")
     return task.current_version
-
-
-def _check_task(version: TaskVersion, device: Device, request: RunRequest) -> None:
-    if request.direction.value not in version.directions:
-        have = ", ".join(version.directions)
-        raise SubmissionError("direction", f"task {version.task.slug} has only: {have}")
-    kind = DeviceKind(device.kind)
-    if not version.data.workloads_for(kind, request.direction, hidden=False):
-        reason = f"task {version.task.slug} has no {request.direction.value} workload for {kind}"
-        raise SubmissionError("device", reason)
 
 
 def _check_strategy(problem: Problem, config: RunConfig, request: RunRequest) -> None:

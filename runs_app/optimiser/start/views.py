@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -16,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from runs_app.core.queue.loads import loads
 from runs_app.core.work.access import find_submission
-from runs_app.models import Run, Submission
+from runs_app.models import Run
 from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.selectors.runs import callable_models, find_run
 from runs_app.optimiser.selectors.spending import money_limits
@@ -35,7 +34,6 @@ from runs_app.optimiser.start.page import EstimatePart, StartPage, StrategyField
 from runs_app.optimiser.start.parameters import field_name
 from tasks_app.outlines import directions_of
 from tasks_app.parameters import takes
-from tasks_app.people import Viewer
 from tasks_app.selectors import published_tasks
 
 _FROM_ADDRESS = ("task", "device", "direction", "strategy")
@@ -111,14 +109,13 @@ def _initial(request: HttpRequest) -> dict[str, object]:
 
     `?like=` has the settings, the kernel and the seed of that run.
     """
-    like = _run_like(request.GET.get("like", ""), request.user)
+    like = find_run(request.GET.get("like", ""), request.user)
     if like is not None:
         return initial_of(request_of(like))
     initial: dict[str, object] = {
         name: request.GET[name] for name in _FROM_ADDRESS if name in request.GET
     }
-    submission_id = request.GET.get("submission", "")
-    submission = _submission(submission_id, request.user) if submission_id else None
+    submission = find_submission(request.GET.get("submission", ""), request.user)
     if submission is not None and not submission.files:  # a run changes one text
         initial |= {
             "task": submission.task_version.task.slug,
@@ -127,20 +124,6 @@ def _initial(request: HttpRequest) -> dict[str, object]:
             "source": submission.source,
         }
     return initial
-
-
-def _run_like(run_id: str, user: Viewer) -> Run | None:
-    try:
-        return find_run(run_id, user) if run_id else None
-    except (ValueError, ValidationError):
-        return None
-
-
-def _submission(submission_id: str, user: Viewer) -> Submission | None:
-    try:
-        return find_submission(submission_id, user)
-    except (ValueError, ValidationError):
-        return None
 
 
 def _command(wanted: dict[str, object]) -> str:

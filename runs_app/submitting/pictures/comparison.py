@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -115,7 +116,7 @@ def _limit(evaluation: Evaluation, rows: Iterable[WorkloadRow]) -> tuple[str, fl
     known = [share for share in shares if share]
     if not known or len(known) < len(shares):
         return None
-    return "Measured peak", math.exp(sum(map(math.log, known)) / len(known))
+    return "Measured peak", statistics.geometric_mean(known)
 
 
 def _picture(lines: Sequence[_Line], caption: str) -> Plot:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.core.work.access import visible_evaluations
+from runs_app.core.work.access import asked_for, visible_evaluations
 from runs_app.core.work.result_state import is_sure
 from runs_app.models import Device, Evaluation, Status, Submission
 from tasks_app.models import TaskVersion
@@ -73,8 +73,7 @@ def attempts(
         return Attempts()
     entered = (
         Submission.objects.filter(author_id=user.pk, task_version=version, direction=direction)
-        .filter(evaluations__device=device)
-        .exclude(origin=Submission.Origin.RUN)
+        .filter(evaluations__device=device, run=None)
         .distinct()
     )
     newest = list(entered.select_related("agent").order_by("-created_at", "pk")[: _SHOWN + 1])
@@ -89,7 +88,7 @@ def _evaluations(
     """By submission, newest first; nobody asked for audits."""
     rows = visible_evaluations(user).filter(submission__in=submissions, device=device)
     found: dict[UUID, list[Evaluation]] = {each.pk: [] for each in submissions}
-    for row in rows.exclude(mode=Mode.AUDIT.value).order_by("-created_at"):
+    for row in asked_for(rows):
         found[row.submission_id].append(row)
     return found
 
@@ -121,7 +120,7 @@ def _rows(
 
 
 def _like(submission: Submission, earlier: Iterable[Submission]) -> Iterator[Submission]:
-    """Those that a difference to says something about, as `selectors.last_before` has it."""
+    """Those that a difference to says something about, as `selectors.differences` has it."""
     return (
         other
         for other in earlier

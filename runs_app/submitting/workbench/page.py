@@ -209,12 +209,12 @@ def _own(
         return
     rows = visible_evaluations(user).filter(
         submission__author_id=user.pk,
+        submission__run=None,
         task_version=version,
         direction=direction.value,
         device=device,
     )
-    entered = rows.exclude(submission__origin=Submission.Origin.RUN)
-    newest = entered.order_by("-submission__created_at", "-created_at").first()
+    newest = rows.order_by("-submission__created_at", "-created_at").first()
     if newest is not None:
         yield _submitted(newest, "your last attempt")
 

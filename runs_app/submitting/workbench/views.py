@@ -31,7 +31,7 @@ from runs_app.core.hooks import Bearer, bearer_of
 from runs_app.core.queue.devices import devices
 from runs_app.core.queue.loads import loads
 from runs_app.core.queue.selectors import wait_of_people
-from runs_app.core.work.access import author_names, find_submission, visible_evaluations
+from runs_app.core.work.access import asked_for, author_names, get_submission, visible_evaluations
 from runs_app.core.work.environments import cpu_in_short
 from runs_app.core.work.estimate import estimates
 from runs_app.models import Device, Submission
@@ -84,7 +84,7 @@ def submit(request: HttpRequest) -> HttpResponse:
 @require_POST
 def rank(request: AuthenticatedRequest, submission_id: UUID) -> HttpResponse:
     """Have an attempt measured in `mode`, or for the boards; a script gets the console."""
-    submission = _submission(str(submission_id), request.user)
+    submission = get_submission(str(submission_id), request.user)
     device, mode = request.POST.get("device", ""), request.POST.get("mode", Mode.RANKED.value)
     try:
         rerun(
@@ -173,7 +173,7 @@ def _opened(request: HttpRequest, *, in_place: bool) -> HttpResponse:
         initial["private"] = True
     opening, console = page.Opening(), None
     if "submission" in request.GET:
-        submission = _submission(request.GET["submission"], request.user)
+        submission = get_submission(request.GET["submission"], request.user)
         console = _console(submission, request.user, initial.get("device", ""))
         if in_place:
             return _console_alone(request, console)
@@ -221,21 +221,10 @@ def _kernel(request: HttpRequest) -> str:
     return text
 
 
-def _submission(key: str, user: Viewer) -> Submission:
-    try:
-        submission = find_submission(UUID(key), user)
-    except ValueError:
-        submission = None
-    if submission is None:
-        raise Http404("There is no such submission, or it is private.")
-    return submission
-
-
 def _console(submission: Submission, user: Viewer, device: str) -> page.Console:
     """The newest evaluation of a submission, on that device if there is one."""
-    rows = visible_evaluations(user).filter(submission=submission).exclude(mode=Mode.AUDIT.value)
-    newest = list(rows.order_by("-created_at")[:20])
-    evaluation = next((e for e in newest if e.device_id == device), newest[0] if newest else None)
+    newest = asked_for(visible_evaluations(user).filter(submission=submission))
+    evaluation = newest.filter(device=device).first() or newest.first()
     live = live_view(evaluation, user, timezone.now()) if evaluation else None
     return page.Console(submission=submission, live=live)
 

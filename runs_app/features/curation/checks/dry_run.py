@@ -15,11 +15,12 @@ from gpu_runner.data.verdict import DeviceKind, Mode
 from runs_app.core.checks.selectors import may_check
 from runs_app.core.errors import NotAllowed, SubmissionError
 from runs_app.core.work.lifecycle import evaluate
-from runs_app.features.curation.checks.selectors import dry_runs, solution_of
+from runs_app.features.curation.checks.selectors import dry_runs
 from runs_app.models import Agent, Device, Evaluation, Status, Submission
 from runs_app.models.submission import columns_of
 from runs_app.submitting.authors import agent_of
 from runs_app.submitting.quota import check_quota
+from runs_app.submitting.shipped import shipped_solution
 from tasks_app.disclosure import sees_hidden
 from tasks_app.models import AuditEntry, TaskVersion
 from tasks_app.publishing.audit_log import add_entry
@@ -88,7 +89,7 @@ def _solutions(version: TaskVersion, device: Device) -> dict[str, Solution]:
     solutions = {}
     for kernel in measured:
         try:
-            solution = solution_of(version, kernel)
+            solution = shipped_solution(version, kernel)
         except DataError as error:
             raise SubmissionError("kernels", f"{kernel.path}: its {error}") from None
         solutions[solution.digest()] = solution

@@ -10,7 +10,7 @@ from datetime import datetime
 from django.db.models import Prefetch, Q, QuerySet
 
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.solution import Solution
+from gpu_runner.data.queue import OF_PEOPLE
 from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import Language
 from runs_app.core.checks.selectors import check_reason, check_stage, may_cancel
@@ -18,6 +18,7 @@ from runs_app.core.queue.runners import runner_list
 from runs_app.core.queue.selectors import waiting_reason, why_blocked
 from runs_app.core.work.access import public_reason, visible_evaluations
 from runs_app.models import UNDER_WAY, Evaluation, Status, Submission, TaskCheck
+from runs_app.submitting.shipped import shipped_solution
 from tasks_app import selectors
 from tasks_app.models import Draft, Soundness, TaskVersion
 from tasks_app.people import Viewer
@@ -114,14 +115,8 @@ def shipped_kernels(version: TaskVersion) -> dict[str, ShippedKernel]:
     found: dict[str, ShippedKernel] = {}
     for kernel in version.data.kernels:
         with suppress(DataError):
-            found.setdefault(solution_of(version, kernel).digest(), kernel)
+            found.setdefault(shipped_solution(version, kernel).digest(), kernel)
     return found
-
-
-def solution_of(version: TaskVersion, kernel: ShippedKernel) -> Solution:
-    """A kernel that comes with a version; raises `DataError` if its file cannot be a source."""
-    source = version.data.files.get(kernel.path, "")
-    return Solution(source=source, language=kernel.language, direction=kernel.direction)
 
 
 def dry_runs(version: TaskVersion, user: Viewer) -> QuerySet[Evaluation]:
@@ -184,7 +179,7 @@ def _check_note(check: TaskCheck, user: Viewer, now: datetime) -> str:
 def _before(check: TaskCheck) -> int:
     """How many jobs that people wait for are in the device's queue before a check."""
     earlier = Q(device=check.device_id, status=Status.QUEUED, queued_at__lt=check.queued_at)
-    kernels = Evaluation.objects.filter(earlier, background=False).count()
+    kernels = Evaluation.objects.filter(earlier, Evaluation.waits_as(*OF_PEOPLE)).count()
     return kernels + TaskCheck.objects.filter(earlier).count()
 
 

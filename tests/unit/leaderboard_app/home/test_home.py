@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -12,10 +13,11 @@ from django.utils import timezone
 
 from gpu_runner.data.verdict import Verdict
 from leaderboard_app.boards.recent import leaders, leading
-from leaderboard_app.boards.records import record_of_the_day
+from leaderboard_app.boards.records import best_evaluations, record_of_the_day
 from leaderboard_app.boards.selectors import default_device
 from leaderboard_app.home.page import best_so_far, boards, live
-from runs_app.core.integrity.eligibility import leader
+from runs_app.core.integrity.eligibility import eligible_evaluations, leader
+from runs_app.core.integrity.ranking import BY_SCORE, OWNER, ranked_places
 from runs_app.models import Device, Evaluation
 from tests import factories
 from tests.unit.runs_app.core.integrity.suspicious import held
@@ -73,6 +75,26 @@ def test_who_is_audited_as_a_boards_leader_is_shown_as_it() -> None:
     ((_, shown),) = leaders(leading())
     assert [entry.evaluation_id for entry in shown] == [str(far.pk), str(quick.pk)]
     assert leader(version, "forward", "cpu") == quick
+
+
+def test_every_page_names_the_same_leader_of_two_equal_entries() -> None:
+    version = factories.make_task_version()
+    pair = [ranked(agent, 2.0, task_version=version, now=factories.NOW) for agent in ("a", "b")]
+    for keys in (("f", "1"), ("2", "3")):
+        for made, digit in zip(pair, keys, strict=True):
+            moved(made, UUID(digit * 32))
+        first = ranked_places(eligible_evaluations(), OWNER, BY_SCORE)[0].pk
+        best = leader(version, "forward", "cpu")
+        assert best is not None
+        assert [best.pk] == leading() == [first]
+        assert list(best_evaluations()) == [best]
+
+
+def moved(evaluation: Evaluation, key: UUID) -> None:
+    """Give an evaluation that key; its result and events go."""
+    Evaluation.objects.filter(pk=evaluation.pk).delete()
+    evaluation.pk = key
+    evaluation.save(force_insert=True)
 
 
 def test_an_empty_site_shows_the_loop_and_how_to_begin(client: Client) -> None:

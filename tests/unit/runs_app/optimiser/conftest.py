@@ -144,9 +144,9 @@ class World:
     ) -> int:  # fmt: skip
         """End the evaluations of the run that wait, `most` of them at most; returns how many."""
         waiting = list(
-            Evaluation.objects.filter(
-                submission__run=run, status="QUEUED", background=False
-            ).order_by("created_at", "submission__candidate__number")[:most]
+            Evaluation.objects.filter(submission__run=run, status="QUEUED").order_by(
+                "created_at", "submission__candidate__number"
+            )[:most]
         )
         for place, row in enumerate(waiting):
             fields: dict[str, Any] = {"verdict": Verdict(verdict)}

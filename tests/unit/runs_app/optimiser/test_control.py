@@ -52,7 +52,7 @@ def test_stopping_takes_back_what_was_not_sent(start: Start, world: World) -> No
     world.advance(run)
     stop_run(run=run, user=run.user, now=make.later(5))
     world.advance(run, make.later(5))
-    evaluations = Evaluation.objects.filter(submission__run=run, background=False)
+    evaluations = Evaluation.objects.filter(submission__run=run)
     assert sorted(evaluations.values_list("status", flat=True)) == ["CANCELLED"] * 3 + ["FINISHED"]
     assert (run.status, run.ended_at) == ("STOPPED", make.later(5))
     states = run.candidates.order_by("number").values_list("state", flat=True)

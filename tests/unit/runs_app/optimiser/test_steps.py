@@ -78,7 +78,7 @@ def assert_rows_tell_what_the_log_tells(run: Run) -> None:
 def test_candidates_are_on_no_list_and_count_for_no_quota(start: Start, world: World) -> None:
     run = start(private=True)
     world.to_first_calls(run)
-    candidate = Evaluation.objects.get(submission__run=run, background=False)
+    candidate = Evaluation.objects.get(submission__run=run)
     assert candidate.submission.private
     assert quota(run.user, make.later(1)).today == 0
     assert not listed_evaluations(run.user).exists()
@@ -105,13 +105,13 @@ def test_the_seed_brings_baselines_once(start: Start, world: World) -> None:
 def test_a_cancelled_candidate_is_told_and_the_run_goes_on(start: Start, world: World) -> None:
     run = start()
     world.advance(run)
-    candidate = Evaluation.objects.get(submission__run=run, background=False)
+    candidate = Evaluation.objects.get(submission__run=run)
     cancel(evaluation=candidate, user=run.user, now=make.NOW)
     assert world.advances == [str(run.pk)]
     world.advance(run)
     seed = run.candidates.get(number=1)
     assert (seed.state, seed.verdict, seed.measuring) == ("measuring", "", ["quick"])
-    assert candidate.submission.evaluations.filter(background=False, status="QUEUED").count() == 1
+    assert candidate.submission.evaluations.filter(status="QUEUED").count() == 1
     world.measure(run, 900.0)
     world.advance(run)
     seed.refresh_from_db()
@@ -195,7 +195,7 @@ def test_a_source_that_no_compiler_may_see_is_told_of_once(
 def test_a_lost_candidates_reason_names_no_hidden_workload(start: Start, world: World) -> None:
     run = start()
     world.advance(run)
-    lost = Evaluation.objects.filter(submission__run=run, background=False)
+    lost = Evaluation.objects.filter(submission__run=run)
     reason = f"lost 3 times; the last time: {make.HIDDEN_WORKLOAD} hung"
     lost.update(status="FINISHED", verdict="SYSTEM_ERROR", reason=reason, finished_at=make.later(1))
     world.advance(run)

@@ -14,7 +14,7 @@ from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import Language, Verdict
 from runs_app.core.errors import SubmissionError
-from runs_app.core.queue.events import events
+from runs_app.core.messaging.replay import events
 from runs_app.core.queue.selectors import queue_overview, waiting_reason
 from runs_app.core.runners.handing import hand_over
 from runs_app.core.work.access import (
@@ -25,7 +25,7 @@ from runs_app.core.work.access import (
     public_reason,
     shown_result,
 )
-from runs_app.models import Agent, Device, Evaluation, Runner, Submission
+from runs_app.models import Agent, Device, Evaluation, Runner
 from runs_app.submitting.quota import quota as quota_of
 from runs_app.submitting.services import submit
 from runs_app.submitting.shipped import submit_demo, submit_first_kernels, submit_shipped_kernels
@@ -263,11 +263,13 @@ def test_an_audit_waits_behind_people_and_before_the_rest_of_the_sites_own_work(
         make.make_evaluation(mode="ranked", now=make.later(seconds)) for seconds in range(3)
     )
     theirs = make.make_evaluation(now=make.later(3))
-    for row, mode in ((ours, "ranked"), (shipped, "audit"), (audit, "audit")):
-        Evaluation.objects.filter(pk=row.pk).update(background=True, mode=mode)
+    for row, urgency in (
+        (ours, Urgency.BACKGROUND),
+        (shipped, Urgency.AUDITS),
+        (audit, Urgency.AUDITS),
+    ):
+        Evaluation.objects.filter(pk=row.pk).update(queue_place=urgency.place)
         row.refresh_from_db()
-        if row != audit:
-            Submission.objects.filter(pk=row.submission_id).update(origin="shipped")
     rows = (theirs, shipped, audit, ours)
     assert reason(theirs).startswith("next in the queue")
     assert reason(shipped).startswith("number 2 in the queue")

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Verdict
 from runs_app.models import Evaluation, Run, Submission
 from tests import factories as make
@@ -59,8 +60,8 @@ def test_an_audit_is_not_what_an_author_waits_for() -> None:
     assert get(path).json()["state"] == "verified"
     audit = Evaluation.objects.create(
         submission=first.submission, task_version=first.task_version, direction=first.direction,
-        device=first.device, mode="audit", background=True, created_at=make.later(9),
-        queued_at=make.later(9),
+        device=first.device, mode="audit", queue_place=Urgency.AUDITS.place,
+        created_at=make.later(9), queued_at=make.later(9),
     )  # fmt: skip
     assert get(path).json()["evaluation"] == str(first.pk)
     assert get(f"{path}?evaluation={audit.pk}").json()["evaluation"] == str(audit.pk)

@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 
 from gpu_runner.data.archive import Loaded
 from gpu_runner.data.integrity import AuditCheck, AuditState
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.errors import NotAllowed, SubmissionError, WrongState
 from runs_app.core.integrity.audits import request_audit
@@ -78,7 +79,7 @@ def test_a_record_is_audited_in_the_background_and_costs_no_quota() -> None:
     evaluation = ranked(result={"loaded": ran})
     audit = under_way(evaluation)
     assert (audit.request().loaded, evaluation.request().loaded) == (ran, ())
-    assert (audit.mode, audit.background) == ("audit", True)
+    assert (audit.mode, audit.urgency) == ("audit", Urgency.AUDITS)
     evaluation.refresh_from_db()
     assert (audit_of(evaluation).state, evaluation.audited) == ("waiting", "waiting")
     assert stands(evaluation)

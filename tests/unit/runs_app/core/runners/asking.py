@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from gpu_runner.data.order import Order
+from gpu_runner.data.queue import Urgency
 from runs_app.core.baselines.services import ensure_baselines
 from runs_app.core.checks.services import request_check
 from runs_app.core.messaging import orders
@@ -62,8 +63,8 @@ def audit_of(measured_by: Runner | None = None, created_at: datetime = make.NOW)
     Evaluation.objects.filter(pk=ranked.pk).update(runner=measured_by)
     audit = Evaluation.objects.filter(mode="audit").first() or Evaluation.objects.create(
         submission=ranked.submission, task_version=ranked.task_version, mode="audit",
-        direction=ranked.direction, device=ranked.device, background=True, created_at=created_at,
-        queued_at=created_at,
+        direction=ranked.direction, device=ranked.device, queue_place=Urgency.AUDITS.place,
+        created_at=created_at, queued_at=created_at,
     )  # fmt: skip
     Evaluation.objects.filter(pk=audit.pk).update(created_at=created_at)
     BaselineMeasurement.objects.all().delete()

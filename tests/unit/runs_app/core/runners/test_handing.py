@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from itertools import product
 from typing import Any
 
 import pytest
@@ -16,9 +15,11 @@ from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.order import Order
 from gpu_runner.data.queue import Urgency
+from gpu_runner.data.verdict import Mode
 from runs_app.core.runners import handing
 from runs_app.core.runners.handing import hand_over
-from runs_app.models import Evaluation, Runner, RunnerJob, Status, Submission
+from runs_app.core.work import lifecycle
+from runs_app.models import Evaluation, Runner, RunnerJob, Status
 from tests import factories as make
 from tests.unit.queued import Jobs
 from tests.unit.runs_app.core.runners import asking
@@ -94,39 +95,38 @@ def test_who_may_not_have_it_gets_nothing(job: RunnerJob) -> None:
 
 def test_the_most_urgent_goes_first_and_of_these_the_oldest() -> None:
     runner, version = make.make_runner(), make.make_task_version()
-    background = evaluation(1, background=True)
-    audit = evaluation(6, mode="audit", background=True)
+    background = evaluation(1, queue_place=Urgency.BACKGROUND.place)
+    audit = evaluation(6, mode="audit", queue_place=Urgency.AUDITS.place)
     candidate = evaluation(2)
     make.give_to_run(candidate.submission)
     measurement = asking.baselines(version)
     late, early = evaluation(3, now=make.later(9)), evaluation(4, now=make.later(3))
     checked = asking.check(version, make.later(5))
-    build = evaluation(5, mode="compile", now=make.later(10))
+    build = evaluation(5, queue_place=Urgency.BUILDS.place, now=make.later(10))
     expected = [build, early, checked, late, candidate, audit, measurement, background]
     found = names(*(given(runner) for _ in range(9)))
     assert found == [name(row) for row in expected]
 
 
-def test_rows_and_queries_tell_the_same_urgency() -> None:
-    plain, candidate = evaluation(1), evaluation(2)
-    make.give_to_run(candidate.submission)
-    modes, either = ("quick", "ranked", "audit", "compile"), (False, True)
-    told = set()
-    for mode, *flags, of in product(modes, either, either, either, (plain, candidate)):
-        background, budgeted, private = flags
-        rows = Evaluation.objects.filter(pk=of.pk)
-        rows.update(mode=mode, background=background)
-        submission = Submission.objects.filter(pk=of.submission_id)
-        submission.update(budgeted=budgeted, private=private)
-        urgency = rows.get().urgency
-        found = [each for each in Urgency if rows.filter(Evaluation.waits_as(each)).exists()]
+def test_a_run_waits_for_its_candidates_and_people_for_the_rest() -> None:
+    plain, candidate = make.make_submission(), make.make_submission()
+    make.give_to_run(candidate)
+    for submission, mode, urgency in (
+        (plain, Mode.COMPILE, Urgency.BUILDS),
+        (plain, Mode.RANKED, Urgency.PEOPLE),
+        (candidate, Mode.COMPILE, Urgency.RUNS),
+        (candidate, Mode.RANKED, Urgency.RUNS),
+    ):
+        row = lifecycle.evaluate(
+            submission=submission, device=make.make_cpu(), mode=mode, now=make.NOW
+        )
+        assert row.urgency is urgency
+        found = [each for each in Urgency if row in Evaluation.objects.filter(row.waits_as(each))]
         assert found == [urgency]
-        told.add(urgency)
-    assert told == set(Urgency) - {Urgency.BASELINES}
 
 
 def test_a_slot_gets_what_it_takes_alone() -> None:
-    runner, row = make.make_runner(), evaluation(background=True)
+    runner, row = make.make_runner(), evaluation(queue_place=Urgency.BACKGROUND.place)
     asking.check(row.task_version)
     assert given(runner, urgencies=(Urgency.BUILDS, Urgency.RUNS)) is None
     assert names(given(runner, urgencies=(Urgency.BACKGROUND,))) == [name(row)]

@@ -46,7 +46,6 @@ def job(monkeypatch: pytest.MonkeyPatch, jobs: Jobs) -> Iterator[Any]:
 
         class Double(RunnerJob):
             KIND = DoubleRequest.KIND
-            URGENCIES = ((Urgency.RUNS, {}),)
             FINISH = f"{__name__}.finish"
 
             number = models.IntegerField()
@@ -62,7 +61,9 @@ def job(monkeypatch: pytest.MonkeyPatch, jobs: Jobs) -> Iterator[Any]:
     with connection.schema_editor() as editor:
         editor.create_model(Double)
     moments = {"created_at": make.NOW, "queued_at": make.NOW}
-    row = Double._default_manager.create(number=21, device=make.make_cpu(), **moments)
+    row = Double._default_manager.create(
+        number=21, queue_place=Urgency.RUNS.place, device=make.make_cpu(), **moments
+    )
     lifecycle.queue(row, now=make.NOW)
     yield row
     with connection.schema_editor() as editor:

@@ -87,7 +87,7 @@ def test_a_runner_that_lost_a_job_cannot_end_it_for_the_next_one() -> None:
     make.send(evaluation, EventKind.LOST, {"reason": "it died"}, seq=2)
     runner = make.make_runner(token=stranger(), name="next")
     evaluation.refresh_from_db()
-    lifecycle.hand_over(evaluation, runner=runner, ticket="0" * 32, now=make.NOW)
+    lifecycle.give_to_runner(evaluation, runner=runner, ticket="0" * 32, now=make.NOW)
     with pytest.raises(EventError, match=f"does not hold evaluation-{evaluation.pk}-2"):
         record(evaluation, make.make_sender(), EventKind.LOST, SAID[EventKind.LOST])
     record(evaluation, Sender(token=stranger()), EventKind.STARTED, {})
@@ -97,7 +97,7 @@ def test_a_runner_that_lost_a_job_cannot_end_it_for_the_next_one() -> None:
 
 def test_a_spool_and_a_runner_do_not_speak_for_each_other(job: RunnerJob) -> None:
     spool = Sender(spool="0123456789abcdef")
-    lifecycle.hand_out(job, spool=spool.spool, now=make.NOW)
+    lifecycle.give_to_spool(job, spool=spool.spool, now=make.NOW)
     for other in (make.make_sender(), Sender(spool="f" * 16), Sender(spool="")):
         with pytest.raises(EventError, match="does not hold"):
             record(job, other, EventKind.STARTED, SAID[EventKind.STARTED])

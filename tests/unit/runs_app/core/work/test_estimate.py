@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.core.cache import cache
 
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode
 from runs_app.core.queue.loads import loads
 from runs_app.core.queue.selectors import verdict_in_s, wait_of_people, waiting_reason
@@ -45,7 +46,7 @@ def test_a_mode_takes_what_its_like_took_lately() -> None:
 
 
 def test_what_people_submit_counts_before_the_sites_own() -> None:
-    took(60.0, background=True)
+    took(60.0, queue_place=Urgency.BACKGROUND.place)
     assert estimates("cpu") == {"quick": "about 60 s"}
     took(2.0)
     assert estimates("cpu") == {"quick": "about 2 s"}
@@ -55,7 +56,7 @@ def test_a_verdict_is_told_with_what_comes_before_it() -> None:
     took(4.0)
     make.beat(now=make.later(20))
     first, behind = waiting(), waiting(5.0)
-    Evaluation.objects.filter(pk=waiting(1.0).pk).update(background=True)
+    Evaluation.objects.filter(pk=waiting(1.0).pk).update(queue_place=Urgency.BACKGROUND.place)
     now = make.later(20)
     assert "expect its verdict in about 4 s" in waiting_reason(first, now)
     reason = waiting_reason(behind, now)
@@ -94,7 +95,7 @@ def test_each_evaluation_under_way_is_counted_once() -> None:
     make.start(make.make_evaluation(task_version=version))
     make.make_finished_evaluation(task_version=version)
     behind = make.make_evaluation(task_version=version)
-    behind.background = True
+    behind.queue_place = Urgency.BACKGROUND.place
     behind.save()
     make.give_to_run(make.make_submission(task_version=version))
     make.make_device()

@@ -13,7 +13,6 @@ from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Verdict
 from kbench_web.accounts.deletion import delete_account
 from runs_app.core.errors import NotAllowed, QuotaExceeded, SubmissionError, WrongState
-from runs_app.core.queue.selectors import placed
 from runs_app.core.work import lifecycle
 from runs_app.features.challenges.bearer import find_bearer
 from runs_app.features.challenges.figures import contenders, entry_results, ranking_words
@@ -220,7 +219,7 @@ def test_the_best_undoubted_kernel_of_each_task_is_ranked(entry: Entry, ada: Use
         finish(entry=entry, user=make.make_user(), now=make.NOW)
     finish(entry=entry, user=ada, now=make.later(60))
     assert {final.submission for final in ranked(entry)} == {honest.submission, best.submission}
-    assert all(final.background for final in ranked(entry))
+    assert {final.urgency for final in ranked(entry)} == {Urgency.RUNS}
     entry.refresh_from_db()
     assert (entry.state, entry.reason) == ("ranked", "finished")
     with pytest.raises(WrongState, match="this entry has ended: finished"):
@@ -236,8 +235,6 @@ def test_whoever_has_ended_an_entry_waits_for_its_ranking(entry: Entry) -> None:
     assert ended.reason == "an admin ended it"
     (final,) = ranked(entry)
     assert final.urgency is Urgency.RUNS
-    places = placed(Evaluation.objects.filter(pk=final.pk)).values_list("place_of_queue", flat=True)
-    assert list(places) == [Urgency.RUNS.place]
     (result,) = entry_results(entry.challenge, [Entry.objects.get(pk=entry.pk)])
     assert result.state == "ranking"
     assert ranking_words(result, make.later(60)) == "1 of 1 kernels are still to be ranked"

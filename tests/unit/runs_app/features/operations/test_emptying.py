@@ -8,14 +8,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from gpu_runner.data.verdict import Mode
+from gpu_runner.data.queue import Urgency
 from runs_app.core.errors import SubmissionError, WrongState
 from runs_app.core.messaging import orders, queues
 from runs_app.features.operations import emptying, queue, upkeep
 from runs_app.features.operations import jobs as site_jobs
 from runs_app.features.operations.emptying import Part, cancel_some, empty_queue
 from runs_app.features.operations.models import Emptying
-from runs_app.models import Evaluation, Run, Status, Submission
+from runs_app.models import Evaluation, Run, Status
 from runs_app.submitting.quota import quota
 from tasks_app.models import AuditEntry, TaskVersion
 from tests import factories as make
@@ -72,7 +72,7 @@ def test_each_job_ends_with_the_reason_and_nobody_pays(
     running = make.make_evaluation(user=author, task_version=version)
     make.start(running)
     shipped = make.make_evaluation(task_version=version)
-    Evaluation.objects.filter(pk=shipped.pk).update(background=True)
+    Evaluation.objects.filter(pk=shipped.pk).update(queue_place=Urgency.BACKGROUND.place)
     used = quota(author, make.NOW).today
     client.force_login(admin)
     assert "People: 1 waiting" in client.get(PATH).content.decode()
@@ -185,7 +185,7 @@ def test_one_at_a_time(admin: User, client: Client) -> None:
 def test_runs_are_paused_first(admin: User) -> None:
     run = make.make_run()
     candidate = make.make_evaluation(task_version=run.task_version)
-    Submission.objects.filter(pk=candidate.submission_id).update(origin="run", run=run)
+    make.give_to_run(candidate.submission, run)
     finish(wish(admin, Part.RUNS))
     run.refresh_from_db()
     assert (run.status, statuses([candidate])) == (Run.Status.PAUSED, [Status.CANCELLED])
@@ -193,15 +193,14 @@ def test_runs_are_paused_first(admin: User) -> None:
 
 def test_audits_and_background_are_apart(admin: User) -> None:
     audit, own = wait(2)
-    Evaluation.objects.filter(pk=audit.pk).update(background=True, mode=Mode.AUDIT.value)
-    Evaluation.objects.filter(pk=own.pk).update(background=True)
+    Evaluation.objects.filter(pk=audit.pk).update(queue_place=Urgency.AUDITS.place)
+    Evaluation.objects.filter(pk=own.pk).update(queue_place=Urgency.BACKGROUND.place)
     assert finish(wish(admin, Part.BACKGROUND)).cancelled == 1
     assert statuses([audit, own]) == [Status.QUEUED, Status.CANCELLED]
 
 
 def test_what_ranks_an_entry_goes_with_runs(admin: User) -> None:
     (final,) = wait(1)
-    Evaluation.objects.filter(pk=final.pk).update(background=True, mode=Mode.RANKED.value)
-    Submission.objects.filter(pk=final.submission_id).update(budgeted=True, private=True)
+    Evaluation.objects.filter(pk=final.pk).update(queue_place=Urgency.RUNS.place)
     assert finish(wish(admin, Part.BACKGROUND)).cancelled == 0
     assert finish(wish(admin, Part.RUNS, now=make.later(3))).cancelled == 1

@@ -18,6 +18,7 @@ from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
+from gpu_runner.data.queue import Urgency
 from runs_app.features.operations import disk, upkeep
 from runs_app.features.operations.glance import glance
 from runs_app.features.operations.upkeep import gather_statistics
@@ -43,7 +44,11 @@ def evaluations() -> list[Evaluation]:
     Evaluation.objects.filter(pk__in=ids[1:]).update(**failed)
     waits = make.make_evaluation()
     Evaluation.objects.filter(pk=waits.pk).update(queued_at=now - timezone.timedelta(hours=1))
-    audit = {"mode": "audit", "background": True, "queued_at": now - timezone.timedelta(days=1)}
+    audit = {
+        "mode": "audit",
+        "queue_place": Urgency.AUDITS.place,
+        "queued_at": now - timezone.timedelta(days=1),
+    }
     Evaluation.objects.filter(pk=make.make_evaluation(source="// other\n").pk).update(**audit)
     return [*rows, waits]
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.integrity import Check, Suspicion
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.task import Abi
 from gpu_runner.data.verdict import Direction, Verdict
 from runs_app.core.errors import NotAllowed, SubmissionError, WrongState
@@ -77,7 +78,7 @@ def test_a_start_enters_copies_in_the_background_and_on_no_quota(jobs: Jobs) -> 
     assert [getattr(copy, name) for name in same] == [getattr(earlier, name) for name in same]
     assert copy.task_version == version
     evaluation = copy.evaluations.get()
-    assert (evaluation.mode, evaluation.background) == ("ranked", True)
+    assert (evaluation.mode, evaluation.urgency) == ("ranked", Urgency.BACKGROUND)
     assert list(row.evaluations.all()) == [evaluation]
     assert quota(user, make.later(101)).today == used
     assert quota(user, make.later(101)).waiting == 0

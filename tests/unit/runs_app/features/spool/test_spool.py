@@ -14,6 +14,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from gpu_runner.data import codec
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.spool import SpoolFolder
 from runs_app.core.messaging import orders
 from runs_app.core.runners.reconcile import reconcile
@@ -136,7 +137,7 @@ def test_a_result_that_is_refused_goes_back_to_waiting_until_its_attempts_are_us
 
 def test_the_most_urgent_go_first_and_more_can_follow(folder: Path) -> None:
     idle = make.make_evaluation(source=f"{make.SOURCE}// idle")
-    Evaluation.objects.filter(pk=idle.pk).update(background=True)
+    Evaluation.objects.filter(pk=idle.pk).update(queue_place=Urgency.BACKGROUND.place)
     person = make.make_evaluation(source=f"{make.SOURCE}// person")
     assert export(folder, most=1) == 1
     assert [job.job_id for job in all_jobs(folder)] == [str(person.pk)]
@@ -259,7 +260,7 @@ def test_a_file_that_is_no_job_is_named_and_moved(folder: Path) -> None:
     [
         pytest.param(os, "fsync", 1, id="before it is a spool"),
         pytest.param(os, "fsync", 3, id="in a job's file"),
-        pytest.param(lifecycle, "hand_out", 2, id="between file and row"),
+        pytest.param(lifecycle, "give_to_spool", 2, id="between file and row"),
     ],
 )
 def test_an_export_that_is_killed_goes_on(

@@ -10,6 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from gpu_runner.data.event import EventKind
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Language, Verdict
 from runs_app.core.checks.services import request_check
@@ -174,6 +175,14 @@ def test_strangers_and_who_lost_a_draft_find_nothing(browser: Client, ada: User)
     assert check.status == Status.QUEUED
 
 
+def test_a_check_waits_for_people_and_for_no_run(browser: Client, ada: User) -> None:
+    draft = draft_of(ada)
+    make.make_evaluation(now=make.later(-9))
+    make.give_to_run(make.make_submission(now=make.later(-9)))
+    check_of(draft, ada)
+    assert "1 before it in the queue" in fragment(browser, draft)
+
+
 def test_the_page_follows_a_check_from_before_it_to_its_cancellation(
     browser: Client, ada: User
 ) -> None:
@@ -268,7 +277,7 @@ def test_the_number_of_queries_does_not_grow_with_the_kernels(
 def test_a_dry_run_enters_the_kernels_for_the_device_as_private_work(ada: User) -> None:
     draft = draft_of(ada, count=2)
     evaluations = tried(draft, ada, mode="ranked")
-    assert [(each.mode, each.background) for each in evaluations] == [("ranked", False)] * 2
+    assert [(each.mode, each.urgency) for each in evaluations] == [("ranked", Urgency.PEOPLE)] * 2
     submissions = [each.submission for each in evaluations]
     assert all(row.private and row.author == ada and row.language == "cpp" for row in submissions)
     assert {row.agent.user for row in submissions} == {ada}
