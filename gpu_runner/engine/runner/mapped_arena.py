@@ -8,7 +8,7 @@ from collections.abc import Collection
 import torch
 from torch import Tensor
 
-from gpu_runner.data.wire import Call
+from gpu_runner.data.wire import Argument, ArgumentKind, Call
 from gpu_runner.engine.device.device_memory import import_
 from gpu_runner.engine.runner.passage import Coming
 
@@ -33,6 +33,11 @@ class MappedArena:
         """Whether a tensor's storage begins in this memory."""
         low = self._memory.data_ptr()
         return low <= tensor.untyped_storage().data_ptr() < low + self._memory.numel()
+
+    def comes_back(self, argument: Argument, tensor: Tensor) -> bool:
+        """Whether a tensor is the in-out argument itself, which a function may return unchanged."""
+        at = tensor.data_ptr() - self._memory.data_ptr()
+        return argument.kind is ArgumentKind.INOUT and at == argument.input_offset
 
     def let_go(self) -> None:
         """Do nothing: all calls use the same device memory."""

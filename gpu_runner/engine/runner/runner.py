@@ -235,8 +235,11 @@ class Runner:
     def _hand_out(self, one: PlacedCall, result: object) -> list[Tensor]:
         outputs, inputs = returned_tensors(result, self._device), self._arenas.inputs
         assert self._arenas.outputs is not None
-        if self._strict and isinstance(inputs, MappedArena) and any(map(inputs.has, outputs)):
-            raise CallError(ErrorCode.INPUT_RETURNED, _INPUT_RETURNED)
+        if self._strict and isinstance(inputs, MappedArena):
+            written = [a for a in one.call.arguments if a.kind in _WRITTEN]
+            for argument, output in zip(written, outputs, strict=False):
+                if inputs.has(output) and not inputs.comes_back(argument, output):
+                    raise CallError(ErrorCode.INPUT_RETURNED, _INPUT_RETURNED)
         copy_out(outputs, one.prepared.dtypes, one.places, self._arenas.outputs)
         return outputs
 

@@ -1,9 +1,9 @@
-"""Product in FP8 with scales for blocks, on tensor cores for FP8.
+"""Product in FP8 with scales for blocks, on tensor cores for BF16.
 
 - Weights are the rows of a tile, and tokens its columns: `wgmma` takes 64 rows at least, but as
   few as eight columns, so that a handful of tokens wastes next to nothing.
-- A step is one block of 128 inputs; its sum times its scales is added in float32. The tensor
-  cores keep few bits of a sum, so each of theirs has 32 terms, and registers add four of them.
+- A step is one block of 128 inputs; its sum times its scales is added in float32. Tensor cores
+  keep too few bits of sums of FP8, so values become BF16 first, which holds each of them exactly.
 - The tensor memory accelerator copies tiles to shared memory some steps ahead. Rows that aren't
   multiples of 16 bytes are copied to such ones first, with zeros at their ends.
 - Each program works off several tiles, in groups that share weights and tokens in the L2 cache.
@@ -49,7 +49,7 @@ def product(
             values = x.load([column * BM, k * BK])
             by_row = tl.load(w_scales + row * BN // 128 * blocks + k)
             by_token = tl.load(x_scales + m * blocks + k, m < tokens, other=0.0)
-            block = tl.dot(weights, values.T, max_num_imprecise_acc=32)
+            block = tl.dot(weights.to(tl.bfloat16), values.to(tl.bfloat16).T)
             total += block * (by_token * by_row)[None, :]
         held = (n[:, None] < features) & (m[None, :] < tokens)
         at = (part.to(tl.int64) * tokens + m[None, :]) * features + n[:, None]
