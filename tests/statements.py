@@ -32,11 +32,13 @@ _SAVEPOINT = re.compile(r"s\d+_x\d+")
 _QUOTED = re.compile(r'"\w+"|%s')
 _PLAIN = re.compile(
     r"(?:SELECT|INSERT INTO|VALUES|RETURNING|UPDATE|SET|DELETE FROM|FROM|INNER JOIN|LEFT OUTER JOIN"
-    r"|ON|WHERE|AND|OR|NOT|IN|IS|NULL|ORDER BY|ASC|DESC|LIMIT|OFFSET|AS|T\d|[<>=.,()\d\s])*"
+    r"|ON|WHERE|AND|OR|NOT|IN|IS|NULL|LIKE|ESCAPE '\\'|ORDER BY|ASC|DESC|LIMIT|OFFSET|AS|T\d"
+    r"|COUNT\(\*\)|[<>=.,()\d\s])*"
 )
 _PART = re.compile(
     r'(?:INSERT INTO|UPDATE|FROM|JOIN) "\w+"'
-    r'|"\w+"(?:\."\w+")? (?:[<>=]+|IN|IS|ASC|DESC)(?: \(?%s| NOT NULL| NULL| "\w+"\."\w+")?'
+    r'|"\w+"(?:\."\w+")? (?:[<>=]+|IN|IS|LIKE|ASC|DESC)(?: \(?%s| NOT NULL| NULL| "\w+"\."\w+")?'
+    r"|COUNT\(\*\)"
 )
 _CHANGED = re.compile(r'UPDATE "\w+" ')
 _ODD = frozenset(("large", "infinite", "odd", "long"))
