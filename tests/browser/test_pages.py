@@ -10,7 +10,6 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.browser import walking
 from tests.browser.accessibility import violations
 from tests.browser.conftest import Stack
-from tests.browser.seed import PASSWORD
 
 PAGES = (
     "/", "/tasks/", "/tasks/softmax/", "/tasks/llama_ffw/", "/tasks/softmax/soundness/",
@@ -55,7 +54,7 @@ def test_nothing_is_wider_than_the_screen(
 @pytest.mark.sampled(1)
 @SCREENS
 def test_nor_are_pages_of_admins(page: Page, seeded: Stack, width: int, scheme: str) -> None:
-    _sign_in_as_admin(page, seeded, f"admin-{scheme}")
+    walking.sign_in_as_admin(page, seeded, f"admin-{scheme}")
     assert _faults(page, seeded, OF_ADMINS, width, scheme) == []
 
 
@@ -78,18 +77,11 @@ def _faults(
     return faults
 
 
-def _sign_in_as_admin(page: Page, seeded: Stack, name: str) -> None:
-    """Make the account, and be signed in to it."""
-    add = f"User.objects.create_superuser('{name}', password='{walking.PASSWORD}')"
-    seeded.run("manage.py", "shell", "-c", f"from django.contrib.auth.models import User; {add}")
-    walking.sign_in(page, seeded.url, name)
-
-
 def test_every_link_of_the_navigation_is_in_sight(page: Page, seeded: Stack) -> None:
     """Of visitors, and of admins, who have more of them."""
     page.goto(f"{seeded.url}/tasks/")
     visitors = _links_in_sight(page)
-    _sign_in_as_admin(page, seeded, "navigator")
+    walking.sign_in_as_admin(page, seeded, "navigator")
     assert _links_in_sight(page) > visitors
 
 
@@ -166,10 +158,8 @@ def test_keyboard(page: Page, seeded: Stack) -> None:
 
 def test_a_token_is_shown_once(page: Page, seeded: Stack) -> None:
     """Made, shown, used, revoked."""
-    page.goto(f"{seeded.url}/sign-in/?next=/account/")
-    page.get_by_label("User name").fill("grace")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    walking.sign_in(page, seeded.url, "grace")
+    page.goto(f"{seeded.url}/account/")
     page.get_by_label("What it's for").fill("laptop")
     page.get_by_role("button", name="Create a token").click()
     token = page.locator("#new-token").inner_text()
@@ -232,7 +222,7 @@ def test_a_word_explains_itself_by_keyboard(page: Page, seeded: Stack) -> None:
 
 
 def test_a_challenge_is_previewed_before_it_is_published(page: Page, seeded: Stack) -> None:
-    _sign_in_as_admin(page, seeded, "maker")
+    walking.sign_in_as_admin(page, seeded, "maker")
     page.goto(f"{seeded.url}/challenges/new/")
     page.get_by_label("Name").fill("Winter")
     page.get_by_label("Search tasks").fill("rms norm")
