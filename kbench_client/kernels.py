@@ -170,7 +170,7 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> None:
         for name, text in texts.items():
             path = folder / name
             if ".." in path.parts or not path.is_relative_to(folder):
-                raise Stop(Exit.MISUSE, f"{name!r} is no name in the folder", "out")
+                raise Stop(Exit.MISUSE, f"{name!r} is not a path in the folder", "out")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
     except FileExistsError:

@@ -105,7 +105,7 @@ _ABOUT = """Measure compute kernels on a kbench site: get_task, write a kernel, 
 test, wait, fix what the reason says, then submit it in mode ranked. Submissions are
 public unless you make them private. In a challenge, entry says what is left of your
 budget."""
-_DEVICE = Field(description="cpu, cuda or a device of the board; by the language if left out")
+_DEVICE = Field(description="cpu, cuda or a device of the board; if left out, the language decides")
 _MODE = Field(description="compile, test, quick, profile or ranked")
 
 

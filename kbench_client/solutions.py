@@ -164,7 +164,8 @@ def _argument(spec: Document) -> str:
         raise _refused("spec.language", f"is {', '.join(languages)}; one of {known} is taken")
     binding = spec.get("binding") or ("torch" if "languages" in spec else "tvm-ffi")
     if binding != "torch":
-        raise _refused("spec.binding", f"is {binding}, which runners don't have; bind it by torch")
+        reason = f"is {binding}, which runners don't have; bind it with torch"
+        raise _refused("spec.binding", reason)
     needed = {str(each) for each in spec.get("dependencies") or ()} - _AT_HAND
     if needed:
         reason = f"has {', '.join(sorted(needed))}, which runners don't compile or link with"
@@ -207,7 +208,7 @@ def definition_of(task: Mapping[str, Any]) -> Document:
     """The definition that a task was made of; raises `Stop` if it was made otherwise."""
     document = task.get("document") or {}
     if document.get("format") != FORMAT:
-        raise _refused("task", f"{task.get('name')} is no definition of FlashInfer Trace")
+        raise _refused("task", f"{task.get('name')} isn't a FlashInfer Trace definition")
     return dict(json.loads(document["files"]["definition.json"]))
 
 
@@ -240,7 +241,7 @@ def _allocations(definition: Document, names: Mapping[str, str]) -> Iterator[str
             places.setdefault(axis, f"{names[name]}.shape[{dimension}]")
     tensors = [names[name] for name, spec in definition["inputs"].items() if spec["shape"]]
     if not tensors:
-        raise _refused("definition", "has no tensor among its inputs, whose device outputs have")
+        raise _refused("definition", "has no input tensor to take the outputs' device from")
     for name, spec in definition["outputs"].items():
         shape = ", ".join(_size(axis, definition["axes"], places) for axis in spec["shape"])
         told = f"dtype=_torch.{spec['dtype']}, device={tensors[0]}.device"
@@ -258,5 +259,5 @@ def _size(axis: str, axes: Document, places: Mapping[str, str]) -> str:
         sizes = (_size(part, axes, places) if part in axes else part for part in parts)
         return f"int({''.join(sizes)})"
     if axis not in places:
-        raise _refused("definition", f"has the axis {axis}, which no input's shape tells")
+        raise _refused("definition", f"has the axis {axis}, which no input's shape gives")
     return places[axis]

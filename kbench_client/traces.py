@@ -69,7 +69,7 @@ def traces(submission: Document, task: Document) -> list[Document]:
     result, verdict = evaluation.get("result") or {}, evaluation["verdict"]
     if verdict not in _STATUS or not result:
         words = verdict or evaluation["status"]
-        raise Stop(Exit.MISUSE, f"{words} leaves no trace: it judges no kernel", "ID")
+        raise Stop(Exit.MISUSE, f"{words} has no trace, because it doesn't judge the kernel", "ID")
     wrong = (result.get("mismatch") or {}).get("workload")
     found = [
         each

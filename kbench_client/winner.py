@@ -85,7 +85,7 @@ def proven(evaluation: Document) -> list[Document]:
         raise Stop(Exit.MISUSE, f"its baselines aren't complete, so try again later: {waits}", "ID")
     found = [_proven(name, each) for name, each in workloads(evaluation).items()]
     if not any(each["faster"] for each in found):
-        reason = "its speedup's interval lies above 1 on no workload"
+        reason = "it isn't measurably faster than the best baseline on any workload"
         raise Stop(Exit.TOO_SLOW, reason, "ID")
     return sorted(found, key=lambda each: not each["faster"])
 
@@ -179,7 +179,7 @@ def _arguments(task: Document, reference: ast.FunctionDef) -> tuple[list[str], l
     passed = [each["name"] for each in parameters if each["role"] != "output"]
     needed = taken[: len(taken) - len(reference.args.defaults)]
     if lacking := [n for n in needed if n not in passed and n.removesuffix("_") not in passed]:
-        reason = f"takes {', '.join(lacking)}, which the signature lacks: nothing could stand in"
+        reason = f"takes {', '.join(lacking)}, which the signature lacks, so it can't be exported"
         raise Stop(Exit.MISUSE, f"{reference.name} {reason}", "task")
     return passed, parameters
 

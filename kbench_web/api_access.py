@@ -122,7 +122,7 @@ def _as_whom(request: HttpRequest, token: ApiToken | Bearer, *, reading: bool) -
 def _token(request: HttpRequest) -> ApiToken | Bearer:
     if not _header(request):
         raise Unauthorized(
-            "send the header 'Authorization: Bearer TOKEN'; make a token on the page /account/,"
+            "send the header 'Authorization: Bearer TOKEN'; create a token on /account/,"
             " or on the site's machine: .venv/bin/python manage.py create_token USER"
         )
     if not _bearer(request):

@@ -95,7 +95,7 @@ def _script(path: Path, options: argparse.Namespace) -> Script:
 def _chosen(script: Script, names: list[str]) -> Script:
     unknown = [name for name in names if name not in script.kernels]
     if unknown:
-        raise DataError("kernel", f"{unknown[0]!r} is none of {', '.join(script.kernels)}")
+        raise DataError("kernel", f"{unknown[0]!r} is not one of {', '.join(script.kernels)}")
     return replace(script, kernels={n: script.kernels[n] for n in names} or script.kernels)
 
 

@@ -129,7 +129,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--token",
         default="",
-        help=f"the token from the site's page Operate; default: ${TOKEN_VARIABLE}",
+        help=f"the token from the site's Operate page; default: ${TOKEN_VARIABLE}",
     )
     parser.add_argument(
         "--redis-url", default="", help="only on the site's own hosts; default: $REDIS_URL"

@@ -146,7 +146,7 @@ class EvaluationJob(Job):
         try:
             result = self.evaluate(request, context.supervisor, report, oracles=context.oracles)
         except Exception as error:
-            logger.exception("the evaluation %s failed, through our fault", request.evaluation_id)
+            logger.exception("the evaluation %s failed because of us", request.evaluation_id)
             result = _system_error(request, error)
         payload = {"result": codec.encode(result)}
         return End(EventKind.FINISHED, payload, result.verdict, result.verdict.value)
@@ -190,7 +190,7 @@ class TaskJob(Job):
             if lacking := shortage(error):
                 kind, reason = EventKind.LOST, lacking
             else:
-                logger.exception("a job about a task failed, through our fault")
+                logger.exception("a job about a task failed because of us")
                 reason = _shortened(_our_fault(error))
         return End(kind, {"reason": reason}, Verdict.RUNTIME_ERROR, reason)
 

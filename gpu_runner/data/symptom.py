@@ -64,8 +64,8 @@ GENERAL: Mapping[Symptom, str] = {
     Symptom.READ_BEFORE_SET: "NaN where the output held NaN before the call: even 0 * NaN is NaN, "
     "so don't read what you never set",
     Symptom.OTHER_DTYPE: "its bytes would be right if the output had another dtype",
-    Symptom.NOT_A_NUMBER: "NaN where a number was expected: 0/0, inf - inf, a root of a negative, "
-    "or memory that was never set",
+    Symptom.NOT_A_NUMBER: "NaN where a number was expected: 0/0, inf - inf, a root of a "
+    "negative number, or memory that was never set",
     Symptom.INFINITE: "infinite where a finite number was expected: an overflow, such as exp "
     "without subtracting the maximum",
     Symptom.FINITE: "finite where NaN or infinity was expected: fmax, fmin, a clamp or fast math "

@@ -22,7 +22,7 @@ TARGETS: Mapping[str, Callable[[Winner], dict[str, str]]] = {
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    parser = command("export", "a ranked kernel as a package, used where it is surely faster")
+    parser = command("export", "a ranked kernel as a package, used where it is measurably faster")
     parser.add_argument("submission", metavar="ID")
     parser.add_argument("--to", choices=TARGETS, default="script", help="script if left out")
     parser.add_argument("--device", default="", help="whose ranked result; the newest if left out")
@@ -44,6 +44,6 @@ def _export(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     known = proven(winner.evaluation)
     faster = [each["name"] for each in known if each["faster"]]
     document = {"folder": str(folder), "files": list(made), "faster": faster}
-    text = f"{folder}: surely faster on {len(faster)} of {len(known)} workloads"
+    text = f"{folder}: measurably faster on {len(faster)} of {len(known)} workloads"
     output.answer(document, f"{text}; README.md says how to use it")
     return Exit.GOOD

@@ -29,7 +29,8 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
         "--threshold",
         type=float,
         default=0.95,
-        help="fail if a kernel is surely less than this many times as fast (default 0.95)",
+        help="fail if a kernel's speed is below this share of its old speed, beyond noise "
+        "(default 0.95)",
     )
     parser.add_argument("--device", help="cpu or cuda")
     parser.add_argument("--rounds", default="5", help="default 5")

@@ -112,8 +112,8 @@ def _tolerance(document: dict[str, Any]) -> str:
     terms = given.get("reduction", "1")
     return (
         f"an element may be off by eps × ({constant:g} + {growth:g} √L) × its scale. eps is that "
-        f"of {document.get('dtype', 'the output')}; L = `{terms}` is the number of terms that it "
-        f"sums up; the scale is its expected size plus the output's root mean square, or what "
+        f"of {document.get('dtype', 'the output')}; L = `{terms}` is the number of terms summed "
+        f"for it; the scale is its expected size plus the output's root mean square, or what "
         "reference.py says"
     )
 

@@ -205,7 +205,7 @@ def _for_now(first: Group, level: Sequence[Group], device: Device) -> Headline:
     share = f"this mean speedup over {_tasks(first.solved)} on {device}"
     if level:
         names = get_text_list([row.owner for row in (first, *level)], "and")
-        start, name, address = f"Nobody leads: {names} are level. The first has {share}.", "", ""
+        start, name, address = f"Nobody leads: {names} are tied. The first has {share}.", "", ""
     else:
         start, name, address = f"is ahead for now, with {share}.", first.owner, _address(first)
     return Headline(

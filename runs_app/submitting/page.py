@@ -24,7 +24,7 @@ from runs_app.core.profile.hardware import hardware_lines
 from tasks_app.numbers import percent
 from tasks_app.templatetags.display import amount
 
-TENSOR_CORES = "which tensor cores can pass on split inputs"
+TENSOR_CORES = "which tensor cores can exceed with split inputs"
 _BAD_AT_END = {"COMPILE_ERROR": Stage.BUILD, "WRONG_RESULT": Stage.VERIFY}
 
 
@@ -185,7 +185,7 @@ def above_limit_sentence(result: EvaluationResult, dtype: str) -> str:
     rate = peak.flop_per_s or math.inf
     known = [work for work in result.workloads if work.bytes and work.flops and not work.hidden]
     if not any((work.flops or 0) / rate > (work.bytes or 0) / peak.bytes_per_s for work in known):
-        return "The limit counts every byte as read from memory; caches can pass it."
+        return "The limit counts every byte as read from memory; caches can exceed it."
     if dtype in PARTS:
         return f"The limit is {peak_name(dtype)}, {TENSOR_CORES}."
     return "The limit counts every operation of the task's formula; an algorithm can save some."

@@ -94,7 +94,7 @@ function showKept() {
     button.textContent = `${new Date(each.at).toLocaleString()}, ${lines.length} lines: ${lines[0].slice(0, 60)}`;
     button.addEventListener("click", () => {
       replace(each.text, "kept");
-      say("The earlier text is back. The text it replaced is under “Earlier texts”.");
+      say("The earlier draft is back. The text it replaced is under “Earlier drafts”.");
     });
     item.append(button);
     return item;
@@ -148,7 +148,7 @@ function open() {
     sayRestored();
   } else if (found.text !== source.value) {
     keep(held, found.text);
-    say("Your earlier draft is under “Earlier texts” below.");
+    say("Your earlier draft is under “Earlier drafts” below.");
   }
   showKept();
 }
@@ -160,7 +160,7 @@ function sayRestored() {
   discard.textContent = "Discard it";
   discard.addEventListener("click", () => {
     replace(base === form.dataset.opening && openedWith ? openedWith : starter(), base);
-    say("Discarded. Your draft is under “Earlier texts” below.");
+    say("Discarded. Your draft is under “Earlier drafts” below.");
   });
   say("Restored your unsent draft. ");
   draftState.append(discard);
@@ -404,7 +404,7 @@ document.addEventListener("htmx:afterSettle", (event) => {
     if (sent === source.value) {
       forgetDraft(held);
       pristine = source.value;
-      say("The site has this text.");
+      say("Submitted: the site has this text.");
     }
     base = `submission:${shownSubmission()}`;
   }

@@ -51,7 +51,7 @@ class SoundnessOut(Schema):
     mutants: int
     survivors: list[str] = Field(description="Wrong kernels that pass the task.")
     filters: int = Field(description="0: the report has no filters, so it proves nothing.")
-    flagged: list[str] = Field(description="Filters that speak against the task.")
+    flagged: list[str] = Field(description="Filters that flag the task.")
     refusal: str = Field(description="Why the version is not sound; empty if it is.")
     device: str = Field(examples=["cpu"])
     kind: str = Field(examples=["cpu"], description="Of the device; each kind has its own report.")

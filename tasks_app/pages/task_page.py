@@ -178,7 +178,7 @@ def tolerance_text(data: Task) -> str:
         return (
             "The reference runs in float64 on the inputs as the kernel saw them, and its errors in "
             "its own types give each element's bound. Outputs narrower than float32 may be off by "
-            "1.5 units in the last place beside these. NaN and infinity must stand where the "
+            "another 1.5 units in the last place. NaN and infinity must be where the "
             "reference has them; integers must be equal."
         )
     tolerance = data.tolerance
@@ -188,8 +188,8 @@ def tolerance_text(data: Task) -> str:
     return (
         "The reference runs in float64 on the inputs as the kernel saw them. An element passes if "
         f"it is off by at most ε × ({tolerance.constant:g} + {tolerance.growth:g} √L) × its scale, "
-        f"with {shown} and L = `{tolerance.reduction}`, the number of terms that an element sums "
-        f"up. {_scale_text(data)} {_least_text(data)}NaN and infinity must stand where the "
+        f"with {shown} and L = `{tolerance.reduction}`, the number of terms summed for an "
+        f"element. {_scale_text(data)} {_least_text(data)}NaN and infinity must be where the "
         "reference has them; integers must be equal."
     )
 

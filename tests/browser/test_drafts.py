@@ -54,7 +54,7 @@ def decide(browser: Browser, stack: Stack, address: str) -> None:
 def mend(page: Page) -> None:
     """Go to a fault, and write over it."""
     write(page, 'values = "large"', 'values = "huge"')
-    expect(page.locator("#draft-status")).to_contain_text("1 fault")
+    expect(page.locator("#draft-status")).to_contain_text("1 problem")
     expect(page.locator(".gutter .wrong")).to_have_count(1)
     page.locator("#id_text").evaluate("t => t.setSelectionRange(0, 0)")
     page.locator(".faults button").click()
@@ -64,7 +64,7 @@ def mend(page: Page) -> None:
     assert page.locator("#id_text").evaluate("t => document.activeElement === t")
     fits(page)
     page.keyboard.press("Control+s")
-    expect(page.locator("#draft-status")).to_contain_text("no faults found")
+    expect(page.locator("#draft-status")).to_contain_text("no problems found")
 
 
 def check_unsaved(page: Page) -> None:
@@ -72,10 +72,10 @@ def check_unsaved(page: Page) -> None:
     editor = page.locator("#id_text")
     editor.fill(editor.input_value().replace('abi = "c"', "abi = c"))
     page.get_by_role("button", name="Check it").click()
-    expect(page.locator("#draft-status")).to_contain_text("1 fault")
+    expect(page.locator("#draft-status")).to_contain_text("1 problem")
     expect(page.locator("#findings").get_by_role("alert")).to_contain_text("is not valid TOML")
     write(page, "abi = c", 'abi = "c"')
-    expect(page.locator("#draft-status")).to_contain_text("no faults found")
+    expect(page.locator("#draft-status")).to_contain_text("no problems found")
 
 
 def collide(page: Page) -> None:
@@ -102,7 +102,7 @@ def test_a_draft_is_mended_and_published(page: Page, browser: Browser, stack: St
     page.get_by_role("button", name="Start from the example").click()
     page.wait_for_load_state()
     write(page, '"scaled_sum"', '"my_sum"')
-    expect(page.locator("#draft-status")).to_contain_text("no faults found")
+    expect(page.locator("#draft-status")).to_contain_text("no problems found")
     mend(page)
     check_unsaved(page)
     collide(page)
@@ -261,7 +261,7 @@ def test_what_may_be_decided_follows_a_check_but_for_a_reason_that_is_typed(
     passing = ENDS.format(passed=True, survivors=[])
     stack.run("manage.py", "shell", "-v", "0", "-c", passing)
     page.evaluate(REFRESH)
-    expect(step).to_contain_text("Nothing speaks against it")
+    expect(step).to_contain_text("No problems were found")
     expect(panel).not_to_contain_text("it is not proven sound")
     expect(page.get_by_text("Publish anyway")).to_have_count(0)
     page.locator("main").get_by_text("Close", exact=True).click()

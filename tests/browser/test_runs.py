@@ -87,7 +87,7 @@ def test_a_run_from_the_form_to_the_replay(page: Page, working: Stack, runner: F
 
     rows.filter(has_text="Correct").first.click()
     drawer = page.locator("#drawer")
-    expect(drawer).to_contain_text("Difference to parent")
+    expect(drawer).to_contain_text("Changes from parent")
     expect(drawer).to_contain_text("Knobs")
     page.keyboard.press("Escape")
     expect(drawer).to_be_hidden()

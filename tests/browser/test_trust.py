@@ -67,7 +67,7 @@ def test_a_suspicious_record_is_decided_audited_and_taken_off(
     runner.finish(Verdict.CORRECT, audit=Audit(checks=CHECKS))
     expect(place).to_contain_text("Racecheck: 2 hazards")
     place.get_by_role("link", name="The audit").click()
-    report = page.get_by_role("region", name="Report of the audit")
+    report = page.get_by_role("region", name="Audit report")
     report.get_by_text("Output of the tool").last.click()
     expect(report.get_by_text("hazard hazard")).to_be_visible()
     fits(page)

@@ -147,7 +147,7 @@ def test_what_is_written_is_never_lost(page: Page, stack: Stack) -> None:
     expect(source).not_to_contain_text("your kernel")
 
     page.get_by_role("button", name="Submit").click()
-    expect(page.locator("#draft-state")).to_contain_text("The site has this text")
+    expect(page.locator("#draft-state")).to_contain_text("the site has this text")
     page.goto(opened)
     expect(source).to_contain_text("your kernel")  # the starter again: the draft has served
     page.go_back()

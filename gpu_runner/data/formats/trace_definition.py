@@ -115,7 +115,7 @@ class Definition(Open):
         yield from import_errors({REFERENCE: text})
         own, draws = functions(tree), self.custom_inputs_entrypoint
         if draws and draws not in own:
-            yield DataError("custom_inputs_entrypoint", f"{draws!r} is none of its functions")
+            yield DataError("custom_inputs_entrypoint", f"{draws!r} is not one of its functions")
         if "run" not in own:
             yield DataError(REFERENCE, "must define the function run()")
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -92,11 +92,11 @@ class ModuleCase:
             if isinstance(node, ast.Call):
                 yield node, self.dotted(node.func)
 
-    def uses(self) -> Iterator[tuple[str, int]]:
+    @cached_property
+    def uses(self) -> Sequence[tuple[str, int]]:
         """Every full name that is used, with its line."""
-        for node in self.nodes:
-            if isinstance(node, ast.Attribute | ast.Name) and (name := self.dotted(node)):
-                yield name, node.lineno
+        named = (node for node in self.nodes if isinstance(node, ast.Attribute | ast.Name))
+        return [(name, node.lineno) for node in named if (name := self.dotted(node))]
 
     def texts(self) -> Iterator[tuple[str, int]]:
         """Strings that hold C++ or CUDA, with the line on which they begin."""
@@ -170,7 +170,7 @@ def _library(case: ModuleCase) -> Iterator[Finding]:
 
 
 def _has_kernel(case: ModuleCase) -> bool:
-    return any(_OWN.fullmatch(name) for name, _ in case.uses())
+    return any(_OWN.fullmatch(name) for name, _ in case.uses)
 
 
 def _helpers(case: ModuleCase) -> Iterator[ModuleCase]:
@@ -283,7 +283,7 @@ def _sleeps(case: ModuleCase) -> Iterator[Finding]:
 
 
 def _named(case: ModuleCase, pattern: re.Pattern[str], sentence: str) -> Iterator[Finding]:
-    for name, line in (*case.imports.items(), *case.uses()):
+    for name, line in (*case.imports.items(), *case.uses):
         if pattern.fullmatch(name):
             yield Finding(name, line, sentence.format(name))
 

@@ -131,11 +131,11 @@ class FactFinder:
         peak = PeakMemory(Path("/proc") / str(trial.pid))
         try:
             trial.repeat(begin=peak.begin)
-            words = "growth of private memory, to 256 KiB"
+            words = "growth of private memory, give or take 256 KiB"
             self._say("scratch_bytes", value=peak.taken(), words=words)
         except OSError as error:
             raise _NotMeasured(
-                f"this host doesn't tell a process's peak of memory: {error}"
+                f"this host doesn't report a process's peak memory: {error}"
             ) from None
 
     def _compare_bits(self, trials: Sequence[Trial]) -> None:

@@ -48,7 +48,7 @@ class Why(TextChoices):
     UNDER_WAY = "under_way", "It hasn't finished yet."
     SYSTEM_ERROR = (
         "system_error",
-        "It failed through our fault, which says nothing about the kernel.",
+        "It failed because of us, which says nothing about the kernel.",
     )
     NOT_CURRENT = "not_current", "It is for a version of its task that is no longer ranked."
     NOT_CORRECT = "not_correct", "Only correct results count on boards."

@@ -73,7 +73,7 @@ class ChallengeForm(_Form):
         initial=20,
         min_value=1,
         max_value=MOST_EVALUATIONS,
-        help_text="For each entry. Evaluations that fail through our fault don't count.",
+        help_text="For each entry. Evaluations that fail because of us don't count.",
     )
     minutes = forms.IntegerField(
         label="Minutes",

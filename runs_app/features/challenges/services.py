@@ -82,7 +82,7 @@ def plan_challenge(  # noqa: PLR0913 - keywords only: one for each field of the 
     """
     if not may_make(user):
         raise NotAllowed(
-            "", "only admins, and people whom an admin has allowed to, can create challenges"
+            "", "only admins, and people an admin has allowed to, can create challenges"
         )
     faults = Faults()
     names = faults.of(_names, name)

@@ -138,6 +138,6 @@ def _make_digests(now: datetime) -> None:
     Notice.objects.filter(awaits_digest=True, user__in=people).update(awaits_digest=False)
     for person in User.objects.filter(pk__in=people, is_active=True).exclude(email=""):
         said = lines[person.pk]
-        subject = f"what changed since yesterday: {len(said)} news"
+        subject = f"since yesterday: {len(said)} new notice{'' if len(said) == 1 else 's'}"
         payload = {"subject": subject, "lines": said[:100]}
         Delivery.objects.create(user=person, payload=payload, created_at=now, next_at=now)

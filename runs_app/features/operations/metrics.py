@@ -41,7 +41,7 @@ class SiteCollector(Collector):
         yield _gauge(
             "spend_usd_day", "US dollars spent on language models in a day", spent_usd(since)
         )
-        yield _gauge("errors_day", "Jobs and calls that failed through our fault in a day", failed)
+        yield _gauge("errors_day", "Jobs and calls that failed because of us in a day", failed)
         if disk := data_disk():
             yield _gauge("disk_free_bytes", "Free space on the disk of the data folder", disk.free)
             yield _gauge("disk_size_bytes", "Size of the disk of the data folder", disk.total)

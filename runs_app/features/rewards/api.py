@@ -74,7 +74,7 @@ class RewardEntered(Schema):
     field: str = Field(description="What is wrong with a refused kernel.")
     reason: str = Field(description="Why it was refused; empty if it wasn't.")
     later: bool = Field(
-        description="Only the quota refused it: send it again when others are over."
+        description="Only the quota refused it: send it again when others have ended."
     )
 
 

@@ -15,7 +15,7 @@ class Command(BaseCommand):
     """`manage.py runner_login NAME`, or `--local` for the runners of `make up`."""
 
     help = (
-        "Print the REDIS_URL of a runner that was added on the page Operate. Each call makes a new "
+        "Print the REDIS_URL of a runner that was added on the Operate page. Each call makes a new "
         "password and invalidates the earlier one. It is for hosts that you control; all others "
         "use --site and --token."
     )
@@ -43,6 +43,6 @@ class Command(BaseCommand):
         found = tokens.filter(name=options["name"]).first()
         if found is None:
             known = ", ".join(tokens.values_list("name", flat=True)) or "none"
-            words = f"there is no runner {options['name']!r}; add it on the page Operate."
+            words = f"there is no runner {options['name']!r}; add it on the Operate page."
             raise CommandError(f"{words} Known: {known}")
         return found

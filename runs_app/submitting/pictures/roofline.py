@@ -150,7 +150,7 @@ def _share(rate: float, intensity: float, peak: _Peak, dtype: str) -> str:
     if rate <= top:
         return f"{percent(rate / top)} of what its device can do there"
     if top < peak.flop_per_s:
-        return f"{significant(rate / top)} times what memory gives there, so caches serve it"
+        return f"{significant(rate / top)} times what memory can deliver, so caches helped"
     if peak.kind == "measured":
         return f"{significant(rate / top)} times the measured peak, so that peak is too low"
     said = f"{significant(rate / top)} times {peak_name(dtype)}"

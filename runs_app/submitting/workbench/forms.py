@@ -136,7 +136,7 @@ class SubmissionForm(ServiceForm):
         """The files that the page held, without those to remove, and with those that are added."""
         held = values.get("beside") or {}
         if not isinstance(held, dict) or not all(isinstance(text, str) for text in held.values()):
-            self.add_error("beside", "The files must be texts by their names.")
+            self.add_error("beside", "The files must be an object of texts by name.")
             return {}
         dropped = self.data.getlist("drop") if isinstance(self.data, QueryDict) else []
         kept = {name: text for name, text in held.items() if name not in dropped}

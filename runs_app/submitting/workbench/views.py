@@ -169,7 +169,7 @@ def _opened(request: HttpRequest, *, in_place: bool) -> HttpResponse:
     initial: dict[str, Any] = {n: request.GET[n] for n in names if n in request.GET}
     if "bearer" in initial:
         if _bearer(initial["bearer"], request.user) is None:
-            raise Http404("You have nothing by that name to submit for.")
+            raise Http404("You can't submit under that id.")
         initial["private"] = True
     opening, console = page.Opening(), None
     if "submission" in request.GET:
@@ -261,7 +261,7 @@ def _enter_for(
     """The same for a bearer of the user's, which names the author itself."""
     bearer = _bearer(key, user)
     if bearer is None:
-        form.add_refusal("", "you have nothing by that name to submit for")
+        form.add_refusal("", "you can't submit under that id")
         return None
     with form.refusals():
         return bearer.submit(agent="", language_model="", now=timezone.now(), **fields)

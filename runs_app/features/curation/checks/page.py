@@ -122,6 +122,6 @@ def _ended(view: CheckView) -> str:
     elif check.passed is None:
         words = "ended without a report"
     else:
-        words = "found it sound" if check.passed else "speaks against it"
+        words = "found it sound" if check.passed else "found problems"
     files = "" if view.is_present else " of earlier files"
     return f"The last check{files}, on {check.device}, {words}."

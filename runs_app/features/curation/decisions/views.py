@@ -171,7 +171,7 @@ def _tell(request: HttpRequest, bulk: Bulk, outcomes: list[Outcome]) -> None:
     if staying:
         why = "; ".join(f"{each.task.slug} {each.refusal}" for each in staying[:5])
         more = "; and others" if len(staying) > 5 else ""
-        text += f" {len(staying)} left as before: {why}{more}."
+        text += f" {len(staying)} left unchanged: {why}{more}."
     tell = messages.success if changed else messages.warning
     tell(request, text)
 
@@ -205,7 +205,7 @@ def _decide(request: HttpRequest, task: Task, user: User) -> str:
         return f"{task.slug} is {Task.State(state).label.lower()} again."
     if action == Action.CONTAMINATE:
         mark_contaminated(task=task, user=user, reason=reason, now=now)
-        return f"{task.slug} is marked contaminated: it counts in no figure over tasks."
+        return f"{task.slug} is marked contaminated, so it doesn't count across tasks."
     if action == Action.CLEAR:
         clear_contamination(task=task, user=user, reason=reason, now=now)
         return f"{task.slug} counts again."
@@ -213,7 +213,7 @@ def _decide(request: HttpRequest, task: Task, user: User) -> str:
         tags = request.POST.get("tags", "").replace(",", " ").split()
         difficulty = request.POST.get("difficulty", "")
         label(task=task, user=user, tags=tags, difficulty=difficulty, now=now)
-        return f"The labels of {task.slug} are stored."
+        return f"The labels of {task.slug} have been saved."
     if action == "make-public":
         return _make_public(request, task, user)
     raise CurationError("action", "choose an action")

@@ -290,7 +290,7 @@ class Workbench:
             return self._step_against()
         gaps = self._gaps()
         but = f", but {' and '.join(gaps)}" if gaps else ""
-        text = f"Nothing speaks against it{but}: publish it, or send it back."
+        text = f"No problems were found{but}: publish it, or send it back."
         return Step(text=text, tone="warn" if gaps else "good")
 
     def _step_against(self) -> Step:

@@ -241,7 +241,7 @@ def _missed(skipped: Iterable[str], texts: Mapping[str, str]) -> Iterator[DataEr
             if re.search(rf"""["'/]{re.escape(base)}["']""", text):
                 line = text[: text.index(base)].count("\n") + 1
                 reason = f"is not text, and a task can only hold text, but {name} names it"
-                yield DataError(path, f"{reason} (line {line}): make the data in the code")
+                yield DataError(path, f"{reason} (line {line}): generate the data in the code")
                 break
 
 

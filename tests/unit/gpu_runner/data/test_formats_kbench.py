@@ -146,7 +146,7 @@ def test_a_task_of_another_format_loads_from_the_folder_that_was_written_of_it(
         ('scenario = "algebra"', 'scenario = "magic"', "scenario", "'magic' is not one of"),
         ('abi = "c"', 'abi = "rust"', "abi", "'rust' is not one of torch, c"),
         ('abi = "c"', 'abi = "c"\ndtype = "real"', "dtype", "'real' is not one of"),
-        ('abi = "c"', 'abi = "c"\nbaselines = ["fast"]', "baselines", "'fast' is not one of"),
+        ('abi = "c"', 'abi = "c"\nbaselines = ["fast"]', "reference.py", "define library_fast"),
         ('abi = "c"', 'abi = "c"\ncolour = 1', "colour", "is not a known field"),
         ('abi = "c"', 'abi = "c"\nformat = "rust"', "format", "'rust' is not one of"),
         ('abi = "c"', 'abi = "c"\nfiles = {}', "files", "does not belong in task.toml"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
+from django.core.management import CommandError, call_command
 
 from gpu_runner.data.evaluation import Mismatch
 from gpu_runner.data.event import EventKind
@@ -14,6 +15,7 @@ from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import Language, Verdict
 from runs_app.core.errors import SubmissionError
+from runs_app.core.messaging import orders
 from runs_app.core.messaging.replay import events
 from runs_app.core.queue.selectors import queue_overview, waiting_reason
 from runs_app.core.runners.handing import hand_over
@@ -185,6 +187,18 @@ def test_shipped_kernels_are_entered_once() -> None:
     assert submit_shipped_kernels(device=make.make_device(), now=make.NOW) == []
     make.make_task_version(description="changed")
     assert len(submit_shipped_kernels(device=cpu, now=make.NOW)) == 1
+
+
+def test_some_shipped_kernels_can_be_entered_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orders, "failure", lambda: "")
+    version = make.make_task_version()
+    agent = version.data.kernels[0].agent
+    with pytest.raises(CommandError, match="no public task is called 'nothing'"):
+        call_command("submit_shipped_kernels", "--device", "cpu", "--task", "nothing")
+    for name, entered in (("somebody", 0), (agent, 1)):
+        words = ("--device", "cpu", "--agent", name, "--task", version.task.slug)
+        call_command("submit_shipped_kernels", *words)
+        assert Evaluation.objects.count() == entered
 
 
 def test_a_new_device_gets_the_kernels_of_tuned_tasks_only(

@@ -235,7 +235,7 @@ def test_data_is_left_out_and_named_where_python_reads_it() -> None:
     assert uploaded.skipped == list(data)
     (told,) = uploaded.refused
     assert told.field == "top/w.npy"
-    assert "but top/reference.py names it (line 2): make the data in the code" in told.reason
+    assert "but top/reference.py names it (line 2): generate the data" in told.reason
     single = Upload(name="big.pt", content=data["top/big.PT"])
     assert read_upload([*singles(NATIVE), single]).skipped == ["big.pt"]
 
