@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +26,17 @@ UNSET = {
 STOP_S = 60.0
 READY_S = 400.0
 """Its tables and tasks take half a minute of a processor, which other tests may want as well."""
+
+
+def few_tasks(folder: Path, *names: str) -> dict[str, str]:
+    """The setting of a catalogue of these built-in tasks: a site reads all for half a minute."""
+    known = ROOT / "tasks_app"
+    (folder / "catalog").mkdir(parents=True)
+    for name in names:
+        shutil.copytree(known / "catalog" / name, folder / "catalog" / name)
+    for name in ("example", "catalog_soundness", "catalog_labels.toml"):
+        (folder / name).symlink_to(known / name)
+    return {"KBENCH_CATALOG": str(folder / "catalog")}
 
 
 class InstallationError(AssertionError):

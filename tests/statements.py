@@ -2,8 +2,10 @@
 
 As a plugin (`-p tests.statements`) with `--record-statements=FILE` it notes what each test sends to
 SQLite; with `--cover-statements=FILE` it chooses from that. A kind is a statement without its
-values, with what is special about them, and with the error that it ended in. Tests of real
-transactions always run, and so do those that the file does not know.
+values, with what is special about them, and with the error that it ended in. Of a plain statement,
+which only compares, sorts and stores columns, each part is a kind: how parts are combined is the
+same SQL to both. Tests of real transactions always run, and so do those that the file does not
+know.
 """
 
 from __future__ import annotations
@@ -27,6 +29,19 @@ LEAST_S = 0.05
 _VALUES = re.compile(r"\(?%s\)?(, \(?%s\)?)*")
 _NUMBER = re.compile(r"\b\d+\b")
 _SAVEPOINT = re.compile(r"s\d+_x\d+")
+_QUOTED = re.compile(r'"\w+"|%s')
+_PLAIN = re.compile(
+    r"(?:SELECT|INSERT INTO|VALUES|RETURNING|UPDATE|SET|DELETE FROM|FROM|INNER JOIN|LEFT OUTER JOIN"
+    r"|ON|WHERE|AND|OR|NOT|IN|IS|NULL|LIKE|ESCAPE '\\'|ORDER BY|ASC|DESC|LIMIT|OFFSET|AS|T\d"
+    r"|COUNT\(\*\)|[<>=.,()\d\s])*"
+)
+_PART = re.compile(
+    r'(?:INSERT INTO|UPDATE|FROM|JOIN) "\w+"'
+    r'|"\w+"(?:\."\w+")? (?:[<>=]+|IN|IS|LIKE|ASC|DESC)(?: \(?%s| NOT NULL| NULL| "\w+"\."\w+")?'
+    r"|COUNT\(\*\)"
+)
+_CHANGED = re.compile(r'UPDATE "\w+" ')
+_ODD = frozenset(("large", "infinite", "odd", "long"))
 _INTEGER = 1 << 31
 _LONG = 200
 
@@ -35,6 +50,24 @@ def kind_of(statement: str, values: object, error: str = "") -> str:
     """A statement without its values, and what PostgreSQL could mind of those."""
     special = sorted({word for value in _each(values) if (word := _special(value))})
     return " ".join([_text(statement), *special, error])
+
+
+def kinds_of(statement: str, values: object, error: str = "") -> tuple[str, ...]:
+    """The kind of a statement or, if it is plain and no value is odd, those of its parts."""
+    odd = _ODD.intersection(" ".join(map(_special, _each(values))).split())
+    return (() if odd or error else _parts(_text(statement))) or (
+        kind_of(statement, values, error),
+    )
+
+
+@functools.lru_cache(10_000)
+def _parts(text: str) -> tuple[str, ...]:
+    """What a plain statement is made of; nothing of another one."""
+    if "(SELECT" in text or not _PLAIN.fullmatch(_QUOTED.sub("", text)):
+        return ()
+    changed = _CHANGED.match(text)  # whose columns stand there without their table
+    table = changed[0] if changed else ""
+    return tuple(f"{table}{part}" for part in _PART.findall(text))
 
 
 @functools.lru_cache(10_000)
@@ -128,7 +161,7 @@ class Recorder:
                 error = type(raised).__name__
                 raise
             finally:
-                self._now.kinds.add(_short(kind_of(str(sql), params, error)))
+                self._now.kinds.update(map(_short, kinds_of(str(sql), params, error)))
 
         return watched
 

@@ -66,10 +66,15 @@ class Stack:
         self.run("manage.py", "collectstatic", "--no-input", "--verbosity", "0")
         self.run("manage.py", "load_tasks", "--brief")
 
-    def start(self, prepared: Path) -> None:
-        """Start with a copy of this data, and wait until the site answers."""
+    def start(self, prepared: Path, *before: str) -> None:
+        """Start with a copy of this data, and wait until the site answers.
+
+        `before` are modules that run first: nothing else writes meanwhile.
+        """
         shutil.copytree(prepared, self.folder)
         self.redis.start()
+        for module in before:
+            self.run("-m", module)
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         daphne = ["-m", "daphne", "--port", str(port), "--verbosity", "0"]
@@ -163,8 +168,7 @@ def seeded(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """A site with invented results of many authors."""
     running = _running(tmp_path_factory.mktemp("seeded"))
     try:
-        running.start(prepared)
-        running.run("-m", "tests.browser.seed")
+        running.start(prepared, "tests.browser.seed")
         yield running
     finally:
         running.stop()

@@ -33,8 +33,8 @@ from runs_app.submitting.shipped import shipped_agent  # noqa: E402
 from tasks_app.models import TaskVersion  # noqa: E402
 from tasks_app.selectors import published_tasks  # noqa: E402
 from tests.browser import invented  # noqa: E402
+from tests.browser.walking import PASSWORD  # noqa: E402
 
-PASSWORD = "kernel-watcher"
 EVERY = 12
 """Besides that of softmax, one board in so many gets results: all would take minutes."""
 _CUDA = "nvidia-h200"

@@ -8,12 +8,8 @@ import zipfile
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.conftest import Stack
-from tests.browser.walking import PASSWORD, begin_example, sign_in, sign_up
+from tests.browser.walking import PASSWORD, begin_example, sign_in, sign_in_as_admin, sign_up
 
-ADMIN = (
-    "from django.contrib.auth.models import User;"
-    f"User.objects.create_superuser('curator', password='{PASSWORD}')"
-)
 SELECTED = "t => t.value.slice(t.selectionStart, t.selectionEnd)"
 WIDTH = "document.documentElement.scrollWidth"
 
@@ -37,10 +33,9 @@ def write(page: Page, old: str, new: str) -> None:
 
 def decide(browser: Browser, stack: Stack, address: str) -> None:
     """Publish as an admin who has seen that nobody checked it."""
-    stack.run("manage.py", "shell", "-c", ADMIN)
     context = browser.new_context()
     desk = context.new_page()
-    sign_in(desk, stack.url, "curator")
+    sign_in_as_admin(desk, stack, "curator")
     desk.goto(f"{stack.url}/drafts/")
     fits(desk)
     desk.get_by_role("link", name="my_sum").click()

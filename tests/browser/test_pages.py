@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser import walking
 from tests.browser.accessibility import violations
 from tests.browser.conftest import Stack
-from tests.browser.seed import PASSWORD
 
 PAGES = (
     "/", "/tasks/", "/tasks/softmax/", "/tasks/llama_ffw/", "/tasks/softmax/soundness/",
@@ -32,24 +33,17 @@ SIDEWAYS = """[...document.querySelectorAll(".table-wrap:has(> .board), .filters
     (wrap) => wrap.scrollWidth > wrap.clientWidth && !wrap.closest("details:not([open])"))"""
 
 
+SCREENS = pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+
+
 @pytest.mark.sampled(1)  # narrow and dark is the harder one
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+@SCREENS
 def test_nothing_is_wider_than_the_screen(
     context: BrowserContext, seeded: Stack, width: int, scheme: str
 ) -> None:
     """And every page has one heading of the first rank, logs no error, and is open to all."""
     page = context.new_page()
-    page.set_viewport_size({"width": width, "height": 800})
-    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-    faults: list[object] = []  # of all pages, so that one run tells all
-    for path in PAGES if width == 390 else PAGES[::3]:  # narrow and dark is the harder one
-        page.goto(seeded.url + path)
-        widest, headings = page.evaluate(WIDTH), page.locator("h1").count()
-        faults += [(path, "width", widest)] * (widest > width)
-        faults += [(path, "headings", headings)] * (headings != 1)
-        faults += [(path, "board")] * (width == 390 and page.evaluate(SIDEWAYS))
-        faults += [(path, fault) for fault in violations(page)]
-    assert faults == []
+    assert _faults(page, seeded, PAGES, width, scheme) == []
     page.goto(f"{seeded.url}/")
     page.locator("main a[href^='/submissions/']").first.click()
     page.wait_for_url("**/submissions/**")
@@ -57,32 +51,38 @@ def test_nothing_is_wider_than_the_screen(
     assert page.evaluate(WIDTH) <= width
 
 
+@pytest.mark.sampled(1)
+@SCREENS
+def test_nor_are_pages_of_admins(page: Page, seeded: Stack, width: int, scheme: str) -> None:
+    walking.sign_in_as_admin(page, seeded, f"admin-{scheme}")
+    assert _faults(page, seeded, OF_ADMINS, width, scheme) == []
+
+
+def _faults(
+    page: Page, seeded: Stack, paths: Sequence[str], width: int, scheme: str
+) -> list[object]:
+    """What is wrong with pages, all of it, so that one run tells all."""
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    faults: list[object] = []
+    for path in paths if width == 390 else paths[::3]:
+        answer = page.goto(seeded.url + path)
+        assert answer is not None
+        widest, headings = page.evaluate(WIDTH), page.locator("h1").count()
+        faults += [(path, answer.status)] * (answer.ok == (path == "/nowhere/"))
+        faults += [(path, "width", widest)] * (widest > width)
+        faults += [(path, "headings", headings)] * (headings != 1)
+        faults += [(path, "board or filters")] * (width == 390 and page.evaluate(SIDEWAYS))
+        faults += [(path, fault) for fault in violations(page)]
+    return faults
+
+
 def test_every_link_of_the_navigation_is_in_sight(page: Page, seeded: Stack) -> None:
     """Of visitors, and of admins, who have more of them."""
-    curator = f"User.objects.create_superuser('navigator', password='{PASSWORD}')"
-    models = "from django.contrib.auth.models import User; "
-    seeded.run("manage.py", "shell", "-c", models + curator)
     page.goto(f"{seeded.url}/tasks/")
     visitors = _links_in_sight(page)
-    page.get_by_role("link", name="Sign in").click()
-    page.get_by_label("User name").fill("navigator")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("link", name="navigator")).to_be_visible()
+    walking.sign_in_as_admin(page, seeded, "navigator")
     assert _links_in_sight(page) > visitors
-    for width, scheme in ((390, "dark"), (1280, "light")):
-        page.set_viewport_size({"width": width, "height": 800})
-        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        faults: list[object] = []
-        for path in OF_ADMINS if width == 390 else OF_ADMINS[::3]:
-            answer = page.goto(seeded.url + path)
-            assert answer is not None
-            widest = page.evaluate(WIDTH)
-            faults += [(path, answer.status)] * (not answer.ok)
-            faults += [(path, "filters")] * (width == 390 and page.evaluate(SIDEWAYS))
-            faults += [(path, "width", widest)] * (widest > width)
-            faults += [(path, fault) for fault in violations(page)]
-        assert faults == []
 
 
 def _links_in_sight(page: Page) -> int:
@@ -158,10 +158,8 @@ def test_keyboard(page: Page, seeded: Stack) -> None:
 
 def test_a_token_is_shown_once(page: Page, seeded: Stack) -> None:
     """Made, shown, used, revoked."""
-    page.goto(f"{seeded.url}/sign-in/?next=/account/")
-    page.get_by_label("User name").fill("grace")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    walking.sign_in(page, seeded.url, "grace")
+    page.goto(f"{seeded.url}/account/")
     page.get_by_label("What it's for").fill("laptop")
     page.get_by_role("button", name="Create a token").click()
     token = page.locator("#new-token").inner_text()
@@ -224,10 +222,7 @@ def test_a_word_explains_itself_by_keyboard(page: Page, seeded: Stack) -> None:
 
 
 def test_a_challenge_is_previewed_before_it_is_published(page: Page, seeded: Stack) -> None:
-    maker = f"User.objects.create_superuser('maker', password='{walking.PASSWORD}')"
-    models = "from django.contrib.auth.models import User; "
-    seeded.run("manage.py", "shell", "-c", models + maker)
-    walking.sign_in(page, seeded.url, "maker")
+    walking.sign_in_as_admin(page, seeded, "maker")
     page.goto(f"{seeded.url}/challenges/new/")
     page.get_by_label("Name").fill("Winter")
     page.get_by_label("Search tasks").fill("rms norm")

@@ -13,8 +13,7 @@ from kbench_web.processes.installation import WORKER_OPTIONS
 from runs_app.optimiser.evolve.judging import Confusion, truth
 from tests.browser.conftest import Stack
 from tests.browser.fake_runner import FakeRunner
-from tests.browser.seed import PASSWORD
-from tests.browser.walking import sign_up
+from tests.browser.walking import sign_in, sign_up
 
 MARK = "window.stillTheSamePage = true"
 MARKED = "() => window.stillTheSamePage === true"
@@ -317,9 +316,6 @@ def test_a_stranger_sees_no_buttons(page: Page, seeded: Stack, invented: str) ->
     """Only the owner and admins control a run."""
     open_invented(page, invented)
     expect(page.get_by_role("button", name="Pause")).to_have_count(0)
-    page.goto(f"{seeded.url}/sign-in/?next=/runs/")
-    page.get_by_label("User name").fill("ada")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    sign_in(page, seeded.url, "ada")
     page.goto(invented)
     expect(page.get_by_role("button", name="Pause")).to_be_visible()

@@ -9,7 +9,7 @@ from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode, Verdict
 from tests.browser.conftest import Stack
 from tests.browser.fake_runner import FakeRunner
-from tests.browser.walking import GOOD, PASSWORD, sign_up, submit
+from tests.browser.walking import GOOD, sign_in_as_admin, sign_up, submit
 
 SUSPICION = Suspicion(check=Check.SOURCE, reason="a line that a kernel does not need", line=2)
 CHECKS = (
@@ -19,10 +19,6 @@ CHECKS = (
     ),
 )
 WIDTH = "document.documentElement.scrollWidth"
-ADMIN = (
-    "from django.contrib.auth.models import User;"
-    f"User.objects.create_superuser('judge', password='{PASSWORD}')"
-)
 
 
 def fits(page: Page) -> None:
@@ -37,13 +33,10 @@ def fits(page: Page) -> None:
 
 def clear_it(browser: Browser, stack: Stack) -> None:
     """Decide the only case as an admin does."""
-    stack.run("manage.py", "shell", "-c", ADMIN)
     context = browser.new_context()
     desk = context.new_page()
-    desk.goto(f"{stack.url}/sign-in/?next=/quarantine/")
-    desk.get_by_label("User name").fill("judge")
-    desk.get_by_label("Password").fill(PASSWORD)
-    desk.get_by_role("button", name="Sign in").click()
+    sign_in_as_admin(desk, stack, "judge")
+    desk.goto(f"{stack.url}/quarantine/")
     expect(desk.get_by_role("link", name="Quarantine, 1 open")).to_be_visible()
     fits(desk)
     desk.get_by_label("Why").fill("The line is harmless.")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import Stack
+
 CATALOG = Path(__file__).parents[2] / "tasks_app" / "catalog"
 PASSWORD = "tensor-watcher-19"
 FILLS = 3
@@ -33,6 +35,13 @@ def sign_in(page: Page, url: str, name: str) -> None:
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("link", name=name, exact=True).wait_for()
+
+
+def sign_in_as_admin(page: Page, stack: Stack, name: str) -> None:
+    """Make an admin's account, and be signed in to it."""
+    add = f"User.objects.create_superuser('{name}', password='{PASSWORD}')"
+    stack.run("manage.py", "shell", "-c", f"from django.contrib.auth.models import User; {add}")
+    sign_in(page, stack.url, name)
 
 
 def begin_example(page: Page, url: str) -> None:

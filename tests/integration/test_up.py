@@ -27,7 +27,7 @@ from redis.exceptions import NoPermissionError, RedisError
 
 from kbench_web.processes.program import descendants
 from tests.conftest import free_port
-from tests.installation import ROOT, UNSET, Installation, is_alive
+from tests.installation import ROOT, UNSET, Installation, few_tasks, is_alive
 
 pytestmark = [
     pytest.mark.slow,
@@ -74,9 +74,11 @@ class DemoInstallation(Installation):
 def installation(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DemoInstallation]:
-    """One for both tests: its tables and tasks take half a minute of a processor."""
+    """One for both tests: its tables and all of its tasks take half a minute of a processor."""
     settings = {"KBENCH_SUBMIT_SHIPPED_KERNELS": request.param}
     folder = tmp_path_factory.mktemp("up")
+    if request.param == "false":  # those of the demo and the guide; the browser's sites have all
+        settings |= few_tasks(folder, "matrix_mul", "softmax", "vector_add")
     running = DemoInstallation(folder / "data", "--no-demo", settings=settings)
     yield running
     running.kill()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.statements import Sent, chosen, kind_of
+from tests.statements import Sent, chosen, kind_of, kinds_of
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,38 @@ def test_values_that_a_database_may_mind_do(value: object) -> None:
 
 def test_errors_do() -> None:
     assert kind_of("a", None, "IntegrityError") != kind_of("a", None)
+
+
+FROM = 'SELECT "a"."x", "a"."y" FROM "a" '
+
+
+def test_a_plain_statement_is_its_parts() -> None:
+    whole = kinds_of(FROM + 'WHERE ("a"."x" = %s AND "a"."y" IN (%s, %s)) LIMIT 2', (1, 2, 3))
+    parts = [
+        'SELECT COUNT(*) FROM "a" WHERE "a"."x" = %s',
+        FROM + 'WHERE NOT ("a"."y" IN (%s)) ORDER BY "a"."y" ASC',
+    ]
+    assert set(whole) < {kind for part in parts for kind in kinds_of(part, (1,))}
+    stored = [set(kinds_of(f'UPDATE "{table}" SET "x" = %s', (1,))) for table in "ab"]
+    assert not stored[0] & stored[1]
+
+
+@pytest.mark.parametrize(
+    ("statement", "value", "error"),
+    [
+        (FROM + 'WHERE "a"."x" = %s', "a\0b", ""),
+        (FROM + 'WHERE "a"."x" = %s', 1, "IntegrityError"),
+        (FROM + 'WHERE JSON_EXTRACT("a"."x", %s) = 1', 1, ""),
+        (FROM + 'WHERE "a"."x" IN (SELECT "b"."x" FROM "b" WHERE "b"."x" = %s)', 1, ""),
+        (FROM + 'WHERE "a"."x" = %s FOR UPDATE', 1, ""),
+        ('SELECT DISTINCT "a"."x" FROM "a" WHERE "a"."x" = %s', 1, ""),
+        ('SELECT COUNT("a"."x") AS "n" FROM "a" WHERE "a"."x" = %s GROUP BY "a"."x"', 1, ""),
+        ('UPDATE "a" SET "x" = ("a"."x" + %s)', 1, ""),
+        ('UPDATE "a" SET "x" = COALESCE("a"."x", %s)', 1, ""),
+    ],
+)
+def test_any_other_is_one_kind(statement: str, value: object, error: str) -> None:
+    assert kinds_of(statement, (value,), error) == (kind_of(statement, (value,), error),)
 
 
 def test_every_kind_is_sent_by_a_chosen_test_and_the_cheapest_are_chosen() -> None:

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -25,7 +24,7 @@ from gpu_runner.data import mailbox
 from gpu_runner.data.order import Order
 from tests.adversarial.compromised.contract import HTTPS, NotStopped, require
 from tests.adversarial.compromised.doors import Door, HttpsDoor, RedisDoor
-from tests.installation import ROOT, Installation, InstallationError
+from tests.installation import ROOT, Installation, InstallationError, few_tasks
 
 OWN, FOREIGN, QUIET = "shared-gpu", "foreign-gpu", "quiet-gpu"
 """As in `stage`, which needs the site's models."""
@@ -51,16 +50,6 @@ class Site(Installation):
         return done.stdout
 
 
-def _one_task(folder: Path) -> Path:
-    """A catalogue of one built-in task: the site would read all of them for half a minute."""
-    known = ROOT / "tasks_app"
-    (folder / "catalog").mkdir(parents=True)
-    shutil.copytree(known / "catalog" / "vector_add", folder / "catalog" / "vector_add")
-    for name in ("example", "catalog_soundness", "catalog_labels.toml"):
-        (folder / name).symlink_to(known / name)
-    return folder / "catalog"
-
-
 class World:
     """The site, an honest runner, and the doors that an attacker holds."""
 
@@ -68,7 +57,7 @@ class World:
         """Start the site and set the scene."""
         self.folder = folder
         secrets = {"ANTHROPIC_API_KEY": "sk-1", "NVIDIA_API_KEY": "nv-1"}
-        tasks = {"KBENCH_CATALOG": str(_one_task(folder.parent / "tasks"))}
+        tasks = few_tasks(folder.parent / "tasks", "vector_add")
         self.site = Site(folder, "--no-demo", settings=_SETTINGS | secrets | tasks)
         self.site.wait_until_ready()
         code = "from tests.adversarial.compromised import stage; stage.build()"
