@@ -122,7 +122,9 @@ def board_page(
         sorts=[(sort.value, _SORTS[sort]) for sort in query.by.sorts],
         sort_words=_SORTS[query.sort],
         export=query.address(),
-        folded=sum(bool(getattr(query, name)) for name in _FOLDED if name != "direction" or not directions),
+        folded=sum(
+            bool(getattr(query, name)) for name in _FOLDED if name != "direction" or not directions
+        ),
         has_costs=any(ranked.row.tokens is not None for ranked in board.groups),
         has_scores=_has_scores(page.object_list),
         error=error,

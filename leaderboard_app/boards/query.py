@@ -181,9 +181,7 @@ def parse_query(
         task=task,
         scenario=_one_of(values, "scenario", choices.scenarios),
         dtype=_one_of(values, "dtype", choices.dtypes),
-        direction=_one_of(
-            values, "direction", choices.directions, next(iter(directions), "")
-        ),
+        direction=_one_of(values, "direction", choices.directions, next(iter(directions), "")),
         p=_threshold(values),
         sort=Sort(sort),
         verified=_flag(values, "verified"),
