@@ -116,8 +116,8 @@ class WorkbenchPage:
 
     @property
     def opens_files(self) -> bool:
-        """Whether files, or a fault of one, need to be seen."""
-        return bool(self.files or {"file", "beside", "more"} & set(self.form.errors))
+        """Whether a fault of a file needs to be seen."""
+        return bool({"file", "beside", "more"} & set(self.form.errors))
 
     @property
     def opens_fold(self) -> bool:
