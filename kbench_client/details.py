@@ -5,6 +5,7 @@ Each part is short, so that an agent can read all of it: the site keeps the rest
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -20,6 +21,7 @@ from kbench_client.results import (
 Document = dict[str, Any]
 
 LOG_CHARACTERS = 2_500  # chosen: some thirty lines; the first errors explain the rest
+FILES_BYTES = 7_500  # chosen: an answer with names and quotes around them stays below 8 KB
 _NOTES, _KERNELS, _FINDINGS = 16, 5, 5  # chosen, so that a profile stays below 4 KB
 _LINE = 300  # characters of a line or a sentence
 _FEW = (
@@ -86,6 +88,17 @@ def brief_own(submission: Document) -> Document:
     latest = submission["latest"] or {}
     kept = {name: latest[name] for name in _FEW if latest.get(name) not in (None, "")}
     return {**submission, "latest": kept, "left_out": "most of `latest`; give the ID, or --raw"}
+
+
+def brief_files(files: Mapping[str, str]) -> dict[str, str]:
+    """The files, in this order, that fit into an answer; it names the others."""
+    kept: dict[str, str] = {}
+    for name, text in files.items():
+        if len(json.dumps(kept | {name: text})) <= FILES_BYTES:
+            kept[name] = text
+    others = [name for name in files if name not in kept]
+    left_out = f"{', '.join(others)}, to stay brief; raw=true includes all"
+    return kept | ({"left_out": left_out} if others else {})
 
 
 def brief_row(row: Document) -> Document:

@@ -17,7 +17,7 @@ from kbench_client.commands.reading import BOARD
 from kbench_client.commands.submitting import TIMEOUT_S
 from kbench_client.commands.tasks import DOCUMENT, folder_of, task_line
 from kbench_client.comparison import comparison
-from kbench_client.details import brief_board, details, summary
+from kbench_client.details import brief_board, brief_files, details, summary
 from kbench_client.exits import Exit, Stop
 from kbench_client.kernels import LANGUAGES, Kernel, directives, payload
 from kbench_client.results import newest
@@ -135,18 +135,20 @@ class Tools:
         others: Annotated[
             bool, Field(description="also include the other kernels that come with it")
         ] = False,
+        raw: Annotated[bool, Field(description="all of them, however long")] = False,
     ) -> dict[str, str]:
         """A task's files: README.md says what to write, reference.py what is right, and kernel.*
         is a right and slow kernel to begin with."""
         files = folder_of(self.site.task(task))
         foreign = [each for each, known in LANGUAGES.items() if known not in (language, "python")]
-        return {
+        found = {
             name: text
             for name, text in files.items()
             if name != DOCUMENT
             and PurePosixPath(name).suffix not in foreign
             and (others or not name.startswith("kernels/"))
         }
+        return found if raw else brief_files(found)
 
     def submit(
         self,

@@ -43,7 +43,11 @@ class BoardIn(Schema):
     task: str = ""
     scenario: str = ""
     dtype: str = ""
-    direction: str = Field("", description="forward or backward, if the task has it")
+    direction: str = Field(
+        "",
+        description="forward or backward, if the task has it. The entries of one task are of one"
+        " direction: forward, if left out.",
+    )
     who: str = Field(
         "", description="Whose kernels.", json_schema_extra=one_of("", "person", "agent", "shipped")
     )

@@ -91,9 +91,8 @@ def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
     return replace(found, sections=tuple(_sections(query, rows, tallies, problems)))
 
 
-def top(device: str, task: str, limit: int) -> list[Ranked[Entry]]:
-    """The first rows of the board of a task on a device."""
-    query = Query(device=device, task=task)
+def top(query: Query, limit: int) -> list[Ranked[Entry]]:
+    """The first rows of the board of a task."""
     return ranked_entries(filtering.eligible(query), OWNER, query.sort)[:limit]
 
 

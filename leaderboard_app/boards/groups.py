@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from gpu_runner.data.rounding import three_digits
 from leaderboard_app.boards.ranking import Author, Entry, Owner, Problem, fast_p, geometric_mean
@@ -54,6 +55,7 @@ class Group:
     kind: str = ""  # of the agent; empty for a language model
     usd: float | None = None  # what its runs on these problems cost; None if it had none
     tokens: int | None = None
+    no_unlisted: ClassVar[str] = "No result was compared on unlisted sizes."
 
     @property
     def usd_per_solved(self) -> float | None:

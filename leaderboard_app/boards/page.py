@@ -67,6 +67,7 @@ class BoardPage:
     device: Device | None
     devices: Iterable[Device]
     choices: Choices
+    directions: Sequence[tuple[str, str]]  # with addresses, if the board is of one of several
     tabs: Sequence[tuple[str, str, str]]
     sorts: Sequence[tuple[str, str]]
     sort_words: str
@@ -100,6 +101,7 @@ def board_page(
     query = board.query
     device = Device.objects.filter(slug=query.device).first()
     page = Paginator(board.rows, PAGE_ROWS).get_page(number)
+    directions = choices.tasks.get(query.task, ()) if query.by is By.SUBMISSION else ()
     return BoardPage(
         headline=_headline(board, page, device) if device and page.number == 1 else None,
         board=board,
@@ -115,11 +117,14 @@ def board_page(
         device=device,
         devices=Device.objects.all(),
         choices=choices,
+        directions=[(each, query.address(direction=each)) for each in directions],
         tabs=[(tab.value, label, _tab(query, tab)) for tab, label in _TABS.items()],
         sorts=[(sort.value, _SORTS[sort]) for sort in query.by.sorts],
         sort_words=_SORTS[query.sort],
         export=query.address(),
-        folded=sum(bool(getattr(query, name)) for name in _FOLDED),
+        folded=sum(
+            bool(getattr(query, name)) for name in _FOLDED if name != "direction" or not directions
+        ),
         has_costs=any(ranked.row.tokens is not None for ranked in board.groups),
         has_scores=_has_scores(page.object_list),
         error=error,

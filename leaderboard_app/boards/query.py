@@ -129,7 +129,7 @@ class Choices:
     """Values that the filters accept, because tasks or devices have them."""
 
     devices: tuple[str, ...]
-    tasks: tuple[str, ...]
+    tasks: Mapping[str, tuple[str, ...]]  # by each, its `parted` directions
     scenarios: tuple[str, ...]
     dtypes: tuple[str, ...]
     directions: tuple[str, ...]
@@ -139,6 +139,11 @@ class Choices:
 def default_by(task: str, agent: str = "", model: str = "") -> By:
     """The board of an address that names none: entries of something chosen, else leaders."""
     return By.SUBMISSION if task or agent or model else By.LEADERS
+
+
+def parted(directions: Collection[str]) -> tuple[str, ...]:
+    """Directions that each have a board, as their kernels don't compete; none if there is one."""
+    return tuple(sorted(directions, reverse=True)) if len(directions) > 1 else ()
 
 
 def default_sort(by: By, task: str) -> Sort:
@@ -159,6 +164,7 @@ def parse_query(
     agent, model = _name(values, "agent"), _name(values, "model")
     usual = default_by(task, agent, model)
     by = By(_one_of(values, "by", [by.value for by in By], usual.value))
+    directions = choices.tasks.get(task, ()) if by is By.SUBMISSION else ()
     sort = _one_of(values, "sort", [s.value for s in by.sorts], default_sort(by, task).value)
     since, until = _day(values, "since"), _day(values, "until")
     if since and until and until < since:
@@ -175,7 +181,7 @@ def parse_query(
         task=task,
         scenario=_one_of(values, "scenario", choices.scenarios),
         dtype=_one_of(values, "dtype", choices.dtypes),
-        direction=_one_of(values, "direction", choices.directions),
+        direction=_one_of(values, "direction", choices.directions, next(iter(directions), "")),
         p=_threshold(values),
         sort=Sort(sort),
         verified=_flag(values, "verified"),

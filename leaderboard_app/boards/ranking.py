@@ -108,6 +108,15 @@ class Entry:
         return "This baseline could not be measured. The result's page says why."
 
     @property
+    def no_unlisted(self) -> str:
+        """Why it lacks a speedup on unlisted sizes, as far as a board knows it."""
+        if self.imported:
+            return "The site that measured it sent no times on this site's unlisted sizes."
+        if self.awaits_baselines:
+            return "We're still waiting for baselines on unlisted sizes."
+        return "The task has no unlisted sizes for this device, or their baselines are missing."
+
+    @property
     def is_sure(self) -> bool:
         """Whether its figures may have a color."""
         return self.state.is_sure

@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
-from leaderboard_app.boards.query import Choices
+from leaderboard_app.boards.query import Choices, parted
 from runs_app.core.integrity.eligibility import (
     eligible_evaluations,
     eligible_on,
@@ -92,7 +92,7 @@ def choices(tasks: Iterable[BoardTask]) -> Choices:
     known = list(tasks)
     return Choices(
         devices=tuple(Device.objects.values_list("slug", flat=True)),
-        tasks=tuple(task.slug for task in known),
+        tasks={task.slug: parted(task.directions) for task in known},
         scenarios=tuple(sorted({task.scenario for task in known})),
         dtypes=tuple(sorted({task.dtype for task in known})),
         directions=tuple(sorted({word for task in known for word in task.directions})),

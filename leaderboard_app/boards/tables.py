@@ -14,7 +14,7 @@ from typing import Any
 from leaderboard_app.boards.query import By
 from leaderboard_app.boards.ranking import Sort
 from tasks_app.columns import BOUNDS, MIDDLE, Column, Table
-from tasks_app.numbers import percent, times
+from tasks_app.numbers import percent
 from tasks_app.templatetags.display import ago, duration, ratio, short
 
 _CELLS = "leaderboard_app/boards/cells/"
@@ -42,7 +42,7 @@ _SPEEDS = (
     Column("speedup_best", BOUNDS, "Listed", _AGAINST, value="speedup", sort=Sort.SPEEDUP,
            when=lambda page: page.get("has_scores", True),
            help="Speedup over the best baseline on listed sizes."),
-    Column("unlisted_speedup", _NUMBER, "Unlisted", times, value="unlisted_speedup",
+    Column("unlisted_speedup", _NUMBER, "Unlisted", _CELLS + "unlisted.html",
            help="Speedup over the best baseline on unlisted sizes."),
     Column("speedup_eager", MIDDLE, "vs eager", _AGAINST, value="eager"),
     Column("speedup_compiled", MIDDLE, "vs compiled", _AGAINST, value="compiled"),

@@ -57,8 +57,9 @@ def task_list(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@takes("direction")
 def task_detail(request: HttpRequest, slug: str) -> HttpResponse:
-    """One task: what it asks for, on which workloads, and who solved it."""
+    """One task: what it asks for, on which workloads, and who solved it in a `direction`."""
     shown = _detail(request, _found(request, slug))
     return render(request, "leaderboard_app/tasks/task_detail.html", vars(shown))
 
@@ -91,7 +92,7 @@ def _detail(request: HttpRequest, version: TaskVersion) -> page.TaskPage:
     return page.TaskPage(
         task=task,
         version=version,
-        boards=None if is_retired else task_boards(version),
+        boards=None if is_retired else task_boards(version, request.GET.get("direction", "")),
         results=page.fastest_on(version) if is_retired else (),
         toolchains=toolchains({k.value for workload in data.workloads for k in workload.devices}),
         data=data,

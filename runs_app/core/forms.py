@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import HttpRequest
 
-from tasks_app.errors import FieldError
+from tasks_app.errors import Faults, FieldError
 
 
 @dataclass(frozen=True)
 class Refusals:
-    """A block in which a service may refuse something: `tell` shows it, and the block ends."""
+    """A block in which a service may refuse something: `tell` shows it, and the block ends.
+
+    faults: what was wrong before, for a service that adds to it and then refuses all at once.
+    """
 
     tell: Callable[[FieldError], object]
+    faults: Faults = field(default_factory=Faults)
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Faults:
         """Begin."""
+        return self.faults
 
     def __exit__(self, kind: object, error: object, trace: object) -> bool:
         """Whether it was refused."""
@@ -52,8 +57,19 @@ class ServiceForm(forms.Form):
         self.add_error(name if name in self.fields else None, text)
 
     def refusals(self) -> Refusals:
-        """Shows on the form what is refused: it is not valid then."""
-        return Refusals(self._add_refusals)
+        """Shows on the form what is refused: it is not valid then.
+
+        If it is not valid already, call only a service that takes the faults, with the `filled`
+        fields: all that is wrong is shown at once.
+        """
+        faults = Faults()
+        for name, _, text in self.problems():
+            faults.add(name, text)
+        return Refusals(self._add_refusals, faults)
+
+    def filled(self) -> dict[str, Any]:
+        """The value of each field; of a wrong one an empty text, or what the form begins with."""
+        return {name: self._value_of(name, field) for name, field in self.fields.items()}
 
     def problems(self) -> list[tuple[str, str, str]]:
         """Every error with the name and the label of its field; both are empty for the whole."""
@@ -64,8 +80,16 @@ class ServiceForm(forms.Form):
         ]
 
     def _add_refusals(self, error: FieldError) -> None:
-        for field, reason in error.every:
-            self.add_refusal(field, reason)
+        wrong = set(self.errors)  # of these, the service did not get what was entered
+        for name, reason in error.every:
+            if (self.field_of(name) or NON_FIELD_ERRORS) not in wrong:
+                self.add_refusal(name, reason)
+
+    def _value_of(self, name: str, field: forms.Field) -> Any:
+        if name not in self.errors:
+            return self.cleaned_data[name]
+        is_text = isinstance(field, forms.CharField | forms.ChoiceField)
+        return "" if is_text else self.get_initial_for_field(field, name)
 
     def offer(self, name: str, choices: list[tuple[str, str]]) -> None:
         """Let a field have one of these values, each with its words."""

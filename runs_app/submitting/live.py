@@ -46,6 +46,7 @@ class ShownResult:
     rivals: list[Rival] = field(default_factory=list)
     known: Baselines = field(default_factory=Baselines)
     rows: list[evaluation_page.WorkloadRow] = field(default_factory=list)
+    coverage: str = ""
     baselines: list[str] = field(default_factory=list)
     libraries: Mapping[str, float] = field(default_factory=dict)
     slow_baseline: str = ""
@@ -224,6 +225,7 @@ def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> Sh
         rivals=near,
         known=known,
         rows=rows,
+        coverage=evaluation_page.coverage(evaluation, rows) if rows else "",
         baselines=evaluation_page.baseline_names(result) if rows else [],
         libraries=libraries,
         slow_baseline=evaluation_page.slow_baseline_sentence(rows),

@@ -19,8 +19,9 @@ from gpu_runner.data.evaluation import (
 )
 from gpu_runner.data.floor import PARTS
 from gpu_runner.data.task import PYTORCH
-from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
+from gpu_runner.data.verdict import DeviceKind, Direction, Mode, Stage, Verdict
 from runs_app.core.profile.hardware import hardware_lines
+from runs_app.models import Evaluation
 from tasks_app.numbers import percent
 from tasks_app.templatetags.display import amount
 
@@ -118,6 +119,18 @@ def workload_rows(result: EvaluationResult) -> list[WorkloadRow]:
     if not any(row.measurement or row.comparisons or row.errors for row in rows):
         return []
     return sorted(rows, key=lambda row: row.hidden)
+
+
+def coverage(evaluation: Evaluation, rows: Iterable[WorkloadRow]) -> str:
+    """How many workloads a mode without the hidden ones has measured; empty if it's all."""
+    if evaluation.mode in (Mode.RANKED, Mode.AUDIT):
+        return ""
+    kind, direction = DeviceKind(evaluation.device.kind), Direction(evaluation.direction)
+    whole = evaluation.task_version.data.workloads_for(kind, direction, hidden=True)
+    hidden = sum(workload.hidden for workload in whole)
+    count = sum(row.measurement is not None for row in rows)
+    why = f"; {hidden} {'is' if hidden == 1 else 'are'} for ranked mode only" if hidden else ""
+    return f"{count} of {len(whole)} workloads were measured{why}." if count < len(whole) else ""
 
 
 def baseline_names(result: EvaluationResult) -> list[str]:

@@ -103,8 +103,8 @@ class ChallengeForm(_Form):
         self.offer("device", [(device.slug, device.name) for device in here])
 
     def request(self) -> dict[str, Any]:
-        """Arguments of the service; call it on a valid form."""
-        values = dict(self.cleaned_data)
+        """Arguments of the service."""
+        values = self.filled()
         return values | {"wall_time_s": values.pop("minutes") * _MINUTE_S}
 
 

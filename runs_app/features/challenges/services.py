@@ -75,16 +75,18 @@ def plan_challenge(  # noqa: PLR0913 - keywords only: one for each field of the 
     direction: str = Direction.FORWARD.value,
     usd: float | None = None,
     description: str = "",
+    faults: Faults | None = None,
 ) -> Plan:
     """A challenge over the current versions of these tasks, which nobody sees yet.
 
-    Raises `NotAllowed` for who may make none, `SubmissionError` naming all wrong fields.
+    Raises `NotAllowed` for who may make none, `SubmissionError` naming all wrong fields,
+    after `faults` that were found before.
     """
     if not may_make(user):
         raise NotAllowed(
             "", "only admins, and people an admin has allowed to, can create challenges"
         )
-    faults = Faults()
+    faults = faults or Faults()
     names = faults.of(_names, name)
     target = faults.of(resolve_device, device)
     kind = DeviceKind(target.kind) if target else None

@@ -69,9 +69,10 @@ def challenge_new(request: AuthenticatedRequest) -> HttpResponse:
         raise PermissionDenied
     form = ChallengeForm(request.POST or None)
     shown, step = page.NewChallengePage(form=form), request.POST.get("step")
-    if step != "change" and form.is_valid():
-        with form.refusals():
+    if step != "change" and form.is_bound:
+        with form.refusals() as faults:
             fields = {**form.request(), "user": request.user, "now": timezone.now()}
+            fields["faults"] = faults
             if step == "make":
                 return redirect(make_challenge(**fields))
             plan = plan_challenge(**fields)

@@ -16,7 +16,7 @@ from gpu_runner.data.verdict import Direction
 from runs_app.core.forms import ServiceForm
 from runs_app.core.queue.devices import devices
 from runs_app.optimiser.evolve.budget import MIN_OUTPUT_TOKENS
-from runs_app.optimiser.evolve.config import MOST, ProfileMode, RunConfig, VerifierConfig
+from runs_app.optimiser.evolve.config import MOST, RunConfig, VerifierConfig
 from runs_app.optimiser.evolve.strategies import STRATEGIES, StrategyInfo
 from runs_app.optimiser.selectors.runs import callable_models
 from runs_app.optimiser.start.parameters import (
@@ -203,21 +203,22 @@ class RunForm(ServiceForm):
         return values
 
     def request(self) -> dict[str, object]:
-        """The run that the form asks for, in the words of the API; call it on a valid form."""
-        values = self.cleaned_data
-        info = STRATEGIES[values["strategy"]]
+        """The run that the form asks for, in the words of the API."""
+        values = self.filled()
+        info = STRATEGIES.get(values["strategy"])
+        asks = bool(info and info.needs_models)
         wanted = {
             "task": values["task"],
             "direction": values["direction"],
             "device": values["device"],
-            "strategy": info.name,
-            "parameters": read_parameters(info, values),
-            "models": values["models"] if info.needs_models else [],
+            "strategy": values["strategy"],
+            "parameters": read_parameters(info, values) if info else {},
+            "models": values["models"] if asks else [],
             "temperatures": values["temperatures"],
             "max_tokens": values["max_tokens"],
             "budget": self.budget(),
-            "verifiers": self._verifiers() if info.needs_models else None,
-            "profile": ProfileMode(values["profile"]).value,
+            "verifiers": self._verifiers() if asks else None,
+            "profile": values["profile"],
             "concurrent_asks": values["concurrent_asks"],
             "seed_kernel": values["seed_kernel"],
             "source": values["source"] if values["seed_kernel"] == "own" else "",
@@ -232,9 +233,9 @@ class RunForm(ServiceForm):
 
     def budget(self) -> dict[str, object]:
         """Caps; an empty field is no cap."""
-        minutes = self.cleaned_data["minutes"]
-        caps = {name: self.cleaned_data[name] for name in ("usd", "tokens", "evaluations")}
-        return caps | {"wall_time_s": _seconds(minutes)}
+        values = self.filled()
+        caps = {name: values[name] for name in ("usd", "tokens", "evaluations")}
+        return caps | {"wall_time_s": _seconds(values["minutes"])}
 
     def field_of(self, name: str) -> str:
         """As of every form; a strategy's parameters have fields of their own."""
@@ -255,7 +256,7 @@ class RunForm(ServiceForm):
                 return
 
     def _verifiers(self) -> dict[str, object]:
-        values = self.cleaned_data
+        values = self.filled()
         use = values["verifier_use"]
         config = VerifierConfig(
             names=tuple(values["verifiers"]) if use != "off" else (),

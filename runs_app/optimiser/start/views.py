@@ -49,7 +49,7 @@ def run_start(request: HttpRequest) -> HttpResponse:
     if not request.user.is_authenticated:
         return redirect_to_login(request.path)
     form = RunForm(request.POST)
-    run = _start(request.user, form) if form.is_valid() else None
+    run = _start(request.user, form)
     if run is None:
         return _page(request, form, status=422)
     return redirect(run)
@@ -74,9 +74,9 @@ def run_estimate(request: HttpRequest) -> HttpResponse:
 
 def _start(user: User, form: RunForm) -> Run | None:
     """The started run, or None with the reason on the form."""
-    with form.refusals():
-        wanted = read_run_request(form.request())
-        return start_run(user=user, request=wanted, now=timezone.now())
+    with form.refusals() as faults:
+        wanted = read_run_request(form.request(), faults)
+        return start_run(user=user, request=wanted, now=timezone.now(), faults=faults)
     return None
 
 

@@ -117,6 +117,10 @@ class SubmissionForm(ServiceForm):
             self.add_error("agent", "Name the agent, or say that a person wrote it.")
         return values
 
+    def field_of(self, name: str) -> str:
+        """As of every form; a source that can't be read is the file's fault."""
+        return "file" if name == "source" and "file" in self.errors else super().field_of(name)
+
     def keep_upload(self) -> None:
         """Show an uploaded source in the editor, so that an error does not lose it."""
         source = self.cleaned_data.get("source", "")

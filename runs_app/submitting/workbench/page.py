@@ -116,14 +116,14 @@ class WorkbenchPage:
 
     @property
     def opens_files(self) -> bool:
-        """Whether other files, or a fault of one, need to be seen."""
-        return bool(self.files or {"beside", "more"} & set(self.form.errors))
+        """Whether a fault of a file needs to be seen."""
+        return bool({"file", "beside", "more"} & set(self.form.errors))
 
     @property
     def opens_fold(self) -> bool:
-        """Whether something in the fold with author and files needs to be seen."""
+        """Whether the author needs to be seen."""
         faulty = {"agent", "language_model"} & set(self.form.errors)
-        return bool(self.opens_files or faulty or self.written_by == "agent")
+        return bool(faulty or self.written_by == "agent")
 
 
 def brief(version: TaskVersion, direction: str, device: Device | None, user: Viewer) -> Brief:

@@ -71,7 +71,7 @@ def submit(request: HttpRequest) -> HttpResponse:
     if not request.user.is_authenticated:
         return _to_sign_in(request, in_place=in_place)
     form = SubmissionForm(request.POST, request.FILES, user=request.user)
-    submission = _enter(request.user, form) if form.is_valid() else None
+    submission = _enter(request.user, form)
     if submission is None and in_place:
         return _refused(request, form)
     if submission is None:
@@ -231,7 +231,7 @@ def _console(submission: Submission, user: Viewer, device: str) -> page.Console:
 
 def _enter(user: User, form: SubmissionForm) -> Submission | None:
     """The stored submission, or None with the reason on the form."""
-    values = form.cleaned_data
+    values = form.filled()
     version = _open_version(values["task"], user)
     by_agent = values["written_by"] == "agent"
     names = ("source", "entry", "device", "language", "mode")
@@ -239,10 +239,9 @@ def _enter(user: User, form: SubmissionForm) -> Submission | None:
     fields["files"] = values["beside"]
     if values["bearer"]:
         return _enter_for(values["bearer"], user, form, {**fields, "task": values["task"]})
-    if version is None:
-        form.add_refusal("task", "this task no longer takes submissions")
-        return None
-    with form.refusals():
+    with form.refusals() as faults:
+        if version is None:
+            faults.add("task", "this task no longer takes submissions")
         return submit_kernel(
             user=user,
             task_version=version,
@@ -250,6 +249,7 @@ def _enter(user: User, form: SubmissionForm) -> Submission | None:
             language_model=values["language_model"] if by_agent else "",
             private=values["private"],
             now=timezone.now(),
+            faults=faults,
             **fields,
         )
     return None
@@ -262,6 +262,7 @@ def _enter_for(
     bearer = _bearer(key, user)
     if bearer is None:
         form.add_refusal("", "you can't submit under that id")
+    if bearer is None or not form.is_valid():
         return None
     with form.refusals():
         return bearer.submit(agent="", language_model="", now=timezone.now(), **fields)

@@ -69,6 +69,12 @@ def test_an_agent_reads_a_task_and_submits(monkeypatch: pytest.MonkeyPatch) -> N
     assert "void scale" in str(files)
     assert "reference.py" in files
     assert not [name for name in files if name.endswith(".cu")]
+    assert "left_out" not in files
+    monkeypatch.setattr("kbench_client.details.FILES_BYTES", 400)
+    brief = call("get_task", task="scale").structured_content
+    assert brief["left_out"].endswith("to stay brief; raw=true includes all")
+    assert brief.keys() - {"left_out"} < files.keys()
+    assert call("get_task", task="scale", raw=True).structured_content == files
     source = f"// kbench: task=scale language=cpp mode=test\n{make.SOURCE}"
     answer = call("submit", source=source, agent="robot")
     assert not answer.is_error, answer.content

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from gpu_runner.data.task import ShippedKernel, Workload
-from gpu_runner.data.verdict import DeviceKind, Language
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
 from tasks_app.models import TaskVersion
 from tests import factories
 
@@ -67,3 +67,20 @@ def test_each_kernel_opens_in_the_workbench_on_a_device_that_takes_it(client: Cl
     for link, device in zip(sorted(links), ("cpu", "nvidia-h200"), strict=True):
         page = client.get(link.replace("&amp;", "&")).content.decode()
         assert re.search(rf'<option value="{device}"[^>]* selected>', page)
+
+
+def test_a_direction_has_a_board_of_its_own_with_its_own_leader(client: Client) -> None:
+    both = (Direction.FORWARD, Direction.BACKWARD)
+    torch = {"abi": Abi.TORCH, "signature": "", "work": {}, "kernels": (), "directions": both}
+    version = factories.make_task_version(**torch)
+    for direction, score in (("forward", 2.0), ("backward", 4.0)):
+        speeds = {"speedups": {"best": score}, "unlisted_speedups": {"best": score}}
+        made = {"mode": "ranked", "direction": direction, "agent": f"{direction}-robot"}
+        factories.make_finished_evaluation(task_version=version, result=speeds, **made)
+    for path in ("/tasks/scale/?", "/leaderboard/?task=scale&"):
+        for query, shown in (("", "forward"), ("direction=backward", "backward")):
+            text = client.get(path + query).content.decode()
+            assert re.findall(r'"true">(\w+)</a>', text)[-1] == shown.capitalize()
+            assert set(re.findall(r"(\w+)-robot", text)) == {shown}
+            assert f'direction={"backward" if shown == "forward" else "forward"}"' in text
+    assert b'aria-label="Direction"' not in client.get("/leaderboard/").content

@@ -82,7 +82,7 @@ def test_the_first_page_has_no_board_of_contaminated_results_alone(client: Clien
         task=evaluation.task_version.task,
         user=factories.make_admin(), reason=REASON, now=factories.NOW,
     )  # fmt: skip
-    assert top("cpu", "known", 5)
+    assert top(Query(device="cpu", task="known"), 5)
     assert "Furthest ahead" not in client.get("/").content.decode()
 
 

@@ -11,10 +11,10 @@ from leaderboard_app.boards.ranking import Sort
 
 CHOICES = Choices(
     devices=("cpu", "nvidia-h200"),
-    tasks=("softmax",),
+    tasks={"softmax": (), "swiglu": ("forward", "backward")},
     scenarios=("llm",),
     dtypes=("float32",),
-    directions=("forward",),
+    directions=("backward", "forward"),
     kinds=("agent", "person", "shipped"),
 )
 
@@ -45,6 +45,12 @@ def test_what_is_chosen_lives_in_the_address_and_defaults_do_not() -> None:
     assert query.address(by=By.AGENT) == "by=agent&device=cpu&verified=1"
     assert not parse(verified="false").verified
     assert "verified" not in parse().address()
+
+
+def test_entries_of_a_task_with_two_directions_are_of_one() -> None:
+    assert parse(task="softmax").direction == parse(by="agent", task="swiglu").direction == ""
+    assert parse(task="swiglu").direction == "forward"
+    assert parse(task="swiglu", direction="backward").direction == "backward"
 
 
 def test_a_board_of_agents_ranks_by_fast_p_unless_it_is_about_one_task() -> None:

@@ -55,6 +55,16 @@ def page_of(client: Client, evaluation: Evaluation) -> str:
     return answer.content.decode()
 
 
+def test_a_quick_result_says_how_many_workloads_it_measured(client: Client) -> None:
+    quick = factories.make_finished_evaluation(
+        mode="quick", result={"workloads": (factories.make_workload_result(),)}
+    )
+    text = client.get(quick.submission.get_absolute_url()).content.decode()
+    assert "1 of 3 workloads were measured; 1 is for ranked mode only." in text
+    ranked = factories.make_finished_evaluation(mode="ranked", task_version=quick.task_version)
+    assert "were measured" not in client.get(ranked.submission.get_absolute_url()).content.decode()
+
+
 def test_a_page_is_never_older_than_the_events_that_it_counts() -> None:
     evaluation = factories.make_evaluation()
     read_before = Evaluation.objects.get(pk=evaluation.pk)

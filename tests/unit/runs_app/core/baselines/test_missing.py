@@ -86,5 +86,10 @@ def test_a_board_says_why_a_speedup_is_missing() -> None:
     half = {"workloads": (one,), "speedups": {"eager": 2.0, "best": 2.0}}
     ranked({**half, "pending_baselines": ("compiled",)}, task_version=version)
     make.make_finished_evaluation(mode="ranked", task_version=version)
+    ranked(half, task_version=version, agent="robot")
     board = Client().get(f"/leaderboard/?task={version.task.slug}&device=cpu").content.decode()
     assert "still waiting for this baseline" in board
+    assert "still waiting for baselines on unlisted sizes" in board
+    assert "The task has no unlisted sizes for this device, or" in board
+    names = Client().get("/leaderboard/?by=agent&device=cpu&over=own").content.decode()
+    assert "No result was compared on unlisted sizes" in names

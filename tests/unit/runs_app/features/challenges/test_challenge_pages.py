@@ -111,8 +111,9 @@ def test_a_form_with_an_error_says_so_beside_the_field() -> None:
         answer = client.post("/challenges/new/", fields(**changes))
         assert (answer.status_code, words in text(answer)) == (422, True)
     several = {"name": "New", "ends_at": "2026-01-01T00:00", "direction": "backward"}
+    several["minutes"] = "0"
     shown = text(client.post("/challenges/new/", fields(**several)))
-    for words in ("including letters or digits", "after the start", "scale has only"):
+    for words in ("letters or digits", "after the start", "scale has only", "or equal to 1"):
         assert words in shown, "all that is wrong is said at once"
     assert not Challenge.objects.exists()
 

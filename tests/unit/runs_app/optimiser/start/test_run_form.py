@@ -53,6 +53,15 @@ def fields(**overrides: Any) -> dict[str, Any]:
     return sent | {"task": "scale", "device": "cpu", "strategy": "autotune"} | overrides
 
 
+def test_wrong_fields_and_what_the_service_refuses_are_said_at_once(signed_in: Client) -> None:
+    wanted = fields(name="n" * 151, direction="backward", strategy="", temperatures="hot")
+    answer = signed_in.post("/runs/new/", wanted | {"usd": "-1", "seed": str(2**70)})
+    found = answer.context["form"].errors
+    assert set(found) == {"name", "direction", "strategy", "temperatures", "usd", "seed"}
+    assert all(len(each) == 1 for each in found.values())
+    assert not Run.objects.exists()
+
+
 def test_limits_on_money_are_said(signed_in: Client, client: Client, settings: Any) -> None:
     settings.MAX_RUN_USD, settings.MAX_USD_PER_USER_DAY = 1.5, 4.0
     assert "$4.00 is left" in signed_in.get("/runs/new/").content.decode()

@@ -38,7 +38,8 @@ def newest() -> Submission:
 
 def test_the_files_of_a_submission_are_kept(client: Client, first: Submission) -> None:
     page = client.get(f"/submit/?submission={first.pk}").content.decode()
-    assert "Other files: 2" in page
+    assert "Add files (2 here)" in page
+    assert page.index("Add files") < page.index('id="id_source"')
     assert 'name="drop"' in page
     assert '"int sum;\\n"' in unescape(page)
     assert sent(client).status_code == 302
@@ -91,4 +92,4 @@ def test_an_upload_survives_an_error(client: Client, first: Submission) -> None:
     more = SimpleUploadedFile("new.h", b"int added;\n")
     page = unescape(sent(client, task="", more=more).content.decode())
     assert "int added;" in page
-    assert "Other files: 3" in page
+    assert "Add files (3 here)" in page

@@ -195,6 +195,20 @@ def test_a_script_gets_the_console(signed_in: Client) -> None:
     assert Submission.objects.count() == 1
 
 
+def test_wrong_fields_and_what_the_service_refuses_are_said_at_once(signed_in: Client) -> None:
+    factories.make_task_version()
+    wrong = form(written_by="agent", agent="", direction="backward", language_model="m" * 101)
+    answer = signed_in.post("/submit/", wrong, **HTMX)
+    text = answer.content.decode()
+    assert (answer.status_code, text.count("<li")) == (422, 3), text
+    for words in ("Name the agent", "at most 100", "has only: forward"):
+        assert words in text
+    upload = SimpleUploadedFile("mine.cpp", b"\xff")
+    answer = signed_in.post("/submit/", form(source="", file=upload, device="abacus"), **HTMX)
+    assert answer.content.decode().count("<li") == 2
+    assert not Submission.objects.exists()
+
+
 def test_one_may_start_from_the_leader(signed_in: Client) -> None:
     version = factories.make_task_version()
     best = factories.make_finished_evaluation(
