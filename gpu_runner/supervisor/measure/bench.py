@@ -68,7 +68,7 @@ class Bench:
         self.manners: preemption.Manners = manners or preemption.Undisturbed()
         self._obliging = preemption.Obliging(self.manners)
         self.doubt = ""  # see `Mannered`
-        self._oracle, self.memory, self._config, self._rng = oracle, memory, config, rng
+        self.oracle, self.memory, self._config, self._rng = oracle, memory, config, rng
         self._fastest_counts = ESTIMATORS[config.kind].fastest
         self.samples = SampledOutputs(samples, rng, held=self._fastest_counts)
         self._empty: Mapping[str, EmptyKernelTime] = {}
@@ -97,7 +97,7 @@ class Bench:
         self._direction, self._distributions = direction, InputDistributions(others, self._rng)
         room = burst_sizes.room_bytes(self._config)
         for workload in workloads:
-            described = self._oracle.describe(workload, direction, draw_seed(self._rng))
+            described = self.oracle.describe(workload, direction, draw_seed(self._rng))
             self.described[workload.name] = described
             self._most[workload.name] = burst_sizes.most_calls(described, self._config.kind, room)
         sizes = arena_sizes(list(self.described.values()), list(self._most.values()))
@@ -209,7 +209,7 @@ class Bench:
 
     def verify(self, workload: Workload, collected: Collected) -> Verified:
         """Compare the sampled outputs of a process, which has exited, with the reference."""
-        return verify(self._oracle, self.samples, workload, self._direction, collected)
+        return verify(self.oracle, self.samples, workload, self._direction, collected)
 
     def _spend(self, seconds: float) -> None:
         """Raise `FaultError` once the calls of all of a submission's processes took too long."""

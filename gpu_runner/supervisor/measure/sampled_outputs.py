@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Mapping
 from enum import Enum
@@ -88,11 +87,3 @@ class SampledOutputs:
             offsets.append(at)
             at += aligned(output.nbytes)
         return offsets
-
-    def digest(self, workload: str, slot: int, sample: Sample) -> bytes:
-        """Of the bits of a slot's outputs."""
-        found = hashlib.sha256()
-        outputs = self._described[workload].outputs
-        for at, output in zip(self.offsets(workload, slot, sample), outputs, strict=True):
-            found.update(self._arena.view[at : at + output.nbytes])
-        return found.digest()

@@ -63,14 +63,16 @@ class Trial:
         """Of the call's outputs."""
         return sum(region.nbytes for region in self._batch.layouts[0].outputs)
 
-    def keep(self, answer: Answer) -> bytes:
+    def keep(self, answer: Answer) -> str:
         """Copy the last call's outputs to where no runner sees them; a digest of their bits."""
-        layout, samples = self._batch.layouts[0], self._bench.samples
+        layout, bench = self._batch.layouts[0], self._bench
         if self._session.target.python:
             check_returned(answer.done, layout.description)
-        offsets = samples.offsets(self.workload.name, 0, Sample.SINGLE)
-        self._bench.memory.sample(layout, offsets, answer.returned)
-        return samples.digest(self.workload.name, 0, Sample.SINGLE)
+        offsets = bench.samples.offsets(self.workload.name, 0, Sample.SINGLE)
+        bench.memory.sample(layout, offsets, answer.returned)
+        outputs = bench.described[self.workload.name].outputs
+        sizes = (output.nbytes for output in outputs)
+        return bench.oracle.digest(list(zip(offsets, sizes, strict=True)))
 
     def mismatch(self) -> Mismatch | None:
         """What is wrong with the outputs that were kept; to be asked once the process is gone."""

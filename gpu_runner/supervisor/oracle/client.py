@@ -259,6 +259,10 @@ class Oracle:
         """Copy (from, to, bytes) out of the device's outputs into the arena of samples."""
         self._ask(op="sample", copies=[list(copy) for copy in copies])
 
+    def digest(self, places: Sequence[tuple[int, int]]) -> str:
+        """SHA-256 of what was sampled at these places (from, bytes), wherever it is held."""
+        return str(self._ask(op="digest", places=[list(place) for place in places])["digest"])
+
     def own_error(self, workload: Workload, direction: Direction, seed: int) -> float:
         """How far the reference in the task's dtype is off on one call, as a part of the bound."""
         answer = self._ask(op="own_error", **of_call(workload, direction, seed))
