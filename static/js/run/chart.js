@@ -26,7 +26,7 @@ function thin(rows, most) {
   return kept;
 }
 
-// Horizontal lines: [name, nanoseconds]. What the start did not know follows from any measured candidate.
+// Horizontal lines: [name, ns]. Any measured candidate tells what was unknown at the start.
 export function lines(state, known) {
   const found = { ...known };
   found["seed kernel"] = seedOf(state)?.latency_ns;
@@ -90,8 +90,7 @@ function stepLine(state, x, axis, colours) {
   };
 }
 
-// Round values, the coarsest of which there are enough, and the best time. Of neighbours whose labels
-// would touch, the finer one gives way.
+// A few round values and the best time. If two labels would touch, the finer one is left out.
 function tickValues(range, best) {
   const [low, high] = range.map((each) => 10 ** each);
   const rounds = STEPS.map((steps) => ticks(low, high, steps)).filter((values) => values.length <= MOST_TICKS);
@@ -173,7 +172,7 @@ export class BestChart {
     }));
   }
 
-  // Plotly is the slow part of a drawing: with many dots it has its turn less often than the rest.
+  // Plotly is slow: with many dots, it draws less often than the rest.
   isDue() {
     return performance.now() - (this.drawnAt || -Infinity) > 6 * (this.cost || 0);
   }

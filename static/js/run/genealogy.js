@@ -1,5 +1,5 @@
-// The genealogy on a canvas: a mark for each candidate, a line to each parent. Only what is in view
-// is drawn, so that thousands of candidates cost no more than a screenful.
+// The genealogy on a canvas: a mark for each candidate, a line to each parent. It draws only what
+// is in view.
 import { candidate, isOver, kindOf } from "./state.js";
 import { at, beside, lineage, place } from "./layout.js";
 import { step } from "./colours.js";

@@ -1,4 +1,4 @@
-// Places of candidates in the genealogy: a block of columns for each generation, filled downwards.
+// Places of candidates in the genealogy: each generation is a block of columns, filled downward.
 // Pure: numbers in, numbers out.
 
 export const CELL = 20; // pixels from one node to the next

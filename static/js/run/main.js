@@ -42,7 +42,7 @@ function reference(view) {
   return overSeed ? seed.latency_ns : "baseline";
 }
 
-// Without a time of the seed kernel speedups are over the baseline; until there are any, it may come.
+// Speedups are over the baseline as long as the seed kernel has no time.
 function scaleWords(view, over) {
   if (byId("over").value === "baseline") return "speedup over the best baseline";
   const timed = over === "baseline" && view.best !== null;

@@ -1,4 +1,4 @@
-// The slider: shows the run as it was after any of its events. The site says what each event changed.
+// The slider shows the run as it was after any event.
 import { emptyState, put } from "./state.js";
 import { clock } from "./format.js";
 
@@ -23,7 +23,7 @@ export class Replay {
     this.live.addEventListener("click", () => this.end());
   }
 
-  // Called when the newest event came: the slider grows, and follows it unless the past is shown.
+  // At a new event: the slider grows, and follows unless the past is shown.
   grow() {
     this.slider.max = this.now.seq;
     this.slider.disabled = this.play.disabled = this.now.seq === 0;

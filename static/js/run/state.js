@@ -100,7 +100,7 @@ export function modelsOf(state) {
   return models;
 }
 
-// For each verifier: its votes, split by what the measurement says about its question, if it does.
+// Each verifier's votes, split by what was then measured.
 export function verifiersOf(state) {
   const verifiers = new Map();
   for (const row of state.candidates) {
