@@ -152,8 +152,8 @@ class Environment(Open):
     """Host, device and software, and what was noticed of them.
 
     limits: what enforces those of a jail. verified_with_threads, races: on a CPU, with teams of
-    how many threads outputs were verified, and what came of races. libraries: what baselines call,
-    by their names, with versions. measured_again: why. submitter: of an imported result.
+    how many threads outputs were verified, and what came of races. libraries: versions of what
+    library baselines need, by name. measured_again: why. submitter: of an imported result.
     """
 
     device_name: str = ""

@@ -50,7 +50,7 @@ def leading(rows: Sequence[Ranked[Entry]]) -> Headline | None:
         return None
     listed = [row for row in workload_rows(evaluation.result.data) if not row.hidden]
     is_sure = entry.state.is_sure
-    libraries = library_speedups(evaluation.result.data)
+    libraries = library_speedups(evaluation.result.data, evaluation.task_version)
     with_speed = speed(evaluation, evaluation.rated, evaluation.rated_spread)
     return Headline(
         number=significant(evaluation.rated),
@@ -77,7 +77,10 @@ def _beside(libraries: Mapping[str, float]) -> str:
     if not libraries:
         return ""
     title, speedup = min(libraries.items(), key=lambda pair: pair[1])
-    return f" On listed sizes it has {times(speedup)} the speed of {title}."
+    return (
+        f" {title} is the fastest library: on listed sizes, the leader has {times(speedup)} its"
+        " speed."
+    )
 
 
 def _lead(level: list[str]) -> str:

@@ -219,7 +219,7 @@ def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> Sh
     near = rivals(evaluation, user) if evaluation.is_correct else []
     known = _known_baselines(evaluation, result)
     dtype = evaluation.task_version.dtype
-    libraries = evaluation_page.library_speedups(result)
+    libraries = evaluation_page.library_speedups(result, evaluation.task_version)
     picture = comparison(evaluation, rows, near, known, libraries)
     return ShownResult(
         rivals=near,

@@ -18,10 +18,12 @@ from gpu_runner.data.evaluation import (
     WorkloadResult,
 )
 from gpu_runner.data.floor import PARTS
+from gpu_runner.data.formats.kbench import library_titles
 from gpu_runner.data.task import PYTORCH
 from gpu_runner.data.verdict import DeviceKind, Direction, Mode, Stage, Verdict
 from runs_app.core.profile.hardware import hardware_lines
 from runs_app.models import Evaluation
+from tasks_app.models import TaskVersion
 from tasks_app.numbers import percent
 from tasks_app.templatetags.display import amount
 
@@ -138,14 +140,11 @@ def baseline_names(result: EvaluationResult) -> list[str]:
     return list(dict.fromkeys(name for each in result.workloads for name in each.baselines))
 
 
-def library_speedups(result: EvaluationResult) -> dict[str, float]:
-    """Speedups on listed sizes over the libraries that the task names, by title with version."""
-    titles = result.environment.libraries
-    return {
-        titles.get(name, name): speedup
-        for name, speedup in result.speedups.items()
-        if name not in (*PYTORCH, "best")
-    }
+def library_speedups(result: EvaluationResult, version: TaskVersion) -> dict[str, float]:
+    """Speedups on listed sizes over the libraries that the task names, by the task's titles."""
+    known = result.speedups
+    titles = library_titles(version.data) if set(known) - {*PYTORCH, "best"} else {}
+    return {title: known[name] for name, title in titles.items() if name in known}
 
 
 def environment_rows(environment: Environment) -> list[tuple[str, str]]:

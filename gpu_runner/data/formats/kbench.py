@@ -184,6 +184,19 @@ def _baseline_errors(task: Task, have: Mapping[str, ast.FunctionDef]) -> Iterato
             yield DataError(REFERENCE, reason, have[name].lineno)
 
 
+def library_titles(task: Task) -> dict[str, str]:
+    """What the task's library baselines are called, by name: the first lines of docstrings."""
+    if not task.library_baselines:
+        return {}
+    have = functions(parse_module(task.files[REFERENCE], REFERENCE))
+    found = {name: have[f"{LIBRARY}{name}"] for name in task.library_baselines}
+    return {name: _first_line(function) for name, function in found.items()}
+
+
+def _first_line(function: ast.FunctionDef) -> str:
+    return (ast.get_docstring(function) or "").partition("\n")[0].rstrip(".")
+
+
 def _hard_errors(have: Mapping[str, ast.FunctionDef]) -> Iterator[DataError]:
     hard, usual = have.get(HARD_INPUTS), have.get("make_inputs")
     if hard and usual and parameter_names(hard) != parameter_names(usual):

@@ -13,20 +13,15 @@ from gpu_runner.supervisor.device import toolchain
 
 
 def library_versions(task: Task) -> Mapping[str, str]:
-    """By name of each: what its function says that it calls, and the packages that this needs.
+    """By name of each: the packages that its function needs, such as "torch 2.11.0+cu130".
 
-    Such as "Fused attention of cuDNN (torch 2.11.0+cu130)". Packages that aren't installed have no
-    version.
+    Packages that aren't installed have no version.
     """
     if not task.library_baselines:
         return {}
     have = functions(parse_module(task.files[REFERENCE], REFERENCE))
-    return {name: _told(have[f"{LIBRARY}{name}"]) for name in task.library_baselines}
-
-
-def _told(function: ast.FunctionDef) -> str:
-    title = (ast.get_docstring(function) or "").partition("\n")[0].rstrip(".")
-    return f"{title} ({', '.join(_versions(function))})"
+    names = task.library_baselines
+    return {name: ", ".join(_versions(have[f"{LIBRARY}{name}"])) for name in names}
 
 
 def _versions(function: ast.FunctionDef) -> Iterator[str]:

@@ -20,7 +20,7 @@ class Target:
     symbol: str = ""  # c ABI
     shim: Path | None = None  # c ABI
     runner: Path | None = None  # c ABI
-    baseline: str = ""  # "eager", "compiled", or "empty", which does nothing
+    baseline: str = ""  # "eager", "compiled", a library's name, or "empty", which does nothing
     source: str = ""  # of a Python module, as its processes get it; the library is its archive
     witness: Witness = field(default_factory=Witness, compare=False)
     rehearsing: tuple[int, int] | None = None

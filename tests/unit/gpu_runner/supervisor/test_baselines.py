@@ -11,6 +11,7 @@ import pytest
 
 from gpu_runner.data.evaluation import Measurement
 from gpu_runner.data.formats import find_task
+from gpu_runner.data.formats.kbench import library_titles
 from gpu_runner.data.protocol import BASELINE_PROCESSES
 from gpu_runner.data.verdict import DeviceKind, Direction, Verdict
 from gpu_runner.supervisor.baselines import Baseline, Baselines
@@ -115,10 +116,15 @@ def test_libraries_are_told_with_the_packages_that_they_need() -> None:
     assert library_versions(task) == {}
     files = {**task.files, "reference.py": task.files["reference.py"] + LIBRARIES}
     task = replace(task, files=files, baselines=("eager", "known", "absent", "own"))
+    assert library_titles(task) == {
+        "known": "What NumPy does",
+        "absent": "Nothing",
+        "own": "PyTorch",
+    }
     assert library_versions(task) == {
-        "known": f"What NumPy does (numpy {metadata.version('numpy')})",
-        "absent": "Nothing (nothing_like_it: not installed)",
-        "own": f"PyTorch (torch {torch_version()})",
+        "known": f"numpy {metadata.version('numpy')}",
+        "absent": "nothing_like_it: not installed",
+        "own": f"torch {torch_version()}",
     }
 
 

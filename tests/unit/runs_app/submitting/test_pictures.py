@@ -13,6 +13,7 @@ from django.test import Client
 from PIL import ImageFont
 
 from gpu_runner.data.environment import Environment, Peaks, Rates
+from gpu_runner.data.formats import find_task
 from gpu_runner.data.profile import THROUGHPUTS, Profile
 from gpu_runner.data.verdict import Mode
 from runs_app.core.baselines.selectors import Baselines
@@ -24,6 +25,7 @@ from runs_app.submitting.pictures.plot import Plot, axis_of
 from runs_app.submitting.pictures.roofline import missing, roofline
 from runs_app.submitting.pictures.workloads import workload_plot
 from runs_app.submitting.selectors import rivals
+from tasks_app.publishing.services import store_version
 from tests import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -42,10 +44,20 @@ def compared(evaluation: Evaluation, known: Baselines | None = None) -> Plot:
         workload_rows(evaluation.result.data),
         rivals(evaluation, evaluation.submission.author),
         known or Baselines(),
-        library_speedups(evaluation.result.data),
+        library_speedups(evaluation.result.data, evaluation.task_version),
     )
     assert found is not None
     return found
+
+
+def test_a_library_has_the_name_that_the_task_gives_it() -> None:
+    """A runner could write anything, and a board's headline would show it."""
+    task = find_task("multi_head_attention_bf16")
+    _, version, _ = store_version(task, factories.NOW)
+    result = finished().result.data
+    told = Environment(libraries={"cudnn": "spam", "ours": "spam"})
+    lying = replace(result, speedups={"cudnn": 2.0, "ours": 3.0, "best": 2.0}, environment=told)
+    assert library_speedups(lying, version) == {"Fused attention of cuDNN": 2.0}
 
 
 def test_an_axis_goes_by_powers_of_two_and_holds_one() -> None:
