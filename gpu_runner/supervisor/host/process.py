@@ -249,17 +249,24 @@ class ChildProcess:
         return signal_of(status) == signal.SIGKILL and self.killed_for_the_host
 
     def kill(self) -> None:
-        """End the whole tree: the jail's init dies, and with it everything in its namespace."""
+        """End the whole tree: the jail's init dies, and with it everything in its namespace.
+
+        Returns when all of it is gone: a GPU works for a dying process until its end.
+        """
         self._ended_by_us = True
+        tree = [*descendants(self._process.pid), self._process.pid]
         if self._group is not None:
             self._memory_exceeded = self.memory_exceeded
             self._group.kill()
-        for pid in [*descendants(self._process.pid), self._process.pid]:
+        for pid in tree:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        deadline = time.monotonic() + _GONE_S
         self.wait(_GONE_S)
+        while not all(map(is_dead, tree)) and time.monotonic() < deadline:
+            time.sleep(_LEAST_POLL_S)
         if self._group is not None:
             self._group.close()
         if self._process.stdout is not None:

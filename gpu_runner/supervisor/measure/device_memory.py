@@ -22,7 +22,7 @@ from gpu_runner.supervisor.measure.staging import Batch
 from gpu_runner.supervisor.oracle.client import Completion, Oracle, OracleError
 from gpu_runner.supervisor.runner.answer import Returned
 from gpu_runner.supervisor.runner.conditions import Arenas
-from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit
+from gpu_runner.supervisor.runner.faults import Fault, FaultError, InDoubt, RunnerUnfit
 from gpu_runner.supervisor.runner.gate import NOTHING, Gate, Handed
 
 PAUSE_S = 0.1  # chosen: far below `GONE_S`
@@ -37,7 +37,7 @@ MOST_KEPT = 0.5  # chosen: part of the device's memory that leaves enough for a 
 PROBES = 3  # in a group, one after each step of staging; the first may wait for the step itself
 
 
-class LeftWork(FaultError):
+class LeftWork(InDoubt):
     """The device was at work between calls, and nobody else is known to use it."""
 
 

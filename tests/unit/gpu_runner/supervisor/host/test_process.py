@@ -214,3 +214,16 @@ def test_the_supervisor_keeps_off_meanwhile() -> None:
     assert os.sched_getaffinity(0) == before
     with keeping_off(before):  # there may be nowhere else to go
         assert os.sched_getaffinity(0) == before
+
+
+LARGE = 'held=$(head -c 500000000 /dev/zero | tr "\\0" a); echo ready; sleep 60; echo "$held"'
+
+
+def test_nothing_of_a_tree_that_was_killed_is_left() -> None:
+    """The jail around it dies at once, and a process that holds much takes longer."""
+    made = Jail(limits=Limits(cpu_s=60, memory_bytes=4 << 30, processes=32))
+    with ChildProcess(made, ["/bin/sh", "-c", LARGE], jailed=True) as child:
+        assert becomes(lambda: "ready" in child.output)
+        tree = process.descendants(child.pid)
+        child.kill()
+        assert [pid for pid in tree if stat(pid)[1] not in "ZX"] == []
