@@ -228,13 +228,15 @@ class Session:
         timed = passing is not None and self.onlooker is None
         gate = self._gate if timed else None
         page = self._page if self._target.python else None
-        self._send(request)  # it waits in the socket until the runner may run
+        waits = self._freezer is not None or page is not None
+        if waits:
+            self._send(request)  # it stays in the socket until the runner may run
         if page is not None:
             self._to_the_gate(page, number)
         handed = self._staged(stage)
         if gate is not None and passing is not None:
             gate.prepare(passing, self.pid if page is not None else 0)
-        begin = partial(self._open, gate, page, number, handed)
+        begin = partial(self._open, gate, page, number, handed, b"" if waits else request)
         reply, wall_ns, held_ns, late_ns = self._ran(begin, "in a call")
         done = answer_to(number, reply)
         if self._config.kind is DeviceKind.CPU:  # there is no queue: nothing excuses a long call
@@ -280,8 +282,12 @@ class Session:
             self._still(self._freezer.check)
         return handed
 
-    def _open(self, gate: Gate | None, page: Gate | None, number: int, handed: Handed) -> None:
-        """Let a call begin: one that is timed at the gate, or one that only waits there."""
+    def _open(
+        self, gate: Gate | None, page: Gate | None, number: int, handed: Handed, unsent: bytes
+    ) -> None:
+        """Let a call begin, timed at the gate or not; unsent: its request, if nothing holds it."""
+        if unsent:
+            self._send(unsent)
         opening: Callable[..., object] | None = None if page is None else partial(page.open, number)
         opening = opening if gate is None else gate.watch
         if opening is not None:
@@ -375,7 +381,8 @@ class Session:
         except ChannelTimeout:
             if self._child.memory_exceeded:  # killed, and its memory takes long to be freed
                 raise self._death(when) from None
-            raise self._silence(when) from None
+            stopped = self._child.stopped
+            raise silence(when, self._allowed_s, stopped=stopped) from None
         except ChannelClosed:
             raise self._death(when) from None
         except wire.WireError as error:
@@ -386,9 +393,6 @@ class Session:
                 self._ended()
             raise FaultError(told(reply, when, is_module=self._target.is_module))
         return reply
-
-    def _silence(self, when: str) -> FaultError:
-        return silence(when, self._allowed_s, stopped=self._child.stopped)
 
     def _death(self, when: str) -> FaultError:
         """Why the process is gone; raises `KilledFromOutside` where its code is not the cause."""

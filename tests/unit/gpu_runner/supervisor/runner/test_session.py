@@ -18,6 +18,7 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.runner.conditions import Conditions
 from gpu_runner.supervisor.runner.faults import FaultError
 from gpu_runner.supervisor.runner.freeze import Freezer
+from gpu_runner.supervisor.runner.gate import NOTHING
 from gpu_runner.supervisor.runner.session import Session
 
 LATE_NS = 3_000_000
@@ -113,6 +114,16 @@ def test_work_that_goes_on_after_the_answer_counts() -> None:
     assert answer.held_ns >= LATE_NS
     told = session.tree.told  # the tree is told to stop while the device is looked at
     assert told.index("thaw") < told.index("answered") < told.index("halt") < told.index("freeze")
+
+
+def test_a_call_under_a_tool_begins_when_its_inputs_are_there() -> None:
+    """Nothing holds such a process back, and the tool reports what it does with other inputs."""
+    session = Answering(wire.Done(7, 1000.0, ()), late)
+    session._freezer = None
+    told = session.tree.told
+    answer = session._ask(b"call", 7, lambda: (told.append("staged"), NOTHING)[1])
+    assert told == ["staged", "sent", "answered"]
+    assert answer.wall_ns >= LATE_NS
 
 
 def test_work_that_is_put_off_until_outputs_are_copied_counts_and_finds_no_inputs() -> None:
