@@ -12,7 +12,7 @@ from gpu_runner.supervisor.runner.faults import FaultError, InDoubt
 
 logger = logging.getLogger(__name__)
 
-_MOST_TIMES = 1  # chosen: of two, others meet the second; under a tool each takes ten seconds
+_MOST_TIMES = 1  # chosen: under a tool, starting again takes ten seconds
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -182,5 +182,5 @@ class Wanted(Undisturbed):
 
 
 def test_who_obliges_others_begins_anew_only_so_often() -> None:
-    obliging = Obliging(Wanted())
+    obliging = Obliging(Wanted(), times=3)
     assert [obliging.is_wanted() for _ in range(5)] == [True, True, True, False, False]
