@@ -16,7 +16,7 @@ from contextlib import closing
 from pathlib import Path
 
 from gpu_runner.data.verdict import DeviceKind
-from tests.bench.site import Site
+from tests.bench.site import ALONE, Site
 
 _PAUSE_S = 2.0
 
@@ -34,7 +34,8 @@ def main() -> int:
     parser.add_argument("--task", nargs="*", default=[], metavar="NAME", help="whose kernels alone")
     options = parser.parse_args()
     until = time.monotonic() + 60 * options.minutes
-    with closing(Site(options.device, "--no-demo", folder=options.data.resolve())) as site:
+    folder = options.data.resolve()
+    with closing(Site(options.device, "--no-demo", settings=ALONE, folder=folder)) as site:
         site.open()
         chosen = ["--device", site.device, "--agent", options.agent, "--task", *options.task]
         print(site.installation.manage("submit_shipped_kernels", *chosen).strip())
