@@ -1,13 +1,14 @@
-"""Residual sum, RMS normalization and quantization to FP8 in one pass.
+"""Residual add, RMS normalization and FP8 quantization, fused into one pass.
 
-- A program holds a row in registers: `x` and `residual` are read once, and the sum, the quantized
-  row and its scale are written once. The three steps cost no more memory than their results.
-- What is normalized is the sum in float32, before it's rounded for `residual`.
-- The largest size of a row sets its scale, which is never below the least one. Numbers are
-  multiplied by one over the scale, kept to the range of e4m3, and rounded to nearest.
-- A row is loaded as a power of two, of which the rest is masked; a thread loads 16 bytes at a time
-  where rows are aligned.
-- Warps grow with the row, so that a thread holds a few dozen numbers.
+- Each program keeps one row in registers: it reads `x` and `residual` once, and writes the sum, the
+  quantized row and its scale once. No other intermediate goes through memory.
+- The normalization uses the float32 sum, before it is rounded to BF16 for the new residual.
+- The row's largest magnitude determines its scale, which has a lower bound. Numbers are multiplied
+  by the reciprocal of the scale, clamped to the range of e4m3 and rounded to nearest.
+- The block size is the row length rounded up to a power of two, with the excess masked. Threads
+  load 16 bytes at a time if the row length is a multiple of 16.
+- The number of warps grows with the row, so that a thread holds at most 16 elements of each operand
+  in rows of up to 8192.
 """
 
 from __future__ import annotations

@@ -1,13 +1,16 @@
-"""Causal attention in one pass over the keys, for BF16 and FP32.
+"""Causal attention for BF16 and FP32, in one pass over the keys.
 
-- A program keeps a tile of one head's queries, and streams the keys and values that these see.
-  Scores never leave the chip: a row's running maximum and sum rescale what has been added up.
-- Tiles of keys that all queries see come first, without a mask; only those on the diagonal
+- Each program holds a tile of one head's queries and streams the keys and values that these can
+  see. Scores never leave the chip: each row's running maximum rescales its accumulator and running
+  sum (online softmax).
+- Key tiles that every query sees come first and need no causal mask. Only the tiles on the diagonal
   compare positions.
-- Exponentials have base two, as the hardware does: the scale of the scores holds log2(e).
-- The tiles with the most keys start first, so that the last programs to run are short ones.
-- BF16: scores and sums are float32; weights are rounded to BF16 for the second product.
-- FP32: both products are taken as three products of TF32, which loses nothing.
+- Exponentials are base 2, like the hardware's instruction: log2(e) is folded into the scale of the
+  scores.
+- Within a head, the tiles with the most keys start first, so that the last programs to run are
+  short.
+- BF16: scores and sums are float32, and softmax weights are rounded to BF16 for the second product.
+- FP32: each product is computed as three TF32 products (`tf32x3`), close to float32 precision.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ def step(
     total, largest, sums, q, k, v, row, first, count, scale, inner, HEAD: tl.constexpr,
     WIDTH: tl.constexpr, BN: tl.constexpr, EDGE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Take the keys from `first` on into account."""
+    """Process the tile of keys that starts at `first`."""
     column = first + tl.arange(0, BN)
     held = inner[None, :] < HEAD
     if EDGE:

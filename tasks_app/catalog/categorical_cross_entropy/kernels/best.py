@@ -1,12 +1,13 @@
-"""Mean cross entropy over samples, for FP32 and BF16 logits, which are read once.
+"""Mean cross entropy over samples for FP32 and BF16, with one pass over the logits.
 
-- A row of up to 8192 classes stays in the registers of one program, several short ones together.
-  A longer row is walked over in blocks, of which each place keeps a running maximum and a running
-  sum of exponentials, so that nothing crosses threads until the end.
-- A kernel writes the loss of each sample, and a single program adds these up: the same result each
-  time, and nothing to clear first.
-- Exponentials, logarithms and sums are float32 also for BF16 logits.
-- The largest logit is subtracted first, so exponentials neither overflow nor vanish together.
+- A row of up to 8192 classes stays in the registers of one program, and several short rows share a
+  program. A longer row is processed in blocks: each position of the block keeps its own running
+  maximum and sum of exponentials, so threads exchange nothing until the end.
+- One kernel writes the loss of each sample, and a second kernel with a single program averages
+  them. Unlike atomics, this is deterministic and needs no zeroed output.
+- Exponentials, logarithms and sums are float32, even for BF16 logits.
+- The largest logit is subtracted first, so the exponentials can't overflow, and they can't all
+  underflow to zero.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import triton.language as tl
 
 LOG2_E = tl.constexpr(1.4426950408889634)
 LN_2 = tl.constexpr(0.6931471805599453)
-WHOLE = 8192  # classes of a row that a program holds
+WHOLE = 8192  # the longest row that a program holds in registers
 
 
 @triton.jit
@@ -25,7 +26,7 @@ def short_rows(
     out, x, targets, rows, size, ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Losses of some rows."""
+    """The losses of a few rows."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, BLOCK)
     at = row[:, None] * size + column[None, :]
@@ -42,7 +43,7 @@ def short_rows(
 
 @triton.jit
 def long_rows(out, x, targets, size, BLOCK: tl.constexpr):
-    """The same of one row."""
+    """The loss of one long row."""
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, BLOCK)
     x += row * size

@@ -1,14 +1,15 @@
-"""Mean cross entropy, forward and backward, with each row read from memory once if it's short.
+"""Mean cross entropy, forward and backward, with one pass over rows that fit into registers.
 
-- A row of up to 8192 classes stays in the registers of one program, several short ones together.
-  A longer row is walked over in blocks, of which each place keeps a running maximum and a running
-  sum of exponentials, so that nothing crosses threads until the end.
-- Forward: a kernel writes the loss of each row, and a single program adds these up: the same
-  result each time, and nothing to clear first.
-- Backward: with the maximum and the sum of a row at hand, its gradient is written at once; a
-  longer row is read again, mostly from the L2 cache. The gradient of the loss is read on the
-  device, so that the host never waits for it.
-- The largest logit is subtracted first, so exponentials neither overflow nor vanish together.
+- A row of up to 8192 classes stays in the registers of one program, and several short rows share a
+  program. A longer row is processed in blocks: each position of the block keeps its own running
+  maximum and sum of exponentials, so threads exchange nothing until the end.
+- Forward: one kernel writes the loss of each row, and a second kernel with a single program
+  averages them. Unlike atomics, this is deterministic and needs no zeroed output.
+- Backward: once a program has the row's maximum and sum, it writes the gradient. A longer row is
+  read again for this, mostly from the L2 cache. The gradient of the loss is read on the device, so
+  the host never waits for it.
+- The largest logit is subtracted first, so the exponentials can't overflow, and they can't all
+  underflow to zero.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import triton.language as tl
 
 LOG2_E = tl.constexpr(1.4426950408889634)
 LN_2 = tl.constexpr(0.6931471805599453)
-WHOLE = 8192  # classes of a row that a program holds
+WHOLE = 8192  # the longest row that a program holds in registers
 
 
 @triton.jit
@@ -27,7 +28,7 @@ def short_rows(
     out, grad, x, targets, rows, size, BACKWARD: tl.constexpr, ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Losses of some rows, or their gradients."""
+    """The losses of a few rows, or their gradients."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, BLOCK)
     at = row[:, None] * size + column[None, :]
@@ -49,7 +50,7 @@ def short_rows(
 
 @triton.jit
 def long_rows(out, grad, x, targets, rows, size, BACKWARD: tl.constexpr, BLOCK: tl.constexpr):
-    """The same of one row."""
+    """The loss of one long row, or its gradient."""
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, BLOCK)
     x += row * size

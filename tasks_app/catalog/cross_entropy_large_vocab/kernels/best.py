@@ -1,13 +1,12 @@
 """Cross entropy over a large vocabulary, forward and backward, for FP32 and BF16.
 
-- Forward: a program walks over a token's logits once. Each place of its block keeps a running
-  maximum and a running sum of exponentials of its own, so that nothing crosses threads until the
-  end. A token that is ignored is not read at all.
-- Backward: a program finds the maximum and the sum in the same way, then walks over the logits
-  again, which the L2 cache mostly still holds, and writes the gradient. Ignored tokens get zeros
-  without being read.
-- Loops have a part without a mask, and one block at the end with one.
-- Exponentials and sums are float32 also of BF16 logits.
+- Forward: each program makes one pass over a token's logits. Each position of the block keeps its
+  own running maximum and sum of exponentials, so threads exchange nothing until the end. The logits
+  of ignored tokens are not read.
+- Backward: a program computes the maximum and the sum in the same way, then reads the logits again,
+  mostly from the L2 cache, and writes the gradient. Ignored tokens get zeros without being read.
+- The loop that finds the maximum and the sum needs a mask only for its last block.
+- Exponentials and sums are float32, even for BF16 logits.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Dot product at the speed of memory.
+"""Dot product, limited by memory bandwidth.
 
-- Only memory counts here: programs, a few for each multiprocessor, walk over the vector in steps
-  and load 16 bytes a thread at a time. Each thread keeps sums of its own in float32, so that
-  nothing crosses threads until the end.
-- Each program writes one partial sum, and a second kernel of a single program adds these up. In
-  place of atomics, this gives the same result each time and needs nothing cleared first.
-- Short vectors get fewer programs: what a program reads should outweigh its start.
-- Sums in several hundred thousand pieces also err less than one after the other.
+- A few programs per multiprocessor walk over the vector in strides, and each thread loads up to 16
+  bytes at a time. Threads keep their own float32 sums, so they exchange nothing until the end.
+- Each program writes one partial sum, and a second kernel with a single program adds them up.
+  Unlike atomics, this is deterministic and needs no zeroed output.
+- Short vectors get fewer programs, so that each reads enough to be worth launching.
+- Many short sums also lose less precision than one long running sum.
 """
 
 from __future__ import annotations

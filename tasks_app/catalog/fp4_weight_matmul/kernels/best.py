@@ -1,14 +1,15 @@
-"""Product of BF16 activations and weights of four bits with scales for blocks, on tensor cores.
+"""BF16 activations times packed FP4 weights with block scales, on tensor cores.
 
-- Weights are read as they are packed, and unpacked in registers: a code's size is an integer of
-  halves, which times its block's scale is exact in BF16.
-- A byte holds two neighbors. In place of putting these side by side, a product is taken of the
-  weights in lower halves and the even inputs, and another of those in upper halves and the odd
-  ones; a small kernel takes the inputs apart first.
-- Weights are the rows of a tile, since `wgmma` takes its rows from registers, and tokens are its
-  columns, of which there may be few.
-- With few tiles, the inputs are split over programs, so that all multiprocessors read weights;
-  a second kernel adds the parts up. The scale for all, and the halves, are applied at the end.
+- Weights are loaded packed and decoded in registers. Twice a code's value is a small integer, whose
+  product with the scale of its block is exact in BF16.
+- Each byte holds two neighboring weights. Instead of interleaving them, the kernel multiplies the
+  low nibbles by the even inputs and the high nibbles by the odd inputs. A small kernel separates
+  the inputs beforehand.
+- The weights form the rows of a tile, since `wgmma` can take its A operand from registers. The
+  tokens form the columns, of which there may be few.
+- With few tiles, split-K spreads the input dimension over more programs, so that all
+  multiprocessors read weights, and a second kernel adds up the partial sums. The global scale and
+  the factor 1/2 are applied at the end.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import triton.language as tl
 
 @triton.jit
 def taken_apart(x, out, size, count, BLOCK: tl.constexpr):
-    """Rows' even inputs, and behind all of these their odd ones."""
+    """Write the even inputs of all rows, followed by the odd ones."""
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     row = tl.program_id(0).to(tl.int64)
     held = at < size // 2
@@ -32,7 +33,7 @@ def taken_apart(x, out, size, count, BLOCK: tl.constexpr):
 
 @triton.jit
 def number(code, scale):
-    """Twice a code's number times its scale, in BF16."""
+    """Twice the code's value, times the scale of its block, in BF16."""
     size = code & 7
     whole = tl.where(size < 4, size, (2 + (size & 1)) << ((size >> 1) - 1 & 3))
     value = tl.where(code > 7, -whole, whole).to(tl.float32)

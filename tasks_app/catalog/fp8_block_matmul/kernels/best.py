@@ -1,14 +1,16 @@
-"""Product in FP8 with scales for blocks, on tensor cores for BF16.
+"""FP8 matrix product with block scales, on BF16 tensor cores.
 
-- Weights are the rows of a tile, and tokens its columns: `wgmma` takes 64 rows at least, but as
-  few as eight columns, so that a handful of tokens wastes next to nothing.
-- A step is one block of 128 inputs; its sum times its scales is added in float32. Tensor cores
-  keep too few bits of sums of FP8, so values become BF16 first, which holds each of them exactly.
-- The tensor memory accelerator copies tiles to shared memory some steps ahead. Rows that aren't
-  multiples of 16 bytes are copied to such ones first, with zeros at their ends.
-- Each program works off several tiles, in groups that share weights and tokens in the L2 cache.
-- With few tiles, the blocks of a tile are split over programs, so that all multiprocessors read
-  weights; a second kernel adds up the parts.
+- The weights form the rows of a tile and the tokens its columns. `wgmma` needs 64 rows, but as few
+  as eight columns, so a handful of tokens wastes little work.
+- Each step covers one block of 128 inputs; its result is scaled and added in float32. FP8 `wgmma`
+  accumulates with too few bits, so values are converted to BF16, which represents each of them
+  exactly.
+- The TMA prefetches tiles into shared memory a few steps ahead. Rows whose length isn't a multiple
+  of 16 bytes are first copied to zero-padded rows.
+- Programs are persistent and work through tiles in groups that share weights and tokens in the L2
+  cache.
+- With few tiles, split-K spreads the blocks of a tile over more programs, so that all
+  multiprocessors read weights, and a second kernel adds up the partial sums.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 @triton.jit
 def place(tile, rows, columns, GROUP: tl.constexpr):
-    """Row and column of a tile, in groups of GROUP rows of tiles."""
+    """The row and column of a tile, in groups of GROUP rows of tiles."""
     size = GROUP * columns
     first = tile // size * GROUP
     height = min(rows - first, GROUP)
@@ -69,7 +71,7 @@ def sum_of_parts(parts, out, count, SPLIT: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def widen(x, out, width, new_width, BLOCK: tl.constexpr):
-    """Copy rows to rows of another width, with zeros behind them."""
+    """Copy rows to wider ones, padded with zeros."""
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     row = tl.program_id(0).to(tl.int64)
     value = tl.load(x + row * width + at, at < width, other=0.0)
@@ -77,7 +79,7 @@ def widen(x, out, width, new_width, BLOCK: tl.constexpr):
 
 
 def aligned(x, unit):
-    """The matrix itself, or a copy whose rows are multiples of `unit` elements."""
+    """The matrix itself, or a copy with rows padded to a multiple of `unit` elements."""
     rows, width = x.shape
     if width % unit == 0:
         return x
@@ -88,7 +90,7 @@ def aligned(x, unit):
 
 
 def plan_of(tokens, features, size, processors):
-    """Rows, columns and depth of a tile; stages; warps; programs for a multiprocessor; parts."""
+    """A tile's rows, columns and depth; stages; warps; programs per multiprocessor; splits."""
     if tokens > 128:
         return 128, 128, 128, 4, 8, 1, 1
     BM = max(16, triton.next_power_of_2(tokens))

@@ -1,14 +1,15 @@
-"""Layer normalization of one vector.
+"""Layer normalization of a single vector.
 
-- A vector of up to 16384 elements is the work of one program, which keeps it in registers: it's
-  read once, and no second kernel has to start.
-- A longer one is read twice, the second time mostly from the L2 cache. Programs of a first kernel
-  find the mean of a part each, and the sum of squared deviations from it; all programs of the
-  second put these few numbers together, and write a part each.
-- Deviations are taken from a part's own mean, and the parts' means from that of all: nowhere is a
-  squared mean subtracted, which would cancel where the mean is large.
-- Sums and the result are float32 also for BF16, and rounded once.
-- Threads load and store 16 bytes at a time, and only what lies behind the last element is masked.
+- A vector of up to 16384 elements is handled by one program, which keeps it in registers: it is
+  read once and needs only one kernel launch.
+- A longer vector is read twice, the second time mostly from the L2 cache. In the first kernel, each
+  program computes the mean of one part and the sum of squared deviations from it. In the second
+  kernel, each program combines the results of all parts and writes one part.
+- Deviations are taken from each part's own mean, and the parts are combined by how far their means
+  lie from the overall mean. Nothing subtracts a squared mean, which would suffer from cancellation
+  if the mean is large.
+- All arithmetic is float32, even for BF16, and each result is rounded once.
+- Threads load and store 16 bytes at a time if the length is a multiple of 16.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import torch
 import triton
 import triton.language as tl
 
-WHOLE = 16384  # elements of a vector that one program holds
+WHOLE = 16384  # the longest vector that a program holds in registers
 
 
 @triton.jit
@@ -34,7 +35,7 @@ def normalized(out, x, weight, bias, epsilon, N, BLOCK: tl.constexpr):
 
 @triton.jit
 def statistics(found, x, N, BLOCK: tl.constexpr):
-    """A part's mean, and its sum of squared deviations from it."""
+    """A part's mean, and its sum of squared deviations from that mean."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(x + at, at < N, other=0.0).to(tl.float32)
     count = min(BLOCK, N - tl.program_id(0) * BLOCK)

@@ -1,15 +1,18 @@
-"""Layer normalization of feature maps, forward and backward, by many programs for each sample.
+"""Layer normalization of feature maps, forward and backward, with many programs per sample.
 
-- A sample has up to four million elements. Programs take a part of it each, and find its mean and
-  its sum of squared deviations from it. A second kernel of one program for each sample puts these
-  together, and a third one writes the result; the GPU is busy even with a single sample.
-- Deviations are taken from a part's own mean, and the parts' means from that of all: nowhere is a
-  squared mean subtracted, which would cancel where the mean is large.
-- Backward: a pass over `x` and `grad_output` finds the sums that a sample's gradient needs. They
-  are taken relative to the sample's mean, after a pass over `x` alone has found it.
-- The last kernel walks over all samples at a place: it writes their gradients, and keeps those of
-  weight and bias in registers, so that nothing is read for these alone.
-- Threads load and store 16 bytes at a time.
+- A sample can have millions of elements. Each program of the first kernel takes one part of a
+  sample and computes its mean and its sum of squared deviations. A second kernel combines them with
+  one program per sample, and a third writes the result. This keeps the GPU busy even with a single
+  sample.
+- Deviations are taken from each part's own mean, and the parts are combined by how far their means
+  lie from the overall mean. Nothing subtracts a squared mean, which would suffer from cancellation
+  if the mean is large.
+- Backward: after the sample's mean is known, a pass over `x` and `grad_output` computes the two
+  sums that the sample's gradient needs, relative to that mean.
+- In the last kernel, each program handles a block of positions in all samples. It writes the
+  gradients of `x` and accumulates those of the weight and the bias in registers, so these need no
+  extra reads.
+- Threads load and store up to 16 bytes at a time.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import triton.language as tl
 
 @triton.jit
 def statistics(found, x, size, parts, steps, BLOCK: tl.constexpr):
-    """A part's mean, and its sum of squared deviations from it."""
+    """A part's mean, and its sum of squared deviations from that mean."""
     part, sample = tl.program_id(0), tl.program_id(1).to(tl.int64)
     begin = part * steps * BLOCK
     end = min(begin + steps * BLOCK, size)
@@ -42,7 +45,7 @@ def statistics(found, x, size, parts, steps, BLOCK: tl.constexpr):
 
 @triton.jit
 def put_together(stats, found, size, parts, length, eps, PARTS: tl.constexpr):
-    """A sample's mean, and one over its standard deviation."""
+    """A sample's mean, and the reciprocal of its standard deviation."""
     sample = tl.program_id(0).to(tl.int64)
     every = tl.arange(0, PARTS)
     place = found + (sample * parts + every) * 2
@@ -70,7 +73,7 @@ def normalized(out, x, weight, bias, stats, size, BLOCK: tl.constexpr):
 
 @triton.jit
 def projections(found, grad, x, weight, stats, size, parts, steps, BLOCK: tl.constexpr):
-    """Sums over a part of the weighted gradients, alone and times normalized elements."""
+    """A part's sums of weighted gradients, alone and times the normalized elements."""
     part, sample = tl.program_id(0), tl.program_id(1).to(tl.int64)
     begin = part * steps * BLOCK
     end = min(begin + steps * BLOCK, size)
@@ -106,7 +109,7 @@ def gradients(
     grad_x, grad_weight, grad_bias, grad, x, weight, stats, sums, samples, size,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Gradients of some places of all samples, and of their weights and biases."""
+    """Gradients of a block of positions in all samples, and of its weights and biases."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     held = at < size
     factor = tl.load(weight + at, held, other=0.0)
@@ -128,7 +131,7 @@ def gradients(
 
 
 def statistics_of(x, samples, size, eps):
-    """Each sample's mean, and one over its standard deviation; parts and steps of a part."""
+    """Each sample's mean and reciprocal standard deviation, and how samples are split."""
     parts = min(triton.cdiv(size, 4096), max(1, 1056 // samples))
     steps = triton.cdiv(triton.cdiv(size, parts), 2048)
     length = steps * 2048

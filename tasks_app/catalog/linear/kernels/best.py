@@ -1,13 +1,15 @@
-"""Linear layer, forward and backward, in full float32 on tensor cores.
+"""Linear layer, forward and backward, for float32 on tensor cores.
 
-- Each float32 number is split into two of TF32, and all but the product of the two small halves is
-  computed. Each step's sum is added in float32. So nothing of float32's precision is lost, and it
-  takes a fraction of the time of FP32 units.
-- One kernel multiplies matrices of any strides: the backward pass needs no transposed copies. The
-  bias is added to a tile before it is stored.
-- Backward: two products make the gradients of `x` and `weights`, and the bias's is a sum over rows.
-- Tiles are copied to shared memory some steps ahead, in groups that share their inputs in the L2
-  cache. With few tiles, the inner dimension is split over programs, whose sums are added up.
+- Each float32 number is split into two TF32 numbers, and all products are computed except that of
+  the two small parts. The result of each step is added in float32. This keeps close to float32
+  precision and takes a fraction of the time of the FP32 units.
+- One kernel multiplies matrices with any strides, so the backward pass needs no transposed copies.
+  The bias is added before the result is stored.
+- Backward: two products give the gradients of `x` and `weights`, and the gradient of the bias is a
+  sum over rows.
+- Tiles are prefetched into shared memory a few steps ahead. Programs are ordered in groups of tiles
+  that share their inputs in the L2 cache. With few tiles, split-K spreads the inner dimension over
+  more programs, and a second kernel adds up the partial sums.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ PLANS = ((128, 128, 32, 3, 8), (64, 128, 32, 3, 4), (64, 64, 32, 4, 4))
 
 @triton.jit
 def place(tile, rows, columns, GROUP: tl.constexpr):
-    """Row and column of a tile, in groups of GROUP rows of tiles."""
+    """The row and column of a tile, in groups of GROUP rows of tiles."""
     size = GROUP * columns
     first = tile // size * GROUP
     height = min(rows - first, GROUP)
@@ -89,7 +91,7 @@ def column_sums(out, x, rows, size, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 
 
 def plan_of(M, N, K, processors):
-    """The largest tile of which there are enough, and into how many parts K is split."""
+    """The largest tile that fills the GPU, and how many parts to split K into."""
     for plan in PLANS:
         tiles = triton.cdiv(M, plan[0]) * triton.cdiv(N, plan[1])
         if tiles >= 0.75 * processors and plan[0] < 2 * M:
@@ -102,7 +104,7 @@ def plan_of(M, N, K, processors):
 
 
 def multiplied(a, b, biases=None):
-    """The product of two matrices of any strides, with biases."""
+    """Multiply two matrices with any strides, and add the biases, if any."""
     (M, K), N = a.shape, b.shape[1]
     processors = torch.cuda.get_device_properties(a.device).multi_processor_count
     (BM, BN, BK, stages, warps), split = plan_of(M, N, K, processors)

@@ -1,14 +1,16 @@
-"""Linear layer with a rectifier, forward and backward, in full float32 on tensor cores.
+"""Linear layer with ReLU, forward and backward, for float32 on tensor cores.
 
-- Each float32 number is split into two of TF32, and all but the product of the two small halves is
-  computed. Each step's sum is added in float32. So nothing of float32's precision is lost, and it
-  takes a fraction of the time of FP32 units.
-- One kernel multiplies matrices of any strides: the backward pass needs no transposed copies. The
-  bias and the rectifier are applied to a tile before it is stored.
-- Backward: the first product finds which sums were above 0, and writes `grad_output` where they
-  are; two more make the gradients of `x` and `weights`, and the bias's is a sum over rows.
-- Tiles are copied to shared memory some steps ahead, in groups that share their inputs in the L2
-  cache. With few tiles, the inner dimension is split over programs, whose sums are added up.
+- Each float32 number is split into two TF32 numbers, and all products are computed except that of
+  the two small parts. The result of each step is added in float32. This keeps close to float32
+  precision and takes a fraction of the time of the FP32 units.
+- One kernel multiplies matrices with any strides, so the backward pass needs no transposed copies.
+  The bias and ReLU are applied before the result is stored.
+- Backward: the first product recomputes the layer's sums and passes `grad_output` on only where
+  they are positive. Two more products give the gradients of `x` and `weights`, and the gradient of
+  the bias is a sum over rows.
+- Tiles are prefetched into shared memory a few steps ahead. Programs are ordered in groups of tiles
+  that share their inputs in the L2 cache. With few tiles, split-K spreads the inner dimension over
+  more programs, and a second kernel adds up the partial sums.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ import triton
 import triton.language as tl
 
 PLANS = ((128, 128, 32, 3, 8), (64, 128, 32, 3, 4), (64, 64, 32, 4, 4))
-PLAIN, RECTIFIED, GATED = 0, 1, 2  # what happens to a sum with its bias
+PLAIN, RECTIFIED, GATED = 0, 1, 2  # the epilogue after the bias
 
 
 @triton.jit
 def place(tile, rows, columns, GROUP: tl.constexpr):
-    """Row and column of a tile, in groups of GROUP rows of tiles."""
+    """The row and column of a tile, in groups of GROUP rows of tiles."""
     size = GROUP * columns
     first = tile // size * GROUP
     height = min(rows - first, GROUP)
@@ -32,7 +34,7 @@ def place(tile, rows, columns, GROUP: tl.constexpr):
 
 @triton.jit
 def ended(total, biases, gate, at, n, held, N, BIAS: tl.constexpr, END: tl.constexpr):
-    """The bias, and a rectifier (1), or `gate` where the sum is positive (2)."""
+    """Add the bias, then apply ReLU (1) or keep `gate` where the sum is positive (2)."""
     if BIAS:
         total += tl.load(biases + n, n < N, other=0.0)[None, :]
     if END == 1:
@@ -106,7 +108,7 @@ def column_sums(out, x, rows, size, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 
 
 def plan_of(M, N, K, processors):
-    """The largest tile of which there are enough, and into how many parts K is split."""
+    """The largest tile that fills the GPU, and how many parts to split K into."""
     for plan in PLANS:
         tiles = triton.cdiv(M, plan[0]) * triton.cdiv(N, plan[1])
         if tiles >= 0.75 * processors and plan[0] < 2 * M:
@@ -119,7 +121,7 @@ def plan_of(M, N, K, processors):
 
 
 def multiplied(a, b, biases=None, gate=None, end=PLAIN):
-    """The product of two matrices of any strides, with biases, and what `end` says."""
+    """Multiply two matrices with any strides, add the biases, and apply the epilogue."""
     (M, K), N = a.shape, b.shape[1]
     processors = torch.cuda.get_device_properties(a.device).multi_processor_count
     (BM, BN, BK, stages, warps), split = plan_of(M, N, K, processors)

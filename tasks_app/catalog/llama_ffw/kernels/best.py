@@ -1,13 +1,14 @@
-"""A language model's feed-forward layer in full float32 on tensor cores.
+"""Feed-forward layer of a language model (SwiGLU), for float32 on tensor cores.
 
-- Each float32 number is split into two of TF32, and all but the product of the two small halves is
-  computed. Each step's sum is added in float32. So nothing of float32's precision is lost, and it
-  takes a fraction of the time of FP32 units.
-- Three products: the gates; the values, each of which meets `silu` of its gate before it is
-  stored; and the result. Nothing else goes through memory.
-- Weights are multiplied as they lie: a kernel for any strides needs no transposed copy.
-- Tiles are copied to shared memory some steps ahead, in groups that share their inputs in the L2
-  cache. With few tiles, the inner dimension is split over programs, whose sums are added up.
+- Each float32 number is split into two TF32 numbers, and all products are computed except that of
+  the two small parts. The result of each step is added in float32. This keeps close to float32
+  precision and takes a fraction of the time of the FP32 units.
+- There are three products: the gates; the values, each multiplied by `silu` of its gate before it
+  is stored; and the result. Only split-K writes other intermediates to memory.
+- Weights are read in place: the kernel takes any strides and needs no transposed copies.
+- Tiles are prefetched into shared memory a few steps ahead. Programs are ordered in groups of tiles
+  that share their inputs in the L2 cache. With few tiles, split-K spreads the inner dimension over
+  more programs, and a second kernel adds up the partial sums.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ PLANS = ((128, 128, 32, 3, 8), (64, 128, 32, 3, 4), (64, 64, 32, 4, 4))
 
 @triton.jit
 def place(tile, rows, columns, GROUP: tl.constexpr):
-    """Row and column of a tile, in groups of GROUP rows of tiles."""
+    """The row and column of a tile, in groups of GROUP rows of tiles."""
     size = GROUP * columns
     first = tile // size * GROUP
     height = min(rows - first, GROUP)
@@ -85,7 +86,7 @@ def sum_of_parts(
 
 
 def plan_of(M, N, K, processors):
-    """The largest tile of which there are enough, and into how many parts K is split."""
+    """The largest tile that fills the GPU, and how many parts to split K into."""
     for plan in PLANS:
         tiles = triton.cdiv(M, plan[0]) * triton.cdiv(N, plan[1])
         if tiles >= 0.75 * processors and plan[0] < 2 * M:
@@ -98,7 +99,7 @@ def plan_of(M, N, K, processors):
 
 
 def multiplied(a, b, gate=None):
-    """The product of two matrices of any strides, times `silu` of gates if there are any."""
+    """Multiply two matrices with any strides, and scale by `silu` of the gates, if any."""
     (M, K), N = a.shape, b.shape[1]
     processors = torch.cuda.get_device_properties(a.device).multi_processor_count
     (BM, BN, BK, stages, warps), split = plan_of(M, N, K, processors)

@@ -1,11 +1,11 @@
-"""RMS normalization of tokens, and its gradients, with each input read from memory once.
+"""RMS normalization of tokens, forward and backward, with one pass over each input.
 
-- Forward: a program holds a token in registers, and finds the sum of squares and the result
-  from it. A few tokens with as many features as here fill the memory's bandwidth.
-- Backward: a program works through many tokens, and keeps the gradient of `w` over them in
-  registers. A second kernel adds up what the programs found: each token's numbers are read once,
-  in place of once for `x` and once for `w`.
-- Both know the features of a token as a power of two, of which those behind the last are masked.
+- Forward: each program keeps one token in registers, and computes both the sum of squares and the
+  result from there.
+- Backward: each program works through several tokens and accumulates the gradient of `w` in
+  registers. A second kernel adds up these partial gradients. Each token is read only once for the
+  gradients of both `x` and `w`.
+- The block size is the number of features rounded up to a power of two, with the excess masked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def normalized(out, x, w, size, eps, BLOCK: tl.constexpr):
 
 @triton.jit
 def gradients(grad_x, parts, grad, x, w, tokens, size, eps, BLOCK: tl.constexpr):
-    """Gradients of every so many tokens, and their part of that of `w`."""
+    """Gradients of this program's tokens, and their share of the gradient of `w`."""
     at = tl.arange(0, BLOCK)
     weight = tl.load(w + at, at < size, other=0.0)
     own = tl.zeros((BLOCK,), dtype=tl.float32)

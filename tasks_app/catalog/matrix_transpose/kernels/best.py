@@ -1,11 +1,12 @@
-"""Transpose of a matrix at the speed of memory.
+"""Matrix transpose, limited by memory bandwidth.
 
-- A program reads a square tile row by row, turns it around in shared memory, and writes it row by
-  row of the result: both reads and writes move whole lines of the cache.
-- The exchange in shared memory is laid out by the compiler such that threads don't collide.
-- Tiles are 64 x 64, so that a program has 16 KB or 8 KB to load at once, and several programs fit
-  on a multiprocessor to hide each other's latency.
-- Matrices with a short side get tiles that are as short, so that few threads idle.
+- Each program reads a tile row by row, transposes it through shared memory and writes it as rows of
+  the result, so both reads and writes cover whole cache lines.
+- The compiler chooses a shared-memory layout that avoids bank conflicts.
+- Tiles are 64 x 64: a program has 16 KB (FP32) or 8 KB (BF16) to load at once, and several programs
+  fit on a multiprocessor and hide each other's latency.
+- A matrix with a short side gets tiles that are as short and longer in the other direction, so that
+  few threads idle.
 - There is no arithmetic, so the same code serves FP32 and BF16, and results are exact.
 """
 

@@ -1,13 +1,13 @@
-"""Matrix times vector at the speed of memory.
+"""Matrix-vector product, limited by memory bandwidth.
 
-- Each element of the matrix is read once, 16 bytes a thread at a time where rows are aligned; the
-  vector stays in the caches. Products and sums are float32 also for BF16.
-- A program handles a few rows, and walks over their columns in blocks. Each place of a block keeps
-  sums of its own, so that nothing crosses threads until the end.
-- Short rows have more of them in a program, so that it always has some thousand elements to load
-  at once.
-- A single long row, or a few, would leave most multiprocessors idle: their columns are split over
-  programs, and a second kernel adds up the parts in a fixed order.
+- Each matrix element is read once, with 16-byte loads if the row length is a multiple of 16. The
+  vector stays in the caches. Products and sums are float32, even for BF16.
+- Each program handles a few rows and walks over their columns in blocks. Each position of the block
+  keeps its own sum, so threads exchange nothing until the end.
+- If rows are short, a program takes more of them, so that it has up to 4096 elements to load at
+  once.
+- A few long rows would leave most multiprocessors idle. Their columns are split over more programs,
+  and a second kernel adds up the parts in a fixed order.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Merging of two attention states, at the speed of memory.
+"""Merge of two attention states, limited by memory bandwidth.
 
-- A program handles some heads of one token: it reads their LSEs once, finds both weights, and
-  merges the vectors, which it reads and writes 16 bytes a thread at a time.
-- The larger LSE is subtracted before `exp`, which thus can't overflow. An infinite LSE of either
-  sign marks an empty state: it becomes -inf, so that its weight is 0, and the vector that it may
-  hold isn't read. Where both are empty, the weights are 0 and the merged LSE is -inf.
-- Weights, their sum and the merged vector are float32 also for BF16, and rounded once.
-- Vectors of any size are loaded as a power of two, of which the rest is masked. Long ones have one
-  head a program, short ones several, so that a program always has enough to load.
+- Each program handles some heads of one token: it reads their LSEs once, computes both weights and
+  merges the vectors, with loads and stores of up to 16 bytes per thread.
+- The larger LSE is subtracted before `exp`, which therefore can't overflow. An infinite LSE of
+  either sign marks an empty state: it is treated as -inf, so its weight is 0 and its vector isn't
+  read. If both states are empty, the weights are 0 and the merged LSE is -inf.
+- The weights, their sum and the merged vector are float32, even for BF16, and each result is
+  rounded once.
+- The block size is the vector size rounded up to a power of two, with the excess masked. A program
+  takes one long vector or several short ones, so that it always has enough to load.
 """
 
 from __future__ import annotations

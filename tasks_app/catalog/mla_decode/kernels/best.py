@@ -1,14 +1,15 @@
-"""Multi-head latent attention of one decoding step, split along the tokens.
+"""One decoding step of multi-head latent attention, split along the tokens.
 
-- A token's latent is a key and a value for all heads. So a program takes up to 64 heads at once:
-  the latents of a step are read once, and tensor cores use them for both products.
-- A score is the product of latents plus that of the rotated parts; each has a width of its own,
-  as a power of two.
-- Sequences differ widely in length. Each is cut into pieces of a fixed number of tokens; the grid
-  has as many as the longest could need, and those behind a sequence's end stop at once.
-- A running maximum and sum rescale what has been added up; pieces write theirs as float32, and a
-  second kernel puts the pieces of a sequence and head together by their maxima.
-- Exponentials have base two, as the hardware does: the scale of the scores holds log2(e).
+- A token's latent serves all heads as both key and value. Each program therefore takes up to 64
+  heads: it reads a latent once, and tensor cores use it for both products.
+- A score is the product of the latents plus that of the rotary parts. Each of the two widths is
+  rounded up to a power of two.
+- Sequence lengths vary widely. Each sequence is cut into pieces of a fixed number of tokens. The
+  grid covers the longest possible sequence, and programs past a sequence's end exit at once.
+- A running maximum rescales the accumulator and the running sum (online softmax). Pieces write all
+  three as float32, and a second kernel combines the pieces of each sequence and head.
+- Exponentials are base 2, like the hardware's instruction: log2(e) is folded into the scale of the
+  scores.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def forward(
     group = min(64, max(16, triton.next_power_of_2(num_heads)))
     groups = triton.cdiv(num_heads, group)
     longest = max_pages * page_size
-    # Pieces of which there are a few for each multiprocessor, of 256 tokens at least.
+    # Aim for a few pieces per multiprocessor, with at least 256 tokens each.
     mean = longest * batch * groups // (2 * 2 * processors)
     length = max(256, min(8192, triton.cdiv(mean, 128) * 128))
     pieces = triton.cdiv(longest, length)

@@ -1,15 +1,16 @@
-"""Grouped product of a mixture of experts in one launch, on tensor cores for BF16.
+"""Grouped matrix product for a mixture of experts in one launch, on BF16 tensor cores.
 
-- Only the device knows how many rows an expert has. A program counts the tiles of all experts
-  from `offsets`, and finds the expert of its tile in the running sum of these counts. The grid
-  has as many programs as could be needed; those without a tile end at once.
-- Weights are the rows of a tile, and the expert's rows its columns: `wgmma` takes 64 rows at
-  least, but few columns, so that an expert with a handful of rows wastes little.
-- Tiles of one expert and the same weights lie next to each other, so that these stay in the L2
-  cache, where the large majority of the traffic is.
-- The tensor memory accelerator copies tiles to shared memory some steps ahead; what it copies of
-  a neighboring expert isn't stored. Rows that aren't multiples of 16 bytes are copied first.
-- Few rows in all: the inputs are split over programs, and a second kernel adds up their sums.
+- Only the device knows how many rows each expert has. Each program counts the tiles of all experts
+  from `offsets`, and finds its own expert in the running sum of these counts. The grid covers the
+  largest possible number of tiles, and programs without a tile exit at once.
+- The weights form the rows of a tile and the expert's rows its columns. `wgmma` needs 64 rows, but
+  as few as eight columns, so an expert with a handful of rows wastes little work.
+- Tiles with the same weights run next to each other, so these weights stay in the L2 cache.
+- The TMA prefetches tiles into shared memory a few steps ahead. Rows that it reads from a
+  neighboring expert aren't stored. Rows whose length isn't a multiple of 16 bytes are first copied
+  to zero-padded rows.
+- With few rows overall, split-K spreads the input dimension over more programs, and a second kernel
+  adds up the partial sums.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def product(
     panels = tl.cdiv(features, BN)
     counts = (ends - begins + BM - 1) // BM
     lasts = tl.cumsum(counts, 0)
-    # Tiles of an expert: panel by panel, and within these its groups of BM rows.
+    # An expert's tiles go panel by panel, and within a panel by groups of BM rows.
     item = tl.program_id(0)
     expert = tl.sum((lasts * panels <= item).to(tl.int32), 0)
     if expert < experts:
@@ -69,7 +70,7 @@ def sum_of_parts(parts, out, count, SPLIT: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def widen(x, out, width, new_width, BLOCK: tl.constexpr):
-    """Copy rows to rows of another width, with zeros behind them."""
+    """Copy rows to wider ones, padded with zeros."""
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     row = tl.program_id(0).to(tl.int64)
     value = tl.load(x + row * width + at, at < width, other=0.0)
@@ -77,7 +78,7 @@ def widen(x, out, width, new_width, BLOCK: tl.constexpr):
 
 
 def aligned(x, unit):
-    """The matrix itself, or a copy whose rows are multiples of `unit` elements."""
+    """The matrix itself, or a copy with rows padded to a multiple of `unit` elements."""
     rows, width = x.shape
     if width % unit == 0:
         return x
@@ -88,7 +89,7 @@ def aligned(x, unit):
 
 
 def plan_of(num_rows, experts, features, size, processors):
-    """Rows, columns and depth of a tile; stages; warps; parts of the inputs."""
+    """A tile's rows, columns and depth; stages; warps; splits of the inputs."""
     mean = num_rows / experts
     if mean > 128:
         return 128, 256, 64, 3, 8, 1
@@ -106,7 +107,7 @@ def forward(x, weights, offsets, num_rows, num_experts, in_features, out_feature
     processors = torch.cuda.get_device_properties(x.device).multi_processor_count
     plan = plan_of(num_rows, num_experts, out_features, in_features, processors)
     BN, BM, BK, stages, warps, split = plan
-    # Each expert may have one tile that is not full.
+    # Each expert may end with a partial tile.
     groups = min(num_rows, triton.cdiv(num_rows, BM) + num_experts)
     out = torch.empty(num_rows, out_features, device=x.device, dtype=x.dtype)
     parts = out

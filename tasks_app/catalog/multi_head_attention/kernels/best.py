@@ -1,13 +1,16 @@
-"""Attention of several heads without a mask, in one pass over the keys, for BF16 and FP32.
+"""Multi-head attention without a mask for BF16 and FP32, in one pass over the keys.
 
-- A program keeps a tile of one head's queries, and streams all keys and values of the head. Scores
-  never leave the chip: a row's running maximum and sum rescale what has been added up.
-- Heads are columns of `Q`, `K` and `V`. They are read where they lie, as rows of a longer stride.
-- All but the last tile of keys need no mask.
-- Exponentials have base two, as the hardware does: the scale of the scores holds log2(e).
-- Few tokens get smaller tiles, so that more multiprocessors have one.
-- BF16: scores and sums are float32; weights are rounded to BF16 for the second product.
-- FP32: both products are taken as three products of TF32, which loses nothing.
+- Each program holds a tile of one head's queries and streams all of the head's keys and values.
+  Scores never leave the chip: each row's running maximum rescales its accumulator and running sum
+  (online softmax).
+- The heads are column ranges of `Q`, `K` and `V`. They are read in place, with the row stride of
+  the whole matrix.
+- Only a partial last tile of keys compares positions.
+- Exponentials are base 2, like the hardware's instruction: log2(e) is folded into the scale of the
+  scores.
+- If there are few tokens, tiles are smaller, so that more multiprocessors get one.
+- BF16: scores and sums are float32, and softmax weights are rounded to BF16 for the second product.
+- FP32: each product is computed as three TF32 products (`tf32x3`), close to float32 precision.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ def step(
     total, largest, sums, q, k, v, first, count, stride, scale, inner, HEAD: tl.constexpr,
     WIDTH: tl.constexpr, BN: tl.constexpr, EDGE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Take the keys from `first` on into account."""
+    """Process the tile of keys that starts at `first`."""
     column = first + tl.arange(0, BN)
     held = inner[None, :] < HEAD
     if EDGE:

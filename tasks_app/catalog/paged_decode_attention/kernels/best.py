@@ -1,15 +1,15 @@
-"""Attention of one decoding step over a paged cache, split along the tokens.
+"""One decoding step of attention over a paged KV cache, split along the tokens.
 
-- One sequence has too few heads to keep a GPU busy, and sequences differ widely in length. So
-  each is cut into pieces of a fixed number of tokens, one program each; the grid has as many as
-  the longest sequence could need, and those behind a sequence's end stop at once.
-- A program holds all queries that share a head of keys: keys and values are read once for the
+- A single sequence has too few heads to keep a GPU busy, and sequence lengths vary widely. Each
+  sequence is cut into pieces of a fixed number of tokens. The grid covers the longest possible
+  sequence, and programs past a sequence's end exit at once.
+- Each program handles all query heads that share a KV head: keys and values are read once for the
   whole group, and tensor cores multiply them.
-- A program looks up the pages of a step's tokens, and loads a head's part of each token, which
-  lies in one piece.
-- A running maximum and sum rescale what has been added up; pieces write theirs as float32.
-- A second kernel puts the pieces of a sequence and head together by their maxima. If there is a
-  single piece, the first kernel writes the result itself.
+- Each step looks up the pages of its tokens. One head's part of a token is contiguous in memory.
+- A running maximum rescales the accumulator and the running sum (online softmax). Pieces write all
+  three as float32.
+- A second kernel combines the pieces of each sequence and head. If there is only one piece, the
+  first kernel writes the result itself.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def forward(
 ):  # fmt: skip
     processors = torch.cuda.get_device_properties(query.device).multi_processor_count
     longest = max_pages * page_size
-    # Pieces of which there are some for each multiprocessor, of 256 tokens at least.
+    # Aim for several pieces per multiprocessor, with at least 256 tokens each.
     mean = longest * batch * num_kv_heads // (2 * 4 * processors)
     length = max(256, min(8192, triton.cdiv(mean, 128) * 128))
     pieces = triton.cdiv(longest, length)

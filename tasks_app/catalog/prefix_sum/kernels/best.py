@@ -1,13 +1,15 @@
-"""Inclusive scan of a vector in three short passes.
+"""Inclusive prefix sum of a vector in three short passes.
 
-- A program takes a part of the vector. A first kernel writes each part's sum; a second one of a
-  single program turns these into what comes before each part; a third scans each part, starting
-  from there. The vector is read twice, the second time from the L2 cache unless it's long.
-- Within a part, threads scan their own elements and then each other's sums, all in registers.
-- Passes wait for each other by the order of kernels on a stream. Nothing is cleared first, no
-  program waits for another, and results are the same each time.
-- A vector that fits into one part takes a single kernel.
-- Sums are float32 also for BF16, and each is rounded once.
+- Each program takes one part of the vector. The first kernel writes the sum of each part. The
+  second, with a single program, turns these into the sum of everything before each part. The third
+  scans each part from there. The vector is read twice, the second time from the L2 cache unless it
+  is too long.
+- Within a part, each thread scans its own elements, then the threads' sums are scanned, all on
+  chip.
+- Kernels on a stream run in order, so nothing has to be cleared, no program waits for another, and
+  results are deterministic.
+- A vector that fits into one part needs only one kernel.
+- Sums are float32, even for BF16, and each result is rounded once.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ def sums_of_parts(sums, x, N, BLOCK: tl.constexpr):
 
 @triton.jit
 def before_parts(sums, count, BLOCK: tl.constexpr):
-    """Replace each sum by that of all before it."""
+    """Replace each sum with the sum of all those before it."""
     at = tl.arange(0, BLOCK)
     before = 0.0
     for first in range(0, count, BLOCK):

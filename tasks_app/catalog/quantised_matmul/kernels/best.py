@@ -1,15 +1,17 @@
-"""Product of BF16 or FP32 activations and int8 weights, on tensor cores for BF16.
+"""BF16 or FP32 activations times int8 weights, on BF16 tensor cores.
 
-- Weights travel as int8 and become BF16 in registers, which holds them exactly. They are the rows
-  of a tile, since `wgmma` takes its rows from registers, and tokens are its columns, of which
-  there may be few.
-- FP32: a token's number is split into three of BF16, whose sum it is. Three products of them with
-  the weights are exact but for their sums, and each step's sum is added in float32: this is full
-  precision at a multiple of the speed of FP32 units.
-- Tiles are copied to shared memory some steps ahead, in groups that share weights and tokens in
-  the L2 cache. Rows of odd lengths are copied to longer ones first.
-- With few tiles, the inputs are split over programs, so that all multiprocessors read weights;
-  a second kernel adds the parts up. Scales are applied at the end.
+- Weights are loaded as int8 and converted in registers to BF16, which represents them exactly. For
+  this, the weights form the rows of a tile, since `wgmma` can take its A operand from registers.
+  The tokens form the columns, of which there may be few.
+- FP32: each activation is split into three BF16 numbers that add up to it. Their products with the
+  weights are exact, and the result of each step is added in float32. This keeps close to float32
+  precision at a multiple of the speed of the FP32 units.
+- Tiles are prefetched into shared memory a few steps ahead, and programs are ordered in groups that
+  share weights and tokens in the L2 cache. Rows whose length isn't a multiple of 16 are first
+  copied to zero-padded rows.
+- With few tiles, split-K spreads the input dimension over more programs, so that all
+  multiprocessors read weights, and a second kernel adds up the partial sums. Scales are applied at
+  the end.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import triton.language as tl
 
 @triton.jit
 def place(tile, rows, columns, GROUP: tl.constexpr):
-    """Row and column of a tile, in groups of GROUP rows of tiles."""
+    """The row and column of a tile, in groups of GROUP rows of tiles."""
     size = GROUP * columns
     first = tile // size * GROUP
     height = min(rows - first, GROUP)
@@ -68,7 +70,7 @@ def product(
 
 @triton.jit
 def finished(out, parts, scales, tokens, features, SPLIT: tl.constexpr, BLOCK: tl.constexpr):
-    """Add up the parts of some features of a token, and scale them."""
+    """Add up the parts of a block of one token's features, and scale the sums."""
     n = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     token = tl.program_id(1).to(tl.int64)
     total = tl.zeros((BLOCK,), dtype=tl.float32)
@@ -82,9 +84,9 @@ def finished(out, parts, scales, tokens, features, SPLIT: tl.constexpr, BLOCK: t
 
 @triton.jit
 def pieces(x, out, rows, size, width, PIECES: tl.constexpr, BLOCK: tl.constexpr):
-    """Copy rows of tokens to rows of `width`, with zeros at their ends, as numbers of BF16.
+    """Copy activations to BF16 rows of `width`, padded with zeros.
 
-    With three pieces, one behind the other, these add up to the float32 number.
+    With three pieces, stored one after another, the pieces add up to the float32 number.
     """
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     row = tl.program_id(0).to(tl.int64)
@@ -99,7 +101,7 @@ def pieces(x, out, rows, size, width, PIECES: tl.constexpr, BLOCK: tl.constexpr)
 
 @triton.jit
 def widen(x, out, width, new_width, BLOCK: tl.constexpr):
-    """Copy rows to rows of another width, with zeros behind them."""
+    """Copy rows to wider ones, padded with zeros."""
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     row = tl.program_id(0).to(tl.int64)
     value = tl.load(x + row * width + at, at < width, other=0)
@@ -107,7 +109,7 @@ def widen(x, out, width, new_width, BLOCK: tl.constexpr):
 
 
 def activations(x, width):
-    """Tokens as one matrix of BF16, or three that add up to them, with rows of `width`."""
+    """The activations as one BF16 matrix, or as three that add up to them."""
     tokens, size = x.shape
     if x.dtype is torch.bfloat16 and width == size:
         return x
@@ -119,7 +121,7 @@ def activations(x, width):
 
 
 def plan_of(tokens, features, size, processors):
-    """Rows, columns and depth of a tile; stages; warps; parts of the inputs."""
+    """A tile's rows, columns and depth; stages; warps; splits of the inputs."""
     if tokens > 128:
         return 128, 128, 64, 3, 8, 1
     BM = max(16, triton.next_power_of_2(tokens))

@@ -1,11 +1,11 @@
-"""A vector in reverse order, at the speed of memory.
+"""Reversal of a vector, limited by memory bandwidth.
 
-- Each element is read once and written once. A program writes a block in order, and reads it
-  from its mirrored place backwards: neighboring threads read neighbors, so that loads and stores
-  both move whole lines of the cache.
-- Only what lies behind the last element is masked.
+- Each element is read once and written once. A program writes a block in order and reads its mirror
+  image backwards: neighboring threads access neighboring elements, so both loads and stores cover
+  whole cache lines.
+- The mask only cuts off what is past the last element.
 - Short vectors get smaller blocks, so that more multiprocessors share the work.
-- The input comes back as it came: it's never written to.
+- The input is returned as it is: the kernel never writes to it.
 - There is no arithmetic, so the same code serves FP32 and BF16.
 """
 

@@ -1,13 +1,14 @@
-"""RMS normalization of one vector.
+"""RMS normalization of a single vector.
 
-- A vector of up to 16384 elements is the work of one program, which keeps it in registers: it's
-  read once, and no second kernel has to start.
-- A longer one is read twice, the second time from the L2 cache. Programs of a first kernel sum
-  up the squares of a part each; all programs of the second add up these sums, of which there are
-  few, and write a part each. So even one vector keeps many multiprocessors busy.
-- Squares, their sum and the result are float32 also for BF16, and rounded once.
-- Threads load and store 16 bytes at a time, and only what lies behind the last element is masked.
-- Weight and bias are loaded before the sum is known, so that their time is hidden behind it.
+- A vector of up to 16384 elements is handled by one program, which keeps it in registers: it is
+  read once and needs only one kernel launch.
+- A longer vector is read twice, the second time mostly from the L2 cache. In the first kernel, each
+  program sums the squares of one part. In the second kernel, each program adds up these few sums
+  and writes one part. This keeps many multiprocessors busy even with one vector.
+- All arithmetic is float32, even for BF16, and each result is rounded once.
+- Threads load and store 16 bytes at a time if the length is a multiple of 16.
+- The weight and bias are loaded before the sum is known, so their latency overlaps with the
+  reduction.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import torch
 import triton
 import triton.language as tl
 
-WHOLE = 16384  # elements of a vector that one program holds
+WHOLE = 16384  # the longest vector that a program holds in registers
 PART = 2048
 
 

@@ -1,13 +1,15 @@
-"""Rotation of neighboring elements by their position's angles.
+"""Rotary embedding of neighboring elements, with angles computed from the position.
 
-- A thread loads neighbors together: a block is read and written in order, and taken apart into
-  its even and odd elements in registers.
-- The frequencies `base^(-2i / D)` are the same in all rows. A program finds those of its columns
-  once, and uses them for several rows; a power costs more than the memory does otherwise.
-- Angles reach thousands of radians, so sines and cosines must be those of full precision, which
-  subtract multiples of pi/2 exactly. So do `tl.sin` and `tl.cos`.
-- All of this is float32 also for BF16, whose results are rounded once.
-- Many rows get eight a program, few rows one, so that all multiprocessors have work.
+- Each thread loads neighboring elements together: a block is read and written in order, and split
+  into its even and odd elements on chip.
+- The frequencies `base^(-2i / D)` are the same for all rows. A program computes them once for its
+  columns and uses them for several rows, since computing them for each element would cost more than
+  the memory traffic.
+- Angles reach thousands of radians, so sine and cosine need an accurate range reduction. `tl.sin`
+  and `tl.cos` have one.
+- All of this is float32, even for BF16, and each result is rounded once.
+- Large inputs get eight rows per program, small ones a single row, so that all multiprocessors have
+  work.
 """
 
 from __future__ import annotations

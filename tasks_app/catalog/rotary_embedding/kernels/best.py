@@ -1,13 +1,13 @@
-"""Rotary embedding by tables of cosines and sines, forward and backward.
+"""Rotary embedding with tables of cosines and sines, forward and backward.
 
-- A program handles all heads of one token, or some if these are many: it reads the row of the
-  tables that the token's position names once, and both halves of each head's rotated part.
-- Elements behind the rotated part are copied by the same program.
-- The gradient is the rotation by the negated angle, so the backward pass is the same kernel with
-  the sines' sign turned around.
-- Halves are loaded as powers of two, of which the rest is masked; a thread moves up to 16 bytes at
-  a time, and several heads a program keep enough loads under way.
-- Products and sums are float32 also for BF16, and rounded once.
+- Each program handles all heads of one token, or some of them if there are many. It reads the table
+  row for the token's position once, and both halves of each head's rotated part.
+- The same program copies the elements past the rotated part.
+- The gradient is the rotation by the negative angle, so the backward pass runs the same kernel with
+  the sign of the sines flipped.
+- Each half is padded to a power of two, with the excess masked. Threads move up to 16 bytes at a
+  time, and several heads per program keep enough loads in flight.
+- All arithmetic is float32, even for BF16, and each result is rounded once.
 """
 
 from __future__ import annotations

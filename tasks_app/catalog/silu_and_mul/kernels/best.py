@@ -1,13 +1,14 @@
-"""`silu` of the gates times the values, at the speed of memory.
+"""`silu` of the gates times the values, limited by memory bandwidth.
 
-- Nothing but memory counts here: each number is read once, and each result written once. A
-  program handles a block of one row, of which the gates and the values lie a row's half apart;
-  a thread loads and stores 16 bytes at a time where rows are aligned.
-- Rows and blocks are two dimensions of the grid, so that no thread divides.
-- Blocks are as small as fills all multiprocessors, and as large as keeps many loads under way.
-- The exponential is float32 also for BF16. Where it overflows, the gate is closed and the result
-  is 0, as it should be.
-- Results are rounded once.
+- Each input is read once, and each result is written once. A program handles a block of one row,
+  where the gates are half a row apart from their values. Threads load and store 16 bytes at a time
+  if `D` is a multiple of 16.
+- Rows and blocks are separate dimensions of the grid, so no thread has to divide.
+- Small inputs get small blocks, to occupy all multiprocessors. Large inputs get large blocks, to
+  keep many loads in flight.
+- The exponential is float32, even for BF16. If it overflows, the gate is closed and the result is
+  0, as it should be.
+- Each result is rounded once.
 """
 
 from __future__ import annotations

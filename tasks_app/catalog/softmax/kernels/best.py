@@ -1,12 +1,14 @@
-"""Softmax of rows, each read from memory once.
+"""Row softmax that reads each row from memory only once.
 
-- A row of up to 16384 elements stays in the registers of one program: one pass finds its largest
-  element and its sum, and writes the result. The mask costs nothing where rows are aligned.
-- Several short rows share a program, so that each has enough to load at a time.
-- A longer row is split: programs find the largest element and the sum of a part of it; programs
-  of a second kernel put these together, of which there are few, and write a part each. A part is
-  read twice, but by then it's in the L2 cache, and even a single row keeps the whole GPU busy.
-- Exponentials and sums are float32 also for BF16.
+- A row of up to 16384 elements stays in the registers of one program, which computes the maximum
+  and the sum and writes the result. If the row length is a multiple of 16, the mask doesn't prevent
+  16-byte loads and stores.
+- If there are many short rows, several share a program, so that each program has enough to load.
+- A longer row is split. In the first kernel, each program computes the maximum and the sum of
+  exponentials of one part. In the second kernel, each program combines the results of all parts and
+  writes one part. Parts are read twice, the second time mostly from the L2 cache, and even a single
+  row keeps the whole GPU busy.
+- Exponentials and sums are float32, even for BF16.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import triton
 import triton.language as tl
 
 LOG2_E = tl.constexpr(1.4426950408889634)
-WHOLE = 16384  # elements of a row that one program holds
+WHOLE = 16384  # the longest row that a program holds in registers
 PART = 8192
 
 
@@ -28,7 +30,7 @@ def rows(out, x, N, C, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     held = (row[:, None] < N) & (column[None, :] < C)
     value = tl.load(x + at, held, other=-float("inf")).to(tl.float32)
     largest = tl.max(value, 1)
-    # Rows that do not exist would be -inf less -inf.
+    # Rows past the end would compute -inf minus -inf.
     largest = tl.where(row < N, largest, 0.0)
     power = tl.exp2((value - largest[:, None]) * LOG2_E)
     total = tl.where(row < N, tl.sum(power, 1), 1.0)

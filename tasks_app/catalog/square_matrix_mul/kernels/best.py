@@ -1,16 +1,18 @@
-"""Product of square matrices on tensor cores: BF16 as it is, FP32 as three products of TF32.
+"""Product of square matrices on tensor cores: BF16 directly, FP32 as three TF32 products.
 
-- A tile of C stays in registers while tiles of A and B stream through shared memory, several
-  steps ahead. Large BF16 products get tiles of 128 x 256, the largest that two groups of
-  `wgmma` hold, so that each number that is loaded meets as many others as possible.
-- Programs walk over C in groups of eight rows of tiles: those that run at the same time share
-  their rows of A and columns of B in the L2 cache.
-- If rows are multiples of 16 bytes, the tensor memory accelerator copies whole tiles, and one
-  program for each multiprocessor works off the tiles, so loads go on while a tile is stored.
-- With few tiles, K is split over programs, whose partial sums a second kernel adds up.
-- Rows of other lengths are first copied to such ones, with zeros at their ends.
-- FP32: each number is split into two of TF32, and all but the product of the two small halves
-  is computed. Nothing of float32's precision is lost, and it's faster than FP32 units.
+- A tile of C stays in registers while tiles of A and B stream through shared memory, prefetched
+  several steps ahead. Large BF16 products use 128 x 256 tiles, the largest whose accumulators fit
+  into the registers of two warpgroups, so that each loaded element is reused as often as possible.
+- Programs visit C in groups of eight rows of tiles: programs that run at the same time share their
+  rows of A and columns of B in the L2 cache.
+- BF16: the TMA copies whole tiles, and one or two persistent programs per multiprocessor work
+  through the tiles, so the next tile's loads overlap with the store of the last.
+- With few tiles, split-K spreads K over more programs (without the TMA), and a second kernel adds
+  up the partial sums.
+- A and B are first copied to zero-padded rows if the length of their rows doesn't suit the TMA or
+  wide loads.
+- FP32: each number is split into two TF32 numbers, and all products are computed except that of the
+  two small parts. This keeps close to float32 precision and is faster than the FP32 units.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-BF16_PLANS = (  # rows, columns and depth of a tile; stages; warps; programs for a multiprocessor
+BF16_PLANS = (  # a tile's rows, columns and depth; stages; warps; programs per multiprocessor
     (128, 256, 64, 3, 8, 1),
     (128, 128, 64, 4, 8, 1),
     (64, 128, 64, 4, 4, 2),
@@ -31,7 +33,7 @@ FP32_PLANS = ((128, 128, 32, 3, 8, 1), (64, 128, 32, 3, 4, 2), (64, 64, 32, 4, 4
 
 @triton.jit
 def place(tile, rows, columns, GROUP: tl.constexpr):
-    """Row and column of a tile, in groups of GROUP rows of tiles."""
+    """The row and column of a tile, in groups of GROUP rows of tiles."""
     size = GROUP * columns
     first = tile // size * GROUP
     height = min(rows - first, GROUP)
@@ -42,7 +44,7 @@ def place(tile, rows, columns, GROUP: tl.constexpr):
 def streamed(
     a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, WHOLE: tl.constexpr
 ):
-    """C tile by tile, a program for many; descriptors copy the tiles."""
+    """Compute C tile by tile in persistent programs, with tiles copied by the TMA."""
     rows, columns = tl.cdiv(M, BM), tl.cdiv(N, BN)
     tiles = rows * columns
     for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=True):
@@ -67,7 +69,7 @@ def product(
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SPLIT: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """One tile of C, over one of SPLIT parts of K; parts lie one behind the other."""
+    """Compute one tile of C over one of SPLIT parts of K, stored one after another."""
     row, column = place(tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN), 8)
     m = row * BM + tl.arange(0, BM)
     n = column * BN + tl.arange(0, BN)
@@ -101,7 +103,7 @@ def sum_of_parts(parts, c, count, SPLIT: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def widen(x, out, width, new_width, BLOCK: tl.constexpr):
-    """Copy rows to rows of another width, with zeros behind them."""
+    """Copy rows to wider ones, padded with zeros."""
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     row = tl.program_id(0).to(tl.int64)
     value = tl.load(x + row * width + at, at < width, other=0.0)
@@ -109,7 +111,7 @@ def widen(x, out, width, new_width, BLOCK: tl.constexpr):
 
 
 def aligned(x, unit):
-    """The matrix itself, or a copy whose rows are multiples of `unit` elements."""
+    """The matrix itself, or a copy with rows padded to a multiple of `unit` elements."""
     rows, width = x.shape
     if width % unit == 0:
         return x
@@ -120,7 +122,7 @@ def aligned(x, unit):
 
 
 def plan_of(plans, M, N, K, processors):
-    """The largest tile of which there are enough, and into how many parts K is split."""
+    """The largest tile that fills the GPU, and how many parts to split K into."""
     for plan in plans:
         tiles = triton.cdiv(M, plan[0]) * triton.cdiv(N, plan[1])
         if tiles >= 0.75 * processors and plan[0] < 2 * M:
@@ -140,7 +142,7 @@ def product_of(A, B):
     plan, split = plan_of(BF16_PLANS if narrow else FP32_PLANS, M, N, K, processors)
     BM, BN, BK, stages, warps, each = plan
     tiles = triton.cdiv(M, BM) * triton.cdiv(N, BN)
-    unit = 8 if narrow and split == 1 else 16  # 16 bytes for descriptors, else wide loads
+    unit = 8 if narrow and split == 1 else 16  # 16 bytes for the TMA, else wide loads
     left, right = aligned(A, unit), aligned(B, unit)
     if narrow and split == 1:
         whole = N % 8 == 0

@@ -1,11 +1,11 @@
-"""Sum of two vectors at the speed of memory.
+"""Vector addition, limited by memory bandwidth.
 
-- Nothing but memory counts here: each element is read once and written once. A thread handles 16
-  of a block's elements, and loads and stores them 16 bytes at a time, so that many loads are
-  under way at once and hide each other's latency.
-- Short vectors get smaller blocks, so that more multiprocessors share the work.
-- Only what lies behind the last element is masked. Positions are 64 bits wide in the address
-  alone: vectors may have more than 2^31 bytes.
+- Each input element is read once, and each output element is written once. A thread handles 8 or 16
+  elements, with 16-byte loads and stores if the element count is a multiple of 16. That keeps many
+  loads in flight, which hide each other's latency.
+- Small inputs get smaller blocks, so that more multiprocessors share the work.
+- The mask only cuts off what is past the last element. Offsets are 64-bit, so there may be more
+  than 2^31 elements.
 - BF16 elements are added in float32 and rounded once.
 """
 

@@ -1,13 +1,15 @@
-"""Product of int8 activations and int8 weights on tensor cores for int8.
+"""Int8 activations times int8 weights, on int8 tensor cores.
 
-- Weights are the rows of a tile, and tokens its columns: `wgmma` takes 64 rows at least, but as
-  few as eight columns, so that a handful of tokens wastes next to nothing.
-- The tensor memory accelerator copies tiles to shared memory some steps ahead. Rows that aren't
-  multiples of 16 bytes are copied to such ones first, with zeros at their ends.
-- Sums are int32, thus exact in any order. Scales are applied when a tile is done.
-- Each program works off several tiles, in groups that share weights and tokens in the L2 cache.
-- With few tiles, the sums of a tile are split over programs, so that all multiprocessors read
-  weights; a second kernel adds the parts up and applies the scales.
+- The weights form the rows of a tile and the tokens its columns. `wgmma` needs 64 rows, but as few
+  as eight columns, so a handful of tokens wastes little work.
+- The TMA prefetches tiles into shared memory a few steps ahead. Rows whose length isn't a multiple
+  of 16 bytes are first copied to zero-padded rows.
+- Accumulators are int32, so sums are exact in any order. Scales are applied once a tile is
+  complete.
+- Programs are persistent and work through tiles in groups that share weights and tokens in the L2
+  cache.
+- With few tiles, split-K spreads the sums of a tile over more programs, so that all multiprocessors
+  read weights. A second kernel adds up the parts and applies the scales.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 @triton.jit
 def place(tile, rows, columns, GROUP: tl.constexpr):
-    """Row and column of a tile, in groups of GROUP rows of tiles."""
+    """The row and column of a tile, in groups of GROUP rows of tiles."""
     size = GROUP * columns
     first = tile // size * GROUP
     height = min(rows - first, GROUP)
@@ -61,7 +63,7 @@ def product(
 def finished(
     out, parts, w_scales, x_scales, tokens, features, SPLIT: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """Add up the parts of some features of a token, and scale them."""
+    """Add up the parts of a block of one token's features, and scale the sums."""
     n = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     token = tl.program_id(1).to(tl.int64)
     total = tl.zeros((BLOCK,), dtype=tl.int32)
@@ -76,7 +78,7 @@ def finished(
 
 @triton.jit
 def widen(x, out, width, new_width, BLOCK: tl.constexpr):
-    """Copy rows to rows of another width, with zeros behind them."""
+    """Copy rows to wider ones, padded with zeros."""
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     row = tl.program_id(0).to(tl.int64)
     value = tl.load(x + row * width + at, at < width, other=0)
@@ -84,7 +86,7 @@ def widen(x, out, width, new_width, BLOCK: tl.constexpr):
 
 
 def aligned(x, unit):
-    """The matrix itself, or a copy whose rows are multiples of `unit` elements."""
+    """The matrix itself, or a copy with rows padded to a multiple of `unit` elements."""
     rows, width = x.shape
     if width % unit == 0:
         return x
@@ -95,7 +97,7 @@ def aligned(x, unit):
 
 
 def plan_of(tokens, features, size, processors):
-    """Rows, columns and depth of a tile; stages; warps; programs for a multiprocessor; parts."""
+    """A tile's rows, columns and depth; stages; warps; programs per multiprocessor; splits."""
     if tokens > 128:
         wide = triton.cdiv(features, 128) * triton.cdiv(tokens, 256) >= 0.75 * processors
         return (128, 256, 128, 3, 8, 1, 1) if wide else (128, 128, 128, 4, 8, 1, 1)
