@@ -22,6 +22,7 @@ from gpu_runner.supervisor.audit.required import CLOCK_CHECK
 from gpu_runner.supervisor.device.device import cuda_devices, device_slug
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.runner.loaded import AUDIT_CHECK
 from gpu_runner.supervisor.tools.anchor import probe_ncu
 
 pytestmark = [
@@ -33,7 +34,6 @@ needs_sanitizer = pytest.mark.skipif(not sanitizer.find(), reason="no compute-sa
 
 HEAD = """
 #include <cuda_runtime.h>
-#include <dlfcn.h>
 __global__ void add(const float* A, const float* B, float* C, int N) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < N) C[i] = A[i] + B[i];
@@ -79,19 +79,6 @@ STRANGE_WARP = (
     " if (threadIdx.x >= 16) __syncwarp(0xffff); if (A[0] == 12345.678f) C[0] = 1; }\n"
 )
 """Threads that wait for a part of their warp which they are not of."""
-
-LIBRARY = """
-  static void* library = dlopen(NAME, RTLD_NOW);
-  static void* handle = [] {
-    void* made = nullptr;
-    reinterpret_cast<int (*)(void**)>(dlsym(library, "cublasCreate_v2"))(&made);
-    return made;
-  }();
-  float one = 1;
-  cudaMemcpyAsync(C, B, 4 * N, cudaMemcpyDeviceToDevice);
-  using Axpy = int (*)(void*, int, const float*, const float*, int, float*, int);
-  reinterpret_cast<Axpy>(dlsym(library, "cublasSaxpy_v2"))(handle, N, &one, A, 1, C, 1);
-"""
 
 HONEST = [
     ("vector_add", "kernels/good.cu"),
@@ -158,7 +145,8 @@ def test_honest_kernel_passes(name: str, path: str, config: SupervisorConfig) ->
     task = load_task(catalog_folder() / name)
     result = audited(name, task.files[path], config)
     states = {check.name: check.state for check in checks_of(result).values()}
-    del states[CLOCK_CHECK]  # so few calls may not tell
+    for name in (CLOCK_CHECK, AUDIT_CHECK):  # so few calls may not tell; no ranked result is there
+        del states[name]
     expected = dict.fromkeys(sanitizer.TOOLS, _state(bool(sanitizer.find())))
     expected |= dict.fromkeys(("kernels", "time"), _state(not probe_ncu(config)))
     assert states == expected
@@ -171,16 +159,3 @@ def test_honest_kernel_passes(name: str, path: str, config: SupervisorConfig) ->
 
 def _state(there: bool) -> AuditState:
     return AuditState.PASSED if there else AuditState.SKIPPED
-
-
-def test_kernels_of_a_library_are_suspicious(config: SupervisorConfig) -> None:
-    folders = [Path("/usr/local/cuda/lib64"), Path("/usr/lib/x86_64-linux-gnu")]
-    libraries = [path for folder in folders for path in folder.glob("libcublas.so.*")]
-    if not libraries or probe_ncu(config):
-        pytest.skip("no cuBLAS in the jail, or no ncu")
-    named = f'#define NAME "{min((path.name for path in libraries), key=len)}"\n'
-    result = audited("vector_add", f"{HEAD}{named}{CALL}{LIBRARY}\n}}\n", config)
-    found = checks_of(result)["kernels"]
-    assert found.state is AuditState.SUSPICIOUS, found
-    assert "axpy" in found.reason
-    assert any(s.check == "audit" for s in result.suspicions)

@@ -46,20 +46,28 @@ class Turn:
     """A place in the line for a device, held by locks on files: a process that dies leaves it.
 
     Whoever waits has a file of their own, and a lock on it that others can see. Names sort as the
-    line does: by rank, and then by when a turn was first asked for, on a clock of the whole host.
+    line does: by rank, then by when they began to stand there, on a clock of the whole host. When
+    they first did comes next.
     """
 
     def __init__(self, config: SupervisorConfig, urgency: Urgency) -> None:
         """Nothing is waited for yet."""
         self._config, self._rank = config, list(Urgency).index(urgency)
-        self._name = self._last_in_line()
+        self._came = _now()
+        self._name = self._last_in_line(self._came)
         folder = _folder(config)
         self._line = folder / f"{config.kind}-{config.index}.line"
         self._held: int | None = None
 
     def is_wanted(self, *, by_equals: bool = False) -> bool:
-        """Whether somebody more urgent waits for the device; by_equals: or as urgent."""
-        return self._is_behind(f"{self._rank + by_equals}-")
+        """Whether somebody more urgent waits for the device; by_equals: or as urgent.
+
+        Equals who came later have one turn. Then they wait until this one is done: if all took
+        turns to the end, nobody would be done early.
+        """
+        if self._is_behind(f"{self._rank}-"):
+            return True
+        return by_equals and self._is_seen(self._comes_before)
 
     def take(self) -> None:
         """Wait for the device, and for everybody before this turn.
@@ -78,7 +86,7 @@ class Turn:
     def step_aside(self) -> None:
         """Leave the device to those who are more urgent or as urgent, and wait for it again."""
         self.give()
-        self._name = self._last_in_line()
+        self._name = self._last_in_line(_now())
         self.take()
 
     def give(self) -> None:
@@ -87,8 +95,12 @@ class Turn:
             os.close(self._held)
             self._held = None
 
-    def _last_in_line(self) -> str:
-        return f"{self._rank}-{time.monotonic_ns():020}-{os.getpid()}-{next(_numbers)}"
+    def _last_in_line(self, now: str) -> str:
+        return f"{self._rank}-{now}-{self._came}-{os.getpid()}-{next(_numbers)}"
+
+    def _comes_before(self, name: str) -> bool:
+        rank, since, came, *_ = name.split("-")
+        return rank == str(self._rank) and (since == came or came < self._came)
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
@@ -106,9 +118,13 @@ class Turn:
 
     def _is_behind(self, name: str) -> bool:
         """Whether somebody alive stands in the line before a file of this name."""
+        return self._is_seen(lambda other: other < name)
+
+    def _is_seen(self, counts: Callable[[str], bool]) -> bool:
+        """Whether somebody alive whose file has such a name stands in the line."""
         with contextlib.suppress(FileNotFoundError), os.scandir(self._line) as entries:
-            before = [e.path for e in entries if e.name < name and not e.name.startswith(".")]
-            return any(map(_is_alive, before))
+            names = (entry for entry in entries if not entry.name.startswith("."))
+            return any(_is_alive(entry.path) for entry in names if counts(entry.name))
         return False
 
     def _locked(self) -> bool:
@@ -120,6 +136,10 @@ class Turn:
             return False
         self._held = descriptor
         return True
+
+
+def _now() -> str:
+    return f"{time.monotonic_ns():020}"
 
 
 def _is_alive(path: str) -> bool:

@@ -97,6 +97,37 @@ def stands(config: SupervisorConfig, count: int) -> bool:
     )
 
 
+def aside(turn: Turn) -> threading.Thread:
+    """Has a turn leave the device to others, and wait for it again."""
+    thread = threading.Thread(target=turn.step_aside)
+    thread.start()
+    return thread
+
+
+def test_an_equal_who_comes_later_has_one_turn_and_then_waits(config: SupervisorConfig) -> None:
+    first, second = (Turn(config, Urgency.PEOPLE) for _ in range(2))
+    first.take()
+    arriving = threading.Thread(target=second.take)
+    arriving.start()
+    assert stands(config, 1)
+    assert first.is_wanted(by_equals=True)
+    first_again = aside(first)
+    arriving.join()
+    assert stands(config, 1)
+    assert second.is_wanted(by_equals=True)
+    second_again = aside(second)
+    first_again.join()
+    assert stands(config, 1)
+    assert not first.is_wanted(by_equals=True)
+    newcomer = Waiting(config, Urgency.PEOPLE)
+    assert stands(config, 2)
+    assert first.is_wanted(by_equals=True)
+    first.give()
+    second_again.join()
+    second.give()
+    newcomer.end()
+
+
 class Worker:
     """Whose measurement is interrupted once."""
 
