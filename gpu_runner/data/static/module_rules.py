@@ -192,10 +192,11 @@ def _of_torch(name: str, line: int) -> Finding:
 
 def _patches(case: ModuleCase) -> Iterator[Finding]:
     """Other modules' members that are set or deleted, which everybody in the process sees."""
-    for target in _targets(case):
+    for target, value in _targets(case):
         place = target.value if isinstance(target, ast.Subscript) else target
         name = case.dotted(place) if isinstance(place, ast.Attribute) else ""
-        if name and not _STATE.fullmatch(name) and name != "os.environ":
+        is_alias = all(n.startswith("torch.distributed.") for n in (name, case.dotted(value)))
+        if name and not is_alias and not _STATE.fullmatch(name) and name != "os.environ":
             yield Finding(name, target.lineno, f"changes {name!r} of another module")
     for call, _ in case.calls():
         changes = isinstance(call.func, ast.Name) and call.func.id in ("setattr", "delattr")
@@ -203,13 +204,13 @@ def _patches(case: ModuleCase) -> Iterator[Finding]:
             yield Finding(name, call.lineno, f"changes a member of {name!r}")
 
 
-def _targets(case: ModuleCase) -> Iterator[ast.expr]:
-    """What a module sets or deletes."""
+def _targets(case: ModuleCase) -> Iterator[tuple[ast.expr, ast.AST]]:
+    """What a module sets or deletes, and to what; a deletion stands for itself."""
     for node in case.nodes:
         if isinstance(node, ast.Assign | ast.Delete):
-            yield from node.targets
+            yield from ((target, getattr(node, "value", node)) for target in node.targets)
         elif isinstance(node, ast.AugAssign | ast.AnnAssign):
-            yield node.target
+            yield node.target, node.value or node
 
 
 def _interpreter(case: ModuleCase) -> Iterator[Finding]:

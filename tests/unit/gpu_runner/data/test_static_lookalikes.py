@@ -195,6 +195,8 @@ MODULES: dict[str, tuple[str, str, str]] = {
         "class Plan: pass\nplan = Plan()\nplan.size = 3\nsetattr(plan, 'rows', 4)\n",
         "import os\nos.environ['OMP_NUM_THREADS'] = '4'\ndel os.environ['OMP_NUM_THREADS']\n",
         "import torch\ndef forward(ctx, x):\n    ctx.size = torch.Size([1])\n    x[0] = 1\n",
+        "import torch.distributed as d\nif 'all_gather_into_tensor' not in dir(d):\n"
+        "    d.all_gather_into_tensor = d._all_gather_base\n",
     ),
     "python-interpreter": (
         "import importlib.util\nhas = importlib.util.find_spec('triton') is not None\n",
