@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -13,7 +11,6 @@ from django.contrib import messages
 from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import HttpRequest
 
-from runs_app.core.text import storable
 from tasks_app.errors import Faults, FieldError
 
 
@@ -99,32 +96,3 @@ class ServiceForm(forms.Form):
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField), "only choice fields are filled here"
         field.choices = choices
-
-
-class Held(forms.JSONField):
-    """The files that a page held: texts by their names, as JSON."""
-
-    def to_python(self, value: Any) -> Any:
-        """Read it; what can't be read is no valid JSON, however it can't."""
-        try:
-            held = super().to_python(value) or {}
-        except (ValueError, RecursionError):
-            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from None
-        if not isinstance(held, dict) or not all(isinstance(text, str) for text in held.values()):
-            raise forms.ValidationError("The files must be an object of texts by name.")
-        return held
-
-    def bound_data(self, data: Any, initial: Any) -> Any:
-        """What the page shows again; nothing of what can't be read."""
-        try:
-            return storable(super().bound_data(data, initial))
-        except (ValueError, RecursionError):
-            return {}
-
-
-def held_names(bound: forms.BoundField) -> list[str]:
-    """Names of the files that a form's field of this kind holds."""
-    held = bound.value()
-    with suppress(TypeError, ValueError):
-        held = json.loads(held) if isinstance(held, str) else held
-    return sorted(map(str, held)) if isinstance(held, dict) else []

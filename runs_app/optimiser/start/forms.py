@@ -13,7 +13,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
 from gpu_runner.data.verdict import Direction
-from runs_app.core.forms import Held, ServiceForm, held_names
+from runs_app.core.forms import ServiceForm
 from runs_app.core.queue.devices import devices
 from runs_app.optimiser.evolve.budget import MIN_OUTPUT_TOKENS
 from runs_app.optimiser.evolve.config import MOST, RunConfig, VerifierConfig
@@ -24,6 +24,7 @@ from runs_app.optimiser.start.parameters import (
     parameter_fields,
     read_parameters,
 )
+from runs_app.submitting.workbench.forms import Held, held_names
 from tasks_app.selectors import published_tasks
 
 VERIFIERS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
@@ -15,8 +16,9 @@ from gpu_runner.data.formats.text import decoded
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
 from gpu_runner.data.verdict import Direction, Language, Mode
 from runs_app.core.errors import SubmissionError
-from runs_app.core.forms import Held, ServiceForm, held_names
+from runs_app.core.forms import ServiceForm
 from runs_app.core.queue.devices import devices as known_devices
+from runs_app.core.text import storable
 from tasks_app.people import Viewer
 from tasks_app.selectors import evaluable_tasks
 
@@ -44,6 +46,35 @@ class Uploads(forms.FileField):
     def clean(self, data: Any, initial: Any = None) -> list[Any]:
         """Check each."""
         return [super(Uploads, self).clean(each, initial) for each in data or ()]
+
+
+class Held(forms.JSONField):
+    """The files that a page held: texts by their names, as JSON."""
+
+    def to_python(self, value: Any) -> Any:
+        """Read it; what can't be read is no valid JSON, however it can't."""
+        try:
+            held = super().to_python(value) or {}
+        except (ValueError, RecursionError):
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from None
+        if not isinstance(held, dict) or not all(isinstance(text, str) for text in held.values()):
+            raise forms.ValidationError("The files must be an object of texts by name.")
+        return held
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """What the page shows again; nothing of what can't be read."""
+        try:
+            return storable(super().bound_data(data, initial))
+        except (ValueError, RecursionError):
+            return {}
+
+
+def held_names(bound: forms.BoundField) -> list[str]:
+    """Names of the files in such a field."""
+    held = bound.value()
+    with suppress(TypeError, ValueError):
+        held = json.loads(held) if isinstance(held, str) else held
+    return sorted(map(str, held)) if isinstance(held, dict) else []
 
 
 class SubmissionForm(ServiceForm):
