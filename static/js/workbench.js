@@ -62,7 +62,7 @@ function showFiles({ entry = "", texts = {} } = {}) {
   const legend = list.querySelector("legend");
   form.elements.entry.value = entry;
   form.elements.beside.value = JSON.stringify(texts);
-  others.querySelector("summary span").textContent = names.length ? ` (${names.length} here)` : "";
+  others.querySelector("summary").textContent = `Add files${names.length ? ` (${names.length} here)` : ""}`;
   legend.textContent = `${entry || "The source"} comes with these. Check those to remove.`;
   list.hidden = !names.length;
   list.replaceChildren(legend, ...names.map((name) => {
