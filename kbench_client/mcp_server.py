@@ -253,11 +253,16 @@ class Tools:
         parameters: Document | None = None,
         seed_kernel: Annotated[str, Field(description="naive, best, none, or own: source")] = "",
         source: Annotated[str, Field(description="the seed kernel, if own")] = "",
+        entry: Annotated[str, Field(description="the source's name, if it has files")] = "",
+        files: Annotated[
+            dict[str, str] | None, Field(description="texts beside the source, which stay")
+        ] = None,
     ) -> Document:
         """Let one of the site's strategies look for a faster kernel; `wait` takes its id."""
         budget = {"evaluations": evaluations, "usd": usd}
         wanted = {"task": task, "strategy": strategy, "device": device, "budget": budget}
-        seed = {"seed_kernel": seed_kernel or ("own" if source else ""), "source": source}
+        chosen = seed_kernel or ("own" if source else "")
+        seed = {"seed_kernel": chosen, "source": source, "entry": entry, "files": files or {}}
         return self.site.start_run(
             {**wanted, **seed, "models": models or [], "parameters": parameters or {}}
         )

@@ -15,14 +15,14 @@ from string import Template
 from typing import Any
 
 from kbench_client.exits import Exit, Stop
-from kbench_client.kernels import SUFFIXES
+from kbench_client.kernels import texts_of
 from kbench_client.results import best_baseline, duration, factor, workloads
 
 Document = dict[str, Any]
 
 _FILES = Path(__file__).parent / "exported"
 _REFERENCE = "reference.py"
-_SHARED = ("task.py", "loader.py", "dispatch.py", "test_verdict.py")
+_SHARED = ("task.py", "loader.py", "modules.py", "dispatch.py", "test_verdict.py")
 _OPERATOR = ("op.py", "test_op.py")
 _HEADERS = {
     "__nv_bfloat16": ("cuda_bf16.h", "bfloat16.h"),
@@ -124,6 +124,7 @@ def facts(winner: Winner) -> Document:
         "author": submission["author"],
         "agent": submission["agent"],
         "language": submission["language"],
+        "entry": next(iter(texts_of(submission))),
         "direction": direction,
         "abi": task["abi"],
         "dtype": task["dtype"],
@@ -208,20 +209,11 @@ def files(winner: Winner, *, operator: bool) -> dict[str, str]:
         "__init__.py": _package(about, "op" if operator else "dispatch"),
         "README.md": _readme(about, operator=operator),
         "winner.json": json.dumps(about, indent=1) + "\n",
-        f"kernel{SUFFIXES[about['language']]}": winner.submission["source"],
-        **_beside(winner),
+        **{f"kernel/{name}": text for name, text in texts_of(winner.submission).items()},
         **(_declared(winner, types) if is_declared else {}),
         _REFERENCE: winner.task["document"]["files"][_REFERENCE],
         **{name: (_FILES / name).read_text("utf-8") for name in names},
     }
-
-
-def _beside(winner: Winner) -> dict[str, str]:
-    """The files that its source includes. Raises `Stop` for modules, which a package would hide."""
-    found: dict[str, str] = winner.submission.get("files") or {}
-    if found and winner.submission["language"] == "python":
-        raise Stop(Exit.MISUSE, "has several files in Python, which can't be exported yet", "ID")
-    return found
 
 
 def _declared(winner: Winner, types: set[str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from kbench_client.commands.submitting import add_watch_options
 from kbench_client.exits import Exit, Stop
-from kbench_client.kernels import read_kernel
+from kbench_client.kernels import read_kernels
 from kbench_client.output import Output
 from kbench_client.results import duration, factor, money
 from kbench_client.site import Site
@@ -43,11 +43,14 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser.add_argument("--model", action="append", default=[], help="may be repeated")
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE")
     begins = parser.add_mutually_exclusive_group()
-    begins.add_argument("--kernel", default="", metavar="FILE", help="the seed kernel")
+    begins.add_argument(
+        "--kernel", default="", metavar="FILE", help="the seed kernel, or its folder"
+    )
     seeds = ("naive", "best", "none")
     begins.add_argument(
         "--seed-kernel", default="", choices=seeds, help="default: the strategy's own"
     )
+    parser.add_argument("--entry", default="", help="of a folder: the file that the run changes")
     parser.add_argument("--name", default="")
     parser.add_argument("--private", action="store_true")
     parser.add_argument(
@@ -74,8 +77,12 @@ def body(options: argparse.Namespace) -> dict[str, Any]:
         "private": options.private,
         "enters_best": options.enter_best,
     }
+    if options.entry and not options.kernel:
+        raise Stop(Exit.MISUSE, "names a file of the folder --kernel, which you left out", "entry")
     if options.kernel:
-        wanted |= {"seed_kernel": "own", "source": read_kernel(Path(options.kernel)).source}
+        kernel = read_kernels([Path(options.kernel)], options.entry)
+        beside = {"entry": kernel.entry, "files": dict(kernel.files)}
+        wanted |= {"seed_kernel": "own", "source": kernel.source, **beside}
     return {name: value for name, value in wanted.items() if value not in ("", [], {}, False)}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
-import importlib
 import importlib.machinery
 import importlib.util
 import os
@@ -22,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from . import task
+from . import modules, task
 
 _EXTENSION = "kbench_kernel"
 
@@ -37,7 +36,7 @@ def kernel() -> Kernel:
     """
     winner = task.WINNER
     if winner["language"] == "python":
-        return _python(importlib.import_module(".kernel", __package__))
+        return _python(modules.entry())
     if winner["abi"] == "torch":
         return _python(_extension(_built()))
     return functools.partial(_call_c, getattr(ctypes.CDLL(str(_built())), winner["symbol"]))
@@ -116,7 +115,7 @@ def _extension(path: Path) -> Any:
 
 def _built() -> Path:
     """The kernel's library, in a cache that is keyed by all that it is made of."""
-    source = next(task.HERE.glob("kernel.c*"))
+    source = task.FOLDER / task.WINNER["entry"]
     header = task.HERE / "declaration.h"
     compiler = _compiler("nvcc" if source.suffix == ".cu" else "g++")
     command = [compiler, str(source), *task.WINNER["flags"]]
@@ -124,7 +123,7 @@ def _built() -> Path:
     command += _torch_flags() if task.WINNER["abi"] == "torch" else []
     if source.suffix == ".cu":
         command.append(f"-Xlinker=-rpath={Path(compiler).resolve().parents[1] / 'lib64'}")
-    for word in ("-iquote", str(task.HERE)):
+    for word in ("-iquote", str(task.FOLDER)):
         command.append(f"-Xcompiler={word}" if source.suffix == ".cu" else word)
     texts = [path.read_text() for path in sorted(task.HERE.rglob("*")) if _is_source(path)]
     known = "\0".join([*command, *texts, torch.__version__, platform.node()])

@@ -19,6 +19,8 @@ import torch
 from torch import Tensor
 
 HERE = Path(__file__).parent
+FOLDER = HERE / "kernel"
+"""The kernel's files, as they were submitted."""
 WINNER: dict[str, Any] = json.loads((HERE / "winner.json").read_text("utf-8"))
 C_TYPES: dict[str, tuple[str, Any]] = {
     "float": ("float32", ctypes.c_float),

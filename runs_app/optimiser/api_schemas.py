@@ -123,6 +123,11 @@ class RunIn(Body):
         json_schema_extra=one_of(*SEED_KERNELS),
     )
     source: str = ""
+    entry: str = Field("", description="The source's name, if there are other files.")
+    files: dict[str, str] = Field(
+        {},
+        description="Texts of the files beside the source, by name; the run doesn't change them.",
+    )
     seed: StrictInt | None = Field(
         None,
         description="Random seed of the run; drawn if left out.",

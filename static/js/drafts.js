@@ -43,9 +43,9 @@ export function newestDraft(fits) {
   return found.length ? found.reduce((one, other) => (at(other) > at(one) ? other : one)).split(":") : null;
 }
 
-// `base` says what the text was begun from. False if the browser keeps nothing; the older texts give way first.
-export function saveDraft(key, text, base) {
-  const value = text ? { text, base, at: Date.now() } : null;
+// `base` says what the text was begun from, `files` what lies beside it. False if the browser keeps nothing; the older texts give way first.
+export function saveDraft(key, text, base, files) {
+  const value = text ? { text, base, files, at: Date.now() } : null;
   if (write(draftName(key), value)) return true;
   write(keptName(key), null);
   return write(draftName(key), value);
@@ -60,9 +60,11 @@ export function kept(key) {
   return Array.isArray(found) ? found.filter((each) => typeof each?.text === "string") : [];
 }
 
+export const alike = (files, others) => JSON.stringify(files) === JSON.stringify(others);
+
 // Puts a text aside, newest first, each only once.
-export function keep(key, text) {
+export function keep(key, text, files) {
   if (!text.trim()) return;
-  const others = kept(key).filter((each) => each.text !== text);
-  write(keptName(key), [{ text, at: Date.now() }, ...others].slice(0, MOST_KEPT));
+  const others = kept(key).filter((each) => each.text !== text || !alike(each.files, files));
+  write(keptName(key), [{ text, files, at: Date.now() }, ...others].slice(0, MOST_KEPT));
 }

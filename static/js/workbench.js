@@ -1,13 +1,16 @@
 // The workbench: the editor and what it keeps, the task on one side, attempts and the console on the other.
-import { draft, forgetDraft, keep, kept, newestDraft, saveDraft } from "./drafts.js";
+import { alike, draft, forgetDraft, keep, kept, newestDraft, saveDraft } from "./drafts.js";
 import { reveal, sideBySide } from "./panes.js";
 import "./task_picker.js";
 
 const SAVE_MS = 400;
+const MOST_BYTES = 1 << 20; // of a file, as the site has it
 const TWICE_MS = 1000; // who presses a key so soon again means the submission that was just made
 const form = document.getElementById("submit-form");
 const source = document.getElementById("id_source");
 const file = document.getElementById("id_file");
+const more = document.getElementById("id_more");
+const others = document.getElementById("other-files");
 const task = document.getElementById("id_task");
 const device = document.getElementById("id_device");
 const direction = document.getElementById("id_direction");
@@ -24,6 +27,7 @@ let editor = null; // until it has loaded, and where it cannot, the textarea its
 let saving = 0;
 let base = form.dataset.opening; // what the text was begun from
 const openedWith = source.value;
+const openedFiles = files();
 let pristine = openedWith; // the text as it was put in: nobody's work yet
 let held = ""; // the key under which the text is kept
 let sent = "";
@@ -41,11 +45,62 @@ const key = () => `${task.value}:${direction.value}:${language()}`;
 // As gpu_runner/data/static/module_device.py, which decides where no device is named, but for what it leaves to a parser.
 const needsGpu = (text) => /^\s*(?:import|from)\s+(?:triton|cupy|cutlass|tilelang|cuda\.tile|numba\.cuda)\b/m.test(text)
   || /^\s*from\s+(?:numba\s+import\s+.*\bcuda|cuda\s+import\s+.*\btile)\b|\bcuda_sources\s*=/m.test(text);
+const isShown = (one) => one.text === source.value && alike(one.files, files());
 const isTouched = () => source.value.trim() !== "" && source.value !== pristine;
 const say = (text) => { draftState.textContent = text; };
 
+// The files beside the source, without those to remove; undefined if there are none.
+function files() {
+  const texts = JSON.parse(form.elements.beside.value || "{}");
+  for (const box of others.querySelectorAll("[name=drop]:checked")) delete texts[box.value];
+  return Object.keys(texts).length ? { entry: form.elements.entry.value, texts } : undefined;
+}
+
+function showFiles({ entry = "", texts = {} } = {}) {
+  const names = Object.keys(texts).sort();
+  const list = others.querySelector("fieldset");
+  const legend = list.querySelector("legend");
+  form.elements.entry.value = entry;
+  form.elements.beside.value = JSON.stringify(texts);
+  others.querySelector("summary").textContent = `Add files${names.length ? ` (${names.length} here)` : ""}`;
+  legend.textContent = `${entry || "The source"} comes with these. Check those to remove.`;
+  list.hidden = !names.length;
+  list.replaceChildren(legend, ...names.map((name) => {
+    const label = Object.assign(document.createElement("label"), { className: "check" });
+    const box = Object.assign(document.createElement("input"), { type: "checkbox", name: "drop", value: name });
+    label.append(box, Object.assign(document.createElement("span"), { className: "mono", textContent: name }));
+    return label;
+  }));
+}
+
+// Files that were chosen come to the others, so that the draft has them. Those that the site refuses stay: it says why.
+async function addFiles() {
+  const chosenFiles = [...more.files];
+  if (chosenFiles.some((each) => each.size > MOST_BYTES)) return;
+  const added = {};
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true });
+    for (const each of chosenFiles) added[each.name] = text.decode(await each.arrayBuffer());
+  } catch { return; }
+  const { entry, texts = {} } = files() || {};
+  for (const [name, text] of Object.entries(added)) {
+    const same = Object.keys(texts).filter((each) => each.split("/").pop() === name);
+    texts[same.length === 1 ? same[0] : name] = text;
+  }
+  more.value = "";
+  showFiles({ entry, texts });
+  changed();
+}
+
+// Somebody has worked at the files.
+function changed() {
+  pristine = null;
+  save();
+}
+
 // What the page opened with is put in for nobody's work; a draft counts as work.
-function show(text, { from = base, untouched = true } = {}) {
+function show(text, { from = base, untouched = true, files: beside } = {}) {
+  showFiles(beside);
   base = from;
   pristine = untouched ? text : null;
   source.value = text;
@@ -57,7 +112,7 @@ function save() {
   clearTimeout(saving);
   saving = 0;
   if (!isTouched()) return;
-  say(saveDraft(held, source.value, base) ? "Kept in this browser until you submit." : "This browser keeps no drafts: copy your text before you leave.");
+  say(saveDraft(held, source.value, base, files()) ? "Kept in this browser until you submit." : "This browser keeps no drafts: copy your text before you leave.");
 }
 
 // A Python module for a GPU is measured on one, unless somebody has named a device.
@@ -83,7 +138,7 @@ function typed() {
 // Earlier texts of this task: each can be had back, and takes the place of the present one, which is kept in turn.
 function showKept() {
   const list = document.getElementById("kept-texts");
-  const rows = kept(held).filter((each) => each.text !== source.value);
+  const rows = kept(held).filter((each) => !isShown(each));
   document.getElementById("kept").hidden = !rows.length;
   list.replaceChildren(...rows.map((each) => {
     const item = document.createElement("li");
@@ -93,7 +148,7 @@ function showKept() {
     const lines = each.text.trimEnd().split("\n");
     button.textContent = `${new Date(each.at).toLocaleString()}, ${lines.length} lines: ${lines[0].slice(0, 60)}`;
     button.addEventListener("click", () => {
-      replace(each.text, "kept");
+      replace(each.text, "kept", each.files);
       say("The earlier draft is back. The text it replaced is under “Earlier drafts”.");
     });
     item.append(button);
@@ -102,11 +157,11 @@ function showKept() {
 }
 
 // Puts another text in; what was there is kept, if anybody worked on it.
-function replace(text, from) {
+function replace(text, from, beside) {
   save();
-  if (isTouched()) keep(held, source.value);
-  show(text, { from, untouched: from !== "kept" });
-  if (from === "kept") saveDraft(held, text, from);
+  if (isTouched()) keep(held, source.value, files());
+  show(text, { from, untouched: from !== "kept", files: beside });
+  if (from === "kept") saveDraft(held, text, from, beside);
   else forgetDraft(held);
   editor?.focus();
 }
@@ -123,8 +178,8 @@ function turn(isOtherTask) {
   held = key();
   editor?.speak(language());
   const found = draft(held);
-  if (found && found.text !== source.value) {
-    show(found.text, { from: found.base, untouched: false });
+  if (found && !isShown(found)) {
+    show(found.text, { from: found.base, untouched: false, files: found.files });
     sayRestored();
   } else if (!isTouched()) {
     show(starter(), { from: "starter" });
@@ -144,10 +199,10 @@ function open() {
   } else if (!found) {
     if (!source.value) show(starter(), { from: "starter" });
   } else if (!opening || found.base === opening) {
-    show(found.text, { from: found.base, untouched: false });
+    show(found.text, { from: found.base, untouched: false, files: found.files });
     sayRestored();
-  } else if (found.text !== source.value) {
-    keep(held, found.text);
+  } else if (!isShown(found)) {
+    keep(held, found.text, found.files);
     say("Your earlier draft is under “Earlier drafts” below.");
   }
   showKept();
@@ -159,7 +214,8 @@ function sayRestored() {
   discard.className = "link-button";
   discard.textContent = "Discard it";
   discard.addEventListener("click", () => {
-    replace(base === form.dataset.opening && openedWith ? openedWith : starter(), base);
+    const isOpening = base === form.dataset.opening && openedWith;
+    replace(isOpening ? openedWith : starter(), base, isOpening ? openedFiles : undefined);
     say("Discarded. Your draft is under “Earlier drafts” below.");
   });
   say("Restored your unsent draft. ");
@@ -247,7 +303,7 @@ async function take(chosenFile) {
     const fitting = [...device.options].find((option) => option.dataset.language === byName);
     if (fitting) go(fitting.value);
   }
-  replace(text, "file");
+  replace(text, "file", files());
   pristine = null;
   save();
   guess();
@@ -270,7 +326,6 @@ async function startFrom(link) {
   if (text === null) return say(`${link.dataset.name} could not be loaded; the editor is as it was.`);
   pick(link.dataset.language);
   replace(text, link.dataset.opening);
-  document.querySelector("#other-files fieldset")?.remove(); // those of another kernel
   guess();
   reveal("editor");
   say(`Started from ${link.dataset.name}. ${kept(held).length ? "Your earlier text is kept." : ""}`);
@@ -344,6 +399,7 @@ document.addEventListener("keydown", (event) => {
   run(event.altKey ? chosen("mode") : event.shiftKey ? "ranked" : "quick");
 });
 file.addEventListener("change", () => take(file.files[0]));
+more.addEventListener("change", addFiles);
 const box = source.closest(".editor");
 box.addEventListener("dragover", (event) => { event.preventDefault(); box.classList.add("dropping"); });
 box.addEventListener("dragleave", () => box.classList.remove("dropping"));
@@ -356,6 +412,7 @@ box.addEventListener("drop", (event) => {
 for (const moment of ["pagehide", "visibilitychange"]) window.addEventListener(moment, save, { capture: true });
 form.addEventListener("change", (event) => {
   if (event.target === device && event.isTrusted) isNamed = true;
+  if (event.target.name === "drop") changed();
   showAll();
   // Without a task there is no starter to wait for; with one its brief brings it.
   if ([task, device, picked, direction].includes(event.target)) turn(event.target === task);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FilePayload, Page, expect
 
 from gpu_runner.data.verdict import Stage, Verdict
 from tests.browser.accessibility import violations
@@ -195,3 +195,35 @@ def test_an_unsent_draft_is_there_on_return(page: Page, seeded: Stack) -> None:
     expect(source).not_to_have_value("# begun")
     page.goto(f"{seeded.url}/submit/?task=vector_add")
     expect(state).to_be_empty()
+
+
+def test_a_draft_keeps_the_files_beside_it(page: Page, seeded: Stack) -> None:
+    """Also one that was put aside; not those that were removed, or that the site would refuse."""
+    page.set_viewport_size(WIDE)
+    page.goto(f"{seeded.url}/submit/?task=vector_add")
+    others, state = page.locator("#other-files"), page.locator("#draft-state")
+    named, beside = others.locator("label.check"), page.locator("[name=beside]")
+    others.locator("summary").click()
+    more = page.locator("#id_more")
+    more.set_input_files([sent("sum.h", b"int sum;"), sent("b.h", b"int b;")])
+    expect(named).to_have_text(["b.h", "sum.h"])
+    more.set_input_files([sent("sum.h", b"int same;")])
+    expect(beside).to_have_value('{"sum.h":"int same;","b.h":"int b;"}')
+    more.set_input_files([sent("c.h", b"\xff")])
+    named.filter(has_text="b.h").locator("input").check()
+    expect(state).to_contain_text("Kept in this browser")
+    page.goto(f"{seeded.url}/tasks/")
+    page.goto(f"{seeded.url}/submit/?task=vector_add")
+    expect(others.locator("summary")).to_have_text("Add files (1 here)")
+    expect(beside).to_have_value('{"sum.h":"int same;"}')
+    page.get_by_role("button", name="Discard it").click()
+    expect(beside).to_have_value("{}")
+    expect(others.locator("fieldset")).to_be_hidden()
+    page.locator("details:has(#kept) > summary").click()
+    page.locator("#kept-texts button").click()
+    expect(beside).to_have_value('{"sum.h":"int same;"}')
+
+
+def sent(name: str, content: bytes) -> FilePayload:
+    """A file as somebody chooses it."""
+    return {"name": name, "mimeType": "text/plain", "buffer": content}

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from gpu_runner.data.solution import whole
 from runs_app.models import Run
 from runs_app.optimiser.selectors.runs import extensions
 from runs_app.optimiser.selectors.settings import OWN_KERNEL, PARAMETERS, parameters_of, text
@@ -83,9 +84,10 @@ def _seed_kernel(run: Run, titles: Mapping[str, str]) -> str:
 
 
 def _seed_digest(run: Run) -> str:
-    """Of the seed's source, which a form may send with other line ends; empty without one."""
+    """Of the seed's texts, which a form may send with other line ends; empty without one."""
     source = run.problem.get("seed_source", "").replace("\r\n", "\n").strip()
-    return _digest(source) if source else ""
+    files = run.problem.get("seed_files", {})
+    return _digest(whole({run.problem.get("seed_entry", ""): source, **files})) if source else ""
 
 
 def _digest(source: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
-from gpu_runner.data.codec import DataError, refuse
+from gpu_runner.data.codec import LEFT_OUT, DataError, refuse
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
 
 
@@ -182,6 +182,8 @@ class Problem(Briefing):
     toolchain: str  # the fixed compiler command, for people
     seed_source: str = ""  # empty: the run begins with a translation
     seed_title: str = ""
+    seed_entry: str = field(default="", metadata=LEFT_OUT)  # its name, if there are other files
+    seed_files: Mapping[str, str] = field(default_factory=dict, metadata=LEFT_OUT)  # they stay
     threshold_pct: float = 30.0  # CUDAMaster's, recalibrated for the device where that was possible
     tolerance: str = ""  # the bound on an element's error, in numbers
     values: str = ""  # which other values kernels are tested with, in a sentence

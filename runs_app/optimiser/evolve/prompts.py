@@ -20,12 +20,13 @@ MAX_REFERENCE_TOKENS = 8000
 MAX_WORKLOADS_TOKENS = 2000
 MAX_VALUE_TOKENS = 7000
 MAX_KERNELS_TOKENS = 15_000
+MAX_FILES_TOKENS = 4000
 """Tasks may be long: what is more than this loses its middle, and the prompt says so."""
 
 MAX_NOTES_TOKENS = 600
 _LIMITS = {"kernels": MAX_KERNELS_TOKENS, "notes": MAX_NOTES_TOKENS}
 
-MOST_TOKENS = 40_000
+MOST_TOKENS = 43_000
 """No prompt is longer, at `CHARACTERS_PER_TOKEN` characters each, but a long dialogue of `fsr`."""
 
 FOLDER = Path(__file__).with_name("prompts")
@@ -170,11 +171,25 @@ def common(problem: Problem) -> dict[str, str]:
 
     shared = {
         "task": of("task"),
-        "contract": of(f"contract_{problem.abi}_{problem.language}"),
+        "contract": of(f"contract_{problem.abi}_{problem.language}") + _beside(problem),
         "rules": of("rules"),
         "hints": of(f"hints_{problem.language}"),
     }
     return {**facts, **shared, **{name: of(name) for name in ("form_kernel", "form_edits")}}
+
+
+def _beside(problem: Problem) -> str:
+    """The files that a run doesn't change; empty for a kernel of one file."""
+    if not problem.seed_files:
+        return ""
+    texts = "\n\n".join(
+        f"{name}:\n```{fence_of(problem)}\n{text.rstrip()}\n```"
+        for name, text in sorted(problem.seed_files.items())
+    )
+    return (
+        f"\n\n# Files beside it\n\nYour source file is {problem.seed_entry}. It can include these,"
+        f" which stay as they are:\n\n{clip(texts, MAX_FILES_TOKENS)}"
+    )
 
 
 def _language(problem: Problem) -> str:

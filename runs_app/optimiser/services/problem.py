@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from django.contrib.auth.models import User
 from django.db.models import Q
@@ -40,6 +41,8 @@ class Seed:
 
     source: str = ""
     title: str = ""
+    entry: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def problem_for(version: TaskVersion, device: Device, direction: Direction, seed: Seed) -> Problem:
@@ -66,6 +69,8 @@ def problem_for(version: TaskVersion, device: Device, direction: Direction, seed
         toolchain=command_text(kind) + (_TORCH if data.abi is Abi.TORCH else ""),
         seed_source=seed.source,
         seed_title=seed.title,
+        seed_entry=seed.entry,
+        seed_files=seed.files,
         threshold_pct=calibrate(_throughputs(device)),
         tolerance=tolerance_text(data, workloads, direction),
         values=values_text(data, kind, direction),
@@ -85,7 +90,7 @@ def seed_for(request: RunRequest, version: TaskVersion, device: Device, user: Us
         case "none":
             return Seed()
         case "own":
-            return Seed(_checked(request.source, device, request.direction), OWN_KERNEL)
+            return _own(request, device)
         case "best":
             return _best(version, device, request, user)
         case "" if request.strategy == _TRANSLATOR:
@@ -122,7 +127,7 @@ def _best(version: TaskVersion, device: Device, request: RunRequest, user: User 
     best = (
         without_doubts(rows)
         .filter(visible, direction=request.direction.value, verdict=Verdict.CORRECT.value)
-        .filter(submission__files={}, submission__run=None)  # a run changes one text
+        .filter(submission__run=None, submission__language=device.language.value)
         .exclude(mode=Mode.AUDIT.value)
         .exclude(submission__digest__in=doubted_by_audits(rows).values("submission__digest"))
         .select_related("submission__agent")
@@ -132,15 +137,22 @@ def _best(version: TaskVersion, device: Device, request: RunRequest, user: User 
     if best is None:
         reason = f"nothing correct has been measured on {device.name} yet: choose another seed"
         raise SubmissionError("seed_kernel", reason)
-    return Seed(best.submission.source, best.submission.agent.name)
+    kernel = best.submission
+    return Seed(kernel.source, kernel.agent.name, kernel.entry, kernel.files)
 
 
-def _checked(source: str, device: Device, direction: Direction) -> str:
+def _own(request: RunRequest, device: Device) -> Seed:
     try:
-        Solution(source=source, language=device.language, direction=direction)
+        kernel = Solution(
+            source=request.source,
+            language=device.language,
+            direction=request.direction,
+            entry=request.entry,
+            files=request.files,
+        )
     except DataError as error:
-        raise SubmissionError("source", error.reason) from None
-    return source
+        raise SubmissionError.about(error) from None
+    return Seed(kernel.source, OWN_KERNEL, kernel.name if kernel.files else "", kernel.files)
 
 
 def _reference(files: dict[str, str], direction: Direction) -> str:

@@ -204,9 +204,17 @@ def submission_of(
 
 
 def candidate_solution(run: Run, source: str) -> Solution:
-    """A candidate's source as a solution; raises `DataError` for one that no compiler may see."""
-    language = run.device.language
-    return Solution(source=source, language=language, direction=Direction(run.direction))
+    """A candidate's source, with the files that stay, as a solution.
+
+    Raises `DataError` for one that no compiler may see.
+    """
+    return Solution(
+        source=source,
+        language=run.device.language,
+        direction=Direction(run.direction),
+        entry=run.problem.get("seed_entry", ""),
+        files=run.problem.get("seed_files", {}),
+    )
 
 
 def _place(place: Any) -> dict[str, int]:

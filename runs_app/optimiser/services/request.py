@@ -47,7 +47,8 @@ _SAME = ("temperatures", "max_tokens", "concurrent_asks", "concurrent_evaluation
 class RunRequest:
     """A run as the form and the API describe it; every field but four has a sane default.
 
-    seed_kernel: naive, best, own (then `source`), none, or empty: the naive one if there is one,
+    seed_kernel: naive, best, own (then `source`, its name `entry` and the `files` beside it, which
+        stay as they are), none, or empty: the naive one if there is one,
         but none for `translate`.
     ranks_best: after the search its best are ranked and audited, on top of the caps.
     seed: of the run's randomness; drawn if None. agent: "kbench-<strategy>" if empty.
@@ -68,6 +69,8 @@ class RunRequest:
     concurrent_evaluations: int = 4
     seed_kernel: str = ""
     source: str = ""
+    entry: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
     agent: str = ""
     name: str = ""
@@ -211,6 +214,8 @@ def request_of(run: Run) -> dict[str, object]:
         "profile": document["profile"],
         "seed_kernel": "own" if source.strip() else "none",
         "source": source,
+        "entry": run.problem.get("seed_entry", ""),
+        "files": run.problem.get("seed_files", {}),
         "seed": run.seed,
         "name": run.name,
         "private": run.private,

@@ -15,10 +15,12 @@ from runs_app.core.messaging import queues
 from runs_app.core.queue.devices import resolve_device
 from runs_app.core.text import storable
 from runs_app.models import Device, Run
+from runs_app.optimiser.evolve.answers import Wanted
 from runs_app.optimiser.evolve.commands import Finish
 from runs_app.optimiser.evolve.config import Budget, Problem, RunConfig
 from runs_app.optimiser.evolve.history import History
 from runs_app.optimiser.evolve.optimizer import Optimizer
+from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.services import log as run_log
 from runs_app.optimiser.services import spending
 from runs_app.optimiser.services.control import check_running
@@ -130,14 +132,22 @@ def _version(request: RunRequest) -> TaskVersion:
 
 
 def _check_strategy(problem: Problem, config: RunConfig, request: RunRequest) -> None:
-    """Raise `SubmissionError` for what the strategy refuses, or if its first command is the end."""
+    """Raise `SubmissionError` for what the strategy refuses, or if its first command is the end.
+
+    Also where no answer could be a kernel, as the seed's function is in a file that stays.
+    """
+    field = "source" if request.seed_kernel == "own" else "seed_kernel"
+    asks = problem.seed_files and STRATEGIES[config.strategy].needs_models
+    if asks and not Wanted.of(problem).is_in(problem.seed_source):
+        name = problem.seed_entry
+        reason = f"{name} must define the kernel's function itself: a run changes only {name}"
+        raise SubmissionError(field, reason)
     try:
         optimizer = Optimizer(problem, config, History(RunDetails(Run())))
     except DataError as error:
         raise SubmissionError.about(error) from None
     for command in optimizer.strategy.ask(optimizer.history):
         if isinstance(command, Finish):
-            field = "source" if request.seed_kernel == "own" else "seed_kernel"
             raise SubmissionError(field, command.reason)
 
 

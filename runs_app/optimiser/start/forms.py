@@ -24,6 +24,7 @@ from runs_app.optimiser.start.parameters import (
     parameter_fields,
     read_parameters,
 )
+from runs_app.submitting.workbench.forms import Held, held_names
 from tasks_app.selectors import published_tasks
 
 VERIFIERS = (
@@ -75,6 +76,7 @@ _LABELS = {
 _MINUTE_S = 60
 _FIELDS_OF_SERVICE = {
     "task_version": "task",
+    "files": "beside",
     "budget": "evaluations",
     "budget.usd": "usd",
     "budget.tokens": "tokens",
@@ -121,6 +123,8 @@ class RunForm(ServiceForm):
         required=False, choices=[(v, w) for v, w, _ in SEED_KERNELS], initial=""
     )
     source = forms.CharField(required=False, strip=False, widget=forms.Textarea)
+    entry = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)
+    beside = Held(required=False, widget=forms.HiddenInput)
     models = forms.MultipleChoiceField(required=False)
     temperatures = forms.CharField(required=False, max_length=100, initial="0.5, 0.75, 1.0")
     max_tokens = forms.IntegerField(initial=8192, validators=_at_least(MIN_OUTPUT_TOKENS))
@@ -207,6 +211,7 @@ class RunForm(ServiceForm):
         values = self.filled()
         info = STRATEGIES.get(values["strategy"])
         asks = bool(info and info.needs_models)
+        own = values["seed_kernel"] == "own"
         wanted = {
             "task": values["task"],
             "direction": values["direction"],
@@ -221,7 +226,9 @@ class RunForm(ServiceForm):
             "profile": values["profile"],
             "concurrent_asks": values["concurrent_asks"],
             "seed_kernel": values["seed_kernel"],
-            "source": values["source"] if values["seed_kernel"] == "own" else "",
+            "source": values["source"] if own else "",
+            "entry": (own and values["entry"]) or None,
+            "files": (own and values["beside"]) or None,
             "seed": values["seed"],
             "agent": values["agent"].strip(),
             "name": values["name"].strip(),
@@ -230,6 +237,10 @@ class RunForm(ServiceForm):
             "ranks_best": values["ranks_best"],
         }
         return {name: value for name, value in wanted.items() if value is not None}
+
+    def names(self) -> list[str]:
+        """Names of the files beside the source."""
+        return held_names(self["beside"])
 
     def budget(self) -> dict[str, object]:
         """Caps; an empty field is no cap."""
@@ -287,11 +298,12 @@ def initial_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
         field_name(wanted["strategy"], name): value for name, value in wanted["parameters"].items()
     }
     same = ("task", "direction", "device", "strategy", "models", "max_tokens", "profile", "name")
-    more = ("concurrent_asks", "seed", "private", "enters_best", "ranks_best", "source")
+    more = ("concurrent_asks", "seed", "private", "enters_best", "ranks_best", "source", "entry")
     return {
         **{name: wanted[name] for name in (*same, *more)},
         **{name: budget.get(name) for name in ("usd", "tokens", "evaluations")},
         **parameters,
+        "beside": wanted["files"],
         "minutes": None if seconds is None else f"{seconds / 60:g}",
         "temperatures": ", ".join(f"{value:g}" for value in wanted["temperatures"]),
         "seed_kernel": wanted["seed_kernel"],

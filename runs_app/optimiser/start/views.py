@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from gpu_runner.data.verdict import Language
 from runs_app.core.queue.loads import loads
 from runs_app.core.work.access import find_submission
 from runs_app.models import Run
@@ -116,12 +117,14 @@ def _initial(request: HttpRequest) -> dict[str, object]:
         name: request.GET[name] for name in _FROM_ADDRESS if name in request.GET
     }
     submission = find_submission(request.GET.get("submission", ""), request.user)
-    if submission is not None and not submission.files:  # a run changes one text
+    if submission is not None and submission.language != Language.PYTHON:  # no run writes it
         initial |= {
             "task": submission.task_version.task.slug,
             "direction": submission.direction,
             "seed_kernel": "own",
             "source": submission.source,
+            "entry": submission.entry,
+            "beside": submission.files,
         }
     return initial
 

@@ -54,9 +54,12 @@ class Held(forms.JSONField):
     def to_python(self, value: Any) -> Any:
         """Read it; what can't be read is no valid JSON, however it can't."""
         try:
-            return super().to_python(value)
+            held = super().to_python(value) or {}
         except (ValueError, RecursionError):
             raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from None
+        if not isinstance(held, dict) or not all(isinstance(text, str) for text in held.values()):
+            raise forms.ValidationError("The files must be an object of texts by name.")
+        return held
 
     def bound_data(self, data: Any, initial: Any) -> Any:
         """What the page shows again; nothing of what can't be read."""
@@ -64,6 +67,14 @@ class Held(forms.JSONField):
             return storable(super().bound_data(data, initial))
         except (ValueError, RecursionError):
             return {}
+
+
+def held_names(bound: forms.BoundField) -> list[str]:
+    """Names of the files in such a field."""
+    held = bound.value()
+    with suppress(TypeError, ValueError):
+        held = json.loads(held) if isinstance(held, str) else held
+    return sorted(map(str, held)) if isinstance(held, dict) else []
 
 
 class SubmissionForm(ServiceForm):
@@ -131,19 +142,13 @@ class SubmissionForm(ServiceForm):
 
     def names(self) -> list[str]:
         """Names of the files beside the source that the form holds."""
-        held = self["beside"].value()
-        with suppress(TypeError, ValueError):
-            held = json.loads(held) if isinstance(held, str) else held
-        return sorted(map(str, held)) if isinstance(held, dict) else []
+        return held_names(self["beside"])
 
     def _beside(self, values: Mapping[str, Any]) -> dict[str, str]:
         """The files that the page held, without those to remove, and with those that are added."""
-        held = values.get("beside") or {}
-        if not isinstance(held, dict) or not all(isinstance(text, str) for text in held.values()):
-            self.add_error("beside", "The files must be an object of texts by name.")
-            return {}
         dropped = self.data.getlist("drop") if isinstance(self.data, QueryDict) else []
-        kept = {name: text for name, text in held.items() if name not in dropped}
+        held = values.get("beside", {}).items()
+        kept = {name: text for name, text in held if name not in dropped}
         added: set[str] = set()
         for upload in values.get("more") or ():
             if upload.name in added:

@@ -37,6 +37,28 @@ def forward_fn(x, N):
 KERNEL = "void scale(float* out, const float* x, int N) { for (int i = 0; i < N; ++i) %s; }"
 RIGHT = KERNEL % "out[i] = N * x[i]"
 MODULE = "def forward(x, N):\n    return N * x\n"
+MAIN = """
+from pathlib import Path
+import helper
+from pack.inner import times as renamed
+from . import helper as same
+
+assert same is helper
+assert Path(__file__).with_name("notes.h").read_text() == "// read"
+
+def forward(x, N):
+    import pack.inner
+    assert pack.inner.times is renamed
+    return helper.scaled(x, N)
+"""
+BESIDE = {
+    "helper.py": "from pack import inner\n\ndef scaled(x, N):\n    return inner.times(x, N) * %d\n",
+    "pack/inner.py": "from .deep.most import ONE\n\ndef times(x, N):\n    return N * x * ONE\n",
+    "pack/deep/__init__.py": "",
+    "pack/deep/most.py": "import torch\n\nONE = torch.ones(())\n",
+    "notes.h": "// read",
+    "task.py": "raise SystemExit\n",
+}
 COMMAND = "g++ kernel.cpp -O2 -shared -fPIC -include kbench_declaration.h -o library.so"
 ALONE = """
 import importlib, importlib.util, io, json, sys, unittest
@@ -148,6 +170,39 @@ def test_a_python_module_is_called_as_it_is(kbench: Command, home: Path) -> None
     found = alone(kbench, home, winner(MODULE, language=Language.PYTHON), "script")
     assert (found["tests"], found["failed"], found["skipped"]) == (2, 0, [])
     assert (found["supports"][:2], found["sums"]) == ([True, False], SUMS)
+
+
+def several(factor: int) -> Evaluation:
+    """A winner of several modules, or one that is wrong; no two have another `helper`."""
+    files = BESIDE | {"helper.py": BESIDE["helper.py"] % factor}
+    return winner(MAIN, language=Language.PYTHON, entry="main.v1.py", files=files)
+
+
+def test_modules_beside_a_module_are_its_own(kbench: Command, home: Path) -> None:
+    """In a process where another export has a `helper`, and so has the caller."""
+    other = kbench("export", str(several(2).submission_id), "--out", str(home / "out"), "--json")
+    code = f"""
+sys.modules["helper"] = None
+wrong = importlib.import_module({Path(other.document["folder"]).name!r})
+found["wrong"] = wrong.forward(torch.ones(256), 256).sum().item()
+found["seen"] = [each for each in ("pack", "main", "task") if each in sys.modules]
+"""
+    found = alone(kbench, home, several(1), "torch", CALLED + code)
+    assert (found["tests"], found["failed"], found["skipped"]) == (3, 0, [])
+    assert (found["supports"][:2], found["sums"]) == ([True, False], SUMS)
+    assert (found["wrong"], found["seen"]) == (2 * SUMS[0], [])
+
+
+def test_the_contained_test_finds_a_module_that_is_wrong(kbench: Command, home: Path) -> None:
+    found = alone(kbench, home, several(2), "script", code="")
+    assert (found["tests"], found["failed"]) == (2, 2)
+
+
+def test_files_beside_a_source_are_not_taken_for_it(kbench: Command, home: Path) -> None:
+    files = {"kernel.cpp": "#error", "declaration.h": "#define TIMES(x) N * x", "op.hpp": "#error"}
+    source = '#include "declaration.h"\n' + KERNEL % "out[i] = TIMES(x[i])"
+    found = alone(kbench, home, winner(source, entry="main.cpp", files=files), "torch")
+    assert (found["tests"], found["failed"], found["sums"]) == (3, 0, SUMS)
 
 
 def test_what_a_kernel_changes_is_a_copy(kbench: Command, home: Path) -> None:

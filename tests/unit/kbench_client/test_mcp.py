@@ -105,6 +105,9 @@ def test_results_boards_and_runs() -> None:
         tools.wait()
     with pytest.raises(Stop, match="strategy"):
         tools.start_run("scale", "magic")
+    with pytest.raises(Stop, match="entry") as refused:
+        tools.start_run("scale", "autotune", source=make.SOURCE, entry="a.cu", files={"a.h": ""})
+    assert refused.value.field == "entry"
     assert not Run.objects.exists()
     with pytest.raises(Stop, match="no run"):
         tools.steer_run("00000000-0000-4000-8000-000000000000", "extend", {"evaluations": 9})

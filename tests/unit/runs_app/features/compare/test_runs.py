@@ -94,6 +94,9 @@ def test_one_kernel_is_one_setting_whatever_a_run_calls_it() -> None:
     assert columns[0]["seed kernel"].startswith("kbench-naive (")
     assert differing(columns[:2]) == []
     assert differing(columns[1:]) == ["seed kernel"]
+    problem = make.make_problem(seed_source=source, seed_entry="a.cpp", seed_files={"a.h": "int;"})
+    several = settings_of([named, make.make_run(problem=codec.encode(problem))])
+    assert differing(several) == ["seed kernel"]
 
 
 def measured(candidate: int, latency_ns: float | None, *, best: bool) -> events.Measured:

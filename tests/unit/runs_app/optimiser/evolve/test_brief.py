@@ -133,10 +133,20 @@ def test_nothing_of_cuda_is_said_on_a_cpu(name: str, abi: Abi) -> None:
         assert any(word in instructions(name, gpu) for word in CUDA_WORDS)
 
 
+@pytest.mark.parametrize("name", [n for n in names() if "contract" in load(n).placeholders])
+def test_files_that_stay_are_shown_to_writers_and_judges(name: str) -> None:
+    files = {"in/sum.h": "int {{task}};\n"}
+    text = said(name, a_problem(seed_entry="main.cpp", seed_files=files))
+    assert "source file is main.cpp" in text
+    assert "in/sum.h:\n```cpp\nint {{task}};\n```" in text
+    assert "# Files beside it" not in said(name, a_problem())
+
+
 @pytest.mark.parametrize("name", names())
 def test_no_prompt_is_longer_than_stated(name: str) -> None:
     long = "x" * 400_000
     problem = briefed(reference=long, description=long, workloads=(long,), hardware=("h" * 900,))
+    problem = replace(problem, seed_entry="main.cpp", seed_files={"a.h": long, "b.h": long})
     asked = load(name).placeholders - common(problem).keys()
     values = dict.fromkeys(
         asked - {"sample", "samples", "strategy", "tried", "recommendations", "history"}, long
