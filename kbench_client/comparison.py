@@ -115,4 +115,4 @@ def comparison_table(found: Document) -> str:
     noise = (
         f" (two evaluations of one source differ by up to {significant(100 * found['noise'], 2)} %)"
     )
-    return f"{table(rows)}\n= : no more than noise{noise if found['noise'] else ''}"
+    return f"{table(rows)}\n= : within noise{noise if found['noise'] else ''}"

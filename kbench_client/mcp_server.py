@@ -54,7 +54,7 @@ class ChallengeTools:
         self,
         challenge: str,
         agent: Annotated[str, Field(description="your name on pages")] = "",
-        setting: Annotated[str, Field(description="tells settings of one agent apart")] = "",
+        setting: Annotated[str, Field(description="distinguishes an agent's settings")] = "",
         model: Annotated[str, Field(description="your language model")] = "",
     ) -> Document:
         """Begin an entry: its time runs from now. Until finish_entry each submit is one

@@ -161,7 +161,7 @@ def _argument(spec: Document) -> str:
         return ""
     if len(languages) != 1 or languages[0] not in _COMPILED:
         known = ", ".join(sorted(_PYTHON | _COMPILED.keys()))
-        raise _refused("spec.language", f"is {', '.join(languages)}; one of {known} is taken")
+        raise _refused("spec.language", f"is {', '.join(languages)}; it must be one of {known}")
     binding = spec.get("binding") or ("torch" if "languages" in spec else "tvm-ffi")
     if binding != "torch":
         reason = f"is {binding}, which runners don't have; bind it with torch"

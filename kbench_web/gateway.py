@@ -97,7 +97,7 @@ class Gateway:
 async def _answered(scope: dict[str, Any], receive: App) -> _Answer:
     path = scope["path"].removeprefix(PREFIX)
     if path not in ("events", *_ANSWERS):
-        raise _Refusal(404, f"runners call take, events and word below {PREFIX}; update this one")
+        raise _Refusal(404, f"runners use take, events and word below {PREFIX}; update this one")
     if scope["method"] != "POST":
         raise _Refusal(405, "use POST")
     headers = {name.lower(): value for name, value in scope["headers"]}

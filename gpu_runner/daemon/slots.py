@@ -103,7 +103,7 @@ class Slots:
                 continue
             if slot.process.is_alive():
                 if slot.stood.is_over(slot.process.pid or 0):
-                    logger.warning("slot %d stands still: killed", slot.number)
+                    logger.warning("slot %d is stuck: killed", slot.number)
                     slot.process.kill()
                 continue
             self._bury(slot, slot.process, source)

@@ -204,7 +204,7 @@ class Daemon:
             self._slots.signal(signal.SIGTERM)
             self._tick("draining", "told to stop: finishing its current jobs")
         if self._slots.running:
-            logger.warning("killing the jobs that still run")
+            logger.warning("killing the jobs that are still running")
             self._slots.signal(signal.SIGKILL)
             while self._slots.running:
                 time.sleep(_TICK_S / 10)
@@ -237,7 +237,7 @@ class Daemon:
         try:
             removed = evict(self._config.cache_folder / "builds", self._config.cache_bytes)
         except OSError as error:
-            logger.warning("the cache of builds cannot be looked through: %s", error)
+            logger.warning("the build cache cannot be read: %s", error)
             return
         if removed:
             logger.info("removed %d builds that nobody had used in a day", removed)

@@ -245,7 +245,7 @@ def _decode_scalar(hint: type, value: object, field: str) -> object:
             try:
                 return float(value)
             except OverflowError:
-                raise DataError(field, "is a number beyond all floats") from None
+                raise DataError(field, "is too large for a float") from None
     elif hint is int:
         if isinstance(value, int) and not isinstance(value, bool):
             return value

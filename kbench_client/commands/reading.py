@@ -134,8 +134,8 @@ def _quota(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         )
     output.answer(
         found,
-        f"{found['left']} of {found['per_day']} submissions and re-runs left; you get more from "
-        f"{found['resets_at'][:16].replace('T', ' ')} UTC on\n"
-        f"{found['waiting']} of at most {found['waiting_limit']} evaluations wait or run now",
+        f"{found['left']} of {found['per_day']} submissions and re-runs left; more from "
+        f"{found['resets_at'][:16].replace('T', ' ')} UTC\n"
+        f"{found['waiting']} of at most {found['waiting_limit']} evaluations waiting or running",
     )
     return Exit.GOOD

@@ -20,7 +20,7 @@ def prompt_of(task: dict[str, Any], language: str) -> str:
         parts.append(f"The reference:\n\n```python\n{files['reference.py']}```")
     suffix = next((end for end, name in LANGUAGES.items() if name == language), "")
     if (start := files.get(f"kernel{suffix}")) is not None:
-        parts.append(f"A slow kernel that is right:\n\n```\n{start}```")
+        parts.append(f"A correct but slow kernel:\n\n```\n{start}```")
     name = _NAMES.get(language, language)
     parts.append(f"Write a faster kernel in {name}. Answer with all of it in one code block.")
     return "\n\n".join(parts)

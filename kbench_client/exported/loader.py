@@ -148,7 +148,7 @@ def _is_source(path: Path) -> bool:
 def _compiler(name: str) -> str:
     found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/local/cuda/bin")
     if found is None:
-        raise RuntimeError(f"{name} is not installed, and builds the kernel")
+        raise RuntimeError(f"{name}, which builds the kernel, is not installed")
     return found
 
 

@@ -17,7 +17,7 @@ SHELVES = {
         "boards": "Kinds of boards, filters, downloads, and boards on other sites.",
         "integrity": "What stops a kernel that cheats, and what doesn't.",
         "bounds": "How far an output may be from the reference, and why.",
-        "reports": "Faults that users of other benchmarks reported, each tried here.",
+        "reports": "Faults reported in other benchmarks, and how kbench tests for them.",
         "glossary": "Every term on the site and in the API.",
     },
     "Write kernels": {

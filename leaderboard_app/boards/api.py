@@ -30,29 +30,29 @@ class BoardIn(Schema):
 
     by: str = Field(
         "",
-        description="What each row shows; if left out, submission where a task, an agent or a"
-        " language model is named, else leaders.",
+        description="What each row shows. If left out: submission if you name a task, an agent or"
+        " a language model, else leaders.",
         json_schema_extra=one_of("", *By),
     )
     over: str = Field(
         "",
-        description="By agent or model, over which problems each is judged.",
+        description="For agent and model: the problems that each is judged over.",
         json_schema_extra=one_of("", *Over),
     )
-    device: str = Field("", description="A device's name; the latest result's, if left out.")
+    device: str = Field("", description="A device's name; if left out, the latest result's.")
     task: str = ""
     scenario: str = ""
     dtype: str = ""
     direction: str = Field(
         "",
-        description="forward or backward, if the task has it. The entries of one task are of one"
+        description="forward or backward, if the task has it. A board of one task shows one"
         " direction: forward, if left out.",
     )
     who: str = Field(
         "", description="Whose kernels.", json_schema_extra=one_of("", "person", "agent", "shipped")
     )
-    agent: str = Field("", description="Kernels of the agent of this name.")
-    model: str = Field("", description="Kernels of the language model of this name.")
+    agent: str = Field("", description="Only kernels by the agent of this name.")
+    model: str = Field("", description="Only kernels by the language model of this name.")
     since: str = Field(
         "", description="Results from this day (UTC) or later.", examples=["2026-11-25"]
     )

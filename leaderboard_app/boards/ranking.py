@@ -102,7 +102,7 @@ class Entry:
     def no_baseline(self) -> str:
         """Why a speedup over a baseline is missing, as far as a board knows it."""
         if self.imported:
-            return "The site that measured it sent no time of this baseline."
+            return "The site that measured it sent no time for this baseline."
         if self.awaits_baselines:
             return "We're still waiting for this baseline."
         return "This baseline could not be measured. The result's page says why."

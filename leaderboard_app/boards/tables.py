@@ -67,7 +67,7 @@ _ENTRY = (
            after="score"),
     *_SPEEDS,
     Column("ranked_by", str, value=lambda entry: "score" if entry.score else "listed",
-           help="score, or listed: without unlisted sizes, the speedup on listed ones counts"),
+           help="score; or listed: the speedup on listed sizes, if there is no score"),
     Column("state", str, "State", _CELLS + "state.html", value="state.name", classes="at-state",
            after="agent",
            help="provisional, ranked, verified, or tuned (to the listed sizes)"),

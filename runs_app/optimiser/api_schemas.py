@@ -62,10 +62,10 @@ class ExtendIn(BudgetIn):
 class AgainIn(Body):
     """What is to be another way than in the run that is started once more."""
 
-    models: list[str] = Field([], description="If left out, those of that run.")
+    models: list[str] = Field([], description="If left out, the same models.")
     seed: StrictInt | None = Field(None, json_schema_extra=between(0, SEED_LIMIT - 1))
     budget: BudgetIn | None = None
-    parameters: dict[str, object] = Field({}, description="The strategy's; if left out, the same.")
+    parameters: dict[str, object] = Field({}, description="Of the strategy; if left out, the same.")
     name: str = Field("", json_schema_extra={"maxLength": NAME_LENGTH})
     private: StrictBool = False
 
@@ -107,8 +107,8 @@ class RunIn(Body):
         description="For one answer.",
         json_schema_extra=between(MIN_OUTPUT_TOKENS, MOST_ANSWER_TOKENS),
     )
-    budget: BudgetIn | None = Field(None, description="Left out: 60 evaluations, an hour, 2 USD.")
-    verifiers: VerifiersIn | None = Field(None, description="Left out: no verifier.")
+    budget: BudgetIn | None = Field(None, description="If left out: 60 evaluations, 1 hour, 2 USD.")
+    verifiers: VerifiersIn | None = Field(None, description="If left out, none.")
     profile: str = Field(
         "filtered",
         description="What prompts show: none, filtered or full.",

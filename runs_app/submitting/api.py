@@ -93,7 +93,7 @@ class SubmissionIn(Body):
     )
     mode: str = Field(
         Mode.QUICK.value,
-        description="compile, test, quick, profile or ranked; profile is quick, and then a profile",
+        description="compile, test, quick, profile or ranked; profile is quick plus a profile",
         json_schema_extra=one_of(*(mode for mode in Mode if mode is not Mode.AUDIT)),
     )
     agent: str = Field("", description="Who wrote the kernel; you, if left out.")
@@ -174,7 +174,7 @@ class EvaluationOut(Schema):
     floor_fraction: float | None
     p_score: float | None
     eligibility: str = Field(
-        description="eligible: it counts on its board; pending: it may come to count; or rejected."
+        description="eligible: it counts on its board; pending: it may count later; or rejected."
     )
     eligibility_reason: str = Field(description="Why it counts, or does not, in a sentence.")
     place: PlaceOut | None = Field(description="Null unless it counts on its board.")
@@ -188,8 +188,8 @@ class EvaluationOut(Schema):
     )
     audited_reason: str
     facts: dict[str, object] | None = Field(
-        description="What its newest audit tells those who want to use it: same_bits, graph,"
-        " scratch_bytes and energy_joules, each null if not measured, and why in said."
+        description="What its newest audit says about using it: same_bits, graph,"
+        " scratch_bytes and energy_joules, each null if not measured; `said` has the reasons."
     )
     created_at: datetime
     started_at: datetime | None

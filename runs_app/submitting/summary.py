@@ -267,7 +267,7 @@ def _chips(facts: Facts, own_ns: float) -> Iterable[Chip]:
         yield Chip(words="Not on a board", meaning=why.label, name="eligibility")
     if facts.awaited and not facts.evaluation.imported:
         meaning = f"We are still waiting for these baselines: {facts.awaited}."
-        yield Chip(words="Baselines to come", meaning=meaning, name="awaited")
+        yield Chip(words="Baselines pending", meaning=meaning, name="awaited")
     yield from _of_times(facts)
     for rival in facts.rivals:
         if not _is_itself(facts, rival) and rival.evaluation.latency_ns:

@@ -84,8 +84,8 @@ class MutantOut(TriedKernelOut):
     """A wrong kernel."""
 
     state: str = Field(
-        description="failed, survived, equivalent: it is the reference on every workload; or"
-        " untried: it is the reference where it could be tried, but that is not everywhere."
+        description="failed; survived; equivalent: the same as the reference on every workload; or"
+        " untried: the same wherever its shapes fit, which isn't everywhere."
     )
 
 
@@ -116,7 +116,7 @@ class SoundnessDetail(Schema):
     refusal: str = Field(description="Why the version is not sound; empty if it is.")
     survivors: list[str]
     mutants: list[MutantOut]
-    honest: list[HonestOut] = Field(description="Right kernels; one with a reason is off.")
+    honest: list[HonestOut] = Field(description="Right kernels; a reason means that it is off.")
     filters: list[FilterOut]
     unlisted: dict[str, UnlistedOut] = Field(
         description="What a brief report leaves out in "
@@ -137,7 +137,7 @@ class TaskDetail(TaskSummary):
         )
     )
     unseen: list[str] = Field(description="Kinds of devices with workloads that no report covers.")
-    override: str = Field(description="Why it was published without a proof; mostly empty.")
+    override: str = Field(description="Why it was published without a proof; usually empty.")
     document: dict[str, object] = Field(
         description="The task: signature, workloads, tolerance, work formula, reference source."
     )
@@ -190,7 +190,7 @@ class VersionDetail(Schema):
     facts: list[FactChangeOut]
     workloads: list[FactChangeOut]
     files: list[FileChangeOut] = Field(
-        description="Of the task as a folder; hidden workloads are shown to admins only."
+        description="The task's files; only admins see hidden workloads."
     )
     hidden_differ: bool = Field(description="Hidden workloads differ, and are not shown here.")
     withheld_differ: bool = Field(description="Files that could list hidden workloads differ.")
@@ -200,7 +200,7 @@ class VersionDetail(Schema):
 class TaskFilters(Schema):
     """Which tasks are asked for; every parameter may be left out."""
 
-    q: str = Field("", description="Words that its name, title or description has.")
+    q: str = Field("", description="Words in its name, title or description.")
     scenario: str = ""
     difficulty: str = Field("", description="easy, medium or hard")
     tag: str = ""
@@ -325,7 +325,7 @@ def show_version(
         None,
         ge=0,
         lt=2**31,
-        description="Another version; the public one before if left out, 0 for none.",
+        description="The version to compare with; 0: none. Default: the previous public one.",
     ),
 ) -> dict[str, object]:
     """Answer with a version and its differences to another."""
@@ -336,7 +336,7 @@ def show_version(
     try:
         comparison = version_page.compare(older, version, request.user, Budget())
     except DataError:
-        raise Http404("one of these versions has nothing that may be shown") from None
+        raise Http404("one of these versions can't be shown") from None
     return {
         "task": slug,
         "number": number,

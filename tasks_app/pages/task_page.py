@@ -199,8 +199,8 @@ def _least_text(data: Task) -> str:
     if least is None:
         return ""
     return (
-        f"Errors below {least:.2g} don't count, and neither do errors below that share of the "
-        "output's largest value if it is above 1: an exponential may underflow. "
+        f"Errors below {least:.2g} don't count, because an exponential may underflow. If the "
+        "output's largest value is above 1, that limit is multiplied by it. "
     )
 
 

@@ -44,7 +44,7 @@ extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
 def test_calls_that_take_too_long_in_all_are_the_kernels_fault(tmp_path: Path) -> None:
     result = evaluated(SupervisorConfig(cache_folder=tmp_path, measure_timeout_s=0.001), SMALL)
     assert result.verdict is Verdict.TIME_LIMIT
-    assert result.reason.endswith("is given up after 0.001 s")
+    assert "0.001 s" in result.reason
 
 
 def test_a_candidate_that_cannot_beat_its_runs_best_is_stopped_and_told_so(tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def complex_errors(tree: ast.Module, forward: ast.FunctionDef, name: str) -> Ite
 def _error(name: str, what: str, node: ast.AST) -> DataError:
     line = getattr(node, "lineno", None)
     reason = (
-        f"{what} complex numbers, which no kernel has here: give torch.view_as_real() of them,"
+        f"{what} complex numbers, which kernels can't take here: use torch.view_as_real(),"
         f" or real and imaginary parts (line {line})"
     )
     return DataError(name, reason, line)

@@ -91,8 +91,8 @@ class _Names:
         name, workloads = parameter.name, self._workloads(Direction.FORWARD)
         lacking = [index for index in workloads if name not in self._parameters(index)]
         if workloads and len(lacking) == len(workloads):
-            reason = f"has the number {name!r}, which make_inputs() does not return and no workload"
-            yield DataError("signature", f"{reason} has")
+            reason = f"has the number {name!r}, which neither make_inputs() nor a workload provides"
+            yield DataError("signature", reason)
             return
         for index in workloads:
             field = f"workloads[{index}].parameters.{name}"

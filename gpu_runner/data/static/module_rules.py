@@ -260,12 +260,12 @@ def _reads_own_file(call: ast.Call, files: Mapping[str, str]) -> bool:
 
     A module is no text to be read: of what its comments say, no rule knows.
     """
+    texts = [name for name in files if not name.endswith(".py")]
     words = {
         node.value
-        for node in ast.walk(call)
+        for node in (ast.walk(call) if texts else ())
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
-    texts = (name for name in files if not name.endswith(".py"))
     named = {part for name in texts for part in (name, *name.split("/"))}
     return bool(words & named) and words <= named | _OPENING
 

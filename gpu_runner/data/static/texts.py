@@ -58,7 +58,7 @@ def _directives(case: Case) -> Iterator[Finding]:
     for match in _LOOKS_FOR.finditer(joined.text):
         if not match["known"]:
             said, at = match[0][:80], match.start("said")
-            yield joined.finding(said, at, f"looks for an odd file with {said!r}")
+            yield joined.finding(said, at, f"looks for an unusual file with {said!r}")
 
 
 def _includes_own(said: str, file: str, files: frozenset[str]) -> bool:

@@ -207,7 +207,7 @@ class Oracle:
 
     def _on_device(self) -> DeviceCalls:
         if self._device is None:
-            raise ProblemError("no memory of the device was made")
+            raise ProblemError("no device memory has been allocated")
         return self._device
 
     def _own_error(self, request: Request) -> Answer:

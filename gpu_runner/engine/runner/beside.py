@@ -27,7 +27,7 @@ class Given(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
         """Compile the text; no cached bytecode is looked for."""
         if not _is_itself(self._text):
-            reason = "declares an encoding in which it is another text; write it in UTF-8"
+            reason = "declares an encoding that changes its text; write it in UTF-8"
             raise SyntaxError(reason, (self.path, 1, 0, ""))
         code: CodeType = self.source_to_code(self._text, self.path)
         return code

@@ -140,5 +140,5 @@ def _made(
     if isinstance(model, nn.Module):
         model = hold_still(model.to(device))
     elif not callable(model):
-        raise CallError(ErrorCode.SYMBOL, f"what {MODEL} makes cannot be called")
+        raise CallError(ErrorCode.SYMBOL, f"{MODEL} returns an object that cannot be called")
     return model, Weights(model, told, given, device)

@@ -156,7 +156,7 @@ def evasion(source: Code, passes: Sequence[Code]) -> list[AuditCheck]:
 
 def _evading(name: str, file: str, line: int) -> AuditCheck:
     where = f"{file}, line {line}" if file else f"line {line}"
-    return suspicious("evasion", f"{where} names {name!r}, which only a tool minds")
+    return suspicious("evasion", f"{where} names {name!r}, which matters only under a tool")
 
 
 def fault_of(audit: Audit) -> Fault | None:

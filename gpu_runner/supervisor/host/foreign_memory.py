@@ -75,14 +75,14 @@ def probe() -> str:
                     if Path(f"/proc/{pid}/comm").read_text() == "sleep\n":
                         return _try(pid)
             time.sleep(0.01)
-    return "what was started for that did not start"
+    return "the process started to test this did not start"
 
 
 def _try(pid: int) -> str:
     try:
         code = next(each for each in mappings(pid) if each.is_code)
     except (OSError, StopIteration) as error:
-        return f"what a process has mapped is not shown: {error}"
+        return f"a process's mappings can't be read: {error}"
     here = ctypes.create_string_buffer(8)
     libc = ctypes.CDLL(None, use_errno=True)
     ranges = [(ctypes.c_void_p * 2)(at, 8) for at in (ctypes.addressof(here), code.low)]

@@ -216,7 +216,7 @@ class Bench:
         self._left_s -= seconds
         if self._left_s < 0:
             limit = self._config.measure_timeout_s
-            reason = f"its calls take too long: measuring them is given up after {limit:g} s"
+            reason = f"its calls take too long: we stopped measuring after {limit:g} s"
             raise FaultError(Fault(Verdict.TIME_LIMIT, reason))
 
     def _nothing_yet(self, workload: Workload, plan: Plan, target: Target) -> Collected:

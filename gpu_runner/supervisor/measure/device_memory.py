@@ -57,7 +57,7 @@ class DeviceMemory:
     def arenas(self) -> Arenas:
         """See `Memory.arenas`."""
         if self._arenas is None:
-            raise RuntimeError("the device's memory has not been made")
+            raise RuntimeError("the device's memory has not been allocated")
         return self._arenas
 
     def begin(self, inputs: int, outputs: int, first: Batch) -> None:
@@ -94,7 +94,7 @@ class DeviceMemory:
 
     def _busy(self) -> bool:
         if self._first is None:
-            raise RuntimeError("the device's memory has not been made")
+            raise RuntimeError("the device's memory has not been allocated")
         return self._staged(self._first, drawn=False) > DEVICE_BUSY_NS
 
     def stage(self, batch: Batch, *, drawn: bool = True, handed: bool = False) -> Handed:

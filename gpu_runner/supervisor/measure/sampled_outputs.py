@@ -22,8 +22,8 @@ class Sample(Enum):
 
     SINGLE = "drawn among the single calls"
     FASTEST = "of the single call with the least time that counts"
-    LEAST_CPU = "of the single call that held the process least"
-    LEAST_GATED = "of the single call that was soonest through the gate"
+    LEAST_CPU = "of the single call with the least processor time"
+    LEAST_GATED = "of the single call with the least gated time"
     BURST = "drawn among the calls of bursts"
     LEAST_BURST = "of the burst with the least mean"
     VARIED = "drawn among the calls with values of another family"

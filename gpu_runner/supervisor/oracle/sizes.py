@@ -141,7 +141,7 @@ class SizesOracle(Oracle):
         self._runs += 1
         self._until = min(self._until, time.monotonic() + LONGEST_S)
         if self._runs > MOST_RUNS or time.monotonic() > self._until:
-            raise OracleError("the task's file was run too often, or for too long, to vary it")
+            raise OracleError("varying the task's file took too many runs, or too long")
         return Answer.read(self._ask(op="sizes", sizes=dict(sizes), really=really))
 
 

@@ -80,7 +80,7 @@ def calibrated(config: SupervisorConfig) -> Calibration | None:
     try:
         return decode(Calibration, read_json(path))
     except ValueError as error:
-        logger.warning("%s is not a calibration, and is left aside: %s", path, error)
+        logger.warning("%s is not a calibration, so it's ignored: %s", path, error)
         return None
 
 

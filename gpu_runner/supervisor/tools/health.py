@@ -181,7 +181,7 @@ def _gpu_fault(config: SupervisorConfig, instruments: Instruments) -> str:
         used, before = gpu.memory_used >> 20, used_before >> 20
         others = " and ".join(instruments.others(gpu.pids)[:3]) or "no process that we can see"
         words = f"{used} MiB of the GPU's memory are in use, {before} MiB were"
-        return f"{words}; beside our own, {others} uses it"
+        return f"{words}; besides our own, {others} uses it"
     tried = instruments.probe(config)
     if tried.wrong:
         return f"a known kernel gave {tried.wrong} wrong results"

@@ -79,5 +79,5 @@ def notes(timed: Sequence[Timed], peak: Peak, dtype: str) -> list[str]:
     if exponent is not None and exponent < _FLAT:
         lines.append("times hardly grow with the size: a fixed cost dominates")
     elif exponent is not None and exponent > _PROPORTIONAL:
-        lines.append("times grow about as the size does, or faster")
+        lines.append("times grow about as fast as the size, or faster")
     return lines

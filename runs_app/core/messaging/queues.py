@@ -120,7 +120,7 @@ def failed_jobs() -> list[Job]:
             failed = _queue(name).failed_job_registry.get_job_ids(end=MOST_FAILED - 1, desc=True)
             found += Job.fetch_many(failed, connection(), JSONSerializer)
     except RedisError as error:
-        log.warning("nothing can be said of failed jobs without Redis: %s", error)
+        log.warning("failed jobs can't be read without Redis: %s", error)
     return [job for job in found if job is not None]
 
 

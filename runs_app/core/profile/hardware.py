@@ -72,9 +72,9 @@ def bytes_per_s(environment: Environment) -> float:
 def _cpu(environment: Environment, facts: Hardware) -> Iterator[str]:
     count = processors_of(environment)
     if count == 1:
-        yield "the kernel gets ONE processor: more threads only cost time, vectors do not"
+        yield "the kernel gets ONE processor: extra threads only cost time; vectors don't"
     elif count:
-        yield f"the kernel gets {count} processors, one a core; OpenMP makes so many threads"
+        yield f"the kernel gets {count} processors, one per core; OpenMP starts that many threads"
     if facts.features:
         yield f"instructions that -march=native switches on: {', '.join(facts.features)}"
     if facts.identity:

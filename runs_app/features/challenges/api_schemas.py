@@ -24,8 +24,7 @@ class EntryIn(Body):
         "",
         max_length=LONGEST_SETTING,
         examples=["temperature 0.2"],
-        description="Tells an agent's settings apart. If you enter one again, that's its next "
-        "repeat.",
+        description="Distinguishes an agent's settings. Entering the same one again is a repeat.",
     )
     model: str = Field("", description="The language model that the agent uses, if it uses one.")
 
@@ -84,7 +83,7 @@ class SpreadOut(Schema):
     median: float
     low: float
     high: float
-    repeats: int = Field(description="How many repeats have it.")
+    repeats: int = Field(description="How many repeats have this figure.")
 
 
 class ContenderOut(Schema):
@@ -93,7 +92,7 @@ class ContenderOut(Schema):
     agent: str
     setting: str
     repeats: int
-    measures: dict[str, SpreadOut | None] = Field(description=f"As an entry's. {_KEPT}")
+    measures: dict[str, SpreadOut | None] = Field(description=f"As for an entry. {_KEPT}")
 
 
 class TaskOut(Schema):
@@ -107,7 +106,7 @@ class TaskOut(Schema):
         description="Of its ranked evaluation, after the entry's end; empty before.",
         json_schema_extra=one_of("", *Verdict),
     )
-    doubted: bool = Field(description="A suspicion or an audit keeps the ranked result away.")
+    doubted: bool = Field(description="A suspicion or audit keeps the ranked result from counting.")
     latency_ns: float | None = Field(description="Of its ranked evaluation.")
     speedup: float | None = Field(description="Speedup over the best baseline on listed sizes.")
     unlisted_speedup: float | None

@@ -129,12 +129,12 @@ def _version(entry: Entry, task: str) -> TaskVersion:
 def _check_fit(faults: Faults, entry: Entry, direction: str, device: str, mode: str) -> None:
     challenge = entry.challenge
     if direction != challenge.direction:
-        faults.add("direction", f"this challenge is about {challenge.direction}")
+        faults.add("direction", f"this challenge takes {challenge.direction} kernels only")
     is_it = device in ("", challenge.device_id) or device == challenge.device.kind == "cuda"
     if not is_it:
         faults.add("device", f"this challenge is on {challenge.device_id}")
     if mode == Mode.RANKED:
-        reason = "the best kernel of each task is ranked when the entry has ended; use quick"
+        reason = "the best kernel of each task is ranked once the entry has ended; use quick"
         faults.add("mode", reason)
 
 

@@ -139,7 +139,7 @@ def figures(found: Mapping[str, Standing], pinned: str) -> list[Row]:
         plain("Mean score or listed speedup", map(_mean, every)),
         plain("Against the pinned one", ratios),
         plain("Faster than the best baseline", (each.faster for each in every)),
-        plain("Clearly first, of tasks that several have solved", (each.first for each in every)),
+        plain("Clear wins, on tasks that several have solved", (each.first for each in every)),
     ]
 
 

@@ -117,7 +117,7 @@ class Command(BaseCommand):
         except (OperationalError, InterfaceError) as error:
             if not self._is_at_fault(entry):
                 raise  # so is this, until the database is back
-            stream.set_aside(entry, f"the database fails at it: {error}")
+            stream.set_aside(entry, f"the database rejects it: {error}")
         except Exception as error:
             log.exception("event %s cannot be recorded", entry.id.decode())
             stream.set_aside(entry, f"{type(error).__name__}: {error}")

@@ -30,8 +30,8 @@ _MEASURED = (
 )
 _THEORETICAL = "of the device's peak rates, each input read and each output written once"
 _MOVED = (
-    "estimates: each input read and each output written once, at the rate of the memory, as the"
-    " task has no formula of its work; a kernel that needs a part of an input may be faster"
+    "estimates: each input read and each output written once, at memory bandwidth, because the"
+    " task has no work formula; a kernel that needs only a part of an input may be faster"
 )
 
 
@@ -141,7 +141,7 @@ def tolerance_text(task: Task, workloads: Sequence[Workload], direction: Directi
     if bound.reduction.isdecimal():
         length += " for every size"
     else:
-        length += ", which stands for the terms that an element sums up"
+        length += ", the number of terms summed per element"
     return (
         f"An output element passes if |actual - expected| <= {eps:.3g} * ({bound.constant:g} +"
         f" {bound.growth:g} * sqrt(L)) * scale. {length}, and scale is {what}. On the workloads"

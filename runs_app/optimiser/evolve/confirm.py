@@ -144,7 +144,7 @@ def _comparison(history: History, best: Candidate) -> str:
     others = [c for c in ranked if not is_refusal(history.last_verdict(c, Mode.RANKED))]
     if not others:
         return "nothing else came near it"
-    return f"ranked beside it: {', '.join(_outcome(history, each) for each in others)}"
+    return f"also ranked: {', '.join(_outcome(history, each) for each in others)}"
 
 
 def _outcome(history: History, candidate: Candidate) -> str:

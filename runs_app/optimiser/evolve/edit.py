@@ -180,5 +180,5 @@ def _quote(lines: list[str], search: tuple[str, ...]) -> str:
     have = {" ".join(line.split()) for line in lines}
     missing = next((x for x in search if x.strip() and " ".join(x.split()) not in have), None)
     if missing is None:
-        return "each of them is, but not one after the other"
+        return "each line is there, but they don't follow each other"
     return f"there is no line {missing.strip()[:120]!r}"

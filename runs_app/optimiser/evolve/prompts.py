@@ -41,7 +41,7 @@ _TOLERANCE = (
     "Each output element must be within a bound that follows from the dtype and from how many terms"
     " it sums up."
 )
-_NO_HARDWARE = "- nothing more is known of it yet: nothing was measured on it"
+_NO_HARDWARE = "- nothing else is known yet: nothing has been measured on it"
 
 
 class PromptError(ValueError):
@@ -125,13 +125,13 @@ def sample_text(what: str, number: int, count: int, *, mends: bool = False) -> s
         return ""
     first = f"This is {what} {number} of {count}, written at the same time."
     if mends:
-        other = "Number 1 only mends the fault. Reach a correct kernel by another way."
-        return f"{first} {other if number > 1 else 'Mend the fault, and change nothing else.'}"
+        other = "Number 1 only fixes the fault. Find another way to a correct kernel."
+        return f"{first} {other if number > 1 else 'Fix the fault, and change nothing else.'}"
     if number == 1:
         return f"{first} Take the idea that you believe in most."
     return (
-        f"{first} Number 1 takes the idea that promises most, and each number after it the next"
-        " best of another kind. Take yours."
+        f"{first} Number 1 takes the most promising idea; each later number takes the next best"
+        " idea of a different kind. Take yours."
     )
 
 

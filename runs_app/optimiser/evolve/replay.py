@@ -92,7 +92,7 @@ class _Replay:
             try:
                 self._step(self.stored[at])
             except (LookupError, ValueError) as error:  # no run leaves such events behind
-                reason = f"cannot go on, the events do not fit together: {error!r}"
+                reason = f"cannot continue, because the events are inconsistent: {error!r}"
                 self.differences.append(Difference(at, repr(self.stored[at]), reason))
                 break
         return ReplayReport(self.steps, self.at, tuple(self.differences))

@@ -302,7 +302,7 @@ def _mistake(number: int, example: Example, variant: Variant, index: int) -> str
     voted = "gave no readable vote" if vote is None else f"voted {vote}"
     words = variant.words.get(index, "")[-_SHOWN_WORDS:]
     return (
-        f"### Mistake {number}: it {voted}, right was {example.passes}\n"
+        f"### Mistake {number}: it {voted}; the right vote was {example.passes}\n"
         f"Task: {example.problem.title}. Hardware said: {example.said}\n\n"
         f"Kernel:\n~~~\n{example.source[:_SHOWN_SOURCE]}\n~~~\n"
         f"The end of the verifier's answer:\n~~~\n{words}\n~~~"

@@ -113,7 +113,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         if attempts > MOST_ATTEMPTS:
             raise forms.ValidationError(f"give at most {MOST_ATTEMPTS}")
         if attempts and not base_url.startswith(COMMAND):
-            raise forms.ValidationError("only a command tries kernels; give 0")
+            raise forms.ValidationError("only commands can try kernels; enter 0")
         return attempts
 
     def clean_extra(self) -> dict[str, object]:

@@ -19,7 +19,7 @@ TOLD = """
 
 You may have {most} kernels measured before you answer. Write one to a file in the folder
 `attempts`, such as `attempts/1{suffix}`. Its verdict and its times appear in a file of the same
-name with `.md` at the end, mostly after some seconds. Wait for it before you try the next.
+name with `.md` at the end, usually within seconds. Wait for it before you try the next.
 """
 
 

@@ -130,7 +130,7 @@ def _unattended(run: Run, now: datetime) -> str:
         return f"{waiting} call(s) to language models were not sent yet: {why}"
     asleep = (run.advanced_at or run.created_at) < long_ago
     if asleep and not queues.has_worker(queues.RUNS_QUEUE):
-        return "no worker for runs is running, so its next step is not taken"
+        return "no worker for runs is running, so its next step can't begin"
     return ""
 
 

@@ -127,7 +127,7 @@ def choose(
     """
     for name, size in (("examples", train), ("held-out", held_out)):
         if size < 2 or size % 2:
-            raise ValueError(f"{name}: give an even number of at least 2, half of it must fail")
+            raise ValueError(f"{name}: give an even number of at least 2; half must fail")
     by_task = defaultdict(list)
     for kernel in sorted(kernels, key=lambda k: (k.task, k.key)):
         by_task[kernel.task].append(kernel)
@@ -178,7 +178,7 @@ def _what_is_missing(kernels: Sequence[Kernel], train: int, held_out: int) -> st
     counts = Counter(kernel.passes for kernel in kernels)
     tasks = len({kernel.task for kernel in kernels})
     return (
-        f"it takes {train // 2} passing and {train // 2} failing kernels to train on, and "
-        f"{held_out // 2} and {held_out // 2} of other tasks to check with; there are "
-        f"{counts[True]} passing and {counts[False]} failing ones of {tasks} tasks"
+        f"training needs {train // 2} passing and {train // 2} failing kernels, and the check "
+        f"{held_out // 2} of each from other tasks; there are only "
+        f"{counts[True]} passing and {counts[False]} failing ones, from {tasks} tasks"
     )

@@ -223,4 +223,4 @@ def _dry_run_note(row: Evaluation, waiting: dict[str, int], user: Viewer, now: d
     waiting[row.device_id] = before + 1
     if before == 0:
         return waiting_reason(row, now)
-    return f"behind {before} other{'s' if before > 1 else ''} of these"
+    return f"behind {before} of these"

@@ -146,7 +146,7 @@ def _refusal(bulk: Bulk, task: Task, draft: Draft | None) -> str:
         return _publish_refusal(task, draft)
     tags, difficulty = _labels(bulk, task)
     if (tags, difficulty) == (list(task.tags), task.difficulty):
-        return "is so already"
+        return "already is"
     if len(tags) > labels.MOST_TAGS:
         return f"has {labels.MOST_TAGS} tags, which is the limit"
     return ""

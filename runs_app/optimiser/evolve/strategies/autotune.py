@@ -61,7 +61,7 @@ class Autotune:
         except KnobError as error:
             return [Finish(reason=f"a knob of the kernel cannot be used: {error}")]
         if not knobs:
-            return [Finish(reason=f"the kernel declares no knobs: give it a line as {_EXAMPLE!r}")]
+            return [Finish(reason=f"the kernel declares no knobs: add a line such as {_EXAMPLE!r}")]
         if reason := self._end(history, knobs):
             return [Finish(reason=reason)]
         drafted = [n for n, c in history.candidates.items() if c.state is CandidateState.DRAFTED]

@@ -192,7 +192,7 @@ def _history(past: list[str]) -> str:
 
 def _entry(number: int, strategy: str, result: str) -> str:
     """A round in the history that the Planner reads."""
-    first = " ".join(strategy.split()) or "no strategy came"
+    first = " ".join(strategy.split()) or "no strategy was given"
     return f"Round {number}: {first} -> {result}"
 
 

@@ -184,9 +184,9 @@ INFO = StrategyInfo(
         "generations": "How many generations there are.",
         "proposals": "How many kernels are proposed in each generation.",
         "context": "How many correct kernels a prompt shows.",
-        "context_order": "Which they are: the fastest ones from slow to fast, only the best, or "
-        "any.",
-        "recommendations": "How many recommendations are drawn from a profile; 0: no such call.",
+        "context_order": "Which ones: the fastest from slow to fast, only the best, or random "
+        "ones.",
+        "recommendations": "How many recommendations are drawn from a profile; 0: none.",
         "tries": "Attempts at the translation if there is no working kernel to start from.",
     },
     make=Evolve,

@@ -82,7 +82,7 @@ def test_an_integer_is_a_float_but_not_the_other_way_round() -> None:
         ({"inner": {}}, "inner.size", "is missing"),
         ({"inner": {"size": True}}, "inner.size", "must be int, not bool"),
         ({"inner": {"size": 1, "share": True}}, "inner.share", "must be float, not bool"),
-        ({"inner": {"size": 1, "share": 10**400}}, "inner.share", "is a number beyond all floats"),
+        ({"inner": {"size": 1, "share": 10**400}}, "inner.share", "is too large for a float"),
         ({"inner": {"size": 1, "sise": 1}}, "inner.sise", "is not a known field"),
         ({"many": {}}, "many", "must be a list, not dict"),
         ({"many": [{"size": 1}, {"size": "2"}]}, "many[1].size", "must be int, not str"),

@@ -69,7 +69,7 @@ def entered(**overrides: Any) -> LanguageModelForm:
         ("price_in_usd", "-1", "0 or more"),
         ("price_out_usd", "nan", "number"),
         ("timeout_s", "100000", "a day"),
-        ("attempts", "3", "only a command tries kernels"),
+        ("attempts", "3", "enter 0"),
         ("attempts", "51", "at most 50"),
         ("extra", "[1]", "JSON object"),
         ("extra", "nonsense", "JSON"),

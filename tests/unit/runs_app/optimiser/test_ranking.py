@@ -157,7 +157,7 @@ def test_the_reason_names_all_that_were_ranked_beside_it(start: Start, world: Wo
     end(run, 3, Mode.AUDIT, 702.0)
     world.advance(run)
     chosen = run.events.get(kind="chosen").payload
-    assert (chosen["candidate"], chosen["reason"]) == (3, "ranked beside it: #4 UNSTABLE")
+    assert (chosen["candidate"], chosen["reason"]) == (3, "also ranked: #4 UNSTABLE")
 
 
 def test_ranking_is_no_running_time(start: Start, world: World) -> None:

@@ -64,7 +64,7 @@ def test_failures_name_the_block_and_why() -> None:
     assert "block 3 of 3: it searches for nothing" in reason
     assert "block 1" not in reason
     for text, words in (
-        (block("#define N 4\n        a[i] = 0;", "x"), "not one after the other"),
+        (block("#define N 4\n        a[i] = 0;", "x"), "each line is there"),
         ("<<<<<<< SEARCH\n#define N 4\n=======\n#define", "no line '>>>>>>> REPLACE'"),
         ("<<<<<<< SEARCH\n#define N 4\n", "no line '======='"),
         ("just words", "neither"),

@@ -73,7 +73,7 @@ def test_limits_on_money_are_said(signed_in: Client, client: Client, settings: A
     assert signed_in.post("/runs/new/", wanted | {"usd": ""}).status_code == 302
     assert "$2.50 is left" in signed_in.get("/runs/new/").content.decode()
     address = Run.objects.get().get_absolute_url()
-    assert "$1.50, the most" in signed_in.get(address).content.decode()
+    assert "$1.50, this site" in signed_in.get(address).content.decode()
     refused = signed_in.post(f"{address}extend/", {"usd": "2"})
     assert "Must be at most 1.5" in refused.content.decode()
     client.force_login(make.make_admin())

@@ -198,7 +198,7 @@ def test_many_tasks_are_decided_at_once_and_the_rest_says_why(admin: User) -> No
     ):
         bulk = read_bulk(action=name, **fields)
         first, again = (decide_many(bulk=bulk, tasks=tasks[:1], user=admin, now=AT) for _ in "12")
-        assert (first[0].refusal, again[0].refusal) == ("", "is so already")
+        assert (first[0].refusal, again[0].refusal) == ("", "already is")
         tasks[0].refresh_from_db()
         assert (tasks[0].tags, tasks[0].difficulty) == labels
 
