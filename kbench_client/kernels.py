@@ -52,6 +52,9 @@ def read_kernels(paths: Sequence[Path], entry: str = "") -> Kernel:
     several files, and in a folder the only one that can be.
     """
     if len(paths) == 1 and not paths[0].is_dir():
+        if entry not in ("", paths[0].name):
+            reason = f"names {entry!r}, but {paths[0]} is a single file; leave it out, or give"
+            raise Stop(Exit.MISUSE, f"{reason} the folder or all of its files", "entry")
         return read_kernel(paths[0])
     top, files = files_of(paths)
     first = _entry(files, entry, is_folder=len(paths) == 1)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_runner.check.beside import files_beside
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.building import build_task
 from gpu_runner.data.formats.naming import task_name
@@ -61,7 +62,7 @@ class Script:
 
 
 def read_script(path: Path, sizes: Sequence[int], *, has_gpu: bool) -> Script:
-    """Read a file, and the .cu and .cpp of the same name beside it.
+    """Read a file, and the .cu and .cpp of the same name beside it, each with its `files_beside`.
 
     sizes: given to `inputs`, one a workload; else those of the file's global `sizes`, else the
     default of the parameter. has_gpu: whether to measure on a GPU what runs on both. Raises
@@ -74,26 +75,38 @@ def read_script(path: Path, sizes: Sequence[int], *, has_gpu: bool) -> Script:
         if name not in own:
             raise DataError(path.name, f"must define the function {name}()")
     dtype = _dtype(_needed(text, tree, [own[_INPUTS]]), _needed(text, tree, [own[_REFERENCE]]))
-    kernels = {
-        name: Solution(source=_alone(text, own, name), language=Language.PYTHON)
-        for name in own
-        if name == _KERNEL or name.startswith(f"{_KERNEL}_")
-    }
-    for language in (Language.CUDA, Language.CPP):
-        beside = path.with_suffix(language.suffix)
-        if beside.is_file() and (has_gpu or language is Language.CPP):
-            kernels[beside.name] = Solution(source=_text(beside), language=language)
+    kernels = dict(_kernels(path, text, own, has_gpu=has_gpu))
     if not kernels:
         raise DataError(
             path.name, "must define kernel(), or kernel_NAME(), or be next to a .cu file"
         )
-    is_for_gpu = has_gpu or any(gpu_reason(each.source) for each in kernels.values())
+    is_for_gpu = has_gpu or any(gpu_reason(each.code) for each in kernels.values())
     kind = DeviceKind.CUDA if is_for_gpu else DeviceKind.CPU
     found = _sizes(tree, own[_INPUTS], sizes)
     problem = _needed(text, tree, [own[_REFERENCE], own[_INPUTS]])
+    if needed := files_beside(path, problem):
+        reason = f"needs {', '.join(needed)}; only kernels can use files beside {path.name}"
+        raise DataError(f"{_REFERENCE}() or {_INPUTS}()", reason)
     problem += _model(own[_REFERENCE], found, dtype)
     devices = ["cuda"] if needs_cuda(tree) else ["cpu", "cuda"]
     return Script(_task(path, problem, found, (dtype, devices)), kernels, kind)
+
+
+def _kernels(
+    path: Path, text: str, own: dict[str, ast.FunctionDef], *, has_gpu: bool
+) -> Iterator[tuple[str, Solution]]:
+    for name in own:
+        if name == _KERNEL or name.startswith(f"{_KERNEL}_"):
+            yield name, _solution(path, _alone(text, own, name), Language.PYTHON)
+    for language in (Language.CUDA, Language.CPP):
+        beside = path.with_suffix(language.suffix)
+        if beside.is_file() and (has_gpu or language is Language.CPP):
+            yield beside.name, _solution(beside, _text(beside), language)
+
+
+def _solution(path: Path, source: str, language: Language) -> Solution:
+    files = files_beside(path, source)
+    return Solution(source=source, language=language, entry=path.name, files=files)
 
 
 def _text(path: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
@@ -66,18 +67,26 @@ def _compared(path: Path, options: argparse.Namespace, output: Output) -> dict[s
 
 
 def _before(path: Path, commit: str, folder: Path) -> Path | None:
-    """The script as it was, with the sources beside it; None if it is new. Raises `Stop`."""
-    for beside in (path, path.with_suffix(".cu"), path.with_suffix(".cpp")):
-        shown = subprocess.run(
-            ["git", "-C", path.parent, "show", f"{commit}:./{beside.name}"],
-            capture_output=True,
-            check=False,
-        )
-        if shown.returncode == 0:
-            (folder / beside.name).write_bytes(shown.stdout)
-        elif b"invalid object name" in shown.stderr or b"not a git repo" in shown.stderr:
-            raise Stop(Exit.MISUSE, shown.stderr.decode().strip(), "base")
-    return folder / path.name if (folder / path.name).exists() else None
+    """The script as it was, with all of its folder; None if it is new. Raises `Stop`."""
+    _git(path.parent, folder, "read-tree", commit)
+    _git(path.parent, folder, "checkout-index", "--all", f"--prefix={folder}/")
+    old = folder / _git(path.parent, folder, "rev-parse", "--show-prefix") / path.name
+    return old if old.exists() else None
+
+
+def _git(here: Path, folder: Path, *words: str) -> str:
+    """What Git answers in a folder, with an index of its own in the other. Raises `Stop`."""
+    index = {"GIT_INDEX_FILE": str(folder / ".kbench-index")}
+    done = subprocess.run(
+        ["git", "-C", here, *words],
+        env=os.environ | index,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise Stop(Exit.MISUSE, done.stderr.strip(), "base")
+    return done.stdout.strip()
 
 
 def _row(script: str, name: str, document: Mapping[str, Any], threshold: float) -> tuple[str, bool]:

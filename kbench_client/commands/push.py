@@ -47,5 +47,6 @@ def _read(file: str, words: list[str], output: Output) -> dict[str, Any]:
         out = Path(folder, "draft.json")
         engine_check([file, *words, "--draft", str(out)], out, output)
         found = json.loads(out.read_text())
-    kernels = [{n: each[n] for n in ("language", "source")} for each in found["kernels"].values()]
+    names = ("language", "source", "entry", "files")
+    kernels = [{n: each[n] for n in names if n in each} for each in found["kernels"].values()]
     return {"task": found["task"], "kernels": kernels}

@@ -13,11 +13,13 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from kbench_client.config import account
 from kbench_client.details import details
 from kbench_client.exits import Exit, Stop
+from kbench_client.kernels import read_kernels
 from kbench_client.results import newest
 from kbench_client.site import Site
 
@@ -70,7 +72,7 @@ class Judged:
 class _Asked:
     """A kernel that somebody waits for; `id` once it has been submitted."""
 
-    kernel: dict[str, str]
+    kernel: Document
     deadline: float
     answer: Future[Judged] = field(default_factory=Future)
     id: str = ""
@@ -90,9 +92,9 @@ class Judge:
         self._full_until = 0.0
         self._trouble = ""
 
-    def begin(self, source: str, language: str = "") -> Future[Judged]:
-        """Hand in a kernel; the result may raise `Stop`."""
-        kernel = {"source": source, "language": language}
+    def begin(self, source: str, language: str = "", **beside: Any) -> Future[Judged]:
+        """Hand in a kernel; the result may raise `Stop`. `beside`: see `fixed_files`."""
+        kernel = {"source": source, "language": language, **beside}
         asked = _Asked(kernel, time.monotonic() + self.limit_s)
         with self._lock:
             self._open.append(asked)
@@ -100,9 +102,10 @@ class Judge:
                 self._thread = self._start()
         return asked.answer
 
-    def judge(self, sources: Iterable[str], language: str = "") -> list[Judged]:
+    def judge(self, sources: Iterable[str], language: str = "", **beside: Any) -> list[Judged]:
         """Judge kernels, and return when all are judged; raises `Stop`."""
-        return [each.result() for each in [self.begin(text, language) for text in sources]]
+        begun = [self.begin(text, language, **beside) for text in sources]
+        return [each.result() for each in begun]
 
     def explain(self, judged: Judged) -> Document:
         """The compiler's log, the first mismatch and so on, as far as they can be had."""
@@ -222,6 +225,15 @@ def shared(wanted: Wanted, limit_s: float) -> Judge:
     return _shared(wanted, limit_s, os.getpid())
 
 
+def fixed_files(folder: str, entry: str = "") -> Document:
+    """A folder's files as `begin` takes them, without the entry, whose place each kernel takes.
+
+    Raises `Stop` as `read_kernels` does; nothing without a folder.
+    """
+    kernel = read_kernels([Path(folder)], entry) if folder else None
+    return {"entry": kernel.entry, "files": dict(kernel.files)} if kernel else {}
+
+
 def missing(package: str) -> Stop:
     """What to raise where another project's package isn't installed."""
     return Stop(Exit.MISUSE, f"this evaluator needs {package}: pip install {package}")
@@ -231,7 +243,8 @@ def _batch(several: Iterable[_Asked]) -> Iterator[_Asked]:
     """As many of them as fit into a request, the first always."""
     characters = 0
     for place, each in enumerate(several):
-        characters += len(each.kernel["source"])
+        files = each.kernel.get("files", {})
+        characters += sum(map(len, (each.kernel["source"], *files.values())))
         if place == MOST or (place and characters > _MOST_CHARACTERS):
             return
         yield each

@@ -7,26 +7,29 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kbench_client.evaluators.judge import Judged, Wanted, missing, shared
+from kbench_client.evaluators.judge import Judged, Wanted, fixed_files, missing, shared
 from kbench_client.kernels import read_kernel
 
 Evaluate = Callable[[str], Any]
 
 
-def evaluator(task: str, *, limit_s: float = 280.0, **wanted: Any) -> Evaluate:
+def evaluator(
+    task: str, *, limit_s: float = 280.0, folder: str = "", entry: str = "", **wanted: Any
+) -> Evaluate:
     """A function from a program's path to OpenEvolve's `EvaluationResult`.
 
     `wanted` are the other fields of `Wanted`: `device`, `mode`, `agent` and so on. `limit_s` has to
     be below OpenEvolve's own `evaluator.timeout`, which is 300 s. What the site refuses or could
-    not judge raises `Stop`, and OpenEvolve tries again.
+    not judge raises `Stop`, and OpenEvolve tries again. Each program takes the place of `entry` in
+    `folder`, if there is one, and gets the folder's other files.
     """
-    about = Wanted(task=task, **wanted)
+    about, beside = Wanted(task=task, **wanted), fixed_files(folder, entry)
 
     def evaluate(program_path: str) -> Any:
         result = _result_type()
         kernel = read_kernel(Path(program_path))
         judge = shared(about, limit_s)
-        [judged] = judge.judge([kernel.source], kernel.language)
+        [judged] = judge.judge([kernel.source], kernel.language, **beside)
         metrics = {
             "combined_score": judged.value(),
             "correct": float(judged.verdict == "CORRECT"),

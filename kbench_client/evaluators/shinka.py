@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kbench_client.evaluators.judge import Judged, Wanted, shared
+from kbench_client.evaluators.judge import Judged, Wanted, fixed_files, shared
 from kbench_client.exits import Exit, Stop
 from kbench_client.kernels import read_kernel
 
@@ -26,7 +26,8 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         kernel = read_kernel(Path(options.program_path))
         judge = shared(wanted, options.limit_s)
-        [judged] = judge.judge([kernel.source], kernel.language)
+        beside = fixed_files(options.folder, options.entry)
+        [judged] = judge.judge([kernel.source], kernel.language, **beside)
         judged.value()
         found = judge.explain(judged)
     except Stop as stop:
@@ -62,6 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--direction", default="forward", help="forward or backward")
     parser.add_argument("--agent", default="", help="who writes the kernels; you, if left out")
     parser.add_argument("--model", default="", help="the language model that writes them")
+    parser.add_argument("--folder", default="", help="its files go with each program")
+    parser.add_argument("--entry", default="", help="of the folder: what each program replaces")
     parser.add_argument("--limit_s", type=float, default=600.0, help="seconds until it gives up")
     return parser
 

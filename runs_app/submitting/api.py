@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -42,6 +42,23 @@ class Problem(Fault):
     also: list[Fault] = Field([], description="What else is wrong; left out if nothing is.")
 
 
+Entry = Annotated[
+    str,
+    Field(
+        examples=[""], description="The source's name, if there are other files; kernel.cpp, say."
+    ),
+]
+Files = Annotated[
+    dict[str, str],
+    Field(
+        examples=[{}],
+        description="Texts of the other files, by their paths relative to the source's: headers, "
+        "modules. At most 31.",
+    ),
+]
+"""Fields of a body that has a kernel of several files."""
+
+
 class SubmissionIn(Body):
     """A kernel to be evaluated."""
 
@@ -53,17 +70,8 @@ class SubmissionIn(Body):
             " { for (int i = 0; i < N; ++i) C[i] = A[i] + B[i]; }"
         ],
     )
-    entry: str = Field(
-        "",
-        examples=[""],
-        description="The source's name, if there are other files; kernel.cpp, say.",
-    )
-    files: dict[str, str] = Field(
-        {},
-        examples=[{}],
-        description="Texts of the other files, by their paths relative to the source's: headers, "
-        "modules. At most 31.",
-    )
+    entry: Entry = ""
+    files: Files = Field({})
     language: str = Field(
         examples=["cpp"], description="cuda, cpp or python", json_schema_extra=one_of(*Language)
     )

@@ -12,7 +12,8 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-SCRIPT = """import torch
+SCRIPT = """import helper
+import torch
 
 
 def inputs(n=64):
@@ -38,7 +39,27 @@ def kernel_wrong(x):
 
 def kernel_broken(x):
     return x.no_such_method()
+
+
+def kernel_helped(x):
+    return helper.total(x)
 """
+BESIDE = {
+    "helper.py": """from pathlib import Path
+
+HEADER = Path(__file__).with_name("sum.h").read_text()
+
+
+def total(x):
+    return x.cumsum(-1) * HEADER.count("inline")
+""",
+    "mine.cpp": """#include <torch/extension.h>
+#include "sum.h"
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &total); }
+""",
+    "sum.h": "inline torch::Tensor total(torch::Tensor x) { return x.cumsum(-1); }\n",
+}
 
 
 def checked(script: Path, *words: str) -> tuple[int, dict[str, Any], str]:
@@ -54,7 +75,8 @@ def checked(script: Path, *words: str) -> tuple[int, dict[str, Any], str]:
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("check") / "mine.py"
-    path.write_text(SCRIPT)
+    for name, text in {path.name: SCRIPT, **BESIDE}.items():
+        path.with_name(name).write_text(text)
     return path
 
 
@@ -67,6 +89,8 @@ def test_each_kernel_gets_its_verdict(script: Path) -> None:
         "kernel": "CORRECT",
         "kernel_wrong": "WRONG_RESULT",
         "kernel_broken": "RUNTIME_ERROR",
+        "kernel_helped": "CORRECT",
+        "mine.cpp": "CORRECT",
     }
     assert {"eager", "compiled"} <= set(kernels["kernel"]["speedups"])
     assert "no_such_method" in kernels["kernel_broken"]["reason"]

@@ -61,9 +61,7 @@ def read_text(path: Path, name: str, limit: int = TASK_LIMIT_BYTES) -> str:
     except OSError as error:
         raise DataError(name, f"cannot be read: {error.strerror}") from None
     if len(content) > limit:
-        raise DataError(
-            name, f"is larger than {limit} bytes, the limit for all of a task's files together"
-        )
+        raise DataError(name, f"is larger than {limit} bytes, the limit for all files together")
     return decoded(content, name)
 
 
@@ -79,9 +77,10 @@ def read_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
     for name in sorted(names):
         path = folder / name
         if not path.resolve().is_relative_to(root):
-            raise DataError(
-                name, "is a symbolic link to a file outside the task's folder; copy the file"
+            reason = (
+                "is outside the folder, or a symbolic link that leads out; copy the file into it"
             )
+            raise DataError(name, reason)
         if len(files) == FILES_LIMIT:
             raise DataError("files", f"a task has at most {FILES_LIMIT} files")
         files[name] = read_text(path, name, left)

@@ -14,7 +14,7 @@ from ninja import Field, Router, Schema, Status
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.building import build_task
-from gpu_runner.data.solution import Solution
+from gpu_runner.data.solution import Solution, code_of
 from gpu_runner.data.verdict import Direction, Language
 from runs_app.core.api_body import Body, one_of
 from runs_app.core.errors import SubmissionError
@@ -22,7 +22,7 @@ from runs_app.core.queue.devices import resolve_device
 from runs_app.features.curation.checks.dry_run import try_solutions
 from runs_app.features.curation.drafts.services import create_draft
 from runs_app.models import Device, Evaluation
-from runs_app.submitting.api import Problem
+from runs_app.submitting.api import Entry, Files, Problem
 from runs_app.submitting.services import check_fit, solution_for
 from tasks_app.errors import CurationError, Faults
 from tasks_app.formats.task_writing import write_folder
@@ -42,6 +42,8 @@ class DraftKernel(Body):
 
     language: str = Field(json_schema_extra=one_of(*(each.value for each in Language)))
     source: str
+    entry: Entry = ""
+    files: Files = Field({})
 
 
 class DraftIn(Body):
@@ -85,8 +87,10 @@ def _kernels(payload: DraftIn, version: TaskVersion) -> list[tuple[Solution, Dev
     faults, found = Faults(), []
     for place, each in enumerate(payload.kernels):
         own = Faults()
-        device = own.of(resolve_device, payload.device, each.language, each.source)
-        solution = own.of(solution_for, each.source, each.language, _FORWARD, device)
+        code = code_of(each.source, each.files)
+        device = own.of(resolve_device, payload.device, each.language, code)
+        given = (each.source, each.language, _FORWARD, device)
+        solution = own.of(solution_for, *given, entry=each.entry, files=each.files)
         if device:
             own.of(check_fit, version, _FORWARD, device)
         if solution and device:

@@ -22,7 +22,7 @@ from runs_app.features.rewards.selectors import (
 )
 from runs_app.features.rewards.services import Entered, submit_many
 from runs_app.models import Evaluation, Submission
-from runs_app.submitting.api import Problem
+from runs_app.submitting.api import Entry, Files, Problem
 from tasks_app.models import TaskVersion
 from tasks_app.people import AuthenticatedRequest, Viewer
 from tasks_app.selectors import find_task
@@ -44,6 +44,8 @@ class RewardKernel(Body):
         description="cuda, cpp or python; if left out, what the device compiles. If it's wrong,"
         " only this kernel is refused.",
     )
+    entry: Entry = ""
+    files: Files = Field({})
 
 
 class RewardsIn(Body):
@@ -129,7 +131,7 @@ def create_rewards(request: AuthenticatedRequest, payload: RewardsIn) -> Status[
     if payload.mode not in _MODES:
         raise SubmissionError("mode", f"{payload.mode!r} is not one of {', '.join(_MODES)}")
     entered = submit_many(
-        [(each.language, each.source) for each in payload.kernels],
+        [each.model_dump() for each in payload.kernels],
         user=request.user,
         task_version=_version(payload.task, request.user),
         device=payload.device,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from runs_app.core.errors import QuotaExceeded, SubmissionError
 from runs_app.models import Submission
 from runs_app.submitting.services import submit
 
-_OF_ONE = ("source", "language")
+_OF_ONE = ("source", "language", "entry", "files")
 """Fields in which one kernel may be wrong while others are right."""
 
 
@@ -27,17 +27,19 @@ class Entered:
 
 
 @transaction.atomic
-def submit_many(kernels: Sequence[tuple[str, str]], *, device: str, **common: Any) -> list[Entered]:
-    """Submit kernels, each a language and a source; the rest is what `submit` takes.
+def submit_many(
+    kernels: Sequence[Mapping[str, Any]], *, device: str, **common: Any
+) -> list[Entered]:
+    """Submit kernels, each with what of `submit` is its own; the rest is what all have in common.
 
     Once the quota refuses one, the others aren't tried. Raises `QuotaExceeded` if it has no room
     for any, and `SubmissionError` for what is wrong with all of them.
     """
     of_one = _OF_ONE if device else (*_OF_ONE, "device")  # which then follows from the source
     entered: list[Entered] = []
-    for language, source in kernels:
+    for kernel in kernels:
         try:
-            submission = submit(language=language, source=source, device=device, **common)
+            submission = submit(**kernel, device=device, **common)
         except QuotaExceeded as refusal:
             taken = sum(each.submission is not None for each in entered)
             if not taken:

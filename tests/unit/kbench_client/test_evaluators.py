@@ -21,6 +21,7 @@ from kbench_client.evaluators import openevolve, shinka, verifiers
 from kbench_client.evaluators.judge import Judge, Judged, Wanted
 from kbench_client.evaluators.prompts import kernel_in, prompt_of
 from kbench_client.exits import Exit, Stop
+from kbench_client.kernels import write_files
 from kbench_client.site import Site
 from runs_app.models import Evaluation, Status, Submission
 from tests import factories as make
@@ -78,8 +79,8 @@ class Driven(Judge):
     def _start(self) -> threading.Thread:
         return threading.current_thread()
 
-    def judge(self, sources: Iterable[str], language: str = "") -> list[Judged]:
-        answers = [self.begin(source, language) for source in sources]
+    def judge(self, sources: Iterable[str], language: str = "", **beside: Any) -> list[Judged]:
+        answers = [self.begin(source, language, **beside) for source in sources]
         self._work()
         return [each.result() for each in answers]
 
@@ -151,9 +152,9 @@ def test_our_faults_are_no_rewards(
     assert told == (Exit.UNREACHABLE, False, 0)
 
 
-def shinka_of(kernel: Path, results: Path) -> tuple[int, bool, float]:
+def shinka_of(kernel: Path, results: Path, *more: str) -> tuple[int, bool, float]:
     words = ["--program_path", str(kernel), "--results_dir", str(results), "--task", "scale"]
-    status = shinka.main(words)
+    status = shinka.main([*words, *more])
     correct = json.loads((results / "correct.json").read_text())
     metrics = json.loads((results / "metrics.json").read_text())
     assert (correct["error"] is None) == correct["correct"]
@@ -171,6 +172,24 @@ def test_shinka_reads_two_files(
     assert shinka_of(kernel, tmp_path / "wrong") == (0, False, 0)
     assert "element 3" in (tmp_path / "wrong" / "metrics.json").read_text()
     assert shinka_of(tmp_path / "none.cpp", tmp_path / "none")[0] == Exit.MISUSE
+
+
+def test_programs_take_the_place_of_a_folders_entry(
+    judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, folder = tmp_path / "gen_7.cpp", tmp_path / "mine"
+    program.write_text(make.SOURCE)
+    write_files(folder, {"main.cpp": "old", "in/sum.h": "int a;", "other.cpp": ""})
+    monkeypatch.setattr(openevolve, "_result_type", lambda: dict)
+    given = {"folder": str(folder), "entry": "main.cpp"}
+    evaluated = openevolve.evaluator("scale", **given)(str(program))
+    assert evaluated["metrics"]["correct"] == 1.0, evaluated
+    words = ("--folder", str(folder), "--entry", "main.cpp")
+    assert shinka_of(program, tmp_path / "right", *words)[0] == 0
+    assert shinka_of(program, tmp_path / "wrong", *words[:2])[0] == Exit.MISUSE
+    assert [each.solution.texts for each in Submission.objects.all()] == [
+        {"main.cpp": make.SOURCE, "in/sum.h": "int a;", "other.cpp": ""}
+    ] * 2
 
 
 def test_a_package_that_is_not_installed_is_named(judge: Judge, monkeypatch: Any) -> None:

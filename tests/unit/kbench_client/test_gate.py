@@ -35,14 +35,15 @@ def script(tmp_path: Path) -> Path:
 def gate(
     monkeypatch: pytest.MonkeyPatch, paths: Sequence[Path], *words: str, **kernel: Any
 ) -> tuple[int, list[str]]:
-    """The exit status, and the texts of the old scripts that were compared with."""
+    """The exit status, and the texts of the old scripts, and of their headers."""
     seen: list[str] = []
 
     def checked(words: Sequence[str], output: Output) -> tuple[dict[str, Any], str, int]:
         ratios: dict[str, Any] = {}
         kernels = {"kernel": {**NOW, **{k: v for k, v in kernel.items() if k in NOW}}}
         if "--compare" in words:
-            seen.append(Path(words[list(words).index("--compare") + 1]).read_text())
+            old = Path(words[list(words).index("--compare") + 1])
+            seen.extend(each.read_text() for each in (old, *old.parent.rglob("*.h")))
             kernels[BEFORE] = {**NOW, "time_ns": 1000.0}
             ratios = {"kernel": {"value": 0.5, "low": 0.4, "high": kernel.get("high", 0.6)}}
         return {"kernels": kernels, "ratios": ratios}, "", 0
@@ -62,6 +63,24 @@ def test_a_slower_kernel_fails(
     assert gate(monkeypatch, [script], "--threshold", "0.5")[0] == Exit.GOOD
     assert gate(monkeypatch, [script], "--base", "nope")[0] == Exit.MISUSE
     assert "nope" in capsys.readouterr().err
+
+
+def test_the_old_script_has_the_files_beside_it(
+    script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = script.parent / "a folder"
+    for name in ("mine.py", "in/a.h"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"old {name}")
+    assert gate(monkeypatch, [folder / "mine.py"]) == (Exit.GOOD, [])
+    git(script.parent, "add", "a folder")
+    git(script.parent, "commit", "-qm", "folder")
+    (folder / "in/a.h").unlink()
+    (folder / "in/new.h").write_text("new")
+    index = (script.parent / ".git/index").read_bytes()
+    monkeypatch.chdir(folder)
+    assert gate(monkeypatch, [Path("mine.py")])[1] == ["old mine.py", "old in/a.h"]
+    assert (script.parent / ".git/index").read_bytes() == index
 
 
 def test_a_wrong_kernel_fails_and_a_new_script_is_judged_alone(

@@ -48,6 +48,16 @@ def test_a_script_becomes_a_draft_and_its_kernels_submissions(kbench: Run) -> No
 
 
 @pytest.mark.usefixtures("ada")
+def test_a_kernel_takes_the_files_beside_it_along(kbench: Run, home: Path) -> None:
+    (home / "double.py").write_text(f"import helper\n{SCRIPT}")
+    (home / "helper.py").write_text("A = 2\n")
+    ran = kbench("push", "double.py", "--kernel", "kernel", "--json")
+    assert ran.status == 0, ran.err
+    submission = Submission.objects.get()
+    assert (submission.entry, submission.files) == ("double.py", {"helper.py": "A = 2\n"})
+
+
+@pytest.mark.usefixtures("ada")
 def test_what_cannot_be_pushed_leaves_nothing(kbench: Run, home: Path) -> None:
     ran = kbench("push", "double.py", "--device", "h100")
     assert (ran.status, "no device 'h100'" in ran.err) == (Exit.MISUSE, True)

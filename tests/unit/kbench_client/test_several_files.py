@@ -92,6 +92,21 @@ def test_an_entry_that_is_not_clear_has_to_be_named(folder: Path) -> None:
         read_kernels([folder / "empty"])
 
 
+@pytest.mark.usefixtures("ada")
+def test_an_entry_of_a_single_file_is_refused(kbench: Command, folder: Path) -> None:
+    path = str(folder / "main.cpp")
+    for words in (
+        ("submit", path, "--entry", "b.h"),
+        ("run", "scale", "--strategy", "autotune", "--kernel", path, "--entry", "b.h"),
+    ):
+        refused = kbench(*words, "--json").document["error"]
+        assert (refused["field"], "main.cpp is a single file" in refused["reason"]) == (
+            "entry",
+            True,
+        )
+    assert read_kernels([Path(path)], "main.cpp").entry == ""
+
+
 def test_nothing_from_outside_the_folder_is_sent(folder: Path) -> None:
     outside = folder.parent / "secret.h"
     outside.write_text("x")

@@ -9,6 +9,7 @@ from django.test import Client
 
 from gpu_runner.data.codec import encode
 from gpu_runner.data.formats import find_task
+from runs_app.models import Submission
 from tasks_app.models import Draft
 from tests import factories as make
 
@@ -21,7 +22,7 @@ def document() -> Any:
     return {**encode(find_task("vector_add")), "name": "own_sum", "kernels": []}
 
 
-def post(document: Any, *kernels: dict[str, str]) -> Any:
+def post(document: Any, *kernels: dict[str, Any]) -> Any:
     token = make.make_token(make.make_user())
     body = {"task": document, "kernels": kernels, "device": "cpu"}
     headers = {"Authorization": f"Bearer {token}"}
@@ -35,6 +36,19 @@ def test_all_wrong_kernels_are_named(document: Any) -> None:
     named = [told["field"], *(each["field"] for each in told["also"])]
     assert named == ["kernels.0.language", "kernels.0.source", "kernels.1.source"]
     assert not Draft.objects.exists()
+
+
+@pytest.mark.usefixtures("jobs")
+def test_a_kernel_has_its_files(document: Any) -> None:
+    make.make_cpu()
+    kernel = {"language": "cpp", "source": make.SOURCE, "entry": "main.cpp"}
+    told = post(document, {**kernel, "files": {"../sum.h": ""}}).json()
+    assert (told["field"], "'../sum.h'" in told["reason"]) == ("kernels.0.files", True)
+    assert post(document, {**kernel, "files": {"sum.h": "int a;"}}).status_code == 201
+    assert Submission.objects.get().solution.texts == {
+        "main.cpp": make.SOURCE,
+        "sum.h": "int a;",
+    }
 
 
 def test_all_faults_of_a_task_are_named(document: Any) -> None:

@@ -35,7 +35,7 @@ def token(ada: User) -> str:
     return make.make_token(ada)
 
 
-def post(token: str, *kernels: dict[str, str], **more: Any) -> Any:
+def post(token: str, *kernels: dict[str, Any], **more: Any) -> Any:
     body = {"task": "scale", "device": "cpu", "kernels": kernels, **more}
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     return Client().post(
@@ -69,6 +69,17 @@ def test_a_wrong_kernel_does_not_refuse_the_others(token: str) -> None:
     headers = {"Authorization": f"Bearer {token}"}
     asked = Client().get("/api/v1/rewards", {"ids": ids}, headers=headers)
     assert [each["id"] for each in asked.json()] == ids
+
+
+def test_a_kernel_has_its_files(token: str) -> None:
+    beside = {**GOOD, "entry": "main.cpp", "files": {"sum.h": "int a;"}}
+    wrong = ({**beside, "entry": "in/main.cpp"}, {**beside, "files": {"sum.txt": ""}})
+    told = post(token, beside, *wrong).json()
+    assert [each["field"] for each in told["kernels"]] == ["", "entry", "files"]
+    assert Submission.objects.get().solution.texts == {
+        "main.cpp": make.SOURCE,
+        "sum.h": "int a;",
+    }
 
 
 def test_what_is_wrong_with_all_stores_nothing(token: str) -> None:

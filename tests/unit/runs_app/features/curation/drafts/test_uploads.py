@@ -142,7 +142,7 @@ def test_a_folder_too_large_to_be_a_task_is_refused() -> None:
     assert names(uploaded) == ["row_sum"]
     (error,) = uploaded.refused
     assert error.field == "big"
-    assert "the limit for all of a task's files together" in error.reason
+    assert "the limit for all files together" in error.reason
     many = {f"many/{number}.txt": "" for number in range(256)}
     assert "at most 256 files" in refused(zipped(many | under("many"))).reason
 
