@@ -12,21 +12,13 @@ from runs_app.core.messaging import broadcast
 from runs_app.models import EvaluationEvent, RunnerJob
 
 
-def tell_and_save(
+def tell(
     job: RunnerJob, kind: str, payload: dict[str, Any], *, now: datetime, seq: int | None = None
 ) -> None:
-    """Say what happened to a locked job, whose other changes the caller has saved.
+    """Say what happened to a locked job; the caller then saves it, with all that has changed.
 
     Of an evaluation it is stored as well. Of others only the queue is told, and no `payload`.
     """
-    if (event := tell(job, kind, payload, now=now, seq=seq)) is not None:
-        event.evaluation.save(update_fields=["events_stored"])
-
-
-def tell(
-    job: RunnerJob, kind: str, payload: dict[str, object], *, now: datetime, seq: int | None = None
-) -> EvaluationEvent | None:
-    """The same before the caller saves the job, with all that has changed; what is stored of it."""
     event: EvaluationEvent | None = job.next_event(
         kind=kind, payload=payload, created_at=now, seq=seq
     )
@@ -35,7 +27,6 @@ def tell(
         broadcast.send_event(event.evaluation, event)
     elif kind in broadcast.LIFECYCLE:
         broadcast.send_job(job)
-    return event
 
 
 _held: ContextVar[list[EvaluationEvent] | None] = ContextVar("held", default=None)

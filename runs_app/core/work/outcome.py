@@ -7,17 +7,18 @@ from collections.abc import Iterable
 
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
 from gpu_runner.data.rounding import all_three_digits, three_digits
-from runs_app.core.work.noise import NINETY_FIVE, noise_between, with_noise
+from runs_app.core.work.noise import NINETY_FIVE, with_noise
 from runs_app.models import Evaluation
 from runs_app.models.runner_job import LONGEST_TEXT
 from tasks_app.disclosure import public_reason
 
 
-def apply(evaluation: Evaluation, result: EvaluationResult) -> None:
+def apply(evaluation: Evaluation, result: EvaluationResult, between: float) -> None:
     """Put verdict, reason and numbers on the row; the caller saves it.
 
     The reason is the public one; the stored result has the full one for admins. `merit` is the
     score or, without one, the negated time, so that such results rank below all others.
+    between: as of `noise_of`.
     """
     evaluation.verdict = result.verdict.value
     hidden = evaluation.task_version.hidden_names
@@ -33,13 +34,11 @@ def apply(evaluation: Evaluation, result: EvaluationResult) -> None:
     evaluation.awaits_baselines = bool(result.pending_baselines)
     if result.latency_ns is not None:
         evaluation.merit = evaluation.score or -result.latency_ns
-        _apply_spreads(evaluation, result)
+        _apply_spreads(evaluation, result, between)
 
 
-def _apply_spreads(evaluation: Evaluation, result: EvaluationResult) -> None:
+def _apply_spreads(evaluation: Evaluation, result: EvaluationResult, noise: float) -> None:
     """Put intervals of a correct result on the row, and what evaluations of a source differ by."""
-    device = evaluation.device
-    noise = noise_between(device.slug, device.kind, evaluation.mode)
     evaluation.noise = NINETY_FIVE * noise
     public = [w for w in result.workloads if not w.hidden and w.measurement is not None]
     evaluation.latency_spread = _spread([_kernel(w)] for w in public)

@@ -16,7 +16,7 @@ from django.test import Client
 from gpu_runner.data import codec
 from runs_app.core.integrity.eligibility import leader
 from runs_app.core.work import outcome
-from runs_app.core.work.noise import noise_between, pool, with_noise
+from runs_app.core.work.noise import noise_between, noise_of, pool, with_noise
 from runs_app.features.compare.submissions import columns, lines
 from runs_app.models import Evaluation, Result
 from runs_app.submitting.live import live_view
@@ -45,7 +45,7 @@ def alike(first: Evaluation, source: str, result: dict[str, object]) -> Evaluati
     row.submission, row.finished_at = entered, make.later(9)
     entered.created_at = make.later(9)
     document = make.make_result(row, **result)
-    outcome.apply(row, document)
+    outcome.apply(row, document, noise_of(row))
     entered.save(force_insert=True)
     row.save(force_insert=True)
     Result.objects.create(evaluation=row, document=codec.encode(document))
