@@ -18,7 +18,7 @@ from gpu_runner.data.scores import with_baselines
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.work import journal, noise, outcome
 from runs_app.core.work.lifecycle import lockable
-from runs_app.core.work.noise import noise_of, with_noise
+from runs_app.core.work.noise import noise_between, with_noise
 from runs_app.models import Evaluation, Result, Runner
 
 
@@ -46,7 +46,7 @@ def mend(
 
     A runner whose baselines are slow flatters every kernel that it measures. Returns their names.
     """
-    between = noise_of(ranked)
+    between = noise_between(ranked.device, ranked.mode)
     names = _adopt(ranked, result, between, now)
     if names:
         noise.pool(ranked)

@@ -135,7 +135,7 @@ def _join(
     if not stored.document.get("pending_baselines"):
         return
     result = _with(report, codec.decode_stored(EvaluationResult, stored.document), pending)
-    between = noise.noise_of(evaluation)
+    between = noise.noise_between(evaluation.device, evaluation.mode)
     result = agreement.agreed(evaluation, result, between, now)
     agreement.change(evaluation, stored, result, between, now)
     noise.pool(evaluation)

@@ -53,26 +53,25 @@ def consider(board: Board, *, now: datetime) -> Evaluation | None:
     audit, is_new = BoardAudit.objects.get_or_create(
         submission=best.submission, device=best.device, defaults=moments
     )
-    if not is_new:
-        return best
-    _begin(audit, now)
-    return leader(*board)
+    if is_new:
+        _begin(audit, now)
+    return leader(*board) if is_new else best
 
 
-def recheck(evaluation: Evaluation, *, now: datetime) -> Evaluation | None:
+def recheck(evaluation: Evaluation, *, now: datetime) -> None:
     """Queue another audit of a place whose new time is far below what its audit has measured."""
     if evaluation.audited != Audited.PASSED or not evaluation.is_correct:
-        return None
+        return
     pair = BoardAudit.objects.filter(submission=evaluation.submission, device=evaluation.device)
     audit = pair.select_for_update(of=("self",)).filter(state=Audited.PASSED).first()
     holds = _latest_that_says_something(audit) if audit else None
     if audit is None or holds is None or not _is_slower(holds, evaluation):
-        return None
-    if audit.evaluation is not None and not audit.evaluation.is_over:
-        audit_state.change(audit, Audited.WAITING, "", now=now)
-        return None
+        return
     audit.state = Audited.WAITING
-    return _begin(audit, now)
+    if audit.evaluation is None or audit.evaluation.is_over:
+        _begin(audit, now)
+    else:
+        audit_state.change(audit, Audited.WAITING, "", now=now)
 
 
 @transaction.atomic
@@ -92,10 +91,9 @@ def request_audit(
     if not ranked.filter(verdict=Verdict.CORRECT.value).exists():
         raise WrongState("device", f"it has no correct ranked result on {device.slug} to audit")
     moments = {"created_at": now, "changed_at": now}
-    audit, _ = BoardAudit.objects.get_or_create(
+    audit, _ = BoardAudit.objects.select_for_update(of=("self",)).get_or_create(
         submission=submission, device=device, defaults=moments
     )
-    audit = BoardAudit.objects.select_for_update(of=("self",)).get(pk=audit.pk)
     if audit.evaluation is not None and not audit.evaluation.is_over:
         raise WrongState("", "it is already being audited")
     audit.asked_by = user
@@ -124,7 +122,7 @@ def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -
             reason = f"on unlisted sizes, it took more than {SLOWER:g} times as long"
     takes_back = bool(words) and audit.state == Audited.PASSED
     if state is Audited.INCONCLUSIVE and not takes_back:
-        audit_state.inconclusive(evaluation, reason, now=now)
+        audit_state.inconclusive(audit, reason, now=now)
     else:
         audit_state.change(audit, state, reason, now=now)
 

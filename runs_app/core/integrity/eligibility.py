@@ -185,8 +185,8 @@ def leader(version: TaskVersion, direction: str, device_id: str) -> Evaluation |
     rows = eligible_evaluations().filter(
         task_version=version, direction=direction, device_id=device_id
     )
-    others = rows.select_related("submission__author", "submission__agent", "device")
-    best = others.order_by(*BOARD_ORDER).first()
+    rows = rows.select_related("submission__author", "submission__agent", "device")
+    best = rows.order_by(*BOARD_ORDER).first()
     if best is not None:
         best.task_version = best.submission.task_version = version
     return best

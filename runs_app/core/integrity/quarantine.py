@@ -58,12 +58,11 @@ def hold(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -> 
             return
     if not found:
         return
-    shown = [codec.encode(_cut(suspicion)) for suspicion in found[:_MOST_SHOWN]]
-    case, _ = QuarantineCase.objects.get_or_create(
-        **alike, defaults={"suspicions": shown, "created_at": now}
-    )
+    cut = (replace(each, reason=each.reason[:_LONGEST_REASON]) for each in found[:_MOST_SHOWN])
     # locked, so that a decision made at this moment reaches this row as well
-    case = QuarantineCase.objects.select_for_update(of=("self",)).get(pk=case.pk)
+    case, _ = QuarantineCase.objects.select_for_update(of=("self",)).get_or_create(
+        **alike, defaults={"suspicions": [*map(codec.encode, cut)], "created_at": now}
+    )
     evaluation.quarantine, evaluation.quarantine_case = case.state, case
 
 
@@ -120,11 +119,6 @@ def _apply(rows: list[Evaluation], decision: QuarantineDecision, now: datetime) 
     Evaluation.objects.bulk_update(rows, ["quarantine", "events_stored"])
     noise.pool(*rows)
     audits.settle_decision(case, f"{case.state} by a person: {decision.reason}", now=now)
-
-
-def _cut(suspicion: Suspicion) -> Suspicion:
-    """What a list of cases shows: one line, however much a runner says."""
-    return replace(suspicion, reason=suspicion.reason[:_LONGEST_REASON])
 
 
 def _fingerprint(suspicions: list[Suspicion]) -> str:

@@ -31,14 +31,10 @@ _TRIES = 5  # others may take the job that was just seen; who comes so late wait
 
 def asking(*, token: RunnerToken, ask: Ask) -> Runner | None:
     """The runner that asks, if it may have a job now."""
-    runner = (
-        Runner.objects.select_related("token", "device")
-        .filter(token=token, token__revoked_at=None, name=f"{token.name}.{ask.runner}")
-        .filter(device=ask.device, boot_id=ask.boot_id)
-        .exclude(state=Runner.State.STOPPED)
-        .first()
-    )
-    return runner if runner is not None and runner.wanted == Runner.Wanted.WORK else None
+    rows = Runner.objects.select_related("token", "device").exclude(state=Runner.State.STOPPED)
+    rows = rows.filter(token=token, token__revoked_at=None, name=f"{token.name}.{ask.runner}")
+    same = {"device": ask.device, "boot_id": ask.boot_id, "wanted": Runner.Wanted.WORK}
+    return rows.filter(**same).first()
 
 
 def hand_over(*, token: RunnerToken, ask: Ask, now: datetime) -> Order | None:
@@ -102,9 +98,7 @@ def _named(name: JobName, runner: Runner, now: datetime) -> RunnerJob | None:
         seen = rows.filter(pk=name.job_id).first()
     except (KeyError, ValidationError):
         raise DataError("job", f"{name} is not a job of this site") from None
-    if seen is None:
-        return None
-    if not _for(runner, _others(runner), rows.filter(pk=seen.pk), now).exists():
+    if seen and not _for(runner, _others(runner), rows.filter(pk=seen.pk), now).exists():
         orders.enqueue(seen)
         return None
     return seen
@@ -122,9 +116,7 @@ def _next(runner: Runner, urgencies: Collection[Urgency], now: datetime) -> Runn
     return min(found, key=lambda row: (row.queue_place, row.queued_at), default=None)
 
 
-def _for(
-    runner: Runner, others: Collection[Runner], rows: QuerySet[Any], now: datetime
-) -> QuerySet[Any]:
+def _for(runner: Runner, others: list[Runner], rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
     """Those of these rows, of one kind, that the runner may have beside the others of its device.
 
     A runner can only lie about what it measures itself. So a guest decides about no task, and

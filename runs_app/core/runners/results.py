@@ -43,7 +43,8 @@ def finish(evaluation: Evaluation, payload: Mapping[str, object], now: datetime,
 
 def _store(evaluation: Evaluation, result: EvaluationResult, now: datetime, seq: int) -> None:
     """End the evaluation with its result, and see to its board."""
-    between = noise.noise_of(evaluation) if result.verdict is Verdict.CORRECT else 0.0
+    is_timed = result.verdict is Verdict.CORRECT
+    between = noise.noise_between(evaluation.device, evaluation.mode) if is_timed else 0.0
     result = agreement.agreed(evaluation, baselines.joined(evaluation, result, now), between, now)
     outcome.apply(evaluation, result, between)
     quarantine.hold(evaluation, result, now=now)
@@ -79,7 +80,7 @@ def ended(evaluation: Evaluation, now: datetime) -> None:
         noise.pool(evaluation)  # before anybody is told of the score
     if evaluation.mode == Mode.AUDIT and evaluation.verdict in ("", Verdict.SYSTEM_ERROR):
         reason = evaluation.reason or "it was canceled"
-        audit_state.inconclusive(evaluation, reason, now=now)
+        audit_state.inconclusive(audit_state.of(evaluation), reason, now=now)
     run_id = evaluation.submission.run_id
     if run_id is not None:
         transaction.on_commit(lambda: queues.enqueue_advance(run_id))

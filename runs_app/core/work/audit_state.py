@@ -51,9 +51,8 @@ def inherit(evaluation: Evaluation) -> None:
         evaluation.save(update_fields=["audited"])
 
 
-def inconclusive(evaluation: Evaluation, reason: str, *, now: datetime) -> None:
+def inconclusive(audit: BoardAudit | None, reason: str, *, now: datetime) -> None:
     """An audit said nothing: what earlier ones said holds, and it can be repeated."""
-    audit = of(evaluation)
     if audit is not None and audit.state in (Audited.WAITING, Audited.INCONCLUSIVE):
         change(audit, Audited.INCONCLUSIVE, reason, now=now)
 

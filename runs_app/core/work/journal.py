@@ -11,6 +11,8 @@ from typing import Any
 from runs_app.core.messaging import broadcast
 from runs_app.models import EvaluationEvent, RunnerJob
 
+_held: ContextVar[list[EvaluationEvent] | None] = ContextVar("held", default=None)
+
 
 def tell(
     job: RunnerJob, kind: str, payload: dict[str, Any], *, now: datetime, seq: int | None = None
@@ -23,13 +25,14 @@ def tell(
         kind=kind, payload=payload, created_at=now, seq=seq
     )
     if event is not None:
-        _store(event)
+        held = _held.get()
+        if held is None:
+            event.save(force_insert=True)
+        else:
+            held.append(event)
         broadcast.send_event(event.evaluation, event)
     elif kind in broadcast.LIFECYCLE:
         broadcast.send_job(job)
-
-
-_held: ContextVar[list[EvaluationEvent] | None] = ContextVar("held", default=None)
 
 
 @contextmanager
@@ -45,11 +48,3 @@ def together() -> Iterator[None]:
         EvaluationEvent.objects.bulk_create(events)
     finally:
         _held.reset(token)
-
-
-def _store(event: EvaluationEvent) -> None:
-    held = _held.get()
-    if held is None:
-        event.save(force_insert=True)
-    else:
-        held.append(event)

@@ -133,6 +133,16 @@ def retry_or_give_up(job: RunnerJob, *, reason: str, now: datetime, seq: int | N
     _next_attempt(job, reason=reason, now=now)
 
 
+def lose(condition: Q, *, reason: str, now: datetime) -> int:
+    """Retry the running jobs that fulfil a condition; how many these are."""
+    count = 0
+    for seen in find(condition & Q(status=Status.RUNNING)):
+        if (job := lock_again(seen)) is not None:  # one by one: the end of one may change another
+            retry_or_give_up(job, reason=reason, now=now)
+            count += 1
+    return count
+
+
 def retry_after_result(job: RunnerJob, *, reason: str, log: str, now: datetime, seq: int) -> None:
     """Begin the next attempt after one that has ended by itself, and whose host was the cause.
 

@@ -21,7 +21,7 @@ from django.db.models.functions import Coalesce, Sqrt
 
 from gpu_runner.data.rounding import three_digits
 from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
-from runs_app.models import Audited, Evaluation, Quarantine
+from runs_app.models import Audited, Device, Evaluation, Quarantine
 from tasks_app.models import TaskVersion
 
 _LOOKED_AT, _LEAST_SOURCES, _MOST = 2000, 10, 3.0  # the most: times what holds at first
@@ -40,16 +40,16 @@ COUNT = (Audited.NONE, Audited.WAITING, Audited.PASSED, Audited.INCONCLUSIVE)
 UNDOUBTED = Q(quarantine__in=(Quarantine.NONE, Quarantine.CLEARED), audited__in=COUNT)
 
 
-def noise_between(device_id: str, kind: str, mode: str) -> float:
+def noise_between(device: Device, mode: str) -> float:
     """Relative standard deviation of the time between evaluations of one source on a device.
 
     It comes from the newest evaluations of sources that were measured more than once. Each source
     counts once, so nobody can widen everybody's intervals by repeating a kernel that varies.
     """
     measured_as = _plan(mode)
-    at_first = _AT_FIRST.get((DeviceKind(kind), measured_as), _ROUGHEST)
+    at_first = _AT_FIRST.get((DeviceKind(device.kind), measured_as), _ROUGHEST)
     rows = Evaluation.objects.filter(
-        UNDOUBTED, device_id=device_id, mode=measured_as, verdict=Verdict.CORRECT.value, guest=False
+        UNDOUBTED, device=device, mode=measured_as, verdict=Verdict.CORRECT.value, guest=False
     ).order_by("-finished_at")
     columns = ("submission__digest", "task_version_id", "direction", "latency_ns")
     times: dict[tuple[str, int, str], list[float]] = {}
@@ -59,11 +59,6 @@ def noise_between(device_id: str, kind: str, mode: str) -> float:
     if len(apart) < _LEAST_SOURCES:
         return at_first
     return min(statistics.median(apart) * _NORMAL, _MOST * at_first)
-
-
-def noise_of(evaluation: Evaluation) -> float:
-    """The same for the evaluation's device and mode."""
-    return noise_between(evaluation.device_id, evaluation.device.kind, evaluation.mode)
 
 
 def with_noise(spread: float | None, noise: float) -> float:
@@ -122,8 +117,7 @@ def _pool(evaluations: Sequence[Evaluation]) -> None:
     before = {row: _values(row) for row in rows}
     between = functools.cache(noise_between)
     for source, alike in groupby(sorted(rows, key=_source), _source):
-        device = of_source[source].device
-        _agree([*alike], between(device.slug, device.kind, source[-1]))
+        _agree([*alike], between(of_source[source].device, source[-1]))
     changed = [row for row in rows if _values(row) != before[row]]
     Evaluation.objects.bulk_update(changed, _POOLED)
     known = {row: row for row in rows}
@@ -134,12 +128,11 @@ def _pool(evaluations: Sequence[Evaluation]) -> None:
 
 def _locked(evaluations: Sequence[Evaluation]) -> QuerySet[Evaluation]:
     """The undoubted evaluations of these sources, and perhaps others, that can be on a board."""
-    columns = ("task_version_id", "direction", "device_id", "guest")
-    same = {f"{name}__in": {getattr(each, name) for each in evaluations} for name in columns}
     plans = {_plan(each.mode) for each in evaluations}
     rows = Evaluation.objects.select_for_update(of=("self",)).filter(
         UNDOUBTED,
-        **same,
+        task_version__in={each.task_version_id for each in evaluations},
+        device__in={each.device_id for each in evaluations},
         mode__in=[mode.value for mode in Mode if _plan(mode) in plans],
         verdict=Verdict.CORRECT.value,
         submission__digest__in={each.submission.digest for each in evaluations},

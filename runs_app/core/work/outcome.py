@@ -18,7 +18,7 @@ def apply(evaluation: Evaluation, result: EvaluationResult, between: float) -> N
 
     The reason is the public one; the stored result has the full one for admins. `merit` is the
     score or, without one, the negated time, so that such results rank below all others.
-    between: as of `noise_of`.
+    between: as of `noise_between`.
     """
     evaluation.verdict = result.verdict.value
     hidden = evaluation.task_version.hidden_names
@@ -41,18 +41,18 @@ def _apply_spreads(evaluation: Evaluation, result: EvaluationResult, noise: floa
     """Put intervals of a correct result on the row, and what evaluations of a source differ by."""
     evaluation.noise = NINETY_FIVE * noise
     public = [w for w in result.workloads if not w.hidden and w.measurement is not None]
-    evaluation.latency_spread = _spread([_kernel(w)] for w in public)
+    evaluation.latency_spread = _spread([w.measurement] for w in public)
     if evaluation.speedup_best is not None:
-        evaluation.speedup_spread = _spread([_kernel(w), _best(w)] for w in public)
+        evaluation.speedup_spread = _spread([w.measurement, _best(w)] for w in public)
     if evaluation.score is not None:
         unlisted = [w for w in result.workloads if w.hidden and w.measurement is not None]
-        halves = [_spread([_kernel(w), _best(w)] for w in half) for half in (public, unlisted)]
+        halves = [_spread([w.measurement, _best(w)] for w in half) for half in (public, unlisted)]
         spread = math.hypot(*(half or 0 for half in halves)) / 2
         evaluation.own_spread = three_digits(with_noise(spread, noise))
         evaluation.score_spread = evaluation.own_spread
     for name in ("eager", "compiled"):
         if name in result.speedups:
-            width = _spread([_kernel(w), w.baselines.get(name)] for w in public)
+            width = _spread([w.measurement, w.baselines.get(name)] for w in public)
             setattr(evaluation, f"{name}_spread", width)
 
 
@@ -67,10 +67,6 @@ def _spread(workloads: Iterable[list[Measurement | None]]) -> float | None:
         for measurements in workloads
     ]
     return math.sqrt(sum(parts)) / len(parts) if parts else None
-
-
-def _kernel(workload: WorkloadResult) -> Measurement | None:
-    return workload.measurement
 
 
 def _best(workload: WorkloadResult) -> Measurement | None:
