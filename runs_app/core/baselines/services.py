@@ -6,7 +6,7 @@ Those that are compiled for every workload are slow to make: a ranked result doe
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
@@ -91,11 +91,13 @@ def finish(measurement: BaselineMeasurement, document: object, now: datetime) ->
     pending = report.pending if tries < _MOST_TRIES else ()
     if pending:
         _measure(version, device, direction, now)
-    for evaluation in _waiting(measurement):
+    waiting = list(_waiting(measurement))
+    for evaluation in waiting:
         try:
             _join(evaluation, report, pending, now)
         except DataError as error:  # of another version of ours; it keeps what it has
             log.warning("baselines do not join the result of %s: %s", evaluation.pk, error)
+    noise.pool(*waiting)
 
 
 def _measure(
@@ -115,7 +117,7 @@ def _all_of(version: TaskVersion, device: Device, direction: str) -> QuerySet[Ba
     return BaselineMeasurement.objects.filter(version=version, device=device, direction=direction)
 
 
-def _waiting(measurement: BaselineMeasurement) -> Iterable[Evaluation]:
+def _waiting(measurement: BaselineMeasurement) -> QuerySet[Evaluation]:
     """The locked evaluations whose results wait for baselines."""
     rows = lifecycle.lockable(Evaluation).filter(
         task_version=measurement.version_id,
@@ -138,7 +140,6 @@ def _join(
     between = noise.noise_between(evaluation.device, evaluation.mode)
     result = agreement.agreed(evaluation, result, between, now)
     agreement.change(evaluation, stored, result, between, now)
-    noise.pool(evaluation)
 
 
 def _with(
