@@ -38,7 +38,7 @@ class Evaluation(RunnerJob):
     PREFERS_TRUST = Q(mode=Mode.AUDIT.value)
     FAILED = Q(verdict=Verdict.SYSTEM_ERROR.value)
     MOVING = (*RunnerJob.MOVING, "events_stored")
-    LOCKED_WITH = ("runner__token", "task_version", "submission")
+    LOCKED_WITH = ("runner__token", "device", "task_version__task", "submission__author")
     LOCKED_WITHOUT = ("task_version__document", "submission__source", "submission__files")
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="evaluations")

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
+from django.db.models import Count, Min, Q
 
 from gpu_runner.data.queue import OF_PEOPLE
 from gpu_runner.data.verdict import Mode
 from runs_app.core.errors import QuotaExceeded
 from runs_app.core.work.limits import limits_of
 from runs_app.core.work.stops import check_open
-from runs_app.models import Announcement, Evaluation, Status
+from runs_app.models import UNDER_WAY, Announcement, Evaluation, Status
 
 EMPTIED = "an admin emptied the queue"
 """With this begins the reason of what was cancelled so."""
@@ -58,16 +59,18 @@ def quota(user: User, now: datetime) -> Quota:
     # nobody chooses to be audited, or to be measured again by the site
     own = Evaluation.objects.filter(Evaluation.waits_as(*OF_PEOPLE), submission__author=user)
     own = own.exclude(status=Status.CANCELLED, reason__startswith=EMPTIED)  # nobody's choice either
-    entered_today = own.filter(created_at__gt=now - _DAY)
-    recent = entered_today.exclude(mode=Mode.COMPILE.value)
-    oldest = recent.order_by("created_at").values_list("created_at", flat=True).first()
+    waits, day, build = Q(status__in=UNDER_WAY), Q(created_at__gt=now - _DAY), Q(mode=Mode.COMPILE)
+    used = own.filter(waits | day).aggregate(
+        waiting=Count("pk", filter=waits),
+        today=Count("pk", filter=day & ~build),
+        builds_today=Count("pk", filter=day & build),
+        oldest=Min("created_at", filter=day & ~build),
+    )
     return Quota(
-        waiting=own.filter(status__in=(Status.QUEUED, Status.RUNNING)).count(),
+        resets_at=(used.pop("oldest") or now) + _DAY,
+        **used,
         waiting_limit=limits.waiting,
-        today=recent.count(),
         daily_limit=limits.per_day,
-        resets_at=(oldest or now) + _DAY,
-        builds_today=entered_today.filter(mode=Mode.COMPILE.value).count(),
         why_waiting=limits.why("waiting"),
         why_daily=limits.why("per_day"),
     )

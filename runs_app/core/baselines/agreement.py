@@ -17,26 +17,26 @@ from gpu_runner.data.evaluation import EvaluationResult, Measurement
 from gpu_runner.data.scores import with_baselines
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.work import journal, noise, outcome
+from runs_app.core.work.lifecycle import lockable
 from runs_app.core.work.noise import noise_between, with_noise
 from runs_app.models import Evaluation, Result, Runner
 
 
-def adopted(evaluation: Evaluation, result: EvaluationResult) -> EvaluationResult:
+def agreed(
+    evaluation: Evaluation, result: EvaluationResult, between: float, now: datetime
+) -> EvaluationResult:
     """A new result with the baselines that the other rows of its runner have faster.
 
-    Those agree already, so the newest of them speaks for all.
+    Those agree already, so the newest of them speaks for all; they get what it has faster. Call it
+    in a transaction. between: as of `noise_between`.
     """
     newest = _newest(evaluation, result)
     if newest is None:
         return result
-    return _with_faster(result, newest, _noise(evaluation))[0]
-
-
-def spread(evaluation: Evaluation, result: EvaluationResult, now: datetime) -> None:
-    """Give the other rows of its runner what a stored result has faster; in a transaction."""
-    newest = _newest(evaluation, result)
-    if newest is not None and _faster(result, newest, _noise(evaluation)):
-        _adopt_all(_rows_of(evaluation.runner, evaluation), result, now)
+    result = _with_faster(result, newest, between)[0]
+    if _faster(result, newest, between):
+        _adopt_all(_rows_of(evaluation.runner, evaluation), result, between, now)
+    return result
 
 
 def mend(
@@ -46,20 +46,23 @@ def mend(
 
     A runner whose baselines are slow flatters every kernel that it measures. Returns their names.
     """
-    names = _adopt(ranked, result, now)
+    between = noise_between(ranked.device, ranked.mode)
+    names = _adopt(ranked, result, between, now)
     if names:
-        _adopt_all(_rows_of(audit.runner, ranked), result, now)
+        noise.pool(ranked)
+        _adopt_all(_rows_of(audit.runner, ranked), result, between, now)
     return names
 
 
-def change(evaluation: Evaluation, stored: Result, result: EvaluationResult, now: datetime) -> None:
-    """Store a locked evaluation's result with other baselines, and all that follows from them."""
+def change(
+    evaluation: Evaluation, stored: Result, result: EvaluationResult, between: float, now: datetime
+) -> None:
+    """Store a locked evaluation's result with other baselines; the caller pools its noise."""
     stored.document = codec.encode(result)
     stored.save(update_fields=["document"])
-    outcome.apply(evaluation, result)
+    outcome.apply(evaluation, result, between)
+    journal.tell(evaluation, "baselines", {"speedup": evaluation.speedup_best}, now=now)
     evaluation.save()
-    noise.pool(evaluation)
-    journal.tell_and_save(evaluation, "baselines", {"speedup": evaluation.speedup_best}, now=now)
 
 
 def _newest(evaluation: Evaluation, result: EvaluationResult) -> EvaluationResult | None:
@@ -86,18 +89,22 @@ def _rows_of(runner: Runner | None, evaluation: Evaluation) -> QuerySet[Evaluati
     return rows.exclude(pk=evaluation.pk)
 
 
-def _adopt_all(rows: QuerySet[Evaluation], measured: EvaluationResult, now: datetime) -> None:
-    locked = rows.select_for_update(of=("self",)).select_related("task_version", "submission")
-    for each in locked.order_by("pk"):
-        _adopt(each, measured, now)
+def _adopt_all(
+    rows: QuerySet[Evaluation], measured: EvaluationResult, between: float, now: datetime
+) -> None:
+    locked = lockable(Evaluation).filter(pk__in=rows).order_by("pk")
+    with journal.together():
+        noise.pool(*[each for each in locked if _adopt(each, measured, between, now)])
 
 
-def _adopt(evaluation: Evaluation, measured: EvaluationResult, now: datetime) -> list[str]:
+def _adopt(
+    evaluation: Evaluation, measured: EvaluationResult, between: float, now: datetime
+) -> list[str]:
     """Take over the baselines that are faster in another result; returns their names."""
     stored = Result.objects.select_for_update(of=("self",)).get(evaluation=evaluation)
-    mended, names = _with_faster(stored.data, measured, _noise(evaluation))
+    mended, names = _with_faster(stored.data, measured, between)
     if names:
-        change(evaluation, stored, mended, now)
+        change(evaluation, stored, mended, between, now)
     return names
 
 
@@ -137,8 +144,3 @@ def _faster(
 def _is_faster(one: Measurement, other: Measurement, between: float) -> bool:
     spreads = (with_noise(each.relative_half_width, between) for each in (one, other))
     return math.log(other.time_ns / one.time_ns) > math.hypot(*spreads)
-
-
-def _noise(evaluation: Evaluation) -> float:
-    device = evaluation.device
-    return noise_between(device.slug, device.kind, Mode.RANKED.value)

@@ -6,7 +6,7 @@ Those that are compiled for every workload are slow to make: a ranked result doe
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
@@ -19,7 +19,7 @@ from gpu_runner.data.scores import with_baselines
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.baselines import agreement
 from runs_app.core.baselines.selectors import baselines
-from runs_app.core.work import lifecycle
+from runs_app.core.work import lifecycle, noise
 from runs_app.core.work.plausible import check_report
 from runs_app.models import (
     UNDER_WAY,
@@ -91,11 +91,13 @@ def finish(measurement: BaselineMeasurement, document: object, now: datetime) ->
     pending = report.pending if tries < _MOST_TRIES else ()
     if pending:
         _measure(version, device, direction, now)
-    for evaluation in _waiting(measurement):
+    waiting = list(_waiting(measurement))
+    for evaluation in waiting:
         try:
             _join(evaluation, report, pending, now)
         except DataError as error:  # of another version of ours; it keeps what it has
             log.warning("baselines do not join the result of %s: %s", evaluation.pk, error)
+    noise.pool(*waiting)
 
 
 def _measure(
@@ -104,7 +106,7 @@ def _measure(
     TaskVersion.objects.select_for_update(no_key=True).get(pk=version.pk)  # two requests take turns
     for under_way in _all_of(version, device, direction).filter(status__in=UNDER_WAY):
         return under_way
-    measurement = BaselineMeasurement.objects.create(
+    measurement = BaselineMeasurement(
         version=version, device=device, direction=direction, created_at=now, queued_at=now
     )
     lifecycle.queue(measurement, now=now)
@@ -115,9 +117,9 @@ def _all_of(version: TaskVersion, device: Device, direction: str) -> QuerySet[Ba
     return BaselineMeasurement.objects.filter(version=version, device=device, direction=direction)
 
 
-def _waiting(measurement: BaselineMeasurement) -> Iterable[Evaluation]:
+def _waiting(measurement: BaselineMeasurement) -> QuerySet[Evaluation]:
     """The locked evaluations whose results wait for baselines."""
-    rows = Evaluation.objects.select_for_update(of=("self",)).filter(
+    rows = lifecycle.lockable(Evaluation).filter(
         task_version=measurement.version_id,
         device=measurement.device_id,
         direction=measurement.direction,
@@ -125,7 +127,7 @@ def _waiting(measurement: BaselineMeasurement) -> Iterable[Evaluation]:
         verdict=Verdict.CORRECT.value,
         awaits_baselines=True,
     )
-    return rows.select_related("task_version", "submission").order_by("pk")
+    return rows.order_by("pk")
 
 
 def _join(
@@ -135,9 +137,9 @@ def _join(
     if not stored.document.get("pending_baselines"):
         return
     result = _with(report, codec.decode_stored(EvaluationResult, stored.document), pending)
-    result = agreement.adopted(evaluation, result)
-    agreement.change(evaluation, stored, result, now)
-    agreement.spread(evaluation, result, now)
+    between = noise.noise_between(evaluation.device, evaluation.mode)
+    result = agreement.agreed(evaluation, result, between, now)
+    agreement.change(evaluation, stored, result, between, now)
 
 
 def _with(

@@ -46,9 +46,7 @@ def request_check(*, version: TaskVersion, device: Device, user: User, now: date
         return known
     _refuse_device(version, device)
     _refuse_more(user, now)
-    check = TaskCheck.objects.create(
-        version=version, device=device, asked_by=user, created_at=now, queued_at=now
-    )
+    check = TaskCheck(version=version, device=device, asked_by=user, created_at=now, queued_at=now)
     draft = _draft_of(version.drafts.all(), user)
     details = {"device": device.slug, "check": str(check.pk)}
     add_entry(

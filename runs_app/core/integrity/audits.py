@@ -18,7 +18,7 @@ from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.baselines import agreement
 from runs_app.core.errors import NotAllowed, WrongState
 from runs_app.core.integrity import facts
-from runs_app.core.integrity.eligibility import leader
+from runs_app.core.integrity.eligibility import Board, leader
 from runs_app.core.work import audit_state, lifecycle
 from runs_app.core.work.flags import flag
 from runs_app.models import (
@@ -44,33 +44,34 @@ TIMES_DIFFER = "the times differ"
 _SAYS_NOTHING = (Verdict.SYSTEM_ERROR, Verdict.UNSTABLE)  # of the place that was audited
 
 
-def consider(evaluation: Evaluation, *, now: datetime) -> Evaluation | None:
-    """Queue an audit of whoever leads the evaluation's board now, unless there was one."""
-    version, direction = evaluation.task_version, evaluation.direction
-    best = leader(version, direction, evaluation.device_id)
+def consider(board: Board, *, now: datetime) -> Evaluation | None:
+    """Who leads a board; an audit of it is queued unless there was one."""
+    best = leader(*board)
     if best is None:
         return None
     moments = {"created_at": now, "changed_at": now}
     audit, is_new = BoardAudit.objects.get_or_create(
         submission=best.submission, device=best.device, defaults=moments
     )
-    return _begin(audit, now) if is_new else None
+    if is_new:
+        _begin(audit, now)
+    return leader(*board) if is_new else best
 
 
-def recheck(evaluation: Evaluation, *, now: datetime) -> Evaluation | None:
+def recheck(evaluation: Evaluation, *, now: datetime) -> None:
     """Queue another audit of a place whose new time is far below what its audit has measured."""
-    if evaluation.mode != Mode.RANKED or evaluation.verdict != Verdict.CORRECT:
-        return None
+    if evaluation.audited != Audited.PASSED or not evaluation.is_correct:
+        return
     pair = BoardAudit.objects.filter(submission=evaluation.submission, device=evaluation.device)
     audit = pair.select_for_update(of=("self",)).filter(state=Audited.PASSED).first()
     holds = _latest_that_says_something(audit) if audit else None
     if audit is None or holds is None or not _is_slower(holds, evaluation):
-        return None
-    if audit.evaluation is not None and not audit.evaluation.is_over:
-        audit_state.change(audit, Audited.WAITING, "", now=now)
-        return None
+        return
     audit.state = Audited.WAITING
-    return _begin(audit, now)
+    if audit.evaluation is None or audit.evaluation.is_over:
+        _begin(audit, now)
+    else:
+        audit_state.change(audit, Audited.WAITING, "", now=now)
 
 
 @transaction.atomic
@@ -90,10 +91,9 @@ def request_audit(
     if not ranked.filter(verdict=Verdict.CORRECT.value).exists():
         raise WrongState("device", f"it has no correct ranked result on {device.slug} to audit")
     moments = {"created_at": now, "changed_at": now}
-    audit, _ = BoardAudit.objects.get_or_create(
+    audit, _ = BoardAudit.objects.select_for_update(of=("self",)).get_or_create(
         submission=submission, device=device, defaults=moments
     )
-    audit = BoardAudit.objects.select_for_update(of=("self",)).get(pk=audit.pk)
     if audit.evaluation is not None and not audit.evaluation.is_over:
         raise WrongState("", "it is already being audited")
     audit.asked_by = user
@@ -107,11 +107,12 @@ def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -
         return
     facts.keep(audit, result)
     state, reason = _outcome(evaluation, result)
-    if evaluation.verdict == Verdict.CORRECT and (slow := _compare(evaluation, result, now=now)):
-        reason = (
-            f"{reason}; it measured {' and '.join(slow)} as faster, so the score now uses its times"
-        )
     rests_on = _rests_on(evaluation)
+    if evaluation.is_correct and rests_on is not None:
+        slow = _compare(rests_on, evaluation, result, now=now)
+        if slow:
+            names = " and ".join(slow)
+            reason = f"{reason}; it measured {names} as faster, so the score now uses its times"
     ratio, words = _difference(evaluation, rests_on)
     if words:
         reason = f"{reason}, but {TIMES_DIFFER}: {words}"
@@ -121,20 +122,18 @@ def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -
             reason = f"on unlisted sizes, it took more than {SLOWER:g} times as long"
     takes_back = bool(words) and audit.state == Audited.PASSED
     if state is Audited.INCONCLUSIVE and not takes_back:
-        audit_state.inconclusive(evaluation, reason, now=now)
+        audit_state.inconclusive(audit, reason, now=now)
     else:
         audit_state.change(audit, state, reason, now=now)
 
 
-def _compare(audit: Evaluation, result: EvaluationResult, *, now: datetime) -> list[str]:
+def _compare(
+    ranked: Evaluation, audit: Evaluation, result: EvaluationResult, *, now: datetime
+) -> list[str]:
     """Mend the baselines that a place rests on, and doubt the runner that measured it.
 
     Another runner of the same device must confirm its times. Returns the baselines that were slow.
     """
-    rests_on = _rests_on(audit)
-    if rests_on is None:
-        return []
-    ranked = lifecycle.lock(Evaluation, rests_on.pk)
     slow = agreement.mend(ranked, audit, result, now)
     if ranked.runner is None or audit.runner is None:
         return slow
@@ -241,8 +240,8 @@ def _outcome(
 
 
 def _rests_on(audit: Evaluation) -> Evaluation | None:
-    """The ranked evaluation on which the place of an audit rests."""
-    ranked = Evaluation.objects.filter(
+    """The ranked evaluation on which the place of an audit rests, locked."""
+    ranked = lifecycle.lockable(Evaluation).filter(
         submission=audit.submission_id,
         device=audit.device_id,
         mode=Mode.RANKED.value,

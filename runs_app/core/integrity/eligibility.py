@@ -173,6 +173,10 @@ def doubted_by_audits(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     return rows.filter(~_PASSES[Why.AUDIT_FAILED] | ~_PASSES[Why.AUDIT_QUARANTINED])
 
 
+Board = tuple[TaskVersion, str, str]
+"""A version of a task, a direction, and a device's slug."""
+
+
 def leader(version: TaskVersion, direction: str, device_id: str) -> Evaluation | None:
     """The best that stands on a public board, of equals the first; None while nothing does.
 
@@ -181,4 +185,8 @@ def leader(version: TaskVersion, direction: str, device_id: str) -> Evaluation |
     rows = eligible_evaluations().filter(
         task_version=version, direction=direction, device_id=device_id
     )
-    return rows.select_related("submission", "device").order_by(*BOARD_ORDER).first()
+    rows = rows.select_related("submission__author", "submission__agent", "device")
+    best = rows.order_by(*BOARD_ORDER).first()
+    if best is not None:
+        best.task_version = best.submission.task_version = version
+    return best

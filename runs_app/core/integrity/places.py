@@ -1,4 +1,4 @@
-"""Tell features when another submission leads a board."""
+"""See to who leads boards: audit them, and tell features when it is another submission."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from runs_app.core.hooks import place_changed
-from runs_app.core.integrity.eligibility import leader
+from runs_app.core.integrity import audits
+from runs_app.core.integrity.eligibility import Board, leader
 from runs_app.models import Evaluation
-from tasks_app.models import TaskVersion
-
-Board = tuple[TaskVersion, str, str]
-"""A version of a task, a direction, and a device's slug."""
 
 
 def board_of(evaluation: Evaluation) -> Board:
@@ -22,11 +19,14 @@ def board_of(evaluation: Evaluation) -> Board:
 
 @contextmanager
 def watched(boards: Iterable[Board], *, now: datetime) -> Iterator[None]:
-    """Send `place_changed` for each of these boards that another submission leads at the end."""
+    """Have whoever leads one of these boards at the end audited, unless that was done.
+
+    Send `place_changed` for each that another submission leads then.
+    """
     before = {board: leader(*board) for board in boards}
     yield
     for board, was in before.items():
-        after = leader(*board)
+        after = audits.consider(board, now=now)
         pks = {each.submission_id for each in (was, after) if each is not None}
         if len(pks) == 2 or (was is None) != (after is None):
             place_changed.send(sender=Evaluation, before=was, after=after, now=now)

@@ -20,6 +20,7 @@ from runs_app.core.errors import NotAllowed, SubmissionError
 from runs_app.core.integrity import audits, places
 from runs_app.core.integrity.selectors import suspicions
 from runs_app.core.work import journal, noise
+from runs_app.core.work.lifecycle import lockable
 from runs_app.models import (
     Evaluation,
     Quarantine,
@@ -57,12 +58,11 @@ def hold(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -> 
             return
     if not found:
         return
-    shown = [codec.encode(_cut(suspicion)) for suspicion in found[:_MOST_SHOWN]]
-    case, _ = QuarantineCase.objects.get_or_create(
-        **alike, defaults={"suspicions": shown, "created_at": now}
-    )
+    cut = (replace(each, reason=each.reason[:_LONGEST_REASON]) for each in found[:_MOST_SHOWN])
     # locked, so that a decision made at this moment reaches this row as well
-    case = QuarantineCase.objects.select_for_update(of=("self",)).get(pk=case.pk)
+    case, _ = QuarantineCase.objects.select_for_update(of=("self",)).get_or_create(
+        **alike, defaults={"suspicions": [*map(codec.encode, cut)], "created_at": now}
+    )
     evaluation.quarantine, evaluation.quarantine_case = case.state, case
 
 
@@ -88,12 +88,10 @@ def decide(
         AuditEntry.Kind.DECIDED, now=now, actor=user, version=locked.task_version, reason=reason,
         details={"case": locked.pk, "decision": state},
     )  # fmt: skip
-    rows = list(locked.evaluations.select_for_update(of=("self",)).order_by("created_at"))
-    boards = {places.board_of(row): row for row in rows if row.mode in (Mode.RANKED, Mode.AUDIT)}
+    rows = list(lockable(Evaluation).filter(quarantine_case=locked).order_by("created_at"))
+    boards = {places.board_of(row) for row in rows if row.mode in (Mode.RANKED, Mode.AUDIT)}
     with places.watched(boards, now=now):
         _apply(rows, decision, now)
-        for evaluation in boards.values():
-            audits.consider(evaluation, now=now)
     return decision
 
 
@@ -114,18 +112,13 @@ def _checked(state: str, reason: str) -> str:
 def _apply(rows: list[Evaluation], decision: QuarantineDecision, now: datetime) -> None:
     """Carry a decision to the evaluations of its case, and tell their watchers."""
     case = decision.case
+    payload = {"state": case.state, "reason": decision.reason}
     for evaluation in rows:
         evaluation.quarantine = case.state
-        evaluation.save(update_fields=["quarantine"])
-        noise.pool(evaluation)
-        payload = {"state": case.state, "reason": decision.reason}
-        journal.tell_and_save(evaluation, "decided", payload, now=now)
+        journal.tell(evaluation, "decided", payload, now=now)
+    Evaluation.objects.bulk_update(rows, ["quarantine", "events_stored"])
+    noise.pool(*rows)
     audits.settle_decision(case, f"{case.state} by a person: {decision.reason}", now=now)
-
-
-def _cut(suspicion: Suspicion) -> Suspicion:
-    """What a list of cases shows: one line, however much a runner says."""
-    return replace(suspicion, reason=suspicion.reason[:_LONGEST_REASON])
 
 
 def _fingerprint(suspicions: list[Suspicion]) -> str:

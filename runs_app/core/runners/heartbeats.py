@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -19,7 +19,7 @@ from runs_app.core.messaging import broadcast, orders
 from runs_app.core.runners.signals import device_made, heartbeat
 from runs_app.core.runners.tokens import widen_login
 from runs_app.core.work import lifecycle
-from runs_app.models import Device, Runner, RunnerJob, RunnerToken, Status
+from runs_app.models import Device, Runner, RunnerToken
 
 MOST_RUNNERS = 64
 """Hosts that may show one token."""
@@ -94,22 +94,15 @@ def _packages(state: RunnerState) -> dict[str, str]:
 
 def _settle_work(runner: Runner, now: datetime, *, restarted: bool) -> None:
     """Try again what this heartbeat shows to be lost."""
-    name, boot = runner.name, runner.boot_id
+    name, mine = runner.name, Q(runner=runner)
     if restarted:
-        _lose(runner, f"runner {name} was restarted", now, lambda job: job.runner_boot_id != boot)
+        earlier = mine & ~Q(runner_boot_id=runner.boot_id)
+        lifecycle.lose(earlier, reason=f"runner {name} was restarted", now=now)
     if runner.state == Runner.State.STOPPED:
-        _lose(runner, f"runner {name} was stopped", now, lambda job: True)
+        lifecycle.lose(mine, reason=f"runner {name} was stopped", now=now)
     elif runner.wanted == Runner.Wanted.DISABLE and runner.state == Runner.State.DRAINING:
         reason = f"an admin disabled runner {name}: {runner.wanted_reason}"
-        _lose(runner, reason, now, lambda job: True)
-
-
-def _lose(runner: Runner, reason: str, now: datetime, is_lost: Callable[[RunnerJob], bool]) -> None:
-    """Retry those of the runner's jobs that are lost."""
-    for seen in lifecycle.find(Q(runner=runner, status=Status.RUNNING)):
-        job = lifecycle.lock_again(seen) if is_lost(seen) else None
-        if job is not None and is_lost(job):
-            lifecycle.retry_or_give_up(job, reason=reason, now=now)
+        lifecycle.lose(mine, reason=reason, now=now)
 
 
 def _heed(runner: Runner) -> None:
@@ -124,25 +117,28 @@ def _device(state: RunnerState, token: RunnerToken, now: datetime) -> Device:
     if state.device_kind not in [kind.value for kind in DeviceKind]:
         raise EventError(f"{state.device_kind!r} is not a kind of device")
     device = Device.objects.filter(slug=state.device).first()
-    _check_serves(token, state.device, device)
+    served = token.devices.values_list("pk", flat=True)
+    _check_serves(token, served, state.device, device)
     if device is None:
         device = _made(state, now)
     if device.imported_from:
         raise EventError(f"device {device.slug!r} has results from another site")
     if device.kind != state.device_kind:
         raise EventError(f"device {device.slug!r} is a {device.kind}, not a {state.device_kind}")
-    if not token.devices.filter(pk=device.pk).exists():
+    if device.pk not in served:
         token.devices.add(device)
         transaction.on_commit(lambda: widen_login(token))
     return device
 
 
-def _check_serves(token: RunnerToken, slug: str, device: Device | None) -> None:
+def _check_serves(
+    token: RunnerToken, served: Collection[str], slug: str, device: Device | None
+) -> None:
     """Raise `Implausible` for a device that is none of the token's."""
     known = RunnerToken.Serves
-    if token.devices.filter(slug=slug).exists() or (token.serves == known.ANY and device):
+    if slug in served or (token.serves == known.ANY and device):
         return
-    if token.serves != known.LISTED and device is None and token.devices.count() < MOST_DEVICES:
+    if token.serves != known.LISTED and device is None and len(served) < MOST_DEVICES:
         return
     raise Implausible(f"it reports the device {slug!r}, which it may not serve")
 

@@ -15,7 +15,6 @@ from runs_app.core.baselines import agreement
 from runs_app.core.baselines import services as baselines
 from runs_app.core.hooks import evaluation_ended
 from runs_app.core.integrity import audits, places, quarantine
-from runs_app.core.integrity.eligibility import leader
 from runs_app.core.messaging import queues
 from runs_app.core.work import audit_state, lifecycle, noise, outcome, replaced
 from runs_app.core.work.plausible import check_plausible
@@ -44,8 +43,10 @@ def finish(evaluation: Evaluation, payload: Mapping[str, object], now: datetime,
 
 def _store(evaluation: Evaluation, result: EvaluationResult, now: datetime, seq: int) -> None:
     """End the evaluation with its result, and see to its board."""
-    result = agreement.adopted(evaluation, baselines.joined(evaluation, result, now))
-    outcome.apply(evaluation, result)
+    is_timed = result.verdict is Verdict.CORRECT
+    between = noise.noise_between(evaluation.device, evaluation.mode) if is_timed else 0.0
+    result = agreement.agreed(evaluation, baselines.joined(evaluation, result, now), between, now)
+    outcome.apply(evaluation, result, between)
     quarantine.hold(evaluation, result, now=now)
     Result.objects.create(evaluation=evaluation, document=codec.encode(result))
     summary = {
@@ -56,12 +57,9 @@ def _store(evaluation: Evaluation, result: EvaluationResult, now: datetime, seq:
         "quarantine": evaluation.quarantine,
     }
     lifecycle.end(evaluation, Status.FINISHED, summary, now=now, seq=seq)
-    agreement.spread(evaluation, result, now)
     if evaluation.mode == Mode.AUDIT:
         audits.settle(evaluation, result, now=now)
-    if evaluation.mode in _STANDING:
-        audits.recheck(evaluation, now=now)
-        audits.consider(evaluation, now=now)
+    audits.recheck(evaluation, now=now)
 
 
 def finish_baselines(
@@ -71,8 +69,6 @@ def finish_baselines(
     board = (measurement.version, measurement.direction, measurement.device_id)
     with places.watched([board], now=now):
         baselines.finish(measurement, payload, now, seq)
-        if (first := leader(*board)) is not None:
-            audits.consider(first, now=now)
 
 
 def ended(evaluation: Evaluation, now: datetime) -> None:
@@ -84,7 +80,7 @@ def ended(evaluation: Evaluation, now: datetime) -> None:
         noise.pool(evaluation)  # before anybody is told of the score
     if evaluation.mode == Mode.AUDIT and evaluation.verdict in ("", Verdict.SYSTEM_ERROR):
         reason = evaluation.reason or "it was canceled"
-        audit_state.inconclusive(evaluation, reason, now=now)
+        audit_state.inconclusive(audit_state.of(evaluation), reason, now=now)
     run_id = evaluation.submission.run_id
     if run_id is not None:
         transaction.on_commit(lambda: queues.enqueue_advance(run_id))

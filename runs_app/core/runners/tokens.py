@@ -23,7 +23,7 @@ from runs_app.core.errors import SubmissionError, WrongState
 from runs_app.core.messaging import orders
 from runs_app.core.work import lifecycle
 from runs_app.core.work.admins import check_admin, checked_reason
-from runs_app.models import Device, Runner, RunnerFlag, RunnerToken, Status
+from runs_app.models import Device, Runner, RunnerFlag, RunnerToken
 from tasks_app.models import AuditEntry
 from tasks_app.publishing.audit_log import add_entry
 
@@ -110,11 +110,8 @@ def revoke(*, token: RunnerToken, reason: str, user: User, now: datetime) -> int
     token.save(update_fields=["revoked_at"])
     # Before its jobs are looked for: whoever hands one over locks the runner first.
     token.runners.update(state=Runner.State.STOPPED, reason=f"revoked: {why}", current=[])
-    count = 0
-    for seen in lifecycle.find(Q(runner__token=token, status=Status.RUNNING)):
-        if (job := lifecycle.lock_again(seen)) is not None:
-            lifecycle.retry_or_give_up(job, reason=f"runner {token} was revoked: {why}", now=now)
-            count += 1
+    reason = f"runner {token} was revoked: {why}"
+    count = lifecycle.lose(Q(runner__token=token), reason=reason, now=now)
     _note(AuditEntry.Kind.RUNNER_REVOKED, token, user, now, reason=why)
     transaction.on_commit(lambda: forget_login(token))
     return count

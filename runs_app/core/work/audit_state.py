@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from gpu_runner.data.verdict import Mode
 from runs_app.core.work import journal, noise
+from runs_app.core.work.lifecycle import lockable
 from runs_app.models import Audited, BoardAudit, Device, Evaluation, Submission
 
 
@@ -19,44 +20,47 @@ def change(audit: BoardAudit, state: Audited, reason: str, *, now: datetime) -> 
     was = audit.state
     audit.state, audit.reason, audit.changed_at = state, reason, now
     audit.save()
-    _repeat(audit.submission, audit.device, now)
-    if Audited.FAILED in (was, state):
-        for entry in of_the_same_source(audit.submission):
-            _repeat(entry, audit.device, now)
+    is_of_all = Audited.FAILED in (was, state)
+    for entry in of_the_same_source(audit.submission) if is_of_all else [audit.submission]:
+        _repeat(entry, audit.device, now)
 
 
 def _repeat(submission: Submission, device: Device, now: datetime) -> None:
     """Give the ranked evaluations of a submission the state that counts, and say so."""
     audit = board_audit(submission, device.pk)
     state, reason = (audit.state, audit.reason) if audit else (Audited.NONE.value, "")
-    rows = Evaluation.objects.filter(submission=submission, device=device, mode=Mode.RANKED.value)
-    rows.update(audited=state)
-    if (last := rows.select_related("submission").order_by("-created_at").first()) is not None:
-        noise.pool(last)
-    latest = rows.select_for_update(of=("self",)).order_by("-created_at").first()
-    if latest is not None:  # tell those who look at it
-        payload = {"state": str(state), "reason": reason}
-        journal.tell_and_save(latest, "audited", payload, now=now)
+    ranked = {"submission": submission, "device": device, "mode": Mode.RANKED.value}
+    rows = list(lockable(Evaluation).filter(**ranked).order_by("pk"))
+    if not rows:
+        return
+    begins = state == Audited.WAITING and all(row.audited in noise.COUNT for row in rows)
+    for row in rows:
+        row.audited = state
+    latest = max(rows, key=lambda row: row.created_at)
+    journal.tell(latest, "audited", {"state": str(state), "reason": reason}, now=now)
+    Evaluation.objects.bulk_update(rows, ["audited", "events_stored"])
+    if not begins:
+        noise.pool(*rows)
 
 
 def inherit(evaluation: Evaluation) -> None:
     """Give a ranked evaluation the state that counts for it."""
     audit = board_audit(evaluation.submission, evaluation.device_id)
-    if audit is not None:
+    if audit is not None and evaluation.audited != audit.state:
         evaluation.audited = audit.state
         evaluation.save(update_fields=["audited"])
 
 
-def inconclusive(evaluation: Evaluation, reason: str, *, now: datetime) -> None:
+def inconclusive(audit: BoardAudit | None, reason: str, *, now: datetime) -> None:
     """An audit said nothing: what earlier ones said holds, and it can be repeated."""
-    audit = of(evaluation)
     if audit is not None and audit.state in (Audited.WAITING, Audited.INCONCLUSIVE):
         change(audit, Audited.INCONCLUSIVE, reason, now=now)
 
 
 def of(evaluation: Evaluation) -> BoardAudit | None:
     """The locked row whose latest audit this evaluation is."""
-    return BoardAudit.objects.select_for_update(of=("self",)).filter(evaluation=evaluation).first()
+    rows = BoardAudit.objects.select_for_update(of=("self",)).filter(evaluation=evaluation)
+    return rows.select_related("submission", "device").first()
 
 
 def board_audit(submission: Submission, device_id: str) -> BoardAudit | None:
@@ -65,17 +69,20 @@ def board_audit(submission: Submission, device_id: str) -> BoardAudit | None:
     One that refused the same source, entered by whomever for the same version of the task, before
     its own: else a refused kernel would come back under another name.
     """
-    audits = BoardAudit.objects.filter(device=device_id).select_related("evaluation", "asked_by")
-    own = audits.filter(submission=submission).first()
-    if own is not None and own.state == Audited.FAILED:
-        return own
-    alike = of_the_same_source(submission)
-    refusal = audits.filter(submission__in=alike, state=Audited.FAILED).order_by("pk").first()
-    return refusal or own
+    audits = BoardAudit.objects.filter(
+        Q(submission=submission) | Q(state=Audited.FAILED),
+        submission__in=of_the_same_source(submission),
+        device=device_id,
+    )
+    return min(
+        audits.select_related("evaluation", "asked_by").order_by("pk"),
+        key=lambda each: (each.state != Audited.FAILED, each.submission_id != submission.pk),
+        default=None,
+    )
 
 
 def of_the_same_source(submission: Submission) -> QuerySet[Submission]:
-    """Other entries of the same solution for the same version of the task."""
+    """The entries of the same solution for the same version of the task."""
     return Submission.objects.filter(
         digest=submission.digest, task_version=submission.task_version_id
-    ).exclude(pk=submission.pk)
+    )

@@ -32,8 +32,8 @@ def cpu_in_short(device: Device) -> str:
     if device.kind != DeviceKind.CPU:
         return ""
     key = f"cpu-in-short:{device.slug}"
-    kept: str = cache.get(key) or hardware.cpu_in_short(newest_environment(device))
-    if kept:
+    kept: str = cache.get(key) or ""
+    if not kept and (kept := hardware.cpu_in_short(newest_environment(device))):
         cache.set(key, kept, timeout=_KEPT_S)
     return kept
 

@@ -11,34 +11,28 @@ from typing import Any
 from runs_app.core.messaging import broadcast
 from runs_app.models import EvaluationEvent, RunnerJob
 
-
-def tell_and_save(
-    job: RunnerJob, kind: str, payload: dict[str, Any], *, now: datetime, seq: int | None = None
-) -> None:
-    """Say what happened to a locked job, whose other changes the caller has saved.
-
-    Of an evaluation it is stored as well. Of others only the queue is told, and no `payload`.
-    """
-    if (event := tell(job, kind, payload, now=now, seq=seq)) is not None:
-        event.evaluation.save(update_fields=["events_stored"])
+_held: ContextVar[list[EvaluationEvent] | None] = ContextVar("held", default=None)
 
 
 def tell(
-    job: RunnerJob, kind: str, payload: dict[str, object], *, now: datetime, seq: int | None = None
-) -> EvaluationEvent | None:
-    """The same before the caller saves the job, with all that has changed; what is stored of it."""
+    job: RunnerJob, kind: str, payload: dict[str, Any], *, now: datetime, seq: int | None = None
+) -> None:
+    """Say what happened to a locked job; the caller then saves it, with all that has changed.
+
+    Of an evaluation it is stored as well. Of others only the queue is told, and no `payload`.
+    """
     event: EvaluationEvent | None = job.next_event(
         kind=kind, payload=payload, created_at=now, seq=seq
     )
     if event is not None:
-        _store(event)
+        held = _held.get()
+        if held is None:
+            event.save(force_insert=True)
+        else:
+            held.append(event)
         broadcast.send_event(event.evaluation, event)
     elif kind in broadcast.LIFECYCLE:
         broadcast.send_job(job)
-    return event
-
-
-_held: ContextVar[list[EvaluationEvent] | None] = ContextVar("held", default=None)
 
 
 @contextmanager
@@ -54,11 +48,3 @@ def together() -> Iterator[None]:
         EvaluationEvent.objects.bulk_create(events)
     finally:
         _held.reset(token)
-
-
-def _store(event: EvaluationEvent) -> None:
-    held = _held.get()
-    if held is None:
-        event.save(force_insert=True)
-    else:
-        held.append(event)

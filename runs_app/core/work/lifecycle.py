@@ -34,7 +34,7 @@ def find(condition: Q) -> list[RunnerJob]:
 _LONGEST_LOG = 1 << 16  # characters, of an attempt that is tried again
 
 
-def _lockable(model: type[J]) -> QuerySet[J]:
+def lockable(model: type[J]) -> QuerySet[J]:
     """Rows to be locked, with what whoever locks one needs of others, but no long texts."""
     rows = model._default_manager.select_for_update(of=("self",))
     return rows.select_related(*model.LOCKED_WITH).defer(*model.LOCKED_WITHOUT)
@@ -42,18 +42,18 @@ def _lockable(model: type[J]) -> QuerySet[J]:
 
 def lock(model: type[J], job_id: UUID | str) -> J:
     """The job's row, locked until the transaction ends."""
-    return _lockable(model).get(pk=job_id)
+    return lockable(model).get(pk=job_id)
 
 
 def lock_all(model: type[J], ids: Collection[UUID | None]) -> dict[UUID | None, J]:
     """Those jobs of these that there are, locked in the order of their keys."""
-    rows = _lockable(model).filter(pk__in=ids).order_by("pk")
+    rows = lockable(model).filter(pk__in=ids).order_by("pk")
     return {row.pk: row for row in rows}
 
 
 def lock_again(seen: J) -> J | None:
     """The locked row, or None if its status or attempt is another by now."""
-    same = _lockable(type(seen)).filter(pk=seen.pk, status=seen.status, attempt=seen.attempt)
+    same = lockable(type(seen)).filter(pk=seen.pk, status=seen.status, attempt=seen.attempt)
     return same.first()
 
 
@@ -74,7 +74,7 @@ def evaluate(
     if urgency is None:
         of_people = Urgency.BUILDS if mode is Mode.COMPILE else Urgency.PEOPLE
         urgency = Urgency.RUNS if submission.origin == Submission.Origin.RUN else of_people
-    evaluation = Evaluation.objects.create(
+    evaluation = Evaluation(
         submission=submission,
         task_version=submission.task_version,
         direction=submission.direction,
@@ -90,15 +90,15 @@ def evaluate(
 
 
 def queue(job: RunnerJob, *, kind: str = "queued", reason: str = "", now: datetime) -> None:
-    """Send the current attempt to its device's queue, once the transaction is committed."""
-    journal.tell_and_save(job, kind, {"reason": reason}, now=now)
+    """Save a job, and send its current attempt to its device's queue after the commit."""
+    journal.tell(job, kind, {"reason": reason}, now=now)
+    job.save()
     transaction.on_commit(lambda: orders.enqueue(job))
 
 
 def requeue(job: RunnerJob, *, reason: str, now: datetime) -> None:
     """Send the same attempt to the queue that has lost it."""
     job.queued_at = now
-    job.save(update_fields=["queued_at"])
     queue(job, kind="requeued", reason=reason, now=now)
 
 
@@ -125,12 +125,22 @@ def retry_or_give_up(job: RunnerJob, *, reason: str, now: datetime, seq: int | N
     `seq` is that of the runner's event, if it was a runner that said so.
     """
     lost = job.attempt
-    journal.tell_and_save(job, "lost", {"reason": reason}, now=now, seq=seq)
+    journal.tell(job, "lost", {"reason": reason}, now=now, seq=seq)
     _withdraw(job)
     if lost >= settings.MAX_ATTEMPTS:
         give_up(job, reason=f"lost {lost} times; the last time: {reason}", now=now)
         return
     _next_attempt(job, reason=reason, now=now)
+
+
+def lose(condition: Q, *, reason: str, now: datetime) -> int:
+    """Retry the running jobs that fulfil a condition; how many these are."""
+    count = 0
+    for seen in find(condition & Q(status=Status.RUNNING)):
+        if (job := lock_again(seen)) is not None:  # one by one: the end of one may change another
+            retry_or_give_up(job, reason=reason, now=now)
+            count += 1
+    return count
 
 
 def retry_after_result(job: RunnerJob, *, reason: str, log: str, now: datetime, seq: int) -> None:
@@ -139,7 +149,7 @@ def retry_after_result(job: RunnerJob, *, reason: str, log: str, now: datetime, 
     `log` is its runner's account, for admins.
     """
     payload = {"reason": reason} | ({"log": log[:_LONGEST_LOG]} if log else {})
-    journal.tell_and_save(job, "lost", payload, now=now, seq=seq)
+    journal.tell(job, "lost", payload, now=now, seq=seq)
     _next_attempt(job, reason=f"measured again: {reason}", now=now)
 
 
@@ -158,7 +168,6 @@ def _next_attempt(job: RunnerJob, *, reason: str, now: datetime) -> None:
     job.lost_by = job.runner.token if job.runner is not None else None
     job.runner, job.runner_boot_id, job.ticket = None, "", ""
     job.queued_at, job.started_at, job.last_event_at = now, None, None
-    job.save()
     queue(job, kind="retried", reason=reason, now=now)
 
 
@@ -187,7 +196,7 @@ def _begins(job: RunnerJob, now: datetime) -> None:
 def take_from_spool(job: RunnerJob, *, now: datetime) -> None:
     """Queue a job that was handed out; what its spool brings for this attempt counts no more."""
     reason = "taken back from its spool"
-    journal.tell_and_save(job, "lost", {"reason": reason}, now=now)
+    journal.tell(job, "lost", {"reason": reason}, now=now)
     _next_attempt(job, reason=reason, now=now)
 
 

@@ -6,19 +6,22 @@ another moment on the host, so it differs by more.
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter
+from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet, Value
+from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import Combinable
-from django.db.models.functions import Coalesce, Greatest, Sqrt
+from django.db.models.functions import Coalesce, Sqrt
 
 from gpu_runner.data.rounding import three_digits
 from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
-from runs_app.models import Audited, Evaluation, Quarantine
+from runs_app.models import Audited, Device, Evaluation, Quarantine
 from tasks_app.models import TaskVersion
 
 _LOOKED_AT, _LEAST_SOURCES, _MOST = 2000, 10, 3.0  # the most: times what holds at first
@@ -28,26 +31,25 @@ _AT_FIRST = {
 }  # fmt: skip
 """Used until a device has enough pairs. Source: judgement."""
 _POOLED = ("score", "score_spread", "merit", "draws", "noise")
+_values = attrgetter(*_POOLED)
 _ROUGHEST = 0.1  # of the modes that make few calls
 _AS = {Mode.AUDIT: Mode.RANKED, Mode.PROFILE: Mode.QUICK}  # they measure by the same plans
 _NORMAL = 1.4826 / math.sqrt(2)  # from the median of differences of two to a standard deviation
 NINETY_FIVE = 1.96
-UNDOUBTED = Q(
-    quarantine__in=(Quarantine.NONE, Quarantine.CLEARED),
-    audited__in=(Audited.NONE, Audited.WAITING, Audited.PASSED, Audited.INCONCLUSIVE),
-)
+COUNT = (Audited.NONE, Audited.WAITING, Audited.PASSED, Audited.INCONCLUSIVE)
+UNDOUBTED = Q(quarantine__in=(Quarantine.NONE, Quarantine.CLEARED), audited__in=COUNT)
 
 
-def noise_between(device_id: str, kind: str, mode: str) -> float:
+def noise_between(device: Device, mode: str) -> float:
     """Relative standard deviation of the time between evaluations of one source on a device.
 
     It comes from the newest evaluations of sources that were measured more than once. Each source
     counts once, so nobody can widen everybody's intervals by repeating a kernel that varies.
     """
-    measured_as = _AS.get(Mode(mode), Mode(mode))
-    at_first = _AT_FIRST.get((DeviceKind(kind), measured_as), _ROUGHEST)
+    measured_as = _plan(mode)
+    at_first = _AT_FIRST.get((DeviceKind(device.kind), measured_as), _ROUGHEST)
     rows = Evaluation.objects.filter(
-        UNDOUBTED, device_id=device_id, mode=measured_as, verdict=Verdict.CORRECT.value, guest=False
+        UNDOUBTED, device=device, mode=measured_as, verdict=Verdict.CORRECT.value, guest=False
     ).order_by("-finished_at")
     columns = ("submission__digest", "task_version_id", "direction", "latency_ns")
     times: dict[tuple[str, int, str], list[float]] = {}
@@ -75,7 +77,7 @@ def _deviation(values: Iterable[float | None]) -> float:
     return statistics.stdev(logs) if len(logs) > 1 else 0.0
 
 
-def pool(evaluation: Evaluation) -> None:
+def pool(*evaluations: Evaluation) -> None:
     """Let evaluations of one source on one board agree on its noise and, if ranked, on its score.
 
     The noise is the device's or, where their times lie further apart, theirs. A ranked score is
@@ -86,56 +88,74 @@ def pool(evaluation: Evaluation) -> None:
     After the commit it happens once more for ranked ones: two that end at the same moment can't see
     each other before.
     """
-    _pool(evaluation)
-    if evaluation.mode == Mode.RANKED:
-        transaction.on_commit(lambda: _pool_by_turns(evaluation), robust=True)
+    _pool(evaluations)
+    if ranked := [each for each in evaluations if each.mode == Mode.RANKED]:
+        transaction.on_commit(lambda: _pool_by_turns(ranked), robust=True)
 
 
 @transaction.atomic
-def _pool_by_turns(evaluation: Evaluation) -> None:
-    version = TaskVersion.objects.select_for_update(no_key=True).only("pk")
-    version.get(pk=evaluation.task_version_id)  # others wait here for their turn
-    _pool(evaluation)
+def _pool_by_turns(evaluations: Sequence[Evaluation]) -> None:
+    versions = TaskVersion.objects.select_for_update(no_key=True).only("pk").order_by("pk")
+    # others wait here for their turn
+    list(versions.filter(pk__in={each.task_version_id for each in evaluations}))
+    _pool(evaluations)
 
 
-def _pool(evaluation: Evaluation) -> None:
-    entered = Evaluation.objects.filter(
+def _plan(mode: str) -> Mode:
+    return _AS.get(Mode(mode), Mode(mode))
+
+
+def _source(evaluation: Evaluation) -> tuple[Any, ...]:
+    """What those have in common that agree."""
+    of_board = (evaluation.task_version_id, evaluation.direction, evaluation.device_id)
+    return (*of_board, evaluation.guest, evaluation.submission.digest, _plan(evaluation.mode))
+
+
+def _pool(evaluations: Sequence[Evaluation]) -> None:
+    of_source = {_source(each): each for each in evaluations}
+    rows = [row for row in _locked(evaluations) if _source(row) in of_source]
+    before = {row: _values(row) for row in rows}
+    between = functools.cache(noise_between)
+    for source, alike in groupby(sorted(rows, key=_source), _source):
+        _agree([*alike], between(of_source[source].device, source[-1]))
+    changed = [row for row in rows if _values(row) != before[row]]
+    Evaluation.objects.bulk_update(changed, _POOLED)
+    known = {row: row for row in rows}
+    for each in evaluations:
+        for name in _POOLED:
+            setattr(each, name, getattr(known.get(each, each), name))
+
+
+def _locked(evaluations: Sequence[Evaluation]) -> QuerySet[Evaluation]:
+    """The undoubted evaluations of these sources, and perhaps others, that can be on a board."""
+    plans = {_plan(each.mode) for each in evaluations}
+    rows = Evaluation.objects.select_for_update(of=("self",)).filter(
         UNDOUBTED,
+        task_version__in={each.task_version_id for each in evaluations},
+        device__in={each.device_id for each in evaluations},
+        mode__in=[mode.value for mode in Mode if _plan(mode) in plans],
         verdict=Verdict.CORRECT.value,
-        task_version=evaluation.task_version_id,
-        direction=evaluation.direction,
-        device=evaluation.device_id,
-        guest=evaluation.guest,
-        submission__digest=evaluation.submission.digest,
+        submission__digest__in={each.submission.digest for each in evaluations},
         submission__private=False,
         submission__run=None,
     )
-    plan = _AS.get(Mode(evaluation.mode), Mode(evaluation.mode))
-    alike = entered.filter(mode__in=(plan.value, *(m.value for m in _AS if _AS[m] is plan)))
-    locked = alike.select_for_update(of=("self",)).order_by("pk")
-    apart = _deviation([row.latency_ns for row in locked])
-    between = noise_between(evaluation.device_id, evaluation.device.kind, evaluation.mode)
-    alike.update(noise=NINETY_FIVE * max(between, apart))
-    if plan is Mode.RANKED:
-        _pool_scores(alike.filter(awaits_baselines=False))
-    if any(row.pk == evaluation.pk for row in locked):
-        evaluation.refresh_from_db(fields=_POOLED)
+    light = rows.select_related("submission").defer("submission__source", "submission__files")
+    return light.order_by("pk")
 
 
-def _pool_scores(entered: QuerySet[Evaluation]) -> None:
-    same = entered.filter(mode=Mode.RANKED.value)
-    found = [row.own_score for row in same if row.own_score]
-    if not found:
-        return
-    times_ns = entered.values_list("latency_ns", flat=True)
-    apart = NINETY_FIVE * max(_deviation(found), _deviation(times_ns))
-    merit = statistics.geometric_mean(found)
-    same.filter(score__isnull=False).update(
-        score=merit,
-        merit=merit,
-        draws=len(found),
-        score_spread=Greatest(Coalesce("own_spread", 0.0), Value(three_digits(apart))),
-    )
+def _agree(rows: Sequence[Evaluation], between: float) -> None:
+    """Put on the evaluations of one source what they agree on."""
+    noise = NINETY_FIVE * max(between, _deviation(row.latency_ns for row in rows))
+    entered = [row for row in rows if not row.awaits_baselines and _plan(row.mode) is Mode.RANKED]
+    ranked = [row for row in entered if row.mode == Mode.RANKED]
+    found = [row.own_score for row in ranked if row.own_score]
+    apart = max(_deviation(found), _deviation(row.latency_ns for row in entered))
+    merit = statistics.geometric_mean(found) if found else 0.0
+    for row in rows:
+        row.noise = noise
+    for row in (row for row in ranked if merit and row.score is not None):
+        row.score, row.merit, row.draws = merit, merit, len(found)
+        row.score_spread = max(row.own_spread or 0.0, three_digits(NINETY_FIVE * apart))
 
 
 def _apart(times_ns: Sequence[float]) -> float:

@@ -7,17 +7,18 @@ from collections.abc import Iterable
 
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
 from gpu_runner.data.rounding import all_three_digits, three_digits
-from runs_app.core.work.noise import NINETY_FIVE, noise_between, with_noise
+from runs_app.core.work.noise import NINETY_FIVE, with_noise
 from runs_app.models import Evaluation
 from runs_app.models.runner_job import LONGEST_TEXT
 from tasks_app.disclosure import public_reason
 
 
-def apply(evaluation: Evaluation, result: EvaluationResult) -> None:
+def apply(evaluation: Evaluation, result: EvaluationResult, between: float) -> None:
     """Put verdict, reason and numbers on the row; the caller saves it.
 
     The reason is the public one; the stored result has the full one for admins. `merit` is the
     score or, without one, the negated time, so that such results rank below all others.
+    between: as of `noise_between`.
     """
     evaluation.verdict = result.verdict.value
     hidden = evaluation.task_version.hidden_names
@@ -33,27 +34,25 @@ def apply(evaluation: Evaluation, result: EvaluationResult) -> None:
     evaluation.awaits_baselines = bool(result.pending_baselines)
     if result.latency_ns is not None:
         evaluation.merit = evaluation.score or -result.latency_ns
-        _apply_spreads(evaluation, result)
+        _apply_spreads(evaluation, result, between)
 
 
-def _apply_spreads(evaluation: Evaluation, result: EvaluationResult) -> None:
+def _apply_spreads(evaluation: Evaluation, result: EvaluationResult, noise: float) -> None:
     """Put intervals of a correct result on the row, and what evaluations of a source differ by."""
-    device = evaluation.device
-    noise = noise_between(device.slug, device.kind, evaluation.mode)
     evaluation.noise = NINETY_FIVE * noise
     public = [w for w in result.workloads if not w.hidden and w.measurement is not None]
-    evaluation.latency_spread = _spread([_kernel(w)] for w in public)
+    evaluation.latency_spread = _spread([w.measurement] for w in public)
     if evaluation.speedup_best is not None:
-        evaluation.speedup_spread = _spread([_kernel(w), _best(w)] for w in public)
+        evaluation.speedup_spread = _spread([w.measurement, _best(w)] for w in public)
     if evaluation.score is not None:
         unlisted = [w for w in result.workloads if w.hidden and w.measurement is not None]
-        halves = [_spread([_kernel(w), _best(w)] for w in half) for half in (public, unlisted)]
+        halves = [_spread([w.measurement, _best(w)] for w in half) for half in (public, unlisted)]
         spread = math.hypot(*(half or 0 for half in halves)) / 2
         evaluation.own_spread = three_digits(with_noise(spread, noise))
         evaluation.score_spread = evaluation.own_spread
     for name in ("eager", "compiled"):
         if name in result.speedups:
-            width = _spread([_kernel(w), w.baselines.get(name)] for w in public)
+            width = _spread([w.measurement, w.baselines.get(name)] for w in public)
             setattr(evaluation, f"{name}_spread", width)
 
 
@@ -68,10 +67,6 @@ def _spread(workloads: Iterable[list[Measurement | None]]) -> float | None:
         for measurements in workloads
     ]
     return math.sqrt(sum(parts)) / len(parts) if parts else None
-
-
-def _kernel(workload: WorkloadResult) -> Measurement | None:
-    return workload.measurement
 
 
 def _best(workload: WorkloadResult) -> Measurement | None:

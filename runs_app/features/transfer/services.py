@@ -16,6 +16,7 @@ from django.utils.text import slugify
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError, refuse
 from runs_app.core.work import outcome, replaced
+from runs_app.core.work.noise import noise_between
 from runs_app.features.transfer import faults
 from runs_app.features.transfer.models import ImportedSubmission, ResultImport
 from runs_app.features.transfer.record import ResultFile, ResultRecord
@@ -174,7 +175,7 @@ class _Storing:
             queued_at=measured_at,
             finished_at=measured_at,
         )
-        outcome.apply(evaluation, result)
+        outcome.apply(evaluation, result, noise_between(device, evaluation.mode))
         return evaluation, Result(evaluation=evaluation, document=codec.encode(result))
 
     def _submission(self, record: ResultRecord, name: str, made: list[Submission]) -> Submission:

@@ -87,8 +87,7 @@ def test_a_runner_of_another_token_changes_none_of_its_rows() -> None:
     Evaluation.objects.filter(pk=other.pk).update(runner=theirs)
     other = fresh(other)
     result = make.make_result(other, **with_eager(1500.0))
-    agreement.spread(other, result, make.NOW)
+    assert agreement.agreed(other, result, 0.0, make.NOW) == result
     assert eager_ns(fresh(mine)) == {2500.0}
-    assert agreement.adopted(other, result) == result
     assert agreement.mend(other, fresh(other), result, make.NOW) == ["eager"]
     assert (eager_ns(fresh(other)), eager_ns(fresh(mine))) == ({1500.0}, {2500.0})

@@ -45,7 +45,7 @@ def alike(first: Evaluation, source: str, result: dict[str, object]) -> Evaluati
     row.submission, row.finished_at = entered, make.later(9)
     entered.created_at = make.later(9)
     document = make.make_result(row, **result)
-    outcome.apply(row, document)
+    outcome.apply(row, document, noise_between(row.device, row.mode))
     entered.save(force_insert=True)
     row.save(force_insert=True)
     Result.objects.create(evaluation=row, document=codec.encode(document))
@@ -75,13 +75,13 @@ def test_a_kernel_that_is_entered_twenty_times_gains_less_than_its_interval() ->
 
 def test_a_devices_noise_is_that_between_evaluations_of_one_source() -> None:
     rng, version = random.Random(2), make.make_task_version()
-    assert noise_between("cpu", "cpu", "ranked") == 0.03, "nothing was measured twice"
+    assert noise_between(make.make_cpu(), "ranked") == 0.03, "nothing was measured twice"
     first = entered(rng, version)
     for number in range(15):
         for _ in range(3):
             alike(first, f"// {number}\n", drawn(rng))
-    assert noise_between("cpu", "cpu", "ranked") == pytest.approx(NOISE, rel=0.5)
-    assert noise_between("cpu", "cpu", "quick") == 0.08
+    assert noise_between(make.make_cpu(), "ranked") == pytest.approx(NOISE, rel=0.5)
+    assert noise_between(make.make_cpu(), "quick") == 0.08
 
 
 def test_a_source_that_was_measured_apart_has_an_interval_that_holds_all_its_times() -> None:
