@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import EvaluationResult
-from gpu_runner.data.verdict import DeviceKind, Mode
+from gpu_runner.data.verdict import DeviceKind, Direction, Mode
 from runs_app.features.transfer.export import exported, shown_environment, shown_workload
 from runs_app.features.transfer.run_record import (
     CallRecord,
@@ -74,6 +74,7 @@ def _run(run: Run, candidates: tuple[Record, ...]) -> Record:
         task=run.task_version.task.slug,
         task_version=run.task_version.number,
         task_digest=run.task_version.digest,
+        direction=Direction(run.direction),
         device=run.device_id,
         device_kind=DeviceKind(run.device.kind),
         device_name=run.device.name,

@@ -61,11 +61,11 @@ def _faults(file: RunFile, now: datetime) -> Iterator[DataError]:
     yield from _undecoded(RunConfig, run.config, "run.config")
     yield from _undecoded(Problem, run.problem, "run.problem")
     yield from _calls(run, now)
-    yield from _candidates(run, {each.submission: each for each in file.results}, now)
     for field, each in _evaluations(run):
         yield from _life(each, field, each.finished_at, _OF_EVALUATIONS, now)
         if each.result is not None:
             yield from _result(each, f"{field}.result")
+    yield from _candidates(run, {each.submission: each for each in file.results}, now)
     yield from _events(run, now)
     best = [each for each in run.candidates if each.number == run.best]
     if bool(best) is (run.best is None):

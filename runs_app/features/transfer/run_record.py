@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import models
 
 from gpu_runner.data.evaluation import EvaluationResult
-from gpu_runner.data.verdict import DeviceKind, Mode
+from gpu_runner.data.verdict import DeviceKind, Direction, Mode
 from runs_app.features.transfer.record import ResultFile
 from runs_app.models import Candidate, Evaluation, LanguageModelCall, Run, RunEvent
 
@@ -95,13 +95,14 @@ EventRecord = _record(RunEvent, "seq kind created_at", payload=Mapping[str, obje
 
 RunRecord = _record(
     Run,
-    "name direction strategy seed enters_best status reason by_budget usd tokens evaluations"
+    "name strategy seed enters_best status reason by_budget usd tokens evaluations"
     " active_s candidates_made seed_latency_ns best_latency_ns created_at searched_at advanced_at"
     " ended_at",
     id=str,
     task=str,
     task_version=int,  # its number on that site
     task_digest=str,
+    direction=Direction,
     device=str,
     device_kind=DeviceKind,
     device_name=str,
