@@ -31,10 +31,10 @@ def _files(context: Context, device: Device, slug: str) -> Filling | None:
 @fills(Slot.SUBMISSION)
 def _when(context: Context, submission: Submission, device: Device) -> Filling | None:
     """That another site measured a submission."""
-    if submission.run is not None:
-        return _chip(submission.run, device)
-    if submission.origin != Submission.Origin.IMPORTED:
+    if not device.imported_from:
         return None
+    if submission.run is not None:
+        return _of_run(submission.run, device)
     row = ImportedSubmission.objects.select_related("result_import").get(submission=submission)
     file = row.result_import
     return _elsewhere(device, file.site, file.imported_at)
@@ -43,12 +43,10 @@ def _when(context: Context, submission: Submission, device: Device) -> Filling |
 @fills(Slot.RUN_LINKS)
 def _where(context: Context, run: Run) -> Filling | None:
     """That another site made a run."""
-    return _chip(run, run.device)
+    return _of_run(run, run.device) if run.device.imported_from else None
 
 
-def _chip(run: Run, device: Device) -> Filling | None:
-    if not device.imported_from:
-        return None
+def _of_run(run: Run, device: Device) -> Filling:
     told = RunEvent.objects.filter(run=run, kind=IMPORTED).values_list("payload", flat=True).get()
     moment = datetime.fromisoformat(told["imported_at"])
     return _elsewhere(device, told["site"], moment, told["note"])

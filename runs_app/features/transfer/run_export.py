@@ -64,13 +64,13 @@ def _refusal(run: Run) -> str:
 def _run(run: Run, candidates: tuple[Record, ...]) -> Record:
     hidden = run.task_version.hidden_names
     calls = run.calls.select_related("language_model").order_by("number")
-    started_by = shown_name(run.user)
+    started_by, addresses = shown_name(run.user), _addresses()
     return told(
         RunRecord,
         run,
         id=str(run.pk),
         name=public_text(run.name, hidden),
-        reason=_without_addresses(public_text(run.reason, hidden)),
+        reason=_without(public_text(run.reason, hidden), addresses),
         task=run.task_version.task.slug,
         task_version=run.task_version.number,
         task_digest=run.task_version.digest,
@@ -88,14 +88,14 @@ def _run(run: Run, candidates: tuple[Record, ...]) -> Record:
                 public_call(call, hidden),
                 id=str(call.pk),
                 language_model=call.language_model.name,
-                error=_without_addresses(public_text(call.error, hidden)),
-                problem=_without_addresses(public_text(call.problem, hidden)),
+                error=_without(public_text(call.error, hidden), addresses),
+                problem=_without(public_text(call.problem, hidden), addresses),
             )
             for call in calls
         ),
         candidates=candidates,
         events=tuple(
-            told(EventRecord, row, payload=_without_addresses(public_payload(row.payload, hidden)))
+            told(EventRecord, row, payload=_without(public_payload(row.payload, hidden), addresses))
             for row in run.events.order_by("seq")
         ),
     )
@@ -138,11 +138,16 @@ def _result(stored: EvaluationResult, hidden: Collection[str]) -> EvaluationResu
     )
 
 
-def _without_addresses(value: T) -> T:
-    """A JSON value without the addresses at which this site's language models are called."""
+def _addresses() -> list[str]:
+    """Where this site's language models are called."""
+    urls = LanguageModel.objects.exclude(base_url="").values_list("base_url", flat=True)
+    return [each for url in urls for each in (url, urlsplit(url).netloc) if each]
+
+
+def _without(value: T, addresses: Collection[str]) -> T:
+    """A JSON value without these addresses."""
     text = json.dumps(value)
-    for url in LanguageModel.objects.exclude(base_url="").values_list("base_url", flat=True):
-        for address in filter(None, (url, urlsplit(url).netloc)):
-            text = text.replace(json.dumps(address)[1:-1], "the endpoint")
+    for address in addresses:
+        text = text.replace(json.dumps(address)[1:-1], "the endpoint")
     found: T = json.loads(text)
     return found

@@ -30,6 +30,7 @@ from runs_app.models import (
     Status,
     Submission,
 )
+from runs_app.optimiser.candidate_page import votes
 from runs_app.optimiser.changes import replayed
 from runs_app.optimiser.selectors.confirmation import confirmation_of
 from runs_app.optimiser.services.history import load_history
@@ -247,6 +248,8 @@ def _refuse_unreadable(run: Run) -> None:
         deque(replayed(run, 0), maxlen=0)
         load_history(run)
         confirmation_of(run)
+        for candidate in run.candidates.all():
+            votes(candidate)
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
         reason = f"don't tell the story of a run: {type(error).__name__} {error}"
         raise DataError("run.events", reason[:200]) from None

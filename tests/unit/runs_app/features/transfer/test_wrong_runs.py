@@ -69,6 +69,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ("run.candidates.1.source", "", "run.candidates[1].source: is empty"),
     ("run.candidates.1.latency_ns", 1.0, "run.candidates[1].latency_ns: is 1.0, which no"),
     ("run.candidates.1.feedback", {"verdict": 1}, "run.candidates[1].feedback"),
+    ("run.candidates.1.votes", {"luck": True}, "run.events: don't tell the story of a run"),
+    ("run.candidates.1.edit", "luck", "run.events: don't tell the story of a run"),
     ("run.candidates.1.state", "lost", "run.candidates[1].state: Value 'lost' is not a valid"),
     ("run.events", [], "run.events: is empty"),
     ("run.events.2.seq", 9, "run.events: must be numbered from 1"),
