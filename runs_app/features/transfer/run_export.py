@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
@@ -29,6 +30,7 @@ from tasks_app.disclosure import public_payload, public_result, public_text
 from tasks_app.people import shown_name
 
 T = TypeVar("T")
+_MAIL = re.compile(r"\S@\S")
 
 
 def exported_run(run: Run, *, site: str, note: str, now: datetime) -> tuple[RunFile, list[str]]:
@@ -55,6 +57,8 @@ def _refusal(run: Run) -> str:
         return f"was imported: only {run.device.imported_from} can export it"
     if run.private:
         return "is private"
+    if _MAIL.search(run.agent.name):
+        return f"is by {run.agent.name!r}, which could be an e-mail address: rename that agent"
     waits = Evaluation.objects.filter(submission__run=run, status__in=UNDER_WAY).exists()
     if not run.is_over or waits or run.calls.filter(told=False).exists():
         return "is not over: stop it, or wait until nothing of it is under way"
@@ -80,7 +84,7 @@ def _run(run: Run, candidates: tuple[Record, ...]) -> Record:
         device_name=run.device.name,
         agent=run.agent.name,
         agent_kind=run.agent.kind,
-        submitter="" if "@" in started_by else started_by,
+        submitter="" if _MAIL.search(started_by) else started_by,
         best=run.best.number if run.best else None,
         calls=tuple(
             told(

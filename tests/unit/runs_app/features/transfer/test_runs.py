@@ -13,7 +13,7 @@ from django.test import Client
 
 from runs_app.core.errors import NotAllowed
 from runs_app.core.integrity.eligibility import eligible_evaluations
-from runs_app.models import Evaluation, LanguageModelCall, Run, Submission
+from runs_app.models import Agent, Evaluation, LanguageModelCall, Run, Submission
 from runs_app.optimiser.services import control
 from runs_app.optimiser.services.enter import enter_candidate
 from runs_app.optimiser.services.reconcile_runs import reconcile_runs
@@ -183,7 +183,7 @@ def test_only_what_everybody_sees_goes_out(start: Start, world: World, tmp_path:
     run.candidates.filter(number=2).update(title=secret)
     run.calls.filter(number=1).update(messages=[{"role": "user", "content": secret}])
     text = json.dumps(exported(run, tmp_path / "run.json"))
-    left_out = (make.HIDDEN_WORKLOAD, "1777", '"seeds"', '"blocks"', "127.0.0.1:9")
+    left_out = (make.HIDDEN_WORKLOAD, "ada@", "1777", '"seeds"', '"blocks"', "127.0.0.1:9")
     for words in left_out:
         assert words not in text, words
     document = json.loads(text)
@@ -205,6 +205,9 @@ def test_what_may_not_leave_stays(start: Start, world: World, tmp_path: Path) ->
     run = finished(start, world)
     run.calls.filter(number=1).update(told=False)
     with pytest.raises(CommandError, match="run: is not over"):
+        exported(run, path)
+    Agent.objects.filter(pk=run.agent_id).update(name="ada@example.org")
+    with pytest.raises(CommandError, match="could be an e-mail address: rename that agent"):
         exported(run, path)
     Run.objects.filter(pk=run.pk).update(private=True)
     with pytest.raises(CommandError, match="run: is private"):
