@@ -60,11 +60,11 @@ def test_each_other_reason_has_its_words() -> None:
     assert missing(ranked())["eager"] == "it could not be measured"
     waits = ranked({"pending_baselines": ("compiled",)})
     assert "when the device is free" in missing(waits)["compiled"]
-    Device.objects.filter(pk=waits.device_id).update(imported_from="kernels.example")
-    assert "sent no time" in missing(Evaluation.objects.get(pk=waits.pk))["eager"]
     none = ranked(task_version=make.make_task_version(baselines=()))
     assert missing(none) == {"best": "the task has no baselines"}
     assert missing(make.make_finished_evaluation(mode="ranked")) == {}
+    Device.objects.filter(pk=waits.device_id).update(imported_from="kernels.example")
+    assert "sent no time" in missing(Evaluation.objects.get(pk=waits.pk))["eager"]
 
 
 def test_a_failure_is_told_in_fixed_phrases() -> None:
