@@ -178,7 +178,7 @@ class Evaluation(RunnerJob):
     @property
     def imported(self) -> bool:
         """Whether another site measured it."""
-        return self.submission.origin == Submission.Origin.IMPORTED
+        return bool(self.device.imported_from)
 
     @property
     def rated(self) -> float | None:

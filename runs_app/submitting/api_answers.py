@@ -62,10 +62,10 @@ def submission_answer(submission: Submission, user: Viewer, *, raw: bool) -> dic
 
 def _site_of(submission: Submission) -> str | None:
     """The site that has measured it, if it was imported."""
-    if submission.origin != Submission.Origin.IMPORTED:
+    if submission.origin not in (Submission.Origin.IMPORTED, Submission.Origin.RUN):
         return None
     first = submission.evaluations.select_related("device").first()
-    return first.device.imported_from if first else None
+    return (first.device.imported_from or None) if first else None
 
 
 def _evaluations(submission: Submission, user: Viewer, *, raw: bool) -> list[dict[str, object]]:

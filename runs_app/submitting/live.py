@@ -120,7 +120,7 @@ class Live:
     @property
     def is_measured_here(self) -> bool:
         """Whether runners of this site work at it."""
-        return self.submission.origin != Submission.Origin.IMPORTED
+        return not self.evaluation.imported
 
     @property
     def is_of_fewer_sizes(self) -> bool:

@@ -53,6 +53,6 @@ def _action(evaluation: Evaluation, *, is_mine: bool) -> ProfileStep | None:
     if is_mine and is_entered and not submission.budgeted:
         return ProfileStep(words=words)
     wanted = {"submission": submission.pk, "mode": Mode.PROFILE.value}
-    if submission.origin != Submission.Origin.IMPORTED:
+    if not evaluation.imported:
         wanted["device"] = evaluation.device_id
     return ProfileStep(words=words, address=f"{reverse('submit')}?{urlencode(wanted)}")

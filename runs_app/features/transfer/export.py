@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
+from uuid import UUID
 
 from django.db.models import QuerySet
 
@@ -19,14 +21,23 @@ from tasks_app.people import shown_name
 
 
 def exported(
-    *, site: str, note: str, now: datetime, device: str = "", task: str = ""
+    *,
+    site: str,
+    note: str,
+    now: datetime,
+    device: str = "",
+    task: str = "",
+    submissions: Collection[UUID] | None = None,
 ) -> tuple[ResultFile, list[str]]:
     """The file, and a line for each result that was left out because its record is too old to say.
 
     The ranked results of public submissions for the current versions of published tasks, right or
-    wrong, that nobody doubts and no later one has replaced; none that were imported.
+    wrong, that nobody doubts and no later one has replaced; none that were imported. Those of some
+    `submissions` alone, if these are named.
     """
     rows = _rows(device, task)
+    if submissions is not None:
+        rows = rows.filter(submission__in=submissions)
     records: list[ResultRecord] = []
     left_out: list[str] = []
     for evaluation in rows.iterator(chunk_size=100):
@@ -85,14 +96,15 @@ def _record(evaluation: Evaluation) -> ResultRecord:
         speedup_best=evaluation.speedup_best,
         unlisted_speedups=result.unlisted_speedups if is_correct else {},
         pending_baselines=result.pending_baselines,
-        workloads=tuple(_workload(each) for each in result.workloads),
-        environment=_environment(result.environment),
+        workloads=tuple(shown_workload(each) for each in result.workloads),
+        environment=shown_environment(result.environment),
         entered_at=_text(submission.created_at),
         measured_at=_text(evaluation.finished_at),
     )
 
 
-def _workload(entry: WorkloadResult) -> WorkloadRecord:
+def shown_workload(entry: WorkloadResult) -> WorkloadRecord:
+    """A public workload without the calls behind its times."""
     return WorkloadRecord(
         name=entry.name,
         parameters=entry.parameters,
@@ -107,7 +119,7 @@ def _workload(entry: WorkloadResult) -> WorkloadRecord:
     )
 
 
-def _environment(found: Environment) -> Environment:
+def shown_environment(found: Environment) -> Environment:
     """Without what tells of single processes, and of how the host was set up."""
     return replace(found, blocks=(), oracle=None)
 

@@ -5,49 +5,45 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError, encode, refuse
-from gpu_runner.data.evaluation import Measurement
+from gpu_runner.data.evaluation import Measurement, WorkloadResult
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.features.transfer.record import (
-    FORMAT,
-    VERSION,
-    ResultFile,
-    ResultRecord,
-    WorkloadRecord,
-)
+from runs_app.features.transfer.record import ResultFile, ResultRecord, WorkloadRecord
 from runs_app.models import Agent
 from runs_app.models.submission import solution_of
 from tasks_app.models import TaskVersion
 
+T = TypeVar("T", bound=ResultFile)
+
 SITE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:-]{0,39}", re.ASCII)
 """How a site may be called: it stands in names of agents and devices."""
 _NAME = re.compile(r"[A-Za-z0-9_@.+-][\w .:/@+()-]{0,99}", re.ASCII)
-_MODEL = re.compile(r"[A-Za-z0-9][\w .:/@+()-]{0,99}", re.ASCII)
+MODEL = re.compile(r"[A-Za-z0-9][\w .:/@+()-]{0,99}", re.ASCII)
 _DEVICE = re.compile(r"[a-z0-9][a-z0-9-]{0,39}", re.ASCII)
 _LONGEST = {"note": 500, "device_name": 90, "reason": 4000, "task": 100}
 _ENVIRONMENT_BYTES = 20_000
 _MOST_RESULTS = 20_000
-_CLOSE = 1e-6
+CLOSE = 1e-6
 """How far a number may be from what follows from the workloads, relatively."""
 _EARLY = timedelta(days=1)  # clocks of sites may differ, by no more than this
 _KINDS = tuple(kind.value for kind in Agent.Kind)
 
 
-def decode(document: Any) -> ResultFile:
-    """The file that a document is; raises `DataError` naming the field."""
+def decode(document: Any, kind: type[T]) -> T:
+    """The file of that kind that a document is; raises `DataError` naming the field."""
     found = document.get("format") if isinstance(document, dict) else None
-    if found != FORMAT:
-        raise DataError("format", f"must be {FORMAT!r}, not {str(found)[:40]!r}")
-    if document.get("version") != VERSION:
+    if found != kind.format:
+        raise DataError("format", f"must be {kind.format!r}, not {str(found)[:40]!r}")
+    if document.get("version") != kind.version:
         said = str(document.get("version"))[:40]
-        raise DataError("version", f"is {said}; this version of kbench reads {VERSION}")
-    file = codec.decode(ResultFile, document)
+        raise DataError("version", f"is {said}; this version of kbench reads {kind.version}")
+    file = codec.decode(kind, document)
     if len(file.results) > _MOST_RESULTS:
         raise DataError("results", f"has {len(file.results)} entries; the limit is {_MOST_RESULTS}")
     return file
@@ -95,8 +91,8 @@ def _faults(file: ResultFile, now: datetime) -> Iterator[DataError]:
             "or digit"
         )
         yield DataError("site", reason)
-    yield from _texts({"note": file.note}, "")
-    yield from _moments({"exported_at": file.exported_at}, "", now)
+    yield from of_texts({"note": file.note}, "")
+    yield from of_moments({"exported_at": file.exported_at}, "", now)
     known: set[str] = set()
     for number, record in enumerate(file.results):
         field = f"results[{number}]"
@@ -107,27 +103,28 @@ def _faults(file: ResultFile, now: datetime) -> Iterator[DataError]:
 
 
 def _record(record: ResultRecord, field: str, now: datetime) -> Iterator[DataError]:
-    yield from _ids(record, field)
-    yield from _names(record, field)
+    yield from of_ids(record, field, ("evaluation", "submission"))
+    yield from of_names(record, field)
     texts = {name: getattr(record, name) for name in ("device_name", "reason", "task")}
-    yield from _texts(texts, f"{field}.")
+    yield from of_texts(texts, f"{field}.")
     moments = {"entered_at": record.entered_at, "measured_at": record.measured_at}
-    yield from _moments(moments, f"{field}.", now)
+    yield from of_moments(moments, f"{field}.", now)
     yield from _kernel(record, field)
-    yield from _environment(encode(record.environment), f"{field}.environment")
+    yield from of_environment(encode(record.environment), f"{field}.environment")
     if record.mode is not Mode.RANKED:
         yield DataError(f"{field}.mode", "only ranked results can be on boards")
     if record.verdict in (Verdict.SYSTEM_ERROR, Verdict.COMPILED):
         yield DataError(f"{field}.verdict", f"{record.verdict.value} says nothing about a kernel")
     for number, workload in enumerate(record.workloads):
-        yield from _workload(workload, f"{field}.workloads[{number}]")
+        yield from of_workload(workload, f"{field}.workloads[{number}]")
     for name, value in record.unlisted_speedups.items():
         yield from _positive(f"{field}.unlisted_speedups.{name}", value)
     yield from _headline(record, field)
 
 
-def _ids(record: ResultRecord, field: str) -> Iterator[DataError]:
-    for name in ("evaluation", "submission"):
+def of_ids(record: ResultRecord, field: str, names: Iterable[str]) -> Iterator[DataError]:
+    """Which of these fields of a record are no ids."""
+    for name in names:
         text = getattr(record, name)
         try:
             is_one = str(UUID(text)) == text
@@ -137,10 +134,11 @@ def _ids(record: ResultRecord, field: str) -> Iterator[DataError]:
             yield DataError(f"{field}.{name}", f"{text[:60]!r} is not a UUID in its usual form")
 
 
-def _names(record: ResultRecord, field: str) -> Iterator[DataError]:
+def of_names(record: ResultRecord, field: str) -> Iterator[DataError]:
+    """What is wrong with the names in a record, be it of a result or of a run."""
     for name in ("agent", "submitter", "language_model"):
-        text = getattr(record, name)
-        pattern = _MODEL if name == "language_model" else _NAME
+        text = getattr(record, name, "")
+        pattern = MODEL if name == "language_model" else _NAME
         if not pattern.fullmatch(text) and (text or name == "agent"):
             yield DataError(f"{field}.{name}", f"{text[:60]!r} is not a name that a site can give")
     if not _DEVICE.fullmatch(record.device):
@@ -167,8 +165,9 @@ def _kernel(record: ResultRecord, field: str) -> Iterator[DataError]:
             yield DataError(f"{field}.source_digest", f"is not that of the source, {found}")
 
 
-def _workload(workload: WorkloadRecord, field: str) -> Iterator[DataError]:
-    yield from _environment(workload.parameters, f"{field}.parameters")
+def of_workload(workload: WorkloadRecord | WorkloadResult, field: str) -> Iterator[DataError]:
+    """What is wrong with the times of a workload."""
+    yield from of_environment(workload.parameters, f"{field}.parameters")
     yield from _positive(f"{field}.weight", workload.weight)
     for name in ("flops", "bytes", "floor_ns", "claimed_ns"):
         value = getattr(workload, name)
@@ -178,7 +177,7 @@ def _workload(workload: WorkloadRecord, field: str) -> Iterator[DataError]:
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,29}", name):
             yield DataError(f"{field}.baselines", f"{name[:60]!r} is not a name of a baseline")
     for number, error in enumerate(workload.errors):
-        yield from _texts({"output": error.output}, f"{field}.errors[{number}].")
+        yield from of_texts({"output": error.output}, f"{field}.errors[{number}].")
     for measured in (workload.measurement, *workload.baselines.values()):
         yield from _calls(measured, field)
 
@@ -199,16 +198,23 @@ def _headline(record: ResultRecord, field: str) -> Iterator[DataError]:
         yield DataError(f"{field}.workloads", "a correct result has a time for each of them")
         return
     found = record.headline
-    expected = {"latency_ns": found["latency_ns"], "speedup_best": found["speedups"].get("best")}
-    for name, value in expected.items():
-        said = getattr(record, name)
+    times = {"latency_ns": found["latency_ns"], "speedup_best": found["speedups"].get("best")}
+    yield from unlike({name: (getattr(record, name), times[name]) for name in times}, field)
+
+
+def unlike(
+    pairs: Mapping[str, tuple[float | None, float | None]], field: str
+) -> Iterator[DataError]:
+    """Which numbers by name aren't those that follow from the workloads, the second of a pair."""
+    for name, (said, value) in pairs.items():
         if (said is None) is not (value is None) or (
-            value is not None and not math.isclose(said, value, rel_tol=_CLOSE)
+            said is not None and value is not None and not math.isclose(said, value, rel_tol=CLOSE)
         ):
             yield DataError(f"{field}.{name}", f"is {said}, but {value} follows from the workloads")
 
 
-def _moments(values: Mapping[str, str], prefix: str, now: datetime) -> Iterator[DataError]:
+def of_moments(values: Mapping[str, str], prefix: str, now: datetime) -> Iterator[DataError]:
+    """Which of these texts by name are no moments, or in the future."""
     for name, text in values.items():
         try:
             found = moment(text, prefix + name)
@@ -219,24 +225,26 @@ def _moments(values: Mapping[str, str], prefix: str, now: datetime) -> Iterator[
             yield DataError(prefix + name, f"{text[:40]} is in the future")
 
 
-def _texts(values: Mapping[str, str], prefix: str) -> Iterator[DataError]:
+def of_texts(values: Mapping[str, str], prefix: str) -> Iterator[DataError]:
+    """Which of these texts by name are too long, or hold what no database can."""
     for name, text in values.items():
         limit = _LONGEST.get(name, 200)
         if len(text) > limit:
             yield DataError(prefix + name, f"has {len(text)} characters; the limit is {limit}")
-        elif not _is_storable(text):
+        elif not is_storable(text):
             yield DataError(prefix + name, "contains a NUL character, or half a surrogate pair")
 
 
-def _environment(values: Mapping[str, object], field: str) -> Iterator[DataError]:
+def of_environment(values: Mapping[str, object], field: str) -> Iterator[DataError]:
+    """What is wrong with an encoded environment, or with another small object."""
     text = json.dumps(values, ensure_ascii=False)
     if len(text) > _ENVIRONMENT_BYTES:
         yield DataError(field, f"has {len(text)} characters; the limit is {_ENVIRONMENT_BYTES}")
-    elif not _is_storable(text) or "\\u0000" in text:
+    elif not is_storable(text) or "\\u0000" in text:
         yield DataError(field, "contains a NUL character, or half a surrogate pair")
 
 
-def _is_storable(text: str) -> bool:
+def is_storable(text: str) -> bool:
     """Whether a database can store it: PostgreSQL refuses NUL, and all refuse half characters."""
     return not any(ord(c) == 0 or 0xD800 <= ord(c) <= 0xDFFF for c in text)
 

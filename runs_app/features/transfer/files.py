@@ -50,8 +50,13 @@ def write(file: ResultFile, path: Path) -> None:
         raise FileError(f"{path} cannot be written: {_why(error)}") from None
 
 
-def check_name(path: Path) -> None:
-    """Refuse a name whose ending says no known form, and Parquet without its library."""
+def check_name(path: Path, *, tables: bool = True) -> None:
+    """Refuse a name whose ending says no known form, and Parquet without its library.
+
+    tables: whether what is to be written is a table, so that Parquet can hold it.
+    """
+    if not tables and path.name.lower().endswith(".parquet"):
+        raise FileError(f"{path}: the name must end in .json or .json.gz")
     _of(path)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db.models import Exists, OuterRef
 from django.db.models.signals import pre_delete
 from django.dispatch import receiver
@@ -9,8 +11,9 @@ from django.template.context import Context
 
 from runs_app.core.hooks import Filling, Slot, fills
 from runs_app.features.transfer.models import ImportedSubmission, ResultImport
+from runs_app.features.transfer.run_import import IMPORTED
 from runs_app.features.transfer.services import SHIPPED_FROM
-from runs_app.models import Agent, Device, Evaluation, Submission
+from runs_app.models import Agent, Device, Evaluation, Run, RunEvent, Submission
 
 
 @fills(Slot.BOARD)
@@ -28,13 +31,31 @@ def _files(context: Context, device: Device, slug: str) -> Filling | None:
 @fills(Slot.SUBMISSION)
 def _when(context: Context, submission: Submission, device: Device) -> Filling | None:
     """That another site measured a submission."""
-    if submission.origin != Submission.Origin.IMPORTED:
+    if not device.imported_from:
         return None
+    if submission.run is not None:
+        return _of_run(submission.run, device)
     row = ImportedSubmission.objects.select_related("result_import").get(submission=submission)
     file = row.result_import
-    by = "by kbench's developers" if file.site == SHIPPED_FROM else f"on {file.site}"
+    return _elsewhere(device, file.site, file.imported_at)
+
+
+@fills(Slot.RUN_LINKS)
+def _where(context: Context, run: Run) -> Filling | None:
+    """That another site made a run."""
+    return _of_run(run, run.device) if run.device.imported_from else None
+
+
+def _of_run(run: Run, device: Device) -> Filling:
+    told = RunEvent.objects.filter(run=run, kind=IMPORTED).values_list("payload", flat=True).get()
+    moment = datetime.fromisoformat(told["imported_at"])
+    return _elsewhere(device, told["site"], moment, told["note"])
+
+
+def _elsewhere(device: Device, site: str, moment: datetime, note: str = "") -> Filling:
+    by = "by kbench's developers" if site == SHIPPED_FROM else f"on {site}"
     meaning = (
-        f"Measured {by} and imported on {file.imported_at:%-d %b %Y}."
+        f"Measured {by} and imported on {moment:%-d %b %Y}{f' ({note})' if note else ''}."
         " This site has not measured it."
     )
     return Filling("transfer/parts/imported.html", {"device": device, "meaning": meaning})

@@ -15,6 +15,8 @@ from django.utils.text import slugify
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError, refuse
+from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.verdict import DeviceKind
 from runs_app.core.work import outcome, replaced
 from runs_app.core.work.noise import noise_between
 from runs_app.features.transfer import faults
@@ -51,10 +53,14 @@ def import_results(*, document: object, now: datetime) -> Imported:
 
     Raises `DataError` naming the field of whatever is wrong with the file; nothing is stored then.
     """
-    file = faults.decode(document)
+    return store_results(faults.decode(document, ResultFile), now)
+
+
+def store_results(file: ResultFile, now: datetime) -> Imported:
+    """The same of a decoded file, within the caller's transaction."""
     faults.refuse_wrong(file, now)
     digests = {record.task_digest for record in file.results}
-    versions = _versions(digests, {record.task for record in file.results})
+    versions = versions_of(digests, {record.task for record in file.results})
     _refuse_misfits(file, versions)
     here = [(n, r) for n, r in enumerate(file.results) if r.task_digest in versions]
     unknown = Counter(r.task for r in file.results if r.task_digest not in versions)
@@ -65,7 +71,7 @@ def import_results(*, document: object, now: datetime) -> Imported:
     return Imported(new=len(new), known=len(here) - len(new), unknown_tasks=dict(unknown))
 
 
-def _versions(digests: Collection[str], tasks: Collection[str]) -> dict[str, TaskVersion]:
+def versions_of(digests: Collection[str], tasks: Collection[str]) -> dict[str, TaskVersion]:
     """By digest: the published versions, and the current ones that only add unlisted sizes."""
     published = TaskVersion.objects.filter(published_at__isnull=False).select_related("task")
     found = {version.digest: version for version in published.filter(digest__in=digests)}
@@ -100,8 +106,37 @@ def _stored(ids: list[str]) -> set[str]:
     return found
 
 
-def _has_unlisted(version: TaskVersion) -> bool:
-    return any(workload.unlisted for workload in version.data.workloads)
+def fitted(result: EvaluationResult, version: TaskVersion) -> EvaluationResult:
+    """The result without speedups on unlisted sizes that aren't ours."""
+    has_unlisted = any(workload.unlisted for workload in version.data.workloads)
+    is_ours = version.digest == result.task_digest and has_unlisted
+    return result if is_ours else replace(result, unlisted_speedups={})
+
+
+def device_of(site: str, record: ResultRecord, name: str, now: datetime) -> Device:
+    """A device of its own: what was measured elsewhere stands on no board of ours.
+
+    Takes a record of a run as well. Raises `DataError` naming a field of `name`.
+    """
+    slug = f"{record.device}-at-{slugify(site)}"
+    where = "imported" if site == SHIPPED_FROM else f"imported from {site}"
+    if len(slug) > _SLUG_LONGEST:
+        reason = f"{slug!r} is too long for a board's name: shorten the name of the site"
+        raise DataError(f"{name}.device", reason)
+    device, _ = Device.objects.get_or_create(
+        slug=slug,
+        defaults={
+            "kind": record.device_kind.value,
+            "name": f"{record.device_name} ({where})",
+            "imported_from": site,
+            "created_at": now,
+        },
+    )
+    if device.imported_from != site:
+        raise DataError("site", f"a device {slug!r} is already here, and isn't from {site}")
+    if device.kind != record.device_kind.value:
+        raise DataError(f"{name}.device_kind", f"{record.device} is a {device.kind} elsewhere")
+    return device
 
 
 class _Storing:
@@ -113,7 +148,7 @@ class _Storing:
         self._file = file
         self._versions = versions
         self._now = now
-        self._devices: dict[str, Device] = {}
+        self._devices: dict[tuple[str, DeviceKind], Device] = {}
         self._submissions: dict[UUID, Submission] = {}
         self._made: set[UUID] = set()
         self._author = account_of_nobody(IMPORT_USER)
@@ -161,8 +196,7 @@ class _Storing:
         measured_at = faults.moment(record.measured_at, f"{name}.measured_at")
         result = record.result(device.slug)
         version = self._versions[record.task_digest]
-        if version.digest != record.task_digest or not _has_unlisted(version):
-            result = replace(result, unlisted_speedups={})  # it is not of our unlisted sizes
+        result = fitted(result, version)
         evaluation = Evaluation(
             pk=UUID(record.evaluation),
             submission=self._submission(record, name, made),
@@ -226,30 +260,7 @@ class _Storing:
         return imported_agent(record.agent, record.agent_kind, self._file.site, self._now)
 
     def _device(self, record: ResultRecord, name: str) -> Device:
-        """A device of its own: what was measured elsewhere stands on no board of ours."""
-        known = self._devices.get(record.device)
-        if known is None:
-            known = self._devices[record.device] = self._made_device(record, name)
-        if known.kind != record.device_kind.value:
-            raise DataError(f"{name}.device_kind", f"{record.device} is a {known.kind} elsewhere")
-        return known
-
-    def _made_device(self, record: ResultRecord, name: str) -> Device:
-        site = self._file.site
-        slug = f"{record.device}-at-{slugify(site)}"
-        where = "imported" if site == SHIPPED_FROM else f"imported from {site}"
-        if len(slug) > _SLUG_LONGEST:
-            reason = f"{slug!r} is too long for a board's name: shorten the name of the site"
-            raise DataError(f"{name}.device", reason)
-        device, _ = Device.objects.get_or_create(
-            slug=slug,
-            defaults={
-                "kind": record.device_kind.value,
-                "name": f"{record.device_name} ({where})",
-                "imported_from": site,
-                "created_at": self._now,
-            },
-        )
-        if device.imported_from != site:
-            raise DataError("site", f"a device {slug!r} is already here, and isn't from {site}")
-        return device
+        key = record.device, record.device_kind
+        if key not in self._devices:
+            self._devices[key] = device_of(self._file.site, record, name, self._now)
+        return self._devices[key]

@@ -42,8 +42,12 @@ def find_run(run_id: UUID | str, user: Viewer) -> Run | None:
 
 
 def may_control(user: Viewer, run: Run) -> bool:
-    """Whether `user` may pause, resume, stop and extend the run, and enter its candidates."""
-    return bool(user.is_authenticated) and (user.pk == run.user_id or sees_hidden(user))
+    """Whether `user` may pause, resume, stop and extend the run, and enter its candidates.
+
+    Nobody may do that to a run of another site.
+    """
+    is_ours = not run.device.imported_from
+    return is_ours and user.is_authenticated and (user.pk == run.user_id or sees_hidden(user))
 
 
 def filtered_runs(user: Viewer, filters: Mapping[str, str]) -> QuerySet[Run]:

@@ -223,6 +223,8 @@ def check_running(user: User, now: datetime) -> None:
 
 def _locked(run: Run, user: User) -> Run:
     locked = run_log.lock(run.pk)
+    if site := locked.device.imported_from:
+        raise NotAllowed("", f"this run was made on {site} and imported; it can't be changed here")
     if not may_control(user, locked):
         raise NotAllowed("", "only the run's owner and admins may do this")
     return locked

@@ -83,7 +83,8 @@ def start_demo_run(*, device: Device, now: datetime) -> Run | None:
     None if there are runs already, or the task has no kernel for the device.
     """
     task = find_task(_DEMO_TASK)
-    if Run.objects.exists() or task is None or task.current_version is None:
+    own = Run.objects.filter(device__imported_from="")
+    if own.exists() or task is None or task.current_version is None:
         return None
     kernels = task.current_version.data.kernels
     if not any(kernel.language is device.language for kernel in kernels):

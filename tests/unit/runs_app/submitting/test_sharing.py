@@ -63,7 +63,7 @@ def test_a_result_is_cited_with_its_surroundings(client: Client) -> None:
 
 def test_an_imported_result_s_citation_is_latex_and_says_what_was_measured() -> None:
     evaluation = finished(agent="a_run")
-    evaluation.submission.origin = "imported"
+    evaluation.device.imported_from = "kernels.example"
     result = replace(evaluation.result.data, task_digest="abc")
     text = bibtex(evaluation, result, "http://host/a_b")
     assert "author = {{a\\_run}}," in text

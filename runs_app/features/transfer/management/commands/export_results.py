@@ -41,7 +41,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Write the file, or say why not and leave what was there."""
         path: Path = options["path"]
-        site = options["site"].strip() or _own_name()
+        site = options["site"].strip() or own_name()
         device, task = options["device"], options["task"]
         if device and not Device.objects.filter(slug=device, imported_from="").exists():
             raise CommandError(f"--device: this site measures on no device {device!r}")
@@ -64,7 +64,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{path}: {count} result(s) of {boards} board(s)")
 
 
-def _own_name() -> str:
+def own_name() -> str:
     """The host under which the site is known; raises `CommandError` where it has no such name."""
     host = settings.ALLOWED_HOSTS[0] if settings.ALLOWED_HOSTS else ""
     if not host or _LOCAL.match(host):

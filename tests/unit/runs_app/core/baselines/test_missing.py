@@ -10,7 +10,7 @@ from django.test import Client
 from gpu_runner.data.baselines import failure
 from kbench_client.details import summary
 from runs_app.core.baselines.missing import missing_baselines
-from runs_app.models import Evaluation, Submission
+from runs_app.models import Device, Evaluation
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -60,11 +60,11 @@ def test_each_other_reason_has_its_words() -> None:
     assert missing(ranked())["eager"] == "it could not be measured"
     waits = ranked({"pending_baselines": ("compiled",)})
     assert "when the device is free" in missing(waits)["compiled"]
-    Submission.objects.filter(pk=waits.submission_id).update(origin=Submission.Origin.IMPORTED)
-    assert "sent no time" in missing(Evaluation.objects.get(pk=waits.pk))["eager"]
     none = ranked(task_version=make.make_task_version(baselines=()))
     assert missing(none) == {"best": "the task has no baselines"}
     assert missing(make.make_finished_evaluation(mode="ranked")) == {}
+    Device.objects.filter(pk=waits.device_id).update(imported_from="kernels.example")
+    assert "sent no time" in missing(Evaluation.objects.get(pk=waits.pk))["eager"]
 
 
 def test_a_failure_is_told_in_fixed_phrases() -> None:

@@ -1,0 +1,40 @@
+"""Show runs that other sites have made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from gpu_runner.data.codec import DataError
+from runs_app.features.transfer import files
+from runs_app.features.transfer.run_import import import_run
+
+
+class Command(BaseCommand):
+    """`manage.py import_run FILE...`."""
+
+    help = (
+        "Store the runs of the FILEs, which `manage.py export_run` wrote. They are read-only and "
+        "say where they were measured. A run that is here already stays as it is. If anything in "
+        "a file is wrong, nothing of it is stored."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare FILE."""
+        parser.add_argument("paths", nargs="+", type=Path, metavar="FILE")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Import each file, and say where its run is."""
+        for path in options["paths"]:
+            try:
+                run = import_run(document=files.read(path), now=timezone.now())
+            except files.FileError as error:
+                raise CommandError(f"nothing was stored: {error}") from None
+            except DataError as error:
+                first = str(error).split("\n", 1)[0]
+                raise CommandError(f"nothing of {path} was stored: {first}") from None
+            said = run.get_absolute_url() if run else "known before"
+            self.stdout.write(f"{path.name}: {said}")
