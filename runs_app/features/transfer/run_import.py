@@ -17,6 +17,7 @@ from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Verdict
 from runs_app.core.errors import SubmissionError
 from runs_app.core.work import outcome, replaced
+from runs_app.core.work.noise import noise_between
 from runs_app.features.transfer import faults, run_faults, services
 from runs_app.features.transfer.run_record import Record, RunFile
 from runs_app.models import (
@@ -192,7 +193,7 @@ class _Storing:
             solution_digest=row.submission.digest,
         )
         result = services.fitted(result, self._version)
-        outcome.apply(row, result)
+        outcome.apply(row, result, noise_between(self._device, row.mode))
         return Result(evaluation=row, document=encode(result))
 
     def _store_events(self) -> None:
