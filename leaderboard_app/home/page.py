@@ -108,7 +108,7 @@ def live(user: Viewer, now: datetime, leading: Collection[UUID]) -> Live:
     here = evaluations.exclude(device__in=elsewhere)
     finished = here.filter(status=Status.FINISHED)
     running = here.filter(status=Status.RUNNING, finished_at=None)
-    runs = visible_runs(user).order_by("-advanced_at")
+    runs = visible_runs(user).exclude(device__in=elsewhere).order_by("-advanced_at")
     going = list(runs.filter(status=Run.Status.RUNNING)[:_RUNS])
     rows = run_rows(going or runs.filter(status=Run.Status.FINISHED)[:1])
     record = record_of_the_day(now, leading)

@@ -151,6 +151,7 @@ _FILES = re.compile(
 _WRITTEN = {"'w'", "'x'"}
 _OPENING = {"r", "rt", "utf-8", "utf8"}
 _OF_PATHS = {"read_text", "read_bytes", "write_bytes"}
+_DISTRIBUTED = re.compile(r"torch\.distributed\.\w+")
 _NETWORK = re.compile(
     r"(?:socket|socketserver|ssl|http|urllib\d?|ftplib|requests|httpx\d?|aiohttp|xmlrpc|smtplib"
     r"|huggingface_hub|torch\.hub|torch\.distributed\.(?:init_\w+|rpc|elastic|launch|run|new_group|\w*Store)|os\.environ\[.*proxy)(?:\..*)?"
@@ -195,7 +196,7 @@ def _patches(case: ModuleCase) -> Iterator[Finding]:
     for target, value in _targets(case):
         place = target.value if isinstance(target, ast.Subscript) else target
         name = case.dotted(place) if isinstance(place, ast.Attribute) else ""
-        is_alias = all(n.startswith("torch.distributed.") for n in (name, case.dotted(value)))
+        is_alias = all(map(_DISTRIBUTED.fullmatch, (name, case.dotted(value))))
         if name and not is_alias and not _STATE.fullmatch(name) and name != "os.environ":
             yield Finding(name, target.lineno, f"changes {name!r} of another module")
     for call, _ in case.calls():

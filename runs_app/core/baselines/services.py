@@ -92,11 +92,13 @@ def finish(measurement: BaselineMeasurement, document: object, now: datetime) ->
     if pending:
         _measure(version, device, direction, now)
     waiting = list(_waiting(measurement))
-    for evaluation in waiting:
+    between = noise.noise_between(measurement.device, Mode.RANKED) if waiting else 0.0
+    for key in [evaluation.pk for evaluation in waiting]:
+        evaluation = lifecycle.lock(Evaluation, key)  # an earlier one may have changed it
         try:
-            _join(evaluation, report, pending, now)
+            _join(evaluation, report, pending, between, now)
         except DataError as error:  # of another version of ours; it keeps what it has
-            log.warning("baselines do not join the result of %s: %s", evaluation.pk, error)
+            log.warning("baselines do not join the result of %s: %s", key, error)
     noise.pool(*waiting)
 
 
@@ -131,13 +133,16 @@ def _waiting(measurement: BaselineMeasurement) -> QuerySet[Evaluation]:
 
 
 def _join(
-    evaluation: Evaluation, report: BaselineReport, pending: Collection[str], now: datetime
+    evaluation: Evaluation,
+    report: BaselineReport,
+    pending: Collection[str],
+    between: float,
+    now: datetime,
 ) -> None:
     stored = Result.objects.get(evaluation=evaluation)
     if not stored.document.get("pending_baselines"):
         return
     result = _with(report, codec.decode_stored(EvaluationResult, stored.document), pending)
-    between = noise.noise_between(evaluation.device, evaluation.mode)
     result = agreement.agreed(evaluation, result, between, now)
     agreement.change(evaluation, stored, result, between, now)
 

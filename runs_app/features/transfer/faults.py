@@ -118,7 +118,7 @@ def _record(record: ResultRecord, field: str, now: datetime) -> Iterator[DataErr
     for number, workload in enumerate(record.workloads):
         yield from of_workload(workload, f"{field}.workloads[{number}]")
     for name, value in record.unlisted_speedups.items():
-        yield from _positive(f"{field}.unlisted_speedups.{name}", value)
+        yield from positive(f"{field}.unlisted_speedups.{name}", value)
     yield from _headline(record, field)
 
 
@@ -168,7 +168,7 @@ def _kernel(record: ResultRecord, field: str) -> Iterator[DataError]:
 def of_workload(workload: WorkloadRecord | WorkloadResult, field: str) -> Iterator[DataError]:
     """What is wrong with the times of a workload."""
     yield from of_environment(workload.parameters, f"{field}.parameters")
-    yield from _positive(f"{field}.weight", workload.weight)
+    yield from positive(f"{field}.weight", workload.weight)
     for name in ("flops", "bytes", "floor_ns", "claimed_ns"):
         value = getattr(workload, name)
         if value is not None and not (math.isfinite(value) and value >= 0):
@@ -249,6 +249,7 @@ def is_storable(text: str) -> bool:
     return not any(ord(c) == 0 or 0xD800 <= ord(c) <= 0xDFFF for c in text)
 
 
-def _positive(field: str, value: float) -> Iterator[DataError]:
+def positive(field: str, value: float) -> Iterator[DataError]:
+    """Whether a number is finite and above 0."""
     if not (math.isfinite(value) and value > 0):
         yield DataError(field, "must be a finite number above 0")

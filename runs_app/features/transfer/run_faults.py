@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
+from typing import Any
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError, caught, encode, refuse
@@ -14,7 +15,7 @@ from gpu_runner.data.scores import summary
 from gpu_runner.data.verdict import Verdict
 from runs_app.features.transfer import faults
 from runs_app.features.transfer.record import ResultRecord
-from runs_app.features.transfer.run_record import Record, RunFile
+from runs_app.features.transfer.run_record import IMPORTED, Record, RunFile
 from runs_app.models import LanguageModelCall, Run, Status
 from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.config import Problem, RunConfig
@@ -22,6 +23,7 @@ from runs_app.optimiser.evolve.feedback import Feedback
 from tasks_app.models import TaskVersion
 
 _Call = LanguageModelCall.Status
+_FOLLOWING = ("latency_ns", "floor_fraction", "p_score")  # from a result's workloads
 _OF_RUNS = (Run.Status.FINISHED, Run.Status.STOPPED)
 _OF_CALLS = (_Call.ANSWERED, _Call.FAILED, _Call.INTERRUPTED)
 _OF_EVALUATIONS = (Status.FINISHED, Status.CANCELLED)
@@ -73,7 +75,8 @@ def _faults(file: RunFile, now: datetime) -> Iterator[DataError]:
     if run.best_latency_ns != (best[0].latency_ns if best else None):
         yield DataError("run.best_latency_ns", "is not that of the best candidate")
     seeds = [each for each in run.candidates if each.edit == "seed"]
-    yield from _untold(run.seed_latency_ns, seeds, "run.seed_latency_ns")
+    yield from _untold({"latency_ns": run.seed_latency_ns}, seeds, "run.seed_")
+    yield from _money(run, "run", ("usd",))
 
 
 def _calls(run: Record, now: datetime) -> Iterator[DataError]:
@@ -82,6 +85,7 @@ def _calls(run: Record, now: datetime) -> Iterator[DataError]:
         yield from _life(call, field, call.ended_at, _OF_CALLS, now)
         if not faults.MODEL.fullmatch(call.language_model):
             yield DataError(f"{field}.language_model", "is not a name that a site can give")
+        yield from _money(call, field, ("worst_usd", "cost_usd"))
 
 
 def _candidates(
@@ -94,7 +98,7 @@ def _candidates(
     for n, each in enumerate(run.candidates):
         field = f"run.candidates[{n}]"
         yield from _moments(each, field, now)
-        yield from _untold(each.latency_ns, [each], f"{field}.latency_ns")
+        yield from _untold(vars(each), [each], f"{field}.")
         if each.call not in calls:
             yield DataError(f"{field}.call", f"there is no call {each.call}")
         if each.evaluations and not each.submission:
@@ -103,7 +107,8 @@ def _candidates(
         if each.entry and not _is_of(entry, each, run):
             yield DataError(f"{field}.entry", "is not a submission of it in `results`")
         if each.feedback is not None:
-            yield from _undecoded(Feedback, each.feedback, f"{field}.feedback")
+            wrong = list(_undecoded(Feedback, each.feedback, f"{field}.feedback"))
+            yield from wrong or _untold(each.feedback, [each], f"{field}.feedback.")
     if entered:
         yield DataError("results", "has a submission that no candidate was entered by")
 
@@ -122,6 +127,8 @@ def _events(run: Record, now: datetime) -> Iterator[DataError]:
     for n, each in enumerate(run.events):
         field = f"run.events[{n}]"
         yield from _moments(each, field, now)
+        if each.kind == IMPORTED:
+            yield DataError(f"{field}.kind", "is only for an import to write")
         if not events.is_known(each.kind):
             continue
         payload = {key: value for key, value in each.payload.items() if key != "row"}
@@ -130,7 +137,7 @@ def _events(run: Record, now: datetime) -> Iterator[DataError]:
             yield from wrong
         elif each.kind == "measured":
             measured = [one for one in run.candidates if one.number == payload["candidate"]]
-            yield from _untold(payload.get("latency_ns"), measured, f"{field}.payload.latency_ns")
+            yield from _untold(payload, measured, f"{field}.payload.")
 
 
 def _result(evaluation: Record, field: str) -> Iterator[DataError]:
@@ -143,23 +150,49 @@ def _result(evaluation: Record, field: str) -> Iterator[DataError]:
     yield from faults.of_environment(encode(result.environment), f"{field}.environment")
     for n, workload in enumerate(result.workloads):
         yield from faults.of_workload(workload, f"{field}.workloads[{n}]")
+    for name, value in result.unlisted_speedups.items():
+        yield from faults.positive(f"{field}.unlisted_speedups.{name}", value)
+    if result.hard_ratio is not None:
+        yield from faults.positive(f"{field}.hard_ratio", result.hard_ratio)
     if result.verdict is not Verdict.CORRECT:
         return
     found = summary(result.workloads)
-    yield from faults.unlike({"latency_ns": (result.latency_ns, found["latency_ns"])}, field)
+    told = {name: (getattr(result, name), found[name]) for name in _FOLLOWING}
+    yield from faults.unlike(told, field)
     names = {*result.speedups, *found["speedups"]}
     pairs = {name: (result.speedups.get(name), found["speedups"].get(name)) for name in names}
     yield from faults.unlike(pairs, f"{field}.speedups")
 
 
-def _untold(time_ns: float | None, candidates: Sequence[Record], field: str) -> Iterator[DataError]:
-    """Whether a time is one that an evaluation of these candidates says."""
+def _untold(
+    said: Mapping[str, Any], candidates: Sequence[Record], prefix: str
+) -> Iterator[DataError]:
+    """Which figures no evaluation of these candidates bears out.
+
+    Baselines that join later make a speedup smaller, but never larger than over one of them.
+    """
     results = [each.result for one in candidates for each in one.evaluations if each.result]
-    times = [each.latency_ns for each in results if each.latency_ns is not None]
-    if time_ns is not None and not any(
-        math.isclose(time_ns, t, rel_tol=faults.CLOSE) for t in times
-    ):
-        yield DataError(field, f"is {time_ns}, which no evaluation says")
+    for name in ("latency_ns", "floor_fraction"):
+        value, known = said.get(name), [getattr(result, name) for result in results]
+        if value is not None and not any(_is_close(value, each) for each in known):
+            yield DataError(prefix + name, f"is {value}, which no evaluation says")
+    ratios = [v for r in results for v in (*r.speedups.values(), *r.unlisted_speedups.values())]
+    most = (1 + faults.CLOSE) * max(ratios, default=0.0)
+    told = {name: said.get(name) for name in ("speedup", "score")}
+    told |= {f"speedups.{name}": value for name, value in said.get("speedups", {}).items()}
+    for name, value in told.items():
+        if value is not None and not 0 < value <= most:
+            yield DataError(prefix + name, f"is {value}, which no evaluation says")
+
+
+def _is_close(value: float, known: float | None) -> bool:
+    return known is not None and math.isclose(value, known, rel_tol=faults.CLOSE)
+
+
+def _money(row: Record, field: str, names: Sequence[str]) -> Iterator[DataError]:
+    for name in names:
+        if (value := getattr(row, name)) is not None and not value >= 0:
+            yield DataError(f"{field}.{name}", "must not be below 0")
 
 
 def _life(

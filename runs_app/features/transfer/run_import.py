@@ -19,7 +19,7 @@ from runs_app.core.errors import SubmissionError
 from runs_app.core.work import outcome, replaced
 from runs_app.core.work.noise import noise_between
 from runs_app.features.transfer import faults, run_faults, services
-from runs_app.features.transfer.run_record import Record, RunFile
+from runs_app.features.transfer.run_record import IMPORTED, Record, RunFile
 from runs_app.models import (
     Candidate,
     Evaluation,
@@ -40,8 +40,6 @@ from runs_app.submitting.authors import imported_agent, language_model_of
 from runs_app.submitting.shipped import account_of_nobody
 from tasks_app.models import TaskVersion
 
-IMPORTED = "imported"
-"""Kind of the last event of an imported run, which says where it was measured."""
 _LINKS = (models.ForeignKey, models.JSONField, models.TextField)  # what is checked elsewhere
 _AT_ONCE = 100  # chosen: rows of one statement; prompts are long
 M = TypeVar("M", bound=models.Model)
@@ -141,10 +139,18 @@ class _Storing:
             links = {
                 "call": self._calls.get(told.call),
                 "submission": self._submission(told, field) if told.submission else None,
-                "entry": Submission.objects.get(pk=told.entry) if told.entry else None,
+                "entry": self._entry(told, field) if told.entry else None,
             }
             rows.append(_row(Candidate, told, field, run=self._run, **links))
         Candidate.objects.bulk_create(rows, _AT_ONCE)
+
+    def _entry(self, told: Record, field: str) -> Submission:
+        """What entered a candidate; a result that was here before may be anybody's."""
+        rows = Submission.objects.filter(imported__result_import__site=self._file.site)
+        found = rows.filter(pk=told.entry, source=told.source).first()
+        if found is None:
+            raise DataError(f"{field}.entry", f"is here, but not from {self._file.site}")
+        return found
 
     def _submission(self, told: Record, field: str) -> Submission:
         """What measured a candidate, and all its evaluations."""

@@ -15,6 +15,9 @@ from gpu_runner.data.verdict import DeviceKind, Direction, Mode
 from runs_app.features.transfer.record import ResultFile
 from runs_app.models import Candidate, Evaluation, LanguageModelCall, Run, RunEvent
 
+IMPORTED = "imported"
+"""Kind of the last event of an imported run, which says where it was measured."""
+
 Record = Any
 """One of the records below, which are made of their models' columns."""
 

@@ -46,7 +46,9 @@ def examples_for(*, verifier: str, train: int, held_out: int, seed: int) -> list
 
 
 def _kernels(verifier: str) -> list[Kernel]:
-    rows = Evaluation.objects.filter(submission__private=False, status=Status.FINISHED)
+    rows = Evaluation.objects.filter(
+        submission__private=False, status=Status.FINISHED, device__imported_from=""
+    )
     newest = rows.order_by("-finished_at", "pk").values_list(
         "pk", "submission__digest", "task_version__task__slug", "verdict"
     )

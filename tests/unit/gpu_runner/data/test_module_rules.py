@@ -28,6 +28,7 @@ HOSTILE = [
     ("python-patches", "import torch as t\ndel t.empty\n", 2),
     ("python-patches", "import torch as t\nt.distributed.is_available = print\n", 2),
     ("python-patches", "import torch as t\nt.empty = t.distributed.all_gather\n", 2),
+    ("python-patches", "import torch.distributed as d\nd.torch.empty = d.torch.zeros\n", 2),
     ("python-patches", "import os\nos.environ['A'] = 'b'\nos.x['A'] = 1\n", 3),
     ("python-interpreter", "from sys import modules\n", 1),
     ("python-interpreter", "import gpu_runner.engine.runner.runner\n", 1),
