@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Mode
 from runs_app.core.baselines import agreement
-from runs_app.models import Evaluation
+from runs_app.models import BaselineMeasurement, Evaluation
 from tests import factories as make
 from tests.unit.runs_app.core.integrity.suspicious import MEMCHECK, end_audit
 
@@ -65,6 +66,20 @@ def test_rows_whose_baseline_had_a_bad_moment_get_the_time_of_a_new_one() -> Non
     ranked(1500.0, flattered[0])
     for each in map(fresh, flattered):
         assert (each.score, eager_ns(each)) == (pytest.approx(1.5), {1500.0})
+
+
+def test_two_results_that_wait_take_over_a_faster_baseline_of_one_report() -> None:
+    result = {**with_eager(3000.0), "pending_baselines": ("compiled",)}
+    first = make.make_finished_evaluation(mode=Mode.RANKED.value, result=result)
+    second = make.make_finished_evaluation(
+        mode=Mode.RANKED.value, result=result, task_version=first.task_version
+    )
+    measurement = BaselineMeasurement.objects.get()
+    times = {"eager": make.make_measurement(1500.0), "compiled": make.make_measurement(2000.0)}
+    payload = {"report": make.baseline_report(measurement, baselines={"n256": times})}
+    assert make.send(measurement, EventKind.FINISHED, payload, seq=9)
+    for each in map(fresh, (first, second)):
+        assert (each.speedup_best, each.awaits_baselines) == (pytest.approx(1.5), False)
 
 
 def test_times_within_noise_are_left_alone() -> None:
