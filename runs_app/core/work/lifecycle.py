@@ -91,9 +91,10 @@ def evaluate(
 
 def queue(job: RunnerJob, *, kind: str = "queued", reason: str = "", now: datetime) -> None:
     """Save a job, and send its current attempt to its device's queue after the commit."""
-    journal.tell(job, kind, {"reason": reason}, now=now)
-    job.save()
-    transaction.on_commit(lambda: orders.enqueue(job))
+    with transaction.atomic(savepoint=False):  # an event may come before its job, but not alone
+        journal.tell(job, kind, {"reason": reason}, now=now)
+        job.save()
+        transaction.on_commit(lambda: orders.enqueue(job))
 
 
 def requeue(job: RunnerJob, *, reason: str, now: datetime) -> None:

@@ -101,7 +101,7 @@ def test_it_writes_no_file_and_takes_no_memory(tmp_path: Path) -> None:
     [
         ("ANSWER_S", 2.0, "while rows != 1024: pass", "did not answer 'sizes' within 2 s"),
         ("ANSWER_S", 60.0, "rows == 1024 or __import__('os')._exit(3)", "died"),
-        ("MOST_RUNS", 3, "pass", "run too often"),
+        ("MOST_RUNS", 3, "pass", "too many runs"),
     ],
 )
 def test_an_endless_loop_and_a_death_are_told(
