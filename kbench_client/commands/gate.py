@@ -7,6 +7,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,25 +42,28 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
 def _gate(options: argparse.Namespace, site: Site, output: Output) -> int:
     require_runner(site)
     status, rows, documents = Exit.GOOD, [_HEAD], {}
-    for path in options.files:
-        document = _compared(path, options, output)
-        documents[str(path)] = document
-        for name, kernel in document["kernels"].items():
-            if not name.endswith(_OLD):
-                row, is_good = _row(path.stem, name, document, options.threshold)
-                rows.append(row)
-                status = status if is_good else Exit.OTHER_VERDICT
-                output.progress(f"{path}: {name}: {kernel['verdict']}")
+    with tempfile.TemporaryDirectory() as folder:
+        for path in options.files:
+            document = _compared(path, Path(folder), options, output)
+            documents[str(path)] = document
+            for name, kernel in document["kernels"].items():
+                if not name.endswith(_OLD):
+                    row, is_good = _row(path.stem, name, document, options.threshold)
+                    rows.append(row)
+                    status = status if is_good else Exit.OTHER_VERDICT
+                    output.progress(f"{path}: {name}: {kernel['verdict']}")
     output.answer({"good": status is Exit.GOOD, "files": documents}, "\n".join(rows))
     return int(status)
 
 
-def _compared(path: Path, options: argparse.Namespace, output: Output) -> dict[str, Any]:
+def _compared(
+    path: Path, folder: Path, options: argparse.Namespace, output: Output
+) -> dict[str, Any]:
+    """What is said of a script; folder: for what was there before, by the scripts' folders."""
     words = ["--device", options.device] if options.device else []
-    with tempfile.TemporaryDirectory() as folder:
-        if (old := _before(path, options.base, Path(folder))) is not None:
-            words += ["--compare", str(old), "--rounds", options.rounds]
-        document, _, status = checked([str(path), *words], output)
+    if (old := _before(path, options.base, folder)) is not None:
+        words += ["--compare", str(old), "--rounds", options.rounds]
+    document, _, status = checked([str(path), *words], output)
     if status == MISUSE:
         reasons = [kernel["reason"] for kernel in document["kernels"].values()]
         raise Stop(Exit.UNREACHABLE, f"{path}: {'; '.join(reasons)}")
@@ -68,10 +72,17 @@ def _compared(path: Path, options: argparse.Namespace, output: Output) -> dict[s
 
 def _before(path: Path, commit: str, folder: Path) -> Path | None:
     """The script as it was, with all of its folder; None if it is new. Raises `Stop`."""
-    _git(path.parent, folder, "read-tree", commit)
-    _git(path.parent, folder, "checkout-index", "--all", f"--prefix={folder}/")
-    old = folder / _git(path.parent, folder, "rev-parse", "--show-prefix") / path.name
+    old = _checked_out(path.parent, commit, folder) / path.name
     return old if old.exists() else None
+
+
+@cache
+def _checked_out(here: Path, commit: str, folder: Path) -> Path:
+    """A folder as it was, in a new one below the other. Raises `Stop`."""
+    place = Path(tempfile.mkdtemp(dir=folder))
+    _git(here, place, "read-tree", commit)
+    _git(here, place, "checkout-index", "--all", f"--prefix={place}/")
+    return place / _git(here, place, "rev-parse", "--show-prefix")
 
 
 def _git(here: Path, folder: Path, *words: str) -> str:
