@@ -12,7 +12,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.event import EventKind
 from runs_app.core.runners.events import record_event
 from runs_app.core.runners.handing import hand_over
-from runs_app.models import BaselineMeasurement, Evaluation
+from runs_app.models import BaselineMeasurement, Evaluation, RunnerJob
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs", "believed")]
@@ -39,6 +39,15 @@ def waiting(django_capture_on_commit_callbacks: Any) -> Evaluation:
     return make.make_evaluation(user=ada, mode="ranked", task_version=version, source=source)
 
 
+def statements_of(job: RunnerJob, payload: dict[str, Any], on_commit: Any) -> int:
+    """How many it takes to record the end of a job, with all that follows from it."""
+    event = make.make_event(job, kind=EventKind.FINISHED, payload=payload, seq=2)
+    sender = make.make_sender()
+    with CaptureQueriesContext(connection) as asked, on_commit(execute=True):
+        assert record_event(event=event, sender=sender, now=make.NOW)
+    return len(asked)
+
+
 FASTER = {"eager": make.make_measurement(1000.0), "compiled": make.make_measurement(700.0)}
 
 
@@ -62,14 +71,8 @@ def test_the_end_of_a_ranked_evaluation_takes_few_statements(
     workloads = [make.make_workload_result(**each, **baselines) for each in ({}, hidden)]
     result = make.make_result(waiting, latency_ns=latency_ns, workloads=tuple(workloads))
     payload = {"result": codec.encode(result)}
-    event = make.make_event(waiting, kind=EventKind.FINISHED, payload=payload, seq=2)
-    sender = make.make_sender()
-    with (
-        CaptureQueriesContext(connection) as asked,
-        django_capture_on_commit_callbacks(execute=True),
-    ):
-        assert record_event(event=event, sender=sender, now=make.NOW)
-    assert len(asked) <= most
+    asked = statements_of(waiting, payload, django_capture_on_commit_callbacks)
+    assert asked <= most
 
 
 def test_baselines_join_many_results_with_few_statements_each(
@@ -92,15 +95,9 @@ def test_baselines_join_many_results_with_few_statements_each(
     job = BaselineMeasurement.objects.get()
     make.start(job)
     payload = {"report": make.baseline_report(job)}
-    event = make.make_event(job, kind=EventKind.FINISHED, payload=payload, seq=2)
-    sender = make.make_sender()
-    with (
-        CaptureQueriesContext(connection) as asked,
-        django_capture_on_commit_callbacks(execute=True),
-    ):
-        assert record_event(event=event, sender=sender, now=make.NOW)
+    asked = statements_of(job, payload, django_capture_on_commit_callbacks)
     assert not Evaluation.objects.filter(awaits_baselines=True).exists()
-    assert len(asked) <= OF_JOINED_BASELINES + 6 * OTHERS
+    assert asked <= OF_JOINED_BASELINES + 6 * OTHERS
 
 
 def test_a_claim_takes_few_statements(waiting: Evaluation) -> None:
