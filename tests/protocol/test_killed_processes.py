@@ -20,7 +20,7 @@ from gpu_runner.data.formats import find_task
 from gpu_runner.data.verdict import Mode, Verdict
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.host.process import descendants
+from gpu_runner.supervisor.host.proc import descendants
 from gpu_runner.supervisor.runner.pool import Oracles
 from tests.protocol.evaluating import needs_jail, request
 

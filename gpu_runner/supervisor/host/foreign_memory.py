@@ -13,7 +13,8 @@ from pathlib import Path
 
 from gpu_runner.supervisor.host.jail import Jail, Limits
 from gpu_runner.supervisor.host.maps import mappings
-from gpu_runner.supervisor.host.process import ChildProcess, descendants
+from gpu_runner.supervisor.host.proc import descendants
+from gpu_runner.supervisor.host.process import ChildProcess
 
 _START_S = 10.0  # chosen: a jail starts in some milliseconds
 

@@ -10,6 +10,8 @@ import signal
 import time
 from pathlib import Path
 
+from gpu_runner.supervisor.host.proc import state, status, threads
+
 _FROM_OUTSIDE = frozenset(
     {signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
 )
@@ -49,18 +51,14 @@ def name_of(number: int) -> str:
 
 def is_dead(pid: int) -> bool:
     """Whether no thread of a process is left, reaped or not."""
-    if _state(f"/proc/{pid}") not in _DEAD:  # the first thread lives
+    if state(f"/proc/{pid}") not in _DEAD:  # the first thread lives
         return False
-    with contextlib.suppress(OSError):
-        return all(
-            _state(f"/proc/{pid}/task/{t}") in _DEAD for t in os.listdir(f"/proc/{pid}/task")
-        )
-    return True
+    return all(state(thread) in _DEAD for thread in threads(pid))
 
 
 def is_stopped(pid: int) -> bool:
     """Whether somebody has stopped a process (SIGSTOP), and nobody has continued it."""
-    return _state(f"/proc/{pid}") == "T"
+    return state(f"/proc/{pid}") == "T"
 
 
 def status_of(pid: int) -> int:
@@ -69,7 +67,7 @@ def status_of(pid: int) -> int:
     -SIGKILL where it has been reaped: nobody else can know any more, and what has to reap one of
     ours waits until we are done with it, or dies with it in a jail.
     """
-    fields = _fields(f"/proc/{pid}")
+    fields = status(f"/proc/{pid}")
     return os.waitstatus_to_exitcode(int(fields[-1])) if fields else -signal.SIGKILL
 
 
@@ -105,20 +103,6 @@ class HostKills:
         """Whether somebody was killed within the time that a process takes to die."""
         self.look()
         return time.monotonic() - self._rose_at < DYING_S
-
-
-def _state(folder: str) -> str:
-    fields = _fields(folder)
-    return fields[0] if fields else "X"
-
-
-def _fields(folder: str) -> list[str]:
-    """What proc(5) says of a process or thread, from its state on; nothing where there is none."""
-    try:
-        # a process names itself as it likes
-        return Path(folder, "stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return []
 
 
 _LACKING = {

@@ -28,6 +28,7 @@ from gpu_runner.supervisor.host.killed import (
     status_of,
 )
 from gpu_runner.supervisor.host.memory import used_bytes
+from gpu_runner.supervisor.host.proc import descendants, id_of, threads
 
 logger = logging.getLogger(__name__)
 
@@ -127,11 +128,11 @@ class ChildProcess:
         Where we are root, it goes before all others from now on.
         """
         for pid in [self._process.pid, *descendants(self._process.pid)]:
-            for thread in _threads(pid):
+            for number in map(id_of, threads(pid)):
                 with contextlib.suppress(OSError):  # it has ended
-                    os.sched_setaffinity(thread, cpus)
+                    os.sched_setaffinity(number, cpus)
                     if os.geteuid() == 0:
-                        os.setpriority(os.PRIO_PROCESS, thread, _MEASURED_NICENESS)
+                        os.setpriority(os.PRIO_PROCESS, number, _MEASURED_NICENESS)
 
     def _new_group(self, jail: Jail) -> Group | None:
         """A control group, where this host has them; memory that is ours comes on top."""
@@ -326,35 +327,3 @@ def dying_with_us(program: Sequence[str], parent: int | None = None) -> list[str
     unless_late = '[ "$PPID" = "$0" ] && exec "$@"'  # the parent may have died before
     bound = ["setpriv", "--pdeathsig", "KILL", "--", "/bin/sh", "-c", unless_late]
     return [*bound, str(parent or os.getpid()), *program]
-
-
-def descendants(pid: int) -> list[int]:
-    """Ids of the processes below a process, as they are now."""
-    found: list[int] = []
-    pending = [pid]
-    while pending:
-        parent = pending.pop()
-        for child in _children(parent):
-            found.append(child)
-            pending.append(child)
-    return found
-
-
-def _threads(pid: int) -> list[int]:
-    try:
-        return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
-    except OSError:
-        return []
-
-
-def _children(pid: int) -> list[int]:
-    """Its children now; a process or thread that ends meanwhile has none."""
-    found: list[int] = []
-    threads: list[str] = []
-    with contextlib.suppress(OSError):
-        threads = os.listdir(f"/proc/{pid}/task")
-    for thread in threads:
-        with contextlib.suppress(OSError):
-            text = Path(f"/proc/{pid}/task/{thread}/children").read_text()
-            found += [int(child) for child in text.split()]
-    return found

@@ -7,18 +7,15 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 
+from gpu_runner.supervisor.host import proc
 from gpu_runner.supervisor.host.channel import Channel
 from gpu_runner.supervisor.host.killed import KilledFromOutside, is_dead, status_of
-from gpu_runner.supervisor.host.process import descendants
+from gpu_runner.supervisor.host.proc import Schedule
 
-_STILL = frozenset("TtZXx")  # states of proc(5): stopped, traced, dead
 _LONGEST_S = 5.0  # chosen: a signal stops a process at once, but in a driver's call
 _DYING_S, _DYING_LOOK_S = 2.0, 0.005  # what is killed still runs while it gives its memory back
 _CPU_CLOCK = 2  # CPUCLOCK_SCHED of the kernel's posix-timers.h
-_LOOKS = 20  # chosen: the second look mostly finds no change
 _BUSY_SHARE = 2  # a thread that ran for less than this part of the busiest one's time is idle
 _SLACK_NS = 20_000  # what the last switch of a thread may still add to its time
 _MOST_IDLE, _IDLE_EACH = 16, 4
@@ -29,18 +26,6 @@ _LATE_NS, _LATE_TIMES = 10_000_000, 2  # what may be accounted late, and how oft
 
 class NotStopped(Exception):
     """The tree could not be stopped, or ran although it was: the text says which."""
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How long a thread has run, and how long it was kept from running by others, in ns.
-
-    slices: how often it has been given a processor.
-    """
-
-    ran_ns: int
-    delayed_ns: int
-    slices: int = 0
 
 
 _NEW = Schedule(0, 0)
@@ -85,12 +70,12 @@ class Freezer:
         """Stop the tree; returns when every thread stands still. Raises `NotStopped`."""
         self.halt()  # those of last time first: no look around before
         # Before the stopping itself costs them time.
-        self._before, self._after = self._now, _schedules(self._stopped)
+        self._before, self._after = self._now, proc.schedules(self._stopped)
         deadline = time.monotonic() + _LONGEST_S
         while True:
             is_late = time.monotonic() > deadline  # before: whoever looks may have been stopped
             tree = self.tree()
-            moving = [pid for pid in tree if not _still(pid)]
+            moving = [pid for pid in tree if not proc.is_still(pid)]
             for pid in moving:
                 _signal(pid, signal.SIGSTOP)
             if not moving:
@@ -100,7 +85,7 @@ class Freezer:
         self._stopped = tree
         self._living = [pid for pid in tree if not is_dead(pid)]
         self._first = self._first or frozenset(self._living)
-        self._now = _settled(tree)
+        self._now = proc.settled(tree)
         self._clocks_before, self._clocks = self._clocks, {pid: _clock_ns(pid) for pid in tree}
 
     def check(self) -> None:
@@ -118,11 +103,11 @@ class Freezer:
         tree = self.tree()
         if set(tree) - set(self._stopped):
             return "started a process while it was stopped"
-        for thread, schedule in _schedules(tree).items():
+        for thread, schedule in proc.schedules(tree).items():
             known = self._now.get(thread)
             if known is None or not self._stood_still(known, schedule):
                 return "ran while it was stopped"
-        return "" if all(map(_still, tree)) else "ran while it was stopped"
+        return "" if all(map(proc.is_still, tree)) else "ran while it was stopped"
 
     def _check_deaths(self, patience_s: float) -> None:
         """Raise if a process has died since it was stopped; wait so long for those that move.
@@ -131,9 +116,10 @@ class Freezer:
         """
         deadline = time.monotonic() + patience_s
         while True:
-            still = all(map(_still, self._living))  # before: who dies in between is seen below
+            # Before: who dies in between is seen below.
+            is_last = time.monotonic() >= deadline or all(map(proc.is_still, self._living))
             dead = [pid for pid in self._living if is_dead(pid)]
-            if dead or still or time.monotonic() >= deadline:
+            if dead or is_last:
                 break
             time.sleep(_DYING_LOOK_S)
         if dead and all(status_of(pid) == -signal.SIGKILL for pid in dead):
@@ -250,7 +236,9 @@ class Freezer:
 
     def tree(self) -> list[int]:
         """Ids of all processes that it stops."""
-        return [self._pid, *descendants(self._pid)] if self._bare else descendants(self._pid)
+        return (
+            [self._pid, *proc.descendants(self._pid)] if self._bare else proc.descendants(self._pid)
+        )
 
 
 Onlooker = Callable[[Freezer, Channel], None]
@@ -262,77 +250,9 @@ def _signal(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
-def _threads(pid: int) -> list[str]:
-    try:
-        return [f"/proc/{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task")]
-    except OSError:
-        return []
-
-
-def _still(pid: int) -> bool:
-    """Whether no thread of a process can run; true for one that has ended."""
-    return all(_state(thread) in _STILL for thread in _threads(pid))
-
-
-def _state(thread: str) -> str:
-    try:
-        # a process names itself as it likes
-        return Path(thread, "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
-    except OSError:
-        return "X"
-
-
 def _clock_ns(pid: int) -> int:
     """Processor time of a process with all threads that it ever had (clock_getcpuclockid(3))."""
     try:
         return time.clock_gettime_ns((~pid << 3) | _CPU_CLOCK)
     except OSError:  # it has ended
-        return 0
-
-
-def _settled(tree: list[int]) -> dict[str, Schedule]:
-    """Schedules once they no longer change: a thread is accounted when it leaves its processor."""
-    for pid in tree:
-        for thread in _threads(pid):
-            _leave_processor(thread)
-    found = _schedules(tree)
-    for _ in range(_LOOKS):
-        again = _schedules(tree)
-        if again == found:
-            break
-        found = again
-    return found
-
-
-def _leave_processor(thread: str) -> None:
-    """Wait until a stopped thread is off its processor, as far as the kernel lets us ask.
-
-    It is called stopped before it has left, and a host may take the virtual processor away in
-    between. To read what system call a thread is in, the kernel waits for that by itself.
-    """
-    with contextlib.suppress(OSError):
-        Path(thread, "syscall").read_bytes()
-
-
-def _schedules(tree: list[int]) -> dict[str, Schedule]:
-    """Of every thread of a tree, by its folder in /proc."""
-    found = {}
-    for pid in tree:
-        for thread in _threads(pid):
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                found[thread] = schedule_of(thread)
-    return found
-
-
-def schedule_of(thread: str) -> Schedule:
-    """Of the thread that has this folder in /proc (schedstat of proc(5))."""
-    ran, delayed, slices = Path(thread, "schedstat").read_text().split()[:3]
-    return Schedule(int(ran), int(delayed), int(slices))
-
-
-def observer_delay_ns() -> int:
-    """How long the calling thread has waited for a processor so far; 0 where nobody counts."""
-    try:
-        return schedule_of("/proc/thread-self").delayed_ns
-    except (OSError, ValueError, IndexError):
         return 0

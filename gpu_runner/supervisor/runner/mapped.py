@@ -13,7 +13,7 @@ from pathlib import Path
 from gpu_runner.data.archive import digest
 from gpu_runner.supervisor.host.jail import SYSTEM_PATHS, WORK_FOLDER, python_paths
 from gpu_runner.supervisor.host.maps import Mapping, mappings
-from gpu_runner.supervisor.host.process import descendants
+from gpu_runner.supervisor.host.proc import descendants
 
 UNREADABLE = "unreadable"
 """In place of a digest: the file is gone, or the process keeps others from looking at it."""

@@ -16,12 +16,13 @@ from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.host.channel import ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.killed import DYING_S, KilledFromOutside
+from gpu_runner.supervisor.host.proc import observer_delay_ns
 from gpu_runner.supervisor.host.processors import has_own_cpu, keeping_off, measured_cpus
 from gpu_runner.supervisor.runner.answer import Answer, Returned, answer_to
 from gpu_runner.supervisor.runner.conditions import Arenas, Conditions
 from gpu_runner.supervisor.runner.deaths import death, silence
 from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit, told
-from gpu_runner.supervisor.runner.freeze import Freezer, NotStopped, Onlooker, observer_delay_ns
+from gpu_runner.supervisor.runner.freeze import Freezer, NotStopped, Onlooker
 from gpu_runner.supervisor.runner.gate import NOTHING, Gate, Handed
 from gpu_runner.supervisor.runner.preemption import Interrupted
 from gpu_runner.supervisor.runner.runner_process import NativeProcess, TorchProcess

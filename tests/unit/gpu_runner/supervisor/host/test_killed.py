@@ -26,14 +26,14 @@ from gpu_runner.supervisor.build.build import (
     build_shim,
 )
 from gpu_runner.supervisor.build.recipe import Recipe
-from gpu_runner.supervisor.host import jail, killed, process
+from gpu_runner.supervisor.host import jail, killed, proc, process
 from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.jail import Jail, Limits
 from gpu_runner.supervisor.host.killed import KilledFromOutside
-from gpu_runner.supervisor.host.process import ChildProcess, descendants
+from gpu_runner.supervisor.host.proc import descendants
+from gpu_runner.supervisor.host.process import ChildProcess
 from gpu_runner.supervisor.oracle.client import Oracle
-from gpu_runner.supervisor.runner import freeze
 from gpu_runner.supervisor.runner.conditions import Arenas
 from gpu_runner.supervisor.runner.faults import FaultError, InDoubt
 from gpu_runner.supervisor.runner.freeze import Freezer, NotStopped
@@ -268,7 +268,7 @@ def test_who_dies_while_it_is_looked_at_has_not_run(monkeypatch: pytest.MonkeyPa
             wait_for(lambda: killed.is_dead(pid))
             return True
 
-        monkeypatch.setattr(freeze, "_still", dies_now)
+        monkeypatch.setattr(proc, "is_still", dies_now)
         monkeypatch.setattr(freezer, "_moved", lambda: "ran while it was stopped")
         with pytest.raises(KilledFromOutside):
             freezer.check()

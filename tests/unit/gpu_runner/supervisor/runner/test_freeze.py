@@ -10,8 +10,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from gpu_runner.supervisor.host import proc
+from gpu_runner.supervisor.host.proc import Schedule
 from gpu_runner.supervisor.runner import freeze
-from gpu_runner.supervisor.runner.freeze import Freezer, NotStopped, Schedule
+from gpu_runner.supervisor.runner.freeze import Freezer, NotStopped
 
 COUNTING = """
 import os, sys, threading, time
@@ -78,9 +80,9 @@ def test_threads_and_children_stand_still_until_they_may_run(memory: int) -> Non
             assert content(memory) != before
         for _ in range(200):
             freezer.freeze()
-            settled = freeze._schedules(freezer.tree())
+            settled = proc.schedules(freezer.tree())
             time.sleep(0.001)
-            later = freeze._schedules(freezer.tree())
+            later = proc.schedules(freezer.tree())
             late += any(settled[t].ran_ns != later[t].ran_ns for t in settled)
             freezer.thaw()
             time.sleep(0.002)
@@ -131,10 +133,10 @@ def frozen(monkeypatch: pytest.MonkeyPatch, later: Schedule) -> Freezer:
     """One that stopped a thread as `SEEN`, which is then seen as `later`."""
     seen = SEEN if later.slices else Schedule(SEEN.ran_ns, 0, 0)
     freezer = Freezer(os.getpid(), bare=False)
-    monkeypatch.setattr(freeze, "descendants", lambda pid: [])
-    monkeypatch.setattr(freeze, "_schedules", lambda tree: {THREAD: seen})
+    monkeypatch.setattr(proc, "descendants", lambda pid: [])
+    monkeypatch.setattr(proc, "schedules", lambda tree: {THREAD: seen})
     freezer.freeze()
-    monkeypatch.setattr(freeze, "_schedules", lambda tree: {THREAD: later})
+    monkeypatch.setattr(proc, "schedules", lambda tree: {THREAD: later})
     return freezer
 
 
@@ -165,9 +167,9 @@ def test_late_time_is_rare_and_counts_for_the_next_call(monkeypatch: pytest.Monk
     freezer.check()
     freezer.freeze()
     assert freezer.ran_ns() >= 8_000_000
-    monkeypatch.setattr(freeze, "_schedules", lambda tree: {THREAD: SEEN})
+    monkeypatch.setattr(proc, "schedules", lambda tree: {THREAD: SEEN})
     freezer.freeze()
-    monkeypatch.setattr(freeze, "_schedules", lambda tree: {THREAD: later})
+    monkeypatch.setattr(proc, "schedules", lambda tree: {THREAD: later})
     freezer.check()
     with pytest.raises(NotStopped, match="ran while it was stopped"):
         freezer.check()
@@ -184,12 +186,12 @@ def ran_ns(
     """What a call of a process cost whose threads ran this long, and ended ones `ended`."""
     freezer = Freezer(1, bare=True, processors=processors, idle_ns=idle_ns)
     threads = [f"/proc/1/task/{number}" for number in range(1, len(ran) + 1)]
-    monkeypatch.setattr(freeze, "descendants", lambda pid: [])
-    monkeypatch.setattr(freeze, "_still", lambda pid: True)
+    monkeypatch.setattr(proc, "descendants", lambda pid: [])
+    monkeypatch.setattr(proc, "is_still", lambda pid: True)
     monkeypatch.setattr(freeze, "_signal", lambda pid, number: None)
     for times, clock in ([0] * len(ran), 0), (ran, sum(ran) + ended):
         seen = {thread: Schedule(at, 0) for thread, at in zip(threads, times, strict=True)}
-        monkeypatch.setattr(freeze, "_schedules", lambda tree, seen=seen: seen)
+        monkeypatch.setattr(proc, "schedules", lambda tree, seen=seen: seen)
         monkeypatch.setattr(freeze, "_clock_ns", lambda pid, clock=clock: clock)
         freezer.freeze()
     return freezer.ran_ns()

@@ -18,7 +18,8 @@ from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.jail import Jail, Limits
 from gpu_runner.supervisor.host.killed import KilledFromOutside
-from gpu_runner.supervisor.host.process import ChildProcess, descendants
+from gpu_runner.supervisor.host.proc import descendants
+from gpu_runner.supervisor.host.process import ChildProcess
 from gpu_runner.supervisor.oracle.client import Oracle
 from gpu_runner.supervisor.runner.conditions import Arenas
 from gpu_runner.supervisor.runner.faults import Fault, FaultError, InDoubt, RunnerUnfit
