@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -16,7 +16,13 @@ from gpu_runner.engine.device.device_memory import create
 _POOL_BYTES = 1 << 20  # chosen: noise that seldom repeats
 _LEAST_FLUSH_BYTES = 32 << 20  # as in `clock`
 _PROBES = 3  # the device's turns: see `completed_ns`
+_WORD_BYTES = 8  # of an int64
+_AT_ONCE = 16  # chosen: guard bands to look at together; a burst has more than a hundred
 _DECOYS = 3  # at most: false inputs before the true ones
+
+
+Guard = tuple[str, str, int, int]
+"""Of which output, before or behind it, and its bytes: from, to."""
 
 
 class DeviceCalls:
@@ -35,7 +41,6 @@ class DeviceCalls:
         self._pool = torch.empty(0, dtype=torch.uint8, device="cuda")
         self._calls: Sequence[dict[str, Any]] = ()
         self._drawn: list[list[Tensor]] = []
-        self._positions = torch.arange(_POOL_BYTES, device="cuda")
         self._junk = torch.empty(_POOL_BYTES, dtype=torch.uint8, device="cuda")
         self.probes_ns: list[int] = []
         self.forget()
@@ -132,21 +137,31 @@ class DeviceCalls:
 
     def check(self) -> dict[str, str]:
         """Names of an output whose guard bands, and of an input whose bytes, have changed."""
-        for call in self._calls:
-            for name, begin, end in call["outputs"]:
-                for where, at in (("before", begin - call["guard"]), ("behind", end)):
-                    if not self._intact(at, at + call["guard"]):
-                        return {"guard": name, "where": where, "input": ""}
+        guards = [guard for call in self._calls for guard in _guards(call)]
+        for at in range(0, len(guards), _AT_ONCE):
+            some = guards[at : at + _AT_ONCE]
+            if not self._are_intact(some):
+                name, where, *_ = next(each for each in some if not self._are_intact([each]))
+                return {"guard": name, "where": where, "input": ""}
         return {"guard": "", "where": "", "input": self._changed or self._changed_input()}
+
+    def _are_intact(self, guards: Sequence[Guard]) -> bool:
+        """All of them are of the same size."""
+        found = torch.stack([self.outputs[low:high] for *_, low, high in guards])
+        begins = torch.tensor([low % _POOL_BYTES for *_, low, _ in guards], device="cuda")
+        positions = begins[:, None] + torch.arange(found.shape[1], device="cuda")
+        return torch.equal(found, self._pool[positions % _POOL_BYTES])
 
     def _changed_input(self) -> str:
         """The name of an input that no longer holds what was staged; of none that is withdrawn."""
-        for call, tensors in zip(self._calls, self._drawn, strict=False):
-            rows = zip(call["names"], call["inputs"], tensors, strict=True)
-            for name, offset, tensor in rows:
-                if not torch.equal(_place(self.inputs, offset, tensor), _bytes(tensor)):
-                    return str(name)
-        return ""
+        rows = [
+            (name, _differs(_place(self.inputs, offset, tensor), _bytes(tensor)))
+            for call, tensors in zip(self._calls, self._drawn, strict=False)
+            for name, offset, tensor in zip(call["names"], call["inputs"], tensors, strict=True)
+        ]
+        if not rows or not bool(torch.stack([differs for _, differs in rows]).any()):
+            return ""
+        return next(str(name) for name, differs in rows if differs)
 
     def _end_of_inputs(self) -> int:
         return max(
@@ -159,9 +174,19 @@ class DeviceCalls:
         """Bytes of the outputs."""
         return self.outputs[begin : begin + nbytes]
 
-    def _intact(self, low: int, high: int) -> bool:
-        positions = (self._positions[: high - low] + low) % _POOL_BYTES
-        return torch.equal(self.outputs[low:high], self._pool[positions])
+
+def _guards(call: dict[str, Any]) -> Iterator[Guard]:
+    size = call["guard"]
+    for name, begin, end in call["outputs"]:
+        yield name, "before", begin - size, begin
+        yield name, "behind", end, end + size
+
+
+def _differs(some: Tensor, others: Tensor) -> Tensor:
+    """Whether bytes differ, as a tensor: nothing waits for it. Eight at a time, where that fits."""
+    if not (some.numel() | some.data_ptr() | others.data_ptr()) % _WORD_BYTES:
+        some, others = some.view(torch.int64), others.view(torch.int64)
+    return (some != others).any()
 
 
 def _bytes(tensor: Tensor) -> Tensor:

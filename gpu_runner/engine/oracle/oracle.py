@@ -48,6 +48,8 @@ _NO_SENSE = 1e300  # an error beyond any bound
 Request = dict[str, Any]
 Answer = dict[str, Any]
 
+_NOT_AGAIN = "make_inputs gave other inputs for the same seed the second time"
+
 
 @dataclass
 class Loaded:
@@ -165,7 +167,8 @@ class Oracle:
         drawn = []
         for call in calls:
             subject = self._subject({**request, "seed": call["seed"]})
-            drawn.append(self._draw(*subject))
+            # Drawn again are the inputs of single calls above all: those are remembered.
+            drawn.append(self._draw(*subject, remembers=len(calls) == 1))
         device.poison(request["low"], request["high"], request["poison"])
         device.mislead(calls, request["poison"])
         device.stage(calls, drawn)  # the true inputs come last
@@ -280,15 +283,24 @@ class Oracle:
         return sizes.run(problem, request["sizes"], really=request["really"])
 
     def _draw(
-        self, loaded: Loaded, workload: Workload, direction: Direction, seed: int
+        self,
+        loaded: Loaded,
+        workload: Workload,
+        direction: Direction,
+        seed: int,
+        *,
+        remembers: bool = True,
     ) -> list[Tensor]:
-        """The input tensors, the same as at the last draw with that seed."""
+        """The input tensors, the same as at the last draw with that seed, if it was remembered."""
         drawn = loaded.problem.draw(workload, direction, seed, loaded.device)
         tensors = arguments.input_tensors(loaded.task, workload, drawn)
         key = (workload.name, workload.values, direction, seed)
-        found = fingerprint(tensors)
-        if loaded.drawn.setdefault(key, found) != found:
-            raise ProblemError("make_inputs gave other inputs for the same seed the second time")
+        if remembers:
+            found = fingerprint(tensors)
+            if loaded.drawn.setdefault(key, found) != found:
+                raise ProblemError(
+                    "make_inputs gave other inputs for the same seed the second time"
+                )
         described = loaded.fixed.get((workload.name, direction))
         fixed = arguments.fixed_part(loaded.task, workload, drawn)
         for before, now in zip(described or fixed, fixed, strict=False):

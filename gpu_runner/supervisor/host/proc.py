@@ -32,9 +32,9 @@ def read(path: str) -> str:
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        text = b""
-        while piece := os.read(descriptor, _PIECE):
-            text += piece
+        text = piece = os.read(descriptor, _PIECE)
+        while len(piece) > _PIECE // 2:  # a list of children; all but its last piece are full
+            text += (piece := os.read(descriptor, _PIECE))
         return text.decode(errors="replace")  # a process names itself as it likes
     finally:
         os.close(descriptor)
