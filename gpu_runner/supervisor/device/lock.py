@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from enum import StrEnum
 from pathlib import Path
 
 from gpu_runner.data.queue import Urgency
@@ -16,6 +17,7 @@ from gpu_runner.supervisor.device.device import DeviceError
 from gpu_runner.supervisor.host.config import SupervisorConfig
 
 _PAUSE_S = 0.005  # chosen: below what a measurement takes by far
+_OVERDUE_S = 60.0  # chosen: most equals are done by then
 _numbers = itertools.count(1)
 
 
@@ -42,19 +44,29 @@ def lent_lock(config: SupervisorConfig, *, wanted: bool = True) -> Iterator[list
             os.close(descriptor)
 
 
+class _Place(StrEnum):
+    """Where somebody stands among equals; each place is before the next."""
+
+    OVERDUE = "0"
+    """Has stepped aside, and waited for long since."""
+    NEW = "1"
+    """Hasn't had the device yet."""
+    ASIDE = "2"
+    """Has had it, and stepped aside."""
+
+
 class Turn:
     """A place in the line for a device, held by locks on files: a process that dies leaves it.
 
     Whoever waits has a file of their own, and a lock on it that others can see. Names sort as the
-    line does: by rank, then by when they began to stand there, on a clock of the whole host. When
-    they first did comes next.
+    line does: by rank, by place, then by when they first came, on a clock of the whole host.
     """
 
     def __init__(self, config: SupervisorConfig, urgency: Urgency) -> None:
         """Nothing is waited for yet."""
         self._config, self._rank = config, list(Urgency).index(urgency)
-        self._came = _now()
-        self._name = self._last_in_line(self._came)
+        self._came, self._number = f"{time.monotonic_ns():020}", next(_numbers)
+        self._place = _Place.NEW
         folder = _folder(config)
         self._line = folder / f"{config.kind}-{config.index}.line"
         self._held: int | None = None
@@ -67,26 +79,29 @@ class Turn:
         """
         if self._is_behind(f"{self._rank}-"):
             return True
-        return by_equals and self._is_seen(self._comes_before)
+        return by_equals and self._is_seen(self._lets_pass)
 
     def take(self) -> None:
         """Wait for the device, and for everybody before this turn.
 
         The kernel frees it if this process dies. Raises `DeviceError` after too long.
         """
-        deadline = time.monotonic() + self._config.device_timeout_s
+        since = time.monotonic()
         self._line.mkdir(parents=True, exist_ok=True)
         with self._waiting():
             while self._is_behind(self._name) or not self._locked():
-                if time.monotonic() > deadline:
+                waited_s = time.monotonic() - since
+                if waited_s > self._config.device_timeout_s:
                     limit_s, device = self._config.device_timeout_s, self._config.device
                     raise DeviceError(f"{device} was not free in {limit_s:g} s")
+                if self._place is _Place.ASIDE and waited_s > _OVERDUE_S:
+                    self._move(_Place.OVERDUE)
                 time.sleep(_PAUSE_S)
 
     def step_aside(self) -> None:
         """Leave the device to those who are more urgent or as urgent, and wait for it again."""
         self.give()
-        self._name = self._last_in_line(_now())
+        self._place = _Place.ASIDE
         self.take()
 
     def give(self) -> None:
@@ -95,12 +110,17 @@ class Turn:
             os.close(self._held)
             self._held = None
 
-    def _last_in_line(self, now: str) -> str:
-        return f"{self._rank}-{now}-{self._came}-{os.getpid()}-{next(_numbers)}"
+    @property
+    def _name(self) -> str:
+        return f"{self._rank}-{self._place}-{self._came}-{os.getpid()}-{self._number}"
 
-    def _comes_before(self, name: str) -> bool:
-        rank, since, came, *_ = name.split("-")
-        return rank == str(self._rank) and (since == came or came < self._came)
+    def _lets_pass(self, name: str) -> bool:
+        rank, place, came, *_ = name.split("-")
+        return rank == str(self._rank) and (place == _Place.NEW or came < self._came)
+
+    def _move(self, place: _Place) -> None:
+        before, self._place = self._name, place
+        (self._line / before).rename(self._line / self._name)
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
@@ -113,7 +133,7 @@ class Turn:
             new.rename(path)
             yield
         finally:
-            path.unlink(missing_ok=True)
+            (self._line / self._name).unlink(missing_ok=True)  # it may have moved
             os.close(descriptor)
 
     def _is_behind(self, name: str) -> bool:
@@ -136,10 +156,6 @@ class Turn:
             return False
         self._held = descriptor
         return True
-
-
-def _now() -> str:
-    return f"{time.monotonic_ns():020}"
 
 
 def _is_alive(path: str) -> bool:

@@ -24,6 +24,7 @@ class Aside:
     among many of them would never end. It goes on once they are done. If it holds much of the
     device's memory or cannot be stopped, it is ended instead, for equals only a few times. So it is
     if its work is not done when somebody more urgent comes; equals wait as long as for any call.
+    Each turn is twice as long as the last: beside ever new equals, a call has to end, too.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class Aside:
         """`memory` is what the call works in; `obliging` knows how often equals may end it."""
         self._manners, self._obliging = manners, obliging
         self._memory, self._config = memory, config
+        self._turn_s = _TURN_S
 
     def __call__(self, freezer: Freezer, channel: Channel) -> None:
         """See to one call, until it is answered or its time is over; others' is not its own.
@@ -41,8 +43,10 @@ class Aside:
         """
         since = time.monotonic()
         while channel.left_s > 0 and not channel.is_readable(_LOOK_S):
-            if not self._manners.is_wanted(by_equals=time.monotonic() - since > _TURN_S):
+            is_over = time.monotonic() - since > self._turn_s
+            if not self._manners.is_wanted(by_equals=is_over):
                 continue
+            self._turn_s *= 2 if is_over else 1
             left_s = channel.left_s
             if self._memory.is_roomy():
                 self._step_aside(freezer)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data.queue import Urgency
+from gpu_runner.supervisor.device import lock
 from gpu_runner.supervisor.device.device import DeviceError
 from gpu_runner.supervisor.device.lock import Courteous, Turn, exclusive
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -88,9 +89,9 @@ def test_of_equals_the_first_one_goes_first(config: SupervisorConfig) -> None:
         first.end()
 
 
-def stands(config: SupervisorConfig, count: int) -> bool:
-    """Whether so many stand in the line soon."""
-    line = "locks/*.line/[0-9]*"
+def stands(config: SupervisorConfig, count: int, name: str = "[0-9]*") -> bool:
+    """Whether so many stand in the line soon, with names of this pattern."""
+    line = f"locks/*.line/{name}"
     return any(
         len(list(config.cache_folder.glob(line))) == count or threading.Event().wait(0.01)
         for _ in range(3000)
@@ -123,8 +124,51 @@ def test_an_equal_who_comes_later_has_one_turn_and_then_waits(config: Supervisor
     assert stands(config, 2)
     assert first.is_wanted(by_equals=True)
     first.give()
+    assert newcomer.has_it.wait(60)
+    newcomer.end()
     second_again.join()
     second.give()
+
+
+def test_who_steps_aside_is_next_of_those_who_have_had_it(config: SupervisorConfig) -> None:
+    """So the first to come is the first to be done, whoever has had it in between."""
+    turns = [Turn(config, Urgency.RUNS) for _ in range(3)]
+    for turn in turns:
+        turn.take()
+        turn.step_aside()  # nobody waits: it has it back at once
+        turn.give()
+    holder = Turn(config, Urgency.RUNS)
+    holder.take()
+    again = [threading.Thread(target=turn.take) for turn in reversed(turns)]
+    for thread in again:
+        thread.start()
+    assert stands(config, 3)
+    assert holder.is_wanted(by_equals=True)
+    holder.give()
+    for turn, thread in zip(turns, reversed(again), strict=True):
+        thread.join(60)
+        assert not thread.is_alive()
+        turn.give()
+
+
+def test_who_has_waited_for_long_goes_before_newcomers(
+    config: SupervisorConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "_OVERDUE_S", 0.05)
+    turn, holder = Turn(config, Urgency.PEOPLE), Turn(config, Urgency.PEOPLE)
+    turn.take()
+    turn.give()
+    holder.take()
+    overdue = aside(turn)
+    assert stands(config, 1)
+    newcomer = Waiting(config, Urgency.PEOPLE)
+    assert stands(config, 2)
+    assert stands(config, 1, "[0-9]-0-*")
+    holder.give()
+    overdue.join(60)
+    assert not overdue.is_alive()
+    assert not newcomer.has_it.is_set()
+    turn.give()
     newcomer.end()
 
 
