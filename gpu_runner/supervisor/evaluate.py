@@ -205,7 +205,7 @@ class _Evaluation:
         fault = Measuring(
             self._record, self._timeline, bench, targets, self._workloads, drawn
         ).run()
-        self._say_what_ran(target, unseen)
+        self._say_what_ran(target, unlisted() if hidden else unseen)
         if fault.verdict is Verdict.CORRECT and not self._task.libraries:
             self._tell_work(bench, targets)
         if bench.doubt:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gpu_runner.data.formats import load_task
+from gpu_runner.data.formats import find_task, load_task
 from gpu_runner.data.integrity import Check
 from gpu_runner.data.verdict import Language, Mode, Verdict
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -50,6 +51,34 @@ def test_a_model_of_kernelbench_gets_new_weights_at_every_call(
     found = {s.check for s in result.suspicions}
     assert found
     assert found <= {Check.WORK, Check.SOURCE}  # what ran, or on a busy host its words
+
+
+COMPILED = """
+import torch
+
+
+@torch.compile(dynamic=False)
+def whole(x, weights, biases):
+    return torch.relu(torch.addmm(biases, x, weights.t()))
+
+
+def forward(x, weights, biases):
+    return whole(x, weights, biases)
+"""
+
+
+def test_what_hidden_sizes_compile_is_no_foreign_code(
+    config: SupervisorConfig, oracles: Oracles
+) -> None:
+    """Each size has a library of its own, and those of hidden sizes are known to be ours, too."""
+    names = ("cpu_b64_i128_o128", "cpu_b33_i67_o13_integers")
+    task = find_task("linear_relu")
+    workloads = tuple(workload for workload in task.workloads if workload.name in names)
+    task = replace(task, workloads=workloads, baselines=(), libraries=True)
+    result = evaluated(config, task, COMPILED, Mode.RANKED, PYTHON, oracles=oracles)
+    assert result.verdict is Verdict.CORRECT, result.reason
+    assert "inductor" in {part.part for part in result.loaded}
+    assert not result.suspicions
 
 
 SCRATCH = """
