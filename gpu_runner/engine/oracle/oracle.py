@@ -48,6 +48,9 @@ _NO_SENSE = 1e300  # an error beyond any bound
 Request = dict[str, Any]
 Answer = dict[str, Any]
 
+_DRAWS_NOTHING = frozenset({"completed", "check", "sample", "digest", "forget_calls"})
+"""Operations after which PyTorch isn't asked how much it keeps: that takes longer than they do."""
+
 _NOT_AGAIN = "make_inputs gave other inputs for the same seed the second time"
 
 
@@ -70,6 +73,10 @@ class Loaded:
             if workload.name == name:
                 return workload
         raise ProblemError(f"the task has no workload {name!r}")
+
+
+Subject = tuple[Loaded, Workload, Direction, int]
+"""Of which workload and direction a request is, and with which seed."""
 
 
 class Oracle:
@@ -117,7 +124,8 @@ class Oracle:
         except (Exception, SystemExit) as error:  # the task's code may raise anything
             return _failed(account_of(error), error)
         finally:
-            self._forget()
+            if request.get("op") not in _DRAWS_NOTHING:
+                self._forget()
 
     def _load(self, request: Request) -> Answer:
         task = codec.decode(Task, request["task"], "task")
@@ -150,7 +158,7 @@ class Oracle:
 
     def _fill(self, request: Request) -> Answer:
         loaded, workload, direction, seed = self._subject(request)
-        tensors = self._draw(loaded, workload, direction, seed)
+        tensors = self._draw((loaded, workload, direction, seed))
         for tensor, offset in zip(tensors, request["offsets"], strict=True):
             self._inputs.tensor(offset, tensor.dtype, tuple(tensor.shape)).copy_(tensor)
         return {}
@@ -168,7 +176,7 @@ class Oracle:
         for call in calls:
             subject = self._subject({**request, "seed": call["seed"]})
             # Drawn again are the inputs of single calls above all: those are remembered.
-            drawn.append(self._draw(*subject, remembers=len(calls) == 1))
+            drawn.append(self._draw(subject, remembers=len(calls) == 1))
         device.poison(request["low"], request["high"], request["poison"])
         device.mislead(calls, request["poison"])
         device.stage(calls, drawn)  # the true inputs come last
@@ -222,7 +230,7 @@ class Oracle:
 
     def _verify(self, request: Request) -> Answer:
         loaded, workload, direction, seed = self._subject(request)
-        self._draw(loaded, workload, direction, seed)
+        self._draw((loaded, workload, direction, seed))
         problem, device = loaded.problem, loaded.device
         actuals = self._sampled_outputs(request)
         own = problem.verified(workload, direction, seed, device, actuals)
@@ -282,16 +290,9 @@ class Oracle:
             raise ProblemError("only a KernelBench file can be run with other sizes")
         return sizes.run(problem, request["sizes"], really=request["really"])
 
-    def _draw(
-        self,
-        loaded: Loaded,
-        workload: Workload,
-        direction: Direction,
-        seed: int,
-        *,
-        remembers: bool = True,
-    ) -> list[Tensor]:
+    def _draw(self, subject: Subject, *, remembers: bool = True) -> list[Tensor]:
         """The input tensors, the same as at the last draw with that seed, if it was remembered."""
+        loaded, workload, direction, seed = subject
         drawn = loaded.problem.draw(workload, direction, seed, loaded.device)
         tensors = arguments.input_tensors(loaded.task, workload, drawn)
         key = (workload.name, workload.values, direction, seed)
@@ -311,7 +312,7 @@ class Oracle:
                 )
         return tensors
 
-    def _subject(self, request: Request) -> tuple[Loaded, Workload, Direction, int]:
+    def _subject(self, request: Request) -> Subject:
         if self._loaded is None:
             raise ProblemError("no task is loaded")
         workload = self._loaded.workload(request["workload"])
