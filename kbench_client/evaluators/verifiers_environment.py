@@ -10,7 +10,7 @@ import verifiers.v1 as vf
 from pydantic import Field
 
 from kbench_client.config import account
-from kbench_client.evaluators.judge import Wanted, shared
+from kbench_client.evaluators.judge import Wanted, fixed_files, shared
 from kbench_client.evaluators.prompts import kernel_in, prompt_of
 from kbench_client.site import Site
 
@@ -24,6 +24,8 @@ class KbenchData(vf.TaskData):
     mode: str
     agent: str
     model: str
+    folder: str
+    entry: str
     limit_s: float
 
 
@@ -36,7 +38,8 @@ class KbenchTask(vf.Task[KbenchData]):
         names = ("task", "device", "mode", "agent", "model")
         wanted = Wanted(**{name: getattr(self.data, name) for name in names})
         judge = shared(wanted, self.data.limit_s)
-        begun = judge.begin(kernel_in(trace.last_reply), self.data.language)
+        beside = fixed_files(self.data.folder, self.data.entry)
+        begun = judge.begin(kernel_in(trace.last_reply), self.data.language, **beside)
         judged = await asyncio.wrap_future(begun)
         value = judged.value()
         trace.record_metric("correct", float(judged.verdict == "CORRECT"))
@@ -45,7 +48,10 @@ class KbenchTask(vf.Task[KbenchData]):
 
 
 class KbenchConfig(vf.TasksetConfig):
-    """Which tasks, and how kernels are measured; `limit_s` is for each kernel."""
+    """Which tasks, and how kernels are measured; `limit_s` is for each kernel.
+
+    Each kernel takes the place of `entry` in `folder`, if there is one, and gets its other files.
+    """
 
     tasks: list[str] = Field(default_factory=list)
     language: str = "cpp"
@@ -53,6 +59,8 @@ class KbenchConfig(vf.TasksetConfig):
     mode: str = "quick"
     agent: str = ""
     model: str = ""
+    folder: str = ""
+    entry: str = ""
     limit_s: float = 600.0
 
 
@@ -62,7 +70,7 @@ class KbenchTaskset(vf.Taskset[KbenchTask, KbenchConfig]):
     def load(self) -> Iterable[KbenchTask]:
         """Ask the site for each task, and make a prompt of it."""
         config = self.config
-        names = ("language", "device", "mode", "agent", "model", "limit_s")
+        names = ("language", "device", "mode", "agent", "model", "folder", "entry", "limit_s")
         same = {name: getattr(config, name) for name in names}
         site = Site(account())
         for name in config.tasks or [each["name"] for each in site.tasks()]:

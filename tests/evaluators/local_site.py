@@ -1,8 +1,8 @@
 """A site of its own process, with a runner that only pretends: `python -m` this, and a port.
 
-Its one task is `scale`. A kernel is right if it says `good`; `fault` is our own fault, and the
-speedup is the number after `speed`: `// good speed=3`. The first line printed is a token. Started
-again with the same KBENCH_DATA_DIR, it goes on with the same database.
+Its one task is `scale`. A kernel is right if one of its files says `good`; `fault` is our own
+fault, and the speedup is the number after `speed`: `// good speed=3`. The first line printed is a
+token. Started again with the same KBENCH_DATA_DIR, it goes on with the same database.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def run_one() -> None:
     row = waiting.select_related("submission").first()
     if row is None:
         return
-    source = row.submission.source
+    source = row.submission.source + "".join(row.submission.files.values())
     if "fault" in source:
         make.finish(row, verdict=Verdict.SYSTEM_ERROR, reason="the host is broken")
     elif "good" not in source:
