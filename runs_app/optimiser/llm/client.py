@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from runs_app.optimiser.llm.attempt import Call, Completion, Progress
 from runs_app.optimiser.llm.command import ask_command
-from runs_app.optimiser.llm.endpoint import Endpoint
+from runs_app.optimiser.llm.endpoint import HEADER_VALUE, Endpoint
 from runs_app.optimiser.llm.errors import CallError
 from runs_app.optimiser.llm.tokens import Message
 from runs_app.optimiser.llm.tries import Measurer
@@ -48,9 +48,15 @@ def complete(  # noqa: PLR0913 - the parameters of a call, and the world it happ
     exception of it ends the call too. `total_timeout_s` bounds all attempts and waits together.
     `measurer` measures kernels that a command tries; endpoints try none.
 
-    Raises CallError, of which CallInterrupted and MissingKey are special cases. No exception holds
-    the key.
+    Raises CallError, of which CallInterrupted and MissingKey are special cases, and ValueError
+    for arguments that are wrong. No exception holds the key.
     """
+    if max_tokens < 1:
+        raise ValueError("max_tokens: give at least 1")
+    if not messages:
+        raise ValueError("messages: give at least one")
+    if not HEADER_VALUE.fullmatch(call_id):
+        raise ValueError("call_id: give printable ASCII without spaces")
     call = Call(
         endpoint=endpoint,
         messages=[sendable(message) for message in messages],

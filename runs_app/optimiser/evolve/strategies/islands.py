@@ -114,7 +114,7 @@ class Islands(Planned[IslandsParameters]):
                 commands.append(Drop(candidate=candidate.number, reason=reason))
                 continue
             try:
-                voted(steps, lambda each=candidate: each)
+                voted(steps, partial(_given, candidate))
                 ready.append(candidate)
             except Pending as pending:
                 commands += pending.commands
@@ -342,6 +342,10 @@ def _result(steps: Steps, candidate: Candidate) -> str:
 def _summary(steps: Steps, elite: Candidate) -> str:
     known = ", ".join(elite.techniques) or "no known technique"
     return f"{steps.line(elite)}; {known}"
+
+
+def _given(candidate: Candidate) -> Candidate:
+    return candidate
 
 
 def _is_open(candidate: Candidate) -> bool:
