@@ -11,8 +11,8 @@ from django.urls import path
 from django.utils import timezone
 
 from runs_app.core.messaging import broadcast
+from runs_app.core.messaging.broadcast import events, queue_events
 from runs_app.core.messaging.hub import hub
-from runs_app.core.messaging.replay import events, queue_events
 from runs_app.core.work.access import find_evaluation
 from runs_app.models import EvaluationEvent
 from runs_app.optimiser.selectors.runs import EVENTS_AT_ONCE, find_run, run_events, run_summary

@@ -20,7 +20,7 @@ from leaderboard_app.boards.tables import TABLES
 from runs_app.core.integrity.board_place import PAGE_ROWS
 from runs_app.core.integrity.ranking import Ranked
 from runs_app.models import Device
-from runs_app.submitting.likeness import likenesses
+from runs_app.submitting.remarks import likenesses
 from tasks_app import drawings
 from tasks_app.columns import Table
 from tasks_app.selectors import find_task

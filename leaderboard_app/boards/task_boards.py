@@ -14,7 +14,7 @@ from leaderboard_app.boards.ranking import Entry
 from leaderboard_app.boards.tables import BRIEF
 from runs_app.core.integrity.ranking import Ranked
 from runs_app.models import Device
-from runs_app.submitting.likeness import likenesses
+from runs_app.submitting.remarks import likenesses
 from tasks_app.columns import Table
 from tasks_app.models import TaskVersion
 

@@ -25,11 +25,9 @@ class Refusals:
     faults: Faults = field(default_factory=Faults)
 
     def __enter__(self) -> Faults:
-        """Begin."""
         return self.faults
 
     def __exit__(self, kind: object, error: object, trace: object) -> bool:
-        """Whether it was refused."""
         if isinstance(error, FieldError):
             self.tell(error)
         return isinstance(error, FieldError)

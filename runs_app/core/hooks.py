@@ -1,4 +1,4 @@
-"""Where features join in: the five hooks of a core that names no feature.
+"""Where features join in: the five hooks of a core that names no feature, and other signals.
 
 docs/features.md has examples. A feature registers in its module `hooks`.
 """
@@ -38,6 +38,18 @@ tick = Signal()
 
 Receivers don't run in a transaction. One that raises is logged. Arguments: `now`.
 """
+
+device_made = Signal()
+"""A device has shown itself for the first time. Arguments: `device`, `now`."""
+
+heartbeat = Signal()
+"""A runner has said that it lives. Arguments: `runner`, its `sensors` by name, and `now`."""
+
+run_halted = Signal()
+"""A run has ended, or somebody else than its owner paused it. Arguments: `run`, `what`, `now`."""
+
+call_done = Signal()
+"""A worker has done what it could for a call of a language model. Arguments: `call_id`."""
 
 
 class Slot(StrEnum):
@@ -136,7 +148,6 @@ class Bearer:
     reach = title = url = ""
 
     def __init__(self, name: str, pk: object, user: User, scopes: Sequence[str]) -> None:
-        """Act in the name of `user`, within the scopes."""
         self.name, self.pk, self.user, self.scopes = name, pk, user, scopes
 
     def refusal(self, scope: str, now: datetime) -> str:

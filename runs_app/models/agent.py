@@ -62,11 +62,9 @@ class Agent(models.Model):
         )
 
     def __str__(self) -> str:
-        """Name on the leaderboard."""
         return self.name
 
     def get_absolute_url(self) -> str:
-        """Address of the agent's page."""
         return reverse("agent", args=[self.pk])
 
 
@@ -112,16 +110,12 @@ class LanguageModel(models.Model):
     )
 
     class Meta:
-        """Language models are listed by name."""
-
         ordering = ("name",)
 
     def __str__(self) -> str:
-        """Name on the leaderboard."""
         return self.name
 
     def get_absolute_url(self) -> str:
-        """Address of the language model's page."""
         return reverse("language-model", args=[self.pk])
 
     @property

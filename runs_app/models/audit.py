@@ -7,9 +7,9 @@ from django.db import models
 from django.db.models import Q
 
 from runs_app.models.evaluation import Evaluation
+from runs_app.models.quarantine import Audited
 from runs_app.models.runner import Device
 from runs_app.models.submission import Submission
-from runs_app.models.trust import Audited
 
 
 class BoardAudit(models.Model):
@@ -46,5 +46,4 @@ class BoardAudit(models.Model):
         )
 
     def __str__(self) -> str:
-        """Submission, device and state."""
         return f"{self.submission} on {self.device_id}: {self.state}"

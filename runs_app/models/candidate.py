@@ -74,5 +74,4 @@ class Candidate(models.Model):
         constraints = (models.UniqueConstraint(fields=("run", "number"), name="candidate_number"),)
 
     def __str__(self) -> str:
-        """Number within the run."""
         return f"#{self.number}"

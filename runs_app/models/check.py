@@ -53,7 +53,6 @@ class TaskCheck(RunnerJob):
         indexes = (models.Index(fields=("status", "queued_at"), name="check_queue"),)
 
     def __str__(self) -> str:
-        """Version and device."""
         return f"check of {self.version} on {self.device_id}"
 
     def request(self) -> CheckRequest:
@@ -103,7 +102,6 @@ class BaselineMeasurement(RunnerJob):
         indexes = (models.Index(fields=("status", "queued_at"), name="baselines_queue"),)
 
     def __str__(self) -> str:
-        """Version, direction and device."""
         return f"baselines of {self.version} {self.direction} on {self.device_id}"
 
     def request(self) -> BaselineRequest:

@@ -13,11 +13,10 @@ from gpu_runner.data.archive import Loaded
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.scores import is_tuned, score
 from gpu_runner.data.verdict import Direction, Mode, Stage, Verdict
-from runs_app.models.quarantine import QuarantineCase
+from runs_app.models.quarantine import Audited, Quarantine, QuarantineCase
 from runs_app.models.runner import Runner
 from runs_app.models.runner_job import RunnerJob, over_has_an_end
 from runs_app.models.submission import Submission
-from runs_app.models.trust import Audited, Quarantine
 from tasks_app.models import TaskVersion
 
 _MOST_STORED = 1000  # events of an evaluation; later ones only say that it is alive
@@ -76,11 +75,7 @@ class Evaluation(RunnerJob):
         max_length=10, choices=Quarantine.choices, default=Quarantine.NONE
     )
     quarantine_case = models.ForeignKey(
-        QuarantineCase,
-        on_delete=models.PROTECT,
-        null=True,
-        blank=True,
-        related_name="evaluations",
+        QuarantineCase, on_delete=models.PROTECT, null=True, blank=True, related_name="evaluations"
     )
     # Of a ranked evaluation: repeats the state of its `BoardAudit`.
     audited = models.CharField(max_length=15, choices=Audited.choices, default=Audited.NONE)
@@ -167,7 +162,6 @@ class Evaluation(RunnerJob):
         )
 
     def __str__(self) -> str:
-        """Short id, for lists."""
         return str(self.pk)[:8]
 
     @property
@@ -288,7 +282,6 @@ class Result(models.Model):
     document = models.JSONField()
 
     def __str__(self) -> str:
-        """Short id of the evaluation."""
         return str(self.evaluation_id)[:8]
 
     @property
@@ -322,5 +315,4 @@ class EvaluationEvent(models.Model):
         )
 
     def __str__(self) -> str:
-        """Position and kind."""
         return f"{self.position} {self.kind}"

@@ -44,14 +44,11 @@ class Announcement(models.Model):
         )
         indexes = (
             models.Index(
-                fields=("created_at",),
-                condition=Q(ended_at__isnull=True),
-                name="announcement_open",
+                fields=("created_at",), condition=Q(ended_at__isnull=True), name="announcement_open"
             ),
         )
 
     def __str__(self) -> str:
-        """Its kind."""
         return self.get_kind_display()
 
 
@@ -70,5 +67,4 @@ class PersonalQuota(models.Model):
     usd_per_day = models.FloatField(null=True, blank=True)
 
     def __str__(self) -> str:
-        """Whose it is."""
         return f"quota {self.user_id}"

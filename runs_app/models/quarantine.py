@@ -1,4 +1,4 @@
-"""What a person must decide about suspicious results, and what was decided."""
+"""What persons and audits say of a result: words, and what a person must decide or has decided."""
 
 from __future__ import annotations
 
@@ -6,8 +6,27 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from runs_app.models.trust import Quarantine
 from tasks_app.models import TaskVersion
+
+
+class Quarantine(models.TextChoices):
+    """Whether a person must decide, or has decided, that a suspicious result counts."""
+
+    NONE = "none", "No suspicion"
+    OPEN = "open", "In quarantine"
+    CLEARED = "cleared", "Cleared"
+    REJECTED = "rejected", "Rejected"
+
+
+class Audited(models.TextChoices):
+    """What audits say of a submission's place on a device's board."""
+
+    NONE = "none", "Not audited"
+    WAITING = "waiting", "Audit under way"
+    PASSED = "passed", "Verified"
+    FAILED = "failed", "Audit failed"
+    SUSPICIOUS = "suspicious", "Audit in quarantine"
+    INCONCLUSIVE = "inconclusive", "Audit without a result"
 
 
 class QuarantineCase(models.Model):
@@ -25,8 +44,6 @@ class QuarantineCase(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        """The oldest comes first: it has waited longest."""
-
         ordering = ("created_at", "pk")
         constraints = (
             models.UniqueConstraint(
@@ -39,7 +56,6 @@ class QuarantineCase(models.Model):
         indexes = (models.Index(fields=("state", "created_at"), name="quarantine_open"),)
 
     def __str__(self) -> str:
-        """Task and number, for lists."""
         return f"{self.task_version.task.slug} case {self.pk}"
 
 
@@ -66,5 +82,4 @@ class QuarantineDecision(models.Model):
         )
 
     def __str__(self) -> str:
-        """Case and outcome."""
         return f"{self.case}: {self.state}"

@@ -78,8 +78,6 @@ class Run(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """The newest run comes first."""
-
         ordering = ("-created_at",)
         constraints = (
             models.CheckConstraint(
@@ -96,11 +94,9 @@ class Run(models.Model):
         indexes = (models.Index(fields=("status", "advanced_at"), name="run_status"),)
 
     def __str__(self) -> str:
-        """Name, or the short id."""
         return self.name or str(self.pk)[:8]
 
     def get_absolute_url(self) -> str:
-        """Address of the run's page."""
         return reverse("run", args=[self.pk])
 
     @property
@@ -129,7 +125,6 @@ class RunEvent(models.Model):
         constraints = (models.UniqueConstraint(fields=("run", "seq"), name="run_event_seq"),)
 
     def __str__(self) -> str:
-        """Number and kind."""
         return f"{self.seq} {self.kind}"
 
 
@@ -218,5 +213,4 @@ class LanguageModelCall(models.Model):
         )
 
     def __str__(self) -> str:
-        """Role and number."""
         return f"{self.role} {self.number or ''}".strip()

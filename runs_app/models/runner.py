@@ -29,12 +29,9 @@ class Device(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        """Devices are listed by slug."""
-
         ordering = ("slug",)
 
     def __str__(self) -> str:
-        """Name for people, such as "NVIDIA H200"."""
         return self.name
 
     @property
@@ -79,12 +76,9 @@ class RunnerToken(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """By name."""
-
         ordering = ("name",)
 
     def __str__(self) -> str:
-        """Its name."""
         return self.name
 
     @property
@@ -133,12 +127,9 @@ class Runner(models.Model):
     seen_at = models.DateTimeField(db_index=True)
 
     class Meta:
-        """Runners are listed by name."""
-
         ordering = ("name",)
 
     def __str__(self) -> str:
-        """Name of the runner."""
         return self.name
 
     @property
@@ -165,8 +156,6 @@ class RunnerFlag(models.Model):
     )
 
     class Meta:
-        """The newest comes first."""
-
         ordering = ("-at", "-pk")
         indexes = (
             models.Index(
@@ -175,5 +164,4 @@ class RunnerFlag(models.Model):
         )
 
     def __str__(self) -> str:
-        """Whose and when."""
         return f"{self.token} {self.at:%Y-%m-%d}"

@@ -93,8 +93,6 @@ class RunnerJob(models.Model):
     last_event_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """The newest comes first."""
-
         abstract = True
         ordering = ("-created_at", "-pk")
 

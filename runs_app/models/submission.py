@@ -49,11 +49,7 @@ class Submission(models.Model):
     digest = models.CharField(max_length=64, db_index=True)  # of the solution
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="submissions")
     language_model = models.ForeignKey(
-        LanguageModel,
-        on_delete=models.PROTECT,
-        null=True,
-        blank=True,
-        related_name="submissions",
+        LanguageModel, on_delete=models.PROTECT, null=True, blank=True, related_name="submissions"
     )
     private = models.BooleanField(default=False)
     origin = models.CharField(max_length=10, choices=Origin.choices)
@@ -91,8 +87,7 @@ class Submission(models.Model):
                 name="submission_carried_from_origin",
             ),
             models.CheckConstraint(
-                condition=~Q(origin="dry_run") | Q(private=True),
-                name="submission_dry_run_private",
+                condition=~Q(origin="dry_run") | Q(private=True), name="submission_dry_run_private"
             ),
         )
         indexes = (
@@ -101,11 +96,9 @@ class Submission(models.Model):
         )
 
     def __str__(self) -> str:
-        """Short id, for lists."""
         return str(self.pk)[:8]
 
     def get_absolute_url(self) -> str:
-        """Address of the submission's page."""
         return reverse("submission", args=[self.pk])
 
     @property

@@ -31,14 +31,11 @@ class VerifierPrompt(models.Model):
         constraints = (
             models.UniqueConstraint(fields=("verifier", "version"), name="verifier_version"),
             models.UniqueConstraint(
-                fields=("verifier",),
-                condition=models.Q(in_use=True),
-                name="verifier_one_in_use",
+                fields=("verifier",), condition=models.Q(in_use=True), name="verifier_one_in_use"
             ),
         )
 
     def __str__(self) -> str:
-        """Verifier and version."""
         return f"{self.verifier} {self.version}"
 
 
@@ -64,10 +61,7 @@ class Tuning(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """The newest first."""
-
         ordering = ("-created_at",)
 
     def __str__(self) -> str:
-        """Verifier and short id."""
         return f"{self.verifier} {str(self.pk)[:8]}"

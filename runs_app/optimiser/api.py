@@ -30,15 +30,13 @@ from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.selectors.confirmation import confirmation_of
 from runs_app.optimiser.selectors.runs import (
     EVENTS_AT_ONCE,
+    budgets,
     filtered_runs,
     find_candidate,
     find_run,
     run_events,
     run_summary,
     run_waiting_reason,
-)
-from runs_app.optimiser.selectors.runs import (
-    budgets as run_budgets,
 )
 from runs_app.optimiser.services.control import (
     changed_budget,
@@ -48,10 +46,7 @@ from runs_app.optimiser.services.control import (
     resume_run,
     stop_run,
 )
-from runs_app.optimiser.services.request import (
-    read_run_request,
-    request_of,
-)
+from runs_app.optimiser.services.request import read_run_request, request_of
 from runs_app.optimiser.services.start import start_run
 from runs_app.submitting.api import Problem
 from tasks_app.errors import Faults
@@ -90,8 +85,8 @@ def list_runs(
     faults.tell(SubmissionError)
     rows = filtered_runs(request.user, given)
     runs = newest_first(rows, request, response, after=filters.after, limit=filters.limit)
-    now, budgets = timezone.now(), run_budgets(runs)
-    return [_listed(run, budgets[run.pk], now) for run in runs]
+    now, caps = timezone.now(), budgets(runs)
+    return [_listed(run, caps[run.pk], now) for run in runs]
 
 
 @router.get("/runs/{run_id}", response={200: RunOut, 404: Problem}, summary="One run")
@@ -217,7 +212,7 @@ def _find(request: HttpRequest, run_id: str) -> Run:
 
 def _run(run: Run) -> dict[str, Any]:
     now = timezone.now()
-    listed = _listed(run, run_budgets([run])[run.pk], now)
+    listed = _listed(run, budgets([run])[run.pk], now)
     return listed | {
         "waiting_reason": run_waiting_reason(run, now),
         "confirmation": asdict(confirmation_of(run)),

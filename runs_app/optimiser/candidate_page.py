@@ -1,17 +1,25 @@
-"""What the drawer of a candidate shows: its diff, calls and votes, ready to print."""
+"""What the drawer of a candidate shows: its diff, calls, votes, and its times by workload.
+
+The times are of the evaluation that its time on the page is of.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import F, Q
 
-from runs_app.models import Candidate, LanguageModelCall, Run
+from gpu_runner.data import codec
+from gpu_runner.data.verdict import Mode
+from runs_app.models import Candidate, LanguageModelCall, Result, Run
+from runs_app.optimiser.evolve.feedback import feedback_of
 from runs_app.optimiser.evolve.judging import truth
-from runs_app.optimiser.workload_times import WorkloadTimes
+from tasks_app.disclosure import public_result
+from tasks_app.drawings import NOISE
 from tasks_app.pages.text_diff import Line
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -56,14 +64,12 @@ class CandidatePage:
 
 def votes(candidate: Candidate) -> list[Vote]:
     """The candidate's votes against what hardware said in each verifier's own question."""
-    return [
-        _vote(name, candidate.verdict, passes=passes) for name, passes in candidate.votes.items()
-    ]
-
-
-def _vote(verifier: str, verdict: str, *, passes: bool) -> Vote:
-    known = truth(verifier, verdict)
-    return Vote(verifier=verifier, passes=passes, right=None if known is None else passes == known)
+    found = []
+    for verifier, passes in candidate.votes.items():
+        known = truth(verifier, candidate.verdict)
+        right = None if known is None else passes == known
+        found.append(Vote(verifier=verifier, passes=passes, right=right))
+    return found
 
 
 def calls_about(run: Run, candidate: Candidate) -> list[LanguageModelCall]:
@@ -85,7 +91,10 @@ def thought(call: LanguageModelCall | None) -> str:
 def profile_rows(feedback: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """Metrics of the profile as names and values."""
     metrics = (feedback or {}).get("profile", {})
-    return [(name, _number(value)) for name, value in metrics.items()]
+    return [
+        (name, f"{value:,.4g}" if isinstance(value, int | float) else str(value))
+        for name, value in metrics.items()
+    ]
 
 
 def neighbours(run: Run, number: int) -> tuple[int | None, int | None]:
@@ -107,5 +116,195 @@ def seed_of(run: Run) -> Candidate | None:
     return run.candidates.filter(edit="seed").order_by("number").first()
 
 
-def _number(value: object) -> str:
-    return f"{value:,.4g}" if isinstance(value, int | float) else str(value)
+Told = Mapping[Mode | None, Mapping[str, Any]]
+"""Encoded feedback by mode; under None what the candidate's row holds, of whatever mode."""
+
+_NAMES = {
+    Mode.QUICK: "the quick evaluation",
+    Mode.PROFILE: "the evaluation with a profile",
+    Mode.RANKED: "the ranked evaluation",
+    Mode.AUDIT: "the audit",
+}
+_PAIRS = (
+    *((mode, mode) for mode in (Mode.QUICK, Mode.PROFILE, Mode.RANKED, Mode.AUDIT)),
+    (Mode.QUICK, Mode.PROFILE),  # both are timed by one plan
+    (Mode.PROFILE, Mode.QUICK),
+)
+
+
+@dataclass(frozen=True)
+class Over:
+    """Another kernel's time over the candidate's, if it is known: 2 is twice as fast."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+Compared = tuple[Mode | None, Mapping[str, Over]]
+"""The mode in which two kernels are compared, and by workload how many times as fast."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadTime:
+    """A candidate's time in one workload, with what it is compared to; times in nanoseconds."""
+
+    name: str
+    parameters: str  # in words, such as N=4096
+    time_ns: float
+    low_ns: float
+    high_ns: float
+    over_seed: Over
+    over_parent: Over
+    over_baseline: float | None  # the fastest baseline's time over this one
+    baseline_ns: float | None
+    floor_fraction: float | None  # the physical limit over the time
+
+    @property
+    def half_width(self) -> float:
+        """Half the 95 % interval over the time."""
+        return (self.high_ns - self.low_ns) / 2 / self.time_ns
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadTimes:
+    """The table: `of` names the evaluation, `notes` say what is of another one."""
+
+    of: str = ""
+    notes: tuple[str, ...] = ()
+    rows: tuple[WorkloadTime, ...] = ()
+
+
+def workload_times(
+    run: Run, candidate: Candidate, seed: Candidate | None, parent: Candidate | None
+) -> WorkloadTimes:
+    """Times of the evaluation behind the candidate's time, or of its stored feedback.
+
+    The seed's and the parent's are those of the same mode, where both were measured in one.
+    """
+    told = _told(run, [each for each in (candidate, seed, parent) if each is not None])
+    own = told[candidate.pk]
+    mode = _mode_of(candidate, own)
+    compared = {
+        name: _compared(mode, own, told[each.pk])
+        for name, each in (("seed", seed), ("parent", parent))
+        if each is not None
+    }
+    return WorkloadTimes(
+        of=_NAMES[mode] if mode else "",
+        notes=_other_time(candidate, own[mode]) + _other_modes(mode, compared),
+        rows=_rows(own, mode, {name: ratios for name, (_, ratios) in compared.items()}),
+    )
+
+
+def _told(run: Run, candidates: Sequence[Candidate]) -> dict[Any, dict[Mode | None, Any]]:
+    """By candidate what was said of it in each mode; two queries at most."""
+    told: dict[object, dict[Mode | None, object]] = {
+        each.pk: {None: each.feedback or {}} for each in candidates
+    }
+    rows = Result.objects.filter(
+        evaluation__submission__candidate__in=list(told),
+        evaluation__device=run.device_id,
+        evaluation__mode__in=[mode.value for mode in _NAMES],
+    ).order_by("evaluation__finished_at")
+    hidden = run.task_version.hidden_names
+    of_candidate = F("evaluation__submission__candidate")
+    for row in rows.annotate(candidate=of_candidate, mode=F("evaluation__mode")):
+        feedback = feedback_of(public_result(row.data, hidden))
+        told[row.candidate][Mode(row.mode)] = codec.encode(feedback)
+    return told
+
+
+def _mode_of(candidate: Candidate, own: Told) -> Mode | None:
+    """The mode that gave the candidate its time, the latest first; None where no result tells."""
+    for mode in reversed([mode for mode in own if mode is not None]):
+        told = own[mode]
+        if told.get("workloads") and _is_same(told.get("latency_ns"), candidate.latency_ns):
+            return mode
+    return None
+
+
+def _is_same(one: float | None, other: float | None) -> bool:
+    return one is not None and other is not None and math.isclose(one, other, rel_tol=1e-9)
+
+
+def _compared(mode: Mode | None, own: Told, other: Told) -> Compared:
+    known = [(mode, mode)] if mode else []
+    for one, two in (*known, *_PAIRS):
+        if own.get(one, {}).get("workloads") and other.get(two, {}).get("workloads"):
+            return one, _ratios(own[one], other[two])
+    untold = len(own) == 1 or len(other) == 1
+    return None, _ratios(own[None], other[None]) if untold else {}
+
+
+def _ratios(own: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Over]:
+    times = {entry["name"]: entry for entry in own.get("workloads", [])}
+    return {
+        entry["name"]: _over(entry, times[entry["name"]])
+        for entry in other.get("workloads", [])
+        if entry["name"] in times
+    }
+
+
+def _over(other: Mapping[str, Any], own: Mapping[str, Any]) -> Over:
+    """Both intervals, and the usual noise from one process to the next."""
+    value = other["time_ns"] / own["time_ns"]
+    return Over(
+        value=value,
+        low=min(other["low_ns"] / own["high_ns"], value / (1 + NOISE)),
+        high=max(other["high_ns"] / own["low_ns"], value * (1 + NOISE)),
+    )
+
+
+def _rows(
+    own: Told, mode: Mode | None, ratios: Mapping[str, Mapping[str, Over]]
+) -> tuple[WorkloadTime, ...]:
+    """An audit measures no baselines: those of the ranked evaluation before it are shown."""
+    ranked = own.get(Mode.RANKED, {}).get("workloads", [])
+    baselines = {entry["name"]: entry.get("baseline_ns") for entry in ranked}
+    return tuple(
+        _row(
+            entry,
+            ratios.get("seed", {}).get(entry["name"], Over()),
+            ratios.get("parent", {}).get(entry["name"], Over()),
+            entry.get("baseline_ns") or baselines.get(entry["name"]),
+        )
+        for entry in own[mode].get("workloads", [])
+    )
+
+
+def _row(
+    entry: Mapping[str, Any], over_seed: Over, over_parent: Over, baseline_ns: float | None
+) -> WorkloadTime:
+    time_ns, floor_ns = entry["time_ns"], entry.get("floor_ns")
+    return WorkloadTime(
+        name=entry["name"],
+        parameters=", ".join(f"{k}={v}" for k, v in entry.get("parameters", {}).items()),
+        time_ns=time_ns,
+        low_ns=entry["low_ns"],
+        high_ns=entry["high_ns"],
+        over_seed=over_seed,
+        over_parent=over_parent,
+        over_baseline=baseline_ns / time_ns if baseline_ns else None,
+        baseline_ns=baseline_ns,
+        floor_fraction=floor_ns / time_ns if floor_ns else None,
+    )
+
+
+def _other_time(candidate: Candidate, shown: Mapping[str, Any]) -> tuple[str, ...]:
+    told = shown.get("latency_ns")
+    if not told or not candidate.latency_ns or _is_same(told, candidate.latency_ns):
+        return ()
+    return ("The time above is from a different evaluation.",)
+
+
+def _other_modes(mode: Mode | None, compared: Mapping[str, Compared]) -> tuple[str, ...]:
+    """Which columns compare the kernels in another mode than the table's."""
+    others: dict[Mode, list[str]] = {}
+    for name, (used, _) in compared.items():
+        if used and used is not mode:
+            others.setdefault(used, []).append(f"over {name}")
+    return tuple(
+        f"{' and '.join(names).capitalize()} compare the times of {_NAMES[used]}."
+        for used, names in others.items()
+    )

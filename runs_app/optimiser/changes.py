@@ -97,7 +97,6 @@ class _Past:
     """A run as it was after some of its events."""
 
     def __init__(self, run: Run) -> None:
-        """Start before the first event."""
         self._history = History(RunDetails(run))
         self._first_budget = run.config.get("budget", {})
         self._status, self._reason = Run.Status.RUNNING, ""
@@ -148,7 +147,7 @@ class _Past:
         return {
             "status": self._status,
             "reason": self._reason,
-            "evaluations": self._history.evaluations(),
+            "evaluations": self._history.told.begun,
             "active_s": self._active_s,
             "searching": searches,
             "best": best.number if best else None,

@@ -16,7 +16,7 @@ from runs_app.optimiser.evolve.judging import VERIFIERS, truth
 from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.evolve.strategies.contract import with_defaults
 from runs_app.optimiser.selectors.confirmation import Confirmation
-from runs_app.optimiser.selectors.runs import budgets
+from runs_app.optimiser.selectors.runs import budgets, spent_by
 from runs_app.optimiser.selectors.settings import parameter_label, parameters_of, text
 from runs_app.optimiser.services.history import config_now
 from runs_app.optimiser.start.forms import BudgetForm
@@ -153,13 +153,7 @@ def budget(run: Run) -> dict[str, Any]:
 
 def meters(run: Run, active_s: float) -> list[Meter]:
     """What the run has spent, against its caps; money and tokens where it has language models."""
-    caps = budget(run)
-    spent = {
-        "usd": run.usd,
-        "tokens": run.tokens,
-        "evaluations": run.evaluations,
-        "wall_time_s": active_s,
-    }
+    caps, spent = budget(run), spent_by(run, active_s)
     return [
         Meter(name=name, label=label, value=spent[name], cap=caps.get(name))
         for name, label in _METERS
@@ -214,7 +208,7 @@ def script_config(run: Run) -> dict[str, object]:
         "startedAt": int(run.created_at.timestamp() * 1000),
         "budget": budget(run),
         "lines": reference_lines(run),
-        "truth": _truths(),
+        "truth": {name: {each: truth(name, each) for each in Verdict} for name in VERIFIERS},
         "hasSeed": bool(run.problem.get("seed_source")),
         "urls": {
             "changes": reverse("run-changes", args=[run.pk]),
@@ -239,8 +233,3 @@ def _verifier_words(verifiers: Mapping[str, Any]) -> str:
     if verifiers.get("soft", True):
         return f"{names}; the best {verifiers.get('survivors')} of each generation are measured"
     return f"{names}; dropped below {verifiers.get('threshold'):g} of the votes"
-
-
-def _truths() -> dict[str, dict[str, bool | None]]:
-    """What each verifier should have voted, by verdict."""
-    return {name: {verdict: truth(name, verdict) for verdict in Verdict} for name in VERIFIERS}

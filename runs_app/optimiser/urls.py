@@ -22,9 +22,7 @@ urlpatterns = [
     path("runs/<uuid:run_id>/stop/", views.run_control, {"action": "stop"}, name="run-stop"),
     path("runs/<uuid:run_id>/extend/", views.run_extend, name="run-extend"),
     path(
-        "runs/<uuid:run_id>/candidates/<int:number>/",
-        views.candidate_detail,
-        name="run-candidate",
+        "runs/<uuid:run_id>/candidates/<int:number>/", views.candidate_detail, name="run-candidate"
     ),
     path(
         "runs/<uuid:run_id>/candidates/<int:number>/enter/",

@@ -24,6 +24,7 @@ from runs_app.core.queue.devices import devices
 from runs_app.models import Candidate, Run
 from runs_app.optimiser import candidate_page
 from runs_app.optimiser import page as run_page
+from runs_app.optimiser.candidate_page import workload_times
 from runs_app.optimiser.changes import change_of, replayed
 from runs_app.optimiser.disclosure import public_call, public_candidate
 from runs_app.optimiser.evolve.strategies import STRATEGIES
@@ -36,9 +37,7 @@ from runs_app.optimiser.selectors.runs import (
     may_control,
     run_waiting_reason,
 )
-from runs_app.optimiser.selectors.runs import (
-    active_s as active_seconds,
-)
+from runs_app.optimiser.selectors.runs import active_s as active_seconds
 from runs_app.optimiser.services.control import (
     changed_budget,
     check_extension,
@@ -49,7 +48,6 @@ from runs_app.optimiser.services.control import (
 )
 from runs_app.optimiser.services.enter import enter_candidate
 from runs_app.optimiser.start.forms import BudgetForm
-from runs_app.optimiser.workload_times import workload_times
 from tasks_app.disclosure import sees_hidden
 from tasks_app.pages.text_diff import Budget, diff
 from tasks_app.parameters import query_of, takes
@@ -117,7 +115,7 @@ def run_changes(request: HttpRequest, run_id: UUID) -> JsonResponse:
     `seq` is the number of the newest event.
     """
     run = _run(request, run_id)
-    rows = run.events.filter(seq__gt=_number(request.GET.get("since"), 0)).order_by("seq")
+    rows = run.events.filter(seq__gt=_since(request)).order_by("seq")
     return JsonResponse(change_of(run, rows.iterator(_AT_ONCE), timezone.now()))
 
 
@@ -128,8 +126,7 @@ def run_changes(request: HttpRequest, run_id: UUID) -> JsonResponse:
 def run_replay(request: HttpRequest, run_id: UUID) -> JsonResponse:
     """The same for each event in order, so that a page can show the run after any of them."""
     run = _run(request, run_id)
-    since = _number(request.GET.get("since"), 0)
-    return JsonResponse({"changes": list(replayed(run, since))})
+    return JsonResponse({"changes": list(replayed(run, _since(request)))})
 
 
 @login_required
@@ -299,6 +296,6 @@ def _candidate(run: Run, number: int) -> Candidate:
     return candidate
 
 
-def _number(text: str | None, default: int) -> int:
-    is_number = text is not None and text.isascii() and text.isdigit()
-    return min(int((text or "")[:10]), _LARGEST) if is_number else default
+def _since(request: HttpRequest) -> int:
+    text = request.GET.get("since", "")
+    return min(int(text[:10]), _LARGEST) if text.isascii() and text.isdigit() else 0

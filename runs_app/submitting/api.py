@@ -294,9 +294,7 @@ def create_submission(
     summary="One submission",
 )
 def show_submission(
-    request: HttpRequest,
-    submission_id: str,
-    wanted: Query[AnswerIn],
+    request: HttpRequest, submission_id: str, wanted: Query[AnswerIn]
 ) -> dict[str, object]:
     """Answer with a submission, its evaluations and their results."""
     submission = get_submission(identity(submission_id, request.user), request.user)

@@ -39,24 +39,26 @@ kernel, and is most of the answer."""
 def submission_answer(submission: Submission, user: Viewer, *, raw: bool) -> dict[str, object]:
     """A submission with all its evaluations, as `user` may see it; `raw`: all that is stored."""
     return {
+        **listed(submission),
+        **{name: getattr(submission, name) for name in ("source", "entry", "files")},
+        "author": shown_name(submission.author),
+        "imported_from": _site_of(submission),
+        "evaluations": _evaluations(submission, user, raw=raw),
+        "left_out": [] if raw else [*_OF_RESULTS, *(f"workloads.{each}" for each in _OF_WORKLOADS)],
+    }
+
+
+def listed(submission: Submission) -> dict[str, object]:
+    """What lists tell of a submission, too."""
+    same = ("language", "direction", "private", "origin", "created_at")
+    return {
+        **{name: getattr(submission, name) for name in same},
         "id": submission.pk,
         "url": submission.get_absolute_url(),
         "task": submission.task_version.task.slug,
         "task_version": submission.task_version.number,
-        "author": shown_name(submission.author),
         "agent": submission.agent.name,
         "model": submission.language_model.name if submission.language_model else "",
-        "language": submission.language,
-        "direction": submission.direction,
-        "private": submission.private,
-        "origin": submission.origin,
-        "imported_from": _site_of(submission),
-        "source": submission.source,
-        "entry": submission.entry,
-        "files": submission.files,
-        "created_at": submission.created_at,
-        "evaluations": _evaluations(submission, user, raw=raw),
-        "left_out": [] if raw else [*_OF_RESULTS, *(f"workloads.{each}" for each in _OF_WORKLOADS)],
     }
 
 

@@ -16,8 +16,8 @@ from runs_app.core.integrity.board_place import board_place
 from runs_app.core.integrity.eligibility import Why
 from runs_app.core.integrity.page import IntegrityView, integrity_view
 from runs_app.core.integrity.selectors import may_stop
-from runs_app.core.messaging.replay import events as stored_events
-from runs_app.core.messaging.replay import logs_of_lost
+from runs_app.core.messaging.broadcast import events as stored_events
+from runs_app.core.messaging.broadcast import logs_of_lost
 from runs_app.core.queue.selectors import verdict_in_s, waiting_reason
 from runs_app.core.work.access import public_reason, shown_result
 from runs_app.core.work.estimate import in_words
@@ -26,12 +26,11 @@ from runs_app.submitting import page as evaluation_page
 from runs_app.submitting import profile_page
 from runs_app.submitting.citation import is_of_fewer_sizes
 from runs_app.submitting.diagnostics import Diagnostic, as_json, diagnostics
-from runs_app.submitting.pictures.comparison import comparison
+from runs_app.submitting.pictures.comparison import comparison, workload_plot
 from runs_app.submitting.pictures.plot import Plot
 from runs_app.submitting.pictures.roofline import Roofline, roofline
 from runs_app.submitting.pictures.roofline import missing as no_roofline
-from runs_app.submitting.pictures.workloads import workload_plot
-from runs_app.submitting.profiling import ProfileStep, profile_step
+from runs_app.submitting.profile_page import ProfileStep, profile_step
 from runs_app.submitting.selectors import Rival, rivals
 from runs_app.submitting.summary import Facts, Summary, summary
 from tasks_app.disclosure import sees_hidden
@@ -160,6 +159,7 @@ def live_view(evaluation: Evaluation, user: Viewer, now: datetime) -> Live:
     integrity = integrity_view(evaluation, result, user)
     mine = user.is_authenticated and (user.pk == evaluation.submission.author_id or user.is_staff)
     started_at, ended_at = evaluation.started_at, evaluation.finished_at or now
+    is_admin = sees_hidden(user)
     return Live(
         evaluation=evaluation,
         result=result,
@@ -185,8 +185,8 @@ def live_view(evaluation: Evaluation, user: Viewer, now: datetime) -> Live:
         left_s=verdict_in_s(evaluation, now) if evaluation.status == Status.RUNNING else None,
         is_mine=mine,
         may_cancel=mine and may_stop(evaluation, user),
-        is_admin=sees_hidden(user),
-        lost_logs=logs_of_lost(evaluation) if _may_have_lost(evaluation, user) else [],
+        is_admin=is_admin,
+        lost_logs=logs_of_lost(evaluation) if is_admin and evaluation.attempt > 1 else [],
     )
 
 
@@ -208,10 +208,6 @@ def _facts(
         limit=shown.profile.headline if shown.profile else "",
         place=board_place(evaluation) if integrity.eligibility is Why.COUNTS else None,
     )
-
-
-def _may_have_lost(evaluation: Evaluation, user: Viewer) -> bool:
-    return evaluation.attempt > 1 and sees_hidden(user)
 
 
 def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> ShownResult:

@@ -11,8 +11,7 @@ from django.db.models import Count, Min, Q
 from gpu_runner.data.queue import OF_PEOPLE
 from gpu_runner.data.verdict import Mode
 from runs_app.core.errors import QuotaExceeded
-from runs_app.core.work.limits import limits_of
-from runs_app.core.work.stops import check_open
+from runs_app.core.work.limits import check_open, limits_of
 from runs_app.models import UNDER_WAY, Announcement, Evaluation, Status
 
 EMPTIED = "an admin emptied the queue"

@@ -17,7 +17,7 @@ from gpu_runner.data.solution import Solution
 from gpu_runner.data.static import gpu_reason
 from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import DeviceKind, Language, Mode
-from runs_app.core.runners.signals import device_made
+from runs_app.core.hooks import device_made
 from runs_app.core.work.lifecycle import evaluate
 from runs_app.models import Agent, Device, Evaluation, Status, Submission
 from runs_app.models.submission import columns_of

@@ -21,6 +21,7 @@ from runs_app.core.work.access import asked_for, get_submission, public_reason, 
 from runs_app.core.work.result_state import STATES, result_state
 from runs_app.models import Evaluation, Status, Submission
 from runs_app.submitting.api import Problem, router
+from runs_app.submitting.api_answers import listed
 from runs_app.submitting.identity import identity
 from runs_app.submitting.services import cancel
 from tasks_app.people import AuthenticatedRequest, Viewer
@@ -131,7 +132,8 @@ def list_own(
         rows = rows.filter(agent__name=filters.agent)
     found = newest_first(rows, request, response, after=filters.after, limit=filters.limit)
     latest = latest_evaluations(found, user)
-    return [_own(row, latest.get(row.pk), user) for row in found]
+    own = ((row, latest.get(row.pk)) for row in found)
+    return [listed(row) | {"latest": of and _status(of, user, "")} for row, of in own]
 
 
 @router.get(
@@ -188,20 +190,6 @@ def latest_evaluations(submissions: list[Submission], user: Viewer) -> dict[UUID
     )
     rows = visible_evaluations(user).filter(pk__in=list(wanted))
     return {row.submission_id: row for row in rows}
-
-
-def _own(submission: Submission, latest: Evaluation | None, user: Viewer) -> dict[str, object]:
-    same = ("language", "direction", "private", "origin", "created_at")
-    return {
-        **{name: getattr(submission, name) for name in same},
-        "id": submission.pk,
-        "url": submission.get_absolute_url(),
-        "task": submission.task_version.task.slug,
-        "task_version": submission.task_version.number,
-        "agent": submission.agent.name,
-        "model": submission.language_model.name if submission.language_model else "",
-        "latest": _status(latest, user, "") if latest else None,
-    }
 
 
 def _status(evaluation: Evaluation, user: Viewer, waiting: str) -> dict[str, object]:

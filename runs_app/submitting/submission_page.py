@@ -10,9 +10,8 @@ from django.urls import reverse
 from gpu_runner.data.evaluation import EvaluationResult
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting import citation
-from runs_app.submitting.likeness import likeness
 from runs_app.submitting.live import Live
-from runs_app.submitting.remarks import first_of_its_source
+from runs_app.submitting.remarks import first_of_its_source, likeness
 from tasks_app.models import Draft, TaskVersion
 from tasks_app.people import Viewer
 from tasks_app.selectors import find_task, shown_version

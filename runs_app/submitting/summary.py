@@ -21,7 +21,7 @@ from runs_app.core.work.result_state import compared_with, result_state
 from runs_app.models import Audited, BoardAudit, Evaluation, Status
 from runs_app.submitting.diagnostics import Diagnostic
 from runs_app.submitting.pictures.comparison import standing
-from runs_app.submitting.profiling import ANCHOR
+from runs_app.submitting.profile_page import ANCHOR
 from runs_app.submitting.selectors import Rival
 from runs_app.submitting.tags import verdict_meaning
 from tasks_app.disclosure import HIDDEN
@@ -114,10 +114,6 @@ def summary(facts: Facts) -> Summary:
     return Summary(sentence=f"{sentence[:1].upper()}{sentence[1:]}{end}", link=_more(facts))
 
 
-def _limit(facts: Facts) -> Link | None:
-    return Link(facts.limit, ANCHOR) if facts.limit else None
-
-
 def _more(facts: Facts) -> Link | None:
     """Where a wrong result is explained."""
     if facts.evaluation.verdict != Verdict.WRONG_RESULT or facts.result is None:
@@ -181,7 +177,7 @@ def _correct(facts: Facts, own_ns: float) -> Summary:
         is_sure=is_sure,
         sentence=f"Correct, and {said}{'; ' if more else ''}{more}.",
         chips=tuple(_chips(facts, own_ns)),
-        link=facts.place or _limit(facts),
+        link=facts.place or (Link(facts.limit, ANCHOR) if facts.limit else None),
     )
 
 

@@ -33,9 +33,7 @@ urlpatterns = [
         "submissions/<uuid:submission_id>/card.png", views.submission_card, name="submission-card"
     ),
     path(
-        "submissions/<uuid:submission_id>/rerun/",
-        views.submission_rerun,
-        name="submission-rerun",
+        "submissions/<uuid:submission_id>/rerun/", views.submission_rerun, name="submission-rerun"
     ),
     path("evaluations/<uuid:evaluation_id>/live/", views.evaluation_live, name="evaluation-live"),
     path("evaluations/<uuid:evaluation_id>/json/", views.evaluation_json, name="evaluation-json"),

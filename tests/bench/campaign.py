@@ -16,15 +16,15 @@ from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.brief import Figures, briefing, tolerance_text, values_text
 from runs_app.optimiser.evolve.commands import Ask, Measure
 from runs_app.optimiser.evolve.config import Problem, RunConfig
+from runs_app.optimiser.evolve.events import Answer, Evaluated, Outcome, Transition
 from runs_app.optimiser.evolve.feedback import Feedback, feedback_of
 from runs_app.optimiser.evolve.history import History
 from runs_app.optimiser.evolve.optimizer import Optimizer
-from runs_app.optimiser.evolve.outcomes import Answer, CallFailure, Evaluated, Outcome, Transition
 from tasks_app.pages.building_page import command_text
 from tasks_app.pages.task_page import entrances
 from tests.bench.evaluations import Entry, request
 
-Model = Callable[[int, Ask], Answer | CallFailure]
+Model = Callable[[int, Ask], Answer]
 """Answers an ask, whose number comes first, or says why it did not."""
 
 
@@ -120,8 +120,8 @@ class Campaign:
         return [job for job in jobs if job is not None]
 
     def _keep(self, outcome: Outcome) -> None:
-        if isinstance(outcome, Answer):
-            self.texts.answers[outcome.ask] = outcome.text
+        if isinstance(outcome, Answer) and isinstance(outcome.event, events.Answered):
+            self.texts.answers[outcome.event.ask] = outcome.text
         elif isinstance(outcome, Evaluated) and outcome.result is not None:
             self.texts.feedbacks[outcome.candidate] = feedback_of(outcome.result)
 

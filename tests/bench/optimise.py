@@ -25,7 +25,7 @@ from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Mode
 from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
-from runs_app.optimiser.evolve import outcomes
+from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.commands import Ask, Role
 from runs_app.optimiser.evolve.config import Budget, ModelSpec, RunConfig
 from runs_app.optimiser.evolve.history import History
@@ -77,7 +77,7 @@ def wrong(naive: str) -> list[str]:
 def asking(endpoint: Endpoint) -> Model:
     """Asks a language model through the real client, and calls it free."""
 
-    def ask(number: int, command: Ask) -> outcomes.Answer | outcomes.CallFailure:
+    def ask(number: int, command: Ask) -> events.Answer:
         began = time.monotonic()
         try:
             done = complete(
@@ -89,16 +89,16 @@ def asking(endpoint: Endpoint) -> Model:
                 call_id=f"{command.role}.{number}",
             )
         except CallError as error:
-            return outcomes.CallFailure(ask=number, reason=error.reason, text=error.text)
-        return outcomes.Answer(
+            failed = events.Failed(ask=number, reason=error.reason)
+            return events.Answer(event=failed, text=error.text)
+        answered = events.Answered(
             ask=number,
-            text=done.text,
             tokens_in=done.usage.tokens_in,
             tokens_out=done.usage.tokens_out,
             cost_usd=0.0,
             latency_s=time.monotonic() - began,
-            finish_reason=done.finish_reason,
         )
+        return events.Answer(event=answered, text=done.text, finish_reason=done.finish_reason)
 
     return ask
 
@@ -168,7 +168,7 @@ def naive_ns(task: Task, host: SupervisorConfig) -> float | None:
 def found(history: History, naive: float | None) -> list[str]:
     """What a run found, from the column of its seed on; `naive` in nanoseconds."""
     first, best = history.candidates[1], history.best
-    counts = [str(history.evaluations()), str(len(history.correct()))]
+    counts = [str(history.told.begun), str(len(history.correct()))]
     seed = duration_text(first.latency_ns) if first.latency_ns else first.verdict
     if best is None or best.latency_ns is None:
         return [seed, "none correct", "-", "-", *counts]

@@ -21,14 +21,7 @@ from runs_app.core.baselines import agreement
 from runs_app.core.baselines.selectors import baselines
 from runs_app.core.work import lifecycle, noise
 from runs_app.core.work.plausible import check_report
-from runs_app.models import (
-    UNDER_WAY,
-    BaselineMeasurement,
-    Device,
-    Evaluation,
-    Result,
-    Status,
-)
+from runs_app.models import UNDER_WAY, BaselineMeasurement, Device, Evaluation, Result, Status
 from tasks_app.models import TaskVersion
 
 log = logging.getLogger(__name__)

@@ -1,9 +1,10 @@
-"""Ask for audits of records, and say what came of them."""
+"""Ask for audits of records, say what came of them, and tell features who leads a board."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -17,10 +18,11 @@ from gpu_runner.data.scores import geometric_mean
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.baselines import agreement
 from runs_app.core.errors import NotAllowed, WrongState
+from runs_app.core.hooks import place_changed
 from runs_app.core.integrity import facts
 from runs_app.core.integrity.eligibility import Board, leader
 from runs_app.core.work import audit_state, lifecycle
-from runs_app.core.work.flags import flag
+from runs_app.core.work.admins import flag
 from runs_app.models import (
     Audited,
     BoardAudit,
@@ -306,3 +308,23 @@ def _lacking(audit: Audit, evaluation: Evaluation, *, cleared: bool = False) -> 
 
 def _public(words: str, evaluation: Evaluation) -> str:
     return public_text(words, evaluation.task_version.hidden_names)
+
+
+def board_of(evaluation: Evaluation) -> Board:
+    """The board on which the evaluation's submission stands, or may come to stand."""
+    return evaluation.task_version, evaluation.direction, evaluation.device_id
+
+
+@contextmanager
+def watched(boards: Iterable[Board], *, now: datetime) -> Iterator[None]:
+    """Have whoever leads one of these boards at the end audited, unless that was done.
+
+    Send `place_changed` for each that another submission leads then.
+    """
+    before = {board: leader(*board) for board in boards}
+    yield
+    for board, was in before.items():
+        after = consider(board, now=now)
+        pks = {each.submission_id for each in (was, after) if each is not None}
+        if len(pks) == 2 or (was is None) != (after is None):
+            place_changed.send(sender=Evaluation, before=was, after=after, now=now)

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from uuid import UUID
 
-from django.db.models import (
-    Case,
-    CharField,
-    Exists,
-    OuterRef,
-    Q,
-    QuerySet,
-    TextChoices,
-    Value,
-    When,
-)
+from django.db.models import Case, CharField, OuterRef, Q, QuerySet, TextChoices, Value, When
 
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.core.work.replaced import later
 from runs_app.models import Audited, Evaluation, Quarantine, Status, Submission
 from tasks_app.models import Task, TaskVersion
 
@@ -46,10 +34,7 @@ class Why(TextChoices):
     PRIVATE = "private", "Its submission is private, so it isn't on a board."
     CANCELLED = "cancelled", "It was canceled."
     UNDER_WAY = "under_way", "It hasn't finished yet."
-    SYSTEM_ERROR = (
-        "system_error",
-        "It failed because of us, which says nothing about the kernel.",
-    )
+    SYSTEM_ERROR = ("system_error", "It failed because of us, which says nothing about the kernel.")
     NOT_CURRENT = "not_current", "It is for a version of its task that is no longer ranked."
     NOT_CORRECT = "not_correct", "Only correct results count on boards."
     REPLACED = "replaced", "A later evaluation of the same submission has replaced it."
@@ -125,18 +110,13 @@ def without_replaced(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     return rows.filter(_PASSES[Why.REPLACED])
 
 
-def eligible_on(
-    version: TaskVersion | OuterRef, before: datetime | None = None
-) -> QuerySet[Evaluation]:
+def eligible_on(version: TaskVersion | OuterRef) -> QuerySet[Evaluation]:
     """What stands on the boards of one version, current or not.
 
-    Of a version that is no longer current: what would stand there if it were. With `before`, what
-    had ended by then.
+    Of a version that is no longer current: what would stand there if it were.
     """
     rows = entered_evaluations().filter(_PASSES[Why.NOT_CORRECT], task_version=version)
-    if before is None:
-        return without_replaced(rows)
-    return rows.filter(~Exists(later(before)), finished_at__lte=before)
+    return without_replaced(rows)
 
 
 def judged_evaluations() -> QuerySet[Evaluation]:

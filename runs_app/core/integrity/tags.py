@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from django import template
 from django.urls import reverse
@@ -11,9 +12,10 @@ from django.utils.safestring import SafeString
 
 from gpu_runner.data.verdict import Mode
 from runs_app.core.integrity.page import SuspicionView
+from runs_app.core.integrity.ranking import Estimate
 from runs_app.core.work.result_state import (
     EAGER_ONLY,
-    Place,
+    Judged,
     compared_with,
     result_state,
     state_of_place,
@@ -25,6 +27,19 @@ from tasks_app.templatetags.terms import explained, term
 
 register = template.Library()
 
+
+class Place(Judged, Protocol):
+    """An entry of a board."""
+
+    @property
+    def score(self) -> Estimate | None:
+        """The value that boards rank by."""
+
+    @property
+    def rated(self) -> Estimate | None:
+        """The score or, without one, the speedup on listed sizes."""
+
+
 _QUARANTINE = {
     "open": ("warn", "In quarantine"),
     "cleared": ("good", "Cleared by a person"),
@@ -33,11 +48,7 @@ _QUARANTINE = {
 _AUDITED = {
     "none": ("", "Unverified", "not audited; only board leaders are audited automatically"),
     "waiting": ("", "Unverified", "its audit is running"),
-    "passed": (
-        "good",
-        "Verified",
-        "new seeds and every required check of an audit agreed",
-    ),
+    "passed": ("good", "Verified", "new seeds and every required check of an audit agreed"),
     "failed": ("bad", "Audit failed", "it isn't on any board"),
     "suspicious": ("warn", "Audit in quarantine", "it stays off boards until a person decides"),
     "inconclusive": (

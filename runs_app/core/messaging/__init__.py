@@ -2,5 +2,5 @@
 
 `orders` queues jobs for runners and answers them, `queues` queues the work of the site's own
 workers, and `stream` reads what runners report. `broadcast` tells the sockets, which listen
-through `hub`, and `replay` reads what they have missed.
+through `hub`, and reads what they have missed.
 """

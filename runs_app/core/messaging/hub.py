@@ -29,7 +29,6 @@ class Hub:
     """The watchers of one event loop."""
 
     def __init__(self) -> None:
-        """With nobody yet."""
         self._watchers: dict[str, set[Watcher]] = {}
         self._layer: Any = None
         self._channel = ""

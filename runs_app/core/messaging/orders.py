@@ -24,13 +24,7 @@ from gpu_runner.data import codec, mailbox
 from gpu_runner.data.order import JobName, Order, Word
 from gpu_runner.data.queue import Urgency, queue_name
 from runs_app.core.messaging.queues import connected
-from runs_app.models import (
-    JOBS,
-    Runner,
-    RunnerJob,
-    RunnerToken,
-    Status,
-)
+from runs_app.models import JOBS, Runner, RunnerJob, RunnerToken, Status
 
 log = logging.getLogger(__name__)
 
@@ -90,11 +84,7 @@ def enqueue(job: RunnerJob) -> bool:
     try:
         connection().lrem(waiting.key, 0, identity)
         waiting.enqueue(
-            FUNCTION,
-            job_id=identity,
-            result_ttl=0,
-            failure_ttl=_KEPT_S,
-            description=str(name),
+            FUNCTION, job_id=identity, result_ttl=0, failure_ttl=_KEPT_S, description=str(name)
         )
     except RedisError as error:
         log.warning("%s waits for Redis: %s", name, error)

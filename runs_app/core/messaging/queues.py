@@ -42,17 +42,23 @@ def _queue(name: str) -> Queue:
 
 def _enqueue(
     name: str, function: str, about: object, *, timeout_s: int, job: str | None = None
-) -> None:
-    """Queue work of the site on the row whose id is `about`."""
-    _queue(name).enqueue(
-        function,
-        args=(str(about),),
-        job_id=job,
-        job_timeout=timeout_s,
-        result_ttl=0,
-        failure_ttl=_FAILURE_TTL_S,
-        description=f"{function.rpartition('.')[2]} {about}",
-    )
+) -> bool:
+    """Queue work of the site on the row whose id is `about`; False if Redis can't be reached."""
+    words = f"{function.rpartition('.')[2]} {about}"
+    try:
+        _queue(name).enqueue(
+            function,
+            args=(str(about),),
+            job_id=job,
+            job_timeout=timeout_s,
+            result_ttl=0,
+            failure_ttl=_FAILURE_TTL_S,
+            description=words,
+        )
+    except RedisError as error:
+        log.warning("%s waits for Redis: %s", words, error)
+        return False
+    return True
 
 
 def enqueue_advance(run_id: object) -> bool:
@@ -61,12 +67,12 @@ def enqueue_advance(run_id: object) -> bool:
     False if Redis could not be reached: then `reconcile_runs` queues it later.
     """
     try:
-        if connection().set(_mark(run_id), 1, nx=True, ex=_ADVANCE_MARK_S):
-            _enqueue(RUNS_QUEUE, ADVANCE_FUNCTION, run_id, timeout_s=_ADVANCE_TIMEOUT_S)
+        if not connection().set(_mark(run_id), 1, nx=True, ex=_ADVANCE_MARK_S):
+            return True
     except RedisError as error:
         log.warning("run %s waits for Redis: %s", run_id, error)
         return False
-    return True
+    return _enqueue(RUNS_QUEUE, ADVANCE_FUNCTION, run_id, timeout_s=_ADVANCE_TIMEOUT_S)
 
 
 def advance_begins(run_id: object) -> None:
@@ -79,12 +85,7 @@ def advance_begins(run_id: object) -> None:
 
 def enqueue_behind_steps(function: str, about: object, *, timeout_s: int) -> bool:
     """Queue work on a row behind the runs' steps; False if Redis could not be reached."""
-    try:
-        _enqueue(RUNS_QUEUE, function, about, timeout_s=timeout_s)
-    except RedisError as error:
-        log.warning("%s waits for Redis: %s", function, error)
-        return False
-    return True
+    return _enqueue(RUNS_QUEUE, function, about, timeout_s=timeout_s)
 
 
 def enqueue_call(call_id: object) -> bool:
@@ -97,13 +98,7 @@ def enqueue_call(call_id: object) -> bool:
 
 def enqueue_beside_runs(kind: str, function: str, about: object, *, timeout_s: int) -> bool:
     """Queue work on a row that waits for nothing of ours; False if Redis could not be reached."""
-    try:
-        job = f"{kind}-{about}"
-        _enqueue(CALLS_QUEUE, function, about, timeout_s=timeout_s, job=job)
-    except RedisError as error:
-        log.warning("%s %s waits for Redis: %s", kind, about, error)
-        return False
-    return True
+    return _enqueue(CALLS_QUEUE, function, about, timeout_s=timeout_s, job=f"{kind}-{about}")
 
 
 def waiting_calls() -> set[str]:

@@ -115,12 +115,12 @@ def otsu(values: Sequence[float]) -> float:
     return cut
 
 
-def calibrate(throughputs: Sequence[float], default: float = DEFAULT_THRESHOLD_PCT) -> float:
+def calibrate(throughputs: Sequence[float]) -> float:
     """The threshold for a device: Otsu's, over the throughputs of its naive kernels' profiles.
 
-    throughputs: in percent, the three of `THROUGHPUTS` of each profile. `default` where they are of
-    fewer than `MIN_PROFILES` profiles, or leave nothing to separate.
+    throughputs: in percent, the three of `THROUGHPUTS` of each profile. `DEFAULT_THRESHOLD_PCT`
+    where they are of fewer than `MIN_PROFILES` profiles, or leave nothing to separate.
     """
     if len(throughputs) < MIN_PROFILES * len(THROUGHPUTS) or len(set(throughputs)) < 2:
-        return default
+        return DEFAULT_THRESHOLD_PCT
     return otsu(throughputs)

@@ -9,12 +9,7 @@ from gpu_runner.data.environment import Environment, Hardware
 from gpu_runner.data.verdict import DeviceKind
 
 _KIB, _MIB, _GIB = 2**10, 2**20, 2**30
-_VECTORS = {
-    "avx512f": "AVX-512",
-    "avx2": "AVX2",
-    "avx": "AVX",
-    "asimd": "NEON",
-}
+_VECTORS = {"avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX", "asimd": "NEON"}
 _RATES = {
     "float64": "float64",
     "float32": "float32 without tensor cores",

@@ -15,13 +15,7 @@ from runs_app.core.queue.devices import devices
 from runs_app.core.queue.runners import RunnerStatus, runner_list
 from runs_app.core.work.access import may_see
 from runs_app.core.work.estimate import estimate, in_words, left_s, work_s
-from runs_app.models import (
-    UNDER_WAY,
-    BaselineMeasurement,
-    Device,
-    Evaluation,
-    Status,
-)
+from runs_app.models import UNDER_WAY, BaselineMeasurement, Device, Evaluation, Status
 from tasks_app import drawings
 from tasks_app.people import Viewer
 from tasks_app.templatetags.display import period

@@ -17,13 +17,8 @@ from runs_app.core.messaging import orders
 from runs_app.core.runners.heartbeats import record_runner
 from runs_app.core.text import printable, storable
 from runs_app.core.work import journal, lifecycle
-from runs_app.core.work.flags import flag
-from runs_app.models import (
-    JOBS,
-    Evaluation,
-    RunnerJob,
-    RunnerToken,
-)
+from runs_app.core.work.admins import flag
+from runs_app.models import JOBS, Evaluation, RunnerJob, RunnerToken
 from runs_app.models.runner_job import LONGEST_TEXT, SPOOL
 
 _PROGRESS = (EventKind.ALIVE, EventKind.STARTED, EventKind.STAGE)
@@ -44,7 +39,6 @@ class Sender:
         return job.runner is not None and job.runner.token_id == self.token.pk
 
     def __str__(self) -> str:
-        """For people."""
         return f"runner {self.token}" if self.token else f"spool {self.spool}"
 
 

@@ -18,13 +18,7 @@ from gpu_runner.data.queue import Urgency
 from runs_app.core.messaging import orders
 from runs_app.core.runners.heartbeats import MOST_AT_ONCE, MOST_OF_TOKEN
 from runs_app.core.work import lifecycle
-from runs_app.models import (
-    JOBS,
-    Runner,
-    RunnerJob,
-    RunnerToken,
-    Status,
-)
+from runs_app.models import JOBS, Runner, RunnerJob, RunnerToken, Status
 
 _TRIES = 5  # others may take the job that was just seen; who comes so late waits a moment
 

@@ -15,8 +15,8 @@ from gpu_runner.data.order import check_runner
 from gpu_runner.data.packages import PACKAGES
 from gpu_runner.data.verdict import DeviceKind
 from runs_app.core.errors import EventError, Implausible
+from runs_app.core.hooks import device_made, heartbeat
 from runs_app.core.messaging import broadcast, orders
-from runs_app.core.runners.signals import device_made, heartbeat
 from runs_app.core.runners.tokens import widen_login
 from runs_app.core.work import lifecycle
 from runs_app.models import Device, Runner, RunnerToken

@@ -1,10 +1,15 @@
-"""What all decisions of admins have in common: who may, and a reason that people read."""
+"""What decisions of admins have in common, and the doubts about runners that they are told."""
 
 from __future__ import annotations
+
+import logging
+from datetime import datetime
 
 from django.contrib.auth.models import User
 
 from runs_app.core.errors import NotAllowed, SubmissionError
+from runs_app.core.text import printable
+from runs_app.models import Evaluation, RunnerFlag, RunnerToken
 from tasks_app.disclosure import sees_hidden
 
 _LONGEST = 500  # characters of a text that stands on each page
@@ -24,3 +29,23 @@ def check_admin(user: User) -> None:
     """Raise `NotAllowed` for anybody but an admin."""
     if not sees_hidden(user):
         raise NotAllowed("", "only admins can do this")
+
+
+log = logging.getLogger(__name__)
+
+_LONGEST_DOUBT = 1000  # characters
+
+
+def flag(
+    token: RunnerToken, reason: str, *, now: datetime, evaluation: Evaluation | None = None
+) -> None:
+    """Put a runner in doubt, unless it is for that reason already."""
+    text = printable(reason[:_LONGEST_DOUBT])
+    log.error("runner %s is in doubt: %s", token, text)
+    opened = RunnerFlag.objects.filter(token=token, cleared_at=None)
+    if not opened.filter(reason=text).exists() and opened.count() < MOST:
+        RunnerFlag.objects.create(token=token, reason=text, evaluation=evaluation, at=now)
+
+
+MOST = 20
+"""Open reasons of one runner; what comes beyond them is in the log alone."""

@@ -37,7 +37,6 @@ class Estimate:
         return max(self.median_s - (now - started_at).total_seconds(), 1.0)
 
     def __str__(self) -> str:
-        """For people."""
         usual = f"about {in_words(self.median_s)}"
         if self.rare_s <= _SAME * self.median_s:
             return usual

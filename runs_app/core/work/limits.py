@@ -1,4 +1,4 @@
-"""How much a person may use: the site's limits, less in an account's first days, or one's own."""
+"""How much a person may use, and what an admin has stopped for everybody."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
 
-from runs_app.models import PersonalQuota
+from runs_app.core.errors import Stopped
+from runs_app.models import Announcement, PersonalQuota
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,10 @@ def limits_of(user: User, now: datetime) -> Limits:
     own = PersonalQuota.objects.filter(user=user).first()
     until = user.date_joined + timedelta(days=settings.NEW_ACCOUNT_DAYS)
     if until > now and not user.is_staff:
-        usual = _share(usual, settings.NEW_ACCOUNT_SHARE, until)
+        share, counts = settings.NEW_ACCOUNT_SHARE, ("waiting", "per_day", "running_runs")
+        limits = {name: getattr(usual, name) for name in counts}
+        less = {name: max(int(limit * share), min(limit, 1)) for name, limit in limits.items()}
+        usual = replace(usual, **less, usd_per_day=usual.usd_per_day * share, new_until=until)
     if own is None:
         return usual
     names = ("waiting", "per_day", "running_runs", "usd_per_day")
@@ -56,15 +61,20 @@ def limits_of(user: User, now: datetime) -> Limits:
     return replace(usual, **chosen, own=frozenset(chosen))
 
 
-def _share(limits: Limits, share: float, until: datetime) -> Limits:
-    return Limits(
-        waiting=_least_one(limits.waiting, share),
-        per_day=_least_one(limits.per_day, share),
-        running_runs=_least_one(limits.running_runs, share),
-        usd_per_day=limits.usd_per_day * share,
-        new_until=until,
-    )
+Kind = Announcement.Kind
+
+WORDS = {Kind.SUBMISSIONS: "isn't accepting submissions now", Kind.RUNS: "isn't starting runs now"}
+"""What the site does while a stop is in force."""
 
 
-def _least_one(limit: int, share: float) -> int:
-    return max(int(limit * share), min(limit, 1))
+def in_force(now: datetime) -> QuerySet[Announcement]:
+    """What counts at `now`, newest first."""
+    return Announcement.objects.filter(Q(until=None) | Q(until__gt=now), ended_at=None)
+
+
+def check_open(kind: Announcement.Kind, now: datetime) -> None:
+    """Raise `Stopped` if an admin has stopped this."""
+    stop = in_force(now).filter(kind=kind).first()
+    if stop is not None:
+        until = f" (until {stop.until:%Y-%m-%d %H:%M} UTC)" if stop.until else ""
+        raise Stopped("", f"this site {WORDS[kind]}: {stop.text}{until}")

@@ -17,13 +17,10 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """What a list reads by queries of its own: joined, SQLite sorts a million rows to show 100."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """With what is read beside the rows."""
         return super().get_queryset(request).prefetch_related(*self.beside)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Refuse."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse."""
         return False

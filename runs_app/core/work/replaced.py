@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -13,13 +12,13 @@ from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import Evaluation, Status
 
 
-def later(before: datetime | None = None) -> QuerySet[Evaluation]:
-    """What replaces the evaluation of the query around it; with `before`, what did by then.
+def later() -> QuerySet[Evaluation]:
+    """What replaces the evaluation of the query around it.
 
     That is each later ranked evaluation of its submission and device that has ended, unless it
     ended by our fault.
     """
-    rows = Evaluation.objects.filter(
+    return Evaluation.objects.filter(
         Q(created_at__gt=OuterRef("created_at"))
         | Q(created_at=OuterRef("created_at"), pk__gt=OuterRef("pk")),
         ~Q(verdict=Verdict.SYSTEM_ERROR.value),
@@ -28,7 +27,6 @@ def later(before: datetime | None = None) -> QuerySet[Evaluation]:
         submission=OuterRef("submission"),
         device=OuterRef("device"),
     )
-    return rows if before is None else rows.filter(finished_at__lte=before)
 
 
 def settle(submissions: Collection[UUID] | QuerySet[Any, Any]) -> None:

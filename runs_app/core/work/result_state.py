@@ -58,22 +58,6 @@ REJECTED = ResultState(
 STATES = (PROVISIONAL, RANKED, VERIFIED, TUNED, QUARANTINED, REJECTED)
 
 
-class Bounds(Protocol):
-    """A value with its interval."""
-
-    @property
-    def value(self) -> float:
-        """The value itself, in the middle of the interval."""
-
-    @property
-    def low(self) -> float:
-        """The lower end of the interval."""
-
-    @property
-    def high(self) -> float:
-        """The upper end of the interval."""
-
-
 class Judged(Protocol):
     """Anything that has a state: an evaluation, or an entry of a board."""
 
@@ -92,18 +76,6 @@ class Judged(Protocol):
     @property
     def imported(self) -> bool:
         """Whether another site measured it."""
-
-
-class Place(Judged, Protocol):
-    """An entry of a board."""
-
-    @property
-    def score(self) -> Bounds | None:
-        """The value that boards rank by."""
-
-    @property
-    def rated(self) -> Bounds | None:
-        """The score or, without one, the speedup on listed sizes."""
 
 
 def state_of_place(place: Judged) -> ResultState:

@@ -10,9 +10,8 @@ from django.dispatch import receiver
 from django.template.context import Context
 from django.utils import timezone
 
-from runs_app.core.hooks import Filling, Slot, fills, tick
-from runs_app.core.runners.signals import heartbeat
-from runs_app.core.work.stops import in_force
+from runs_app.core.hooks import Filling, Slot, fills, heartbeat, tick
+from runs_app.core.work.limits import in_force
 from runs_app.features.operations import readings, upkeep
 from runs_app.features.operations.disk import low_disk
 from runs_app.models import Runner

@@ -10,7 +10,7 @@ from django.forms import Form
 
 from runs_app.core.queue.loads import Load
 from runs_app.core.queue.runners import RunnerStatus, runner_list
-from runs_app.core.work.stops import in_force
+from runs_app.core.work.limits import in_force
 from runs_app.features.operations.emptying import Waiting
 from runs_app.features.operations.glance import Glance, glance, waiting_since
 from runs_app.features.operations.models import Emptying, RunnerReading

@@ -11,7 +11,7 @@ from django.db import transaction
 from runs_app.core.errors import SubmissionError, WrongState
 from runs_app.core.messaging import orders
 from runs_app.core.work.admins import check_admin, checked_reason
-from runs_app.core.work.stops import in_force
+from runs_app.core.work.limits import in_force
 from runs_app.models import Announcement, Run, Runner
 from runs_app.optimiser.services import end as run_end
 from tasks_app.models import AuditEntry

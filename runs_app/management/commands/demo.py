@@ -23,11 +23,9 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare --device."""
         parser.add_argument("--device", default="cpu")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Queue them, and say where they can be watched."""
         try:
             device = resolve_device(options["device"])
         except SubmissionError as error:

@@ -49,14 +49,12 @@ class Command(BaseCommand):
     _failures: Counter[bytes]
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the options."""
         parser.add_argument(
             "--consumer", default="ingest", help="name of this reader within the consumer group"
         )
         parser.add_argument("--drain", action="store_true", help="exit when no events are left")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Read, record, acknowledge; wait out the absence of Redis and of the database."""
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, self._stop)
         self._failures = Counter()

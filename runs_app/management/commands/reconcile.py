@@ -24,7 +24,6 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: object, **options: object) -> None:
-        """Run one round and say what it touched."""
         now = timezone.now()
         count = reconcile(now=now, listening_since=_EVER)
         calls = reconcile_runs(now=now, listening_since=_EVER)

@@ -20,11 +20,9 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the run."""
         parser.add_argument("run", type=UUID, metavar="RUN_ID", help="the id in the run's address")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print how often the run decided, and every difference."""
         run = Run.objects.select_related("task_version").filter(pk=options["run"]).first()
         if run is None:
             raise CommandError(f"there is no run {options['run']}")

@@ -21,7 +21,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the name and --local."""
         parser.add_argument("name", nargs="?", default="", help="the runner's name")
         parser.add_argument(
             "--local",
@@ -30,7 +29,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: object, **options: object) -> None:
-        """Make it, and print its address."""
         try:
             self.stdout.write(grant_login(self._token(options)))
         except (RedisError, SubmissionError) as error:

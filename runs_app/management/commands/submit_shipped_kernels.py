@@ -14,11 +14,7 @@ from gpu_runner.data.verdict import Mode
 from runs_app.core.errors import SubmissionError
 from runs_app.core.messaging import orders
 from runs_app.core.queue.devices import devices, resolve_device
-from runs_app.submitting.shipped import (
-    submit_first_kernels,
-    submit_offers,
-    submit_shipped_kernels,
-)
+from runs_app.submitting.shipped import submit_first_kernels, submit_offers, submit_shipped_kernels
 from tasks_app.formats.importing import import_path
 from tasks_app.models import TaskVersion
 from tasks_app.selectors import published_tasks
@@ -36,7 +32,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare --device, --mode, --agent, --task, --tuned and --origin."""
         parser.add_argument("--device", default="", help="default: every known device")
         parser.add_argument("--mode", default=Mode.RANKED.value, choices=[m.value for m in Mode])
         parser.add_argument("--agent", default="", help="such as kbench-best; default: all")
@@ -49,7 +44,6 @@ class Command(BaseCommand):
         parser.add_argument("--origin", type=Path, metavar="PATH", help="origin/{fp32,bf16}/*.cu")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Queue them, and say how many."""
         try:
             chosen = [resolve_device(options["device"])] if options["device"] else None
         except SubmissionError as error:

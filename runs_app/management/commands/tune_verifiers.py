@@ -14,6 +14,13 @@ from runs_app.optimiser.evolve.judging import VERIFIERS
 from runs_app.optimiser.verifiers.tuning import TuningRequest, tune, use_prompt
 from tasks_app.numbers import usd
 
+_NUMBERS = {
+    **dict.fromkeys(("generations", "population", "seed", "concurrency")),
+    "examples": "kernels to train on",
+    "held-out": "kernels to check with",
+}
+"""Options that are whole numbers, with what they mean where the name does not say it."""
+
 
 class Command(BaseCommand):
     """Tune a prompt, and print the accuracy of each generation."""
@@ -24,30 +31,21 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """What to tune, with what, and how long."""
         default = TuningRequest(verifier="", model="")
         parser.add_argument("--verifier", required=True, choices=VERIFIERS)
         parser.add_argument("--model", required=True, help="name of a language model of this site")
-        parser.add_argument("--generations", type=int, default=default.generations)
-        parser.add_argument("--population", type=int, default=default.population)
-        parser.add_argument(
-            "--examples", type=int, default=default.examples, help="kernels to train on"
-        )
-        parser.add_argument(
-            "--held-out", type=int, default=default.held_out, help="kernels to check with"
-        )
-        parser.add_argument("--seed", type=int, default=default.seed)
+        for name, words in _NUMBERS.items():
+            usual = getattr(default, name.replace("-", "_"))
+            parser.add_argument(f"--{name}", type=int, default=usual, help=words)
         parser.add_argument(
             "--max-usd",
             type=float,
             default=default.max_usd,
             help=f"exact cap on the cost (default {default.max_usd:g})",
         )
-        parser.add_argument("--concurrency", type=int, default=default.concurrency)
         parser.add_argument("--use", action="store_true", help="use the new prompt in new runs")
 
     def handle(self, **options: Any) -> None:
-        """Tune, then say what was found and where to see it."""
         names = TuningRequest.__dataclass_fields__
         request = TuningRequest(**{name: options[name] for name in names})
         signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -1,15 +1,19 @@
 """MAP-Elites grids, one an island: the fastest candidate of each cell (Mouret and Clune 2015).
 
-And which of them a search draws next, as a parent or a partner.
+And what a search draws next, a parent, a partner and a language model, and when it stops a kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
 from runs_app.optimiser.evolve.commands import Role
+from runs_app.optimiser.evolve.config import ModelSpec, Problem
+from runs_app.optimiser.evolve.feedback import Feedback
 from runs_app.optimiser.evolve.history import Candidate, History
 
 Cell = tuple[str, str]
@@ -41,7 +45,6 @@ class Archive:
     """The fastest correct candidate of each cell."""
 
     def __init__(self) -> None:
-        """Nothing is in it yet."""
         self.cells: dict[Cell, Candidate] = {}
 
     def add(self, candidate: Candidate) -> AddStatus:
@@ -60,7 +63,6 @@ class Archive:
         return iter(sorted(self.cells.values(), key=lambda c: (c.latency_ns or 0.0, c.number)))
 
     def __len__(self) -> int:
-        """How many cells are taken."""
         return len(self.cells)
 
     @property
@@ -130,3 +132,83 @@ def times_mended(history: History, candidate: Candidate) -> int:
         count += 1
         question = history.questions.get(history.candidates[question.about].ask or 0)
     return count
+
+
+TYPICAL_TOKENS = (4000, 2000)
+"""In and out, of a call to a model that has answered none yet."""
+
+
+@dataclass
+class Arm:
+    """A language model, and what its proposals brought."""
+
+    model: ModelSpec
+    pulls: int = 0
+    reward: float = 0.0  # sum of what `gain` gave
+    cost_usd: float = 0.0  # sum
+
+    def add(self, reward: float, cost_usd: float) -> None:
+        """Count a proposal. `reward` lies between 0 and 1."""
+        self.pulls += 1
+        self.reward += reward
+        self.cost_usd += cost_usd
+
+    @property
+    def price(self) -> float:
+        """Expected USD of a call: the price list counts as one call among those made."""
+        tokens_in, tokens_out = TYPICAL_TOKENS
+        listed = (tokens_in * self.model.price_in_usd + tokens_out * self.model.price_out_usd) / 1e6
+        return (listed + self.cost_usd) / (1 + self.pulls)
+
+
+def gain(parent_ns: float, child_ns: float | None) -> float:
+    """Reward of a proposal: 1 where it halves its parent's time, 0 where it is no faster."""
+    if child_ns is None or child_ns >= parent_ns:
+        return 0.0
+    return min(1.0, math.log2(parent_ns / child_ns))
+
+
+def choose(arms: Sequence[Arm], rng: Random) -> ModelSpec:
+    """The model whose sampled reward per dollar is the highest.
+
+    The reward of a model is sampled from Beta(1 + rewards, 1 + pulls - rewards) (Agrawal and Goyal
+    2012), and divided by its price. No price counts for less than a tenth of the highest, since
+    building and measuring what a free model wrote is not free; if all are free, none counts.
+    """
+    least = max(arm.price for arm in arms) / 10 or 1.0
+    sampled = [
+        (rng.betavariate(1 + arm.reward, 1 + arm.pulls - arm.reward) / max(arm.price, least), arm)
+        for arm in arms
+    ]
+    return max(sampled, key=lambda pair: pair[0])[1].model
+
+
+GENEROUS = 0.5
+"""Of a limit, the time that another kernel may take at least: limits are estimates."""
+
+MARGIN = 1.2
+"""Times are noisy, so what is only this much too slow is measured to its end."""
+
+
+def must_beat_ns(problem: Problem, best: Feedback | None) -> Mapping[str, float]:
+    """By workload, in ns; empty where it cannot be said.
+
+    That is without a best, and where another workload has no limit, or one that may be beaten.
+
+    A kernel's time is the geometric mean over its workloads. So one of them may take as much more
+    than the best one's as all others could take less.
+    """
+    times = {workload.name: workload.time_ns for workload in best.workloads} if best else {}
+    limits = {known.workload: known.limit_ns for known in problem.known}
+    floors = {
+        w.name: None if problem.may_beat(w.name) else w.floor_ns or limits.get(w.name)
+        for w in (best.workloads if best else ())
+    }
+    found = {}
+    for name, time_ns in times.items():
+        others = [other for other in times if other != name]
+        if any(floors[other] is None for other in others):
+            continue
+        gains = [times[other] / (GENEROUS * (floors[other] or math.inf)) for other in others]
+        found[name] = MARGIN * time_ns * math.prod(max(1.0, gain) for gain in gains)
+    return found

@@ -47,7 +47,7 @@ def spent(history: History) -> Spent:
     return Spent(
         history.paid_usd + sum(question.worst_usd for question in waiting),
         history.paid_tokens + sum(question.worst_tokens for question in waiting),
-        history.evaluations(),
+        history.told.begun,
     )
 
 

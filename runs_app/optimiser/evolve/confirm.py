@@ -8,7 +8,6 @@ One that is refused gives its place to the next.
 
 from __future__ import annotations
 
-import math
 import statistics
 from dataclasses import dataclass
 
@@ -17,7 +16,7 @@ from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.optimiser.evolve.commands import Edit, Measure
 from runs_app.optimiser.evolve.evaluations import is_refusal
 from runs_app.optimiser.evolve.events import Chosen
-from runs_app.optimiser.evolve.history import Candidate, History
+from runs_app.optimiser.evolve.history import Candidate, History, noise_ns
 
 MOST_TIED = 3
 """Candidates near the fastest that are ranked beside it, it too."""
@@ -78,8 +77,7 @@ def near_ties(fastest_first: list[Candidate]) -> list[Candidate]:
 
 def _is_near(candidate: Candidate, fastest: Candidate) -> bool:
     slow, fast = candidate.latency_ns or 0.0, fastest.latency_ns or 0.0
-    noise = math.hypot(slow * (candidate.spread or 0.0), fast * (fastest.spread or 0.0))
-    return slow - fast <= max(noise, fast * (NEAR - 1))
+    return slow - fast <= max(noise_ns(candidate, fastest), fast * (NEAR - 1))
 
 
 def _is_wanting(history: History, candidate: Candidate, repeats: int) -> bool:

@@ -1,11 +1,12 @@
-"""Reads C++ and CUDA sources as text: tokens, comments, brackets, definitions; nothing is run."""
+"""Reads C++ and CUDA sources as text: tokens, brackets, definitions, likeness; nothing is run."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"""
       (?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z))
     | (?P<literal>(?:u8|[uUL])?R"(?P<fence>[^()\\\s"]{0,16})\(.*?(?:\)(?P=fence)"|\Z)
@@ -24,7 +25,7 @@ _CLOSES = {")": "(", "]": "[", "}": "{"}
 
 def tokens(source: str) -> Iterator[str]:
     """Words, literals, marks and newlines; comments and other space are left out."""
-    for match in _TOKEN.finditer(source):
+    for match in TOKEN.finditer(source):
         if match.lastgroup not in _SKIPPED:
             yield match[0]
 
@@ -52,13 +53,13 @@ def normalised(source: str) -> str:
 
 def without_comments(source: str) -> str:
     """The source without comments; each is a space."""
-    return _TOKEN.sub(lambda match: " " if match["comment"] is not None else match[0], source)
+    return TOKEN.sub(lambda match: " " if match["comment"] is not None else match[0], source)
 
 
 def is_complete(source: str) -> bool:
     """Whether every bracket is closed by its kind, and every literal and comment ends."""
     open_brackets: list[str] = []
-    for match in _TOKEN.finditer(source):
+    for match in TOKEN.finditer(source):
         atom = match[0]
         if match["comment"] is not None:
             if atom.startswith("/*") and not (len(atom) > 3 and atom.endswith("*/")):
@@ -95,3 +96,31 @@ def defines(source: str, symbol: str) -> bool:
 def mentions(source: str, word: str) -> bool:
     """Whether a word stands in the code, not only in a comment or a literal."""
     return any(atom == word for atom in tokens(source))
+
+
+SHINGLE = 5  # tokens
+
+_LOOSE_TOKEN = re.compile(r"//[^\n]*|/\*.*?\*/|\w+|[^\w\s]", re.DOTALL)
+
+
+@lru_cache(maxsize=2048)
+def shingles(source: str) -> frozenset[int]:
+    """Hashes of all runs of `SHINGLE` tokens; comments and layout do not count."""
+    tokens = [t for t in _LOOSE_TOKEN.findall(source) if not t.startswith(("//", "/*"))]
+    last = max(1, len(tokens) - SHINGLE + 1)
+    return frozenset(hash(tuple(tokens[at : at + SHINGLE])) for at in range(last))
+
+
+def similarity(one: str, other: str) -> float:
+    """Jaccard index of the shingles: 1 for the same code, 0 where no run of tokens is shared."""
+    a, b = shingles(one), shingles(other)
+    return len(a & b) / len(a | b)
+
+
+def nearest(source: str, others: Iterable[tuple[int, str]]) -> tuple[int, float] | None:
+    """Number and similarity of the source that is most alike; None where there is no other."""
+    found = [(similarity(source, other), -number) for number, other in others]
+    if not found:
+        return None
+    alike, number = max(found)
+    return -number, alike

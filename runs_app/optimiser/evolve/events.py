@@ -1,14 +1,18 @@
-"""What happened in a run, in order: the history is a fold of these, and so is a replay."""
+"""What happened in a run, in order: the history is a fold of these, and so is a replay.
+
+And the outcomes from which the optimiser makes them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from gpu_runner.data import codec
+from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode
-from runs_app.optimiser.evolve.commands import Edit, Place, Role
+from runs_app.optimiser.evolve.commands import Command, Edit, Place, Role
 from runs_app.optimiser.evolve.config import Briefing, Budget
 
 
@@ -184,28 +188,12 @@ Event = (
     | Briefed
 )
 
-KINDS: dict[str, type[Any]] = {
-    "asked": Asked,
-    "answered": Answered,
-    "failed": Failed,
-    "drafted": Drafted,
-    "voted": Voted,
-    "dropped": Dropped,
-    "measuring": Measuring,
-    "measured": Measured,
-    "tried": Tried,
-    "searched": Searched,
-    "chosen": Chosen,
-    "finished": Finished,
-    "extended": Extended,
-    "briefed": Briefed,
-}
-_NAMES = {kind: name for name, kind in KINDS.items()}
+KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args(Event)}
 
 
 def kind_of(event: Event) -> str:
     """Name under which an event is stored."""
-    return _NAMES[type(event)]
+    return type(event).__name__.lower()
 
 
 def is_known(kind: str) -> bool:
@@ -223,3 +211,37 @@ def decode(kind: str, document: Mapping[str, object]) -> Event:
     """The event of an encoded document; raises `DataError`, or `KeyError` for an unknown kind."""
     event: Event = codec.decode_stored(KINDS[kind], document)
     return event
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A language model's answer to an ask, or what came of a call that failed.
+
+    `event` says which, and what it cost; its `problem` is found when the text is read.
+    """
+
+    event: Answered | Failed
+    text: str = ""
+    finish_reason: str = "stop"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluated:
+    """An evaluation ended; no result means that it was cancelled or lost, for `reason`."""
+
+    candidate: int
+    mode: Mode
+    result: EvaluationResult | None = None
+    reason: str = ""
+
+
+Outcome = Answer | Evaluated
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transition:
+    """An event that was recorded, and what it takes to make it true in the world."""
+
+    event: Event
+    command: Command | None = None  # Ask: send the prompt. Measure: queue the evaluation.
+    source: str = ""  # of a candidate that was drafted

@@ -119,7 +119,6 @@ class History:
     """
 
     def __init__(self, details: Details) -> None:
-        """Nothing has happened yet."""
         self.details = details
         self.candidates: dict[int, Candidate] = {}
         self.questions: dict[int, Question] = {}
@@ -132,15 +131,14 @@ class History:
         self.paid_tokens = 0  # for asks that are over
         self._costs_usd: list[float] = []  # of the same
         self.told = Evaluations()
-        self._in_flight = 0
+        self.in_flight = 0  # evaluations that are queued or running
         self._correct: list[tuple[float, int]] = []  # (-latency in ns, number), sorted
         self._waiting: dict[int, Question] = {}
         self._by_digest: dict[str, Candidate] = {}
         self._by_role: defaultdict[Role, list[Question]] = defaultdict(list)
         self._by_generation: defaultdict[int, list[Question]] = defaultdict(list)
-        self._by_place: defaultdict[tuple[int, int, int], list[Question]] = defaultdict(list)
+        self._by_place: defaultdict[Place, list[Question]] = defaultdict(list)
         self._by_subject: defaultdict[int, list[Question]] = defaultdict(list)
-        self._generations: defaultdict[int, list[Candidate]] = defaultdict(list)
 
     def restore(
         self,
@@ -161,7 +159,7 @@ class History:
                 self.paid_tokens += question.tokens
         for candidate in candidates:
             self._drafted(candidate)
-            self._in_flight += len(candidate.measuring)
+            self.in_flight += len(candidate.measuring)
             if candidate.latency_ns is not None:
                 self._correct.append((-candidate.latency_ns, candidate.number))
         self._correct.sort()
@@ -181,7 +179,7 @@ class History:
             case events.Answered() | events.Failed():
                 self._settled(event)
             case events.Drafted():
-                self._drafted(_candidate(event))
+                self._drafted(Candidate(**vars(event)))
             case events.Voted():
                 self.candidates[event.candidate].votes[event.verifier] = event.passes
             case events.Dropped():
@@ -203,16 +201,15 @@ class History:
     def find(
         self,
         *roles: Role,
+        place: Place | None = None,
         generation: int | None = None,
-        slot: int | None = None,
-        island: int | None = None,
         about: int | None = None,
         verifier: str | None = None,
     ) -> list[Question]:
         """Questions of any of the roles, in order; None does not narrow."""
         narrowed: Iterable[Question] = self.questions.values()
-        if generation is not None and slot is not None and island is not None:
-            narrowed = self._by_place.get((generation, slot, island), ())
+        if place is not None:
+            narrowed = self._by_place.get(place, ())
         elif about is not None:
             narrowed = self._by_subject.get(about, ())
         elif generation is not None:
@@ -223,19 +220,10 @@ class History:
             question
             for question in narrowed
             if (not roles or question.role in roles)
-            and _is_at(question.place, generation, slot, island)
+            and (generation is None or question.place.generation == generation)
             and (about is None or question.about == about)
             and (verifier is None or question.verifier == verifier)
         ]
-
-    def candidates_at(
-        self, *, generation: int | None = None, slot: int | None = None, island: int | None = None
-    ) -> list[Candidate]:
-        """Candidates of a place, in order; None does not narrow."""
-        narrowed: Iterable[Candidate] = self.candidates.values()
-        if generation is not None:
-            narrowed = self._generations.get(generation, ())
-        return [c for c in narrowed if _is_at(c.place, generation, slot, island)]
 
     def correct(self) -> list[Candidate]:
         """Correct candidates, from the slowest to the fastest."""
@@ -250,14 +238,6 @@ class History:
         """Questions without an answer."""
         return list(self._waiting.values())
 
-    def in_flight(self) -> int:
-        """How many evaluations are queued or running."""
-        return self._in_flight
-
-    def evaluations(self) -> int:
-        """How many evaluations the search has begun."""
-        return self.told.begun
-
     def known(self, digest: str) -> Candidate | None:
         """The first candidate with that source."""
         return self._by_digest.get(digest)
@@ -265,9 +245,8 @@ class History:
     def _asked(self, question: Question) -> None:
         self.questions[question.number] = self._waiting[question.number] = question
         self._by_role[question.role].append(question)
-        place = question.place
-        self._by_generation[place.generation].append(question)
-        self._by_place[place.generation, place.slot, place.island].append(question)
+        self._by_generation[question.place.generation].append(question)
+        self._by_place[question.place].append(question)
         if question.about is not None:
             self._by_subject[question.about].append(question)
 
@@ -284,7 +263,6 @@ class History:
     def _drafted(self, candidate: Candidate) -> None:
         self.candidates[candidate.number] = candidate
         self._by_digest.setdefault(candidate.digest, candidate)
-        self._generations[candidate.place.generation].append(candidate)
         if candidate.ask is not None:
             self.questions[candidate.ask].candidate = candidate.number
 
@@ -308,13 +286,13 @@ class History:
             self.finished = None
 
     def _measuring(self, candidate: Candidate, mode: Mode) -> None:
-        self._in_flight += 1
+        self.in_flight += 1
         candidate.measuring.add(mode)
         if candidate.state is CandidateState.DRAFTED:
             candidate.state = CandidateState.MEASURING
 
     def _measured(self, candidate: Candidate, event: events.Measured) -> None:
-        self._in_flight -= 1
+        self.in_flight -= 1
         candidate.measuring.discard(event.mode)
         if self.told.may_come_again(event):
             if candidate.state is CandidateState.MEASURING and not candidate.measuring:
@@ -346,6 +324,11 @@ class History:
             insort(self._correct, (-event.latency_ns, candidate.number))
 
 
+def noise_ns(one: Candidate, other: Candidate) -> float:
+    """By how much two times may differ by chance: both spreads, in quadrature."""
+    return math.hypot(*((c.latency_ns or 0.0) * (c.spread or 0.0) for c in (one, other)))
+
+
 def is_faster(candidate: Candidate, best: Candidate | None) -> bool:
     """Whether a correct candidate is faster than the best so far."""
     return best is None or (candidate.latency_ns or math.inf) < (best.latency_ns or math.inf)
@@ -357,38 +340,5 @@ def draw(seed: int, *label: object) -> random.Random:
 
 
 def _question(event: events.Asked) -> Question:
-    return Question(
-        number=event.number,
-        role=event.role,
-        place=event.place,
-        model=event.model,
-        parents=event.parents,
-        about=event.about,
-        verifier=event.verifier,
-        edit=event.edit,
-        worst_usd=event.worst_usd,
-        worst_tokens=event.worst_tokens,
-    )
-
-
-def _candidate(event: events.Drafted) -> Candidate:
-    return Candidate(
-        number=event.number,
-        digest=event.digest,
-        edit=event.edit,
-        place=event.place,
-        parents=event.parents,
-        ask=event.ask,
-        model=event.model,
-        title=event.title,
-        knobs=event.knobs,
-        techniques=event.techniques,
-    )
-
-
-def _is_at(place: Place, generation: int | None, slot: int | None, island: int | None) -> bool:
-    return (
-        (generation is None or place.generation == generation)
-        and (slot is None or place.slot == slot)
-        and (island is None or place.island == island)
-    )
+    same = ("number", "role", "place", "model", "parents", "about", "verifier", "edit")
+    return Question(**{name: getattr(event, name) for name in (*same, "worst_usd", "worst_tokens")})

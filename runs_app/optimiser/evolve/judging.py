@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -13,12 +14,7 @@ VERIFIERS = ("compile", "memory", "numerics")
 _UNKNOWN = {Verdict.UNSTABLE, Verdict.SYSTEM_ERROR}
 _FAULTS = {
     "compile": {Verdict.COMPILE_ERROR},
-    "memory": {
-        Verdict.RUNTIME_ERROR,
-        Verdict.MEMORY_LIMIT,
-        Verdict.VIOLATION,
-        Verdict.TIME_LIMIT,
-    },
+    "memory": {Verdict.RUNTIME_ERROR, Verdict.MEMORY_LIMIT, Verdict.VIOLATION, Verdict.TIME_LIMIT},
     "numerics": {Verdict.WRONG_RESULT, Verdict.WRONG_SHAPE, Verdict.WRONG_DTYPE},
 }
 _NEVER_RAN = {Verdict.COMPILE_ERROR, Verdict.COMPILED}
@@ -59,9 +55,7 @@ class Confusion:
     @classmethod
     def of(cls, votes: Iterable[tuple[bool, bool]]) -> Confusion:
         """Count pairs of vote and truth."""
-        counts = {(False, False): 0, (False, True): 0, (True, False): 0, (True, True): 0}
-        for pair in votes:
-            counts[pair] += 1
+        counts = Counter(votes)
         return cls(
             caught=counts[False, False],
             false_alarms=counts[False, True],

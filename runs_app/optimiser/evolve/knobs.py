@@ -15,6 +15,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from runs_app.optimiser.evolve.cpp_text import TOKEN
+
 MAX_KNOBS = 16
 MAX_VALUES = 32  # of one knob
 
@@ -24,17 +26,6 @@ _TYPE_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_:]*")
 _DEFINE = re.compile(r"\s*#\s*define\s+(\S+)\s+(\S+)\s*")
 _COMMENT = re.compile(r"//\s*knob:(.*)", re.DOTALL)
 _NOT_NEWLINE = re.compile(r"[^\n]")
-_TOKEN = re.compile(
-    r"""
-      (?P<line>//(?:\\\r?\n|[^\n])*)
-    | (?P<block>/\*.*?(?:\*/|\Z))
-    | (?P<raw>(?:u8|[uUL])?R"(?P<fence>[^()\\\s"]{0,16})\(.*?(?:\)(?P=fence)"|\Z))
-    | (?P<quoted>"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)
-    | \.?[0-9](?:'?[0-9A-Za-z_.])*   # a number; its apostrophes open no character
-    | [A-Za-z_][A-Za-z0-9_]*
-    """,
-    re.VERBOSE | re.DOTALL,
-)
 
 
 class KnobError(ValueError):
@@ -121,8 +112,8 @@ def _commented(source: str) -> Iterator[tuple[int, int, str, str]]:
 
     In the code, other comments are spaces and literals are NULs, so that offsets stay.
     """
-    comments = [token for token in _TOKEN.finditer(source) if token["line"]]
-    code = _TOKEN.sub(_masked, source)
+    comments = [token for token in TOKEN.finditer(source) if token[0].startswith("//")]
+    code = TOKEN.sub(_masked, source)
     line, counted = 1, 0
     for comment in comments:
         start = code.rfind("\n", 0, comment.start()) + 1
@@ -132,9 +123,9 @@ def _commented(source: str) -> Iterator[tuple[int, int, str, str]]:
 
 
 def _masked(token: re.Match[str]) -> str:
-    if token["line"] or token["block"]:
+    if token["comment"]:
         return _NOT_NEWLINE.sub(" ", token[0])
-    if token["raw"] or token["quoted"]:
+    if token["literal"]:
         return _NOT_NEWLINE.sub("\0", token[0])
     return token[0]
 

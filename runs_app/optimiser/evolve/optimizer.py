@@ -15,9 +15,8 @@ from runs_app.optimiser.evolve.commands import Ask, Command, Draft, Drop, Finish
 from runs_app.optimiser.evolve.config import Briefing, Budget, Problem, RunConfig
 from runs_app.optimiser.evolve.confirm import confirmation
 from runs_app.optimiser.evolve.evaluations import LAST_MODES
-from runs_app.optimiser.evolve.events import Event
+from runs_app.optimiser.evolve.events import Answer, Evaluated, Event, Outcome, Transition
 from runs_app.optimiser.evolve.history import AskState, History
-from runs_app.optimiser.evolve.outcomes import Answer, CallFailure, Evaluated, Outcome, Transition
 from runs_app.optimiser.evolve.parser import AnswerParser, digest_of
 from runs_app.optimiser.evolve.strategies import STRATEGIES, make_strategy
 
@@ -39,8 +38,6 @@ class Optimizer:
         match outcome:
             case Answer():
                 return self._record(self.parser.answer(outcome))
-            case CallFailure():
-                return self._record(self.parser.failure(outcome))
             case Evaluated():
                 return self._record([Transition(event=self._measured(outcome))])
 
@@ -104,7 +101,7 @@ class Optimizer:
     def _is_awaited(self, outcome: Outcome) -> bool:
         if isinstance(outcome, Evaluated):
             return outcome.mode in self.history.candidates[outcome.candidate].measuring
-        return self.history.questions[outcome.ask].state is AskState.WAITING
+        return self.history.questions[outcome.event.ask].state is AskState.WAITING
 
     def _record(self, transitions: Iterable[Transition]) -> list[Transition]:
         made = []
@@ -120,56 +117,31 @@ class Optimizer:
             case Draft():
                 return self._drafted(command)
             case Measure():
-                return [
-                    Transition(
-                        event=events.Measuring(
-                            candidate=command.candidate,
-                            mode=command.mode,
-                            must_beat_ns=command.must_beat_ns,
-                        ),
-                        command=command,
-                    )
-                ]
+                return [Transition(event=events.Measuring(**vars(command)), command=command)]
             case Drop():
-                return [
-                    Transition(
-                        event=events.Dropped(candidate=command.candidate, reason=command.reason)
-                    )
-                ]
+                return [Transition(event=events.Dropped(**vars(command)))]
             case Finish():
                 return [self.end(command.reason, by_budget=False)]
 
     def _asked(self, command: Ask) -> Transition:
         allowance = self._allowance(command)
+        same = ("role", "place", "model", "temperature", "parents", "about", "verifier", "edit")
         event = events.Asked(
             number=len(self.history.questions) + 1,
-            role=command.role,
-            place=command.place,
-            model=command.model,
-            temperature=command.temperature,
             prompt=command.prompt.name,
             prompt_version=command.prompt.version,
             max_tokens=allowance.max_tokens,
             worst_usd=allowance.worst_usd,
             worst_tokens=allowance.worst_tokens,
-            parents=command.parents,
-            about=command.about,
-            verifier=command.verifier,
-            edit=command.edit,
+            **{name: getattr(command, name) for name in same},
         )
         return Transition(event=event, command=command)
 
     def _drafted(self, command: Draft) -> list[Transition]:
-        event = events.Drafted(
-            number=len(self.history.candidates) + 1,
-            digest=digest_of(command.source),
-            edit=command.edit,
-            place=command.place,
-            parents=command.parents,
-            knobs=command.knobs,
-            title=command.title,
-        )
-        return [Transition(event=event, command=command, source=command.source)]
+        number, told = len(self.history.candidates) + 1, dict(vars(command))
+        source = told.pop("source")
+        event = events.Drafted(number=number, digest=digest_of(source), **told)
+        return [Transition(event=event, command=command, source=source)]
 
     def _measured(self, outcome: Evaluated) -> Event:
         result = outcome.result
@@ -242,7 +214,7 @@ class Optimizer:
                 candidate = self.history.candidates[command.candidate]
                 once = candidate.measured - {Mode.RANKED}
                 return (
-                    self.history.in_flight() < self.config.concurrent_evaluations
+                    self.history.in_flight < self.config.concurrent_evaluations
                     and command.mode not in candidate.measuring | once
                 )
             case Finish():
@@ -251,7 +223,7 @@ class Optimizer:
                 return True
 
     def _is_idle(self) -> bool:
-        return not self.history.waiting() and not self.history.in_flight()
+        return not self.history.waiting() and not self.history.in_flight
 
 
 def extended(config: RunConfig, parameters: Mapping[str, object]) -> RunConfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.solution import Solution
@@ -22,9 +23,10 @@ from runs_app.optimiser.evolve.commands import Edit, Role
 from runs_app.optimiser.evolve.config import Problem, RunConfig
 from runs_app.optimiser.evolve.cpp_text import normalised, without_comments
 from runs_app.optimiser.evolve.edit import EditError, apply_edits, has_edits
-from runs_app.optimiser.evolve.history import AskState, History, Question
-from runs_app.optimiser.evolve.outcomes import Answer, CallFailure, Transition
+from runs_app.optimiser.evolve.events import Answer, Transition
+from runs_app.optimiser.evolve.history import History, Question
 
+# Every technique that can be named, the rarer and more telling ones first.
 _PATTERNS: dict[str, str] = {
     "tensor cores": r"\bnvcuda::wmma\b|\bwmma::|\bmma_sync\b|\bwgmma\b|\bmma\.sync\b|\bldmatrix\b",
     "async copy": r"\bcp\.async\b|\b__pipeline_memcpy_async\b|\bmemcpy_async\b|\bcp_async\w*\b"
@@ -56,9 +58,6 @@ _PATTERNS: dict[str, str] = {
 }
 _COMPILED = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}
 
-NAMES = tuple(_PATTERNS)
-"""Every technique that can be named, the rarer and more telling ones first."""
-
 
 def digest_of(source: str) -> str:
     """SHA-256 of a source without comments and layout, as 64 hex digits.
@@ -73,44 +72,24 @@ class AnswerParser:
     """Reads the answers of one run."""
 
     def __init__(self, problem: Problem, config: RunConfig, history: History) -> None:
-        """The history is read, never changed."""
         self._problem, self._config, self._history = problem, config, history
 
     def answer(self, answer: Answer) -> list[Transition]:
-        """Events of an answer, in order; none if that ask is settled already."""
-        question = self._history.questions[answer.ask]
-        if question.state is not AskState.WAITING:
-            return []
+        """Events of an answer, in order.
+
+        What a call that broke has left counts if it is a whole kernel or a vote.
+        """
+        question = self._history.questions[answer.event.ask]
+        if isinstance(answer.event, events.Failed):
+            _, transitions = self._read(question, answer.text, cut=True)
+            return [Transition(event=answer.event), *transitions]
         cut = answer.finish_reason in ("length", "cut")
         problem, transitions = self._read(question, answer.text, cut=cut)
         if problem and answer.finish_reason == "length":
             problem = f"{problem}: it reached its token limit"
         if problem and answer.finish_reason == "content_filter":
             problem = "the endpoint's content filter stopped the answer"
-        answered = events.Answered(
-            ask=answer.ask,
-            tokens_in=answer.tokens_in,
-            tokens_out=answer.tokens_out,
-            cost_usd=answer.cost_usd,
-            latency_s=answer.latency_s,
-            problem=problem,
-        )
-        return [Transition(event=answered), *transitions]
-
-    def failure(self, failure: CallFailure) -> list[Transition]:
-        """Events of a call that broke: what it left counts if it is a whole kernel or a vote."""
-        question = self._history.questions[failure.ask]
-        if question.state is not AskState.WAITING:
-            return []
-        failed = events.Failed(
-            ask=failure.ask,
-            reason=failure.reason,
-            tokens_in=failure.tokens_in,
-            tokens_out=failure.tokens_out,
-            cost_usd=failure.cost_usd,
-        )
-        _, transitions = self._read(question, failure.text, cut=True)
-        return [Transition(event=failed), *transitions]
+        return [Transition(event=replace(answer.event, problem=problem)), *transitions]
 
     def _read(self, question: Question, text: str, *, cut: bool) -> tuple[str, list[Transition]]:
         """Why nothing could be read, and the events that could."""
@@ -174,7 +153,7 @@ class AnswerParser:
 
 
 def techniques_in(source: str) -> tuple[str, ...]:
-    """Names of the techniques in a source, in the order of `NAMES`; what comments say is no sign.
+    """Names of the techniques in a source, in that order; what comments say is no sign.
 
     A pattern shows that a technique is written there, not that it runs or helps.
     """

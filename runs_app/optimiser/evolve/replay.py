@@ -12,11 +12,10 @@ from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.budget import wall_time_refusal
 from runs_app.optimiser.evolve.commands import Ask, Message
 from runs_app.optimiser.evolve.config import Problem, RunConfig
-from runs_app.optimiser.evolve.events import Event
+from runs_app.optimiser.evolve.events import Answer, Event, Transition
 from runs_app.optimiser.evolve.feedback import Feedback
 from runs_app.optimiser.evolve.history import History
 from runs_app.optimiser.evolve.optimizer import Optimizer
-from runs_app.optimiser.evolve.outcomes import Answer, CallFailure, Transition
 
 MAX_DIFFERENCES = 20
 """A replay ends after as many: what follows from one mistake is of no more use."""
@@ -129,28 +128,8 @@ class _Replay:
         if event.ask not in self.optimizer.history.questions:
             return []
         reply = self.record.reply(event.ask)
-        if isinstance(event, events.Failed):
-            return self.optimizer.tell(
-                CallFailure(
-                    ask=event.ask,
-                    reason=event.reason,
-                    tokens_in=event.tokens_in,
-                    tokens_out=event.tokens_out,
-                    cost_usd=event.cost_usd,
-                    text=reply.text,
-                )
-            )
-        return self.optimizer.tell(
-            Answer(
-                ask=event.ask,
-                text=reply.text,
-                tokens_in=event.tokens_in,
-                tokens_out=event.tokens_out,
-                cost_usd=event.cost_usd,
-                latency_s=event.latency_s,
-                finish_reason=reply.finish_reason,
-            )
-        )
+        answer = Answer(event=event, text=reply.text, finish_reason=reply.finish_reason)
+        return self.optimizer.tell(answer)
 
     def _asked(self) -> list[Transition]:
         """Everything that one step decides."""

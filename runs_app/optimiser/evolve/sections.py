@@ -1,38 +1,20 @@
-"""Writes feedback for a prompt: short titled sections, each within a budget of tokens."""
+"""Writes for prompts what hardware said of kernels, in short titled sections, and what was lost."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import Mismatch
 from runs_app.core.profile.bottleneck import filtered
 from runs_app.core.profile.diagnosis import class_line, stall_line, throughput_line
 from runs_app.optimiser.evolve.config import ProfileMode
 from runs_app.optimiser.evolve.feedback import Feedback, WorkloadTime
+from runs_app.optimiser.evolve.history import Candidate, CandidateState, History
 
 CHARACTERS_PER_TOKEN = 3
 """Compiler logs and tables give a tokenizer no more characters a token than this."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TokenBudgets:
-    """Tokens that each section may take, counted as `CHARACTERS_PER_TOKEN` characters."""
-
-    verdict: int = 200
-    times: int = 700
-    compiler: int = 800
-    mismatch: int = 250
-    output: int = 200
-    profile: int = 700
-
-    def __post_init__(self) -> None:
-        """Refuse budgets that hold no line; raises `DataError`."""
-        for spec in fields(self):
-            if getattr(self, spec.name) < 20:
-                raise DataError(f"budgets.{spec.name}", "must be 20 tokens or more")
 
 
 @dataclass(frozen=True)
@@ -44,17 +26,13 @@ class Section:
 
 
 _TINY_NS, _LATENCY_DECIDES = 1000.0, 100.0  # chosen: a launch alone takes microseconds
-_DEFAULT = TokenBudgets()
+_TIMES_TOKENS = 700
 _NO_LIMITS: Mapping[str, float] = {}
 _OF_WORK = ("achieved_flop_per_s", "arithmetic_intensity_flop_per_byte")
 
 
 def sections(
-    feedback: Feedback,
-    mode: ProfileMode,
-    bottleneck: str,
-    limits: Mapping[str, float] = _NO_LIMITS,
-    budgets: TokenBudgets = _DEFAULT,
+    feedback: Feedback, mode: ProfileMode, bottleneck: str, limits: Mapping[str, float] = _NO_LIMITS
 ) -> list[Section]:
     """What a prompt shows of an evaluation; sections with nothing to say are left out.
 
@@ -62,21 +40,19 @@ def sections(
     limits: by workload in nanoseconds, where the result itself has no physical limit.
     """
     found = [
-        ("Verdict", f"{feedback.verdict}: {feedback.reason}".rstrip(": "), budgets.verdict),
-        ("First wrong element", _mismatch(feedback.mismatch), budgets.mismatch),
-        ("Times", _times(feedback, limits), budgets.times),
-        ("Compiler report", _compiler(feedback), budgets.compiler),
-        ("What the kernel printed", feedback.output.strip(), budgets.output),
-        ("Profile", _profile(feedback, mode, bottleneck), budgets.profile),
-    ]
+        ("Verdict", f"{feedback.verdict}: {feedback.reason}".rstrip(": "), 200),
+        ("First wrong element", _mismatch(feedback.mismatch), 250),
+        ("Times", _times(feedback, limits), _TIMES_TOKENS),
+        ("Compiler report", _compiler(feedback), 800),
+        ("What the kernel printed", feedback.output.strip(), 200),
+        ("Profile", _profile(feedback, mode, bottleneck), 700),
+    ]  # title, text, and the tokens that it may take
     return [Section(title, clip(text, tokens)) for title, text, tokens in found if text]
 
 
-def times_text(
-    feedback: Feedback, limits: Mapping[str, float] = _NO_LIMITS, tokens: int = _DEFAULT.times
-) -> str:
+def times_text(feedback: Feedback, limits: Mapping[str, float]) -> str:
     """The overall time and that of each workload, with their noise, beside what is known."""
-    return clip(_times(feedback, limits), tokens)
+    return clip(_times(feedback, limits), _TIMES_TOKENS)
 
 
 def by_workload(feedback: Feedback | None) -> str:
@@ -219,3 +195,82 @@ def metric_lines(metrics: Mapping[str, float]) -> list[str]:
     """A line each; what is 0 because nobody knows the task's work is left out."""
     unknown = {name for name in _OF_WORK if not metrics.get(name)}
     return [f"- {name}: {value:.5g}" for name, value in metrics.items() if name not in unknown]
+
+
+MAX_TRIED_TOKENS = 1000
+_REASON = 220  # characters of a reason: the first error and its line
+_TITLE = 90
+_NOTHING = "Nothing besides what is shown here."
+_COMPARED = 40
+"""Fastest kernels among which the fastest of each workload is looked for."""
+
+
+def tried_text(history: History, *, besides: Iterable[int] = (), before: int | None = None) -> str:
+    """Candidates that failed, or are slower than the best: the newest first, a line each.
+
+    besides: numbers of those that the prompt shows anyway. before: of earlier generations alone, so
+    that the order in which a generation's results arrive changes no prompt.
+    """
+    shown = set(besides)
+    correct = [c for c in history.correct() if _is_earlier(c, before)]
+    best = correct[-1] if correct else None
+    lines: list[str] = []
+    room = MAX_TRIED_TOKENS * CHARACTERS_PER_TOKEN
+    for candidate in reversed(history.candidates.values()):
+        if candidate.number in shown or not _is_earlier(candidate, before):
+            continue
+        if candidate is best or not _is_lost(candidate):
+            continue
+        line = f"- {_line(candidate, history, best)}"
+        room -= len(line) + 1
+        if room < 0:
+            lines.append("- and earlier ones")
+            break
+        lines.append(line)
+    return "\n".join(lines or [_NOTHING]) + _leaders(history, correct[-_COMPARED:])
+
+
+def _is_earlier(candidate: Candidate, before: int | None) -> bool:
+    return before is None or candidate.place.generation < before
+
+
+def _leaders(history: History, correct: Iterable[Candidate]) -> str:
+    """Which kernel is the fastest on each workload; empty where one is on all of them."""
+    fastest: dict[str, tuple[float, int]] = {}
+    for candidate in correct:
+        feedback = history.details.feedback(candidate.number)
+        for each in feedback.workloads if feedback is not None else ():
+            found = each.time_ns, candidate.number
+            fastest[each.name] = min(fastest.get(each.name, found), found)
+    if len({number for _, number in fastest.values()}) < 2:
+        return ""
+    leaders = (f"{name} {short_us(time)} us (#{by})" for name, (time, by) in fastest.items())
+    return f"\n\nFastest on each workload so far: {', '.join(leaders)}."
+
+
+def _is_lost(candidate: Candidate) -> bool:
+    if candidate.state is CandidateState.DROPPED:
+        return "same as" not in candidate.reason  # a repeat teaches nothing new
+    return candidate.is_told
+
+
+def _line(candidate: Candidate, history: History, best: Candidate | None) -> str:
+    name = f"#{candidate.number} {_short(candidate.title, _TITLE)}".rstrip()
+    if candidate.techniques:
+        name += f" ({', '.join(candidate.techniques[:3])})"
+    if candidate.state is CandidateState.DROPPED:
+        return f"{name}: not measured, {_short(candidate.reason, _REASON)}"
+    if candidate.latency_ns is None:
+        return f"{name}: {candidate.verdict}, {_short(candidate.reason, _REASON)}"
+    feedback = history.details.feedback(candidate.number)
+    time_ns = (feedback.latency_ns if feedback is not None else None) or candidate.latency_ns
+    of = best.latency_ns if best is not None else None
+    slower = f", {candidate.latency_ns / of:.2f}x the best one's time" if of else ""
+    noise = f" +-{candidate.spread:.0%}" if candidate.spread else ""
+    return f"{name}: correct, {time_ns / 1e3:.2f} us{noise}{slower}{by_workload(feedback)}"
+
+
+def _short(text: str, most: int) -> str:
+    """At most so many characters, and no half word where there are several."""
+    words = " ".join(text.split())
+    return words if len(words) <= most else f"{words[:most].rpartition(' ')[0] or words[:most]}..."

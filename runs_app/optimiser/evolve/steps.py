@@ -33,14 +33,21 @@ from runs_app.optimiser.evolve.history import (
     Question,
     draw,
 )
-from runs_app.optimiser.evolve.sections import by_workload, sections, text_of, times_text
-from runs_app.optimiser.evolve.tried import tried_text
+from runs_app.optimiser.evolve.sections import (
+    by_workload,
+    clip,
+    sections,
+    text_of,
+    times_text,
+    tried_text,
+)
 
 T = TypeVar("T")
 
 MAX_FAILURES = 3
 """Calls that may fail at one place of a plan before the plan goes on without their answer."""
 
+MAX_ERROR_TOKENS = 1500
 SEED = Place()
 """Where the kernel belongs that a run begins with."""
 
@@ -100,16 +107,15 @@ class Steps:
     """The steps of one run over its history."""
 
     def __init__(self, problem: Problem, config: RunConfig, history: History) -> None:
-        """The history is read, never changed."""
         self.problem, self.config, self.history = problem, config, history
 
     def seed(self) -> Candidate | None:
         """The kernel that the run begins with, drafted; None if it has none."""
         if not self.problem.seed_source.strip():
             return None
-        drafted = [c for c in self.history.candidates_at(generation=0) if c.edit is Edit.SEED]
-        if drafted:
-            return drafted[0]
+        for candidate in self.history.candidates.values():  # it is the first of all
+            if candidate.edit is Edit.SEED:
+                return candidate
         title = self.problem.seed_title
         raise Pending(
             [Draft(source=self.problem.seed_source, edit=Edit.SEED, place=SEED, title=title)]
@@ -121,14 +127,8 @@ class Steps:
         A call that failed is asked again, in all `MAX_FAILURES` times; so is one whose answer says
         nothing, unless it should have been a kernel: that is an attempt, and it has failed.
         """
-        asked = self.history.find(
-            inquiry.role,
-            generation=inquiry.place.generation,
-            slot=inquiry.place.slot,
-            island=inquiry.place.island,
-            about=inquiry.about,
-            verifier=inquiry.verifier or None,
-        )
+        about, verifier = inquiry.about, inquiry.verifier or None
+        asked = self.history.find(inquiry.role, place=inquiry.place, about=about, verifier=verifier)
         if asked and asked[-1].state is AskState.WAITING:
             raise Pending
         if asked and (_is_done(asked[-1]) or len(asked) >= MAX_FAILURES):
@@ -181,14 +181,12 @@ class Steps:
         feedback = self.history.details.feedback(candidate.number)
         if feedback is None:
             return f"{candidate.verdict}: {candidate.reason}"
-        return text_of(
-            sections(
-                feedback,
-                self.config.profile,
-                candidate.bottleneck,
-                self._limits(),
-            )
-        )
+        profile, bottleneck = self.config.profile, candidate.bottleneck
+        return text_of(sections(feedback, profile, bottleneck, self._limits()))
+
+    def error(self, candidate: Candidate) -> str:
+        """The same of a candidate that failed, in `MAX_ERROR_TOKENS` at most."""
+        return clip(self.report(candidate), MAX_ERROR_TOKENS)
 
     def tried(self, *, besides: Iterable[int] = (), before: int | None = None) -> str:
         """What was tried and lost, for a prompt; see `tried_text`."""

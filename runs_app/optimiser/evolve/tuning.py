@@ -126,7 +126,6 @@ class Tuner:
     """Pure ask and tell: the same plan, examples and answers give the same prompts."""
 
     def __init__(self, plan: Plan, examples: Sequence[Example]) -> None:
-        """Begin with generation 0."""
         self.plan, self.examples = plan, tuple(examples)
         self.generations: list[Generation] = []
         self.reason = ""  # why it ended before the last generation
@@ -263,10 +262,7 @@ class Tuner:
             Variant(
                 generation=self._number,
                 slot=slot,
-                parent=(
-                    parents[slot % len(parents)].generation,
-                    parents[slot % len(parents)].slot,
-                ),
+                parent=(parents[slot % len(parents)].generation, parents[slot % len(parents)].slot),
             )
             for slot in range(self.plan.population)
         ]

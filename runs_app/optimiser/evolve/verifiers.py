@@ -9,14 +9,13 @@ from functools import partial
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import Mode
-from runs_app.optimiser.evolve import novelty, prompts
+from runs_app.optimiser.evolve import prompts
 from runs_app.optimiser.evolve.commands import Prompt, Role
 from runs_app.optimiser.evolve.config import Problem, RunConfig
+from runs_app.optimiser.evolve.cpp_text import nearest
 from runs_app.optimiser.evolve.history import Candidate, CandidateState
+from runs_app.optimiser.evolve.judging import VERIFIERS
 from runs_app.optimiser.evolve.steps import Inquiry, Steps, fastest, gather
-
-NAMES = ("compile", "memory", "numerics")
-"""The verifiers, in the order in which they are shown."""
 
 TUNED = 0
 """Version of a verifier's prompt whose instructions are not the shipped ones."""
@@ -32,8 +31,8 @@ def check_verifiers(config: RunConfig) -> None:
     """Refuse unknown verifiers, and numbers without a meaning; raises `DataError`."""
     verifiers = config.verifiers
     for name in (*verifiers.names, *verifiers.prompts):
-        if name not in NAMES:
-            raise DataError("verifiers", f"{name!r} is not one of {', '.join(NAMES)}")
+        if name not in VERIFIERS:
+            raise DataError("verifiers", f"{name!r} is not one of {', '.join(VERIFIERS)}")
     if len(set(verifiers.names)) < len(verifiers.names):
         raise DataError("verifiers", "a verifier is named twice")
     if not 0 <= verifiers.threshold <= 1:
@@ -52,28 +51,15 @@ def judged(steps: Steps, drafts: Iterable[Draft], mode: Mode = Mode.QUICK) -> li
     Where no more stand side by side than survive, a vote could change nothing, and none is asked.
     """
     waiting, verifiers = list(drafts), steps.config.verifiers
-    soft = bool(verifiers.names) and verifiers.soft
-    if soft and len(waiting) <= verifiers.survivors:
-        return _unjudged(steps, waiting, mode)
-    one = voted if soft else partial(_measured, mode=mode)
+    chooses = bool(verifiers.names) and verifiers.soft and len(waiting) > verifiers.survivors
+    one = voted if chooses else partial(_measured, mode=mode)
     found = gather(partial(one, steps, draft) for draft in waiting)
     candidates = [candidate for candidate in found if candidate is not None]
-    if soft:
+    if chooses:
         return gather(
             partial(steps.measured, survivor, mode) for survivor in _survivors(steps, candidates)
         )
     return candidates
-
-
-def _unjudged(steps: Steps, drafts: list[Draft], mode: Mode) -> list[Candidate]:
-    """Each draft is measured as soon as it exists."""
-
-    def measured(draft: Draft) -> Candidate | None:
-        candidate = draft()
-        return None if candidate is None else steps.measured(candidate, mode)
-
-    found = gather(partial(measured, draft) for draft in drafts)
-    return [candidate for candidate in found if candidate is not None]
 
 
 def instructions(verifier: str, problem: Problem | None = None) -> str:
@@ -82,7 +68,7 @@ def instructions(verifier: str, problem: Problem | None = None) -> str:
 
 
 def verify_prompt(
-    problem: Problem, verifier: str, candidate: str, reference: str, tuned: str = ""
+    problem: Problem, verifier: str, candidate: str, reference: str, tuned: str
 ) -> Prompt:
     """What a verifier is asked.
 
@@ -99,7 +85,7 @@ def verify_prompt(
 
 
 def reflect_prompt(
-    problem: Problem, verifier: str, candidate: str, first: str, tuned: str = ""
+    problem: Problem, verifier: str, candidate: str, first: str, tuned: str
 ) -> Prompt:
     """What a verifier is asked to think over: its first answer."""
     prompt = prompts.render(
@@ -119,12 +105,12 @@ def _named(prompt: Prompt, verifier: str, tuned: str) -> Prompt:
 
 
 def _measured(steps: Steps, draft: Draft, mode: Mode) -> Candidate | None:
-    candidate = voted(steps, draft)
+    hard, threshold = not steps.config.verifiers.soft, steps.config.verifiers.threshold
+    candidate = voted(steps, draft) if hard else draft()
     if candidate is None:
         return None
-    score, threshold = candidate.score, steps.config.verifiers.threshold
-    waits = candidate.state is CandidateState.DRAFTED
-    if waits and score is not None and score < threshold:
+    score, waits = candidate.score, candidate.state is CandidateState.DRAFTED
+    if hard and waits and score is not None and score < threshold:
         steps.dropped(candidate, f"the verifiers' score {score:.2f} is below {threshold:g}")
     return steps.measured(candidate, mode)
 
@@ -203,7 +189,7 @@ def _by_score_and_novelty(steps: Steps, candidates: list[Candidate]) -> list[Can
 
 
 def _likeness(source: str, others: list[tuple[int, str]]) -> float:
-    found = novelty.nearest(source, others)
+    found = nearest(source, others)
     return found[1] if found is not None else 0.0
 
 

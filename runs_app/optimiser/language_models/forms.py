@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from django import forms
 from django.conf import settings
 
 from runs_app.models import LanguageModel
-from runs_app.optimiser.llm.agents import VARIABLE, commands
-from runs_app.optimiser.llm.endpoint import COMMAND, RESERVED, check_url
+from runs_app.optimiser.llm.endpoint import (
+    COMMAND,
+    COMMANDS_VARIABLE,
+    RESERVED,
+    check_url,
+    commands,
+)
 from runs_app.optimiser.selectors.language_models import is_used
 
 MOST_ATTEMPTS = 50
@@ -21,8 +27,6 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
     """Every field of how to call a language model."""
 
     class Meta:
-        """The columns that a person sets."""
-
         model = LanguageModel
         fields = (
             "name",
@@ -49,6 +53,13 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
             "extra": "Extra fields, as JSON",
         }
         widgets = {"extra": forms.Textarea(attrs={"rows": 3})}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("price_in_usd", "price_out_usd"):
+            self.fields[name].validators.append(_check_price)
+        for name in ("max_output_tokens", "timeout_s"):
+            self.fields[name].validators.append(_check_positive)
 
     def clean_name(self) -> str:
         """Free until it was used: a run knows its language models by their names."""
@@ -87,21 +98,9 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
             )
         return name
 
-    def clean_price_in_usd(self) -> float:
-        """0 or more."""
-        return _price(self.cleaned_data["price_in_usd"])
-
-    def clean_price_out_usd(self) -> float:
-        """0 or more."""
-        return _price(self.cleaned_data["price_out_usd"])
-
-    def clean_max_output_tokens(self) -> int:
-        """1 or more."""
-        return _positive(self.cleaned_data["max_output_tokens"])
-
     def clean_timeout_s(self) -> int:
         """1 to 86400 seconds."""
-        seconds = _positive(self.cleaned_data["timeout_s"])
+        seconds: int = self.cleaned_data["timeout_s"]
         if seconds > 86_400:
             raise forms.ValidationError("give at most 86400 seconds (a day)")
         return seconds
@@ -138,17 +137,15 @@ def _check_command(name: str) -> None:
     if name not in known:
         have = ", ".join(sorted(known)) or "none"
         raise forms.ValidationError(
-            f"this host names no command {name!r} in {VARIABLE}; it names: {have}"
+            f"this host names no command {name!r} in {COMMANDS_VARIABLE}; it names: {have}"
         )
 
 
-def _price(value: float) -> float:
+def _check_price(value: float) -> None:
     if not 0 <= value < float("inf"):
         raise forms.ValidationError("give 0 or more, in USD per million tokens")
-    return value
 
 
-def _positive(value: int) -> int:
+def _check_positive(value: int) -> None:
     if value < 1:
         raise forms.ValidationError("give 1 or more")
-    return value

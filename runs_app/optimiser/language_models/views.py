@@ -12,11 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from runs_app.core.forms import refusals
 from runs_app.models import LanguageModel
 from runs_app.optimiser.language_models.forms import LanguageModelForm
-from runs_app.optimiser.language_models.page import FormPage
-from runs_app.optimiser.language_models.services import (
-    remove_language_model,
-    save_language_model,
-)
+from runs_app.optimiser.language_models.services import remove_language_model, save_language_model
 from runs_app.optimiser.selectors.language_models import is_named
 from tasks_app.people import AuthenticatedRequest, admins_only
 
@@ -41,14 +37,9 @@ def language_model_form(
         )
         messages.success(request, f"{model.name} is saved.")
         return redirect(model)
-    page = FormPage(
-        form=form,
-        model=model,
-        name=name,
-        can_go=known and not is_named(model),
-    )
+    page = {"form": form, "model": model, "name": name, "can_go": known and not is_named(model)}
     template = "runs_app/optimisation/language_models/form.html"
-    return render(request, template, vars(page), status=422 if form.is_bound else 200)
+    return render(request, template, page, status=422 if form.is_bound else 200)
 
 
 @require_POST

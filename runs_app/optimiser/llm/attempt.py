@@ -54,7 +54,6 @@ class Call:
     _told_at: float = field(init=False, default=-math.inf)
 
     def __post_init__(self) -> None:
-        """Count what is asked."""
         self.meter = Meter(self.endpoint, self.messages, self.max_tokens)
 
     def body(self) -> dict[str, object]:

@@ -57,18 +57,6 @@ def complete(  # noqa: PLR0913 - the parameters of a call, and the world it happ
         raise ValueError("messages: give at least one")
     if not HEADER_VALUE.fullmatch(call_id):
         raise ValueError("call_id: give printable ASCII without spaces")
-    if endpoint.is_command:
-        return ask_command(
-            endpoint,
-            [sendable(message) for message in messages],
-            max_tokens=min(max_tokens, endpoint.max_output_tokens),
-            temperature=temperature,
-            seed=seed,
-            on_progress=on_progress,
-            total_timeout_s=total_timeout_s,
-            measurer=measurer,
-            clock=clock,
-        )
     call = Call(
         endpoint=endpoint,
         messages=[sendable(message) for message in messages],
@@ -80,6 +68,8 @@ def complete(  # noqa: PLR0913 - the parameters of a call, and the world it happ
         clock=clock,
         ends_at=clock() + total_timeout_s,
     )
+    if endpoint.is_command:
+        return ask_command(call, measurer)
     rng = rng or random.Random()  # noqa: S311 - jitter
     attempt = 0
     while True:

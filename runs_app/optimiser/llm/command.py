@@ -11,14 +11,12 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runs_app.optimiser.llm.agents import VARIABLE, commands
-from runs_app.optimiser.llm.attempt import MAX_REASON, PROGRESS_EVERY_S, Completion, Progress
-from runs_app.optimiser.llm.endpoint import COMMAND, Endpoint
+from runs_app.optimiser.llm.attempt import MAX_REASON, PROGRESS_EVERY_S, Call, Completion, Progress
+from runs_app.optimiser.llm.endpoint import COMMAND, COMMANDS_VARIABLE, Endpoint, commands
 from runs_app.optimiser.llm.errors import CallError, CallInterrupted, StopCall, Usage
 from runs_app.optimiser.llm.metering import count
 from runs_app.optimiser.llm.tokens import Message, estimated_prompt_tokens
@@ -31,37 +29,27 @@ _POLL_S = 0.1
 _KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "HTTPS_PROXY", "https_proxy")
 
 
-def ask_command(  # noqa: PLR0913 - the parameters of a call, as of `complete`
-    endpoint: Endpoint,
-    messages: Sequence[Message],
-    *,
-    max_tokens: int,
-    temperature: float | None,
-    seed: int | None,
-    on_progress: Progress | None,
-    total_timeout_s: float,
-    measurer: Measurer | None = None,
-    clock: Callable[[], float] = time.monotonic,
-) -> Completion:
+def ask_command(call: Call, measurer: Measurer | None) -> Completion:
     """Run the endpoint's command once; what it wrote to `answer.md`, or printed, is the answer.
 
     It is killed with all that it has started after `timeout_s`, and its folder is removed.
     measurer: has kernels measured that it tries before it answers. Raises `CallError` as
     `complete` does.
     """
+    endpoint, tokens_in = call.endpoint, estimated_prompt_tokens(call.messages)
     command = _command_of(endpoint)
-    worst = Usage(
-        tokens_in=estimated_prompt_tokens(messages), tokens_out=max_tokens, estimated=True
-    )
-    ends_at = clock() + min(endpoint.timeout_s, total_timeout_s)
+    worst = Usage(tokens_in=tokens_in, tokens_out=call.max_tokens, estimated=True)
+    ends_at = min(call.clock() + endpoint.timeout_s, call.ends_at)
     with tempfile.TemporaryDirectory(prefix="kbench-agent-", ignore_cleanup_errors=True) as place:
         folder = Path(place)
-        attempts = Attempts(folder, measurer) if measurer is not None else None
-        prompt = _prompt(folder, messages, _about(measurer))
-        environment = _environment(endpoint, folder, max_tokens, temperature, seed)
-        with _running(command, folder, prompt, environment) as process:
-            waiting = _Waiting(process, folder, worst, on_progress, attempts)
-            late = waiting.until(ends_at, clock)
+        attempts, about = None, ""
+        if measurer is not None:
+            attempts = Attempts(folder, measurer)
+            about = TOLD.format(most=measurer.most, suffix=measurer.suffix)
+        prompt = _prompt(folder, call.messages, about)
+        with _running(command, folder, prompt, _environment(call, folder)) as process:
+            waiting = _Waiting(process, folder, worst, call.on_progress, attempts)
+            late = waiting.until(ends_at, call.clock)
         return _read(folder, endpoint, worst, process.returncode, late=late)
 
 
@@ -72,13 +60,8 @@ def _command_of(endpoint: Endpoint) -> list[str]:
     except ValueError as error:
         raise CallError(str(error), "auth") from None
     if name not in known:
-        raise CallError(f"{VARIABLE} of this host names no command {name!r}", "auth")
+        raise CallError(f"{COMMANDS_VARIABLE} of this host names no command {name!r}", "auth")
     return known[name]
-
-
-def _about(measurer: Measurer | None) -> str:
-    """What a prompt says of attempts."""
-    return TOLD.format(most=measurer.most, suffix=measurer.suffix) if measurer is not None else ""
 
 
 def _prompt(folder: Path, messages: Sequence[Message], more: str) -> Path:
@@ -90,19 +73,14 @@ def _prompt(folder: Path, messages: Sequence[Message], more: str) -> Path:
     return prompt
 
 
-def _environment(
-    endpoint: Endpoint,
-    folder: Path,
-    max_tokens: int,
-    temperature: float | None,
-    seed: int | None,
-) -> dict[str, str]:
+def _environment(call: Call, folder: Path) -> dict[str, str]:
     """No secret of the host but the key that the language model names."""
+    endpoint = call.endpoint
     told: dict[str, object] = {
         "KBENCH_MODEL": endpoint.api_name,
-        "KBENCH_MAX_TOKENS": max_tokens,
-        "KBENCH_TEMPERATURE": temperature if endpoint.supports_temperature else None,
-        "KBENCH_SEED": seed,
+        "KBENCH_MAX_TOKENS": call.max_tokens,
+        "KBENCH_TEMPERATURE": call.temperature if endpoint.supports_temperature else None,
+        "KBENCH_SEED": call.seed,
         "HOME": folder,
         "TMPDIR": folder,
     }

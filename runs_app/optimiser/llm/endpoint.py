@@ -1,4 +1,4 @@
-"""Where a language model is reached, and what it accepts."""
+"""Where a language model is reached, what it accepts, and which commands of this host are some."""
 
 from __future__ import annotations
 
@@ -125,3 +125,33 @@ def check_url(base_url: str) -> None:
         raise ValueError("base_url: take the credentials out; keys come from the environment")
     if parts.query or parts.fragment or not base_url.isprintable() or " " in base_url:
         raise ValueError("base_url: give an address without a query, a fragment or spaces")
+
+
+COMMANDS_VARIABLE = "KBENCH_AGENT_COMMANDS"
+"""JSON object of the host's environment: name -> the program and its arguments, a list.
+
+What runs is named there alone, never in a form or in the database: whoever may change it may run
+programs on this host anyway. An admin's form chooses one of these names.
+"""
+
+_COMMAND_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,60}")
+
+
+def commands() -> dict[str, list[str]]:
+    """The commands that this host names; raises `ValueError` for a setting that is none."""
+    text = os.environ.get(COMMANDS_VARIABLE, "").strip()
+    try:
+        found = json.loads(text) if text else {}
+    except ValueError:
+        raise ValueError(f"{COMMANDS_VARIABLE} is not JSON") from None
+    if not isinstance(found, dict):
+        raise ValueError(
+            f'{COMMANDS_VARIABLE} must be an object, such as {{"agent": ["agent", "-p"]}}'
+        )
+    for name, command in found.items():
+        words = isinstance(command, list) and command and all(isinstance(w, str) for w in command)
+        if not _COMMAND_NAME.fullmatch(name) or not words:
+            raise ValueError(
+                f"{COMMANDS_VARIABLE}: {name!r} must be a list of words, with a lowercase name"
+            )
+    return found

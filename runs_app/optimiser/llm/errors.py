@@ -62,7 +62,6 @@ class CallInterrupted(CallError):
     """The call broke off after the endpoint had taken it: `text` is partial, and may be paid."""
 
     def __init__(self, reason: str, usage: Usage, text: str = "") -> None:
-        """Hold what arrived and an estimate of what it cost."""
         super().__init__(reason, "interrupted", usage=usage, text=text)
 
 
@@ -70,7 +69,6 @@ class MissingKey(CallError):
     """The environment holds no usable key for an endpoint; nothing was sent."""
 
     def __init__(self, reason: str) -> None:
-        """Say which variable to set."""
         super().__init__(reason, "auth")
 
 

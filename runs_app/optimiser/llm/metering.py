@@ -17,7 +17,6 @@ class Meter:
     """Counts one call: its messages and the most tokens that it allowed as output."""
 
     def __init__(self, endpoint: Endpoint, messages: list[Message], max_tokens: int) -> None:
-        """Know what was asked."""
         self._endpoint = endpoint
         self._messages = messages
         self._max_tokens = max_tokens

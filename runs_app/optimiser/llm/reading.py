@@ -26,7 +26,6 @@ class Answer:
     """What has arrived so far of one answer; anything of an unknown form is left aside."""
 
     def __init__(self) -> None:
-        """Nothing has arrived."""
         self._pieces: list[str] = []
         self.text_bytes = 0
         self.unseen_bytes = 0  # of reasoning, which is paid and not kept

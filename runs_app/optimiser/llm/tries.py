@@ -44,7 +44,6 @@ class Attempts:
     """The folder in which a command leaves kernels; look into it from time to time."""
 
     def __init__(self, folder: Path, measurer: Measurer) -> None:
-        """Make the folder."""
         self._folder, self._measurer = folder / FOLDER, measurer
         self._folder.mkdir()
         self._seen: set[str] = set()

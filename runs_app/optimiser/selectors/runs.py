@@ -86,6 +86,12 @@ def active_s(run: Run, now: datetime) -> float:
     return run.active_s + max(running, 0.0)
 
 
+def spent_by(run: Run, active_s: float) -> dict[str, float]:
+    """What a run has spent, by the names of the caps."""
+    spent = {name: getattr(run, name) for name in ("usd", "tokens", "evaluations")}
+    return spent | {"wall_time_s": active_s}
+
+
 def budgets(runs: Iterable[Run]) -> dict[UUID, dict[str, Any]]:
     """Caps of now by run, encoded: those of the latest extension, or of the start. One query."""
     caps = {run.pk: dict(run.config.get("budget") or {}) for run in runs}

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError, transaction
@@ -17,9 +18,9 @@ from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import Evaluation, LanguageModelCall, Result, Run, Status
 from runs_app.optimiser.evolve import budget, events
 from runs_app.optimiser.evolve.evaluations import LAST_MODES
+from runs_app.optimiser.evolve.events import Answer, Evaluated, Outcome, Transition
 from runs_app.optimiser.evolve.history import History
 from runs_app.optimiser.evolve.optimizer import Optimizer
-from runs_app.optimiser.evolve.outcomes import Answer, CallFailure, Evaluated, Outcome, Transition
 from runs_app.optimiser.selectors.runs import active_s
 from runs_app.optimiser.services import end as run_end
 from runs_app.optimiser.services import log as run_log
@@ -89,13 +90,14 @@ class _Step:
             if pause:
                 run_end.pause(self.run, by="", reason=pause, now=self.now)
             else:
-                if self.history.searched is None and (refusal := self._time_refusal()):
-                    self._end_by_time(refusal)
+                if self.history.searched is None:
+                    self._end_by_time()
                 self._brief()
                 self._ask()
             if self.history.finished is not None:
                 finished = self.history.finished
-                run_end.finish(self.run, self._best(), finished, now=self.now)
+                best = self.history.best.number if self.history.best else None
+                run_end.finish(self.run, best, finished, now=self.now)
         self._save()
         return self.events
 
@@ -126,9 +128,7 @@ class _Step:
         if is_good or self.run.resumed_at is None:
             return ""
         ended = Evaluation.objects.filter(
-            submission__run=self.run,
-            status=Status.FINISHED,
-            finished_at__gte=self.run.resumed_at,
+            submission__run=self.run, status=Status.FINISHED, finished_at__gte=self.run.resumed_at
         ).order_by("-finished_at", "-submission__candidate__number")
         latest = list(ended.values_list("verdict", flat=True)[:FAILURES_IN_A_ROW])
         if len(latest) < FAILURES_IN_A_ROW or set(latest) != {Verdict.SYSTEM_ERROR.value}:
@@ -163,8 +163,11 @@ class _Step:
         self.recorder.record(transitions, result)
         self.events += len(transitions)
 
-    def _end_by_time(self, refusal: str) -> None:
-        """Its running time is used up: what the search waits for is taken back."""
+    def _end_by_time(self) -> None:
+        """If its running time is used up, what the search waits for is taken back."""
+        refusal = budget.wall_time_refusal(self.budget, active_s(self.run, self.now))
+        if not refusal:
+            return
         ended = self.optimizer.end(refusal, by_budget=True)
         self.history.apply(ended.event)
         self._record([ended])
@@ -212,12 +215,6 @@ class _Step:
             f"accept kernels"
         )
 
-    def _time_refusal(self) -> str:
-        return budget.wall_time_refusal(self.budget, active_s(self.run, self.now))
-
-    def _best(self) -> int | None:
-        return self.history.best.number if self.history.best else None
-
     def _save(self) -> None:
         """Repeat on the row what the history says, for lists."""
         run, best = self.run, self.history.best
@@ -252,27 +249,17 @@ def _after_search(history: History) -> str:
 
 def _outcome(call: LanguageModelCall) -> Outcome:
     assert call.number is not None, "a run's call has a number"
+    cost: Any = {name: getattr(call, name) for name in ("tokens_in", "tokens_out", "cost_usd")}
     if call.status == _OVER.ANSWERED:
         sent_at, ended_at = call.sent_at, call.ended_at
         assert sent_at is not None, "an answered call was sent"
         assert ended_at is not None, "an answered call has ended"
-        return Answer(
-            ask=call.number,
-            text=call.response,
-            tokens_in=call.tokens_in,
-            tokens_out=call.tokens_out,
-            cost_usd=call.cost_usd,
-            latency_s=(ended_at - sent_at).total_seconds(),
-            finish_reason=call.finish_reason or "unknown",
-        )
-    return CallFailure(
-        ask=call.number,
-        reason=call.error,
-        tokens_in=call.tokens_in,
-        tokens_out=call.tokens_out,
-        cost_usd=call.cost_usd,
-        text=call.response,
-    )
+        latency_s = (ended_at - sent_at).total_seconds()
+        answered = events.Answered(ask=call.number, latency_s=latency_s, **cost)
+        end = call.finish_reason or "unknown"
+        return Answer(event=answered, text=call.response, finish_reason=end)
+    failed = events.Failed(ask=call.number, reason=call.error, **cost)
+    return Answer(event=failed, text=call.response)
 
 
 def evaluated(row: Evaluation, candidate: int) -> Evaluated:

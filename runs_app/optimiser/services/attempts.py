@@ -28,7 +28,6 @@ class RunAttempts:
     """A `runs_app.optimiser.llm.tries.Measurer` for one call of a run."""
 
     def __init__(self, call: LanguageModelCall, clock: Callable[[], datetime]) -> None:
-        """As many attempts as its language model has."""
         assert call.run is not None, "only runs have attempts"
         self._call, self._clock = call, clock
         self.most = call.language_model.attempts

@@ -14,15 +14,14 @@ from django.db.models import Case, F, Q, Sum, When
 from gpu_runner.data.codec import DataError
 from runs_app.core.errors import NotAllowed, QuotaExceeded, SubmissionError, WrongState
 from runs_app.core.messaging import queues
-from runs_app.core.work.limits import limits_of
-from runs_app.core.work.stops import check_open
+from runs_app.core.work.limits import check_open, limits_of
 from runs_app.models import Announcement, LanguageModelCall, Run
 from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.config import MOST, Budget
 from runs_app.optimiser.evolve.optimizer import extended
 from runs_app.optimiser.evolve.strategies import STRATEGIES, make_strategy
 from runs_app.optimiser.selectors.runs import active_s as active_seconds
-from runs_app.optimiser.selectors.runs import may_control
+from runs_app.optimiser.selectors.runs import may_control, spent_by
 from runs_app.optimiser.services import end as run_end
 from runs_app.optimiser.services import log as run_log
 from runs_app.optimiser.services import spending
@@ -193,17 +192,10 @@ def check_budget(budget: Budget) -> None:
 
 def _check_goes_on(run: Run, budget: Budget, now: datetime) -> None:
     """Raise `SubmissionError` for a cap that the run has used up already."""
-    active_s, faults = active_seconds(run, now), Faults()
-    used_up = {
-        "usd": budget.usd is not None and budget.usd < run.usd,
-        "tokens": budget.tokens is not None and budget.tokens < run.tokens,
-        "evaluations": budget.evaluations is not None and budget.evaluations <= run.evaluations,
-        "wall_time_s": budget.wall_time_s is not None and budget.wall_time_s <= active_s,
-    }
-    for name, is_used_up in used_up.items():
-        if is_used_up:
-            used = active_s if name == "wall_time_s" else getattr(run, name)
-            cap = getattr(budget, name)
+    faults = Faults()
+    for name, used in spent_by(run, active_seconds(run, now)).items():
+        cap, may_be_reached = getattr(budget, name), name in ("usd", "tokens")
+        if cap is not None and (cap < used or (cap == used and not may_be_reached)):
             reason = f"the run has used {used:.6g} of {cap:.6g} already: give more, or no cap"
             faults.add(f"budget.{name}", reason)
     faults.tell(SubmissionError)

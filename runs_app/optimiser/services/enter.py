@@ -10,7 +10,7 @@ from django.db import transaction
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.errors import NotAllowed, Stopped, SubmissionError
 from runs_app.core.work.lifecycle import evaluate
-from runs_app.core.work.stops import check_open
+from runs_app.core.work.limits import check_open
 from runs_app.models import Announcement, Candidate, LanguageModel, Run, Submission
 from runs_app.optimiser.evolve.commands import Edit
 from runs_app.optimiser.selectors.runs import may_control

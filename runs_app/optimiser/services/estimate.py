@@ -13,10 +13,10 @@ from runs_app.optimiser.evolve.budget import cost_usd
 from runs_app.optimiser.evolve.commands import Ask, Role
 from runs_app.optimiser.evolve.config import Problem, RunConfig
 from runs_app.optimiser.evolve.evaluations import LAST_MODES
+from runs_app.optimiser.evolve.events import Answer, Evaluated, Outcome, Transition
 from runs_app.optimiser.evolve.feedback import Feedback, feedback_of
 from runs_app.optimiser.evolve.history import History
 from runs_app.optimiser.evolve.optimizer import Optimizer
-from runs_app.optimiser.evolve.outcomes import Answer, Evaluated, Outcome, Transition
 from runs_app.optimiser.services.request import RunRequest
 from runs_app.optimiser.services.start import planned
 
@@ -110,15 +110,12 @@ class _Rehearsal:
         return self.bill, False
 
     def source(self, candidate: int) -> str:
-        """Source of a candidate."""
         return self.sources[candidate]
 
     def feedback(self, candidate: int) -> Feedback | None:
-        """What the invented hardware said."""
         return self.results.get(candidate)
 
     def answer(self, ask: int) -> str:
-        """Text of an invented answer."""
         return self.answers[ask]
 
     def _tell(self, outcome: Outcome) -> None:
@@ -155,14 +152,14 @@ class _Rehearsal:
         self.bill.tokens += tokens_in + tokens_out
         self.bill.usd += usd
         self.bill.worst_usd += asked.worst_usd
-        return Answer(
+        used = events.Answered(
             ask=asked.number,
-            text=text,
             tokens_in=tokens_in,
             tokens_out=tokens_out,
             cost_usd=usd,
             latency_s=_CALL_S,
         )
+        return Answer(event=used, text=text)
 
     def _text(self, asked: events.Asked) -> str:
         """An answer that can be read in its role; each kernel differs from all others."""

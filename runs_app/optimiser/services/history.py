@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import Any
 
 from gpu_runner.data import codec
 from gpu_runner.data.verdict import Mode
@@ -16,15 +17,10 @@ from runs_app.optimiser.evolve.history import AskState, Candidate, CandidateStat
 from runs_app.optimiser.evolve.optimizer import extended
 
 _PLACE = ("generation", "slot", "island")
-_QUESTION = (
-    *("number", "role", "language_model__name", "parents", "about", "verifier", "edit"),
-    *("worst_usd", "worst_tokens", "status", "told", "problem", "tokens_in", "tokens_out"),
-    *("cost_usd", *_PLACE),
-)
+_QUESTION = ("number", "about", "verifier", "worst_usd", "worst_tokens")
 _CANDIDATE = (
-    *("number", "digest", "edit", "parents", "call__number", "model", "title", "knobs"),
-    *("techniques", "state", "reason", "votes", "verdict", "latency_ns", "spread", "speedup"),
-    *("floor_fraction", "bottleneck", "measured", "measuring", *_PLACE),
+    *("number", "digest", "model", "title", "knobs", "reason", "votes", "verdict"),
+    *("latency_ns", "spread", "speedup", "floor_fraction", "bottleneck"),
 )
 _STATES = {
     LanguageModelCall.Status.ANSWERED: AskState.ANSWERED,
@@ -37,13 +33,11 @@ class RunDetails:
     """Texts of one run, read when they are asked for, and kept for this step."""
 
     def __init__(self, run: Run) -> None:
-        """Read nothing yet."""
         self._run = run
         self._sources: dict[int, str] = {}
         self._feedback: dict[int, Feedback | None] = {}
 
     def source(self, candidate: int) -> str:
-        """Source of a candidate."""
         if candidate not in self._sources:
             rows = self._run.candidates.filter(number=candidate)
             self._sources[candidate] = rows.values_list("source", flat=True).get()
@@ -59,7 +53,6 @@ class RunDetails:
         return self._feedback[candidate]
 
     def answer(self, ask: int) -> str:
-        """Text of an answer."""
         text: str = self._run.calls.values_list("response", flat=True).get(number=ask)
         return text
 
@@ -157,52 +150,38 @@ def _evaluations(run: Run) -> Evaluations:
 def stored_questions(run: Run, numbers: Collection[int] | None = None) -> Iterator[Question]:
     """The run's calls in order; with `numbers`, only those."""
     rows = run.calls.all() if numbers is None else run.calls.filter(number__in=numbers)
-    for row in rows.order_by("number").values_list(*_QUESTION).iterator(2000):
-        number, role, model, parents, about, verifier, edit, *rest = row
-        usd, tokens, status, told, problem, tokens_in, tokens_out, cost, *place = rest
+    more = ("role", "language_model__name", "parents", "edit", "status", "told", "problem")
+    spent = ("tokens_in", "tokens_out", "cost_usd")
+    rows = rows.order_by("number").values(*_QUESTION, *more, *spent, *_PLACE)
+    for row in rows.iterator(2000):
+        ended: dict[str, Any] = {}
+        if row["told"]:
+            ended = {"state": _STATES[row["status"]], "problem": row["problem"]}
+            ended["tokens"] = row["tokens_in"] + row["tokens_out"]
+            ended["cost_usd"] = row["cost_usd"]
         yield Question(
-            number=number,
-            role=Role(role),
-            place=Place(generation=place[0], slot=place[1], island=place[2]),
-            model=model,
-            parents=tuple(parents),
-            about=about,
-            verifier=verifier,
-            edit=Edit(edit),
-            worst_usd=usd,
-            worst_tokens=tokens,
-            state=_STATES[status] if told else AskState.WAITING,
-            problem=problem if told else "",
-            tokens=tokens_in + tokens_out if told else 0,
-            cost_usd=cost if told else 0.0,
+            **{name: row[name] for name in _QUESTION},
+            role=Role(row["role"]),
+            place=Place(**{name: row[name] for name in _PLACE}),
+            model=row["language_model__name"],
+            parents=tuple(row["parents"]),
+            edit=Edit(row["edit"]),
+            **ended,
         )
 
 
 def _candidates(run: Run) -> Iterator[Candidate]:
-    for row in run.candidates.order_by("number").values_list(*_CANDIDATE).iterator(2000):
-        number, digest, edit, parents, ask, model, title, knobs, *rest = row
-        techniques, state, reason, votes, verdict, latency, spread, speedup, *rest = rest
-        floor, bottleneck, measured, measuring, *place = rest
+    more = ("edit", "parents", "call__number", "techniques", "state", "measured", "measuring")
+    rows = run.candidates.order_by("number").values(*_CANDIDATE, *more, *_PLACE)
+    for row in rows.iterator(2000):
         yield Candidate(
-            number=number,
-            digest=digest,
-            edit=Edit(edit),
-            place=Place(generation=place[0], slot=place[1], island=place[2]),
-            parents=tuple(parents),
-            ask=ask,
-            model=model,
-            title=title,
-            knobs=knobs,
-            techniques=tuple(techniques),
-            state=CandidateState(state),
-            reason=reason,
-            votes=votes,
-            verdict=verdict,
-            latency_ns=latency,
-            spread=spread,
-            speedup=speedup,
-            floor_fraction=floor,
-            bottleneck=bottleneck,
-            measured={Mode(mode) for mode in measured},
-            measuring={Mode(mode) for mode in measuring},
+            **{name: row[name] for name in _CANDIDATE},
+            edit=Edit(row["edit"]),
+            place=Place(**{name: row[name] for name in _PLACE}),
+            parents=tuple(row["parents"]),
+            ask=row["call__number"],
+            techniques=tuple(row["techniques"]),
+            state=CandidateState(row["state"]),
+            measured=set(map(Mode, row["measured"])),
+            measuring=set(map(Mode, row["measuring"])),
         )

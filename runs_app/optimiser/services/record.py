@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
@@ -22,8 +21,8 @@ from runs_app.optimiser.evolve import events, history
 from runs_app.optimiser.evolve.commands import Ask, Edit
 from runs_app.optimiser.evolve.config import RunConfig
 from runs_app.optimiser.evolve.evaluations import replaces_feedback
+from runs_app.optimiser.evolve.events import Transition
 from runs_app.optimiser.evolve.feedback import Feedback, feedback_of
-from runs_app.optimiser.evolve.outcomes import Transition
 from runs_app.optimiser.services import log as run_log
 from runs_app.optimiser.services.history import RunDetails
 
@@ -36,7 +35,6 @@ class Recorder:
     """Writes the transitions of one step of a locked run; `history` has applied them already."""
 
     def __init__(self, run: Run, config: RunConfig, past: history.History, now: datetime) -> None:
-        """Write at `now`."""
         self._run, self._config, self._history, self._now = run, config, past, now
 
     def record(self, transitions: list[Transition], result: EvaluationResult | None = None) -> None:
@@ -66,24 +64,18 @@ class Recorder:
 
     def _ask(self, event: events.Asked, command: Ask) -> str:
         seed = history.draw(self._config.seed, "call", event.number).getrandbits(_SEED_BITS)
+        same = ("number", "verifier", "about", "prompt", "prompt_version", "temperature")
+        more = ("max_tokens", "worst_usd", "worst_tokens")
         call = LanguageModelCall.objects.create(
             run=self._run,
-            number=event.number,
+            **{name: getattr(event, name) for name in (*same, *more)},
             role=event.role.value,
-            verifier=event.verifier,
-            about=event.about,
             parents=list(event.parents),
             edit=event.edit.value,
-            **_place(event.place),
+            **vars(event.place),
             language_model=LanguageModel.objects.get(name=event.model),
-            prompt=event.prompt,
-            prompt_version=event.prompt_version,
             messages=storable(codec.encode(command.prompt.messages)),
-            temperature=event.temperature,
-            max_tokens=event.max_tokens,
             seed=seed,
-            worst_usd=event.worst_usd,
-            worst_tokens=event.worst_tokens,
             created_at=self._now,
         )
         transaction.on_commit(lambda: queues.enqueue_call(call.pk))
@@ -101,7 +93,7 @@ class Recorder:
             source=storable(source),
             digest=event.digest,
             edit=event.edit.value,
-            **_place(event.place),
+            **vars(event.place),
             parents=list(event.parents),
             call=call,
             model=event.model,
@@ -154,13 +146,9 @@ class Recorder:
         if event.best:
             columns["was_best"] = True
         known = len(candidate.measured) > 1
-        if known and not replaces_feedback(event.mode, event.verdict):
-            pass  # what failed hides nothing known before
-        elif result is not None:
-            columns["feedback"] = storable(codec.encode(feedback_of(result)))
-        else:
+        if not known or replaces_feedback(event.mode, event.verdict):
             lost = Feedback(verdict=event.verdict, reason=event.reason)
-            columns["feedback"] = codec.encode(lost)
+            columns["feedback"] = storable(codec.encode(feedback_of(result) if result else lost))
         self._sync(event.candidate, **columns)
         details = self._history.details
         if isinstance(details, RunDetails):
@@ -215,7 +203,3 @@ def candidate_solution(run: Run, source: str) -> Solution:
         entry=run.problem.get("seed_entry", ""),
         files=run.problem.get("seed_files", {}),
     )
-
-
-def _place(place: Any) -> dict[str, int]:
-    return {"generation": place.generation, "slot": place.slot, "island": place.island}

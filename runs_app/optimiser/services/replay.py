@@ -9,12 +9,7 @@ from runs_app.optimiser.evolve.commands import Message
 from runs_app.optimiser.evolve.evaluations import Evaluations, replaces_feedback
 from runs_app.optimiser.evolve.feedback import Feedback, feedback_of
 from runs_app.optimiser.evolve.replay import ReplayReport, Reply, replay
-from runs_app.optimiser.services.history import (
-    config_of,
-    event_of,
-    problem_of,
-    stored_events,
-)
+from runs_app.optimiser.services.history import config_of, event_of, problem_of, stored_events
 from tasks_app.disclosure import public_result
 
 
@@ -27,7 +22,6 @@ class StoredRecord:
     """The texts of a stored run as its strategy saw them; a `Record` of `evolve.replay`."""
 
     def __init__(self, run: Run) -> None:
-        """Read sources, answers, and which evaluation measured what."""
         self._run = run
         self._sources = dict(run.candidates.values_list("number", "source"))
         replies = run.calls.values_list("number", "response", "finish_reason")
@@ -39,15 +33,12 @@ class StoredRecord:
         self._read_measurements()
 
     def source(self, candidate: int) -> str:
-        """Source of a candidate."""
         return self._sources[candidate]
 
     def reply(self, ask: int) -> Reply:
-        """What came of an ask."""
         return self._replies[ask]
 
     def prompt(self, ask: int) -> tuple[Message, ...]:
-        """The messages that were sent."""
         messages = self._run.calls.values_list("messages", flat=True).get(number=ask)
         return tuple(Message(**message) for message in messages)
 

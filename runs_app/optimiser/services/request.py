@@ -27,6 +27,7 @@ from runs_app.optimiser.evolve.config import (
 from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.evolve.strategies.contract import with_defaults
 from runs_app.optimiser.selectors.language_models import key_is_set
+from runs_app.optimiser.selectors.runs import callable_models
 from runs_app.optimiser.services.calls import spec_of
 from runs_app.optimiser.services.control import check_budget
 from runs_app.optimiser.services.history import budget_of, config_now
@@ -116,14 +117,10 @@ def config_for(request: RunRequest) -> RunConfig:
             seed=secrets.randbelow(SEED_LIMIT) if request.seed is None else request.seed,
             parameters=parameters,
             models=tuple(model for model in models if model),
-            temperatures=request.temperatures,
-            max_tokens=request.max_tokens,
             budget=request.budget,
             verifiers=replace(request.verifiers, prompts=_prompts(request.verifiers)),
             profile=request.profile,
-            concurrent_asks=request.concurrent_asks,
-            concurrent_evaluations=request.concurrent_evaluations,
-            ranks_best=request.ranks_best,
+            **{name: getattr(request, name) for name in _SAME},
         )
     except DataError as error:
         raise SubmissionError.about(error) from None
@@ -173,12 +170,10 @@ def _check_numbers(faults: Faults, request: RunRequest) -> None:
 def _spec(field_name: str, name: str, *, writes: bool = True) -> ModelSpec:
     model = LanguageModel.objects.filter(name=name).first()
     if model is None or not model.is_callable:
-        callable_models = LanguageModel.objects.exclude(base_url="").order_by("name")
-        have = ", ".join(callable_models.values_list("name", flat=True)) or "none"
+        have = ", ".join(callable_models().values_list("name", flat=True)) or "none"
         what = "is not known" if model is None else "has no base URL"
         raise SubmissionError(
-            field_name,
-            f"{name!r} {what}; callable language models: {have}; an admin enters them",
+            field_name, f"{name!r} {what}; callable language models: {have}; an admin enters them"
         )
     if key_is_set(model) is False:
         raise SubmissionError(
@@ -201,23 +196,17 @@ def request_of(run: Run) -> dict[str, object]:
     document: dict[str, Any] = codec.encode(config)
     verifiers = {k: v for k, v in document["verifiers"].items() if k != "prompts"}
     source = run.problem.get("seed_source", "")
+    same = ("direction", "strategy", "seed", "name", "private", "enters_best")
     return {
-        **{name: document[name] for name in _SAME},
+        **{name: document[name] for name in (*_SAME, "parameters", "profile")},
+        **{name: getattr(run, name) for name in same},
         "task": run.task_version.task.slug,
         "device": run.device_id,
-        "direction": run.direction,
-        "strategy": run.strategy,
-        "parameters": document["parameters"],
         "models": [model.name for model in config.writers],
         "budget": codec.encode(budget_of(run)),
         "verifiers": verifiers,
-        "profile": document["profile"],
         "seed_kernel": "own" if source.strip() else "none",
         "source": source,
         "entry": run.problem.get("seed_entry", ""),
         "files": run.problem.get("seed_files", {}),
-        "seed": run.seed,
-        "name": run.name,
-        "private": run.private,
-        "enters_best": run.enters_best,
     }

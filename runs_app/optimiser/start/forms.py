@@ -16,14 +16,10 @@ from gpu_runner.data.verdict import Direction
 from runs_app.core.forms import ServiceForm
 from runs_app.core.queue.devices import devices
 from runs_app.optimiser.evolve.budget import MIN_OUTPUT_TOKENS
-from runs_app.optimiser.evolve.config import MOST, RunConfig, VerifierConfig
+from runs_app.optimiser.evolve.config import MOST, RunConfig
 from runs_app.optimiser.evolve.strategies import STRATEGIES, StrategyInfo
 from runs_app.optimiser.selectors.runs import callable_models
-from runs_app.optimiser.start.parameters import (
-    field_name,
-    parameter_fields,
-    read_parameters,
-)
+from runs_app.optimiser.start.parameters import field_name, parameter_fields, read_parameters
 from runs_app.submitting.workbench.forms import Held, held_names
 from tasks_app.selectors import published_tasks
 
@@ -74,6 +70,12 @@ _LABELS = {
 }
 """What the page calls a field, where its name with a capital does not do."""
 _MINUTE_S = 60
+_SAME = (
+    *("task", "direction", "device", "strategy", "max_tokens", "profile", "concurrent_asks"),
+    *("seed_kernel", "seed", "private", "enters_best", "ranks_best"),
+)
+"""Fields that the API has under the same names, with the same values."""
+_OF_VERIFIERS = ("threshold", "survivors", "reflect")
 _FIELDS_OF_SERVICE = {
     "task_version": "task",
     "files": "beside",
@@ -111,6 +113,13 @@ class RunForm(ServiceForm):
     """Fields of `optimiser.services.start.start_run`, but for a strategy's parameters."""
 
     FIELDS: ClassVar[Mapping[str, str]] = _FIELDS_OF_SERVICE
+    WORDS: ClassVar[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
+        "verifiers": VERIFIERS,
+        "verifier_use": VERIFIER_USE,
+        "profile": PROFILES,
+        "seed_kernel": SEED_KERNELS,
+    }
+    """What the page says of each choice of a field: its value, its label, and a sentence."""
 
     task = forms.ChoiceField(error_messages={"required": "Choose a task."})
     direction = forms.ChoiceField(
@@ -152,7 +161,6 @@ class RunForm(ServiceForm):
     ranks_best = forms.BooleanField(required=False, initial=True)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Offer the tasks, devices, strategies and language models that there are now."""
         super().__init__(*args, **kwargs)
         tasks = published_tasks().values_list("slug", "title")
         self.offer("task", [("", "Choose a task"), *((s, f"{s}: {title}") for s, title in tasks)])
@@ -212,29 +220,16 @@ class RunForm(ServiceForm):
         info = STRATEGIES.get(values["strategy"])
         asks = bool(info and info.needs_models)
         own = values["seed_kernel"] == "own"
-        wanted = {
-            "task": values["task"],
-            "direction": values["direction"],
-            "device": values["device"],
-            "strategy": values["strategy"],
+        wanted = {name: values[name] for name in (*_SAME, "temperatures")} | {
             "parameters": read_parameters(info, values) if info else {},
             "models": values["models"] if asks else [],
-            "temperatures": values["temperatures"],
-            "max_tokens": values["max_tokens"],
             "budget": self.budget(),
             "verifiers": self._verifiers() if asks else None,
-            "profile": values["profile"],
-            "concurrent_asks": values["concurrent_asks"],
-            "seed_kernel": values["seed_kernel"],
             "source": values["source"] if own else "",
             "entry": (own and values["entry"]) or None,
             "files": (own and values["beside"]) or None,
-            "seed": values["seed"],
             "agent": values["agent"].strip(),
             "name": values["name"].strip(),
-            "private": values["private"],
-            "enters_best": values["enters_best"],
-            "ranks_best": values["ranks_best"],
         }
         return {name: value for name, value in wanted.items() if value is not None}
 
@@ -269,18 +264,11 @@ class RunForm(ServiceForm):
     def _verifiers(self) -> dict[str, object]:
         values = self.filled()
         use = values["verifier_use"]
-        config = VerifierConfig(
-            names=tuple(values["verifiers"]) if use != "off" else (),
-            soft=use != "hard",
-            threshold=values["threshold"],
-            survivors=values["survivors"],
-            reflect=values["reflect"],
-            model=values["verifier_model"],
-        )
         return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in vars(config).items()
-            if name != "prompts"
+            "names": values["verifiers"] if use != "off" else [],
+            "soft": use != "hard",
+            "model": values["verifier_model"],
+            **{name: values[name] for name in _OF_VERIFIERS},
         }
 
 
@@ -297,22 +285,17 @@ def initial_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
     parameters = {
         field_name(wanted["strategy"], name): value for name, value in wanted["parameters"].items()
     }
-    same = ("task", "direction", "device", "strategy", "models", "max_tokens", "profile", "name")
-    more = ("concurrent_asks", "seed", "private", "enters_best", "ranks_best", "source", "entry")
     return {
-        **{name: wanted[name] for name in (*same, *more)},
+        **{name: wanted[name] for name in (*_SAME, "models", "name", "source", "entry")},
         **{name: budget.get(name) for name in ("usd", "tokens", "evaluations")},
         **parameters,
         "beside": wanted["files"],
         "minutes": None if seconds is None else f"{seconds / 60:g}",
         "temperatures": ", ".join(f"{value:g}" for value in wanted["temperatures"]),
-        "seed_kernel": wanted["seed_kernel"],
         "verifier_use": use,
         "verifiers": verifiers["names"],
-        "threshold": verifiers["threshold"],
-        "survivors": verifiers["survivors"],
-        "reflect": verifiers["reflect"],
         "verifier_model": verifiers["model"],
+        **{name: verifiers[name] for name in _OF_VERIFIERS},
     }
 
 

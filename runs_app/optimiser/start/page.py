@@ -31,11 +31,7 @@ class StartPage:
     chosen_strategy: str
     language_models: Iterable[LanguageModel]
     chosen_models: Sequence[str]
-    verifiers: Sequence[tuple[str, str, str]]
     chosen_verifiers: Sequence[str]
-    verifier_uses: Sequence[tuple[str, str, str]]
-    profiles: Sequence[tuple[str, str, str]]
-    seed_kernels: Sequence[tuple[str, str, str]]
     queues: Sequence[Load]
     money: MoneyLimits | None
     directions: Mapping[str, Sequence[str]]

@@ -23,14 +23,7 @@ from runs_app.optimiser.selectors.spending import money_limits
 from runs_app.optimiser.services.estimate import estimate_run
 from runs_app.optimiser.services.request import read_run_request, request_of
 from runs_app.optimiser.services.start import start_run
-from runs_app.optimiser.start.forms import (
-    PROFILES,
-    SEED_KERNELS,
-    VERIFIER_USE,
-    VERIFIERS,
-    RunForm,
-    initial_of,
-)
+from runs_app.optimiser.start.forms import RunForm, initial_of
 from runs_app.optimiser.start.page import EstimatePart, StartPage, StrategyFields
 from runs_app.optimiser.start.parameters import field_name
 from tasks_app.outlines import directions_of
@@ -88,11 +81,7 @@ def _page(request: HttpRequest, form: RunForm, status: int = 200) -> HttpRespons
         chosen_strategy=form["strategy"].value(),
         language_models=callable_models(),
         chosen_models=form["models"].value() or [],
-        verifiers=VERIFIERS,
         chosen_verifiers=form["verifiers"].value() or [],
-        verifier_uses=VERIFIER_USE,
-        profiles=PROFILES,
-        seed_kernels=SEED_KERNELS,
         queues=loads(timezone.now()),
         money=money_limits(request.user, timezone.now()),
         directions=directions_of(published_tasks()),

@@ -161,9 +161,7 @@ def _seconds_each(runs: Iterable[Run] | QuerySet[Run, Any]) -> float | None:
     held = ExpressionWrapper(F("finished_at") - F("started_at"), output_field=DurationField())
     newest = Submission.objects.filter(run__in=runs).order_by("-created_at").values("pk")
     rows = Evaluation.objects.filter(
-        submission__in=newest[:_TIMED],
-        status=Status.FINISHED,
-        started_at__isnull=False,
+        submission__in=newest[:_TIMED], status=Status.FINISHED, started_at__isnull=False
     ).exclude(verdict=Verdict.SYSTEM_ERROR)
     mean = rows.aggregate(mean=Avg(held))["mean"]
     return None if mean is None else float(mean.total_seconds())

@@ -20,7 +20,7 @@ from runs_app.models import LanguageModel, LanguageModelCall, Tuning, VerifierPr
 from runs_app.optimiser.evolve import budget, prompts, verifiers
 from runs_app.optimiser.evolve.config import Budget
 from runs_app.optimiser.evolve.judging import VERIFIERS
-from runs_app.optimiser.evolve.tuning import Count, Generation, Plan, Purpose, Tuner, Variant, Want
+from runs_app.optimiser.evolve.tuning import Generation, Plan, Purpose, Tuner, Variant, Want
 from runs_app.optimiser.services.calls import answer_call, interrupt_call, spec_of
 from runs_app.optimiser.verifiers.tuning_examples import examples_for
 
@@ -262,7 +262,7 @@ class _Campaign:
 
     def _counted(self, variant: Variant | None, *, held_out: bool) -> dict[str, int] | None:
         count = variant.count(self.tuner.examples, held_out=held_out) if variant else None
-        return None if count is None else _counts(count)
+        return vars(count) if count else None
 
     def _finish(self) -> None:
         now = self.clock()
@@ -293,10 +293,6 @@ def _store_prompt(tuning: Tuning, text: str) -> VerifierPrompt:
         tuning=tuning,
         created_at=tuning.ended_at or tuning.created_at,
     )
-
-
-def _counts(count: Count) -> dict[str, int]:
-    return {"right": count.right, "of": count.of, "unread": count.unread}
 
 
 def _answer(call_id: UUID) -> None:

@@ -98,12 +98,9 @@ def _said(row: Evaluation) -> str:
     result = stored.data if stored else None
     reason = public_reason(result, row.task_version.hidden_names) if result else row.reason
     log = result.build.log.strip() if result and result.build else ""
-    shown = f"\nThe compiler's log ends:\n{log[-_LOG_CHARACTERS:]}" if _shows(row, log) else ""
-    return f"{row.verdict}: {reason}{shown}"
-
-
-def _shows(row: Evaluation, log: str) -> bool:
-    return bool(log) and row.verdict == "COMPILE_ERROR"
+    if not log or row.verdict != "COMPILE_ERROR":
+        return f"{row.verdict}: {reason}"
+    return f"{row.verdict}: {reason}\nThe compiler's log ends:\n{log[-_LOG_CHARACTERS:]}"
 
 
 @dataclass(frozen=True)

@@ -133,10 +133,7 @@ def shown_ends(low: float | None, high: float | None) -> tuple[float, float] | t
 
 
 def plot(
-    axis: Log2Axis,
-    rows: Sequence[PlotRow],
-    caption: str,
-    kinds: Sequence[tuple[str, str]] = (),
+    axis: Log2Axis, rows: Sequence[PlotRow], caption: str, kinds: Sequence[tuple[str, str]] = ()
 ) -> Plot:
     """The rows on their axis; `kinds` are shapes with what they stand for."""
     return Plot(

@@ -78,7 +78,8 @@ def attempts(
     )
     newest = list(entered.select_related("agent").order_by("-created_at", "pk")[: _SHOWN + 1])
     evaluations = _evaluations(newest, device, user)
-    rows = _rows(newest, entered.count(), evaluations, is_current=_is_current(version))
+    is_current = version.task.current_version_id == version.pk
+    rows = _rows(newest, entered.count(), evaluations, is_current=is_current)
     return Attempts(rows=tuple(rows)[:_SHOWN])
 
 
@@ -139,7 +140,3 @@ def _is_ranked(known: Sequence[Evaluation]) -> bool:
 
 def _is_right(newest: Evaluation) -> bool:
     return newest.verdict == Verdict.CORRECT and newest.status == Status.FINISHED
-
-
-def _is_current(version: TaskVersion) -> bool:
-    return version.task.current_version_id == version.pk

@@ -105,7 +105,6 @@ class SubmissionForm(ServiceForm):
     bearer = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, user: Viewer | None = None, **kwargs: Any) -> None:
-        """Offer the tasks that there are now for `user`, and the devices."""
         self._kept: dict[str, str] = {}
         super().__init__(*args, **kwargs)
         tasks = evaluable_tasks(user).order_by("title").values_list("slug", "title")

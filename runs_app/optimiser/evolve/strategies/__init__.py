@@ -22,14 +22,7 @@ from runs_app.optimiser.evolve.verifiers import check_verifiers
 
 __all__ = ["STRATEGIES", "Strategy", "StrategyInfo", "make_strategy"]
 
-_INFOS = (
-    evolve.INFO,
-    islands.INFO,
-    cudamaster.INFO,
-    fsr.INFO,
-    translate.INFO,
-    autotune.INFO,
-)
+_INFOS = (evolve.INFO, islands.INFO, cudamaster.INFO, fsr.INFO, translate.INFO, autotune.INFO)
 
 STRATEGIES: dict[str, StrategyInfo] = {info.name: info for info in _INFOS}
 """Every strategy, in the order in which a form offers them. A module adds its `INFO` above."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
@@ -11,13 +10,9 @@ from random import Random
 from gpu_runner.data.verdict import Verdict
 from runs_app.optimiser.evolve.commands import Command, Draft, Edit, Finish, Measure, Place
 from runs_app.optimiser.evolve.config import Problem, RunConfig
-from runs_app.optimiser.evolve.history import Candidate, CandidateState, History, draw
+from runs_app.optimiser.evolve.history import Candidate, CandidateState, History, draw, noise_ns
 from runs_app.optimiser.evolve.knobs import Knob, KnobError, find_knobs, space_size, with_knobs
-from runs_app.optimiser.evolve.strategies.contract import (
-    MAX_STEPS,
-    StrategyInfo,
-    between,
-)
+from runs_app.optimiser.evolve.strategies.contract import MAX_STEPS, StrategyInfo, between
 
 Assignment = tuple[str, ...]
 """A value for each knob, in the order of the source."""
@@ -66,7 +61,7 @@ class Autotune:
             return [Finish(reason=reason)]
         drafted = [n for n, c in history.candidates.items() if c.state is CandidateState.DRAFTED]
         commands: list[Command] = [Measure(candidate=number) for number in drafted]
-        if len(drafted) + history.in_flight() < self._at_once:
+        if len(drafted) + history.in_flight < self._at_once:
             commands += self._draft(history, knobs)
         return commands
 
@@ -149,9 +144,8 @@ def neighbours(centre: Assignment, knobs: tuple[Knob, ...]) -> Iterator[Assignme
 
 
 def _beats(candidate: Candidate, best: Candidate) -> bool:
-    new, old = candidate.latency_ns or 0.0, best.latency_ns or 0.0
-    noise = math.hypot(new * (candidate.spread or 0.0), old * (best.spread or 0.0))
-    return old - new > noise
+    gain_ns = (best.latency_ns or 0.0) - (candidate.latency_ns or 0.0)
+    return gain_ns > noise_ns(candidate, best)
 
 
 def _untried(knobs: tuple[Knob, ...], tried: set[Assignment], rng: Random) -> Assignment:

@@ -11,14 +11,7 @@ from runs_app.optimiser.evolve.commands import Place, Role
 from runs_app.optimiser.evolve.config import ProfileMode
 from runs_app.optimiser.evolve.history import Candidate
 from runs_app.optimiser.evolve.prompts import render
-from runs_app.optimiser.evolve.sections import clip
-from runs_app.optimiser.evolve.steps import (
-    Inquiry,
-    Steps,
-    fastest,
-    is_judged,
-    one_line,
-)
+from runs_app.optimiser.evolve.steps import Inquiry, Steps, fastest, is_judged, one_line
 from runs_app.optimiser.evolve.strategies.contract import (
     MAX_TRIES,
     Planned,
@@ -31,7 +24,6 @@ from runs_app.optimiser.evolve.verifiers import judged
 
 MAX_PLAN_TOKENS = 2000
 """Of the planner's answer. It is asked for twelve lines; what it says reaches the coder uncut."""
-MAX_ERROR_TOKENS = 1500
 _WHOLE_ROUNDS, _ROUNDS_SHOWN = 3, 12
 
 REPLACED = "the compiler role changed it"
@@ -165,7 +157,7 @@ class CudaMaster(Planned[CudaMasterParameters]):
                 self.problem,
                 code=steps.source(failed),
                 strategy=strategy,
-                error=clip(steps.report(failed), MAX_ERROR_TOKENS),
+                error=steps.error(failed),
             ),
             parents=(failed.number,),
             about=failed.number,

@@ -9,7 +9,6 @@ from gpu_runner.data.verdict import Verdict
 from runs_app.optimiser.evolve.commands import Message, Place, Prompt, Role
 from runs_app.optimiser.evolve.history import Candidate, CandidateState
 from runs_app.optimiser.evolve.prompts import fence_of, render, sample_text
-from runs_app.optimiser.evolve.sections import clip
 from runs_app.optimiser.evolve.steps import Inquiry, Steps, fastest, is_judged
 from runs_app.optimiser.evolve.strategies.contract import (
     MAX_AT_ONCE,
@@ -20,8 +19,6 @@ from runs_app.optimiser.evolve.strategies.contract import (
     check_size,
 )
 from runs_app.optimiser.evolve.verifiers import judged
-
-MAX_ERROR_TOKENS = 1500
 
 
 @dataclass(frozen=True)
@@ -116,7 +113,7 @@ class Fsr(Planned[FsrParameters]):
 
     def _follow_up(self, steps: Steps, entry: Round, sample: str) -> Prompt:
         """What is said of a round's kernel: make it faster, or repair it."""
-        report = clip(steps.report(entry.kernel), MAX_ERROR_TOKENS)
+        report = steps.error(entry.kernel)
         tried = "\n".join(f"- {steps.line(candidate)}" for candidate in entry.tried) or "- nothing"
         name = "fsr_faster" if entry.passed else "fsr_repair"
         return render(name, self.problem, report=report, tried=tried, sample=sample)

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from functools import partial
 
 from gpu_runner.data.codec import DataError
-from runs_app.optimiser.evolve import novelty
 from runs_app.optimiser.evolve.archive import (
     Archive,
+    Arm,
+    choose,
     draw_parent,
     draw_partner,
+    gain,
     headroom,
     improves,
+    must_beat_ns,
     populate,
     times_mended,
 )
-from runs_app.optimiser.evolve.bandit import Arm, choose, gain
 from runs_app.optimiser.evolve.commands import (
     Ask,
     Command,
@@ -28,11 +30,10 @@ from runs_app.optimiser.evolve.commands import (
     Prompt,
     Role,
 )
-from runs_app.optimiser.evolve.early_stop import must_beat_ns
+from runs_app.optimiser.evolve.cpp_text import nearest
 from runs_app.optimiser.evolve.evaluations import is_refusal
 from runs_app.optimiser.evolve.history import AskState, Candidate, CandidateState, History, draw
 from runs_app.optimiser.evolve.prompts import MAX_NOTES_TOKENS, fence_of, render, sample_text
-from runs_app.optimiser.evolve.sections import clip
 from runs_app.optimiser.evolve.steps import Inquiry, Pending, Steps, named
 from runs_app.optimiser.evolve.strategies.contract import (
     MAX_AT_ONCE,
@@ -45,7 +46,6 @@ from runs_app.optimiser.evolve.strategies.contract import (
 from runs_app.optimiser.evolve.strategies.translate import first_kernel
 from runs_app.optimiser.evolve.verifiers import score_of, voted
 
-MAX_ERROR_TOKENS = 1500
 _NO_NOTES = "None yet."
 _LOOKED_AT = 200  # newest kernels among which one is sought that failed: older ones were seen
 
@@ -101,7 +101,7 @@ class Islands(Planned[IslandsParameters]):
         if asked < parameters.proposals:
             commands += self._notes(steps)
             commands += self._proposals(steps, archives, asked)
-        elif not commands and not history.waiting() and not history.in_flight():
+        elif not commands and not history.waiting() and not history.in_flight:
             return f"all {asked} proposals were made"
         raise Pending(commands)
 
@@ -158,7 +158,7 @@ class Islands(Planned[IslandsParameters]):
         parents = {n for n in candidate.parents if history.candidates[n].is_correct}
         others = sorted(elites | parents)  # a kernel that was mended is like the one that failed
         sources = ((number, history.details.source(number)) for number in others)
-        found = novelty.nearest(steps.source(candidate), sources)
+        found = nearest(steps.source(candidate), sources)
         if found is None or found[1] < self.parameters.similarity:
             return ""
         return f"nothing new: {found[1]:.1%} the same as #{found[0]}"
@@ -201,7 +201,7 @@ class Islands(Planned[IslandsParameters]):
                 self.problem,
                 code=steps.source(failed),
                 strategy=failed.title or "It was written to be faster than its parents.",
-                error=clip(steps.report(failed), MAX_ERROR_TOKENS),
+                error=steps.error(failed),
             ),
             model=model,
             temperature=min(self.config.temperatures),
@@ -239,7 +239,7 @@ class Islands(Planned[IslandsParameters]):
     def _proposals(self, steps: Steps, archives: list[Archive], asked: int) -> list[Command]:
         """Asks for idle models: what is asked before a result is there learns nothing from it."""
         history, config = steps.history, self.config
-        unmeasured = len(drafted(history)) + history.in_flight()
+        unmeasured = len(drafted(history)) + history.in_flight
         under_way = len(history.waiting()) + unmeasured
         free = min(
             config.concurrent_asks - len(history.waiting()),
@@ -282,12 +282,7 @@ class Islands(Planned[IslandsParameters]):
         )
 
     def _prompt(
-        self,
-        steps: Steps,
-        edit: Edit,
-        parents: list[Candidate],
-        archive: Archive,
-        sample: str,
+        self, steps: Steps, edit: Edit, parents: list[Candidate], archive: Archive, sample: str
     ) -> Prompt:
         others = [elite for elite in archive if elite not in parents]
         if len(parents) > 1:

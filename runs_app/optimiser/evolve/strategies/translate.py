@@ -9,17 +9,9 @@ from gpu_runner.data.verdict import Mode
 from runs_app.optimiser.evolve.commands import Place, Role
 from runs_app.optimiser.evolve.history import AskState, Candidate, Question
 from runs_app.optimiser.evolve.prompts import render
-from runs_app.optimiser.evolve.sections import clip
 from runs_app.optimiser.evolve.steps import Inquiry, Steps, fastest, is_judged
-from runs_app.optimiser.evolve.strategies.contract import (
-    MAX_TRIES,
-    Planned,
-    StrategyInfo,
-    between,
-)
+from runs_app.optimiser.evolve.strategies.contract import MAX_TRIES, Planned, StrategyInfo, between
 from runs_app.optimiser.evolve.verifiers import judged
-
-MAX_ERROR_TOKENS = 1500
 
 
 @dataclass(frozen=True)
@@ -86,10 +78,9 @@ def first_kernel(steps: Steps, tries: int, mode: Mode = Mode.QUICK) -> Candidate
 
 def _error(steps: Steps, previous: Candidate, parameters: TranslateParameters) -> str:
     """What came of a kernel; an error in a few words, by a call of its own (SUMMARISE)."""
-    report = steps.report(previous)
     if previous.is_correct:
-        return f"It is correct. Make it faster.\n\n{report}"
-    error = clip(report, MAX_ERROR_TOKENS)
+        return f"It is correct. Make it faster.\n\n{steps.report(previous)}"
+    error = steps.error(previous)
     if not parameters.summarise:
         return error
     inquiry = Inquiry(

@@ -14,13 +14,13 @@ from gpu_runner.data.event import EventKind
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import Candidate, Evaluation, Run
+from runs_app.optimiser.candidate_page import WorkloadTimes, workload_times
 from runs_app.optimiser.evolve.config import Budget
 from runs_app.optimiser.evolve.feedback import Feedback
 from runs_app.optimiser.selectors.confirmation import ConfirmationState, confirmation_of
 from runs_app.optimiser.selectors.runs import active_s
 from runs_app.optimiser.services.control import extend_run, pause_run, resume_run
 from runs_app.optimiser.services.replay import replay_run
-from runs_app.optimiser.workload_times import WorkloadTimes, workload_times
 from tests import factories as make
 from tests.unit.runs_app.optimiser.conftest import Start, World
 from tests.unit.runs_app.optimiser.test_steps import assert_rows_tell_what_the_log_tells

@@ -20,10 +20,9 @@ from runs_app.core.baselines.selectors import Baselines
 from runs_app.models import Evaluation
 from runs_app.submitting import card
 from runs_app.submitting.page import above_limit_sentence, library_speedups, workload_rows
-from runs_app.submitting.pictures.comparison import comparison
+from runs_app.submitting.pictures.comparison import comparison, workload_plot
 from runs_app.submitting.pictures.plot import Plot, axis_of
 from runs_app.submitting.pictures.roofline import missing, roofline
-from runs_app.submitting.pictures.workloads import workload_plot
 from runs_app.submitting.selectors import rivals
 from tasks_app.publishing.services import store_version
 from tests import factories

@@ -10,7 +10,7 @@ from gpu_runner.data.profile import THROUGHPUTS, Profile
 from gpu_runner.data.verdict import Verdict
 from runs_app.models import Evaluation
 from runs_app.submitting.live import live_view
-from runs_app.submitting.profiling import ProfileStep
+from runs_app.submitting.profile_page import ProfileStep
 from tasks_app.people import Viewer
 from tests import factories
 

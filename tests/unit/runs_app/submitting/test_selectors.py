@@ -16,7 +16,7 @@ from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import Language, Verdict
 from runs_app.core.errors import SubmissionError
 from runs_app.core.messaging import orders
-from runs_app.core.messaging.replay import events
+from runs_app.core.messaging.broadcast import events
 from runs_app.core.queue.selectors import queue_overview, waiting_reason
 from runs_app.core.runners.handing import hand_over
 from runs_app.core.work.access import (

@@ -16,7 +16,7 @@ from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Language, Verdict
 from runs_app.models import Submission
-from runs_app.submitting.likeness import likeness
+from runs_app.submitting.remarks import likeness
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]

@@ -15,7 +15,7 @@ from gpu_runner.data.verdict import Language, Verdict
 from runs_app.models import Agent, Evaluation, Submission
 from runs_app.submitting import card
 from runs_app.submitting.citation import bibtex
-from runs_app.submitting.likeness import likeness, shared
+from runs_app.submitting.remarks import likeness, shared
 from tasks_app.models import TaskVersion
 from tests import factories
 from tests import factories as make

@@ -195,8 +195,6 @@ def _on_a_version_stands_what_would_if_it_were_current(
 
     found = world.found(subject.eligible_on(version).values("pk"))
     assert found == {each for each in world.rows.values() if would(each)}
-    then = world.found(subject.eligible_on(version, before=make.NOW).values("pk"))
-    assert then == {each for each in world.rows.values() if would(replace(each, later=""))}
 
 
 def test_each_reason_is_of_one_kind_and_has_one_sentence() -> None:

@@ -153,6 +153,5 @@ def test_otsu_cuts_between_two_groups() -> None:
 def test_calibration_needs_enough_profiles() -> None:
     few = [5.0, 60.0, 70.0] * 7
     assert calibrate(few) == 30.0
-    assert calibrate(few, default=25.0) == 25.0
     assert calibrate([*few, 5.0, 60.0, 70.0]) == pytest.approx(32.5)
     assert calibrate([40.0] * 24) == 30.0

@@ -13,7 +13,7 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Verdict
 from runs_app.core.errors import EventError
-from runs_app.core.messaging.replay import events, logs_of_lost
+from runs_app.core.messaging.broadcast import events, logs_of_lost
 from runs_app.core.runners.events import record_event
 from runs_app.models import (
     JOBS,

@@ -32,7 +32,7 @@ from runs_app.core.runners.tokens import (
     local_runner,
     revoke,
 )
-from runs_app.core.work.flags import flag
+from runs_app.core.work.admins import flag
 from runs_app.models import Runner, RunnerFlag, RunnerToken, Status
 from tasks_app.models import AuditEntry
 from tests import factories as make

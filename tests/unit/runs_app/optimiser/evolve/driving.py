@@ -14,11 +14,10 @@ from runs_app.optimiser.evolve import budget, events
 from runs_app.optimiser.evolve.commands import Ask, Command, Message
 from runs_app.optimiser.evolve.config import Briefing, Budget, ModelSpec, Problem, RunConfig
 from runs_app.optimiser.evolve.evaluations import LAST_MODES, is_refusal
-from runs_app.optimiser.evolve.events import Event
+from runs_app.optimiser.evolve.events import Answer, Evaluated, Event, Outcome, Transition
 from runs_app.optimiser.evolve.feedback import Feedback, feedback_of
 from runs_app.optimiser.evolve.history import Candidate, History
 from runs_app.optimiser.evolve.optimizer import Optimizer
-from runs_app.optimiser.evolve.outcomes import Answer, CallFailure, Evaluated, Outcome, Transition
 from runs_app.optimiser.evolve.replay import Reply
 from runs_app.optimiser.evolve.strategies import Strategy
 
@@ -161,15 +160,15 @@ class World:
         command, _ = self.asks[asked.number]
         said = self.speak(command)
         if isinstance(said, Failure):
-            return CallFailure(ask=asked.number, reason=said.reason)
+            return Answer(event=events.Failed(ask=asked.number, reason=said.reason))
         self.answers[asked.number] = said
         model = next(m for m in MODELS if m.name == asked.model)
         tokens_in = budget.tokens_bound(command.prompt.messages) // 4
         tokens_out = min(len(said) // 4 + 1, asked.max_tokens)
-        return Answer(
-            ask=asked.number, text=said, tokens_in=tokens_in, tokens_out=tokens_out,
-            cost_usd=budget.cost_usd(model, tokens_in, tokens_out), latency_s=1.0,
-        )  # fmt: skip
+        cost_usd = budget.cost_usd(model, tokens_in, tokens_out)
+        used = {"tokens_in": tokens_in, "tokens_out": tokens_out, "cost_usd": cost_usd}
+        event = events.Answered(ask=asked.number, latency_s=1.0, **used)
+        return Answer(event=event, text=said)
 
     def _evaluate(self, event: events.Measuring) -> Evaluated:
         result = self.judge(self.sources[event.candidate], event.mode)

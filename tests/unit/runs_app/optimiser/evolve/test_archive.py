@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.verdict import Mode
-from runs_app.optimiser.evolve import events, novelty
+from runs_app.optimiser.evolve import cpp_text, events
 from runs_app.optimiser.evolve.archive import (
     AddStatus,
     Archive,
@@ -22,7 +22,7 @@ from runs_app.optimiser.evolve.archive import (
 from runs_app.optimiser.evolve.commands import Edit, Place
 from runs_app.optimiser.evolve.feedback import Feedback, WorkloadTime
 from runs_app.optimiser.evolve.history import Candidate, History
-from runs_app.optimiser.evolve.tried import tried_text
+from runs_app.optimiser.evolve.sections import tried_text
 from tests.unit.runs_app.optimiser.evolve.driving import World, kernel
 
 
@@ -116,17 +116,17 @@ def test_a_partner_is_another_kernel_and_from_home_where_there_is_one() -> None:
 
 def test_layout_and_comments_are_no_news() -> None:
     code = kernel()
-    assert novelty.similarity(code, "// mine\n" + code.replace("\n", "\n\n  ")) == 1.0
-    assert novelty.similarity(code, "int x;") == 0.0
-    changed = novelty.similarity(code, kernel("y[i] = x[i] + x[i];"))
+    assert cpp_text.similarity(code, "// mine\n" + code.replace("\n", "\n\n  ")) == 1.0
+    assert cpp_text.similarity(code, "int x;") == 0.0
+    changed = cpp_text.similarity(code, kernel("y[i] = x[i] + x[i];"))
     assert 0.3 < changed < 0.95
-    assert novelty.similarity("", "") == 1.0
+    assert cpp_text.similarity("", "") == 1.0
 
 
 def test_the_nearest_is_named() -> None:
     others = [(4, kernel("y[i] = x[i] + x[i];")), (7, kernel()), (9, kernel())]
-    assert novelty.nearest(kernel(), others) == (7, 1.0)
-    assert novelty.nearest(kernel(), []) is None
+    assert cpp_text.nearest(kernel(), others) == (7, 1.0)
+    assert cpp_text.nearest(kernel(), []) is None
 
 
 TIMES = {1: (50.0, 400.0), 2: (10.0, 90.0), 3: (8.0, 160.0)}

@@ -49,7 +49,7 @@ def test_it_finds_nearly_the_best_of_two_thousand_in_sixty() -> None:
     for seed in range(20):
         land = Landscape(seed)
         run = a_run(tunable(), World(judge=land.judge, seed=seed), seed).go()
-        assert run.history.evaluations() <= 60
+        assert run.history.told.begun <= 60
         first, time = (land.time_ns(k) for k in (values_of(tunable()), dict(run.best.knobs)))
         assert first is not None
         assert time is not None
@@ -82,10 +82,10 @@ def test_it_says_why_it_ends() -> None:
     assert len(run.history.candidates) == 6
     assert run.end == events.Finished(reason="all 6 combinations were measured")
     run = a_run(tunable(), World(judge=Landscape(1).judge), evaluations=13).go()
-    assert run.history.evaluations() == 13
+    assert run.history.told.begun == 13
     assert run.end.reason.startswith("13 combinations")
     run = a_run(tunable(), World(), patience=9, evaluations=500).go()
-    assert 9 < run.history.evaluations() < 9 + 2 * 4
+    assert 9 < run.history.told.begun < 9 + 2 * 4
     assert "nothing faster" in run.end.reason
     world = World(judge=lambda _, mode: a_result(None, verdict=Verdict.COMPILE_ERROR, mode=mode))
     run = a_run(tunable(), world, patience=5).go()
@@ -94,7 +94,7 @@ def test_it_says_why_it_ends() -> None:
 
 def test_lost_evaluations_do_not_stop_it_and_count_for_no_limit() -> None:
     run = a_run(SMALL, World(judge=lambda _source, _mode: None), patience=100).go()
-    assert (run.history.settled, run.history.evaluations()) == ([], 6 * MAX_LOSSES)
+    assert (run.history.settled, run.history.told.begun) == ([], 6 * MAX_LOSSES)
     assert "0 of 6 combinations were measured" in run.end.reason
     lost = itertools.count(1)
 
@@ -113,7 +113,7 @@ def test_the_device_never_waits() -> None:
     run = a_run(tunable(), World(judge=Landscape(2).judge), patience=100)
     run.step(0)
     while len(run.history.candidates) < 60:
-        assert run.history.in_flight() == 4
+        assert run.history.in_flight == 4
         run.step(1)
 
 

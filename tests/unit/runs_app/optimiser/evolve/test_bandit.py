@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from gpu_runner.data.verdict import Verdict
-from runs_app.optimiser.evolve.bandit import Arm, choose, gain
+from runs_app.optimiser.evolve.archive import Arm, choose, gain
 from runs_app.optimiser.evolve.config import ModelSpec
 from runs_app.optimiser.evolve.judging import VERIFIERS, Confusion, calibration, truth
 

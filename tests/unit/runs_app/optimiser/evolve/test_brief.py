@@ -18,6 +18,7 @@ from runs_app.core.profile.hardware import compiler_of, hardware_lines, processo
 from runs_app.optimiser.evolve.brief import Figures, briefing, values_text
 from runs_app.optimiser.evolve.commands import Ask, Role
 from runs_app.optimiser.evolve.config import BY_TENSORS, KnownTimes, Problem
+from runs_app.optimiser.evolve.judging import VERIFIERS
 from runs_app.optimiser.evolve.prompts import (
     MOST_TOKENS,
     common,
@@ -29,7 +30,7 @@ from runs_app.optimiser.evolve.prompts import (
 from runs_app.optimiser.evolve.reference import description_for, files_for, reference_for
 from runs_app.optimiser.evolve.sections import CHARACTERS_PER_TOKEN, metric_lines, micros
 from runs_app.optimiser.evolve.strategies.cudamaster import MAX_PLAN_TOKENS
-from runs_app.optimiser.evolve.verifiers import NAMES, instructions
+from runs_app.optimiser.evolve.verifiers import instructions
 from tests.unit.runs_app.optimiser.evolve.driving import a_problem, fenced, kernel
 from tests.unit.runs_app.optimiser.evolve.papers import a_run, prompts_of
 
@@ -120,15 +121,15 @@ def test_who_writes_code_hears_the_compiler_and_the_cap(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "abi"), list(itertools.product([*JUDGED_OR_WRITTEN, *NAMES], [Abi.C, Abi.TORCH]))
+    ("name", "abi"), list(itertools.product([*JUDGED_OR_WRITTEN, *VERIFIERS], [Abi.C, Abi.TORCH]))
 )
 def test_nothing_of_cuda_is_said_on_a_cpu(name: str, abi: Abi) -> None:
     signature = "forward(x)" if abi is Abi.TORCH else a_problem().signature
     problem = briefed(abi=abi, signature=signature)
-    text = instructions(name, problem) if name in NAMES else said(name, problem)
+    text = instructions(name, problem) if name in VERIFIERS else said(name, problem)
     assert [word for word in CUDA_WORDS if word in text] == []
     assert "\n@" not in text
-    if name in NAMES:
+    if name in VERIFIERS:
         gpu = replace(problem, language=Language.CUDA, device_kind=DeviceKind.CUDA)
         assert any(word in instructions(name, gpu) for word in CUDA_WORDS)
 

@@ -208,7 +208,7 @@ def test_ranking_ends_though_everything_is_refused() -> None:
 
 def test_ranking_counts_in_no_cap_and_an_extension_searches_on() -> None:
     drive = run({(1, QUICK): 500.0, (3, QUICK): 300.0}, budget=Budget(evaluations=3))
-    assert drive.history.evaluations() == 3
+    assert drive.history.told.begun == 3
     assert (chosen(drive).candidate, measured(drive, RANKED)) == (2, [1])
     drive.extend(Budget(evaluations=10))
     drive.go()

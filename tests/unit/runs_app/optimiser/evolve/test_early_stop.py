@@ -9,9 +9,9 @@ import pytest
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.optimiser.evolve import events
+from runs_app.optimiser.evolve.archive import GENEROUS, MARGIN, must_beat_ns
 from runs_app.optimiser.evolve.commands import Role
 from runs_app.optimiser.evolve.config import KnownTimes
-from runs_app.optimiser.evolve.early_stop import GENEROUS, MARGIN, must_beat_ns
 from runs_app.optimiser.evolve.feedback import Feedback, WorkloadTime
 from runs_app.optimiser.evolve.replay import replay as replayed
 from tests.unit.runs_app.optimiser.evolve import driving

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from runs_app.optimiser.evolve import events
-from runs_app.optimiser.evolve.commands import Ask, Role
+from runs_app.optimiser.evolve.commands import Ask, Place, Role
 from runs_app.optimiser.evolve.config import ProfileMode, VerifierConfig
 from tests.unit.runs_app.optimiser.evolve.driving import Failure, fenced
 from tests.unit.runs_app.optimiser.evolve.papers import (
@@ -143,7 +143,8 @@ def test_neither_failures_nor_repetitions_end_the_run() -> None:
 
     run = a_run("evolve", speak, parameters=SMALL)
     assert ending(run) == "all 3 generations are done"
-    assert [len(run.history.find(Role.PROPOSE, generation=2, slot=n)) for n in (1, 2)] == [3, 1]
+    places = [Place(generation=2, slot=slot) for slot in (1, 2)]
+    assert [len(run.history.find(Role.PROPOSE, place=place)) for place in places] == [3, 1]
     assert "advice of generation 1" in prompts_of(run, Role.PROPOSE)[-1]
     run = a_run("evolve", lambda _: fenced(fast(3000)), parameters=SMALL)
     assert (steps(run).count("measure quick"), steps(run).count("drop")) == (2, 11)

@@ -77,7 +77,7 @@ def test_models_and_device_are_kept_busy() -> None:
         run.step(1)
     for _ in range(200):
         waiting = len(run.history.waiting())
-        full = run.history.in_flight() == 4
+        full = run.history.in_flight == 4
         assert waiting == 4 or full
         run.step(1)
 
@@ -135,7 +135,7 @@ def test_it_ends_whatever_models_and_hardware_do() -> None:
     assert (len(proposals(run)), bool(run.end)) == (9, True)
     run = a_run(World(speak=lambda _: fenced(kernel()))).go()
     assert {c.reason for c in list(run.history.candidates.values())[1:]} == {"the same as #1"}
-    assert (run.best.number, run.history.evaluations() <= 2) == (1, True)
+    assert (run.best.number, run.history.told.begun <= 2) == (1, True)
 
 
 def test_what_is_nearly_the_same_is_not_measured() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from runs_app.optimiser.evolve.judging import VERIFIERS
 from runs_app.optimiser.evolve.strategies import STRATEGIES
-from runs_app.optimiser.evolve.verifiers import NAMES
 
 PAGE = (Path(__file__).parents[5] / "docs" / "optimisation.md").read_text()
 TABLE = PAGE.split("| paper and step |")[1].split("### Intended differences")[0]
@@ -54,5 +54,5 @@ def test_every_parameter_is_there_with_its_default(name: str) -> None:
 
 
 def test_verifiers_are_named() -> None:
-    for verifier in NAMES:
+    for verifier in VERIFIERS:
         assert f"`{verifier}`" in PAGE

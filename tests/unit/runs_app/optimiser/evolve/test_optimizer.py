@@ -24,8 +24,8 @@ from runs_app.optimiser.evolve.commands import (
     Role,
 )
 from runs_app.optimiser.evolve.config import Budget, ModelSpec
+from runs_app.optimiser.evolve.events import Answer, Evaluated
 from runs_app.optimiser.evolve.history import CandidateState, History
-from runs_app.optimiser.evolve.outcomes import Answer, Evaluated
 from tests.unit.runs_app.optimiser.evolve.driving import (
     Drive,
     Failure,
@@ -128,16 +128,17 @@ def test_what_was_told_before_changes_nothing() -> None:
     run = a_run(Budget(evaluations=3))
     run.step(0)
     text = fenced(kernel("y[i] = 3 * x[i];"))
-    answer = Answer(ask=1, text=text, tokens_in=9, tokens_out=9, cost_usd=0.01, latency_s=1.0)
+    event = events.Answered(ask=1, tokens_in=9, tokens_out=9, cost_usd=0.01, latency_s=1.0)
+    answer = Answer(event=event, text=text)
     run.world.pending = [f for f in run.world.pending if getattr(f, "number", 0) != 1]
     run.record(run.optimizer.tell(answer))
     assert run.optimizer.tell(answer) == []
     run.step(0)
     measured = Evaluated(candidate=1, mode=Mode.QUICK, result=a_result(500.0))
     assert len(run.optimizer.tell(measured)) == 1
-    before = spent(run.history), run.history.in_flight()
+    before = spent(run.history), run.history.in_flight
     assert run.optimizer.tell(measured) == []
-    assert (spent(run.history), run.history.in_flight()) == before
+    assert (spent(run.history), run.history.in_flight) == before
 
 
 def test_a_mode_is_measured_once() -> None:
@@ -148,16 +149,16 @@ def test_a_mode_is_measured_once() -> None:
 
     run = a_run(Budget(), commands).go()
     assert [f.mode for f in run.events if isinstance(f, events.Measuring)] == ["quick", "profile"]
-    assert run.history.evaluations() == 2
-    assert run.history.in_flight() == 0
+    assert run.history.told.begun == 2
+    assert run.history.in_flight == 0
     assert run.end
 
 
 def test_an_extension_lets_a_run_go_on_that_its_budget_ended_and_no_other() -> None:
     run = a_run(Budget(evaluations=5)).go()
-    assert (run.history.evaluations(), run.end.by_budget) == (5, True)
+    assert (run.history.told.begun, run.end.by_budget) == (5, True)
     run.extend(Budget(evaluations=9))
-    assert (run.go().history.evaluations(), run.end.by_budget) == (9, True)
+    assert (run.go().history.told.begun, run.end.by_budget) == (9, True)
     run = a_run(Budget(evaluations=5), lambda _: [Finish(reason="done")]).go()
     run.extend(Budget(evaluations=9))
     assert run.optimizer.ask() == []

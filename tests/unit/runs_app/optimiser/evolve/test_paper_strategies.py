@@ -80,7 +80,7 @@ def test_it_always_ends_by_itself(strategy: str, verifiers: str, seed: int) -> N
     assert len(told) == len(set(told))
     for question in run.history.questions.values():
         assert len(run.history.find(
-            question.role, generation=question.place.generation, slot=question.place.slot,
+            question.role, place=question.place,
             about=question.about, verifier=question.verifier or None,
         )) <= 3  # fmt: skip
 

@@ -12,8 +12,9 @@ from gpu_runner.data.verdict import Abi, DeviceKind, Language
 from runs_app.optimiser.evolve import prompts
 from runs_app.optimiser.evolve.commands import Prompt
 from runs_app.optimiser.evolve.config import Problem
+from runs_app.optimiser.evolve.judging import VERIFIERS
 from runs_app.optimiser.evolve.prompts import PromptError, common, load, names, render
-from runs_app.optimiser.evolve.verifiers import NAMES, instructions, verify_prompt
+from runs_app.optimiser.evolve.verifiers import instructions, verify_prompt
 from tests.unit.runs_app.optimiser.evolve.driving import a_problem
 
 KINDS = {
@@ -105,9 +106,9 @@ def test_files_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cont
         load("bad")
 
 
-@pytest.mark.parametrize("verifier", NAMES)
+@pytest.mark.parametrize("verifier", VERIFIERS)
 def test_verifiers_have_instructions_that_can_be_replaced(verifier: str) -> None:
-    shipped = verify_prompt(PROBLEMS[0], verifier, "KERNEL", "KNOWN")
+    shipped = verify_prompt(PROBLEMS[0], verifier, "KERNEL", "KNOWN", "")
     assert (shipped.name, shipped.version) == (f"verify_{verifier}", 2)
     own = instructions(verifier, PROBLEMS[0])
     assert own in text(shipped)
