@@ -24,7 +24,6 @@ _NAME_LIMIT = 80  # of a task's name on a site
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    """Declare the commands."""
     parser = command("submit", "submit a kernel: a file, several, or a folder")
     add_kernel_files(parser)
     add_kernel_options(parser)
@@ -71,7 +70,6 @@ def add_kernel_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_watch_options(parser: argparse.ArgumentParser) -> None:
-    """How long to wait."""
     parser.add_argument(
         "--timeout",
         type=float,
@@ -82,7 +80,6 @@ def add_watch_options(parser: argparse.ArgumentParser) -> None:
 
 
 def given(options: argparse.Namespace, *names: str) -> dict[str, object]:
-    """Options of these names."""
     return {name: getattr(options, name) for name in names}
 
 

@@ -51,7 +51,6 @@ class Turn:
     """
 
     def __init__(self, config: SupervisorConfig, urgency: Urgency) -> None:
-        """Nothing is waited for yet."""
         self._config, self._rank = config, list(Urgency).index(urgency)
         self._came = _now()
         self._name = self._last_in_line(self._came)
@@ -171,11 +170,9 @@ class Courteous:
         self._turn, self._aside, self._settle = turn, aside, settle
 
     def is_wanted(self, *, by_equals: bool = False) -> bool:
-        """See `Manners`."""
         return self._turn.is_wanted(by_equals=by_equals)
 
     def step_aside(self) -> None:
-        """See `Manners`."""
         with self._aside():
             self._turn.step_aside()
         self._settle()
