@@ -39,7 +39,7 @@ _WARP = 32  # CUDA C++ Programming Guide, as all of these: compute capabilities
 _REGISTERS_PER_SM = 65536  # of all from 7.0 on
 _REGISTERS_STEP = 256  # registers are given to a warp in such steps
 _MOST_BLOCKS_PER_SM = 32  # of the largest; fewer on small GPUs
-_UNKNOWN_SM = (0, 0, 0, 2048)
+_UNKNOWN_SM = (0, 0, 0, 2048)  # as most have: threads; and no limit of shared memory
 
 
 @dataclass(frozen=True)
