@@ -37,8 +37,12 @@ from gpu_runner.supervisor.oracle.client import OracleError
 from gpu_runner.supervisor.oracle.varied import vary
 from gpu_runner.supervisor.report import describe
 from gpu_runner.supervisor.runner.faults import RunnerUnfit
-from gpu_runner.supervisor.soundness.brief_report import brief, one_entry_a_line
-from gpu_runner.supervisor.soundness.soundness import describe_soundness, survey
+from gpu_runner.supervisor.soundness.soundness import (
+    brief,
+    describe_soundness,
+    one_entry_a_line,
+    survey,
+)
 
 _JUDGE = (
     "ask for the language model's judgment on the site (manage.py judge_task NAME), because "

@@ -101,7 +101,6 @@ def _cell(time: Document, place: int) -> str:
 
 
 def comparison_table(found: Document) -> str:
-    """A comparison in lines."""
     labels = [f"{each['id'][:8]} {each['agent']}" for each in found["submissions"]]
     rows: list[Sequence[object]] = [("workload", *labels)]
     for each in found["workloads"]:

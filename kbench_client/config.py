@@ -85,8 +85,6 @@ def is_open_to_others(file: Path) -> bool:
 
 
 class _Kept(TypedDict):
-    """What the file holds."""
-
     url: str
     tokens: dict[str, str]
 

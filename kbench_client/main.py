@@ -11,14 +11,10 @@ from typing import NoReturn
 from kbench_client import config, version
 from kbench_client.commands import (
     challenge,
-    check,
-    collection,
-    evaluate,
     export,
-    gate,
+    local,
     login,
     mcp,
-    push,
     reading,
     running,
     submitting,
@@ -99,8 +95,8 @@ def _parser() -> _Parser:
         added.set_defaults(parser=added)
         return added
 
-    on_site = (login, tasks, submitting, collection, reading, tracing, running, export, challenge)
-    for module in (*on_site, evaluate, check, gate, push, mcp):
+    on_site = (login, tasks, submitting, reading, tracing, running, export, challenge)
+    for module in (*on_site, local, mcp):
         module.add(command)
     return parser
 

@@ -113,7 +113,6 @@ class Tools:
     """What an agent may do; each tool answers as the command of its name."""
 
     def __init__(self, site: Site) -> None:
-        """Ask this site."""
         self.site = site
 
     def list_tasks(
@@ -283,7 +282,6 @@ class Tools:
 
 
 def server(site: Site) -> MCPServer:
-    """The tools on this site."""
     found: MCPServer = MCPServer("kbench", instructions=_ABOUT, version=version())
     for tools in (Tools(site), ChallengeTools(site)):
         for name in vars(type(tools)):

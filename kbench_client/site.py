@@ -56,7 +56,6 @@ class Site:
             raise Stop(Exit.NO_TOKEN, "run `kbench login`, or set KBENCH_TOKEN", "token")
 
     def close(self) -> None:
-        """Close the connection."""
         self._http.close()
 
     def about(self) -> Document:
@@ -68,7 +67,6 @@ class Site:
         return list(self._pages("/tasks", filters))
 
     def task(self, name: str) -> Document:
-        """A task with its document."""
         return dict(self.get(f"/tasks/{_segment(name)}"))
 
     def task_version(self, name: str, number: int) -> Document:
@@ -118,7 +116,6 @@ class Site:
         return self._post("/runs", payload)
 
     def run(self, identity: str) -> Document:
-        """A run."""
         return dict(self.get(f"/runs/{_segment(identity)}"))
 
     def watch_run(self, identity: str, timeout_s: float) -> Iterator[Document]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from gpu_runner.daemon import lineage
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.device import sensors
+from gpu_runner.supervisor.device.device_log import read_sensors
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.tools import health
 
@@ -40,7 +40,6 @@ class Child:
     """One function in a process, one run of it at a time."""
 
     def __init__(self) -> None:
-        """Nothing runs yet."""
         self._process: multiprocessing.process.BaseProcess | None = None
 
     @property
@@ -67,7 +66,6 @@ class Child:
         self._process.start()
 
     def end(self) -> None:
-        """End the process, if there is one."""
         if self._process is not None:
             self._process.kill()
             self._process.join()
@@ -139,9 +137,8 @@ class Sensors(Child):
     """The latest reading of a device, kept up to date by a child."""
 
     def __init__(
-        self, config: SupervisorConfig, read: Read = sensors.read, period_s: float = _PERIOD_S
+        self, config: SupervisorConfig, read: Read = read_sensors, period_s: float = _PERIOD_S
     ) -> None:
-        """Nothing runs before `keep`."""
         super().__init__()
         self._config, self._read, self._period_s = config, read, period_s
         self._memory = mmap.mmap(-1, _BYTES)

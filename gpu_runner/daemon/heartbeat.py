@@ -78,21 +78,13 @@ class Heartbeat:
         self._last = content
         self._due_at = self._clock() + self._period_s
         report = RunnerState(
-            name=self._runner.name,
-            boot_id=self._runner.boot_id,
-            device=self._runner.device,
-            device_kind=self._runner.device_kind,
-            device_name=self._runner.device_name,
+            **vars(self._runner),
             state=state,
             reason=reason,
             jail=jail,
             current=current,
-            builds=self._runner.builds,
             version=package_version(),
             at=time.time(),
-            compiler=self._runner.compiler,
-            architecture=self._runner.architecture,
-            packages=self._runner.packages,
             sensors=self._sensors(),
         )
         self._send(report)

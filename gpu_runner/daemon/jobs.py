@@ -57,8 +57,6 @@ After = Callable[[SupervisorConfig, Verdict], str]
 
 @dataclass(frozen=True, kw_only=True)
 class JobContext:
-    """What a job gets from its daemon."""
-
     runner: str
     supervisor: SupervisorConfig
     state: SlotState

@@ -53,7 +53,6 @@ class Standstill:
     """Notices a process that a signal has stopped, and nobody lets go on."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Nothing was seen yet."""
         self._clock = clock
         self._since: float | None = None
 

@@ -120,7 +120,6 @@ class _SlotProcess:
             raise _Stop
 
     def close(self) -> None:
-        """End what is kept ready."""
         self._oracles.close()
 
     def _next(self) -> Order | None:

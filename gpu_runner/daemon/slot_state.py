@@ -20,7 +20,6 @@ class SlotState:
     """
 
     def __init__(self) -> None:
-        """Make the shared memory, empty."""
         self._memory = mmap.mmap(-1, _DROPPED + 1)
 
     def begin(self, job: JobName) -> None:

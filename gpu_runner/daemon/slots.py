@@ -44,13 +44,10 @@ class Slot:
 
     @property
     def alive(self) -> bool:
-        """Whether its process runs."""
         return self.process is not None and self.process.is_alive()
 
 
 class Slots:
-    """All slots of a daemon."""
-
     def __init__(
         self,
         context: SlotContext,
@@ -69,7 +66,6 @@ class Slots:
 
     @property
     def running(self) -> bool:
-        """Whether any slot's process is alive."""
         return any(slot.alive for slot in self._all)
 
     @property
@@ -128,7 +124,6 @@ class Slots:
         slot.not_before = now + slot.pause_s
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to every slot's process."""
         for slot in self._all:
             if slot.process is not None and slot.process.pid and slot.process.is_alive():
                 os.kill(slot.process.pid, number)

@@ -112,11 +112,7 @@ class Daemon:
         outbox = config.outbox(slug)
         self._outbox = Outbox(outbox)
         context = SlotContext(
-            connect=connect,
-            runner=runner,
-            supervisor=supervisor,
-            outbox=outbox,
-            ready=config.ready,
+            connect=connect, runner=runner, supervisor=supervisor, outbox=outbox, ready=config.ready
         )
         self._runner = runner
         self._slots = Slots(context, self._kinds(runner))

@@ -37,5 +37,4 @@ def rq_id(device: str, job: str) -> str:
 
 
 def job_of(rq_id: str) -> str:
-    """The name of the job that has this id."""
     return rq_id.partition("-")[2]

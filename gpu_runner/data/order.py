@@ -79,7 +79,6 @@ class Order:
 
     @property
     def name(self) -> JobName:
-        """Which attempt of which job."""
         return JobName(self.kind, self.job_id, self.attempt)
 
 

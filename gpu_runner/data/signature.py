@@ -92,7 +92,6 @@ class Signature:
 
     @property
     def outputs(self) -> tuple[CParameter, ...]:
-        """The parameters that a kernel writes."""
         return tuple(p for p in self.parameters if p.role in (Role.OUTPUT, Role.INOUT))
 
 

@@ -48,7 +48,6 @@ class Solution:
 
     @property
     def name(self) -> str:
-        """The entry's name."""
         return (self.entry if self.files else "") or f"kernel{self.language.suffix}"
 
     @property

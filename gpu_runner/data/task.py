@@ -239,7 +239,6 @@ class Task:
         return tuple(name for name in self.baselines if name not in PYTORCH)
 
     def baselines_for(self, direction: Direction) -> tuple[str, ...]:
-        """Names of a direction's baselines."""
         libraries = self.library_baselines if direction is not Direction.FORWARD else ()
         return tuple(name for name in self.baselines if name not in libraries)
 

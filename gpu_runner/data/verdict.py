@@ -71,7 +71,6 @@ class Language(StrEnum):
 
     @property
     def label(self) -> str:
-        """Name for people."""
         return {Language.CUDA: "CUDA C++", Language.CPP: "C++", Language.PYTHON: "Python"}[self]
 
     @property

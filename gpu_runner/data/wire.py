@@ -171,7 +171,6 @@ Read = Callable[[int], bytes]
 
 
 def frame(kind: Command | Reply, body: bytes = b"") -> bytes:
-    """Bytes of a whole frame."""
     return HEADER.pack(MAGIC, kind, len(body)) + body
 
 
@@ -184,7 +183,6 @@ def read_frame(read: Read, limit: int = BODY_LIMIT) -> tuple[int, bytes]:
 
 
 def pack_call(call: Call) -> bytes:
-    """Body of a CALL frame."""
     head = CALL_HEAD.pack(
         call.call_id,
         len(call.arguments),
@@ -201,7 +199,6 @@ def pack_call(call: Call) -> bytes:
 
 
 def pack_burst(burst_id: int, calls: Sequence[Call]) -> bytes:
-    """Body of a BURST frame."""
     return BURST_HEAD.pack(burst_id, len(calls), 0) + b"".join(map(pack_call, calls))
 
 
@@ -239,13 +236,7 @@ def unpack_call(body: bytes, at: int = 0) -> Call:
         )
         arguments.append(Argument(ArgumentKind(kind), nbytes, input_offset, output_offset, value))
     return Call(
-        call_id,
-        tuple(arguments),
-        inputs_low,
-        inputs_high,
-        outputs_low,
-        outputs_high,
-        setup,
+        call_id, tuple(arguments), inputs_low, inputs_high, outputs_low, outputs_high, setup
     )
 
 

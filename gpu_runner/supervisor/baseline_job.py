@@ -11,14 +11,12 @@ from gpu_runner.data.queue import Urgency
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.baselines import Baselines
-from gpu_runner.supervisor.build.build import build_support
 from gpu_runner.supervisor.device.lock import Courteous, exclusive
+from gpu_runner.supervisor.evaluate import memory_of
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.bench import Bench
-from gpu_runner.supervisor.measure.device_memory import DeviceMemory
-from gpu_runner.supervisor.measure.staging import HostMemory
 from gpu_runner.supervisor.oracle.client import Oracle, OracleError
 from gpu_runner.supervisor.runner.faults import RunnerUnfit
 from gpu_runner.supervisor.runner.preemption import Manners
@@ -76,9 +74,5 @@ def _bench(
     rng = random.SystemRandom()
     with closing(Arena("inputs")) as inputs, closing(Arena("samples")) as samples:
         oracle.load(task, inputs, samples)
-        if config.kind is DeviceKind.CUDA:
-            memory: HostMemory | DeviceMemory = DeviceMemory(oracle, rng, config)
-        else:
-            memory = HostMemory(oracle, inputs, samples, rng, build_support(config))
-        with closing(memory):
+        with closing(memory_of(oracle, inputs, samples, rng, config)) as memory:
             yield Bench(oracle, memory, samples, config, rng, manners)

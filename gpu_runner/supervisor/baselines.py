@@ -14,8 +14,7 @@ from gpu_runner.data.evaluation import Measurement, Mismatch
 from gpu_runner.data.protocol import BASELINE_PLAN, BASELINE_PROCESSES, NOISE_LIMIT
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Direction, Verdict
-from gpu_runner.supervisor.device.environment import stack
-from gpu_runner.supervisor.device.libraries import library_versions
+from gpu_runner.supervisor.device.environment import library_versions, stack
 from gpu_runner.supervisor.device.statistics import ESTIMATORS, measure
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.files import read_json, write_atomically

@@ -107,6 +107,15 @@ def evaluate(
     return record.result(fault, timeline.times())
 
 
+def memory_of(
+    oracle: Oracle, inputs: Arena, samples: Arena, rng: random.Random, config: SupervisorConfig
+) -> HostMemory | DeviceMemory:
+    """Where calls find their arguments: these arenas, or a GPU's own memory."""
+    if config.kind is DeviceKind.CUDA:
+        return DeviceMemory(oracle, rng, config)
+    return HostMemory(oracle, inputs, samples, rng, build_support(config))
+
+
 class _Evaluation:
     """One evaluation on its way through the stages."""
 
@@ -170,7 +179,7 @@ class _Evaluation:
             target = self._target(self._compile())
             with (
                 self._device() as manners,
-                closing(self._memory(oracle, inputs, samples, rng)) as memory,
+                closing(memory_of(oracle, inputs, samples, rng, self._config)) as memory,
             ):
                 bench = Bench(oracle, memory, samples, self._config, rng, manners)
                 bench.use(torch)
@@ -268,13 +277,6 @@ class _Evaluation:
         is_audit = self._request.mode is Mode.AUDIT
         baselines = Baselines(self._task, self._direction, self._config, anew=is_audit)
         return baselines.expected_processes(self._workloads)
-
-    def _memory(
-        self, oracle: Oracle, inputs: Arena, samples: Arena, rng: random.Random
-    ) -> HostMemory | DeviceMemory:
-        if self._config.kind is DeviceKind.CUDA:
-            return DeviceMemory(oracle, rng, self._config)
-        return HostMemory(oracle, inputs, samples, rng, build_support(self._config))
 
     def _compile(self) -> Built:
         with self._timeline.stage(Stage.BUILD):

@@ -9,12 +9,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gpu_runner.data.evaluation import (
-    Measurement,
-    OutputError,
-    ProcessRun,
-    WorkloadResult,
-)
+from gpu_runner.data.evaluation import Measurement, OutputError, ProcessRun, WorkloadResult
 from gpu_runner.data.integrity import Check, OutsideTime, Suspicion
 from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.protocol import (

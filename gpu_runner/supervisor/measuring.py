@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import logging
+import os
+import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from gpu_runner.data.environment import AnchorTimes
-from gpu_runner.data.evaluation import Mismatch
+from gpu_runner.data.evaluation import EvaluationRequest, Mismatch
 from gpu_runner.data.plan import Plan
-from gpu_runner.data.protocol import NOISE_LIMIT, PLANS, UNSTABLE_FROM
+from gpu_runner.data.protocol import FIRST_CALLS, NOISE_LIMIT, PLANS, RECALIBRATIONS, UNSTABLE_FROM
 from gpu_runner.data.rounding import HIDDEN
 from gpu_runner.data.task import Values, Workload
-from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
+from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Stage, Verdict
+from gpu_runner.supervisor.audit.cpu import RaceSearch
 from gpu_runner.supervisor.baselines import Baselines
-from gpu_runner.supervisor.clock_calibration import OwnClock
 from gpu_runner.supervisor.device.device_log import DeviceLog
-from gpu_runner.supervisor.device.libraries import library_versions
-from gpu_runner.supervisor.first_calls import FirstCalls
+from gpu_runner.supervisor.device.environment import library_versions
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.processors import team_size
 from gpu_runner.supervisor.measure.bench import Bench
+from gpu_runner.supervisor.measure.empty_kernel import EmptyKernelCalibration
+from gpu_runner.supervisor.measure.outside import UNSEEN, EmptyKernelTime
 from gpu_runner.supervisor.measure.turns import Progress
 from gpu_runner.supervisor.record import Record, wrong_on_other_values
-from gpu_runner.supervisor.runner.faults import Fault, FaultError
-from gpu_runner.supervisor.runner.target import Targets
+from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit
+from gpu_runner.supervisor.runner.target import Target, Targets
 from gpu_runner.supervisor.timeline import Timeline, calls_so_far
 from gpu_runner.supervisor.tools.anchor import measure_anchor
 
 logger = logging.getLogger(__name__)
+_TEAMS = re.compile(r"omp[ _]|parallel_for|prange")  # in a source that may have teams of OpenMP
+_CRASHES = (Verdict.RUNTIME_ERROR, Verdict.TIME_LIMIT)
+_TEAM = (
+    "OpenMP teams had {} threads on {} processors here: omp_get_max_threads() counts the threads, "
+    "omp_get_num_procs() does not"
+)
 
 
 class Measuring:
@@ -225,3 +238,119 @@ class Measuring:
 
 def _silent(done: int, of: int, calls: int) -> None:
     """Tell nothing: how many calls there were, and when, is a kernel's to choose."""
+
+
+class FirstCalls:
+    """Right first, then fast: whoever is wrong hears it before anything is timed."""
+
+    def __init__(self, bench: Bench, record: Record) -> None:
+        """`bench` is prepared with the workloads; `record` takes what is found."""
+        self._bench, self._record = bench, record
+        self._races = RaceSearch(record.request, record.config, bench)
+
+    def make(
+        self,
+        target: Target,
+        workloads: Sequence[Workload],
+        drawn: Sequence[Workload],
+        progress: Progress,
+    ) -> None:
+        """Verify a few calls of each of these public workloads and drawn shapes; look for races.
+
+        The first wrong output goes into the record. Raises `FaultError` for all else.
+        """
+        every = [*workloads, *drawn]
+        with self._naming_teams():
+            measured = self._bench.run(target, every, FIRST_CALLS, progress)
+        self._record.output = measured.output
+        kept: list[Fault] = []
+        for workload in every:
+            verified = self._bench.verify(workload, measured.workloads[workload.name])
+            self._record.add_untimed(verified)
+            if verified.varied:
+                kept.append(wrong_on_other_values(workload.name, verified.varied))
+        if self._record.config.kind is DeviceKind.CPU:
+            times_ns = [(w, min(measured.workloads[w.name].times_ns)) for w in workloads]
+            team = team_size(FIRST_CALLS.team)
+            self._record.say(verified_with_threads=team)
+            self._record.say(races=self._races.search(target, times_ns))
+        if kept and self._record.mismatch is None:
+            raise FaultError(kept[0])
+
+    @contextmanager
+    def _naming_teams(self) -> Iterator[None]:
+        """Say of a crash that teams had more threads than there are processors, if they had."""
+        try:
+            yield
+        except FaultError as error:
+            request, on_cpu = self._record.request, self._record.config.kind is DeviceKind.CPU
+            crashed = on_cpu and error.fault.verdict in _CRASHES
+            if crashed and _TEAMS.search(request.solution.whole):
+                how = _TEAM.format(team_size(FIRST_CALLS.team), len(os.sched_getaffinity(0)))
+                error.fault = replace(error.fault, reason=f"{error.fault.reason}; {how}")
+            raise
+
+
+class OwnClock:
+    """The outside clock of one evaluation (`outside` says what it makes of a call)."""
+
+    def __init__(
+        self,
+        request: EvaluationRequest,
+        config: SupervisorConfig,
+        bench: Bench,
+        target: Target,
+        record: Record,
+    ) -> None:
+        self._mode, self._abi, self._kind = request.mode, request.abi, config.kind
+        self._bench, self._record = bench, record
+        self._times = EmptyKernelCalibration(
+            request.task, request.solution.direction, config, target
+        )
+
+    def calibrate(self, workloads: Sequence[Workload], plan: Plan) -> None:
+        """Learn what the clock itself adds, from a kernel that does nothing.
+
+        `quick` looks at one workload of a GPU's, and at no torch extension: each of its workloads
+        would have to be calibrated by a process of its own. It takes what is remembered, and does
+        not calibrate again before a time is raised: on a CPU processor time must say more there.
+        Raises `RunnerUnfit` where the empty kernel fails.
+        """
+        if plan.bursts == 0 or (self._abi is Abi.TORCH and not plan.is_calibrated):
+            return
+        if plan.is_calibrated:
+            fresh = self._mode is Mode.AUDIT
+            found = self._times.of(self._bench, workloads, fresh=fresh)
+        else:
+            known = self._times.known(workloads)
+            found = known or self._times.of(self._bench, workloads, fresh=False)
+            found = {
+                name: replace(n, spread_ns=n.spread_ns + n.single_ns) for name, n in found.items()
+            }
+        if plan.burst_workloads and self._kind is DeviceKind.CUDA:
+            names = random.SystemRandom().sample(sorted(found), plan.burst_workloads)
+            found = {name: found[name] for name in names}
+        self._know(found)
+
+    def look_again(self, workloads: Sequence[Workload]) -> None:
+        """Calibrate anew for those workloads whose claims the clock contradicts, or hardly sees.
+
+        A bad moment of the host must neither raise a time nor let one pass: no claim is raised
+        that a calibration has borne out. Raises `RunnerUnfit` where the clock stays blind: that is
+        this host's fault.
+        """
+        for _ in range(RECALIBRATIONS):
+            doubtful = self._record.raised() | self._record.blind()
+            if not doubtful:
+                return
+            again = list(workloads)
+            if self._abi is Abi.TORCH:  # else they share one line, and it is laid through several
+                again = [workload for workload in workloads if workload.name in doubtful]
+            found = self._times.of(self._bench, again, fresh=True)
+            self._know({name: found[name] for name in doubtful})
+        if self._record.blind():
+            raise RunnerUnfit(UNSEEN)
+
+    def _know(self, found: Mapping[str, EmptyKernelTime]) -> None:
+        self._record.know_empty(found)
+        self._bench.know_empty(found)

@@ -48,7 +48,6 @@ class Record:
     """Everything that an evaluation has found out so far."""
 
     def __init__(self, request: EvaluationRequest, config: SupervisorConfig) -> None:
-        """Nothing is known yet."""
         self.request, self.config = request, config
         self._facts: dict[str, Facts] = {}
         self._workloads: Sequence[Workload] = ()

@@ -24,7 +24,6 @@ class Timeline:
     """Stages in the order in which they ended; a stage that comes again adds to its time."""
 
     def __init__(self, report: Report) -> None:
-        """Begin counting now."""
         self._report = report
         self._began = time.monotonic()
         self._times: dict[Stage, StageTime] = {}
@@ -32,7 +31,6 @@ class Timeline:
 
     @contextmanager
     def stage(self, stage: Stage, detail: str = "") -> Iterator[None]:
-        """Time a stage."""
         started = time.monotonic()
         self._report(stage, "running", detail)
         try:
@@ -52,5 +50,4 @@ class Timeline:
             self._report(stage, "running", detail)
 
     def times(self) -> tuple[StageTime, ...]:
-        """All stages so far."""
         return tuple(self._times.values())

@@ -21,7 +21,6 @@ _REPORTED = ("usd", "tokens", "transcript")
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    """Declare the command."""
     parser = command("challenge", "challenges for whole agents: list, show, enter, report, finish")
     parser.add_argument(
         "name",

@@ -21,7 +21,6 @@ TARGETS: Mapping[str, Callable[[Winner], dict[str, str]]] = {
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    """Declare the command."""
     parser = command("export", "a ranked kernel as a package, used where it is measurably faster")
     parser.add_argument("submission", metavar="ID")
     parser.add_argument("--to", choices=TARGETS, default="script", help="script if left out")

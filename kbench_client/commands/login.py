@@ -16,7 +16,6 @@ _LOCAL = ("http://localhost", "http://127.0.0.1", "http://[::1]")
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    """Declare the command."""
     parser = command("login", "store a token from the site's /account/ page")
     parser.add_argument("site", nargs="?", default="", help="such as https://kbench.example")
     parser.add_argument(

@@ -12,7 +12,6 @@ from kbench_client.site import Site
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    """Declare the command."""
     parser = command("mcp", "speak MCP on standard input and output, for an agent")
     parser.set_defaults(run=_mcp)
 

@@ -19,7 +19,6 @@ BOARD = ("by", "device", "task", "scenario", "dtype", "direction", "sort")
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    """Declare the commands."""
     parser = command(
         "show", "a submission's verdict and times; without ID, your newest submissions"
     )

@@ -34,7 +34,6 @@ BUDGET: dict[str, tuple[Callable[[str], object], str]] = {
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    """Declare the command."""
     parser = command("run", "start an optimization run, follow one, or steer it")
     parser.add_argument("task", metavar="TASK_OR_RUN", help="a task's name, or a run's id")
     parser.add_argument("--strategy", default="", help="such as autotune; the site lists them")
@@ -67,7 +66,6 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
 
 
 def body(options: argparse.Namespace) -> dict[str, Any]:
-    """The body of a run to be started."""
     budget = {name: getattr(options, name) for name in BUDGET if getattr(options, name) is not None}
     wanted: dict[str, object] = {
         **{name: getattr(options, name) for name in ("task", "strategy", "device", "direction")},

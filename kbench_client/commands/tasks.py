@@ -20,7 +20,6 @@ _VERIFIER = "def verify_fn("
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    """Declare both commands."""
     parser = command("tasks", "list the tasks")
     for name in FILTERS:
         parser.add_argument(f"--{name}", default="")

@@ -14,7 +14,6 @@ from kbench_client.traces import data_set, solution, traces
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    """Declare the command."""
     parser = command("trace", "print results as FlashInfer Trace traces, one per line")
     parser.add_argument("submissions", metavar="ID", nargs="+")
     parser.add_argument("--to", type=Path, help="a data set's folder; also gets the kernels")

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from kbench_client.config import account
 from kbench_client.evaluators.judge import Wanted, fixed_files, shared
-from kbench_client.evaluators.prompts import kernel_in, prompt_of
+from kbench_client.evaluators.verifiers import kernel_in, prompt_of
 from kbench_client.site import Site
 
 

@@ -37,11 +37,11 @@ from gpu_runner.supervisor.build.build import build_solution
 from gpu_runner.supervisor.device.device import device_slug
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.runner.pool import Oracles
-from gpu_runner.supervisor.tools.health import left_behind, snapshot
 from tests.adversarial.catalogue import ROWS, Row
 from tests.adversarial.judging import Judgement, Outcome, request, run
 from tests.adversarial.kernels import Kernel, load_kernels
 from tests.bench.spread import devices_of, spread, workers
+from tests.leftovers import left_behind, snapshot
 
 GIB = 1 << 30
 COLUMNS = ("row", "kernel", "ABI", "device", "outcome", "what happened", "stopped by")

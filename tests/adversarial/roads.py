@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpu_runner.supervisor.host.jail import Jail, Limits
 from gpu_runner.supervisor.host.process import ChildProcess
-from gpu_runner.supervisor.tools.health import left_behind, snapshot
+from tests.leftovers import left_behind, snapshot
 
 LIMITS = Limits(  # those of the c-ABI runner on a CPU, but smaller
     cpu_s=20,

@@ -14,7 +14,7 @@ from gpu_runner.supervisor.build.recipe import Built
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.tools.health import left_behind, snapshot
+from tests.leftovers import left_behind, snapshot
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 needs_nvcc = pytest.mark.skipif(

@@ -12,7 +12,6 @@ from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.jail import Jail
 from gpu_runner.supervisor.host.leftovers import Process, process_table
 from gpu_runner.supervisor.host.process import ChildProcess
-from gpu_runner.supervisor.tools.health import Snapshot, left_behind, snapshot
 from tests.adversarial.roads import (
     BOMBS,
     CLOSED,
@@ -25,6 +24,7 @@ from tests.adversarial.roads import (
     run,
     try_all,
 )
+from tests.leftovers import Snapshot, left_behind, snapshot
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 

@@ -15,13 +15,13 @@ from gpu_runner.data.verdict import Abi, DeviceKind, Mode
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.runner.pool import Oracles
-from gpu_runner.supervisor.tools.health import left_behind, snapshot
 from tests.adversarial.cases import load_cases
 from tests.adversarial.catalogue import ROWS
 from tests.adversarial.judging import run
 from tests.adversarial.kernels import Kernel, alike, crowded, load_kernels, repeated
 from tests.adversarial.redteam import build_all, make_config, uncovered
 from tests.adversarial.side_by_side import OneOracle, selected
+from tests.leftovers import left_behind, snapshot
 
 KERNELS = load_kernels(DeviceKind.CPU)
 TESTS = Path(__file__).parents[1]

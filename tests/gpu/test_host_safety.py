@@ -13,7 +13,6 @@ from gpu_runner.supervisor.device.device import cuda_devices
 from gpu_runner.supervisor.host import jail, nvml
 from gpu_runner.supervisor.host.jail import Jail
 from gpu_runner.supervisor.oracle.client import cuda_environment
-from gpu_runner.supervisor.tools.health import Snapshot, left_behind, snapshot
 from tests.adversarial.roads import (
     BOMBS,
     CLOSED,
@@ -26,6 +25,7 @@ from tests.adversarial.roads import (
     run,
     try_all,
 )
+from tests.leftovers import Snapshot, left_behind, snapshot
 
 pytestmark = [
     pytest.mark.gpu,

@@ -15,10 +15,10 @@ import pytest
 from gpu_runner.data.verdict import DeviceKind, Mode
 from gpu_runner.supervisor.device.device import cuda_devices
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.tools.health import left_behind, snapshot
 from tests.adversarial.judging import run
 from tests.adversarial.kernels import FOLDER, HONEST_FOLDER, Kernel, load_kernel, load_kernels
 from tests.adversarial.redteam import COLUMNS, Line, build_all, make_config
+from tests.leftovers import left_behind, snapshot
 
 pytestmark = [
     pytest.mark.gpu,

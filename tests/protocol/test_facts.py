@@ -11,8 +11,8 @@ from gpu_runner.data.protocol import PLANS
 from gpu_runner.data.verdict import Language, Mode, Verdict
 from gpu_runner.supervisor import measuring
 from gpu_runner.supervisor.audit.audit import Auditor
+from gpu_runner.supervisor.audit.facts import EXACT_BYTES
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.host.scratch import EXACT_BYTES
 from gpu_runner.supervisor.runner.pool import Oracles
 from tests.protocol.evaluating import evaluated, needs_jail, only
 

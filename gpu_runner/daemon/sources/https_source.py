@@ -59,7 +59,6 @@ class HttpsSource:
         return codec.decode(Order, answer, "order") if answer is not None else None
 
     def send(self, event: Event) -> None:
-        """Post the event."""
         self._said(EVENTS, json={"events": [codec.encode(event)]})
 
     def done(self) -> None:

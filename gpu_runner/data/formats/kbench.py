@@ -13,12 +13,7 @@ from typing import Any
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.reading import import_errors
 from gpu_runner.data.formats.reference_names import name_errors
-from gpu_runner.data.formats.source import (
-    functions,
-    keyword_errors,
-    parameter_names,
-    parse_module,
-)
+from gpu_runner.data.formats.source import functions, keyword_errors, parameter_names, parse_module
 from gpu_runner.data.formats.sweeps import UNLISTED, expand
 from gpu_runner.data.formats.text import list_files, read_files
 from gpu_runner.data.task import HARD_INPUTS, VERIFIER, Task, TaskFormat, Tolerance

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gpu_runner.data.codec import DataError, DataErrors, caught, refuse
+from gpu_runner.data.codec import DataError, DataErrors, caught, errors_of, refuse
 from gpu_runner.data.formats.naming import task_name, task_title
 from gpu_runner.data.formats.reading import Reading, check_imports, import_errors
 from gpu_runner.data.formats.robust_kbench import UNKNOWN_REDUCTION
@@ -126,11 +126,8 @@ def size_errors(task: Task) -> Iterator[DataError]:
     try:
         tree = parse_module(text, name)
         _, forward = _parts(tree, name)
-    except DataErrors as error:
-        yield from error.errors
-        return
     except DataError as error:
-        yield error
+        yield from errors_of(error)
         return
     yield from import_errors(task.files)
     yield from complex_errors(tree, forward, name)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_runner.data.codec import DataError, DataErrors, Open, caught, decode
+from gpu_runner.data.codec import DataError, Open, caught, decode, errors_of
 from gpu_runner.data.formats.reading import import_errors
 from gpu_runner.data.formats.source import functions, parameter_names, parse_module
 from gpu_runner.data.formats.text import object_of
@@ -194,11 +194,8 @@ def trace_errors(task: Task) -> Iterator[DataError]:
     """Where a task's definition, its reference and its workloads don't fit together."""
     try:
         definition, captured = definition_of(task.files), captured_of(task.files)
-    except DataErrors as error:
-        yield from error.errors
-        return
     except DataError as error:
-        yield error
+        yield from errors_of(error)
         return
     found = list(definition.errors())
     yield from found

@@ -90,7 +90,6 @@ class Code:
         return [match["string"] for match in parts if match["string"]]
 
     def finding(self, subject: str, at: int, sentence: str) -> Finding:
-        """A finding at a place of the text."""
         file, line = self.place(at)
         return Finding(subject, line, sentence, file)
 

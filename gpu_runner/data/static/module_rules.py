@@ -12,12 +12,7 @@ from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.python_source import imported_nodes, tree_of
 from gpu_runner.data.static.case import Code, Finding, Rule
 from gpu_runner.data.static.module_names import PLAIN, Beside, harmless
-from gpu_runner.data.static.rules import (
-    by_line,
-    code_suspicions,
-    raised_by,
-    source_suspicions,
-)
+from gpu_runner.data.static.rules import by_line, code_suspicions, raised_by, source_suspicions
 from gpu_runner.data.task import Task
 from gpu_runner.data.torch_operations import NAMESPACES, computes
 from gpu_runner.data.verdict import Abi

@@ -24,7 +24,6 @@ class Recorder:
     """
 
     def __init__(self) -> None:
-        """Record nothing yet."""
         self._stream: torch.cuda.Stream | None = None
         self._pool: Any = None
         self._graph: torch.cuda.CUDAGraph | None = None  # it must outlive its calls' outputs

@@ -15,9 +15,7 @@ _PAUSE_S = 0.1  # chosen: a wait that nobody notices
 class HasFileno(Protocol):
     """A file, a socket, or the like."""
 
-    def fileno(self) -> int:
-        """Its descriptor."""
-        ...
+    def fileno(self) -> int: ...
 
 
 def hold(lock: int, asked: HasFileno | int) -> bool:

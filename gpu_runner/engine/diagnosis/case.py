@@ -34,7 +34,6 @@ class Sample:
 
     @property
     def size(self) -> int:
-        """Number of elements."""
         return self.at.numel()
 
 
@@ -59,17 +58,14 @@ class Case:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the output."""
         return tuple(self.actual.shape)
 
     @property
     def elements(self) -> int:
-        """Number of elements."""
         return self.actual.numel()
 
     @cached_property
     def wrong_elements(self) -> int:
-        """How many are wrong."""
         return int(self.wrong.count_nonzero().item())
 
     @property

@@ -48,24 +48,17 @@ _KEPT: dict[torch.dtype, tuple[Kept, ...]] = {
 }
 _NATIVE = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
+_TF32_PRODUCTS = "about 2^-11 of the values, typical of products of TF32 or FP16 numbers"
+_TF32_SUMS = (2.0**-13.5, 2.0**-10.2, _TF32_PRODUCTS)
+_BF16_SUMS = (
+    2.0**-10.2,
+    2.0**-6.5,
+    "about 2^-9 of the values, typical of products of BF16 numbers",
+)
+_FLOAT32_SUMS = (2.0**-28, 2.0**-19, "about 2^-24 of the values, typical of sums in float32")
 _BANDS: dict[torch.dtype, tuple[tuple[float, float, str], ...]] = {
-    torch.float32: (
-        (
-            2.0**-13.5,
-            2.0**-10.2,
-            "about 2^-11 of the values, typical of products of TF32 or FP16 numbers",
-        ),
-        (2.0**-10.2, 2.0**-6.5, "about 2^-9 of the values, typical of products of BF16 numbers"),
-    ),
-    torch.float64: (
-        (2.0**-28, 2.0**-19, "about 2^-24 of the values, typical of sums in float32"),
-        (
-            2.0**-13.5,
-            2.0**-10.2,
-            "about 2^-11 of the values, typical of products of TF32 or FP16 numbers",
-        ),
-        (2.0**-10.2, 2.0**-6.5, "about 2^-9 of the values, typical of products of BF16 numbers"),
-    ),
+    torch.float32: (_TF32_SUMS, _BF16_SUMS),
+    torch.float64: (_FLOAT32_SUMS, _TF32_SUMS, _BF16_SUMS),
 }
 
 

@@ -17,14 +17,7 @@ _ENOUGH_BITS = 12  # to exclude chance
 _NATIVE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _STILL = 0.3  # of the elements that show no change, as most of what vanishes beside them
 _FEW = 16  # elements: below, no share of them says much
-_LAYOUTS = (
-    torch.float16,
-    torch.bfloat16,
-    torch.float32,
-    torch.float64,
-    torch.int32,
-    torch.int64,
-)
+_LAYOUTS = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int32, torch.int64)
 _LOOKED_AT = 1 << 12  # elements
 _COARSE = 2.0**-7  # relative: values that were rounded to any of these are as close
 

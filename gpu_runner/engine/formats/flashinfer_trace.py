@@ -27,13 +27,7 @@ from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.formats.measured import MeasuredProblem, copies
 from gpu_runner.engine.formats.module import import_file, member, task_code
 from gpu_runner.engine.formats.precision import NARROW, in_double
-from gpu_runner.engine.problem.problem import (
-    STORED,
-    Drawn,
-    ProblemError,
-    in_float64,
-    outputs_of,
-)
+from gpu_runner.engine.problem.problem import STORED, Drawn, ProblemError, in_float64, outputs_of
 from gpu_runner.engine.problem.values import varied
 
 _INTEGERS = {"bool": (0, 2), "uint8": (0, 256), "int8": (-128, 128)}
@@ -113,7 +107,6 @@ class FlashInferProblem(MeasuredProblem):
             return outputs_of(self._run(*in_float64(drawn.arguments)))
 
     def evaluate(self, drawn: Drawn, direction: Direction) -> tuple[Tensor, ...]:
-        """See `MeasuredProblem.evaluate`."""
         with task_code("run()"):
             return outputs_of(self._run(*copies(drawn.arguments)))
 

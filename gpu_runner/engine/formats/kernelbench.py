@@ -117,11 +117,7 @@ class KernelBenchProblem(MeasuredProblem):
         self._frame: tuple[nn.Module, Layout, InitCall] | None = None
 
     def draw_inputs(
-        self,
-        workload: Workload,
-        direction: Direction,
-        seed: int,
-        device: str,
+        self, workload: Workload, direction: Direction, seed: int, device: str
     ) -> Drawn:
         """A new Model with random weights, then get_inputs() with the workload's sizes."""
         with task_code("the task's code"):
@@ -157,13 +153,11 @@ class KernelBenchProblem(MeasuredProblem):
     def expected(
         self, workload: Workload, direction: Direction, seed: int, device: str
     ) -> tuple[Tensor, ...]:
-        """See `Problem.expected`."""
         drawn = self.draw(workload, direction, seed, device)
         with in_double(device, self.widened), task_code("Model.forward"):
             return outputs_of(self.function(direction)(*in_float64(drawn.arguments)))
 
     def evaluate(self, drawn: Drawn, direction: Direction) -> tuple[Tensor, ...]:
-        """See `MeasuredProblem.evaluate`."""
         with task_code("Model.forward"):
             return outputs_of(self.function(direction)(*copies(drawn.arguments)))
 

@@ -1,11 +1,16 @@
-"""The native task format: inputs, references, scales and a baseline in reference.py."""
+"""The native task format: inputs, references, scales, a baseline and a verifier in reference.py."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 
 import torch
 from torch import Tensor
@@ -15,7 +20,7 @@ from gpu_runner.data.signature import argument_name
 from gpu_runner.data.task import HARD_INPUTS, VERIFIER, Task, Values, Workload
 from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.engine.formats.module import import_file
-from gpu_runner.engine.formats.verifier import Residuals, residuals
+from gpu_runner.engine.problem.compare import Comparison, WrongElement, unravelled
 from gpu_runner.engine.problem.problem import (
     Drawn,
     Problem,
@@ -32,6 +37,14 @@ from gpu_runner.engine.problem.values import varied
 _GRADIENT_SEED = 0x5EED_60AD  # keeps grad_output's stream apart from make_inputs'
 _VERIFIER_SEED = 0x7E51_F1E4  # and the verifier's
 _SEED_MASK = 2**63 - 1  # torch takes seeds of 63 bits
+MOST_S = 10.0
+"""Seconds that a verifier may take for one call."""
+MOST_RESIDUALS = 16  # chosen: a page shows them all
+_LONGEST_NAME = 80  # chosen: as of a task
+_LARGEST = 1e300  # stands for an infinite residual: JSON has no infinity
+
+Verifier = Callable[..., object]
+Residuals = list[tuple[str, Comparison]]
 
 
 def make_problem(task: Task, folder: Path) -> NativeProblem:
@@ -77,7 +90,6 @@ class NativeProblem(Problem):
         )
 
     def has_baseline(self, direction: Direction) -> bool:
-        """See `Problem.has_baseline`."""
         return direction is Direction.FORWARD and hasattr(self._module, BASELINE)
 
     def draw_inputs(
@@ -124,7 +136,6 @@ class NativeProblem(Problem):
         return scales
 
     def has_verifier(self, direction: Direction) -> bool:
-        """See `Problem.has_verifier`."""
         return direction is Direction.FORWARD and hasattr(self._module, VERIFIER)
 
     def verified(
@@ -225,3 +236,94 @@ def _parameters(function: Callable[..., object]) -> Mapping[str, inspect.Paramet
         if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
             raise ProblemError(f"{function.__name__}: {parameter} must be an ordinary parameter")
     return {argument_name(name): parameter for name, parameter in parameters.items()}
+
+
+class VerifierError(ProblemError):
+    """The task's verifier is wrong, whatever the kernel gave it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{VERIFIER}() {what}: that is the task's fault, not the kernel's")
+
+
+def residuals(
+    function: Verifier, inputs: Mapping[str, object], outputs: Mapping[str, Tensor], eps: float
+) -> Residuals:
+    """What the verifier says of one call: a comparison for each name that it returns.
+
+    It gets copies, floating ones in float64, and `eps` if it takes a third parameter. Raises
+    `VerifierError` where it raises, takes more than `MOST_S`, or returns anything but residuals
+    from 0; a NaN of finite outputs is none.
+    """
+    given: list[object] = [
+        {name: in_float64(value) for name, value in values.items()} for values in (inputs, outputs)
+    ]
+    if len(inspect.signature(function).parameters) > len(given):
+        given.append(eps)
+    with _limited():
+        try:
+            found = function(*given)
+        except ProblemError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise VerifierError(f"raised {type(error).__name__}: {error}"[:1000]) from error
+    if not isinstance(found, Mapping) or not found:
+        raise VerifierError(f"returned {type(found).__name__}, not a dict of residuals by name")
+    if len(found) > MOST_RESIDUALS:
+        raise VerifierError(f"returned more than {MOST_RESIDUALS} names")
+    finite = all(bool(torch.isfinite(output.double()).all()) for output in outputs.values())
+    return [(_name(name), _compared(name, found[name], finite=finite)) for name in found]
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or not name.isprintable():
+        raise VerifierError(f"names a residual {str(name)[:_LONGEST_NAME]!r}")
+    return name
+
+
+def _compared(name: str, value: object, *, finite: bool) -> Comparison:
+    """A residual as a comparison, of which 1 and below passes."""
+    if not isinstance(value, Tensor | int | float):
+        raise VerifierError(f"gave {name!r} as {type(value).__name__}, not a number or a tensor")
+    tensor = torch.as_tensor(value).detach()
+    if tensor.is_complex() or tensor.numel() == 0:
+        kind = "no numbers at all" if tensor.numel() == 0 else "complex numbers"
+        raise VerifierError(f"gave {name!r} as {kind}, of shape {tuple(tensor.shape)}")
+    flat = tensor.reshape(-1).double()
+    unknown = torch.isnan(flat)
+    if finite and bool(unknown.any()):
+        raise VerifierError(f"gave NaN as {name!r} of finite outputs")
+    flat = flat.masked_fill(unknown, math.inf)
+    if bool((flat < 0).any()):
+        raise VerifierError(f"gave {flat.min().item():.3g} as {name!r}: residuals are from 0")
+    largest, wrong = min(flat.max().item(), _LARGEST), flat > 1
+    size = min(flat.square().mean().sqrt().item(), _LARGEST)
+    if not bool(wrong.any()):
+        return Comparison(largest, size, None, None, None)
+    at = int(wrong.to(torch.uint8).argmax().item())
+    index = unravelled(at, tuple(tensor.shape))
+    reason = f"the task's verifier allows 1 and finds {flat[at].item():.3g}"
+    wrong_count, count = int(wrong.sum().item()), flat.numel()
+    mismatch = WrongElement(reason, index, None, None, None, wrong_count, count)
+    return Comparison(largest, size, mismatch, None, None)
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Raise `VerifierError` in what takes longer than `MOST_S`, or after it."""
+
+    def late(*_: int | FrameType | None) -> None:
+        raise VerifierError(f"took more than {MOST_S:g} s")
+
+    began = time.monotonic()
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGALRM, late) if is_main else None
+    if is_main:
+        signal.setitimer(signal.ITIMER_REAL, MOST_S)
+    try:
+        yield
+    finally:
+        if is_main:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+    if time.monotonic() - began > MOST_S:
+        raise VerifierError(f"took more than {MOST_S:g} s")

@@ -36,7 +36,6 @@ class Limit:
 
 
 def limit_of(task: Task, workload: Workload) -> Limit:
-    """The task's tolerance for a workload."""
     tolerance = task.tolerance
     return Limit.of(tolerance.constant, tolerance.growth, task.reduction_length(workload))
 

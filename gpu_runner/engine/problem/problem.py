@@ -54,7 +54,6 @@ class Drawn:
 
     @property
     def named(self) -> dict[str, object]:
-        """The arguments by name."""
         return dict(zip(self.names, self.arguments, strict=True))
 
 
@@ -73,9 +72,7 @@ class TwoStep(Protocol):
         """The same under torch.compile."""
         ...
 
-    def __call__(self, *arguments: object) -> object:
-        """Both parts."""
-        ...
+    def __call__(self, *arguments: object) -> object: ...
 
 
 class Problem(ABC):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import torch
@@ -12,9 +15,11 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gpu_runner.engine.problem.problem import map_tensors
-from gpu_runner.engine.soundness.loops import Loops
 from gpu_runner.engine.soundness.wild_indices import SPARSE, refuse_wild_indices
 
+_NOT_THE_REFERENCE = (f"{Path(torch.__file__).parent}/", f"{Path(__file__).parents[1]}/")
+
+Place = tuple[CodeType, int]
 Change = Callable[[Tensor], Tensor]
 
 _FUSED = {
@@ -45,6 +50,37 @@ _TURNS = {"t", "transpose", "permute"}
 PASSES = 4
 """Passes of a loop whose operations are edited: a reference that computes a large result in slices
 would have as many edits as slices, each as long as the whole."""
+Variants = dict[str, Callable[[], object]]
+
+
+class Loops:
+    """Counts how often a reference has come back to the place from which it calls operations."""
+
+    def __init__(self) -> None:
+        self._visits: Counter[Place | None] = Counter()
+        self._last: Place | None = None
+
+    def passes(self) -> int:
+        """Which visit of its place the operation that runs now is part of, from 1.
+
+        Operations that one place calls without another in between, such as all of a backward pass
+        or those of a fused operation, belong to one visit.
+        """
+        here = _place()
+        if here != self._last or not self._visits:
+            self._visits[here] += 1
+            self._last = here
+        return self._visits[here]
+
+
+def _place() -> Place | None:
+    """The innermost place in the reference; None in a thread in which none of it runs."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_REFERENCE):
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti
 
 
 @dataclass(frozen=True)
@@ -197,9 +233,6 @@ def floats(change: Change, value: Any) -> Any:
         return change(tensor) if plain else tensor
 
     return map_tensors(one, value)
-
-
-Variants = dict[str, Callable[[], object]]
 
 
 def _variants(step: Step) -> Variants:

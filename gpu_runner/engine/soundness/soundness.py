@@ -13,7 +13,7 @@ from gpu_runner.data.formats.kbench import BASELINE
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.problem.problem import Problem
-from gpu_runner.engine.soundness.families import functions, statistics, transforms
+from gpu_runner.engine.soundness.families import functions, transforms
 from gpu_runner.engine.soundness.families.contractions import Instead, convolved, resummed
 from gpu_runner.engine.soundness.families.sums import ORDERS
 from gpu_runner.engine.soundness.mutants import LARGEST, Call, Outputs, mutants_of, tried
@@ -65,9 +65,9 @@ def honest_kernels() -> Mapping[str, Family]:
         "approximate quotients, roots and logarithms": _of(functions.approximate),
         "subnormal numbers flushed": Family(results=functions.flushed),
         "products contracted": Family(functions.Contracted),
-        "variances in one pass": Family(lambda: statistics.one_pass, narrow=True),
-        "Welford's variances": _of(statistics.welford),
-        "online softmax": _of(statistics.online_softmax),
+        "variances in one pass": Family(lambda: functions.one_pass, narrow=True),
+        "Welford's variances": _of(functions.welford),
+        "online softmax": _of(functions.online_softmax),
         "rounded after another error": Family(written=_another_error, narrow=True),
     }
 

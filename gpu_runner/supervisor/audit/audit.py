@@ -13,10 +13,10 @@ from gpu_runner.data.static import Code
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Verdict
 from gpu_runner.supervisor.audit.cpu import CpuSanitizers
-from gpu_runner.supervisor.audit.cuda import ComputeSanitizerChecks
 from gpu_runner.supervisor.audit.facts import FactFinder
 from gpu_runner.supervisor.audit.listed import Lister
 from gpu_runner.supervisor.audit.required import CLOCK_CHECK, required_checks
+from gpu_runner.supervisor.audit.sanitizer import ComputeSanitizerChecks
 from gpu_runner.supervisor.audit.under_tool import Ran, Tool, inconclusive, run_under, suspicious
 from gpu_runner.supervisor.build.passes import own_code
 from gpu_runner.supervisor.host.config import SupervisorConfig

@@ -1,18 +1,21 @@
-"""Runs a CPU submission, built again with the C++ sanitizers, on small workloads."""
+"""Runs a CPU submission, built again with the C++ sanitizers: audits, and looks for races."""
 
 from __future__ import annotations
 
 import functools
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.flags import is_level
 from gpu_runner.data.integrity import AuditCheck, AuditState
-from gpu_runner.data.verdict import Abi, DeviceKind
+from gpu_runner.data.protocol import RACE_CALL_NS, RACE_SEARCH_S
+from gpu_runner.data.task import Workload
+from gpu_runner.data.verdict import Abi, DeviceKind, Verdict
+from gpu_runner.supervisor.audit.required import starts_threads
 from gpu_runner.supervisor.audit.sanitizer_report import (
     Finding,
     leftover_findings,
@@ -21,19 +24,23 @@ from gpu_runner.supervisor.audit.sanitizer_report import (
     undefined_findings,
 )
 from gpu_runner.supervisor.audit.under_tool import (
+    CallsUnder,
+    Ran,
+    Tool,
     WrappedRun,
     check_of,
     inconclusive,
+    run_under,
     skipped,
     suspicious,
 )
-from gpu_runner.supervisor.build.build import build_solution, build_trusted
-from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER
+from gpu_runner.supervisor.build.build import build_solution, build_trusted, native_files
 from gpu_runner.supervisor.build.passes import own_code
 from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.device.toolchain import ToolchainError
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.jail import Jail
+from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Report
 
@@ -53,6 +60,7 @@ _FENCE = re.compile(r"\bomp\s+flush\b|__sync_synchronize|_mm_[lms]fence")
 _NOT_FOLLOWED = re.compile(
     r"GOMP_\w*(?:ordered|doacross|task|scantemp|cancel)\w*|omp_\w*nest_lock|omp_test_lock"
 )
+_HINT = "is a reduction, an atomic or a barrier missing?"
 
 
 @dataclass(frozen=True)
@@ -210,10 +218,9 @@ def findings(
 
 def build_sanitized_runner(kind: Build, config: SupervisorConfig) -> Path:
     """The c-ABI runner with a sanitizer's runtime. Raises `ToolchainError` where there is none."""
-    files = {path.name: path.read_text() for path in sorted(NATIVE_FOLDER.iterdir())}
     flags = ("-std=c++17", *_DEBUGGABLE, *kind.runner_flags, "-DKBENCH_SANITIZED", "-fopenmp")
     linked = ("-rdynamic", "-Wl,--no-as-needed", "-lgomp", "-ldl")
-    recipe = Recipe(files, "runner.cpp", DeviceKind.CPU, (*flags, *linked))
+    recipe = Recipe(native_files(), "runner.cpp", DeviceKind.CPU, (*flags, *linked))
     return build_trusted(recipe, config)
 
 
@@ -238,3 +245,51 @@ def not_followed(library: Path, log: str, source: str) -> str:
     used = {match.decode() for match in _PARALLEL.findall(library.read_bytes())}
     strange = [n for n in sorted(used) if _NOT_FOLLOWED.fullmatch(n) or not _FOLLOWED.fullmatch(n)]
     return f"this sanitizer doesn't follow how {strange[0]} orders threads" if strange else ""
+
+
+class RaceSearch:
+    """Makes calls under ThreadSanitizer, which sees a race in any order of the threads."""
+
+    def __init__(
+        self, request: EvaluationRequest, config: SupervisorConfig, bench: CallsUnder
+    ) -> None:
+        """`bench` is prepared with the workloads."""
+        self._request, self._config, self._bench = request, config, bench
+
+    def search(self, target: Target, times_ns: Sequence[tuple[Workload, float]]) -> str:
+        """What came of it, in words for the result.
+
+        times_ns: public workloads with the time of a call without the tool. Raises `FaultError` for
+        a race. A tool that fails accuses nobody, as in an audit.
+        """
+        if target.abi is not Abi.C or target.library is None:
+            return f"not checked: {TORCH_REASON}"
+        if not starts_threads(target.library):
+            return "none: it starts no threads"
+        short = sorted((ns, w.name, w) for w, ns in times_ns if ns <= RACE_CALL_NS)
+        if not short:
+            return "not checked, because its calls take too long; an audit does check"
+        looked: list[Ran] = []
+
+        def run(target: Target, tool: Callable[[], Tool]) -> Sequence[Ran]:
+            looked.extend(self._run(target, tool, [workload for _, _, workload in short]))
+            return looked
+
+        (check,) = CpuSanitizers(self._request, self._config, target, run).checks_of(THREADS)
+        if check.state is AuditState.FAILED:
+            reason = f"the result depends on which thread comes first: {check.reason}; {_HINT}"
+            raise FaultError(Fault(Verdict.WRONG_RESULT, reason))
+        if check.state is not AuditState.PASSED:
+            return f"not known: {check.reason}"
+        return f"none in {len(looked)} of {len(times_ns)} public workloads"
+
+    def _run(
+        self, target: Target, tool: Callable[[], Tool], workloads: Sequence[Workload]
+    ) -> Iterator[Ran]:
+        """A process for each workload, until one fails or the time is over."""
+        began = time.monotonic()
+        for workload in workloads:
+            (ran,) = run_under(self._bench, target, [[workload]], tool)
+            yield ran
+            if ran.fault is not None or time.monotonic() - began > RACE_SEARCH_S:
+                break

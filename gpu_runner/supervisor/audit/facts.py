@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,9 +17,8 @@ from gpu_runner.data import codec
 from gpu_runner.data.facts import NAMES, Facts
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import DeviceKind, Verdict
-from gpu_runner.supervisor.device.energy import Metered, NoCounter, counter
+from gpu_runner.supervisor.host import nvml
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.host.scratch import PeakMemory
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.trials import Trial, Trials
 from gpu_runner.supervisor.runner.faults import FaultError
@@ -35,6 +35,17 @@ _LEAST_ENERGY_S = 0.5  # chosen: five steps of a GPU's counter
 _TRIAL_S = 0.02  # chosen: a good estimate of a call, launching included
 _ATTEMPTS = 3  # chosen: each tells better how long many calls take
 _MOST_CALLS = 1_000_000  # chosen: half a second of the quickest launches, and an end
+
+EXACT_BYTES = 256 << 10
+"""Linux counts a thread's pages in steps. Source: mm.h, 64 pages before Linux 6.2."""
+
+_RESET_PEAK = "5"  # Source: proc_pid_clear_refs(5)
+_FIELDS = ("VmHWM", "VmRSS", "RssFile", "RssShmem")
+POWERCAP = Path("/sys/class/powercap")
+_TICK_S = 0.5  # chosen: five times the slowest counter, a GPU's, which moves every 0.1 s
+_LOOK_S = 0.0005  # chosen: a fraction of the quickest counter's millisecond
+
+Joules = Callable[[], float]
 
 
 class _NotMeasured(Exception):
@@ -188,3 +199,111 @@ def _chosen(public: Sequence[Workload], size: Callable[[Workload], int]) -> list
     """The smallest workloads and the largest, which comes last."""
     ordered = sorted(public, key=size)
     return [*ordered[:-1][: _MOST_WORKLOADS - 1], ordered[-1]]
+
+
+class PeakMemory:
+    """The most private memory that a process takes from `begin` to `taken`.
+
+    It can't see memory that malloc kept from earlier calls and hands out again.
+    """
+
+    def __init__(self, process: Path) -> None:
+        """`process` is its folder in /proc."""
+        self._process = process
+        self._before: dict[str, int] = {}
+
+    def begin(self) -> None:
+        """Forget the peak so far. Raises `OSError` where the host doesn't allow that."""
+        (self._process / "clear_refs").write_text(_RESET_PEAK)
+        self._before = self._read()
+
+    def taken(self) -> int:
+        """Bytes, without pages of files and shared memory, such as a call's tensors."""
+        now = self._read()
+        mapped = sum(max(now[name] - self._before[name], 0) for name in ("RssFile", "RssShmem"))
+        taken = now["VmHWM"] - self._before["VmRSS"] - mapped
+        return taken if taken > EXACT_BYTES else 0
+
+    def _read(self) -> dict[str, int]:
+        told = re.findall(r"^(\w+):\s*(\d+) kB$", (self._process / "status").read_text(), re.M)
+        known = {name: int(kilobytes) << 10 for name, kilobytes in told}
+        if missing := [name for name in _FIELDS if name not in known]:
+            raise OSError(f"this host's /proc does not tell {missing[0]}")
+        return known
+
+
+class NoCounter(Exception):
+    """This host has no such counter, or doesn't let us read it; the text says why."""
+
+
+def counter(config: SupervisorConfig) -> Joules:
+    """What reads the device's counter in joules. Raises `NoCounter`."""
+    if config.kind is DeviceKind.CUDA:
+        return _gpu(config.index)
+    return rapl(POWERCAP)
+
+
+def _gpu(index: int) -> Joules:
+    try:
+        nvml.energy_mj(index)
+    except nvml.NvmlError as error:
+        raise NoCounter(f"this GPU doesn't count its energy: {error}") from None
+    return lambda: nvml.energy_mj(index) / 1e3
+
+
+def rapl(folder: Path) -> Joules:
+    """The sum over processor packages, whose counters start again at their largest value."""
+    packages = [path for path in folder.glob("intel-rapl:*") if path.name.count(":") == 1]
+    if not packages:
+        raise NoCounter("this host doesn't count its processors' energy (RAPL)")
+    try:
+        ranges = {path: _number(path / "max_energy_range_uj") for path in packages}
+        last = {path: _number(path / "energy_uj") for path in packages}
+    except OSError:
+        raise NoCounter("this host doesn't let kbench read its energy counters (RAPL)") from None
+    used = 0
+
+    def joules() -> float:
+        nonlocal used
+        for path, before in last.items():
+            last[path] = _number(path / "energy_uj")
+            used += (last[path] - before) % (ranges[path] + 1)
+        return used / 1e6
+
+    return joules
+
+
+def _number(path: Path) -> int:
+    return int(path.read_text())
+
+
+class Metered:
+    """Energy from one step of a counter to another, with what surrounds it in between.
+
+    It begins at a step and ends with the first one after the work. So it may hold the idle power
+    of one more step, which is the error.
+    """
+
+    def __init__(self, joules: Joules) -> None:
+        self._joules = joules
+        self._step_s = self._began = self._before = 0.0
+
+    def begin(self) -> None:
+        """Wait for two steps of the counter. Raises `NoCounter` if it stands still."""
+        first = self._step()
+        self._began, self._before = self._step(), self._joules()
+        self._step_s = self._began - first
+
+    def end(self) -> tuple[float, float]:
+        """Joules since then, and their relative error."""
+        ended = self._step()
+        return self._joules() - self._before, self._step_s / (ended - self._began)
+
+    def _step(self) -> float:
+        """When the counter moves next."""
+        before, deadline = self._joules(), time.monotonic() + _TICK_S
+        while self._joules() == before:
+            if time.monotonic() > deadline:
+                raise NoCounter(f"its energy counter did not move for {_TICK_S:g} s")
+            time.sleep(_LOOK_S)
+        return time.monotonic()

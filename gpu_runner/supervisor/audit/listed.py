@@ -21,9 +21,9 @@ from gpu_runner.supervisor.audit.under_tool import (
     skipped,
 )
 from gpu_runner.supervisor.runner.target import Target, Targets
-from gpu_runner.supervisor.tools import kernel_list, ncu, ncu_report
+from gpu_runner.supervisor.tools import kernel_list, ncu
 from gpu_runner.supervisor.tools.kernel_list import Ownership
-from gpu_runner.supervisor.tools.ncu_report import Launch
+from gpu_runner.supervisor.tools.ncu import Launch
 from gpu_runner.supervisor.work.attribution import Worked, told_name
 
 _CALLS = 2  # each in a process of its own
@@ -129,7 +129,7 @@ class Lister:
             return _Seen(reason=lacking)
         tool = functools.partial(ncu.Ncu, path, timed=len(workloads))
         ran = run_under(self._bench, target, [workloads], tool, self._times_ns)[0]
-        parts = ncu_report.parted(ncu_report.parse(ran.report))
+        parts = ncu.parted(ncu.parse(ran.report))
         names = [told_name(workload) for workload in workloads]
         seen = _Seen(list(zip(chain(names, repeat(names[-1])), parts, strict=False)))
         is_whole = any(parts) and len(parts) >= len(workloads)

@@ -22,10 +22,7 @@ _PATIENCE_S = 60.0  # the program gives up earlier
 
 
 def asked_again(
-    claimed: bytes | None,
-    known: bytes | None,
-    files: Mapping[str, bytes],
-    config: SupervisorConfig,
+    claimed: bytes | None, known: bytes | None, files: Mapping[str, bytes], config: SupervisorConfig
 ) -> bytes:
     """Answers to the commands of `claimed`, which a submission's process wrote.
 

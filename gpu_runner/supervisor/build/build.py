@@ -21,14 +21,12 @@ from gpu_runner.data.signature import Signature
 from gpu_runner.data.verdict import Abi, DeviceKind, Language
 from gpu_runner.supervisor.build import passes
 from gpu_runner.supervisor.build.answers import asked_again
+from gpu_runner.supervisor.build.compiler_log import kernel_resources, without_header_warnings
 from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER, declaration, shim_source, unmet
-from gpu_runner.supervisor.build.extension import extension_recipes
-from gpu_runner.supervisor.build.header_warnings import without_header_warnings
 from gpu_runner.supervisor.build.importer import Importer, build_limits
 from gpu_runner.supervisor.build.module import ModuleRecipe, handed_over, module_recipe
-from gpu_runner.supervisor.build.ptxas import kernel_resources
 from gpu_runner.supervisor.build.recipe import Built, Recipe
-from gpu_runner.supervisor.build.workshop import Made, Workshop, entry_name
+from gpu_runner.supervisor.build.workshop import Made, Workshop, entry_name, extension_recipes
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.device.device import cuda_architecture
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -56,7 +54,6 @@ _EXPORTING = ("-Xcompiler=-fvisibility=hidden", "-Xcompiler=-rdynamic")
 
 
 def unchanged(recipe: Recipe) -> Recipe:
-    """The recipe itself."""
     return recipe
 
 
@@ -110,7 +107,7 @@ def build_shim(signature: Signature, config: SupervisorConfig) -> Path:
 
 def build_runner(config: SupervisorConfig) -> Path:
     """The c-ABI runner program for the configured kind of device."""
-    files = _native_files()
+    files = native_files()
     if config.kind is DeviceKind.CPU:
         flags = ["-O2", "-std=c++17", "-ldl"]  # OpenMP comes with a kernel that uses it
         return build_trusted(Recipe(files, "runner.cpp", config.kind, tuple(flags)), config)
@@ -133,7 +130,7 @@ def build_anchor(config: SupervisorConfig) -> Path:
 def build_support(config: SupervisorConfig) -> Path:
     """The library from which the torch runner takes its clock and its cache flush."""
     flags = ("-O2", "-std=c++17", "-fPIC", "-shared")
-    return build_trusted(Recipe(_native_files(), "support.cpp", DeviceKind.CPU, flags), config)
+    return build_trusted(Recipe(native_files(), "support.cpp", DeviceKind.CPU, flags), config)
 
 
 def build_interposed(config: SupervisorConfig) -> Path | None:
@@ -142,11 +139,12 @@ def build_interposed(config: SupervisorConfig) -> Path | None:
         return None
     flags = ["-O2", "-std=c++17", "-shared", "-Xcompiler=-fPIC", "-Xcompiler=-fvisibility=hidden"]
     flags += ["-cudart=none", "-ldl"]  # which runtime there is, PyTorch decides
-    recipe = Recipe(_native_files(), "interposed.cpp", config.kind, tuple(flags))
+    recipe = Recipe(native_files(), "interposed.cpp", config.kind, tuple(flags))
     return build_trusted(recipe, config)
 
 
-def _native_files() -> dict[str, str]:
+def native_files() -> dict[str, str]:
+    """Our own native sources, by name."""
     return {path.name: path.read_text() for path in sorted(NATIVE_FOLDER.iterdir())}
 
 

@@ -85,7 +85,6 @@ class Library:
     """
 
     def __init__(self, content: bytes) -> None:
-        """Read the headers."""
         self.content = content
         self._named = 0  # bytes of names so far
         header = self._unpack(_HEADER, 0)

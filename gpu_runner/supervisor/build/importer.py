@@ -54,7 +54,6 @@ class Importer:
                 )
 
     def close(self) -> None:
-        """End the process."""
         self._handles.close()
         self.child.kill()
 

@@ -39,17 +39,14 @@ class ModuleRecipe(Recipe):
 
     @property
     def result(self) -> str:
-        """See `Recipe.result`."""
         return "prepared.tar"
 
     @property
     def step(self) -> str:
-        """See `Recipe.step`."""
         return "importing the module"
 
     @property
     def runs_source(self) -> bool:
-        """See `Recipe.runs_source`."""
         return True
 
     @property

@@ -12,8 +12,8 @@ from pathlib import Path
 
 UNKNOWN_CLOCK_HZ = 6.5e9
 """Where no highest clock is known, as in most virtual machines: more than any CPU is sold with."""
-_CPUINFO = Path("/proc/cpuinfo")
-_SYSTEM = Path("/sys/devices/system/cpu")
+CPUINFO = Path("/proc/cpuinfo")
+SYSTEM = Path("/sys/devices/system/cpu")
 _AMD_256_BIT_FAMILIES = ("25",)  # Zen 3 and Zen 4: 512-bit instructions in two halves
 _AMX_FLOP_PER_CYCLE = 1024.0  # 2 x 16 x 16 x 32 in 16 cycles
 
@@ -37,13 +37,11 @@ class Cores:
 @functools.cache
 def cores() -> Cores:
     """The cores of this host, all of them: a kernel may move to a core that it was not given."""
-    text = ""
-    with contextlib.suppress(OSError):
-        text = _CPUINFO.read_text()
-    return parse(text, os.cpu_count() or 1, _highest_clock_hz())
+    highest = max(numbers(SYSTEM, "cpu[0-9]*/cpufreq/cpuinfo_max_freq"), default=0.0)
+    return parse(text_of(CPUINFO), os.cpu_count() or 1, highest * 1e3)
 
 
-def parse(cpuinfo: str, logical: int, clock_hz: float | None) -> Cores:
+def parse(cpuinfo: str, logical: int, clock_hz: float) -> Cores:
     """Cores as /proc/cpuinfo describes them; `logical` counts where it names no cores."""
     places = set()
     for block in cpuinfo.split("\n\n"):
@@ -90,20 +88,36 @@ def _float32(flags: set[str], *, halved: bool) -> tuple[float, str]:
     return 64.0, "unknown instructions"
 
 
-def _highest_clock_hz() -> float | None:
-    """The highest clock of any core, by the kernel's frequency driver; None without one."""
-    known = []
-    for path in _SYSTEM.glob("cpu[0-9]*/cpufreq/cpuinfo_max_freq"):
-        with contextlib.suppress(OSError, ValueError):
-            known.append(float(path.read_text()) * 1e3)
-    return max(known, default=None)
+def text_of(path: Path) -> str:
+    """The text of a file of the kernel's; empty where there is none."""
+    with contextlib.suppress(OSError):
+        return path.read_text().strip()
+    return ""
+
+
+def numbers(folder: Path, pattern: str) -> list[float]:
+    """What files of the kernel's say below a folder; those that say no number are left out."""
+    found = []
+    for path in folder.glob(pattern):
+        with contextlib.suppress(ValueError):
+            found.append(float(text_of(path)))
+    return found
+
+
+def clock_mhz(system: Path = SYSTEM, cpuinfo: Path = CPUINFO) -> float | None:
+    """Mean clock of all cores now, by the frequency driver or the processor's own word."""
+    known = [value / 1e3 for value in numbers(system, "cpu[0-9]*/cpufreq/scaling_cur_freq")]
+    if not known:
+        said = re.findall(r"^cpu MHz\s*: *([\d.]+)$", text_of(cpuinfo), re.MULTILINE)
+        known = [float(value) for value in said]
+    return sum(known) / len(known) if known else None
 
 
 @functools.cache
 def cache_bytes() -> float:
     """Bytes of all last-level caches of this host together; infinite where it does not say."""
     caches: dict[str, tuple[int, float]] = {}
-    for folder in _SYSTEM.glob("cpu[0-9]*/cache/index[0-9]*"):
+    for folder in SYSTEM.glob("cpu[0-9]*/cache/index[0-9]*"):
         with contextlib.suppress(OSError, ValueError):
             level = int((folder / "level").read_text())
             shared = (folder / "shared_cpu_list").read_text().strip()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device import cpu, toolchain
@@ -148,11 +146,7 @@ def device_name(kind: DeviceKind, index: int) -> str:
 
 @functools.cache
 def _cpu_name() -> str:
-    with contextlib.suppress(OSError):
-        match = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
-        if match:
-            return match[1].strip()
-    return "unknown CPU"
+    return cpu.field_of(cpu.text_of(cpu.CPUINFO), "model name") or "unknown CPU"
 
 
 def generous_peak(kind: DeviceKind, index: int) -> Peak | None:

@@ -1,10 +1,9 @@
-"""What a device's clocks, power and temperature were while each block of a measurement ran."""
+"""What a device's sensors say: now, and before and after each block of a measurement."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,11 +11,11 @@ from pathlib import Path
 
 from gpu_runner.data.environment import Block, DeviceState
 from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.device.cpu import CPUINFO, SYSTEM, clock_mhz, numbers, text_of
 from gpu_runner.supervisor.host import nvml
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.nvml import NvmlError
 
-_SYSTEM = Path("/sys/devices/system/cpu")
 _THROTTLED = {
     "hardware slowdown",
     "hardware thermal slowdown",
@@ -34,6 +33,10 @@ _LOWERED = {
 }
 _LONG_ENOUGH = 0.01
 """Share of a block for which clocks must have been lowered before it is flagged."""
+_SYSTEM = Path("/sys")
+_CHIPS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
+"""Drivers in hwmon whose temperatures are the processor's."""
+_ZONES = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal")
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,6 @@ class DeviceLog:
     """
 
     def __init__(self, config: SupervisorConfig, read: Read | None = None) -> None:
-        """Nothing is read yet."""
         default = _read_gpu if config.kind is DeviceKind.CUDA else _read_cpu
         self._config, self._read = config, read or default
         self.blocks: list[Block] = []
@@ -108,24 +110,14 @@ def _read_gpu(config: SupervisorConfig) -> Reading:
 
 
 def _read_cpu(config: SupervisorConfig) -> Reading:
-    mhz = _cpu_mhz()
+    mhz = clock_mhz()
     load = round(os.getloadavg()[0], 2)
     shown = DeviceState(load=load, cpu_mhz=None if mhz is None else round(mhz))
     totals = _cpu_times()
-    throttles = _numbers("cpu[0-9]*/thermal_throttle/core_throttle_count")
+    throttles = numbers(SYSTEM, "cpu[0-9]*/thermal_throttle/core_throttle_count")
     if throttles:
         totals["throttles"] = sum(throttles)
     return Reading(shown, totals)
-
-
-def _cpu_mhz() -> float | None:
-    """Mean clock of all cores, by the frequency driver or the processor's own word."""
-    known = [value / 1e3 for value in _numbers("cpu[0-9]*/cpufreq/scaling_cur_freq")]
-    if not known:
-        with contextlib.suppress(OSError):
-            text = Path("/proc/cpuinfo").read_text()
-            known = [float(value) for value in re.findall(r"cpu MHz\s*:\s*([\d.]+)", text)]
-    return sum(known) / len(known) if known else None
 
 
 def _cpu_times() -> dict[str, float]:
@@ -136,9 +128,41 @@ def _cpu_times() -> dict[str, float]:
     return {}
 
 
-def _numbers(pattern: str) -> list[float]:
-    found = []
-    for path in _SYSTEM.glob(pattern):
-        with contextlib.suppress(OSError, ValueError):
-            found.append(float(path.read_text()))
+def read_sensors(kind: DeviceKind, index: int) -> dict[str, float]:
+    """Values by the names of `gpu_runner.data.event.SENSORS`; what is not known is left out."""
+    return _gpu(index) if kind is DeviceKind.CUDA else cpu_sensors(_SYSTEM, CPUINFO)
+
+
+def _gpu(index: int) -> dict[str, float]:
+    with contextlib.suppress(nvml.NvmlError):
+        state = nvml.state(index)
+        found = {
+            "temperature_c": state.temperature_c,
+            "clock_mhz": state.sm_mhz,
+            "memory_clock_mhz": state.memory_mhz,
+            "power_w": state.power_w,
+        }
+        return {name: float(value) for name, value in found.items() if value is not None}
+    return {}
+
+
+def cpu_sensors(system: Path, cpuinfo: Path) -> dict[str, float]:
+    """The hottest of the processor's sensors, and the mean clock of its cores, in °C and MHz."""
+    found: dict[str, float] = {}
+    if temperatures := [*_chips(system), *_zones(system)]:
+        found["temperature_c"] = max(temperatures) / 1000
+    if (clock := clock_mhz(system / "devices/system/cpu", cpuinfo)) is not None:
+        found["clock_mhz"] = clock
     return found
+
+
+def _chips(system: Path) -> list[float]:
+    """Thousandths of a degree."""
+    chips = [path for path in system.glob("class/hwmon/hwmon*") if text_of(path / "name") in _CHIPS]
+    return [value for path in chips for value in numbers(path, "temp*_input")]
+
+
+def _zones(system: Path) -> list[float]:
+    zones = system.glob("class/thermal/thermal_zone*")
+    named = [path for path in zones if text_of(path / "type") in _ZONES]
+    return [value for path in named for value in numbers(path, "temp")]

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import os
 import platform
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 from gpu_runner.data.environment import Cache, Environment, Hardware
+from gpu_runner.data.formats.kbench import LIBRARY, REFERENCE
+from gpu_runner.data.formats.source import functions, parse_module
+from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device import toolchain
-from gpu_runner.supervisor.device.cpu import field_of
+from gpu_runner.supervisor.device.cpu import CPUINFO, SYSTEM, field_of, text_of
 from gpu_runner.supervisor.device.device import (
     PEAKS,
     DeviceError,
@@ -29,6 +34,34 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.nvml import NvmlError
 from gpu_runner.supervisor.host.processors import measured_cpus
 from gpu_runner.supervisor.host.seccomp import filter_program
+
+SETTINGS = "no TF32, no sums in 16 bits"
+"""What `engine/torch_settings` asks of torch: a baseline measured under others is another one."""
+_FEATURES = (
+    *("sse4_2", "avx", "avx2", "fma", "f16c", "bmi2", "avx512f", "avx512cd", "avx512bw"),
+    *("avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16", "avx512_fp16", "avx_vnni"),
+    *("amx_tile", "amx_int8", "amx_bf16", "amx_fp16"),
+    *("asimd", "asimdhp", "asimddp", "sve", "sve2", "bf16", "svebf16", "i8mm"),
+)
+"""Names of /proc/cpuinfo by which a kernel chooses its instructions."""
+
+_KIB = 1024  # bytes
+SM = {
+    (7, 0): (64, 96, 96, 2048),
+    (7, 5): (64, 64, 64, 1024),
+    (8, 0): (64, 164, 163, 2048),
+    (8, 6): (128, 100, 99, 1536),
+    (8, 7): (128, 164, 163, 1536),
+    (8, 9): (128, 100, 99, 1536),
+    (9, 0): (128, 228, 227, 2048),
+    (10, 0): (128, 228, 227, 2048),
+    (10, 3): (128, 228, 227, 2048),
+    (12, 0): (128, 100, 99, 1536),
+}
+"""By compute capability: cores, KiB of shared memory, KiB of it for a block, threads; of an SM.
+
+Source: CUDA C++ Programming Guide, technical specifications for each compute capability.
+"""
 
 
 def environment(config: SupervisorConfig) -> Environment:
@@ -56,10 +89,6 @@ def environment(config: SupervisorConfig) -> Environment:
         architecture=cuda_architecture(config.index) if is_gpu else "",
         cutlass=cutlass.version if cutlass else "",
     )
-
-
-SETTINGS = "no TF32, no sums in 16 bits"
-"""What `engine/torch_settings` asks of torch: a baseline measured under others is another one."""
 
 
 def stack(config: SupervisorConfig) -> str:
@@ -92,34 +121,6 @@ def _bubblewrap_version() -> str:
     return done.stdout.strip()
 
 
-_CPUINFO = Path("/proc/cpuinfo")
-_SYSTEM = Path("/sys/devices/system/cpu")
-_FEATURES = (
-    *("sse4_2", "avx", "avx2", "fma", "f16c", "bmi2", "avx512f", "avx512cd", "avx512bw"),
-    *("avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16", "avx512_fp16", "avx_vnni"),
-    *("amx_tile", "amx_int8", "amx_bf16", "amx_fp16"),
-    *("asimd", "asimdhp", "asimddp", "sve", "sve2", "bf16", "svebf16", "i8mm"),
-)
-"""Names of /proc/cpuinfo by which a kernel chooses its instructions."""
-
-_KIB = 1024  # bytes
-_SM = {
-    (7, 0): (64, 96, 96, 2048),
-    (7, 5): (64, 64, 64, 1024),
-    (8, 0): (64, 164, 163, 2048),
-    (8, 6): (128, 100, 99, 1536),
-    (8, 9): (128, 100, 99, 1536),
-    (9, 0): (128, 228, 227, 2048),
-    (10, 0): (128, 228, 227, 2048),
-    (10, 3): (128, 228, 227, 2048),
-    (12, 0): (128, 100, 99, 1536),
-}
-"""By compute capability: cores, KiB of shared memory, KiB of it for a block, threads; of an SM.
-
-Source: CUDA C++ Programming Guide, technical specifications for each compute capability.
-"""
-
-
 def sheet(config: SupervisorConfig) -> Hardware:
     """Facts of the device; what nobody says of it is left out."""
     processors = len(measured_cpus()) if config.kind is DeviceKind.CPU else None
@@ -130,7 +131,7 @@ def sheet(config: SupervisorConfig) -> Hardware:
 @functools.cache
 def _sheet(kind: DeviceKind, index: int) -> Hardware:
     if kind is DeviceKind.CPU:
-        return cpu_sheet(_read(_CPUINFO), measured_cpus()[0], _SYSTEM)
+        return cpu_sheet(text_of(CPUINFO), measured_cpus()[0], SYSTEM)
     with contextlib.suppress(NvmlError, DeviceError):
         return _gpu_sheet(index)
     return Hardware()
@@ -141,7 +142,7 @@ def cpu_sheet(cpuinfo: str, cpu: int, system: Path) -> Hardware:
     flags = set(field_of(cpuinfo, "flags").split()) | set(field_of(cpuinfo, "Features").split())
     family, model = field_of(cpuinfo, "cpu family"), field_of(cpuinfo, "model")
     identity = f"{field_of(cpuinfo, 'vendor_id')} family {family} model {model}"
-    highest = _number(_read(system / f"cpu{cpu}/cpufreq/cpuinfo_max_freq"), 1e3)
+    highest = _number(text_of(system / f"cpu{cpu}/cpufreq/cpuinfo_max_freq"), 1e3)
     clock_hz = highest or _number(field_of(cpuinfo, "cpu MHz"), 1e6)
     return Hardware(
         features=tuple(name for name in _FEATURES if name in flags),
@@ -161,14 +162,14 @@ def _number(text: str, unit: float) -> float | None:
 
 def _caches(folder: Path) -> Iterator[Cache]:
     for each in sorted(folder.glob("index[0-9]*")):
-        if _read(each / "type") == "Instruction":
+        if text_of(each / "type") == "Instruction":
             continue
         with contextlib.suppress(ValueError):
             yield Cache(
-                level=int(_read(each / "level")),
-                bytes=int(_read(each / "size").removesuffix("K")) * _KIB,
-                line=int(_read(each / "coherency_line_size")),
-                shared_by=_count(_read(each / "shared_cpu_list")),
+                level=int(text_of(each / "level")),
+                bytes=int(text_of(each / "size").removesuffix("K")) * _KIB,
+                line=int(text_of(each / "coherency_line_size")),
+                shared_by=_count(text_of(each / "shared_cpu_list")),
             )
 
 
@@ -192,9 +193,9 @@ def _gpu_sheet(index: int) -> Hardware:
         rates_are="the vendor's data sheet" if known else "what the driver says",
         l2_bytes=known.cache_bytes or None if known else None,
     )
-    if capability not in _SM:
+    if capability not in SM:
         return found
-    cores, shared, of_block, threads = _SM[capability]
+    cores, shared, of_block, threads = SM[capability]
     return replace(
         found,
         sms=nvml.cores(index) // cores,
@@ -205,8 +206,32 @@ def _gpu_sheet(index: int) -> Hardware:
     )
 
 
-def _read(path: Path) -> str:
-    """The text of a file of the kernel's; empty where there is none."""
-    with contextlib.suppress(OSError):
-        return path.read_text().strip()
-    return ""
+def library_versions(task: Task) -> Mapping[str, str]:
+    """By name of each: the packages that its function needs, such as "torch 2.11.0+cu130".
+
+    Packages that aren't installed have no version.
+    """
+    if not task.library_baselines:
+        return {}
+    have = functions(parse_module(task.files[REFERENCE], REFERENCE))
+    names = task.library_baselines
+    return {name: ", ".join(_versions(have[f"{LIBRARY}{name}"])) for name in names}
+
+
+def _versions(function: ast.FunctionDef) -> Iterator[str]:
+    """Versions of what the function imports; of torch, where it imports nothing."""
+    imported = {name.partition(".")[0] for name in _imports(function)} - {"torch"}
+    if not imported:
+        yield f"torch {toolchain.torch_version()}"
+    packages = metadata.packages_distributions() if imported else {}
+    for module in sorted(imported):
+        package = next(iter(packages.get(module, ())), "")
+        yield f"{package} {metadata.version(package)}" if package else f"{module}: not installed"
+
+
+def _imports(function: ast.FunctionDef) -> Iterator[str]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module

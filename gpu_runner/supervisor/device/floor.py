@@ -98,10 +98,7 @@ def floor_suspicions(
 
 
 def _least_times_ns(
-    workload: WorkloadResult,
-    peak: Peak,
-    dtype: str,
-    output_bytes: Mapping[str, float] | None,
+    workload: WorkloadResult, peak: Peak, dtype: str, output_bytes: Mapping[str, float] | None
 ) -> tuple[float, float]:
     """What the bytes that must pass through memory take, and the operations."""
     rate = possible_rate(peak, dtype)

@@ -63,7 +63,6 @@ class Turn:
     """
 
     def __init__(self, config: SupervisorConfig, urgency: Urgency) -> None:
-        """Nothing is waited for yet."""
         self._config, self._rank = config, list(Urgency).index(urgency)
         self._came, self._number = f"{time.monotonic_ns():020}", next(_numbers)
         self._place = _Place.NEW
@@ -187,11 +186,9 @@ class Courteous:
         self._turn, self._aside, self._settle = turn, aside, settle
 
     def is_wanted(self, *, by_equals: bool = False) -> bool:
-        """See `Manners`."""
         return self._turn.is_wanted(by_equals=by_equals)
 
     def step_aside(self) -> None:
-        """See `Manners`."""
         with self._aside():
             self._turn.step_aside()
         self._settle()

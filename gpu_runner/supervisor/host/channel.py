@@ -24,7 +24,6 @@ class Channel:
     """One end of a socket pair; the other end is inherited by a child."""
 
     def __init__(self) -> None:
-        """Create both ends."""
         self._ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._deadline = time.monotonic()
         self._buffer = bytearray()
@@ -44,7 +43,6 @@ class Channel:
         self._theirs.close()
 
     def close(self) -> None:
-        """Close whatever is still open."""
         self._ours.close()
         self._theirs.close()
 
@@ -62,7 +60,6 @@ class Channel:
         return bool(self._buffer) or bool(select.select([self._ours], [], [], wait_s)[0])
 
     def send(self, data: bytes) -> None:
-        """Send all of `data`."""
         self._ours.settimeout(max(self.left_s, _LEAST_S))
         try:
             self._ours.sendall(data)

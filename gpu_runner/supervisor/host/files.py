@@ -46,5 +46,4 @@ def sealed(name: str, content: bytes) -> IO[bytes]:
 
 
 def read_json(path: Path) -> Any:
-    """The JSON value in a file."""
     return json.loads(path.read_text())

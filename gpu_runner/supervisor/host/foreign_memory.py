@@ -106,12 +106,7 @@ class ForeignMemory:
         self._read = ctypes.CDLL(str(support)).kb_read_tensor
 
     def read(
-        self,
-        pid: int,
-        address: int,
-        shape: Sequence[int],
-        strides: Sequence[int],
-        into: memoryview,
+        self, pid: int, address: int, shape: Sequence[int], strides: Sequence[int], into: memoryview
     ) -> None:
         """Fill `into` with the dense bytes of a tensor; its size is the elements' times theirs.
 

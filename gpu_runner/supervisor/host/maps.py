@@ -24,7 +24,6 @@ class Mapping:
 
     @property
     def is_code(self) -> bool:
-        """Whether it can be executed."""
         return "x" in self.rights
 
 

@@ -124,7 +124,6 @@ def compute_capability(index: int) -> tuple[int, int]:
 
 @functools.cache
 def driver_version() -> str:
-    """Version of the driver."""
     return _nvml().text("nvmlSystemGetDriverVersion")
 
 

@@ -17,7 +17,7 @@ from gpu_runner.supervisor.runner.conditions import Arenas
 from gpu_runner.supervisor.runner.faults import FaultError, RunnerUnfit, keeping_output
 from gpu_runner.supervisor.runner.session import Session
 from gpu_runner.supervisor.runner.target import Target
-from gpu_runner.supervisor.tools import ncu, ncu_report
+from gpu_runner.supervisor.tools import ncu
 from gpu_runner.supervisor.tools.ncu import Ncu
 
 SIGNATURE = Signature.parse("void anchor(float* out, const float* in, int n)")
@@ -49,7 +49,7 @@ def probe_ncu(config: SupervisorConfig) -> str:
         except FaultError as error:
             fault = f"{error}. {error.output.strip()}"
         report = profiler.report()
-    if ncu_report.complete(ncu_report.parse(report)):
+    if ncu.complete(ncu.parse(report)):
         return ""
     return ncu.complaint(report, fault) or fault or ncu.SAW_NOTHING
 

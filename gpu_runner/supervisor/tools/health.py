@@ -19,12 +19,10 @@ from gpu_runner.supervisor.device.toolchain import ToolchainError
 from gpu_runner.supervisor.host import living
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.files import read_json, write_atomically
-from gpu_runner.supervisor.host.leftovers import Snapshot, left_behind, orphans, snapshot
+from gpu_runner.supervisor.host.leftovers import orphans
 from gpu_runner.supervisor.host.nvml import NvmlError
 from gpu_runner.supervisor.tools import probe
 from gpu_runner.supervisor.tools.probe import Probe, ProbeFailed
-
-__all__ = ["Snapshot", "left_behind", "snapshot"]  # for those who look after whole evaluations
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from gpu_runner.data.integrity import AuditCheck, AuditState
 from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.profile import KernelResources
 from gpu_runner.data.protocol import PROFILED_SHARE, PROFILED_SLACK_NS
-from gpu_runner.supervisor.build.ptxas import KERNELS_LIMIT
-from gpu_runner.supervisor.tools.ncu_report import Launch
+from gpu_runner.supervisor.build.compiler_log import KERNELS_LIMIT
+from gpu_runner.supervisor.tools.ncu import Launch
 from gpu_runner.supervisor.work.attribution import Worked
 from gpu_runner.supervisor.work.told import work_suspicions
 
@@ -89,7 +89,6 @@ class Ownership:
     is_module: bool = False
 
     def is_own(self, launch: Launch) -> bool:
-        """Whether a kernel is the submission's."""
         if is_own(launch, self.resources):
             return True
         is_listed = len(self.resources) < KERNELS_LIMIT and not self.is_module

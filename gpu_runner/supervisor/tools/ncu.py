@@ -1,14 +1,18 @@
-"""Runs a runner process under Nsight Compute, in the runner's own jail."""
+"""Runs a process under ncu, reads its table of raw metrics, and sums up a call's kernels."""
 
 from __future__ import annotations
 
+import csv
 import functools
+import math
 import os
+import re
 import shutil
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gpu_runner.data.profile import THROUGHPUTS, KernelMetrics
 from gpu_runner.supervisor.host.jail import Jail
 from gpu_runner.supervisor.runner.wrapper import Report
 
@@ -34,6 +38,52 @@ REPORT_LIMIT_BYTES = 8 << 20  # chosen: what the launches' limit leaves room for
 SAW_NOTHING = "ncu saw no kernel, or no counters for it"
 _INSTALLATIONS = Path("/opt/nvidia/nsight-compute")
 _REPORT = '"$TMPDIR/kbench-ncu.csv"'
+_ELAPSED = "pct_of_peak_sustained_elapsed"
+_ACTIVE = "pct_of_peak_sustained_active"
+
+METRICS: Mapping[str, tuple[str, ...]] = {
+    "compute_throughput_pct": (f"sm__throughput.avg.{_ELAPSED}",),
+    "memory_throughput_pct": (f"gpu__compute_memory_throughput.avg.{_ELAPSED}",),
+    "dram_throughput_pct": (
+        f"gpu__dram_throughput.avg.{_ELAPSED}",
+        f"dram__throughput.avg.{_ELAPSED}",
+    ),
+    "issue_slots_busy_pct": (f"sm__inst_issued.avg.{_ELAPSED}", f"sm__inst_issued.avg.{_ACTIVE}"),
+    "sm_busy_pct": (
+        f"sm__instruction_throughput.avg.{_ELAPSED}",
+        f"sm__instruction_throughput.avg.{_ACTIVE}",
+    ),
+    "executed_ipc_active_inst_per_cycle": ("sm__inst_executed.avg.per_cycle_active",),
+    "executed_ipc_elapsed_inst_per_cycle": ("sm__inst_executed.avg.per_cycle_elapsed",),
+    "l1tex_hit_rate_pct": ("l1tex__t_sector_hit_rate.pct",),
+    "l2_hit_rate_pct": ("lts__t_sector_hit_rate.pct",),
+    "mem_busy_pct": (f"gpu__compute_memory_access_throughput.avg.{_ELAPSED}",),
+    "max_bandwidth_pct": (f"gpu__compute_memory_request_throughput.avg.{_ELAPSED}",),
+    "mem_pipes_busy_pct": (f"sm__memory_throughput.avg.{_ELAPSED}",),
+    "dram_bytes_per_s": ("dram__bytes.sum.per_second",),
+    "achieved_occupancy_pct": (f"sm__warps_active.avg.{_ACTIVE}",),
+    "theoretical_occupancy_pct": ("sm__maximum_warps_per_active_cycle_pct",),
+    "fma_pipe_pct": (f"sm__pipe_fma_cycles_active.avg.{_ELAPSED}",),
+    "tensor_pipe_pct": (f"sm__pipe_tensor_cycles_active.avg.{_ELAPSED}",),
+    "issue_latency_cycles_per_inst": ("smsp__average_warp_latency_per_inst_issued.ratio",),
+}
+"""Our names, and ncu's: the first that a report holds. `compute_throughput_pct` is what ncu shows
+as SM throughput; the names follow the labels of ncu's own sections."""
+
+LAUNCH_METRICS: Mapping[str, tuple[str, ...]] = {
+    "grid_blocks": ("launch__grid_size",),
+    "block_threads": ("launch__block_size",),
+    "registers_per_thread": ("launch__registers_per_thread",),
+    "static_shared_bytes_per_block": ("launch__shared_mem_per_block_static",),
+    "dynamic_shared_bytes_per_block": ("launch__shared_mem_per_block_dynamic",),
+    "waves_per_sm": ("launch__waves_per_multiprocessor",),
+}
+"""Of a kernel alone: a mean over unlike kernels would say nothing."""
+
+STALLS_SHOWN = 5  # chosen: of a report for a person
+_STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
+_PARTING = "spin_kernel"  # of `torch.cuda._sleep`
+_DURATION = "gpu__time_duration.sum"
 
 
 @functools.cache
@@ -86,3 +136,118 @@ def complaint(report: str, printed: str) -> str:
         if line.startswith("==ERROR=="):
             return line.removeprefix("==ERROR==").strip()[:300]
     return ""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of a kernel, with ncu's metrics by their own names."""
+
+    name: str
+    duration_ns: float
+    raw: Mapping[str, float]
+
+
+def parse(report: str) -> list[Launch]:
+    """The launches in a report made with `--csv --page raw --print-units base`.
+
+    Lines that begin with `==` are ncu's own words; the second row of the table holds units. What is
+    no such table, for a kernel's name may have any length, has no launches.
+    """
+    lines = (line for line in report.splitlines() if not line.startswith("=="))
+    try:
+        rows = list(csv.reader(lines))
+    except csv.Error:
+        return []
+    if len(rows) < 2 or "Kernel Name" not in rows[0]:
+        return []
+    names, launches = rows[0], []
+    for row in rows[2:]:
+        cells = dict(zip(names, row, strict=False))
+        raw = {name: value for name, cell in cells.items() if (value := _number(cell)) is not None}
+        if raw.get(_DURATION, 0.0) > 0:
+            launches.append(Launch(cells["Kernel Name"], raw[_DURATION], raw))
+    return launches
+
+
+def parted(launches: Sequence[Launch]) -> list[list[Launch]]:
+    """The launches of each workload, which the torch runner parts by a busy wait."""
+    found: list[list[Launch]] = [[]]
+    for launch in launches:
+        if _PARTING in launch.name:
+            found.append([])
+        else:
+            found[-1].append(launch)
+    return found
+
+
+def _number(cell: str) -> float | None:
+    try:
+        value = float(cell.replace(",", ""))  # thousands are parted where the locale does so
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def complete(launches: Sequence[Launch]) -> list[Launch]:
+    """Those launches that have the counters that every profile shows."""
+    return [
+        launch
+        for launch in launches
+        if all(any(source in launch.raw for source in METRICS[name]) for name in THROUGHPUTS)
+    ]
+
+
+def total(launches: Sequence[Launch]) -> dict[str, float]:
+    """Metrics of a whole call, weighted by the launches' durations."""
+    duration = sum(launch.duration_ns for launch in launches)
+    counts = {"kernel_duration_ns": duration, "launches_count": float(len(launches))}
+    return {**counts, **_weighted(launches, METRICS), **_stalls(launches)}
+
+
+def kernels(launches: Sequence[Launch]) -> tuple[KernelMetrics, ...]:
+    """The same for each kernel, the one that takes longest first."""
+    by_name: dict[str, list[Launch]] = {}
+    for launch in launches:
+        by_name.setdefault(launch.name, []).append(launch)
+    found = [_kernel(name, group) for name, group in by_name.items()]
+    return tuple(sorted(found, key=lambda kernel: -(kernel.duration_ns or 0.0)))
+
+
+def _kernel(name: str, launches: Sequence[Launch]) -> KernelMetrics:
+    metrics = {
+        "launches_count": float(len(launches)),
+        **_weighted(launches, METRICS),
+        **_weighted(launches, LAUNCH_METRICS),
+        **_stalls(launches),
+    }
+    duration = sum(launch.duration_ns for launch in launches)
+    return KernelMetrics(name=name, duration_ns=duration, metrics=metrics)
+
+
+def _weighted(
+    launches: Sequence[Launch], wanted: Mapping[str, tuple[str, ...]]
+) -> dict[str, float]:
+    found = {}
+    for name, candidates in wanted.items():
+        source = next((c for c in candidates if any(c in launch.raw for launch in launches)), None)
+        if source is not None:
+            found[name] = _mean(launches, source)
+    return found
+
+
+def _mean(launches: Iterable[Launch], source: str) -> float:
+    having = [launch for launch in launches if source in launch.raw]
+    duration = sum(launch.duration_ns for launch in having)
+    return sum(launch.raw[source] * launch.duration_ns for launch in having) / duration
+
+
+def _stalls(launches: Sequence[Launch]) -> dict[str, float]:
+    """The reasons for which warps waited longest, in cycles per issued instruction."""
+    sources = {name for launch in launches for name in launch.raw}
+    found = {
+        match[1]: _mean(launches, source)
+        for source in sources
+        if (match := _STALL.fullmatch(source)) and match[1] != "selected"
+    }
+    longest = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:STALLS_SHOWN]
+    return {f"stall_{name}_cycles_per_inst": value for name, value in longest if value > 0}

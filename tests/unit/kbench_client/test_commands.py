@@ -288,7 +288,7 @@ def test_what_a_command_does_not_know_or_have_is_told_with_its_own_usage(
     assert "'compile', 'test'" in kbench("submit", "k.cpp", "--mode", "fast").err
     assert "exit status" in kbench("--help").out
     assert (kbench().status, kbench("submit", "--help").status) == (2, 0)
-    monkeypatch.setattr("kbench_client.commands.evaluate.missing", lambda: ["torch"])
+    monkeypatch.setattr("kbench_client.commands.local.missing", lambda: ["torch"])
     ran = kbench("evaluate", kernel(home))
     assert (ran.status, "kbench[runner]" in ran.err) == (2, True)
 
@@ -318,8 +318,8 @@ def test_evaluate_leaves_the_device_of_a_module_to_gpu_runner(
         asked.append(words)
         return subprocess.CompletedProcess(words, 2, "", "gpu_runner: no")
 
-    monkeypatch.setattr("kbench_client.commands.evaluate.missing", lambda: [])
-    monkeypatch.setattr("kbench_client.commands.evaluate.subprocess.run", run)
+    monkeypatch.setattr("kbench_client.commands.local.missing", lambda: [])
+    monkeypatch.setattr("kbench_client.commands.local.subprocess.run", run)
     (home / "k.py").write_text("import triton\n")
     for more in ([], ["--device", "cpu"]):
         kbench("evaluate", str(home / "k.py"), "--folder", str(home), *more)

@@ -19,7 +19,7 @@ from kbench_client.config import account
 from kbench_client.evaluators import judge as judging
 from kbench_client.evaluators import openevolve, shinka, verifiers
 from kbench_client.evaluators.judge import Judge, Judged, Wanted
-from kbench_client.evaluators.prompts import kernel_in, prompt_of
+from kbench_client.evaluators.verifiers import kernel_in, prompt_of
 from kbench_client.exits import Exit, Stop
 from kbench_client.kernels import write_files
 from kbench_client.site import Site

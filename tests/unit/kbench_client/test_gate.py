@@ -48,8 +48,8 @@ def gate(
             ratios = {"kernel": {"value": 0.5, "low": 0.4, "high": kernel.get("high", 0.6)}}
         return {"kernels": kernels, "ratios": ratios}, "", 0
 
-    monkeypatch.setattr("kbench_client.commands.gate.checked", checked)
-    monkeypatch.setattr("kbench_client.commands.gate.require_runner", lambda site: None)
+    monkeypatch.setattr("kbench_client.commands.local.checked", checked)
+    monkeypatch.setattr("kbench_client.commands.local.require_runner", lambda site: None)
     return main(["gate", *map(str, paths), "--base", "HEAD", *words]), seen
 
 

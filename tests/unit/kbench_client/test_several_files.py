@@ -149,8 +149,8 @@ def test_evaluate_passes_the_files_on(
         asked.append(words)
         return subprocess.CompletedProcess(words, 2, "", "gpu_runner: no")
 
-    monkeypatch.setattr("kbench_client.commands.evaluate.missing", lambda: [])
-    monkeypatch.setattr("kbench_client.commands.evaluate.subprocess.run", run)
+    monkeypatch.setattr("kbench_client.commands.local.missing", lambda: [])
+    monkeypatch.setattr("kbench_client.commands.local.subprocess.run", run)
     (folder / "task.json").write_text(json.dumps({}))
     kbench("evaluate", str(folder), "--folder", str(folder))
     words = asked[0]

@@ -15,7 +15,7 @@ from gpu_runner.data import codec, mailbox
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.order import Word
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.device import sensors
+from gpu_runner.supervisor.device.device_log import cpu_sensors
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from tests.unit.gpu_runner.daemon.conftest import StartDaemon
 from tests.unit.gpu_runner.daemon.running import make_order, make_request
@@ -73,16 +73,16 @@ def write(path: Path, text: str) -> None:
 
 def test_a_processor_is_read_as_far_as_its_host_tells(tmp_path: Path) -> None:
     cpuinfo = tmp_path / "cpuinfo"
-    assert sensors.cpu(tmp_path, cpuinfo) == {}
+    assert cpu_sensors(tmp_path, cpuinfo) == {}
     cpuinfo.write_text("cpu MHz\t\t: 2000.0\ncpu MHz\t\t: 3000.0\n")
-    assert sensors.cpu(tmp_path, cpuinfo) == {"clock_mhz": 2500.0}
+    assert cpu_sensors(tmp_path, cpuinfo) == {"clock_mhz": 2500.0}
     write(tmp_path / "class/hwmon/hwmon0/name", "nvme")
     write(tmp_path / "class/hwmon/hwmon0/temp1_input", "99000")
     write(tmp_path / "class/hwmon/hwmon1/name", "k10temp")
     write(tmp_path / "class/hwmon/hwmon1/temp1_input", "61500")
     write(tmp_path / "class/hwmon/hwmon1/temp2_input", "broken")
     write(tmp_path / "devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "3400000")
-    assert sensors.cpu(tmp_path, cpuinfo) == {"temperature_c": 61.5, "clock_mhz": 3400.0}
+    assert cpu_sensors(tmp_path, cpuinfo) == {"temperature_c": 61.5, "clock_mhz": 3400.0}
 
 
 def test_a_child_reads_and_only_what_is_fresh_counts(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gpu_runner.engine.formats.boundaries import Contrary, jumps
-from gpu_runner.engine.formats.lengths import traced
+from gpu_runner.engine.formats.gradients import Contrary, jumps
+from gpu_runner.engine.formats.measured import traced
 from gpu_runner.engine.formats.module import import_file, member
 from gpu_runner.engine.problem.problem import ProblemError
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from gpu_runner.data.task import Task, TaskFormat, Tolerance, Workload
 from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.engine.problem.problem import load_problem
-from gpu_runner.engine.soundness.arithmetic import count_flops
+from gpu_runner.engine.soundness.filters import count_flops
 from gpu_runner.engine.soundness.mutants import Call, mutants_of, tried
 from gpu_runner.engine.soundness.operations import Edit, Interpreter
 from gpu_runner.engine.soundness.soundness import Soundness, honest_kernels

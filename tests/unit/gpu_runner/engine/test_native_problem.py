@@ -13,9 +13,13 @@ from torch import Tensor
 
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Abi, Direction
-from gpu_runner.engine.formats import verifier
-from gpu_runner.engine.formats.native_problem import NativeProblem, inner_eps
-from gpu_runner.engine.formats.verifier import VerifierError, residuals
+from gpu_runner.engine.formats import native_problem
+from gpu_runner.engine.formats.native_problem import (
+    NativeProblem,
+    VerifierError,
+    inner_eps,
+    residuals,
+)
 from gpu_runner.engine.problem.arguments import c_arguments
 from gpu_runner.engine.problem.problem import ProblemError, load_problem
 from gpu_runner.engine.soundness.filters import facts_of
@@ -211,7 +215,7 @@ def test_one_that_raises_is_the_tasks_fault() -> None:
 
 
 def test_one_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verifier, "MOST_S", 0.05)
+    monkeypatch.setattr(native_problem, "MOST_S", 0.05)
     began = time.monotonic()
     with pytest.raises(VerifierError, match=r"took more than 0\.05 s"):
         residuals(lambda inputs, outputs: time.sleep(30), {}, OUTPUTS, EPS)

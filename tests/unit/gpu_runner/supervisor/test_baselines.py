@@ -15,7 +15,7 @@ from gpu_runner.data.formats.kbench import library_titles
 from gpu_runner.data.protocol import BASELINE_PROCESSES
 from gpu_runner.data.verdict import DeviceKind, Direction, Verdict
 from gpu_runner.supervisor.baselines import Baseline, Baselines
-from gpu_runner.supervisor.device.libraries import library_versions
+from gpu_runner.supervisor.device.environment import library_versions
 from gpu_runner.supervisor.device.toolchain import torch_version
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.killed import KilledFromOutside

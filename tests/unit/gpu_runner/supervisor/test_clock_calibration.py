@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode
-from gpu_runner.supervisor import clock_calibration
-from gpu_runner.supervisor.clock_calibration import OwnClock
+from gpu_runner.supervisor import measuring
 from gpu_runner.supervisor.measure.outside import EmptyKernelTime
+from gpu_runner.supervisor.measuring import OwnClock
 from gpu_runner.supervisor.runner.faults import RunnerUnfit
 
 A, B = SimpleNamespace(name="a"), SimpleNamespace(name="b")
@@ -45,7 +45,7 @@ class Host:
 
 
 def looked_again(host: Host, monkeypatch: pytest.MonkeyPatch, abi: Abi = Abi.TORCH) -> None:
-    monkeypatch.setattr(clock_calibration, "EmptyKernelCalibration", lambda *_: host)
+    monkeypatch.setattr(measuring, "EmptyKernelCalibration", lambda *_: host)
     request: Any = SimpleNamespace(
         mode=Mode.RANKED, abi=abi, task=None, solution=SimpleNamespace(direction=None)
     )

@@ -12,7 +12,7 @@ from gpu_runner.data.facts import NAMES
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Verdict
 from gpu_runner.supervisor.audit import facts
-from gpu_runner.supervisor.device.energy import NoCounter
+from gpu_runner.supervisor.audit.facts import NoCounter
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.preemption import Interrupted

@@ -11,8 +11,8 @@ from gpu_runner.data.formats import find_task
 from gpu_runner.data.protocol import RACE_CALL_NS
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, Direction, Mode, Verdict
-from gpu_runner.supervisor.audit import races
-from gpu_runner.supervisor.audit.races import RaceSearch
+from gpu_runner.supervisor.audit import cpu
+from gpu_runner.supervisor.audit.cpu import RaceSearch
 from gpu_runner.supervisor.build.build import build_shim, build_solution
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.runner.faults import FaultError
@@ -164,7 +164,7 @@ ALL_FOLLOWED = HEAD + "".join(kernel(f"case_{n}", body) for n, body in enumerate
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No workload is left out because this host is slow."""
-    monkeypatch.setattr(races, "RACE_SEARCH_S", math.inf)
+    monkeypatch.setattr(cpu, "RACE_SEARCH_S", math.inf)
 
 
 @pytest.fixture(scope="module")
@@ -212,8 +212,8 @@ def test_where_nothing_is_looked_for_the_reason_is_said(
     assert search(ADD, abi=Abi.TORCH).startswith("not checked: only for the c ABI")
     racy = RACY["a sum without its reduction"]
     assert search(racy, time_ns=2 * RACE_CALL_NS).startswith("not checked")
-    monkeypatch.setattr(races, "RACE_SEARCH_S", 0.0)
+    monkeypatch.setattr(cpu, "RACE_SEARCH_S", 0.0)
     ordered = ORDERED["worksharing with its barriers"]
     assert search(ordered) == "none in 1 of 2 public workloads"
-    monkeypatch.delattr(races, "CpuSanitizers")  # it is not built again
+    monkeypatch.delattr(cpu, "CpuSanitizers")  # it is not built again
     assert search(ADD) == "none: it starts no threads"

@@ -17,9 +17,9 @@ from gpu_runner.data.profile import KernelResources
 from gpu_runner.data.signature import Signature
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.build.build import build
+from gpu_runner.supervisor.build.compiler_log import KERNELS_LIMIT, kernel_resources
 from gpu_runner.supervisor.build.declaration import declaration, shim_source
 from gpu_runner.supervisor.build.eviction import IN_USE_S, evict
-from gpu_runner.supervisor.build.ptxas import KERNELS_LIMIT, kernel_resources
 from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_runner.supervisor.build.header_warnings import without_header_warnings
+from gpu_runner.supervisor.build.compiler_log import without_header_warnings
 
 OWN = """\
 In file included from /usr/lib/gcc/x86_64-linux-gnu/12/include/immintrin.h:49,

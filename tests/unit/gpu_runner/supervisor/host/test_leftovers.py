@@ -12,7 +12,7 @@ import pytest
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.jail import Jail, Limits
 from gpu_runner.supervisor.host.process import ChildProcess
-from gpu_runner.supervisor.tools.health import Snapshot, left_behind, snapshot
+from tests.leftovers import Snapshot, left_behind, snapshot
 
 
 def soon(before: Snapshot, words: str) -> bool:

@@ -17,10 +17,11 @@ import pytest
 from gpu_runner.supervisor.host import nvml, process, processors
 from gpu_runner.supervisor.host.channel import Channel, ChannelTimeout
 from gpu_runner.supervisor.host.jail import Jail, Limits
-from gpu_runner.supervisor.host.leftovers import left_behind, process_table, snapshot
+from gpu_runner.supervisor.host.leftovers import process_table
 from gpu_runner.supervisor.host.memory import used_bytes
 from gpu_runner.supervisor.host.process import ChildProcess, dying_with_us
 from gpu_runner.supervisor.host.processors import by_core, keeping_off, measured_of
+from tests.leftovers import left_behind, snapshot
 
 SUPERVISOR = """
 import sys

@@ -14,10 +14,13 @@ from gpu_runner.data.formats import load_task
 from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.oracle.client import OracleError
-from gpu_runner.supervisor.soundness.answers import Tried, sense
-from gpu_runner.supervisor.soundness.brief_report import brief, one_entry_a_line
-from gpu_runner.supervisor.soundness.outcomes import Outcome
-from gpu_runner.supervisor.soundness.soundness import describe_soundness, survey
+from gpu_runner.supervisor.soundness.outcomes import Outcome, Tried, sense
+from gpu_runner.supervisor.soundness.soundness import (
+    brief,
+    describe_soundness,
+    one_entry_a_line,
+    survey,
+)
 
 TASK = """
 name = "double"

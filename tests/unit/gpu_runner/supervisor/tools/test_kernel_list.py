@@ -8,9 +8,9 @@ import pytest
 
 from gpu_runner.data.integrity import AuditState
 from gpu_runner.data.profile import KernelResources
-from gpu_runner.supervisor.tools import kernel_list, ncu_report
+from gpu_runner.supervisor.tools import kernel_list, ncu
 from gpu_runner.supervisor.tools.kernel_list import Ownership
-from gpu_runner.supervisor.tools.ncu_report import Launch
+from gpu_runner.supervisor.tools.ncu import Launch
 from gpu_runner.supervisor.work.told import is_of_libraries
 
 CAPTURED = Path(__file__).parents[1] / "captured"
@@ -43,7 +43,7 @@ def ran(name: str, duration_ns: float = 100.0, **raw: float) -> Launch:
 
 
 def test_captured_kernel_is_the_builds_own_if_its_registers_fit() -> None:
-    launches = ncu_report.parse(ANCHOR)
+    launches = ncu.parse(ANCHOR)
     assert all(kernel_list.is_own(launch, own()) for launch in launches)
     assert not any(kernel_list.is_own(launch, own(registers=40)) for launch in launches)
     assert not any(kernel_list.is_own(launch, own("other(int)")) for launch in launches)
@@ -113,7 +113,7 @@ def test_kernels_of_a_module_are_told_by_their_names(name: str, is_own: bool) ->
 
 
 def test_what_a_profiler_saw_of_torch_is_torchs_work() -> None:
-    launches = ncu_report.parse(SOFTMAX)
+    launches = ncu.parse(SOFTMAX)
     worked = MODULE.work(launches, "n4")
     assert worked.own == 0
     assert is_of_libraries(worked)

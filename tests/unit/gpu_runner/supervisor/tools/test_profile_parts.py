@@ -16,27 +16,26 @@ from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
 from gpu_runner.supervisor.build import vectorization
 from gpu_runner.supervisor.build.recipe import Recipe
-from gpu_runner.supervisor.device import occupancy
 from gpu_runner.supervisor.device.device import Peak
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target
-from gpu_runner.supervisor.tools import ncu, roofline
-from gpu_runner.supervisor.tools.ncu import Ncu, complaint
-from gpu_runner.supervisor.tools.ncu_report import (
+from gpu_runner.supervisor.tools import ncu, profiling
+from gpu_runner.supervisor.tools.ncu import (
     LAUNCH_METRICS,
     METRICS,
     STALLS_SHOWN,
     Launch,
+    Ncu,
+    complaint,
     complete,
     kernels,
     parse,
     total,
 )
-from gpu_runner.supervisor.tools.profiling import count
-from gpu_runner.supervisor.tools.roofline import Timed
+from gpu_runner.supervisor.tools.profiling import Timed, count
 
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 PEAK = Peak(1e12, {"float32": 10e12})
@@ -51,27 +50,27 @@ def profile(**changes: object) -> Profile:
 
 
 def test_rates_are_work_over_time_against_the_peak() -> None:
-    found = roofline.metrics(LARGE, PEAK, "float32")
+    found = profiling.roofline_metrics(LARGE, PEAK, "float32")
     assert found["achieved_bytes_per_s"] == pytest.approx(5e11)
     assert found["dram_throughput_pct"] == found["memory_throughput_pct"] == pytest.approx(50)
     assert found["compute_throughput_pct"] == pytest.approx(10)
     assert found["arithmetic_intensity_flop_per_byte"] == pytest.approx(2)
     assert found["ridge_intensity_flop_per_byte"] == pytest.approx(10)
     fast = Timed("fast", latency_ns=1.0, bytes=1e9, flops=1e9)  # capped, at float32's rate
-    found = roofline.metrics(fast, PEAK, "bfloat16")
+    found = profiling.roofline_metrics(fast, PEAK, "bfloat16")
     assert [found[name] for name in THROUGHPUTS] == [100.0] * 3
-    assert roofline.largest([SMALL, LARGE]) is LARGE
+    assert profiling.largest([SMALL, LARGE]) is LARGE
     without = [Timed("a", 1.0, 5.0, 0.0), Timed("b", 1.0, 9.0, 0.0)]
-    assert roofline.largest(without).name == "b"
+    assert profiling.largest(without).name == "b"
 
 
 def test_scaling_is_one_for_proportional_and_zero_for_fixed_times() -> None:
     double = Timed("double", latency_ns=2000.0, bytes=2e5, flops=0.0)
     flat = Timed("flat", latency_ns=1000.0, bytes=2e5, flops=0.0)
-    assert roofline.scaling([SMALL, double]) == pytest.approx(1)
-    assert roofline.scaling([SMALL, flat]) == pytest.approx(0)
-    assert roofline.scaling([SMALL]) is None
-    assert "fixed cost" in roofline.notes([SMALL, flat], PEAK, "float32")[-1]
+    assert profiling.scaling([SMALL, double]) == pytest.approx(1)
+    assert profiling.scaling([SMALL, flat]) == pytest.approx(0)
+    assert profiling.scaling([SMALL]) is None
+    assert "fixed cost" in profiling.roofline_notes([SMALL, flat], PEAK, "float32")[-1]
 
 
 @pytest.mark.parametrize(
@@ -88,8 +87,8 @@ def test_occupancy_follows_registers_and_shared_memory(
     registers: int, shared: int, architecture: str, pct: float
 ) -> None:
     kernel = KernelResources(name="k", registers=registers, shared_bytes=shared)
-    assert occupancy.occupancy_pct(kernel, architecture) == pct
-    (found,) = occupancy.estimates((kernel,), architecture)
+    assert profiling.occupancy_pct(kernel, architecture) == pct
+    (found,) = profiling.estimates((kernel,), architecture)
     assert found.duration_ns is None
     assert found.metrics["estimated_occupancy_pct"] == pct
 

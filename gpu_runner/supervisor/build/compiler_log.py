@@ -1,4 +1,4 @@
-"""Reads the assembler's report (ptxas -v) out of a compiler's log."""
+"""Reads a compiler's log: the assembler's report (ptxas -v), and the compiler's warnings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import re
 
 from gpu_runner.data.profile import KernelResources
 
+_INTRODUCES = re.compile(
+    r"(?:In file included from |In .*function |\S+: In |\s+(?:inlined )?from )"
+)
+_SAYS = re.compile(r"(?P<file>[^\s:][^:]*):\d+(?::\d+)?: (?P<kind>[a-z ]+): ")
+_OWN = "/usr/lib/gcc/"
 KERNELS_LIMIT = 64
 """A torch extension can instantiate hundreds of library kernels; a report names the first."""
 
@@ -15,6 +20,27 @@ _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) b
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _CONSTANT = re.compile(r"(\d+) bytes cmem\[\d+\]")
+
+
+def without_header_warnings(log: str) -> str:
+    """The log without warnings of GCC's own headers, and without the notes to them."""
+    kept: list[str] = []
+    introduction: list[str] = []
+    is_left_out = False
+    for line in log.splitlines(keepends=True):
+        if _INTRODUCES.match(line):
+            introduction.append(line)
+            continue
+        if said := _SAYS.match(line):
+            is_own = said["file"].startswith(_OWN)
+            is_left_out = is_own and (
+                said["kind"] == "warning" or (is_left_out and said["kind"] == "note")
+            )
+        elif not line.startswith(" "):
+            is_left_out = False
+        kept += [] if is_left_out else [*introduction, line]
+        introduction = []
+    return "".join(kept + introduction)
 
 
 def kernel_resources(log: str) -> tuple[KernelResources, ...]:

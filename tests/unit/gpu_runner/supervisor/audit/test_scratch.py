@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_runner.supervisor.host.scratch import PeakMemory
+from gpu_runner.supervisor.audit.facts import PeakMemory
 
 MIB = 1 << 20
 
@@ -43,7 +43,7 @@ def test_a_host_that_does_not_tell_raises(tmp_path: Path) -> None:
 
 CHILD = """
 from pathlib import Path
-from gpu_runner.supervisor.host.scratch import PeakMemory
+from gpu_runner.supervisor.audit.facts import PeakMemory
 peak = PeakMemory(Path("/proc/self"))
 peak.begin()
 block = bytearray(b"x") * (16 << 20)
