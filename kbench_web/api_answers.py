@@ -15,7 +15,6 @@ class ApiAnswerMiddleware:
     """Says of which version the site is, and lets the API's router know GET alone."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        """Wrap the next handler."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

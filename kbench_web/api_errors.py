@@ -21,7 +21,6 @@ class ApiErrorMiddleware:
     """Answers in JSON where Django or the router would answer with a page or plain text."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        """Wrap the next handler."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

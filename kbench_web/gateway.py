@@ -71,7 +71,6 @@ class Gateway:
     """An ASGI application around the site's."""
 
     def __init__(self, site: App) -> None:
-        """Wrap the site's application."""
         self.site = site
 
     async def __call__(self, scope: dict[str, Any], receive: App, send: App) -> None:

@@ -39,10 +39,7 @@ class SignInView(allauth.LoginView):  # type: ignore[misc]
     """A user name and a password; a wrong one is counted by django-axes."""
 
     template_name = "kbench_web/accounts/sign_in.html"
-
-    def get_form_class(self) -> type[SignInForm]:
-        """The site's labels."""
-        return SignInForm
+    form_class = SignInForm
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
         """Whether there is a way to an account beside."""
@@ -55,10 +52,7 @@ class SignUpView(Refusing, allauth.SignupView):  # type: ignore[misc]
     """A new account, if this visitor may open one."""
 
     template_name = "kbench_web/accounts/sign_up.html"
-
-    def get_form_class(self) -> type[SignUpForm]:
-        """The site's labels."""
-        return SignUpForm
+    form_class = SignUpForm
 
     def form_valid(self, form: SignUpForm) -> HttpResponse:
         """Store the account; an invitation may be gone by now."""
@@ -126,15 +120,12 @@ class PasswordResetView(Refusing, allauth.PasswordResetView):  # type: ignore[mi
     """A link by e-mail; without e-mail, who makes one."""
 
     template_name = _FORM
+    form_class = EmailResetForm
     extra_context = {  # noqa: RUF012
         "title": "Reset your password",
         "button": "Send the link",
         "lede": "If an account has this address, we'll send it a link to choose a new password.",
     }
-
-    def get_form_class(self) -> type[EmailResetForm]:
-        """The site's labels."""
-        return EmailResetForm
 
     def dispatch(self, request: HttpRequest, *arguments: object, **options: object) -> HttpResponse:
         """Nothing is asked for where nothing can be sent."""

@@ -75,7 +75,6 @@ class Draft(models.Model):
         )
 
     def __str__(self) -> str:
-        """Its name, or its short id while it has none."""
         return self.name or f"draft {str(self.pk)[:8]}"
 
     def get_absolute_url(self) -> str:
@@ -184,11 +183,8 @@ class AuditEntry(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        """The newest comes first."""
-
         ordering = ("-created_at", "-pk")
         indexes = (models.Index(fields=("-created_at",), name="act_newest"),)
 
     def __str__(self) -> str:
-        """What, and to which task."""
         return f"{self.get_kind_display()} {self.name}"

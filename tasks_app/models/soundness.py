@@ -66,7 +66,6 @@ class Soundness(models.Model):
         )
 
     def __str__(self) -> str:
-        """Version, device and outcome."""
         words = "sound" if self.passed else "not sound"
         return f"{self.version} on {self.device or self.kind}: {words}"
 
@@ -142,5 +141,4 @@ class Override(models.Model):
         )
 
     def __str__(self) -> str:
-        """Version and reason."""
         return f"{self.version}: {self.reason}"

@@ -22,11 +22,9 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare FILE."""
         parser.add_argument("file", metavar="FILE", type=Path, help="such as kbench.tar.gz")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write it, and say what is in it."""
         path: Path = options["file"].absolute()
         try:
             made = services.backup(path, now=timezone.now())

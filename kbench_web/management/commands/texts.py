@@ -82,13 +82,11 @@ class Command(BaseCommand):
     help = __doc__ or ""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take where to look."""
         parser.add_argument(
             "paths", nargs="*", default=_ROOTS, help="files or folders; all if left out"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print each file's name, and below it `line: text`."""
         roots = [BASE_DIR / each for each in options["paths"]]
         paths = [path for root in roots for path in sorted([root, *root.rglob("*")])]
         for path in paths:

@@ -60,7 +60,6 @@ class Command(BaseCommand):
     _scheme = "http"
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare --host, --port, --no-demo and --no-runners."""
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
         parser.add_argument("--port", type=int, default=8000, help="or the next free one")
         parser.add_argument(
@@ -77,7 +76,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Set up, start, wait for the end, stop."""
         host = options["host"]
         folder = Path(settings.DATA_DIR)
         with _only_one(folder), _signals() as stops:

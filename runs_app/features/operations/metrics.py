@@ -29,7 +29,6 @@ class SiteCollector(Collector):
     """Asks the database for each figure once a scrape."""
 
     def __init__(self, now: datetime) -> None:
-        """Figures as of `now`."""
         self._now = now
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

@@ -38,7 +38,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare PATH and the options."""
         parser.add_argument("path", nargs="?", type=Path, default=None)
         parser.add_argument("--format", choices=IMPORT_FORMATS, default="auto")
         parser.add_argument(

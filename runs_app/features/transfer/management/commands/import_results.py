@@ -23,14 +23,12 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare FILE and --shipped."""
         parser.add_argument("path", nargs="?", type=Path, default=None, metavar="FILE")
         parser.add_argument(
             "--shipped", action="store_true", help="the files that come with kbench, if any"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import, and say what became of the results."""
         path: Path | None = options["path"]
         if (path is None) is not options["shipped"]:
             raise CommandError("name a FILE, or --shipped")
