@@ -11,7 +11,7 @@ from django.db.models import Q
 from runs_app.core.errors import SubmissionError
 from runs_app.models import Agent
 from runs_app.submitting.authors import check_name
-from tasks_app.agents import is_own_agent
+from tasks_app.people import is_own_agent
 
 _KEPT = ("deleted", "kbench", "admin", "site")
 

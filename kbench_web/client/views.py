@@ -1,4 +1,4 @@
-"""The client's wheel, and the guide for agents."""
+"""What programs get, and those who write them: the wheel, a guide, the API by example."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from urllib.parse import quote
 from django.conf import settings
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -16,7 +17,7 @@ from django.views.decorators.http import require_safe
 from gpu_runner.data.flags import FIXED
 from gpu_runner.data.verdict import Language
 from kbench_web.client import wheel
-from kbench_web.client.page import GuidePage
+from kbench_web.client.page import ApiPage, GuidePage
 from runs_app.core.queue.devices import devices
 from runs_app.core.work.environments import device_facts
 
@@ -61,6 +62,18 @@ def agents(request: HttpRequest) -> HttpResponse:
     )
     text = render_to_string("kbench_web/agents.md", vars(page), request)
     return HttpResponse(text, content_type="text/markdown; charset=utf-8")
+
+
+@require_safe
+def api_docs(request: HttpRequest) -> HttpResponse:
+    """The API by example."""
+    page = ApiPage(
+        host=request.build_absolute_uri("/").rstrip("/"),
+        wheel=request.build_absolute_uri(address()),
+        per_minute=settings.API_REQUESTS_PER_MINUTE,
+        per_day=settings.MAX_SUBMISSIONS_PER_DAY,
+    )
+    return render(request, "kbench_web/api_docs.html", vars(page))
 
 
 def address() -> str:

@@ -17,7 +17,7 @@ from leaderboard_app.boards.query import By, QueryError, parse_query
 from leaderboard_app.boards.query import Query as BoardQuery
 from leaderboard_app.boards.tables import TABLES
 from runs_app.core.api_body import one_of
-from tasks_app import parquet
+from tasks_app import spreadsheet
 from tasks_app.api_pages import Fault, link_next
 from tasks_app.columns import Record
 from tasks_app.spreadsheet import as_csv
@@ -184,7 +184,7 @@ def show_leaderboard(
 def _check_format(format: str) -> None:
     if format not in ("json", "csv", "parquet"):
         raise QueryError("format", f"{format[:20]!r} is not one of json, csv, parquet")
-    if format == "parquet" and (reason := parquet.missing()):
+    if format == "parquet" and (reason := spreadsheet.missing_parquet()):
         raise QueryError("format", reason)
 
 
@@ -194,7 +194,7 @@ def _file(rows: list[Record], query: BoardQuery, format: str) -> HttpResponse:
         text = as_csv(rows, list(fields))
         response = HttpResponse(text, content_type="text/csv; charset=utf-8")
     else:
-        content = parquet.table_of(rows, fields)
+        content = spreadsheet.as_parquet(rows, fields)
         response = HttpResponse(content, content_type="application/vnd.apache.parquet")
     name = f"kbench-{query.by}-{query.device}.{format}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'

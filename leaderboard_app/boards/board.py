@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet, Sum
 
 from leaderboard_app.boards import filtering
 from leaderboard_app.boards.best import RankedEntries, best_of, ranked_entries
@@ -26,10 +26,9 @@ from leaderboard_app.boards.matrix import Matrix, matrix, most_solved
 from leaderboard_app.boards.query import By, Query
 from leaderboard_app.boards.ranking import Entry, Problem
 from leaderboard_app.boards.selectors import BoardTask
-from leaderboard_app.boards.spending import with_spending
 from leaderboard_app.boards.tables import GROUP_VALUES
 from runs_app.core.integrity.ranking import OWNER, Ranked
-from runs_app.models import Agent, Evaluation
+from runs_app.models import Agent, Evaluation, LanguageModelCall, Run
 
 _OWNERS = {
     By.SUBMISSION: OWNER,
@@ -143,4 +142,27 @@ def _section(
         groups=tuple(rank_groups(groups, GROUP_VALUES[query.sort])),
         left_out=tuple(sorted(set(tried) - set(names))),
         tasks=tuple(sorted({p.task for p in counted})) if over is Over.COMMON else (),
+    )
+
+
+def with_spending(query: Query, groups: Sequence[Group], tasks: Collection[str]) -> list[Group]:
+    """The groups with the money and tokens of their public runs on these tasks."""
+    spent = {name: (usd, tokens) for name, usd, tokens in _spent(query, tasks)} if groups else {}
+    return [
+        replace(group, usd=spent[group.owner][0], tokens=spent[group.owner][1])
+        if group.owner in spent
+        else group
+        for group in groups
+    ]
+
+
+def _spent(query: Query, tasks: Collection[str]) -> Iterable[tuple[str, float, int]]:
+    runs = Run.objects.filter(
+        private=False, device=query.device, task_version__task__slug__in=tasks
+    ).order_by()
+    if query.by is By.AGENT:
+        return runs.values_list("agent__name").annotate(usd=Sum("usd"), tokens=Sum("tokens"))
+    calls = LanguageModelCall.objects.filter(run__in=runs.values("pk")).order_by()
+    return calls.values_list("language_model__name").annotate(
+        usd=Sum("cost_usd"), tokens=Sum(F("tokens_in") + F("tokens_out"))
     )

@@ -18,8 +18,7 @@ from runs_app.core.integrity.eligibility import (
 from runs_app.core.work.result_state import SURE
 from runs_app.models import Agent, Device
 from runs_app.models.runner import short_name
-from tasks_app.outlines import outlines
-from tasks_app.selectors import published_tasks
+from tasks_app.selectors import outlines, published_tasks
 
 _PROVISIONAL = "provisional"
 _KINDS = ("", "listed", _PROVISIONAL)

@@ -20,9 +20,8 @@ from runs_app.core.queue.runners import Toolchain
 from runs_app.models import Device
 from tasks_app import drawings
 from tasks_app.models import Draft, Override, Soundness, Task, TaskVersion
-from tasks_app.pages.building_page import Building
 from tasks_app.pages.task_filter import TaskRow
-from tasks_app.pages.task_page import Entrance, KernelView, WorkloadRow
+from tasks_app.pages.task_page import Building, Entrance, KernelView, WorkloadRow
 from tasks_app.pages.version_page import Comparison, VersionRow
 
 _NAMES = {"cpu": "CPUs", "cuda": "CUDA GPUs"}

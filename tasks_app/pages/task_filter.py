@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tasks_app import selectors
 from tasks_app.errors import FieldError
 from tasks_app.models import Task, TaskVersion
-from tasks_app.outlines import Outline, outlines
+from tasks_app.selectors import Outline, outlines
 
 FILTERS = ("scenario", "difficulty", "tag", "abi", "direction", "dtype")
 """Filters by an exact value; besides them there is "q", words of the name and the text."""

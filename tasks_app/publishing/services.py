@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.dispatch import Signal
 
 from gpu_runner.data import codec
 from gpu_runner.data.task import Task as TaskData
@@ -15,7 +16,10 @@ from tasks_app.errors import CurationError
 from tasks_app.formats.loader import Report
 from tasks_app.models import AuditEntry, Override, Soundness, Task, TaskVersion
 from tasks_app.publishing.audit_log import add_entry
-from tasks_app.publishing.signals import version_published
+
+version_published = Signal()
+"""A version has become public for the first time. Arguments: `version`, `now`."""
+
 
 _LEAST = timedelta(microseconds=1)
 """Between two moments of which one comes after the other."""

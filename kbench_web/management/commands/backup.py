@@ -9,8 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from kbench_web.backup import services
-from kbench_web.backup.archive import SECRET_KEY
-from kbench_web.backup.content import BackupError
+from kbench_web.backup.archive import SECRET_KEY, BackupError
 
 
 class Command(BaseCommand):

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kbench_web.backup import services
-from kbench_web.backup.content import BackupError
+from kbench_web.backup.archive import BackupError
 
 
 class Command(BaseCommand):

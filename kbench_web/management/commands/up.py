@@ -20,9 +20,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kbench_web import env
-from kbench_web.processes import installation, ports, redis_server
-from kbench_web.processes.console import Console
-from kbench_web.processes.supervision import Supervisor
+from kbench_web.processes import installation, redis_server
+from kbench_web.processes.supervision import Console, Supervisor
 from runs_app.core import features
 
 _FIRST_REDIS_PORT = 6379
@@ -111,7 +110,7 @@ class Command(BaseCommand):
         self._console.line("up", text)
 
     def _port(self, host: str, wanted: int) -> int:
-        port = ports.next_free(host, wanted)
+        port = installation.next_free(host, wanted)
         if port != wanted:
             self.stdout.write(f"port {wanted} is taken by another program: using {port}")
         return port
@@ -126,7 +125,7 @@ class Command(BaseCommand):
                 )
             self._say(f"uses the Redis at {store.variable}")
             return
-        port = ports.next_free("127.0.0.1", _FIRST_REDIS_PORT)
+        port = installation.next_free("127.0.0.1", _FIRST_REDIS_PORT)
         data = folder / store.folder
         url = os.environ[store.variable] = redis_server.prepare(data, port)
         self._supervisor.add(redis_server.program(store.name, data, port, store.limits))

@@ -264,6 +264,11 @@ class Contender:
             return None
         return Spread(statistics.median(known), min(known), max(known), len(known))
 
+    def median(self, name: str) -> float:
+        """Of a measure; 0 if no repeat has it."""
+        spread = self.spread(name)
+        return spread.median if spread else 0.0
+
 
 def entry_results(challenge: Challenge, entries: Sequence[Entry]) -> list[EntryResult]:
     """What came of each of these entries of one challenge, in a handful of queries."""
@@ -295,15 +300,13 @@ def contenders(results: Iterable[EntryResult]) -> list[Contender]:
     for result in results:
         groups.setdefault((result.entry.agent.name, result.entry.setting), []).append(result)
     found = [
-        Contender(agent=agent, setting=setting, results=_begun(rows))
+        # Repeats that evaluated something; all of them while none has, so that nobody vanishes.
+        Contender(
+            agent=agent, setting=setting, results=tuple(r for r in rows if r.used) or tuple(rows)
+        )
         for (agent, setting), rows in groups.items()
     ]
     return sorted(found, key=_order)
-
-
-def _begun(results: Sequence[EntryResult]) -> tuple[EntryResult, ...]:
-    """Repeats that evaluated something; all of them while none has, so that nobody vanishes."""
-    return tuple(result for result in results if result.used) or tuple(results)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -316,6 +319,5 @@ def _in_three_digits(mean: float | None) -> float | None:
 
 
 def _order(contender: Contender) -> tuple[float, float, float, str]:
-    spreads = [contender.spread(name) for name in ORDER]
-    first, second, third = (-(each.median if each else 0.0) for each in spreads)
+    first, second, third = (-contender.median(name) for name in ORDER)
     return (first, second, third, contender.name)

@@ -15,7 +15,7 @@ from django.core.mail import EmailMessage
 from django.db import transaction
 from django.db.models import F
 
-from runs_app.features.notices import queue
+from runs_app.features.notices import services
 from runs_app.features.notices.addresses import PublicBackend, post
 from runs_app.features.notices.models import Delivery, Notice, Webhook
 from runs_app.features.notices.services import absolute, secret_of, signature
@@ -119,7 +119,7 @@ def look_after(*, now: datetime) -> int:
     due = Delivery.objects.filter(done_at=None, next_at__lte=now - timedelta(seconds=5))
     found = list(due.order_by("next_at").values_list("pk", flat=True)[:_AT_ONCE])
     for pk in found:
-        queue.enqueue_delivery(pk)
+        services.enqueue_delivery(pk)
     Delivery.objects.filter(done_at__lt=now - _KEPT).delete()
     return len(found)
 

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from runs_app.core.errors import SubmissionError
 from runs_app.core.forms import refusals
-from runs_app.features.notices import queue, services
+from runs_app.features.notices import services
 from runs_app.features.notices.forms import WaysForm, WebhookForm
 from runs_app.features.notices.models import Delivery, Notice, NoticeSettings, Watch, Webhook
 from runs_app.features.notices.page import HookRow, NoticesPage, SettingsPage
@@ -180,7 +180,7 @@ def webhook_test(request: AuthenticatedRequest, webhook_id: int) -> HttpResponse
     row = Delivery.objects.create(
         user=request.user, webhook=hook, payload=message, created_at=now, next_at=now
     )
-    queue.enqueue_delivery(row.pk)
+    services.enqueue_delivery(row.pk)
     messages.success(request, "A test is on its way.")
     return redirect("notice-settings")
 

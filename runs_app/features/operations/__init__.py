@@ -2,5 +2,5 @@
 
 `services` changes things, `page` shows them. `glance` says how the site is doing, `metrics` tells
 Prometheus. `emptying` cancels what waits in a queue, `disk` says how full the disk is, `readings`
-keeps what sensors said. `upkeep` is what happens by itself.
+keeps what sensors said. `hooks` also has what happens by itself.
 """

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from django.forms import Form
 
 from runs_app.features.reevaluation.estimate import DeviceEstimate
-from runs_app.features.reevaluation.many import TaskPlan
 from runs_app.features.reevaluation.models import Reevaluation
-from runs_app.features.reevaluation.plan import Plan
+from runs_app.features.reevaluation.plan import Plan, TaskPlan
 from runs_app.features.reevaluation.progress import Progress
 from runs_app.models import Device
 from tasks_app.models import Task

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from uuid import UUID
@@ -11,9 +12,16 @@ from django.db.models import QuerySet
 
 from gpu_runner.data.verdict import DeviceKind, Direction, Mode, Verdict
 from runs_app.core.integrity.eligibility import eligible_on
-from runs_app.features.reevaluation.selectors import Key, best_of_agents, key_of, with_names
+from runs_app.features.reevaluation.selectors import (
+    Key,
+    best_of_agents,
+    devices_of,
+    key_of,
+    sources_of,
+    with_names,
+)
 from runs_app.models import UNDER_WAY, Device, Evaluation, Status, Submission
-from tasks_app.models import TaskVersion
+from tasks_app.models import Task, TaskVersion
 
 _WAITS = "under way already"
 _DONE = "measured there already"
@@ -153,3 +161,39 @@ def _refusal(target: TaskVersion, row: Evaluation) -> str:
     if not target.data.workloads_for(kind, direction, hidden=False):
         return f"version {target.number} has no {row.direction} workload for {row.device_id}"
     return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskPlan:
+    """What would be measured of a task; nothing, with no plan, if `refusal` says why."""
+
+    task: Task
+    plan: Plan | None = None
+    refusal: str = ""
+
+
+def best_of_each(tasks: Iterable[Task], device: Device) -> list[TaskPlan]:
+    """The best of each agent on a device, of each task, on its current version.
+
+    They come from the newest earlier version, or from the current one where no earlier one has any
+    left.
+    """
+    return [_task_plan(task, device) for task in tasks]
+
+
+def _task_plan(task: Task, device: Device) -> TaskPlan:
+    target = task.current_version
+    if task.state != Task.State.PUBLISHED or target is None:
+        return TaskPlan(task=task, refusal="is not public")
+    sources = [version for version in sources_of(task) if device in devices_of([version])]
+    reasons: dict[str, None] = {}
+    for source in sources:
+        plan = plan_of(Choice(source=source, target=target, devices=(device,)))
+        if plan.count:
+            return TaskPlan(task=task, plan=plan)
+        reasons |= dict.fromkeys(reason for reason, _ in plan.left_out)
+        if plan.under_way:
+            break
+    if not sources:
+        return TaskPlan(task=task, refusal=f"has no ranked result on {device.name}")
+    return TaskPlan(task=task, refusal=f"has nothing to evaluate: {'; '.join(reasons)}")

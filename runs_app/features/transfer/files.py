@@ -13,7 +13,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from runs_app.features.transfer import parquet
 from runs_app.features.transfer.record import ResultFile
-from tasks_app.parquet import missing
+from tasks_app.spreadsheet import missing_parquet
 
 LARGEST_BYTES = 64 * 1024 * 1024
 """Of a file, and of what a compressed one becomes."""
@@ -64,7 +64,7 @@ def _of(path: Path) -> tuple[Callable[[Path], Document], Callable[[Document, Pat
     """What reads and what writes a file of this name."""
     name = path.name.lower()
     if name.endswith(".parquet"):
-        if reason := missing():
+        if reason := missing_parquet():
             raise FileError(f"{path}: {reason}")
         return parquet.read, parquet.write
     if name.endswith(".json.gz"):

@@ -33,9 +33,8 @@ from runs_app.optimiser.start.forms import (
 )
 from runs_app.optimiser.start.page import EstimatePart, StartPage, StrategyFields
 from runs_app.optimiser.start.parameters import field_name
-from tasks_app.outlines import directions_of
 from tasks_app.parameters import takes
-from tasks_app.selectors import published_tasks
+from tasks_app.selectors import directions_of, published_tasks
 
 _FROM_ADDRESS = ("task", "device", "direction", "strategy")
 

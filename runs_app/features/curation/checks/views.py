@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
@@ -18,13 +20,17 @@ from django.views.decorators.http import require_POST, require_safe
 from runs_app.core.checks.selectors import find_check
 from runs_app.core.checks.services import cancel_check, request_check
 from runs_app.core.errors import SubmissionError
+from runs_app.core.forms import refusals
 from runs_app.core.queue.devices import resolve_device
+from runs_app.core.queue.many import back, selected, tell_of
 from runs_app.features.curation.checks.dry_run import dry_run
 from runs_app.features.curation.checks.page import findings_part, results_part
-from runs_app.models import Device
+from runs_app.models import Device, TaskCheck
 from tasks_app import selectors
+from tasks_app.disclosure import admin_of
 from tasks_app.errors import CurationError
-from tasks_app.models import Draft, TaskVersion
+from tasks_app.models import Draft, Task, TaskVersion
+from tasks_app.pages.audit_page import counted
 from tasks_app.parameters import takes
 from tasks_app.people import STOP_ASKING, AuthenticatedRequest, signed_in
 from tasks_app.publishing.snapshots import snapshot
@@ -132,3 +138,37 @@ def _answer(
     if refusal:
         messages.error(request, f"{words}: {refusal}.")
     return redirect(f"{draft.get_absolute_url()}#findings")
+
+
+@login_required
+@require_POST
+def tasks_check(request: AuthenticatedRequest) -> HttpResponse:
+    """Queue a check of each selected task on a device: of the version that its row speaks of."""
+    user = admin_of(request, "only admins can check many tasks")
+    with refusals(request, "No check"):
+        tasks, device = selected(request)
+        checks, refused = _check(tasks, device, user)
+        text = f"{counted(len(checks), 'check')} on {device.name} under way."
+        tell_of(request, text, refused, done=bool(checks))
+    return back(request)
+
+
+def _check(
+    tasks: Sequence[Task], device: Device, user: User
+) -> tuple[list[TaskCheck], dict[str, str]]:
+    """The checks that are under way now, and why other tasks have none, by name."""
+    checks: list[TaskCheck] = []
+    refusals: dict[str, str] = {}
+    new = selectors.drafts_of_new(tasks)
+    for task in tasks:
+        version = new[task.pk].version if task.pk in new else task.current_version
+        if version is None:
+            refusals[task.slug] = "has no version to check"
+            continue
+        try:
+            checks.append(
+                request_check(version=version, device=device, user=user, now=timezone.now())
+            )
+        except CurationError as error:
+            refusals[task.slug] = error.reason
+    return checks, refusals

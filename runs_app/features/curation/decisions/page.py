@@ -17,7 +17,7 @@ from runs_app.models import Device
 from tasks_app import selectors
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, Override, Soundness, Task, TaskVersion
-from tasks_app.pages.audit_words import AuditLine
+from tasks_app.pages.audit_page import AuditLine
 from tasks_app.parameters import Choice
 
 FILTERS = ("q", "state", "scenario", "tag", "difficulty", "contaminated", "soundness")

@@ -40,7 +40,7 @@ from tasks_app.disclosure import admin_of
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, Task
 from tasks_app.pages import audit_page
-from tasks_app.pages.audit_words import audit_lines
+from tasks_app.pages.audit_page import audit_lines
 from tasks_app.parameters import query_of, read_filters, takes
 from tasks_app.people import AuthenticatedRequest
 

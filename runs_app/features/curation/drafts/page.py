@@ -26,9 +26,9 @@ from runs_app.models import UNDER_WAY, TaskCheck
 from tasks_app.disclosure import public_task
 from tasks_app.formats.task_writing import write_folder
 from tasks_app.models import Draft, Soundness, TaskVersion
-from tasks_app.pages.audit_words import AuditLine, audit_lines
+from tasks_app.pages.audit_page import AuditLine, audit_lines
 from tasks_app.people import Viewer, shown_name
-from tasks_app.publishing.refusals import task_refusals
+from tasks_app.publishing.snapshots import task_refusals
 
 _EXAMPLE = catalog_folder().with_name("example")
 _FIRST_FILES = (SPECIFICATION, REFERENCE)

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from tasks_app.models import Draft, TaskVersion
-from tasks_app.publishing.refusals import names_kept_from
+from tasks_app.publishing.snapshots import names_kept_from
 
 _UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
 _NEW_A_DAY = 4  # times as many as may be open: closed ones are kept

@@ -19,9 +19,8 @@ from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
 from tasks_app.people import Viewer
 from tasks_app.publishing.audit_log import add_entry
 from tasks_app.publishing.labels import label_imported
-from tasks_app.publishing.refusals import has_lost_its_task
 from tasks_app.publishing.services import make_current, must_be_seen, override_gate
-from tasks_app.publishing.snapshots import must_fit, read_files, snapshot
+from tasks_app.publishing.snapshots import has_lost_its_task, must_fit, read_files, snapshot
 
 _UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
 

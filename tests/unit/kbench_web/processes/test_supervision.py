@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from kbench_web.processes import ports
-from kbench_web.processes.console import Console
+from kbench_web.processes import installation
 from kbench_web.processes.program import Program, ProgramProcess, descendants
-from kbench_web.processes.supervision import Supervisor
+from kbench_web.processes.supervision import Console, Supervisor
 
 SLEEPER = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
 FAMILY = (
@@ -136,8 +135,8 @@ def test_a_taken_port_is_passed_over() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert not ports.is_free("127.0.0.1", port)
-        assert ports.next_free("127.0.0.1", port) > port
+        assert not installation.is_free("127.0.0.1", port)
+        assert installation.next_free("127.0.0.1", port) > port
 
 
 def test_lines_carry_time_and_name() -> None:
