@@ -140,7 +140,7 @@ def drafts_of_new(tasks: Iterable[Task]) -> dict[int, Draft]:
     The one in review, or the last changed of which a version has been made.
     """
     new = [task.pk for task in tasks if task.current_version_id is None]
-    under_way = Draft.objects.filter(state__in=(Draft.State.OPEN, Draft.State.REVIEW))
+    under_way = Draft.objects.filter(state__in=Draft.UNDER_WAY)
     drafts = under_way.filter(task__in=new, version__isnull=False).select_related("version")
     light = drafts.defer("files", "version__document")
     rows = sorted(light, key=lambda draft: (draft.state == Draft.State.REVIEW, draft.changed_at))
@@ -188,7 +188,7 @@ def task_writers(task: Task | None = None) -> set[tuple[str, str]]:
 
 def _published_drafts() -> QuerySet[Draft]:
     """Drafts of which the version is public or was."""
-    settled = Draft.objects.exclude(state__in=(Draft.State.OPEN, Draft.State.REVIEW))
+    settled = Draft.objects.exclude(state__in=Draft.UNDER_WAY)
     return settled.filter(version__published_at__isnull=False, task__isnull=False)
 
 

@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
 from tasks_app.models import AuditEntry, Task
+from tasks_app.numbers import counted
 from tasks_app.parameters import Choice
 from tasks_app.people import shown_name
 from tasks_app.publishing.audit_log import details_text
@@ -118,11 +119,6 @@ def _change(name: str, values: Mapping[str, Any]) -> str:
 def _shown(value: Any) -> str:
     shown = ", ".join(value) if isinstance(value, list) else str(value or "")
     return shown or "none"
-
-
-def counted(count: int, noun: str) -> str:
-    """A number and its noun: 1 check, 2 checks."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _as_stored(details: Details) -> str:

@@ -29,7 +29,7 @@ def snapshot(*, draft: Draft, now: datetime) -> TaskVersion:
     locked = Draft.objects.select_for_update(no_key=True).get(pk=draft.pk)
     if locked.version is not None:
         return locked.version
-    if locked.state not in (Draft.State.OPEN, Draft.State.REVIEW):
+    if locked.state not in Draft.UNDER_WAY:
         raise CurationError("", f"it is {locked.get_state_display().lower()}")
     data = read_files(locked.files)
     if refusal := title_refusal(data.title):  # before the database, which holds no longer one

@@ -57,8 +57,7 @@ def _note(version: TaskVersion, user: User, now: datetime, draft: Draft | None) 
 
 
 def _drafts_of(version: TaskVersion) -> Sequence[Draft]:
-    states = (Draft.State.OPEN, Draft.State.REVIEW)
-    return list(version.drafts.select_for_update(no_key=True).filter(state__in=states))
+    return list(version.drafts.select_for_update(no_key=True).filter(state__in=Draft.UNDER_WAY))
 
 
 def as_varied(data: TaskData) -> TaskData:

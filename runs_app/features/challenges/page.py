@@ -26,8 +26,7 @@ from runs_app.features.challenges.services import Plan
 from runs_app.models import Evaluation, Quarantine
 from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot
 from tasks_app.models import TaskVersion
-from tasks_app.numbers import percent, times, usd
-from tasks_app.pages.audit_page import counted
+from tasks_app.numbers import counted, percent, times, usd
 
 _FINE = (Quarantine.NONE, Quarantine.CLEARED)
 _MEASURES = {measure.name: measure for measure in MEASURES}

@@ -20,7 +20,7 @@ from runs_app.features.compare.submissions import Column
 from runs_app.features.compare.table import Table
 from runs_app.models import Device, Submission
 from runs_app.submitting.page import WorkloadRow
-from tasks_app.pages.audit_page import counted
+from tasks_app.numbers import counted
 from tasks_app.parameters import address, takes
 from tasks_app.people import Viewer
 from tasks_app.spreadsheet import FORMS, download

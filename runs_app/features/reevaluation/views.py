@@ -25,7 +25,7 @@ from runs_app.models import Device
 from tasks_app.disclosure import admin_of
 from tasks_app.errors import CurationError
 from tasks_app.models import Task
-from tasks_app.pages.audit_page import counted
+from tasks_app.numbers import counted
 from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
 
@@ -77,8 +77,7 @@ def task_reevaluate_cancel(request: AuthenticatedRequest, slug: str, number: int
     row = get_object_or_404(reevaluations_of(get_object_or_404(Task, slug=slug)), pk=number)
     with refusals(request, "Not canceled"):
         count = cancel_reevaluation(reevaluation=row, user=user, now=timezone.now())
-        words = f"{count} evaluation{'' if count == 1 else 's'} taken out of the queue."
-        messages.success(request, words)
+        messages.success(request, f"{counted(count, 'evaluation')} taken out of the queue.")
     return redirect("reevaluation", slug, number)
 
 

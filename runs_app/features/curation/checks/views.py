@@ -30,7 +30,7 @@ from tasks_app import selectors
 from tasks_app.disclosure import admin_of
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, Task, TaskVersion
-from tasks_app.pages.audit_page import counted
+from tasks_app.numbers import counted
 from tasks_app.parameters import takes
 from tasks_app.people import STOP_ASKING, AuthenticatedRequest, signed_in
 from tasks_app.publishing.snapshots import snapshot

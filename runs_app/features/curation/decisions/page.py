@@ -32,7 +32,6 @@ SOUNDNESS = {
 }
 """What is known of a version. By decision: an admin said why it may be public without a proof."""
 
-_UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
 _SHOWN_DRAFTS = 10
 
 
@@ -147,7 +146,7 @@ class TaskCuratePage:
 
 def all_rows() -> list[CurateRow]:
     """Every task, by name; the documents of versions stay in the database."""
-    under_way = Count("drafts", filter=Q(drafts__state__in=_UNDER_WAY))
+    under_way = Count("drafts", filter=Q(drafts__state__in=Draft.UNDER_WAY))
     tasks = (
         Task.objects.select_related("current_version")
         .defer("current_version__document")

@@ -18,7 +18,6 @@ from tasks_app.publishing.services import make_current, must_be_seen, override_g
 LONGEST_REASON = 2000  # characters
 
 _IN_USE = (Task.State.PUBLISHED, Task.State.REVIEW)
-_UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
 
 
 @transaction.atomic
@@ -188,7 +187,7 @@ def public_refusal(task: Task, version: TaskVersion) -> str:
         return "the task is retired: restore it first"
     if task.state == Task.State.PUBLISHED and task.current_version_id == version.pk:
         return f"version {version.number} is public"
-    drafts = version.drafts.filter(state__in=_UNDER_WAY)
+    drafts = version.drafts.filter(state__in=Draft.UNDER_WAY)
     if version.published_at is None and (draft := drafts.defer("files").first()):
         state = Draft.State(draft.state).label.lower()
         return (

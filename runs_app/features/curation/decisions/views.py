@@ -39,6 +39,7 @@ from runs_app.features.curation.decisions.services import (
 from tasks_app.disclosure import admin_of
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, Task
+from tasks_app.numbers import counted
 from tasks_app.pages import audit_page
 from tasks_app.pages.audit_page import audit_lines
 from tasks_app.parameters import query_of, read_filters, takes
@@ -167,7 +168,7 @@ def _words(bulk: Bulk) -> tuple[str, str]:
 def _tell(request: HttpRequest, bulk: Bulk, outcomes: list[Outcome]) -> None:
     staying = [outcome for outcome in outcomes if outcome.refusal]
     changed = len(outcomes) - len(staying)
-    text = f"{changed} task{'' if changed == 1 else 's'} {_words(bulk)[1]}."
+    text = f"{counted(changed, 'task')} {_words(bulk)[1]}."
     if staying:
         why = "; ".join(f"{each.task.slug} {each.refusal}" for each in staying[:5])
         more = "; and others" if len(staying) > 5 else ""
@@ -185,8 +186,8 @@ def _one(task: Task) -> curate_page.TaskCuratePage:
         task=task,
         current=current,
         versions=versions,
-        under_way=drafts.filter(state__in=(Draft.State.OPEN, Draft.State.REVIEW)),
-        past_drafts=drafts.exclude(state__in=(Draft.State.OPEN, Draft.State.REVIEW)),
+        under_way=drafts.filter(state__in=Draft.UNDER_WAY),
+        past_drafts=drafts.exclude(state__in=Draft.UNDER_WAY),
         entries=audit_lines(entries, with_files=True)[:_OWN_ENTRIES],
         in_use=task.state in (Task.State.PUBLISHED, Task.State.REVIEW),
         checks=checks_under_way(),

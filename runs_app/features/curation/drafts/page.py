@@ -339,7 +339,7 @@ class Workbench:
 def read_draft(draft: Draft) -> tuple[TaskData | None, tuple[Fault, ...]]:
     """The task of a draft if it can be read, and all that is wrong with it, its name included."""
     data, faults = read_folder(draft.files)
-    if draft.state not in (Draft.State.OPEN, Draft.State.REVIEW):
+    if draft.state not in Draft.UNDER_WAY:
         return data, faults
     found = task_refusals(draft, data)
     if not found:

@@ -11,14 +11,13 @@ from django.contrib.auth.models import User
 from tasks_app.models import Draft, TaskVersion
 from tasks_app.publishing.snapshots import names_kept_from
 
-_UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
 _NEW_A_DAY = 4  # times as many as may be open: closed ones are kept
 
 
 def free_name(name: str, author: User) -> str:
     """The name, with the first number that makes it unlike all tasks and the author's drafts."""
     tasks = names_kept_from(author.pk).filter(slug__startswith=name)
-    drafts = Draft.objects.filter(author=author, name__startswith=name, state__in=_UNDER_WAY)
+    drafts = Draft.objects.filter(author=author, name__startswith=name, state__in=Draft.UNDER_WAY)
     taken = {*tasks.values_list("slug", flat=True), *drafts.values_list("name", flat=True)}
     numbered = (f"{name}_{number}" for number in itertools.count(2))
     return next(each for each in itertools.chain([name], numbered) if each not in taken)
@@ -33,7 +32,7 @@ def limit_refusal(user: User, now: datetime) -> str:
         return ""
     limit = settings.MAX_OPEN_DRAFTS_PER_USER
     own = Draft.objects.filter(author=user)
-    count = own.filter(state__in=_UNDER_WAY, taken_by=None).count()
+    count = own.filter(state__in=Draft.UNDER_WAY, taken_by=None).count()
     if count >= limit:
         reason = f"you have {count} drafts that are open or in review; the limit is {limit}"
         return f"{reason}: close one first"
@@ -50,6 +49,6 @@ def overtaken_by(draft: Draft) -> TaskVersion | None:
     """
     task = draft.task
     public = task.current_version if task is not None else None
-    if public is None or public.pk == draft.version_id or draft.state not in _UNDER_WAY:
+    if public is None or public.pk == draft.version_id or draft.state not in Draft.UNDER_WAY:
         return None
     return public if draft.base_version_id not in (None, public.pk) else None

@@ -22,8 +22,6 @@ from tasks_app.publishing.labels import label_imported
 from tasks_app.publishing.services import make_current, must_be_seen, override_gate
 from tasks_app.publishing.snapshots import has_lost_its_task, must_fit, read_files, snapshot
 
-_UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
-
 
 @transaction.atomic
 def create_draft(
@@ -88,7 +86,7 @@ def take_over(*, draft: Draft, user: User, now: datetime) -> Draft:
     """
     locked = _locked(draft)
     must_curate(user)
-    if locked.state not in _UNDER_WAY:
+    if locked.state not in Draft.UNDER_WAY:
         raise CurationError("", f"it is {_words(locked)}")
     if locked.taken_by_id is not None or locked.author_id == user.pk:
         raise CurationError("", "admins are already editing it")
@@ -153,7 +151,7 @@ def close_draft(*, draft: Draft, user: User, reason: str, now: datetime) -> Draf
     locked = _locked(draft)
     if not (_is_admin(user) or _writes(locked, user)):
         raise CurationError("", "only its author and admins can close it")
-    if locked.state not in _UNDER_WAY:
+    if locked.state not in Draft.UNDER_WAY:
         raise CurationError("", f"it is {_words(locked)} already")
     why = clean_reason(reason, "say why: its author and other admins read it")
     _leave_review(locked, AuditEntry.Kind.CLOSED, user, why, now)
