@@ -323,7 +323,7 @@ CALL_WORKERS = env.whole("KBENCH_CALL_WORKERS", 8, least=1)
 # The process of a call says every few seconds that it is alive.
 CALL_SILENCE_S = env.whole("KBENCH_CALL_SILENCE_S", 90, least=10)
 KEY_VARIABLES = env.words("KBENCH_KEY_VARIABLES", [])
-# `runs_app.optimiser.llm.endpoint` reads it itself.
+# `runs_app.optimiser.llm.agents` reads it itself.
 AGENT_COMMANDS = env.text("KBENCH_AGENT_COMMANDS", "")
 METRICS_TOKEN = env.text("KBENCH_METRICS_TOKEN", "")
 RUNNER_TIMEOUT_S = env.whole("KBENCH_RUNNER_TIMEOUT_S", 30, least=5)

@@ -16,9 +16,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from kbench_web.accounts.deletion import delete_account
 from kbench_web.accounts.forms import DeletionForm, NameForm, TokenForm
-from kbench_web.accounts.names import take_name
+from kbench_web.accounts.names import delete_account, take_name
 from kbench_web.accounts.page import AccountPage, FormPage
 from kbench_web.accounts.sessions import live_sessions
 from kbench_web.accounts.tokens import create_token

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,9 +18,33 @@ from django.views.decorators.http import require_safe
 from gpu_runner.data.flags import FIXED
 from gpu_runner.data.verdict import Language
 from kbench_web.client import wheel
-from kbench_web.client.page import ApiPage, GuidePage
 from runs_app.core.queue.devices import devices
 from runs_app.core.work.environments import device_facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiPage:
+    """This site's address, the client's, and how often one may ask and submit."""
+
+    host: str
+    wheel: str
+    per_minute: int
+    per_day: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuidePage(ApiPage):
+    """The same with the client's version, how many submissions of one may wait, and the devices.
+
+    cpp_flags, cuda_flags: what every build gets. devices: each with what is known of its host.
+    """
+
+    version: str
+    waiting: int
+    cpp_flags: str
+    cuda_flags: str
+    devices: list[tuple[str, list[str]]]
+
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from kbench_web.processes.program import Program
+from kbench_web.processes.supervision import Program
 
 RUNNER_DRAIN_S = 15
 WORKER_OPTIONS = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from django.db.models import F, QuerySet, Sum
 
-from leaderboard_app.boards import filtering
+from leaderboard_app.boards import selectors
 from leaderboard_app.boards.best import RankedEntries, best_of, ranked_entries
 from leaderboard_app.boards.groups import (
     Group,
@@ -75,16 +75,16 @@ class Board:
 
 def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
     """The board for `query`."""
-    problems = filtering.problems_of(query, tasks)
-    marked = tuple(t for t in filtering.chosen_tasks(query, tasks) if t.contaminated)
+    problems = selectors.problems_of(query, tasks)
+    marked = tuple(t for t in selectors.chosen_tasks(query, tasks) if t.contaminated)
     found = Board(query=query, problems=problems, contaminated=marked)
-    rows = filtering.eligible(query)
+    rows = selectors.eligible(query)
     if query.by is By.LEADERS:
         return replace(found, leaders=leaders(query, rows, problems, tasks))
     if query.by is By.SUBMISSION:
         entries = ranked_entries(rows, _OWNERS[query.by], query.sort)
         return replace(found, entries=entries, days=days_of(rows) if query.task else {})
-    tallies = filtering.tallies(filtering.judged(query), query.by)
+    tallies = selectors.tallies(selectors.judged(query), query.by)
     if query.by is By.MATRIX:
         return replace(found, matrix=_matrix(query, rows, tallies))
     return replace(found, sections=tuple(_sections(query, rows, tallies, problems)))
@@ -92,7 +92,7 @@ def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
 
 def top(query: Query, limit: int) -> list[Ranked[Entry]]:
     """The first rows of the board of a task."""
-    return ranked_entries(filtering.eligible(query), OWNER, query.sort)[:limit]
+    return ranked_entries(selectors.eligible(query), OWNER, query.sort)[:limit]
 
 
 def _matrix(query: Query, rows: QuerySet[Evaluation], tallies: Sequence[Tally]) -> Matrix:

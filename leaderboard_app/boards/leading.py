@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
-from leaderboard_app.boards import filtering
+from leaderboard_app.boards import selectors
 from leaderboard_app.boards.best import entries_of
 from leaderboard_app.boards.history import WEEK, Leader, days_of
 from leaderboard_app.boards.query import Query
@@ -38,7 +38,7 @@ def heads(
     """Of each of a query's problems that has one; `led` is of what ended `before`."""
     current = Task.objects.filter(slug__in={problem.task for problem in problems})
     versions = TaskVersion.objects.filter(pk__in=current.values("current_version")).order_by()
-    standing = filtering.standing_on(query, OuterRef("pk"))
+    standing = selectors.standing_on(query, OuterRef("pk"))
     for direction in sorted({problem.direction for problem in problems}):
         mine = standing.filter(direction=direction)
         earlier = mine.none() if before is None else mine.filter(finished_at__lt=before)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db.models import Case, F, OuterRef, QuerySet, Subquery, When
 
-from leaderboard_app.boards import filtering, selectors
+from leaderboard_app.boards import selectors
 from leaderboard_app.boards.best import entries_of
 from leaderboard_app.boards.leading import heads
 from leaderboard_app.boards.query import Query
@@ -27,7 +27,7 @@ def leading() -> list[UUID]:
     tasks, keys = selectors.board_tasks(), []
     for device in selectors.devices_with_results():
         query = Query(device=device.slug)
-        keys += [head.leads for head in heads(query, filtering.problems_of(query, tasks))]
+        keys += [head.leads for head in heads(query, selectors.problems_of(query, tasks))]
     return keys
 
 

@@ -14,8 +14,8 @@ from django.views.decorators.vary import vary_on_headers
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import Abi, Direction
 from leaderboard_app.boards.selectors import solved_tasks
-from leaderboard_app.boards.task_boards import task_boards
 from leaderboard_app.tasks import page
+from leaderboard_app.tasks.page import task_boards
 from runs_app.core.checks.selectors import checks_under_way
 from runs_app.core.integrity.eligibility import eligible_on
 from runs_app.core.queue.runners import toolchains

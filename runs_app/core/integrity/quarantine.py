@@ -17,7 +17,7 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.errors import NotAllowed, SubmissionError
-from runs_app.core.integrity import audits
+from runs_app.core.integrity import audits, places
 from runs_app.core.integrity.selectors import suspicions
 from runs_app.core.work import journal, noise
 from runs_app.core.work.lifecycle import lockable
@@ -89,8 +89,8 @@ def decide(
         details={"case": locked.pk, "decision": state},
     )  # fmt: skip
     rows = list(lockable(Evaluation).filter(quarantine_case=locked).order_by("created_at"))
-    boards = {audits.board_of(row) for row in rows if row.mode in (Mode.RANKED, Mode.AUDIT)}
-    with audits.watched(boards, now=now):
+    boards = {places.board_of(row) for row in rows if row.mode in (Mode.RANKED, Mode.AUDIT)}
+    with places.watched(boards, now=now):
         _apply(rows, decision, now)
     return decision
 

@@ -14,7 +14,7 @@ from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.baselines import agreement
 from runs_app.core.baselines import services as baselines
 from runs_app.core.hooks import evaluation_ended
-from runs_app.core.integrity import audits, quarantine
+from runs_app.core.integrity import audits, places, quarantine
 from runs_app.core.messaging import queues
 from runs_app.core.work import audit_state, lifecycle, noise, outcome, replaced
 from runs_app.core.work.plausible import check_plausible
@@ -36,8 +36,8 @@ def finish(evaluation: Evaluation, payload: Mapping[str, object], now: datetime,
         reason = public_reason(result, evaluation.task_version.hidden_names)[:LONGEST_TEXT]
         lifecycle.retry_after_result(evaluation, reason=reason, log=result.log, now=now, seq=seq)
         return
-    boards = [audits.board_of(evaluation)] if evaluation.mode in _STANDING else []
-    with audits.watched(boards, now=now):
+    boards = [places.board_of(evaluation)] if evaluation.mode in _STANDING else []
+    with places.watched(boards, now=now):
         _store(evaluation, result, now, seq)
 
 
@@ -67,7 +67,7 @@ def finish_baselines(
 ) -> None:
     """Store the baselines, and see to who leads the board that they change."""
     board = (measurement.version, measurement.direction, measurement.device_id)
-    with audits.watched([board], now=now):
+    with places.watched([board], now=now):
         baselines.finish(measurement, payload, now, seq)
 
 

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode
-from runs_app.core.integrity import audits
+from runs_app.core.integrity import audits, places
 from runs_app.core.work import lifecycle
 from runs_app.features.challenges.attempts import lock_entry
 from runs_app.features.challenges.models import Challenge, Entry
@@ -84,6 +84,6 @@ def _close(challenge: Challenge, now: datetime) -> bool:
     locked.save(update_fields=["closed_at"])
     rows = list(ranked.select_related("task_version", "device"))
     Submission.objects.filter(pk__in=[row.submission_id for row in rows]).update(private=False)
-    for board in {audits.board_of(row) for row in rows}:
+    for board in {places.board_of(row) for row in rows}:
         audits.consider(board, now=now)
     return True

@@ -14,10 +14,9 @@ from leaderboard_app.boards.tables import ENTRY
 from runs_app.core.work.access import listed_evaluations
 from runs_app.features.compare import authors, submissions
 from runs_app.features.compare.authors import AGENTS, MODELS, AuthorKind, ProblemRow, Standing
-from runs_app.features.compare.choice import Choice, Kind, chosen
+from runs_app.features.compare.choice import Choice, Kind, Table, chosen
 from runs_app.features.compare.page import AuthorsPage, SubmissionsPage
 from runs_app.features.compare.submissions import Column
-from runs_app.features.compare.table import Table
 from runs_app.models import Device, Submission
 from runs_app.submitting.page import WorkloadRow
 from tasks_app.numbers import counted

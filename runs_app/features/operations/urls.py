@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from runs_app.features.operations import metrics, views
+from runs_app.features.operations import glance, views
 
 urlpatterns = [
-    path("metrics", metrics.metrics, name="metrics"),
+    path("metrics", glance.metrics, name="metrics"),
     path("operate/", views.operate, name="operate"),
     path(
         "operate/announcements/<int:announcement_id>/end/",

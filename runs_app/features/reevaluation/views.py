@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
+from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -14,11 +18,18 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from runs_app.core.errors import SubmissionError
 from runs_app.core.forms import refusals
 from runs_app.core.queue.many import back, back_address, selected, tell_of
-from runs_app.features.reevaluation.estimate import estimate_on, estimates_of
 from runs_app.features.reevaluation.forms import ReevaluationForm
-from runs_app.features.reevaluation.page import ManyPage, ProgressPage, ReevaluationPage
-from runs_app.features.reevaluation.plan import TaskPlan, best_of_each, plan_of
-from runs_app.features.reevaluation.progress import progress_of
+from runs_app.features.reevaluation.models import Reevaluation
+from runs_app.features.reevaluation.plan import (
+    DeviceEstimate,
+    Plan,
+    TaskPlan,
+    best_of_each,
+    estimate_on,
+    estimates_of,
+    plan_of,
+)
+from runs_app.features.reevaluation.progress import Progress, progress_of
 from runs_app.features.reevaluation.selectors import reevaluations_of
 from runs_app.features.reevaluation.services import cancel_reevaluation, reevaluate
 from runs_app.models import Device
@@ -28,6 +39,43 @@ from tasks_app.models import Task
 from tasks_app.numbers import counted
 from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReevaluationPage:
+    """A choice of kernels with what it comes to; no plan while the choice is wrong."""
+
+    task: Task
+    form: Form
+    earlier: Iterable[Reevaluation]
+    refusal: str
+    public: bool
+    plan: Plan | None
+    estimates: Sequence[DeviceEstimate]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgressPage:
+    """How far a re-evaluation is; `fragment` if the part that changes is shown alone."""
+
+    task: Task
+    row: Reevaluation
+    progress: Progress
+    fragment: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManyPage:
+    """What having the best kernels of many tasks measured again comes to."""
+
+    device: Device
+    found: Sequence[TaskPlan]
+    changing: Sequence[TaskPlan]
+    staying: Sequence[TaskPlan]
+    count: int
+    estimate: DeviceEstimate
+    back: str
+
 
 _REFUSAL = "only admins can have submissions evaluated again"
 _SHOWN = 20  # earlier ones on the page

@@ -14,13 +14,14 @@ from gpu_runner.data.verdict import Direction, Mode, Verdict
 from runs_app.core.api_body import Body, one_of
 from runs_app.core.api_pages import ask_again
 from runs_app.core.errors import SubmissionError
-from runs_app.features.rewards.selectors import (
+from runs_app.features.rewards.services import (
+    Entered,
     own_evaluations,
     refused_by_audits,
     reward_of,
     seconds_of,
+    submit_many,
 )
-from runs_app.features.rewards.services import Entered, submit_many
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting.api import Entry, Files, Problem
 from tasks_app.models import TaskVersion

@@ -14,8 +14,7 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.scores import summary
 from gpu_runner.data.verdict import Verdict
 from runs_app.features.transfer import faults
-from runs_app.features.transfer.record import ResultRecord
-from runs_app.features.transfer.run_record import IMPORTED, Record, RunFile
+from runs_app.features.transfer.record import IMPORTED, Record, ResultRecord, RunFile
 from runs_app.models import LanguageModelCall, Run, Status
 from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.config import Problem, RunConfig

@@ -8,7 +8,7 @@ from django import forms
 from django.conf import settings
 
 from runs_app.models import LanguageModel
-from runs_app.optimiser.llm.agents import COMMANDS_VARIABLE, commands
+from runs_app.optimiser.llm.agents import VARIABLE, commands
 from runs_app.optimiser.llm.endpoint import COMMAND, RESERVED, check_url
 from runs_app.optimiser.selectors.language_models import is_used
 
@@ -138,7 +138,7 @@ def _check_command(name: str) -> None:
     if name not in known:
         have = ", ".join(sorted(known)) or "none"
         raise forms.ValidationError(
-            f"this host names no command {name!r} in {COMMANDS_VARIABLE}; it names: {have}"
+            f"this host names no command {name!r} in {VARIABLE}; it names: {have}"
         )
 
 

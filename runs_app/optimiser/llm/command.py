@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runs_app.optimiser.llm.agents import COMMANDS_VARIABLE, commands
+from runs_app.optimiser.llm.agents import VARIABLE, commands
 from runs_app.optimiser.llm.attempt import MAX_REASON, PROGRESS_EVERY_S, Completion, Progress
 from runs_app.optimiser.llm.endpoint import COMMAND, Endpoint
 from runs_app.optimiser.llm.errors import CallError, CallInterrupted, StopCall, Usage
@@ -72,7 +72,7 @@ def _command_of(endpoint: Endpoint) -> list[str]:
     except ValueError as error:
         raise CallError(str(error), "auth") from None
     if name not in known:
-        raise CallError(f"{COMMANDS_VARIABLE} of this host names no command {name!r}", "auth")
+        raise CallError(f"{VARIABLE} of this host names no command {name!r}", "auth")
     return known[name]
 
 

@@ -20,7 +20,7 @@ from gpu_runner.data.formats.text import list_files, read_files
 from gpu_runner.data.formats.toml_lines import field_lines, line_of
 from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.verdict import DeviceKind
-from runs_app.features.curation.drafts.refusals import overtaken_by
+from runs_app.features.curation.drafts.files import overtaken_by
 from runs_app.features.curation.drafts.services import may_reopen, may_write
 from runs_app.models import UNDER_WAY, TaskCheck
 from tasks_app.disclosure import public_task

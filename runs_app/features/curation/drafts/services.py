@@ -11,8 +11,12 @@ from django.db import transaction
 
 from gpu_runner.data.formats.folder import read_folder
 from runs_app.features.curation.decisions.services import clean_reason, must_curate
-from runs_app.features.curation.drafts.files import changed_paths, kept_files, said_name
-from runs_app.features.curation.drafts.refusals import limit_refusal
+from runs_app.features.curation.drafts.files import (
+    changed_paths,
+    kept_files,
+    limit_refusal,
+    said_name,
+)
 from tasks_app.errors import CurationError
 from tasks_app.formats.task_writing import catalogue_folder, write_folder
 from tasks_app.models import AuditEntry, Draft, Task, TaskVersion

@@ -25,11 +25,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from gpu_runner.data.formats.kbench import SPECIFICATION
 from runs_app.features.curation.drafts import page as draft_page
-from runs_app.features.curation.drafts.edit import Edit, read_edit, read_number
-from runs_app.features.curation.drafts.files import said_name
-from runs_app.features.curation.drafts.forms import UploadForm
+from runs_app.features.curation.drafts.files import free_name, limit_refusal, said_name
+from runs_app.features.curation.drafts.forms import Edit, UploadForm, read_edit, read_number
 from runs_app.features.curation.drafts.page import Workbench
-from runs_app.features.curation.drafts.refusals import free_name, limit_refusal
 from runs_app.features.curation.drafts.services import (
     close_draft,
     copy_version,

@@ -15,8 +15,13 @@ from pathlib import Path
 import pytest
 
 from kbench_web.processes import installation
-from kbench_web.processes.program import Program, ProgramProcess, descendants
-from kbench_web.processes.supervision import Console, Supervisor
+from kbench_web.processes.supervision import (
+    Console,
+    Program,
+    ProgramProcess,
+    Supervisor,
+    descendants,
+)
 
 SLEEPER = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
 FAMILY = (
@@ -113,7 +118,7 @@ def test_what_others_need_stops_last(log: Log) -> None:
 def test_programs_stop_when_their_supervisor_is_killed(tmp_path: Path) -> None:
     code = (
         "import sys, time\n"
-        "from kbench_web.processes.program import Program, ProgramProcess\n"
+        "from kbench_web.processes.supervision import Program, ProgramProcess\n"
         "p = ProgramProcess(Program(name='p', command=['sleep', '60']), print)\n"
         "print(p.pid, flush=True)\n"
         "time.sleep(60)\n"

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from gpu_runner.data.codec import DataError
 from runs_app.features.transfer import files, run_faults
+from runs_app.features.transfer.export import exported_run
 from runs_app.features.transfer.management.commands.export_results import own_name
-from runs_app.features.transfer.run_export import exported_run
 from runs_app.models import Run
 
 

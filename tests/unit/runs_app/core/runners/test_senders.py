@@ -12,7 +12,7 @@ from gpu_runner.data.event import Event, EventKind
 from gpu_runner.data.verdict import Verdict
 from runs_app.core.errors import EventError, Implausible
 from runs_app.core.runners.events import Sender, record_event, refuse
-from runs_app.core.work import admins, lifecycle
+from runs_app.core.work import flags, lifecycle
 from runs_app.models import (
     EvaluationEvent,
     RunnerFlag,
@@ -150,10 +150,10 @@ def test_what_cannot_be_read_is_measured_again_but_is_no_lie() -> None:
 
 def test_a_runner_is_put_in_doubt_once_for_each_reason_until_somebody_has_looked() -> None:
     token = stranger()
-    for number in range(admins.MOST + 5):
+    for number in range(flags.MOST + 5):
         for _ in range(2):
-            admins.flag(token, f"reason {number}", now=make.NOW)
-    assert RunnerFlag.objects.count() == admins.MOST
+            flags.flag(token, f"reason {number}", now=make.NOW)
+    assert RunnerFlag.objects.count() == flags.MOST
     RunnerFlag.objects.update(cleared_at=make.NOW)
-    admins.flag(token, "reason 1", now=make.later(1))
+    flags.flag(token, "reason 1", now=make.later(1))
     assert RunnerFlag.objects.filter(cleared_at=None).count() == 1

@@ -13,7 +13,7 @@ from django.test import Client
 
 from gpu_runner.data.integrity import AuditState
 from gpu_runner.data.verdict import Verdict
-from kbench_web.accounts.deletion import delete_account
+from kbench_web.accounts.names import delete_account
 from runs_app.core.hooks import place_changed
 from runs_app.core.integrity.quarantine import decide
 from runs_app.core.messaging import orders, queues

@@ -12,9 +12,8 @@ from gpu_runner.data.task import Abi
 from gpu_runner.data.verdict import Direction, Verdict
 from runs_app.core.errors import NotAllowed, SubmissionError, WrongState
 from runs_app.core.integrity.eligibility import eligible_evaluations
-from runs_app.features.reevaluation.estimate import estimates_of
 from runs_app.features.reevaluation.models import Reevaluation
-from runs_app.features.reevaluation.plan import plan_of
+from runs_app.features.reevaluation.plan import estimates_of, plan_of
 from runs_app.features.reevaluation.progress import progress_of
 from runs_app.features.reevaluation.selectors import reevaluations_of
 from runs_app.features.reevaluation.services import cancel_reevaluation, reevaluate

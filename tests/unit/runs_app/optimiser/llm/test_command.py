@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from runs_app.optimiser.llm import tries
-from runs_app.optimiser.llm.agents import COMMANDS_VARIABLE, commands
+from runs_app.optimiser.llm.agents import VARIABLE, commands
 from runs_app.optimiser.llm.client import complete
 from runs_app.optimiser.llm.endpoint import Endpoint
 from runs_app.optimiser.llm.errors import CallError, CallInterrupted, StopCall
@@ -30,7 +30,7 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
     def named(program: str, **fields: Any) -> Endpoint:
         script = tmp_path / "agent.py"
         script.write_text(program)
-        monkeypatch.setenv(COMMANDS_VARIABLE, json.dumps({"agent": [sys.executable, str(script)]}))
+        monkeypatch.setenv(VARIABLE, json.dumps({"agent": [sys.executable, str(script)]}))
         known: dict[str, Any] = {"name": "a", "api_name": "m-1", "base_url": "command:agent"}
         return Endpoint(**{**known, "timeout_s": 20.0, **fields})
 
@@ -183,7 +183,7 @@ def test_a_command_that_is_not_there_needs_a_person(
     agent: Agent, monkeypatch: pytest.MonkeyPatch, command: list[str] | None
 ) -> None:
     endpoint = agent("print('x')")
-    monkeypatch.setenv(COMMANDS_VARIABLE, json.dumps({"agent": command} if command else {}))
+    monkeypatch.setenv(VARIABLE, json.dumps({"agent": command} if command else {}))
     with pytest.raises(CallError, match="cannot be run" if command else "no command 'agent'"):
         ask(endpoint)
 
@@ -202,8 +202,8 @@ def test_settings_and_addresses_hold_names_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for text in ("[]", "{", '{"A": ["x"]}', '{"a": "x"}', '{"a": []}'):
-        monkeypatch.setenv(COMMANDS_VARIABLE, text)
-        with pytest.raises(ValueError, match=COMMANDS_VARIABLE):
+        monkeypatch.setenv(VARIABLE, text)
+        with pytest.raises(ValueError, match=VARIABLE):
             commands()
     for name in ("", "../x", "Agent", "a b"):
         with pytest.raises(ValueError, match="command's name"):
