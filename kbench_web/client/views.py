@@ -75,11 +75,8 @@ def notebook(request: HttpRequest) -> HttpResponseBase:
 def agents(request: HttpRequest) -> HttpResponse:
     """The guide for agents, as text, with this site's addresses."""
     page = GuidePage(
-        host=request.build_absolute_uri("/").rstrip("/"),
-        wheel=request.build_absolute_uri(address()),
+        **vars(_api_page(request)),
         version=wheel.version(),
-        per_minute=settings.API_REQUESTS_PER_MINUTE,
-        per_day=settings.MAX_SUBMISSIONS_PER_DAY,
         waiting=settings.MAX_WAITING_PER_USER,
         cpp_flags=" ".join(FIXED[Language.CPP]),
         cuda_flags=" ".join(FIXED[Language.CUDA]),
@@ -92,15 +89,13 @@ def agents(request: HttpRequest) -> HttpResponse:
 @require_safe
 def api_docs(request: HttpRequest) -> HttpResponse:
     """The API by example."""
-    page = ApiPage(
+    return render(request, "kbench_web/api_docs.html", vars(_api_page(request)))
+
+
+def _api_page(request: HttpRequest) -> ApiPage:
+    return ApiPage(
         host=request.build_absolute_uri("/").rstrip("/"),
-        wheel=request.build_absolute_uri(address()),
+        wheel=request.build_absolute_uri(quote(reverse("client-wheel", args=[wheel.name()]))),
         per_minute=settings.API_REQUESTS_PER_MINUTE,
         per_day=settings.MAX_SUBMISSIONS_PER_DAY,
     )
-    return render(request, "kbench_web/api_docs.html", vars(page))
-
-
-def address() -> str:
-    """Path of the wheel."""
-    return quote(reverse("client-wheel", args=[wheel.name()]))

@@ -146,12 +146,9 @@ def solved_tasks() -> dict[str, Solved]:
         held = solved.get(task)
         most = max(agents, held.agents if held else 0)
         new = Solved(agents=most, rated=best, kind=kind, device=device)
-        solved[task] = max(new, replace(held, agents=most), key=_merit) if held else new
+        both = [new, *([replace(held, agents=most)] if held else [])]
+        solved[task] = max(both, key=lambda each: (-_KINDS.index(each.kind), each.rated or 0.0))
     return solved
-
-
-def _merit(solved: Solved) -> tuple[int, float]:
-    return -_KINDS.index(solved.kind), solved.rated or 0.0
 
 
 _AGENT = ("submission__agent__name", "submission__agent__kind", "submission__agent_id")

@@ -30,6 +30,7 @@ from tasks_app.models import Draft, Override, Soundness, Task, TaskVersion
 from tasks_app.pages.task_filter import TaskRow
 from tasks_app.pages.task_page import Building, Entrance, KernelView, WorkloadRow
 from tasks_app.pages.version_page import Comparison, VersionRow
+from tasks_app.parameters import Choice
 
 _NAMES = {"cpu": "CPUs", "cuda": "CUDA GPUs"}
 _KINDS = {"cpp": "cpu", "cuda": "cuda"}
@@ -43,16 +44,6 @@ class WorkloadGroup:
     name: str
     is_here: bool
     rows: Sequence[WorkloadRow]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choice:
-    """A filter of the list: what it may be, and what it is."""
-
-    name: str
-    label: str
-    options: Sequence[str]
-    value: str
 
 
 @dataclass(frozen=True, kw_only=True)

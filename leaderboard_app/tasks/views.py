@@ -33,7 +33,7 @@ from tasks_app.pages.task_filter import (
     task_rows,
 )
 from tasks_app.pages.text_diff import Budget
-from tasks_app.parameters import takes
+from tasks_app.parameters import Choice, takes
 
 
 @require_safe
@@ -130,10 +130,10 @@ def _command(slug: str, direction: Direction) -> str:
     return f"{command} --task {command_argument(slug)} --kernel kernel.cpp --device cpu{extra}"
 
 
-def _choice(name: str, rows: list[TaskRow], value: str) -> page.Choice:
-    known = options(name, rows)
+def _choice(name: str, rows: list[TaskRow], value: str) -> Choice:
+    known = tuple((each, each) for each in options(name, rows))
     label = {"abi": "ABI"}.get(name, name.capitalize())
-    return page.Choice(name=name, label=label, options=known, value=value)
+    return Choice(name=name, label=label, options=known, value=value)
 
 
 _LONGEST_NUMBER = 9  # digits

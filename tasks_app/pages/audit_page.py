@@ -56,16 +56,16 @@ def audit_lines(
     lines = []
     for _, group in itertools.groupby(entries, key=alike):
         rows = list(group)
-        names = {name for row in rows for name in _names(row.details)} if with_files else set()
+        names = (
+            {name for row in rows for name in map(str, row.details.get("files", ()))}
+            if with_files
+            else set()
+        )
         since = rows[-1].created_at
         lines.append(
             AuditLine(entry=rows[0], count=len(rows), since=since, files=tuple(sorted(names)))
         )
     return lines
-
-
-def _names(details: Mapping[str, Any]) -> list[str]:
-    return [str(name) for name in details.get("files", ())]
 
 
 def _begun(details: Details) -> str:
@@ -88,22 +88,6 @@ def _loaded(details: Details) -> str:
     if not devices:
         return ""
     return f"with {counted(len(devices), 'soundness report')} from {', '.join(devices)}"
-
-
-def _changed_version(details: Details) -> str:
-    return f"instead of version {details['from']}" if details.get("from") else ""
-
-
-def _cleared(details: Details) -> str:
-    return f"it had been marked because: {details['was']}" if details.get("was") else ""
-
-
-def _labelled(details: Details) -> str:
-    return "; ".join(_change(name, details[name]) for name in sorted(details))
-
-
-def _reevaluated(details: Details) -> str:
-    return counted(details["evaluations"], "evaluation") if "evaluations" in details else ""
 
 
 def _state_words(details: Details) -> str:
@@ -147,12 +131,18 @@ _DETAILS: Mapping[str, Callable[[Details], str]] = {
     AuditEntry.Kind.CANCELLED: _checked,
     AuditEntry.Kind.JUDGED: lambda details: str(details.get("language model", "")),
     AuditEntry.Kind.TRIED: _tried,
-    AuditEntry.Kind.CHANGED_VERSION: _changed_version,
+    AuditEntry.Kind.CHANGED_VERSION: lambda d: (
+        f"instead of version {d['from']}" if d.get("from") else ""
+    ),
     AuditEntry.Kind.RETIRED: _state_words,
     AuditEntry.Kind.RESTORED: _state_words,
-    AuditEntry.Kind.CLEARED: _cleared,
-    AuditEntry.Kind.LABELLED: _labelled,
-    AuditEntry.Kind.REEVALUATED: _reevaluated,
+    AuditEntry.Kind.CLEARED: lambda d: (
+        f"it had been marked because: {d['was']}" if d.get("was") else ""
+    ),
+    AuditEntry.Kind.LABELLED: lambda d: "; ".join(_change(name, d[name]) for name in sorted(d)),
+    AuditEntry.Kind.REEVALUATED: lambda d: (
+        counted(d["evaluations"], "evaluation") if "evaluations" in d else ""
+    ),
     AuditEntry.Kind.LOADED: _loaded,
     **dict.fromkeys(_OF_THE_SITE, _as_stored),
 }

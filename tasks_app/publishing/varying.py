@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -28,7 +27,8 @@ def take_varied(*, version: TaskVersion, data: TaskData, user: User, now: dateti
     if data.digest() == version.digest:
         return version
     files = write_folder(data)
-    drafts = _drafts_of(version)
+    locked = version.drafts.select_for_update(no_key=True)
+    drafts = list(locked.filter(state__in=Draft.UNDER_WAY))
     task, varied, _ = store_version(data, now, state=version.task.state)
     if task.state == Task.State.REVIEW and task.current_version_id == version.pk:
         make_current(task, varied, now)
@@ -54,10 +54,6 @@ def _note(version: TaskVersion, user: User, now: datetime, draft: Draft | None) 
         details=details,
         now=now,
     )
-
-
-def _drafts_of(version: TaskVersion) -> Sequence[Draft]:
-    return list(version.drafts.select_for_update(no_key=True).filter(state__in=Draft.UNDER_WAY))
 
 
 def as_varied(data: TaskData) -> TaskData:

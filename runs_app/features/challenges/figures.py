@@ -168,7 +168,8 @@ class EntryResult:
         """Geometric mean on unlisted sizes."""
         if not self.is_final:
             return None
-        return _in_three_digits(_mean(t.unlisted_speedup for t in self.tasks))
+        mean = _mean(t.unlisted_speedup for t in self.tasks)
+        return None if mean is None else three_digits(mean)
 
     @property
     def score(self) -> float | None:
@@ -186,7 +187,8 @@ class EntryResult:
         if not self.is_final:
             return None
         both = [(t.unlisted_speedup, t.speedup) for t in self.tasks]
-        return _in_three_digits(_mean(h / p for h, p in both if h and p))
+        mean = _mean(h / p for h, p in both if h and p)
+        return None if mean is None else three_digits(mean)
 
     def _share(self, speedups: Iterable[float | None]) -> float:
         return sum(value is not None and value > 1 for value in speedups) / len(self.tasks)
@@ -312,10 +314,6 @@ def contenders(results: Iterable[EntryResult]) -> list[Contender]:
 def _mean(values: Iterable[float | None]) -> float | None:
     """Geometric mean of the values that are known; None where none is."""
     return geometric_mean(value for value in values if value)
-
-
-def _in_three_digits(mean: float | None) -> float | None:
-    return None if mean is None else three_digits(mean)
 
 
 def _order(contender: Contender) -> tuple[float, float, float, str]:

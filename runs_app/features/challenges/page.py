@@ -129,7 +129,6 @@ class EntryPage:
     sees_sources: bool
     sees_transcript: bool
     has_transcript: bool
-    is_mine: bool
     may_finish: bool
     may_write: bool
     may_report: bool

@@ -200,7 +200,6 @@ def _entry_page(
         sees_sources=sees_sources(user, found),
         sees_transcript=sees_transcript(user, found),
         has_transcript=Entry.objects.filter(pk=found.pk).exclude(transcript="").exists(),
-        is_mine=is_mine,
         may_write=is_mine
         and found.state == Entry.State.RUNNING
         and timezone.now() < found.deadline_at,

@@ -61,16 +61,8 @@ class Way(models.TextChoices):
     DAILY = "daily", "On the site, and in one e-mail a day"
 
 
-DEFAULT_WAYS = {
-    NoticeKind.VERDICT: Way.SITE,
-    NoticeKind.PLACE: Way.EMAIL,
-    NoticeKind.RUN: Way.SITE,
-    NoticeKind.WATCHED: Way.DAILY,
-}
-
-
 class NoticeSettings(models.Model):
-    """How somebody wants to be told; without a row `DEFAULT_WAYS` counts."""
+    """How somebody wants to be told; without a row the columns' defaults count."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL,

@@ -18,7 +18,6 @@ from runs_app.core.errors import QuotaExceeded, SubmissionError
 from runs_app.core.messaging import queues
 from runs_app.features.notices.addresses import Resolve, resolve, url_refusal
 from runs_app.features.notices.models import (
-    DEFAULT_WAYS,
     Delivery,
     Notice,
     NoticeKind,
@@ -55,9 +54,7 @@ def tell(people: Iterable[User], kind: NoticeKind, text: str, url: str, *, now: 
     """
     wanted = {person.pk: person for person in people if person.is_active}
     known = {row.user_id: row for row in NoticeSettings.objects.filter(user__in=wanted)}
-    ways = {
-        pk: Way(getattr(known[pk], kind) if pk in known else DEFAULT_WAYS[kind]) for pk in wanted
-    }
+    ways = {pk: Way(getattr(known.get(pk) or NoticeSettings(), kind)) for pk in wanted}
     told = [pk for pk in wanted if ways[pk] is not Way.OFF]
     rows = [
         Notice(

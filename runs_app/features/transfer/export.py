@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -122,18 +122,8 @@ def _record(evaluation: Evaluation) -> ResultRecord:
 
 def shown_workload(entry: WorkloadResult) -> WorkloadRecord:
     """A public workload without the calls behind its times."""
-    return WorkloadRecord(
-        name=entry.name,
-        parameters=entry.parameters,
-        measurement=entry.measurement,
-        baselines=entry.baselines,
-        errors=entry.errors,
-        flops=entry.flops,
-        bytes=entry.bytes,
-        weight=entry.weight,
-        floor_ns=entry.floor_ns,
-        claimed_ns=entry.claimed_ns,
-    )
+    names = (each.name for each in fields(WorkloadRecord))
+    return WorkloadRecord(**{name: getattr(entry, name) for name in names})
 
 
 def shown_environment(found: Environment) -> Environment:

@@ -45,20 +45,8 @@ class WorkloadRecord:
     @property
     def result(self) -> WorkloadResult:
         """The same, as a part of a result; the calls behind the times do not travel."""
-        return WorkloadResult(
-            name=self.name,
-            parameters=self.parameters,
-            hidden=False,
-            measurement=self.measurement,
-            errors=self.errors,
-            baselines=self.baselines,
-            speedups=speedups(self.measurement, self.baselines),
-            flops=self.flops,
-            bytes=self.bytes,
-            weight=self.weight,
-            floor_ns=self.floor_ns,
-            claimed_ns=self.claimed_ns,
-        )
+        ratios = speedups(self.measurement, self.baselines)
+        return WorkloadResult(hidden=False, speedups=ratios, **vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)

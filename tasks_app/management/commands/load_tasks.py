@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,11 +117,12 @@ class Command(BaseCommand):
         )
         label_new(labels=loader.labels_of(path), now=timezone.now())
         label_imported(versions=[p.version for p in publications], now=timezone.now())
-        digests = {publication.version.digest for publication in publications}
+        known = {publication.version.digest for publication in publications}
+        unused = [report for report in reports if report.digest not in known]
         result = import_report.Result(
             found=found,
             publications={each.version.task.slug: each for each in publications},
-            unused=_unused(reports, digests) if options["soundness"] is not None else (),
+            unused=unused if options["soundness"] is not None else (),
         )
         tells = options["verbosity"] > 0
         if tells:
@@ -142,11 +143,6 @@ def _refused(errors: Sequence[DataError], *, is_told: bool) -> list[str]:
         entries = len({error.field for error in errors})
         return [f"{entries} refused, for the reason{'s' * (len(errors) > 1)} above"]
     return [str(error) for error in errors]
-
-
-def _unused(reports: Iterable[loader.Report], digests: set[str]) -> list[loader.Report]:
-    """The reports that are about none of the versions with these digests."""
-    return [report for report in reports if report.digest not in digests]
 
 
 def _not_writable(path: Path) -> str:
@@ -176,7 +172,7 @@ def _reports(path: Path, options: dict[str, Any]) -> tuple[list[loader.Report], 
     override: str = options["publish_unproven"] or ""
     if options["soundness"] is not None:
         return _read(options["soundness"]), override
-    if not loader.is_built_in(path):
+    if not path.resolve().is_relative_to(catalog_folder().resolve()):
         return [], override
     if not any(loader.BUILT_IN_REPORTS.glob("*.json")):
         return [], override or _NONE_SHIPPED

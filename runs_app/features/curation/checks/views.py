@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from django.contrib import messages
@@ -29,7 +29,7 @@ from runs_app.models import Device, TaskCheck
 from tasks_app import selectors
 from tasks_app.disclosure import admin_of
 from tasks_app.errors import CurationError
-from tasks_app.models import Draft, Task, TaskVersion
+from tasks_app.models import Draft, Task
 from tasks_app.numbers import counted
 from tasks_app.parameters import takes
 from tasks_app.people import STOP_ASKING, AuthenticatedRequest, signed_in
@@ -37,8 +37,6 @@ from tasks_app.publishing.snapshots import snapshot
 
 RESULTS = "findings-results"
 """Id of the element that asks for itself while something is under way."""
-
-Ask = Callable[[TaskVersion, Device, datetime], object]
 
 
 @signed_in("findings", RESULTS)
@@ -67,23 +65,14 @@ def draft_findings(request: AuthenticatedRequest, draft_id: UUID) -> HttpRespons
 @require_POST
 def draft_check(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
     """Have a draft's files checked on a device, as they are now."""
-    user = request.user
-
-    def ask(version: TaskVersion, device: Device, now: datetime) -> object:
-        return request_check(version=version, device=device, user=user, now=now)
-
-    return _asked(request, draft_id, ask, "Not checked")
+    return _asked(request, draft_id, partial(request_check, user=request.user), "Not checked")
 
 
 @signed_in("findings", RESULTS)
 @require_POST
 def draft_try(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
     """Try the kernels that come with a draft, as its files are now."""
-    user, mode = request.user, request.POST.get("mode", "")
-
-    def ask(version: TaskVersion, device: Device, now: datetime) -> object:
-        return dry_run(version=version, device=device, user=user, mode=mode, now=now)
-
+    ask = partial(dry_run, user=request.user, mode=request.POST.get("mode", ""))
     return _asked(request, draft_id, ask, "Not tried")
 
 
@@ -106,7 +95,9 @@ def check_cancel(request: AuthenticatedRequest, check_id: UUID) -> HttpResponse:
     return _answer(request, draft, refusal, "Not canceled")
 
 
-def _asked(request: AuthenticatedRequest, draft_id: UUID, ask: Ask, words: str) -> HttpResponse:
+def _asked(
+    request: AuthenticatedRequest, draft_id: UUID, ask: Callable[..., object], words: str
+) -> HttpResponse:
     """Ask for something about the version of a draft's files; stores nothing if it is refused."""
     draft, now = selectors.open_draft(draft_id, request.user), timezone.now()
     refusal: CurationError | SubmissionError | None = None
@@ -116,7 +107,7 @@ def _asked(request: AuthenticatedRequest, draft_id: UUID, ask: Ask, words: str) 
             raise CurationError("", f"this draft is {state}, so it can't be checked or tried")
         with transaction.atomic():
             device = resolve_device(request.POST.get("device", ""))
-            ask(snapshot(draft=draft, now=now), device, now)
+            ask(version=snapshot(draft=draft, now=now), device=device, now=now)
     except (CurationError, SubmissionError) as error:
         refusal = error
     return _answer(request, draft, refusal, words)

@@ -72,9 +72,6 @@ class VersionRow:
     """A version as its curators see it; `refusal` says why it cannot be made public."""
 
     version: TaskVersion
-    soundness: Soundness | None
-    override: Override | None
-    unproven: str
     refusal: str
     is_in_review: bool
 
@@ -263,9 +260,6 @@ def version_rows(task: Task) -> list[VersionRow]:
     return [
         VersionRow(
             version=version,
-            soundness=version.report,
-            override=version.override,
-            unproven=version.briefly_unproven,
             refusal=curation.public_refusal(task, version),
             is_in_review=version.pk in review,
         )

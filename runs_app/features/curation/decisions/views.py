@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib import messages
@@ -197,23 +198,22 @@ def _one(task: Task) -> curate_page.TaskCuratePage:
 def _decide(request: HttpRequest, task: Task, user: User) -> str:
     """Do what the form says; what has been done, in words."""
     action, reason = request.POST.get("action", ""), request.POST.get("reason", "")
-    now = timezone.now()
+    given: dict[str, Any] = {"task": task, "user": user, "now": timezone.now()}
     if action == Action.RETIRE:
-        retire(task=task, user=user, reason=reason, now=now)
+        retire(reason=reason, **given)
         return f"{task.slug} is retired."
     if action == Action.RESTORE:
-        state = restore(task=task, user=user, reason=reason, now=now).state
+        state = restore(reason=reason, **given).state
         return f"{task.slug} is {Task.State(state).label.lower()} again."
     if action == Action.CONTAMINATE:
-        mark_contaminated(task=task, user=user, reason=reason, now=now)
+        mark_contaminated(reason=reason, **given)
         return f"{task.slug} is marked contaminated, so it doesn't count across tasks."
     if action == Action.CLEAR:
-        clear_contamination(task=task, user=user, reason=reason, now=now)
+        clear_contamination(reason=reason, **given)
         return f"{task.slug} counts again."
     if action == "label":
         tags = request.POST.get("tags", "").replace(",", " ").split()
-        difficulty = request.POST.get("difficulty", "")
-        label(task=task, user=user, tags=tags, difficulty=difficulty, now=now)
+        label(tags=tags, difficulty=request.POST.get("difficulty", ""), **given)
         return f"The labels of {task.slug} have been saved."
     if action == "make-public":
         return _make_public(request, task, user)

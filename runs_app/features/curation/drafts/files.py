@@ -41,7 +41,7 @@ def kept_files(files: Mapping[str, str]) -> dict[str, str]:
             raise CurationError(f"files.{path[:40]}…", f"has more than {PATH_LIMIT} characters")
         if path in folders:
             raise CurationError(f"files.{path}", "is both a file and a folder")
-        if not text.isascii() and _has_surrogates(text):
+        if not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text):
             raise CurationError(f"files.{path}", "is not UTF-8 text")
     return kept
 
@@ -63,10 +63,6 @@ def changed_paths(before: Mapping[str, str], after: Mapping[str, str]) -> list[s
 def _parents(path: str) -> Iterable[str]:
     parts = path.split("/")
     return ("/".join(parts[:count]) for count in range(1, len(parts)))
-
-
-def _has_surrogates(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 _NEW_A_DAY = 4  # times as many as may be open: closed ones are kept

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
@@ -209,22 +208,12 @@ class Workbench:
         return self.soundness is not None and not self.draft.author.is_staff
 
     @property
-    def without_hidden(self) -> tuple[str, ...]:
-        """Kinds of devices on which its version has public workloads and no hidden ones."""
-        return self.draft.version.without_hidden if self.draft.version else ()
-
-    @property
     def hidden_writer(self) -> str:
         """Who wrote its hidden workloads and is no admin; empty once an admin has taken it over."""
         version, author = self.draft.version, self.draft.author
         if author.is_staff or self.draft.taken_by_id is not None or version is None:
             return ""
         return shown_name(author) if version.hidden_names else ""
-
-    @property
-    def is_next_version(self) -> bool:
-        """Whether it was begun as the next version of a task."""
-        return self.draft.follows_id is not None
 
     @cached_property
     def overtaken_by(self) -> TaskVersion | None:
@@ -365,11 +354,6 @@ def find_draft(draft_id: UUID, user: Viewer) -> Draft | None:
         .first()
     )
     return draft if draft is not None and draft.seen_by(user) else None
-
-
-def open_limit(user: User) -> int | None:
-    """How many drafts `user` may have open or in review; None without a limit."""
-    return None if user.is_staff else settings.MAX_OPEN_DRAFTS_PER_USER
 
 
 def own_drafts(user: User) -> QuerySet[Draft]:

@@ -10,7 +10,11 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from gpu_runner.data.formats.folder import read_folder
-from runs_app.features.curation.decisions.services import clean_reason, must_curate
+from runs_app.features.curation.decisions.services import (
+    clean_reason,
+    must_curate,
+    override_if_unproven,
+)
 from runs_app.features.curation.drafts.files import (
     changed_paths,
     kept_files,
@@ -23,7 +27,7 @@ from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
 from tasks_app.people import Viewer
 from tasks_app.publishing.audit_log import add_entry
 from tasks_app.publishing.labels import label_imported
-from tasks_app.publishing.services import make_current, must_be_seen, override_gate
+from tasks_app.publishing.services import make_current, must_be_seen
 from tasks_app.publishing.snapshots import has_lost_its_task, must_fit, read_files, snapshot
 
 
@@ -193,19 +197,7 @@ def publish_draft(  # noqa: PLR0913 - keywords only: what is decided, and what w
     _must_follow(version, task, replaces)
     must_fit(locked, data)
     must_be_seen(version, reports)
-    if version.unproven:
-        if not override.strip():
-            raise CurationError("override", version.briefly_unproven)
-        why = clean_reason(override, "")
-        override_gate(version=version, user=user, reason=why, now=now)
-        add_entry(
-            AuditEntry.Kind.OVERRIDDEN,
-            now=now,
-            actor=user,
-            version=version,
-            draft=locked,
-            reason=why,
-        )
+    override_if_unproven(version, override, user, now, locked)
     task.state, task.published_by = Task.State.PUBLISHED, user
     make_current(task, version, now)
     label_imported(versions=[version], now=now)
