@@ -25,9 +25,9 @@ _OF_ONE = ("source", "language", "entry", "files")
 
 @dataclass(frozen=True)
 class Entered:
-    """What came of one kernel: a submission, or a refusal. `later`: only the quota refused it."""
+    """What came of one kernel: its submission, or a refusal; `later` if only the quota did that."""
 
-    submission: Submission | None = None
+    id: UUID | None = None
     field: str = ""
     reason: str = ""
     later: bool = False
@@ -48,7 +48,7 @@ def submit_many(
         try:
             submission = submit(**kernel, device=device, **common)
         except QuotaExceeded as refusal:
-            taken = sum(each.submission is not None for each in entered)
+            taken = sum(each.id is not None for each in entered)
             if not taken:
                 raise
             reason = f"{refusal.reason}; {taken} of {len(kernels)} kernels were taken"
@@ -59,16 +59,8 @@ def submit_many(
                 raise type(refusal).of(of_all) from None
             entered.append(Entered(field=refusal.field, reason=refusal.reasons))
         else:
-            entered.append(Entered(submission))
+            entered.append(Entered(submission.pk))
     return entered
-
-
-@dataclass(frozen=True)
-class Reward:
-    """What a search learns from an evaluation; see `RewardOut` of the API."""
-
-    value: float | None
-    reason: str
 
 
 def own_evaluations(user: Viewer, wanted: Sequence[UUID]) -> list[Evaluation]:
@@ -96,25 +88,27 @@ def refused_by_audits(evaluations: Sequence[Evaluation]) -> set[UUID]:
     }
 
 
-def reward_of(evaluation: Evaluation, user: Viewer, *, is_refused: bool) -> Reward:
-    """Its reward; None while it isn't over, and whenever the kernel isn't to blame.
+def reward_of(
+    evaluation: Evaluation, user: Viewer, *, is_refused: bool
+) -> tuple[float | None, str]:
+    """Its reward with the reason; None until it is over, and whenever the kernel isn't to blame.
 
     is_refused: whether an audit has refused its source.
     """
     reason = public_reason(evaluation, user)
     if not evaluation.is_over:
-        return Reward(None, reason)
+        return None, reason
     if evaluation.status == Status.CANCELLED or evaluation.verdict == Verdict.SYSTEM_ERROR:
-        return Reward(None, reason)
+        return None, reason
     if not evaluation.is_correct:
-        return Reward(0.0, reason)
+        return 0.0, reason
     if is_refused:
-        return Reward(0.0, f"{REJECTED.label}: an audit of the same source failed.")
+        return 0.0, f"{REJECTED.label}: an audit of the same source failed."
     if (state := result_state(evaluation)) in (QUARANTINED, REJECTED):
-        return Reward(0.0, f"{state.label}: {state.meaning}")
+        return 0.0, f"{state.label}: {state.meaning}"
     if evaluation.rated is None:
-        return Reward(None, "It is correct, but there is no baseline to compare it with yet.")
-    return Reward(evaluation.rated, reason)
+        return None, "It is correct, but there is no baseline to compare it with yet."
+    return evaluation.rated, reason
 
 
 def seconds_of(evaluation: Evaluation) -> float | None:
