@@ -20,7 +20,7 @@ from tasks_app.models import Soundness, TaskVersion
 from tasks_app.publishing import import_report
 from tasks_app.publishing.labels import label_imported, label_new
 from tasks_app.publishing.services import admit_all
-from tasks_app.publishing.varying import as_varied
+from tasks_app.publishing.snapshots import as_varied
 
 
 def origins(found: Import) -> dict[str, str]:
