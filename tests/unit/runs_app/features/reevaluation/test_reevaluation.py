@@ -202,7 +202,7 @@ def test_scores_before_and_now_stand_side_by_side() -> None:
     version = next_version()
     row = begin(version)
     first, second = row.evaluations.order_by("created_at")
-    assert (progress_of(row).ended, progress_of(row).waiting) == (0, 2)
+    assert (progress_of(row).ended, progress_of(row).counts["QUEUED"]) == (0, 2)
     end(first, 1.5)
     end(second, 2.01)
     progress = progress_of(row)
