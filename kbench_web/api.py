@@ -67,15 +67,8 @@ def _unknown_parameter(request: HttpRequest, error: UnknownParameter) -> HttpRes
 
 @api.exception_handler(SubmissionError)
 def _submission_error(request: HttpRequest, error: SubmissionError) -> HttpResponse:
-    status = 422
-    if isinstance(error, QuotaExceeded):
-        status = 429
-    elif isinstance(error, WrongState):
-        status = 409
-    elif isinstance(error, NotAllowed):
-        status = 403
-    elif isinstance(error, Stopped):
-        status = 503
+    known = {QuotaExceeded: 429, WrongState: 409, NotAllowed: 403, Stopped: 503}
+    status = next((known[kind] for kind in known if isinstance(error, kind)), 422)
     (field, reason), *also = [
         ("model" if field == "language_model" else field, reason) for field, reason in error.every
     ]

@@ -55,7 +55,6 @@ class ApiRateLimitMiddleware:
     """Answers 429 past the limit; puts RateLimit-* headers on every answer of the API."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        """Wrap the next handler."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

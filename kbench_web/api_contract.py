@@ -48,7 +48,6 @@ class Api(NinjaAPI):
     """Refuses unknown parameters, and says in its document what every operation may answer."""
 
     def __init__(self, **options: Any) -> None:
-        """With the options of ninja."""
         super().__init__(**options)
         self._documents: dict[str, Any] = {}
         self.add_decorator(_knows_its_parameters, mode="view")

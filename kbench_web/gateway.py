@@ -71,7 +71,6 @@ class Gateway:
     """An ASGI application around the site's."""
 
     def __init__(self, site: App) -> None:
-        """Wrap the site's application."""
         self.site = site
 
     async def __call__(self, scope: dict[str, Any], receive: App, send: App) -> None:
@@ -305,14 +304,13 @@ async def _disconnected(receive: App) -> None:
 
 
 async def _send(send: App, answer: _Answer) -> None:
-    body = b"" if answer.document is None else _encoded(answer.document)
+    body = b""
+    if answer.document is not None:
+        document = codec.encode(answer.document)
+        body = json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
     headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
     headers.append((b"content-length", str(len(body)).encode()))
     if answer.status == 503:
         headers.append((b"retry-after", str(_RETRY_S).encode()))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-def _encoded(document: object) -> bytes:
-    return json.dumps(codec.encode(document), separators=(",", ":"), allow_nan=False).encode()

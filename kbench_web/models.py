@@ -30,12 +30,9 @@ class ApiToken(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """The newest token comes first."""
-
         ordering = ("-created_at",)
 
     def __str__(self) -> str:
-        """Name and first characters."""
         return f"{self.name} ({self.prefix}...)"
 
     def refusal(self, scope: str, now: datetime) -> str:
@@ -73,14 +70,11 @@ class IdempotencyKey(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        """A key is used once with a token."""
-
         constraints = (
             models.UniqueConstraint(fields=("user", "bearer", "key"), name="idempotency_key_once"),
         )
 
     def __str__(self) -> str:
-        """The key."""
         return self.key
 
 
@@ -104,12 +98,9 @@ class SignUpPolicy(models.Model):
     decided_at = models.DateTimeField()
 
     class Meta:
-        """The newest comes first."""
-
         ordering = ("-decided_at", "-pk")
 
     def __str__(self) -> str:
-        """The mode."""
         return self.get_mode_display()
 
 
@@ -130,10 +121,7 @@ class Invitation(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """The newest comes first."""
-
         ordering = ("-created_at", "-pk")
 
     def __str__(self) -> str:
-        """Whom it is for."""
         return self.note

@@ -32,7 +32,6 @@ class TrustedProxyMiddleware:
     """Puts the visitor's address into `REMOTE_ADDR`, and forgets what strangers forward."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        """Wrap the next handler."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

@@ -43,7 +43,6 @@ class UploadRateLimitMiddleware:
     """Answers 429 to who uploads tasks too often: reading one takes time, also if it is refused."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        """Wrap the next handler."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

@@ -79,9 +79,9 @@ MIDDLEWARE = [
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
     "kbench_web.api_access.ApiRateLimitMiddleware",
-    "kbench_web.api_errors.ApiErrorMiddleware",
+    "kbench_web.api_answers.ApiErrorMiddleware",
     "kbench_web.api_answers.ApiAnswerMiddleware",
-    "kbench_web.unstorable.UnstorableTextMiddleware",
+    "kbench_web.parameters.UnstorableTextMiddleware",
     "kbench_web.parameters.KnownParametersMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -333,7 +333,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(levelname)s %(name)s: %(message)s"}},
     "filters": {
-        "brief": {"()": "kbench_web.brief_log.BriefFilter"},
+        "brief": {"()": "kbench_web.out_of_service.BriefFilter"},
         "not_503": {"()": "kbench_web.out_of_service.Not503"},
     },
     "handlers": {

@@ -9,18 +9,18 @@ from django.http import HttpRequest
 from tasks_app.models import AuditEntry, Override, Soundness, Task, TaskVersion
 
 
-class _ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class _ReadOnly:
     """Rows that only services write, so that each change is in the audit log."""
 
-    show_full_result_count = False
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Refuse."""
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse."""
         return False
+
+
+class _ReadOnlyAdmin(_ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
+    show_full_result_count = False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Refuse: scores attach to versions, and the audit log is kept."""
@@ -57,19 +57,9 @@ class AuditEntryAdmin(_ReadOnlyAdmin):
     search_fields = ("name", "reason")
 
 
-class _ReadOnlyInline(admin.TabularInline):  # type: ignore[type-arg]
-    """Rows that only services write."""
-
+class _ReadOnlyInline(_ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
     extra = 0
     can_delete = False
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse."""
-        return False
 
 
 class SoundnessInline(_ReadOnlyInline):

@@ -18,8 +18,8 @@ from gpu_runner.data.numbers import (
 )  # fmt: skip
 
 __all__ = [
-    "TOO_NOISY", "between", "change", "duration_parts", "duration_text", "ends", "percent",
-    "plus_minus", "scale_label", "scaled", "signed", "significant", "times", "usd",
+    "TOO_NOISY", "between", "change", "counted", "duration_parts", "duration_text", "ends",
+    "percent", "plus_minus", "scale_label", "scaled", "signed", "significant", "times", "usd",
 ]  # fmt: skip
 
 TOO_NOISY = "too noisy for an interval"
@@ -64,3 +64,8 @@ def between(low: float, high: float) -> str:
     if low <= 0 or high / low > _WIDEST:
         return TOO_NOISY
     return f"95\N{NO-BREAK SPACE}%: {significant(low)} to {significant(high)}"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number and its noun: 1 check, 2 checks."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"

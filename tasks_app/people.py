@@ -1,8 +1,9 @@
-"""Who asks: somebody who is signed in, or a visitor; and under which name they are shown."""
+"""Who asks: somebody signed in, or a visitor; and names, of people and of kbench's own agents."""
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 
 from django.contrib.auth.decorators import login_required
@@ -82,3 +83,17 @@ def shown_name_of(column: str) -> Case:
     """`shown_name` of the user in that column, for the database to read."""
     pseudonym = f"{column}__first_name"
     return Case(When(**{pseudonym: ""}, then=F(f"{column}__username")), default=F(pseudonym))
+
+
+_KEPT = re.compile(r"kbench-(naive|good|tunable)|mskernelbench-.*|origin|.* \(shipped\)", re.I)
+_OWN = re.compile(r"kbench-.*", re.I)  # runs enter theirs under that of their strategy
+
+
+def is_kept_agent(name: str) -> bool:
+    """Whether nobody else may write kernels under this name."""
+    return _KEPT.fullmatch(name.strip()) is not None
+
+
+def is_own_agent(name: str) -> bool:
+    """Whether it is a name of kbench's own, which no kernel of somebody's draft may have."""
+    return is_kept_agent(name) or _OWN.fullmatch(name.strip()) is not None

@@ -3,15 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
 from django.http import Http404
 
+from gpu_runner.data.verdict import Direction
 from tasks_app.disclosure import public_soundness, public_task, sees_hidden
 from tasks_app.models import Draft, Soundness, Task, TaskVersion
 from tasks_app.people import Viewer, shown_name_of
+
+_MOST_KNOWN = 10_000
+_known: dict[str, Outline] = {}
+"""By digest, which stands for all of a version."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outline:
+    """A version in brief."""
+
+    directions: tuple[str, ...]
+    public: int
+    """Workloads that everybody may see."""
+    hidden: int
+    """Workloads that admins alone may see."""
+    description: str
+    baselines: tuple[str, ...] = ()
+
+
+def outlines(digests: Iterable[str]) -> dict[str, Outline]:
+    """By digest: the versions in brief. Only documents that are new to this process are read."""
+    wanted = set(digests)
+    new = wanted - _known.keys()
+    if new:
+        if len(_known) + len(new) > _MOST_KNOWN:
+            _known.clear()
+            new = wanted
+        rows = TaskVersion.objects.filter(digest__in=new).order_by()
+        _known.update(
+            (digest, _outline(held)) for digest, held in rows.values_list("digest", "document")
+        )
+    return {digest: _known[digest] for digest in wanted if digest in _known}
+
+
+def directions_of(tasks: QuerySet[Task]) -> dict[str, tuple[str, ...]]:
+    """By name of each task: the directions of its current version."""
+    digests = dict(tasks.values_list("slug", "current_version__digest"))
+    known = outlines(digests.values())
+    return {slug: known[digest].directions for slug, digest in digests.items()}
+
+
+def _outline(document: dict[str, Any]) -> Outline:
+    hidden = sum(bool(workload.get("hidden")) for workload in document["workloads"])
+    return Outline(
+        directions=tuple(document.get("directions") or (Direction.FORWARD.value,)),
+        public=len(document["workloads"]) - hidden,
+        hidden=hidden,
+        description=document.get("description", ""),
+        baselines=tuple(document["baselines"]),
+    )
 
 
 def published_tasks() -> QuerySet[Task]:
@@ -88,7 +140,7 @@ def drafts_of_new(tasks: Iterable[Task]) -> dict[int, Draft]:
     The one in review, or the last changed of which a version has been made.
     """
     new = [task.pk for task in tasks if task.current_version_id is None]
-    under_way = Draft.objects.filter(state__in=(Draft.State.OPEN, Draft.State.REVIEW))
+    under_way = Draft.objects.filter(state__in=Draft.UNDER_WAY)
     drafts = under_way.filter(task__in=new, version__isnull=False).select_related("version")
     light = drafts.defer("files", "version__document")
     rows = sorted(light, key=lambda draft: (draft.state == Draft.State.REVIEW, draft.changed_at))
@@ -136,7 +188,7 @@ def task_writers(task: Task | None = None) -> set[tuple[str, str]]:
 
 def _published_drafts() -> QuerySet[Draft]:
     """Drafts of which the version is public or was."""
-    settled = Draft.objects.exclude(state__in=(Draft.State.OPEN, Draft.State.REVIEW))
+    settled = Draft.objects.exclude(state__in=Draft.UNDER_WAY)
     return settled.filter(version__published_at__isnull=False, task__isnull=False)
 
 

@@ -1,10 +1,15 @@
-"""Records to download: JSON, or CSV in which a spreadsheet runs nothing that strangers wrote."""
+"""Records to download: JSON, CSV in which a spreadsheet runs nothing that strangers wrote, Parquet.
+
+Parquet is written by pyarrow, which a site may lack.
+"""
 
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
 from django.http import HttpResponse, JsonResponse
 
@@ -37,3 +42,23 @@ def download(form: str, rows: Sequence[dict[str, object]], name: str) -> HttpRes
 
 def _cell(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def missing_parquet() -> str:
+    """What to install where Parquet cannot be read; empty where it can."""
+    if importlib.util.find_spec("pyarrow") is not None:
+        return ""
+    return "Parquet needs pyarrow, which is not installed: pip install 'kbench[parquet]'"
+
+
+def as_parquet(records: list[dict[str, Any]], fields: Mapping[str, Any]) -> bytes:
+    """Flat records, such as a board's rows, as a Parquet file; `fields` has each field's type."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    kinds = {str: pa.string(), float: pa.float64(), int: pa.int64(), bool: pa.bool_()}
+    plain = {name: next(iter(get_args(kind)), kind) for name, kind in fields.items()}
+    schema = pa.schema([(name, kinds[kind]) for name, kind in plain.items()])
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(pa.Table.from_pylist(records, schema=schema), buffer)
+    return buffer.getvalue()

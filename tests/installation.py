@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kbench_web.processes.program import descendants
+from kbench_web.processes.supervision import descendants
 from tests.conftest import free_port
 
 ROOT = Path(__file__).parents[1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from allauth.account import views as allauth
 from allauth.account.forms import ResetPasswordForm
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -18,11 +20,19 @@ from django.views.decorators.http import require_safe
 from kbench_web.accounts.adapter import sign_up_closed
 from kbench_web.accounts.forms import SignInForm, SignUpForm
 from kbench_web.accounts.invitations import may_sign_up
-from kbench_web.accounts.page import SaidPage
 from kbench_web.accounts.sessions import end_other_sessions
 
 _FORM = "kbench_web/accounts/form.html"
-_SAID = "kbench_web/accounts/said.html"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaidPage:
+    """A message, and a link that leads on."""
+
+    title: str
+    lede: str
+    back: str
+    back_words: str
 
 
 class Refusing:
@@ -39,10 +49,7 @@ class SignInView(allauth.LoginView):  # type: ignore[misc]
     """A user name and a password; a wrong one is counted by django-axes."""
 
     template_name = "kbench_web/accounts/sign_in.html"
-
-    def get_form_class(self) -> type[SignInForm]:
-        """The site's labels."""
-        return SignInForm
+    form_class = SignInForm
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
         """Whether there is a way to an account beside."""
@@ -55,10 +62,7 @@ class SignUpView(Refusing, allauth.SignupView):  # type: ignore[misc]
     """A new account, if this visitor may open one."""
 
     template_name = "kbench_web/accounts/sign_up.html"
-
-    def get_form_class(self) -> type[SignUpForm]:
-        """The site's labels."""
-        return SignUpForm
+    form_class = SignUpForm
 
     def form_valid(self, form: SignUpForm) -> HttpResponse:
         """Store the account; an invitation may be gone by now."""
@@ -126,15 +130,12 @@ class PasswordResetView(Refusing, allauth.PasswordResetView):  # type: ignore[mi
     """A link by e-mail; without e-mail, who makes one."""
 
     template_name = _FORM
+    form_class = EmailResetForm
     extra_context = {  # noqa: RUF012
         "title": "Reset your password",
         "button": "Send the link",
         "lede": "If an account has this address, we'll send it a link to choose a new password.",
     }
-
-    def get_form_class(self) -> type[EmailResetForm]:
-        """The site's labels."""
-        return EmailResetForm
 
     def dispatch(self, request: HttpRequest, *arguments: object, **options: object) -> HttpResponse:
         """Nothing is asked for where nothing can be sent."""
@@ -163,13 +164,8 @@ class ResetFromKeyView(Refusing, allauth.PasswordResetFromKeyView):  # type: ign
 @require_safe
 def reset_sent(request: HttpRequest) -> HttpResponse:
     """Say that an e-mail is on its way."""
-    page = SaidPage(
-        title="Check your e-mail",
-        lede="If an account has this address, we sent it a link to choose a new password.",
-        back=reverse("login"),
-        back_words="Back to sign-in",
-    )
-    return render(request, _SAID, vars(page))
+    lede = "If an account has this address, we sent it a link to choose a new password."
+    return _said(request, "Check your e-mail", lede, ("login", "Back to sign-in"))
 
 
 @never_cache
@@ -179,23 +175,21 @@ def reset_done(request: HttpRequest) -> HttpResponse:
     if request.user.is_authenticated:
         messages.success(request, "Your password has been changed.")
         return redirect("account")
-    page = SaidPage(
-        title="Password changed",
-        lede="All sessions of the account have ended. Sign in with your new password.",
-        back=reverse("login"),
-        back_words="Sign in",
-    )
-    return render(request, _SAID, vars(page))
+    lede = "All sessions of the account have ended. Sign in with your new password."
+    return _said(request, "Password changed", lede, ("login", "Sign in"))
 
 
 @never_cache
 @require_safe
 def inactive(request: HttpRequest) -> HttpResponse:
     """The account was deactivated by an admin."""
-    page = SaidPage(
-        title="This account is deactivated",
-        lede="An admin of this site deactivated it. Ask an admin why, or to activate it again.",
-        back=reverse("home"),
-        back_words="Home",
-    )
-    return render(request, _SAID, vars(page), status=403)
+    lede = "An admin of this site deactivated it. Ask an admin why, or to activate it again."
+    return _said(request, "This account is deactivated", lede, ("home", "Home"), status=403)
+
+
+def _said(
+    request: HttpRequest, title: str, lede: str, back: tuple[str, str], *, status: int = 200
+) -> HttpResponse:
+    """A message, and a link that leads on."""
+    page = SaidPage(title=title, lede=lede, back=reverse(back[0]), back_words=back[1])
+    return render(request, "kbench_web/accounts/said.html", vars(page), status=status)

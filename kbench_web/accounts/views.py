@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 from allauth.account.models import EmailAddress
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
@@ -16,22 +19,50 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from kbench_web.accounts.deletion import delete_account
 from kbench_web.accounts.forms import DeletionForm, NameForm, TokenForm
-from kbench_web.accounts.names import take_name
-from kbench_web.accounts.page import AccountPage, FormPage
+from kbench_web.accounts.names import delete_account, take_name
 from kbench_web.accounts.sessions import live_sessions
 from kbench_web.accounts.tokens import create_token
 from kbench_web.models import ApiToken
 from kbench_web.rate_limit import count
 from runs_app.core.errors import SubmissionError
 from runs_app.core.work.access import listed_evaluations
-from runs_app.models import Agent
-from runs_app.submitting.quota import quota
+from runs_app.models import Agent, Evaluation
+from runs_app.submitting.quota import Quota, quota
 from tasks_app.people import AuthenticatedRequest
 
 _OWN = 20
 _PROOFS_PER_MINUTE = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountPage:
+    """A person's tokens, quota and submissions; `created` is a new token, which is shown once.
+
+    `addresses` is None where the site sends no e-mail.
+    """
+
+    form: TokenForm
+    created: str
+    tokens: Iterable[ApiToken]
+    quota: Quota
+    evaluations: Iterable[Evaluation]
+    person: Agent | None
+    agents: Iterable[Agent]
+    sessions: int
+    addresses: Iterable[EmailAddress] | None
+    links: Iterable[SocialAccount]
+    has_providers: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormPage:
+    """A form with its purpose, and the label of its button."""
+
+    form: NameForm
+    title: str
+    lede: str
+    button: str
 
 
 @login_required

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from tasks_app.disclosure import admin_of
 from tasks_app.models import AuditEntry
 from tasks_app.pages import audit_page
-from tasks_app.pages.audit_words import AuditLine, audit_lines
+from tasks_app.pages.audit_page import AuditLine, audit_lines
 from tasks_app.parameters import Choice, query_of, read_filters, takes
 from tasks_app.people import AuthenticatedRequest
 from tasks_app.spreadsheet import as_csv

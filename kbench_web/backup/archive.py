@@ -1,6 +1,7 @@
 """The file of a backup: a tar with a manifest that comes first, the database, the secret key.
 
 Nothing is unpacked by a name that stands in it: `unpack` knows the few names that there are.
+`content` says what is in a database, so that a copy can be compared with it.
 """
 
 from __future__ import annotations
@@ -15,14 +16,46 @@ import sqlite3
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from django.db import DatabaseError
 
-from kbench_web.backup.content import BackupError
+MIGRATIONS = "django_migrations"
+_STATISTICS = "sqlite_"
+"""SQLite's own tables: it may write them at any time."""
+
+
+class BackupError(Exception):
+    """A backup cannot be made or restored; the text says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """How many rows each table has, and which migrations are applied ("runs_app.0001_initial")."""
+
+    rows: Mapping[str, int]
+    migrations: Sequence[str]
+
+
+def content(cursor: Any, tables: Sequence[str]) -> Content:
+    """What is in these tables.
+
+    Call it in one transaction, or nobody may write between two tables.
+    """
+    rows = {}
+    for table in tables:
+        if table.startswith(_STATISTICS):
+            continue
+        cursor.execute(f'SELECT count(*) FROM "{table}"')  # noqa: S608 - the database's own name
+        rows[table] = int(cursor.fetchone()[0])
+    if MIGRATIONS not in tables:
+        return Content(rows, ())
+    cursor.execute(f"SELECT app, name FROM {MIGRATIONS} ORDER BY app, name")  # noqa: S608
+    return Content(rows, [f"{app}.{name}" for app, name in cursor.fetchall()])
+
 
 FORMAT = 1
 DATABASE, SECRET_KEY = "database", "secret_key"

@@ -9,7 +9,7 @@ from pathlib import Path
 from django.db import connection, transaction
 from django.db.backends.postgresql.client import DatabaseClient
 
-from kbench_web.backup.content import BackupError, Content, content
+from kbench_web.backup.archive import BackupError, Content, content
 
 
 def dump(target: Path) -> Content:

@@ -16,8 +16,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 
 from kbench_web.backup import archive, postgresql, sqlite
-from kbench_web.backup.archive import DATABASE, SECRET_KEY, Manifest
-from kbench_web.backup.content import BackupError, content
+from kbench_web.backup.archive import DATABASE, SECRET_KEY, BackupError, Manifest, content
 from kbench_web.client import wheel
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.db import connection
 
-from kbench_web.backup.content import BackupError, Content, content
+from kbench_web.backup.archive import BackupError, Content, content
 
 
 def dump(target: Path) -> Content:

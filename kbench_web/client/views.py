@@ -1,14 +1,16 @@
-"""The client's wheel, and the guide for agents."""
+"""What programs get, and those who write them: the wheel, a guide, the API by example."""
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 from django.conf import settings
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -16,9 +18,33 @@ from django.views.decorators.http import require_safe
 from gpu_runner.data.flags import FIXED
 from gpu_runner.data.verdict import Language
 from kbench_web.client import wheel
-from kbench_web.client.page import GuidePage
 from runs_app.core.queue.devices import devices
 from runs_app.core.work.environments import device_facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiPage:
+    """This site's address, the client's, and how often one may ask and submit."""
+
+    host: str
+    wheel: str
+    per_minute: int
+    per_day: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuidePage(ApiPage):
+    """The same with the client's version, how many submissions of one may wait, and the devices.
+
+    cpp_flags, cuda_flags: what every build gets. devices: each with what is known of its host.
+    """
+
+    version: str
+    waiting: int
+    cpp_flags: str
+    cuda_flags: str
+    devices: list[tuple[str, list[str]]]
+
 
 log = logging.getLogger(__name__)
 
@@ -49,11 +75,8 @@ def notebook(request: HttpRequest) -> HttpResponseBase:
 def agents(request: HttpRequest) -> HttpResponse:
     """The guide for agents, as text, with this site's addresses."""
     page = GuidePage(
-        host=request.build_absolute_uri("/").rstrip("/"),
-        wheel=request.build_absolute_uri(address()),
+        **vars(_api_page(request)),
         version=wheel.version(),
-        per_minute=settings.API_REQUESTS_PER_MINUTE,
-        per_day=settings.MAX_SUBMISSIONS_PER_DAY,
         waiting=settings.MAX_WAITING_PER_USER,
         cpp_flags=" ".join(FIXED[Language.CPP]),
         cuda_flags=" ".join(FIXED[Language.CUDA]),
@@ -63,6 +86,16 @@ def agents(request: HttpRequest) -> HttpResponse:
     return HttpResponse(text, content_type="text/markdown; charset=utf-8")
 
 
-def address() -> str:
-    """Path of the wheel."""
-    return quote(reverse("client-wheel", args=[wheel.name()]))
+@require_safe
+def api_docs(request: HttpRequest) -> HttpResponse:
+    """The API by example."""
+    return render(request, "kbench_web/api_docs.html", vars(_api_page(request)))
+
+
+def _api_page(request: HttpRequest) -> ApiPage:
+    return ApiPage(
+        host=request.build_absolute_uri("/").rstrip("/"),
+        wheel=request.build_absolute_uri(quote(reverse("client-wheel", args=[wheel.name()]))),
+        per_minute=settings.API_REQUESTS_PER_MINUTE,
+        per_day=settings.MAX_SUBMISSIONS_PER_DAY,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from uuid import UUID
 
 from django.db.models import Q
@@ -61,13 +62,9 @@ def search(question: str, user: Viewer, limit: int = _OF_EACH) -> list[Hit]:
     words = question.lower().split()
     if not words:
         return list(_pages(words))
-    kinds = (_pages(words), _tasks(words, user), _authors(words, user), _models(words, user))
-    found = [hit for hits in kinds for hit in _first(hits, limit)]
-    return found + _identities(words, user) + _first(_documents(words), limit)
-
-
-def _first(hits: Iterator[Hit], limit: int) -> list[Hit]:
-    return [hit for hit, _ in zip(hits, range(limit), strict=False)]
+    kinds = (_pages(words), _tasks(words), _authors(words, user), _models(words, user))
+    found = [hit for hits in kinds for hit in islice(hits, limit)]
+    return found + _identities(words, user) + list(islice(_documents(words), limit))
 
 
 def _pages(words: Sequence[str]) -> Iterator[Hit]:
@@ -78,8 +75,7 @@ def _pages(words: Sequence[str]) -> Iterator[Hit]:
             yield Hit("Page", title, reverse(name))
 
 
-def _tasks(words: Sequence[str], user: Viewer) -> Iterator[Hit]:
-    del user  # published tasks are everybody's
+def _tasks(words: Sequence[str]) -> Iterator[Hit]:
     rows = published_tasks()
     for word in words:
         rows = rows.filter(Q(slug__icontains=word) | Q(title__icontains=word))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -18,14 +21,47 @@ from kbench_web.accounts.sessions import live_sessions
 from kbench_web.models import ApiToken, Invitation, SignUpPolicy
 from kbench_web.people import services
 from kbench_web.people.forms import ChangeForm, InvitationForm, QuotaForm, SignUpForm
-from kbench_web.people.page import PeoplePage, PersonPage
 from runs_app.core.errors import SubmissionError
 from runs_app.core.forms import refusals
-from runs_app.core.work.limits import limits_of
+from runs_app.core.work.limits import Limits, limits_of
 from runs_app.models import PersonalQuota, Run, Submission
-from runs_app.submitting.quota import quota
+from runs_app.submitting.quota import Quota, quota
 from tasks_app.parameters import query_of, takes
 from tasks_app.people import AuthenticatedRequest, admins_only, shown_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeoplePage:
+    """Accounts that fit `words` and `state`, and who may sign up.
+
+    `address` repeats the two; `link` is a new invitation.
+    """
+
+    page: Page[User]
+    words: str
+    state: str
+    address: str
+    mode_form: SignUpForm
+    form: InvitationForm
+    link: str
+    invitations: Iterable[Invitation]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonPage:
+    """One account: what it has used and its limits; `link` is one for a new password."""
+
+    who: User
+    form: QuotaForm
+    link: str
+    quota: Quota
+    limits: Limits
+    counts: Mapping[str, int]
+    runs: int
+    tokens: int
+    sessions: int
+    changes_open: bool
+
 
 _PAGE = 50
 _STATES = ("", "admins", "inactive", "new")

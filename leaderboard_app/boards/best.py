@@ -67,7 +67,6 @@ class RankedEntries(Sequence[Ranked[Entry]]):
     """Ranked entries of which only those that are looked at are loaded, with their intervals."""
 
     def __init__(self, places: Sequence[Place] = ()) -> None:
-        """Of these places, in order."""
         self._places = places
 
     def __len__(self) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet, Sum
 
-from leaderboard_app.boards import filtering
+from leaderboard_app.boards import selectors
 from leaderboard_app.boards.best import RankedEntries, best_of, ranked_entries
 from leaderboard_app.boards.groups import (
     Group,
@@ -26,10 +26,9 @@ from leaderboard_app.boards.matrix import Matrix, matrix, most_solved
 from leaderboard_app.boards.query import By, Query
 from leaderboard_app.boards.ranking import Entry, Problem
 from leaderboard_app.boards.selectors import BoardTask
-from leaderboard_app.boards.spending import with_spending
 from leaderboard_app.boards.tables import GROUP_VALUES
 from runs_app.core.integrity.ranking import OWNER, Ranked
-from runs_app.models import Agent, Evaluation
+from runs_app.models import Agent, Evaluation, LanguageModelCall, Run
 
 _OWNERS = {
     By.SUBMISSION: OWNER,
@@ -76,16 +75,16 @@ class Board:
 
 def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
     """The board for `query`."""
-    problems = filtering.problems_of(query, tasks)
-    marked = tuple(t for t in filtering.chosen_tasks(query, tasks) if t.contaminated)
+    problems = selectors.problems_of(query, tasks)
+    marked = tuple(t for t in selectors.chosen_tasks(query, tasks) if t.contaminated)
     found = Board(query=query, problems=problems, contaminated=marked)
-    rows = filtering.eligible(query)
+    rows = selectors.eligible(query)
     if query.by is By.LEADERS:
         return replace(found, leaders=leaders(query, rows, problems, tasks))
     if query.by is By.SUBMISSION:
         entries = ranked_entries(rows, _OWNERS[query.by], query.sort)
         return replace(found, entries=entries, days=days_of(rows) if query.task else {})
-    tallies = filtering.tallies(filtering.judged(query), query.by)
+    tallies = selectors.tallies(selectors.judged(query), query.by)
     if query.by is By.MATRIX:
         return replace(found, matrix=_matrix(query, rows, tallies))
     return replace(found, sections=tuple(_sections(query, rows, tallies, problems)))
@@ -93,7 +92,7 @@ def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
 
 def top(query: Query, limit: int) -> list[Ranked[Entry]]:
     """The first rows of the board of a task."""
-    return ranked_entries(filtering.eligible(query), OWNER, query.sort)[:limit]
+    return ranked_entries(selectors.eligible(query), OWNER, query.sort)[:limit]
 
 
 def _matrix(query: Query, rows: QuerySet[Evaluation], tallies: Sequence[Tally]) -> Matrix:
@@ -143,4 +142,27 @@ def _section(
         groups=tuple(rank_groups(groups, GROUP_VALUES[query.sort])),
         left_out=tuple(sorted(set(tried) - set(names))),
         tasks=tuple(sorted({p.task for p in counted})) if over is Over.COMMON else (),
+    )
+
+
+def with_spending(query: Query, groups: Sequence[Group], tasks: Collection[str]) -> list[Group]:
+    """The groups with the money and tokens of their public runs on these tasks."""
+    spent = {name: (usd, tokens) for name, usd, tokens in _spent(query, tasks)} if groups else {}
+    return [
+        replace(group, usd=spent[group.owner][0], tokens=spent[group.owner][1])
+        if group.owner in spent
+        else group
+        for group in groups
+    ]
+
+
+def _spent(query: Query, tasks: Collection[str]) -> Iterable[tuple[str, float, int]]:
+    runs = Run.objects.filter(
+        private=False, device=query.device, task_version__task__slug__in=tasks
+    ).order_by()
+    if query.by is By.AGENT:
+        return runs.values_list("agent__name").annotate(usd=Sum("usd"), tokens=Sum("tokens"))
+    calls = LanguageModelCall.objects.filter(run__in=runs.values("pk")).order_by()
+    return calls.values_list("language_model__name").annotate(
+        usd=Sum("cost_usd"), tokens=Sum(F("tokens_in") + F("tokens_out"))
     )

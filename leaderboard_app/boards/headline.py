@@ -21,7 +21,7 @@ from runs_app.submitting.page import library_speedups, workload_rows
 from runs_app.submitting.pictures.comparison import comparison, standing
 from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot, shown_ends
 from runs_app.submitting.summary import speed
-from tasks_app.numbers import percent, significant, times
+from tasks_app.numbers import counted, percent, significant, times
 
 _MOST_ROWS = 6  # chosen: as high as the figure and the sentence beside the picture
 
@@ -114,7 +114,7 @@ def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
     ]
     return Headline(
         number=str(faster),
-        unit=f"of {_tasks(len(entries))}",
+        unit=f"of {counted(len(entries), 'task')}",
         said=f"{'has' if faster == 1 else 'have'} a leading kernel on {device} that is known to be"
         f" faster than the best baseline. {name} leads the most: {leads}, not counting"
         " provisional results.",
@@ -178,7 +178,9 @@ def _of_sure(
 ) -> Headline:
     """With the share of tasks; `alike` others have the same share."""
     faster = "faster than" if p == 1 else f"more than {p:g}× as fast as"
-    share = f"{faster} the best baseline on this share of {_tasks(first.problems)} on {device}"
+    share = (
+        f"{faster} the best baseline on this share of {counted(first.problems, 'task')} on {device}"
+    )
     kind = "faster" if first.is_sure and first.fast.value > 0.5 else "neutral"
     number = percent(first.fast.value).removesuffix(" %")
     if level:
@@ -205,7 +207,7 @@ def _by_mean(alike: int) -> str:
 def _for_now(first: Group, level: Sequence[Group], device: Device) -> Headline:
     """No result is known to be faster, so the mean speedup is all there is to tell."""
     assert first.rated_mean is not None
-    share = f"this mean speedup over {_tasks(first.solved)} on {device}"
+    share = f"this mean speedup over {counted(first.solved, 'task')} on {device}"
     if level:
         names = get_text_list([row.owner for row in (first, *level)], "and")
         start, name, address = f"Nobody leads: {names} are tied. The first has {share}.", "", ""
@@ -222,10 +224,6 @@ def _for_now(first: Group, level: Sequence[Group], device: Device) -> Headline:
 
 def _address(group: Group) -> str:
     return reverse("agent", args=[group.agent_id]) if group.kind and group.agent_id else ""
-
-
-def _tasks(count: int) -> str:
-    return f"{count} task{'s' if count > 1 else ''}"
 
 
 def _picture(rows: Sequence[tuple[str, str, Estimate, str]], caption: str) -> Plot | None:

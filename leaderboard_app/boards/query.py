@@ -17,6 +17,7 @@ _LONGEST = 100
 _LONGEST_NAME = 150
 _FIRST_DAY, _LAST_DAY = date(2000, 1, 1), date(2999, 12, 31)
 _MOST_NAMED = 20
+FLAGS = ("verified", "trusted", "same_bits", "graph", "contaminated")
 
 
 class By(StrEnum):
@@ -109,11 +110,7 @@ class Query:
             "by": default_by(task, str(values["agent"]), str(values["model"])),
             "over": Over.COMMON,
             "p": 1.0,
-            "verified": False,
-            "trusted": False,
-            "same_bits": False,
-            "graph": False,
-            "contaminated": False,
+            **dict.fromkeys(FLAGS, False),
             "sort": default_sort(by, task),
         }
         shown = {
@@ -184,11 +181,7 @@ def parse_query(
         direction=_one_of(values, "direction", choices.directions, next(iter(directions), "")),
         p=_threshold(values),
         sort=Sort(sort),
-        verified=_flag(values, "verified"),
-        trusted=_flag(values, "trusted"),
-        same_bits=_flag(values, "same_bits"),
-        graph=_flag(values, "graph"),
-        contaminated=_flag(values, "contaminated"),
+        **{name: _flag(values, name) for name in FLAGS},
     )
 
 

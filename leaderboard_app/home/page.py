@@ -10,8 +10,7 @@ from uuid import UUID
 from django.db.models import Count, Q, QuerySet
 
 from leaderboard_app.boards.ranking import Entry
-from leaderboard_app.boards.recent import leaders
-from leaderboard_app.boards.records import Record, furthest_ahead, record_of_the_day
+from leaderboard_app.boards.records import Record, furthest_ahead, leaders, record_of_the_day
 from runs_app.core.queue.loads import Load, loads
 from runs_app.core.queue.selectors import Bar
 from runs_app.core.work.access import listed_evaluations

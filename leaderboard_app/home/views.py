@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from leaderboard_app.boards.recent import leading
+from leaderboard_app.boards.records import leading
 from leaderboard_app.home.page import HomePage, boards, live
 
 

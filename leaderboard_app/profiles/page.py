@@ -6,7 +6,6 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from django.db.models import QuerySet
 
@@ -96,19 +95,12 @@ class Trend:
     """Geometric mean of the best speedups so far."""
 
 
-class Place(NamedTuple):
-    """A device on which something was achieved."""
-
-    slug: str
-    name: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class Profile:
     """What an owner has achieved on one device."""
 
-    device: Place
-    devices: list[Place]
+    device: Device
+    devices: list[Device]
     whole: Strength
     """All problems together."""
     scenarios: list[Strength]
@@ -222,8 +214,8 @@ def _profile(owner: Owner, device: Device, devices: list[Device]) -> Profile:
     speedups = [each.speedup for each in (*scenarios, *dtypes)]
     bounds = [bound for each in speedups if each for bound in (each.low, each.high)]
     return Profile(
-        device=Place(device.slug, device.name),
-        devices=[Place(each.slug, each.name) for each in devices],
+        device=device,
+        devices=devices,
         whole=whole,
         scenarios=scenarios,
         dtypes=dtypes,

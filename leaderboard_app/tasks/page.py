@@ -1,29 +1,36 @@
-"""What a task's page puts together of the task and of this site."""
+"""What a task's page puts together of the task, its boards and this site."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
 
 from django.db.models import QuerySet
 
 from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.task import Work
+from leaderboard_app.boards import selectors
 from leaderboard_app.boards.best import entries_of
+from leaderboard_app.boards.board import top
+from leaderboard_app.boards.headline import Headline, leading
+from leaderboard_app.boards.query import Query, parted
 from leaderboard_app.boards.ranking import Entry
 from leaderboard_app.boards.selectors import Solved
-from leaderboard_app.boards.tables import OF_VERSION
-from leaderboard_app.boards.task_boards import TaskBoards
+from leaderboard_app.boards.tables import BRIEF, OF_VERSION
 from runs_app.core.integrity.eligibility import BOARD_ORDER, eligible_on
+from runs_app.core.integrity.ranking import Ranked
 from runs_app.core.queue.devices import devices
 from runs_app.core.queue.runners import Toolchain
 from runs_app.models import Device
+from runs_app.submitting.remarks import likenesses
 from tasks_app import drawings
+from tasks_app.columns import Table
 from tasks_app.models import Draft, Override, Soundness, Task, TaskVersion
-from tasks_app.pages.building_page import Building
 from tasks_app.pages.task_filter import TaskRow
-from tasks_app.pages.task_page import Entrance, KernelView, WorkloadRow
+from tasks_app.pages.task_page import Building, Entrance, KernelView, WorkloadRow
 from tasks_app.pages.version_page import Comparison, VersionRow
+from tasks_app.parameters import Choice
 
 _NAMES = {"cpu": "CPUs", "cuda": "CUDA GPUs"}
 _KINDS = {"cpp": "cpu", "cuda": "cuda"}
@@ -37,16 +44,6 @@ class WorkloadGroup:
     name: str
     is_here: bool
     rows: Sequence[WorkloadRow]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choice:
-    """A filter of the list: what it may be, and what it is."""
-
-    name: str
-    label: str
-    options: Sequence[str]
-    value: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,3 +171,42 @@ def workload_groups(rows: Iterable[WorkloadRow], here: Collection[str]) -> list[
 def kernels_first_here(kernels: Iterable[KernelView], here: Collection[str]) -> list[KernelView]:
     """The kernels that this site can measure first."""
     return sorted(kernels, key=lambda kernel: _KINDS.get(kernel.language, "") not in here)
+
+
+_ROWS = 5  # chosen: the page leads to the whole board
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskBoards:
+    """The first rows on each device, the leader of the first one, and what sources are like.
+
+    `query` names which of the task's `directions` they are of, if there are several.
+    """
+
+    tables: list[tuple[Device, str, list[Ranked[Entry]]]]  # with the whole board's query string
+    directions: Sequence[tuple[str, str]]  # with their query strings on the task's page
+    leading: Headline | None
+    likeness: Mapping[str, str]
+    query: Query
+    columns: Table = BRIEF
+
+
+def task_boards(version: TaskVersion, direction: str) -> TaskBoards:
+    """The boards of a task by its current version; devices without a result are left out."""
+    directions = parted([each.value for each in version.data.directions])
+    chosen = direction if direction in directions else next(iter(directions), "")
+    query = Query(device="", task=version.task.slug, direction=chosen)
+    boards = [
+        (device, here.address(), top(here, _ROWS))
+        for device in selectors.devices_with_results()
+        for here in [replace(query, device=device.slug)]
+    ]
+    tables = [each for each in boards if each[2]]
+    shown = [ranked.row.submission_id for _, _, rows in tables for ranked in rows]
+    return TaskBoards(
+        tables=tables,
+        directions=[(each, urlencode({"direction": each})) for each in directions],
+        leading=leading(tables[0][2]) if tables else None,
+        likeness=likenesses(version, shown),
+        query=query,
+    )

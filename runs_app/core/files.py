@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from gpu_runner.data.verdict import Language
 from runs_app.models import Submission
-from tasks_app.shown_file import ShownFile
+from tasks_app.templatetags.source import ShownFile
 
 ENTRY = "L-"
 """What the anchors of an entry's lines begin with."""

@@ -9,8 +9,7 @@ from django.contrib.auth.models import User
 
 from runs_app.core.errors import SubmissionError
 from runs_app.models import Agent, LanguageModel
-from tasks_app.agents import is_kept_agent, is_own_agent
-from tasks_app.people import shown_name
+from tasks_app.people import is_kept_agent, is_own_agent, shown_name
 
 _NAME = re.compile(r"^[A-Za-z0-9][\w .:/@+()-]{0,99}$", re.ASCII)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gpu_runner.data.evaluation import BuildReport
 from gpu_runner.data.profile import Profile
 from runs_app.core.files import ENTRY, Place, place_of
-from tasks_app.shown_file import ShownFile
+from tasks_app.templatetags.source import ShownFile
 
 _MOST = 50
 _LONGEST = 300  # characters

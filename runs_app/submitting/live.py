@@ -35,7 +35,7 @@ from runs_app.submitting.selectors import Rival, rivals
 from runs_app.submitting.summary import Facts, Summary, summary
 from tasks_app.disclosure import sees_hidden
 from tasks_app.people import Viewer
-from tasks_app.shown_file import ShownFile
+from tasks_app.templatetags.source import ShownFile
 
 
 @dataclass(frozen=True, kw_only=True)

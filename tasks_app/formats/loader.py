@@ -98,11 +98,6 @@ def report_of(document: Mapping[str, Any]) -> Report:
     )
 
 
-def is_built_in(path: Path) -> bool:
-    """Whether `path` is the catalogue, or a task of it."""
-    return path.resolve().is_relative_to(catalog_folder().resolve())
-
-
 def labels_of(path: Path) -> dict[str, tuple[str, list[str]]]:
     """Difficulty and tags of the catalogue's tasks, variants included, at or below `path`."""
     labels = tomllib.loads(BUILT_IN_LABELS.read_text())

@@ -35,6 +35,8 @@ class Draft(models.Model):
         PUBLISHED = "published", "Published"  # its version has become the task's public one
         CLOSED = "closed", "Closed"  # withdrawn by its author, or turned down
 
+    UNDER_WAY = (State.OPEN, State.REVIEW)
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=100, blank=True)  # as it says itself; empty if unreadable
     task = models.ForeignKey(
@@ -75,7 +77,6 @@ class Draft(models.Model):
         )
 
     def __str__(self) -> str:
-        """Its name, or its short id while it has none."""
         return self.name or f"draft {str(self.pk)[:8]}"
 
     def get_absolute_url(self) -> str:
@@ -89,7 +90,7 @@ class Draft(models.Model):
     @property
     def is_settled(self) -> bool:
         """Whether its version is public or was, so that nobody writes on the draft any more."""
-        if self.state in (self.State.OPEN, self.State.REVIEW) or self.version is None:
+        if self.state in self.UNDER_WAY or self.version is None:
             return False
         return self.version.published_at is not None
 
@@ -111,7 +112,7 @@ class Draft(models.Model):
         if self.state == self.State.PUBLISHED:
             is_admin = isinstance(user, User) and user.is_active and user.is_staff
             return is_admin and self.version_id is not None
-        return self.state in (self.State.OPEN, self.State.REVIEW)
+        return self.state in self.UNDER_WAY
 
     def shows_public_part(self, user: object) -> bool:
         """Whether `user` may see of its files only what everybody may see of its version."""
@@ -184,11 +185,8 @@ class AuditEntry(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        """The newest comes first."""
-
         ordering = ("-created_at", "-pk")
         indexes = (models.Index(fields=("-created_at",), name="act_newest"),)
 
     def __str__(self) -> str:
-        """What, and to which task."""
         return f"{self.get_kind_display()} {self.name}"

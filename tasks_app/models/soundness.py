@@ -66,7 +66,6 @@ class Soundness(models.Model):
         )
 
     def __str__(self) -> str:
-        """Version, device and outcome."""
         words = "sound" if self.passed else "not sound"
         return f"{self.version} on {self.device or self.kind}: {words}"
 
@@ -83,33 +82,27 @@ class Soundness(models.Model):
     @property
     def refusal(self) -> str:
         """Why the version is not sound, with every name; empty if it is."""
-        if self.passed:
-            return ""
         alive, flagged = ", ".join(self.survivors), ", ".join(self.flagged)
-        found = [
-            f"{len(self.survivors)} of {self.mutants} wrong kernels pass it: {alive}"
-            if alive
-            else "",
-            f"{len(self.flagged)} of {self.filters} filters flag it: {flagged}" if flagged else "",
-            *self._other_faults(),
-        ]
-        return "; ".join(filter(None, found)) or _NAMELESS
+        return self._why_not(
+            f"{len(self.survivors)} of {self.mutants} wrong kernels pass it: {alive}",
+            f"{len(self.flagged)} of {self.filters} filters flag it: {flagged}",
+        )
 
     @property
     def brief_refusal(self) -> str:
         """The same with a few of the names, for pages that have all of them elsewhere."""
+        alive, flagged = _some(self.survivors, _SURVIVORS), _some(self.flagged, _FLAGGED)
+        flag = "filter flags" if len(self.flagged) == 1 else "filters flag"
+        return self._why_not(
+            f"{len(self.survivors)} of {self.mutants} wrong kernels pass ({alive})",
+            f"{len(self.flagged)} {flag} it: {flagged}",
+        )
+
+    def _why_not(self, alive: str, flagged: str) -> str:
         if self.passed:
             return ""
-        alive, flagged = _some(self.survivors, _SURVIVORS), _some(self.flagged, _FLAGGED)
-        few = len(self.flagged)
-        found = [
-            f"{len(self.survivors)} of {self.mutants} wrong kernels pass ({alive})"
-            if alive
-            else "",
-            f"{few} filter{' flags' if few == 1 else 's flag'} it: {flagged}" if flagged else "",
-            *self._other_faults(),
-        ]
-        return "; ".join(filter(None, found)) or _NAMELESS
+        named = [alive] * bool(self.survivors) + [flagged] * bool(self.flagged)
+        return "; ".join([*named, *self._other_faults()]) or _NAMELESS
 
     def _other_faults(self) -> Iterator[str]:
         if misses := read_report(self.document).misses:
@@ -142,5 +135,4 @@ class Override(models.Model):
         )
 
     def __str__(self) -> str:
-        """Version and reason."""
         return f"{self.version}: {self.reason}"

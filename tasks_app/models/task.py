@@ -57,12 +57,9 @@ class Task(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        """Tasks are listed by name."""
-
         ordering = ("slug",)
 
     def __str__(self) -> str:
-        """Name of the task, as on the command line."""
         return self.slug
 
     def get_absolute_url(self) -> str:
@@ -93,15 +90,12 @@ class TaskVersion(models.Model):
     published_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """The newest version comes first."""
-
         ordering = ("task", "-number")
         constraints = (
             models.UniqueConstraint(fields=("task", "number"), name="task_version_number"),
         )
 
     def __str__(self) -> str:
-        """Name of the task and number of the version."""
         return f"{self.task.slug} v{self.number}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:

@@ -26,6 +26,8 @@ from tasks_app.pages.text_diff import Budget
 from tasks_app.people import Viewer
 
 router = Router(tags=["tasks"])
+_OF_REPORT = ("device", "kind", "created_at", "passed", "refusal", "survivors")
+_OF_COMPARISON = ("facts", "workloads", "files", "hidden_differ", "withheld_differ")
 
 
 class TaskSummary(Schema):
@@ -228,7 +230,7 @@ def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[Task
     shown = fitting[: filters.limit]
     if len(fitting) > len(shown):
         link_next(request, response, shown[-1].task.slug)
-    return [_summary(row.task, row.version, row.directions) for row in shown]
+    return [_summary(row.task, row.version, row.outline.directions) for row in shown]
 
 
 @router.get("/tasks/{slug}", response=TaskDetail, summary="One task")
@@ -270,12 +272,7 @@ def show_soundness(
         "task": slug,
         "version": soundness.version.number,
         "digest": soundness.version.digest,
-        "device": soundness.device,
-        "kind": soundness.kind,
-        "created_at": soundness.created_at,
-        "passed": soundness.passed,
-        "refusal": soundness.refusal,
-        "survivors": soundness.survivors,
+        **{name: getattr(soundness, name) for name in _OF_REPORT},
         **encode(report),
     }
 
@@ -344,11 +341,7 @@ def show_version(
         "published_at": version.published_at,
         "created_at": version.created_at,
         "against": older.number if older else None,
-        "facts": comparison.facts,
-        "workloads": comparison.workloads,
-        "files": comparison.files,
-        "hidden_differ": comparison.hidden_differ,
-        "withheld_differ": comparison.withheld_differ,
+        **{name: getattr(comparison, name) for name in _OF_COMPARISON},
         "document": selectors.task_document(version, request.user),
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tasks_app import selectors
 from tasks_app.formats.loader import command_argument
@@ -81,11 +81,10 @@ def whole(soundness: Soundness) -> ShownReport:
 
 def _in_order(report: SoundnessReport) -> SoundnessReport:
     """The report with what speaks against the task first."""
-    return SoundnessReport(
+    return replace(
+        report,
         filters=tuple(sorted(report.filters, key=lambda f: _FILTER_ORDER.index(f.state))),
         mutants=tuple(sorted(report.mutants, key=lambda m: _rank(m.state))),
-        honest=report.honest,
-        unlisted=report.unlisted,
     )
 
 

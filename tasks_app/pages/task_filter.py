@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tasks_app import selectors
 from tasks_app.errors import FieldError
 from tasks_app.models import Task, TaskVersion
-from tasks_app.outlines import Outline, outlines
+from tasks_app.selectors import Outline, outlines
 
 FILTERS = ("scenario", "difficulty", "tag", "abi", "direction", "dtype")
 """Filters by an exact value; besides them there is "q", words of the name and the text."""
@@ -22,19 +22,16 @@ class FilterError(FieldError):
 
 @dataclass(frozen=True, kw_only=True)
 class TaskRow:
-    """A task in the list; `public` and `hidden` count workloads."""
+    """A task in the list."""
 
     task: Task
     version: TaskVersion
-    directions: tuple[str, ...]
-    public: int
-    hidden: int
-    description: str
+    outline: Outline
 
     def value(self, name: str) -> tuple[str, ...]:
         """What the filter `name` compares with."""
         if name == "direction":
-            return self.directions
+            return self.outline.directions
         if name == "tag":
             return tuple(self.task.tags)
         if name == "difficulty":
@@ -49,7 +46,10 @@ def task_rows() -> list[TaskRow]:
     tasks = list(selectors.published_tasks().defer("current_version__document"))
     versions = [(task, task.current_version) for task in tasks if task.current_version]
     known = outlines(version.digest for _, version in versions)
-    return [_row(task, version, known[version.digest]) for task, version in versions]
+    return [
+        TaskRow(task=task, version=version, outline=known[version.digest])
+        for task, version in versions
+    ]
 
 
 def read_filters(values: Mapping[str, str]) -> dict[str, str]:
@@ -95,20 +95,9 @@ def check_filters(rows: Sequence[TaskRow], filters: Mapping[str, str]) -> None:
             raise FilterError(name, f"no task has the {name} {filters[name]!r}; known: {words}")
 
 
-def _row(task: Task, version: TaskVersion, outline: Outline) -> TaskRow:
-    return TaskRow(
-        task=task,
-        version=version,
-        directions=outline.directions,
-        public=outline.public,
-        hidden=outline.hidden,
-        description=outline.description,
-    )
-
-
 def _fits(row: TaskRow, filters: Mapping[str, str]) -> bool:
     if any(filters[name] and filters[name] not in row.value(name) for name in FILTERS):
         return False
     words = filters["q"].lower().split()
-    text = f"{row.task.slug} {row.task.title} {row.description}".lower()
+    text = f"{row.task.slug} {row.task.title} {row.outline.description}".lower()
     return all(word in text for word in words)

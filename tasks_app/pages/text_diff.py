@@ -67,7 +67,6 @@ class Budget:
     _deadline: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Start the clock."""
         self._deadline = time.monotonic() + self.seconds
 
     @property

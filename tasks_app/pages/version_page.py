@@ -17,9 +17,11 @@ from tasks_app import selectors
 from tasks_app.disclosure import public_task, sees_hidden
 from tasks_app.formats.task_writing import write_folder
 from tasks_app.models import Draft, Soundness, Task, TaskVersion
+from tasks_app.numbers import counted
 from tasks_app.pages.text_diff import Budget, TextDiff, diff
 from tasks_app.people import Viewer
 
+_MOST_COMPARED = 25
 NOTHING = 0
 """In place of the number of the version to compare with: show the whole."""
 
@@ -99,16 +101,19 @@ class Comparison:
         counts = {"changed": 0, "new": 0, "gone": 0}
         for change in self.files:
             counts[change.state] += 1
-        words = [_counted(count, "file", state) for state, count in counts.items() if count]
+        words = [f"{counted(count, 'file')} {state}" for state, count in counts.items() if count]
         yield f"{', '.join(words)}, +{self.added} −{self.removed} lines"
 
     def _workload_words(self) -> Iterable[str]:
         kinds: dict[str, list[str]] = {"new": [], "gone": [], "changed": []}
         for change in self.workloads:
-            kinds[_state(change.before, change.after)].append(change.name)
+            state = (
+                "changed" if change.before and change.after else "new" if change.after else "gone"
+            )
+            kinds[state].append(change.name)
         for state, names in kinds.items():
             if names:
-                yield f"{_counted(len(names), 'workload', state)}: {', '.join(names)}"
+                yield f"{counted(len(names), 'workload')} {state}: {', '.join(names)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +134,7 @@ class VersionRow:
     draft: Draft | None = None
 
 
-def rows(task: Task, user: Viewer, most_compared: int = 25) -> list[VersionRow]:
+def rows(task: Task, user: Viewer) -> list[VersionRow]:
     """The versions that `user` may see, newest first, the first of them with what changed."""
     versions = list(selectors.seen_versions(task, user))
     public = {version.pk for version in selectors.seen_versions(task, None)}
@@ -139,7 +144,7 @@ def rows(task: Task, user: Viewer, most_compared: int = 25) -> list[VersionRow]:
     found = []
     for index, version in enumerate(versions):
         previous = next((v for v in versions[index + 1 :] if v.pk in public), None)
-        is_compared = previous is not None and index < most_compared and not budget.is_late
+        is_compared = previous is not None and index < _MOST_COMPARED and not budget.is_late
         row = VersionRow(
             version=version,
             is_current=version.pk == task.current_version_id and version.pk in public,
@@ -289,10 +294,7 @@ def _curation(versions: Sequence[TaskVersion]) -> dict[int, dict[str, Any]]:
     made_in = Prefetch("made_in", Draft.objects.defer("files"))
     prefetch_related_objects(versions, "reports", made_in)
     return {
-        version.pk: {
-            "soundness": _soundness_words(version.report),
-            "draft": _draft_of(version),
-        }
+        version.pk: {"soundness": _soundness_words(version.report), "draft": _draft_of(version)}
         for version in versions
     }
 
@@ -311,11 +313,3 @@ def _soundness_words(report: Soundness | None) -> str:
     if report is None:
         return "no soundness report"
     return "shown to be sound" if report.passed else report.brief_refusal
-
-
-def _state(before: str, after: str) -> str:
-    return "new" if not before else "gone" if not after else "changed"
-
-
-def _counted(count: int, noun: str, state: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'} {state}"

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.dispatch import Signal
 
 from gpu_runner.data import codec
 from gpu_runner.data.task import Task as TaskData
@@ -15,7 +16,10 @@ from tasks_app.errors import CurationError
 from tasks_app.formats.loader import Report
 from tasks_app.models import AuditEntry, Override, Soundness, Task, TaskVersion
 from tasks_app.publishing.audit_log import add_entry
-from tasks_app.publishing.signals import version_published
+
+version_published = Signal()
+"""A version has become public for the first time. Arguments: `version`, `now`."""
+
 
 _LEAST = timedelta(microseconds=1)
 """Between two moments of which one comes after the other."""
@@ -74,7 +78,7 @@ def admit(
         if record_report(version, report, now)
     )
     if override.strip() and version.unproven:
-        _override(version, override.strip(), None, now)
+        override_gate(version=version, user=None, reason=override.strip(), now=now)
     refusal = version.unproven
     if _is_left_alone(task, version, refusal):
         return Publication(version, is_new, reports=stored)
@@ -153,19 +157,12 @@ def _load(
     return publication
 
 
-@transaction.atomic
-def override_gate(*, version: TaskVersion, user: User, reason: str, now: datetime) -> None:
-    """Note that an admin lets a version be published that nobody has proven sound, and why.
+def override_gate(*, version: TaskVersion, user: User | None, reason: str, now: datetime) -> None:
+    """Note that a version is published that nobody has proven sound, and why; its page shows it.
 
-    The reason is shown on the task's page. Raises `ValueError` without one.
+    It is stored behind all reports that there are, also those of a clock that is ahead. Without a
+    user a command says so. Call it in a transaction.
     """
-    if not reason.strip():
-        raise ValueError("an override needs a reason")
-    _override(version, reason.strip(), user, now)
-
-
-def _override(version: TaskVersion, reason: str, user: User | None, now: datetime) -> None:
-    """Store it behind all reports that there are, also those of a clock that is ahead."""
     _lock(version)
     newest = max((report.created_at for report in version.reports.all()), default=None)
     moment = now if newest is None else max(now, newest + _LEAST)

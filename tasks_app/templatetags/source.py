@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +18,16 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexer import Lexer
 from pygments.lexers import CppLexer, CudaLexer, PythonLexer, TextLexer
 
-from tasks_app.shown_file import ShownFile
+
+@dataclass(frozen=True, kw_only=True)
+class ShownFile:
+    """One file of a submission; `anchor`, a hyphen and a number name a line of it on the page."""
+
+    name: str
+    text: str
+    language: str
+    anchor: str
+
 
 register = template.Library()
 

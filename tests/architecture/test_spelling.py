@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kbench_web.management.commands.texts import python_texts, script_texts, template_texts
+from tests.architecture.texts import python_texts, script_texts, template_texts
 from tests.architecture.words import ROOT, SITE
 
 _READERS = {".html": template_texts, ".txt": template_texts, ".py": python_texts,

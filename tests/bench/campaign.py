@@ -20,8 +20,7 @@ from runs_app.optimiser.evolve.events import Answer, Evaluated, Outcome, Transit
 from runs_app.optimiser.evolve.feedback import Feedback, feedback_of
 from runs_app.optimiser.evolve.history import History
 from runs_app.optimiser.evolve.optimizer import Optimizer
-from tasks_app.pages.building_page import command_text
-from tasks_app.pages.task_page import entrances
+from tasks_app.pages.task_page import command_text, entrances
 from tests.bench.evaluations import Entry, request
 
 Model = Callable[[int, Ask], Answer]

@@ -33,7 +33,7 @@ from gpu_runner.data.profile import Profile
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode, Verdict
 from kbench_web.processes import installation
-from kbench_web.processes.program import Program, ProgramProcess, descendants
+from kbench_web.processes.supervision import Program, ProgramProcess, descendants
 from runs_app.core.runners.tokens import grant_login
 from runs_app.models import RunnerToken
 from tests import evidence

@@ -25,7 +25,7 @@ from mcp import StdioServerParameters
 from redis import Redis
 from redis.exceptions import NoPermissionError, RedisError
 
-from kbench_web.processes.program import descendants
+from kbench_web.processes.supervision import descendants
 from tests.conftest import free_port
 from tests.installation import ROOT, UNSET, Installation, few_tasks, is_alive
 

@@ -9,8 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from kbench_web.backup import services
-from kbench_web.backup.archive import SECRET_KEY
-from kbench_web.backup.content import BackupError
+from kbench_web.backup.archive import SECRET_KEY, BackupError
 
 
 class Command(BaseCommand):
@@ -22,11 +21,9 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare FILE."""
         parser.add_argument("file", metavar="FILE", type=Path, help="such as kbench.tar.gz")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write it, and say what is in it."""
         path: Path = options["file"].absolute()
         try:
             made = services.backup(path, now=timezone.now())

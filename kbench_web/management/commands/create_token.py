@@ -19,7 +19,6 @@ class Command(BaseCommand):
     help = "Create an API token for USER and print it. It is shown only once."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare USER and the options."""
         parser.add_argument("user", metavar="USER", help="name of an existing account")
         parser.add_argument("--name", default="command line", help="what the token is for")
         parser.add_argument("--days", type=int, default=90, help="days until it expires")
@@ -31,7 +30,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print the token alone on standard output, and the rest on standard error."""
         user = User.objects.filter(username=options["user"], is_active=True).first()
         if user is None:
             raise CommandError(f"there is no active account {options['user']!r}")

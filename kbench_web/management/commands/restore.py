@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kbench_web.backup import services
-from kbench_web.backup.content import BackupError
+from kbench_web.backup.archive import BackupError
 
 
 class Command(BaseCommand):
@@ -21,14 +21,12 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare FILE and --replace."""
         parser.add_argument("file", metavar="FILE", type=Path, help="a backup")
         parser.add_argument(
             "--replace", action="store_true", help="delete what is in the database now"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Restore it, and say what there is now."""
         try:
             made = services.restore(options["file"], replace=options["replace"])
         except BackupError as error:

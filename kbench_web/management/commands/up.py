@@ -20,9 +20,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kbench_web import env
-from kbench_web.processes import installation, ports, redis_server
-from kbench_web.processes.console import Console
-from kbench_web.processes.supervision import Supervisor
+from kbench_web.processes import installation, redis_server
+from kbench_web.processes.supervision import Console, Supervisor
 from runs_app.core import features
 
 _FIRST_REDIS_PORT = 6379
@@ -60,7 +59,6 @@ class Command(BaseCommand):
     _scheme = "http"
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare --host, --port, --no-demo and --no-runners."""
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
         parser.add_argument("--port", type=int, default=8000, help="or the next free one")
         parser.add_argument(
@@ -77,7 +75,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Set up, start, wait for the end, stop."""
         host = options["host"]
         folder = Path(settings.DATA_DIR)
         with _only_one(folder), _signals() as stops:
@@ -113,7 +110,7 @@ class Command(BaseCommand):
         self._console.line("up", text)
 
     def _port(self, host: str, wanted: int) -> int:
-        port = ports.next_free(host, wanted)
+        port = installation.next_free(host, wanted)
         if port != wanted:
             self.stdout.write(f"port {wanted} is taken by another program: using {port}")
         return port
@@ -128,7 +125,7 @@ class Command(BaseCommand):
                 )
             self._say(f"uses the Redis at {store.variable}")
             return
-        port = ports.next_free("127.0.0.1", _FIRST_REDIS_PORT)
+        port = installation.next_free("127.0.0.1", _FIRST_REDIS_PORT)
         data = folder / store.folder
         url = os.environ[store.variable] = redis_server.prepare(data, port)
         self._supervisor.add(redis_server.program(store.name, data, port, store.limits))

@@ -7,7 +7,7 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.task import PYTORCH
 from gpu_runner.data.verdict import Direction, Mode
 from runs_app.models import BaselineMeasurement, Evaluation, Status
-from tasks_app.outlines import outlines
+from tasks_app.selectors import outlines
 
 _SENT_NONE = "the site that measured it sent no time"
 _NO_REASON = "it could not be measured"

@@ -24,7 +24,7 @@ from tasks_app.models import AuditEntry, Draft, TaskVersion
 from tasks_app.people import role_of
 from tasks_app.publishing.audit_log import add_entry
 from tasks_app.publishing.services import record_report
-from tasks_app.publishing.varying import take_varied
+from tasks_app.publishing.snapshots import take_varied
 
 _MOST_WORKLOADS = 8  # chosen: more than a runner adds to a file
 

@@ -12,7 +12,7 @@ from gpu_runner.data.verdict import Direction
 from runs_app.core.integrity.ranking import Place, ranked_places_beside
 from runs_app.core.work.result_state import EAGER_ONLY, result_state
 from runs_app.models import Evaluation
-from tasks_app.outlines import outlines
+from tasks_app.selectors import outlines
 
 PAGE_ROWS = 100  # chosen: rows of a page of a board
 

@@ -18,7 +18,7 @@ from runs_app.core.work.access import find_submission
 from runs_app.core.work.audit_state import board_audit
 from runs_app.models import BoardAudit, Evaluation, QuarantineDecision
 from tasks_app.people import Viewer
-from tasks_app.shown_file import ShownFile
+from tasks_app.templatetags.source import ShownFile
 
 _CONTEXT_LINES = 3
 _LONGEST_LINE = 300

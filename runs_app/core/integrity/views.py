@@ -29,7 +29,7 @@ from runs_app.models import Evaluation, QuarantineCase
 from tasks_app.disclosure import admin_of
 from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
-from tasks_app.shown_file import ShownFile
+from tasks_app.templatetags.source import ShownFile
 
 _REFUSAL = "only admins decide about quarantined results"
 _OPEN_ROWS = 20

@@ -16,15 +16,14 @@ _SETTLING = timedelta(seconds=10)  # a younger answer is read by the command tha
 
 
 @fills(Slot.SOUNDNESS)
-def _of_version(context: Context, version: TaskVersion) -> Filling:
-    """What language models said of a version that the user may see."""
-    return Filling("advice/parts/judgements.html", vars(judgements_part(version, context["user"])))
-
-
 @fills(Slot.DRAFT)
-def _of_draft(context: Context, draft: Draft) -> Filling:
-    """What they said of a draft that is open to the user."""
-    return Filling("advice/parts/judgements.html", vars(judgements_part(draft, context["user"])))
+def _judgements(
+    context: Context, version: TaskVersion | None = None, draft: Draft | None = None
+) -> Filling:
+    """What language models said of a version that the user may see, or of an open draft."""
+    about = version or draft
+    assert about is not None, "a slot passes one of them"
+    return Filling("advice/parts/judgements.html", vars(judgements_part(about, context["user"])))
 
 
 @receiver(call_done)

@@ -36,5 +36,4 @@ class TaskJudgement(models.Model):
         )
 
     def __str__(self) -> str:
-        """Version and language model."""
         return f"{self.version} by {self.call.language_model}"

@@ -1,8 +1,13 @@
-"""Ask a language model what it thinks of a task, and keep what it says, or why it said nothing."""
+"""Ask a language model what it thinks of a task, and keep what it says, or why it said nothing.
+
+Is a part of it redundant, or its baseline inefficient? After robust-kbench's last filter (arXiv
+2509.14279). It is advice that a person weighs: nothing here decides whether a task is published.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,23 +15,88 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from gpu_runner.data import codec
-from gpu_runner.data.task import Workload
 from runs_app.core.errors import SubmissionError
 from runs_app.core.messaging import queues
 from runs_app.core.text import storable
-from runs_app.features.advice.judging import judge_prompt, read_judgement
 from runs_app.features.advice.models import TaskJudgement
 from runs_app.models import LanguageModel, LanguageModelCall
 from runs_app.optimiser.evolve import budget
-from runs_app.optimiser.evolve.answers import Unusable
+from runs_app.optimiser.evolve.answers import Unusable, fenced
 from runs_app.optimiser.evolve.commands import Prompt
 from runs_app.optimiser.evolve.config import Budget
+from runs_app.optimiser.evolve.prompts import (
+    MAX_DESCRIPTION_TOKENS,
+    MAX_REFERENCE_TOKENS,
+    MAX_WORKLOADS_TOKENS,
+    fill,
+)
+from runs_app.optimiser.evolve.sections import clip
 from runs_app.optimiser.services.calls import answer_call, interrupt_call, spec_of
 from tasks_app.disclosure import public_task, sees_hidden
 from tasks_app.errors import CurationError
 from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
 from tasks_app.pages.task_page import parameters_text, reference_files
 from tasks_app.publishing.audit_log import add_entry
+
+CRITERIA = ("redundancy", "inefficiency")
+MOST_CHARACTERS = 2000
+"""Of a reason; what is more is cut."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """What a language model says of a task by one criterion."""
+
+    criterion: str
+    flagged: bool
+    reason: str
+
+
+def read_judgement(text: str, *, cut: bool = False) -> tuple[Judged, ...] | Unusable:
+    """The verdict of each criterion, in the order of `CRITERIA`; nothing is guessed.
+
+    cut: the answer ended before its author did. Of several JSON objects the last counts.
+    """
+    if cut:
+        return Unusable("the answer was cut off")
+    document = _last_object(text)
+    if isinstance(document, Unusable):
+        return document
+    unknown = sorted(set(document) - set(CRITERIA))
+    if unknown:
+        return Unusable(f"the answer names an unknown criterion {unknown[0][:60]!r}")
+    found: list[Judged] = []
+    for criterion in CRITERIA:
+        judged = _judged(criterion, document.get(criterion))
+        if isinstance(judged, Unusable):
+            return judged
+        found.append(judged)
+    return tuple(found)
+
+
+def _last_object(text: str) -> Mapping[str, object] | Unusable:
+    """The last closed JSON block, or the whole answer where it has no block at all."""
+    blocks = [block for block in fenced(text) if block.tag in ("json", "")]
+    piece = blocks[-1].text if blocks else text
+    try:
+        document = json.loads(piece)
+    except (ValueError, RecursionError):
+        return Unusable("the answer has no JSON object with its verdicts at its end")
+    if not isinstance(document, dict):
+        return Unusable("the answer's JSON is not an object")
+    return document
+
+
+def _judged(criterion: str, entry: object) -> Judged | Unusable:
+    if not isinstance(entry, dict):
+        return Unusable(f"the answer has no verdict on {criterion}")
+    flagged, reason = entry.get("flagged"), entry.get("reason")
+    if not isinstance(flagged, bool):
+        return Unusable(f"{criterion}.flagged is neither true nor false")
+    if not isinstance(reason, str) or not reason.strip(" ."):
+        return Unusable(f"{criterion}.reason is missing")
+    return Judged(criterion=criterion, flagged=flagged, reason=reason.strip()[:MOST_CHARACTERS])
+
 
 ANSWER_TOKENS = 8192
 ROLE = "judge"
@@ -129,15 +199,21 @@ def settle(*, judgement: TaskJudgement) -> TaskJudgement:
 def prompt_for(version: TaskVersion) -> Prompt:
     """What is asked about a version: its public documents alone."""
     public, data = public_task(version.document), version.data
-    shown = [_line(workload) for workload in data.workloads if not workload.hidden]
     files = reference_files(public["files"])
-    return judge_prompt(
-        title=data.title,
-        dtype=data.dtype,
-        description=data.description,
-        reference="\n\n".join(f"# {path}\n{text}" for path, text in sorted(files)),
-        workloads="\n".join(shown),
+    reference = "\n\n".join(f"# {path}\n{text}" for path, text in sorted(files))
+    workloads = "\n".join(
+        f"- {each.name}: {parameters_text(each.parameters)}"
+        for each in data.workloads
+        if not each.hidden
     )
+    values = {
+        "title": data.title,
+        "dtype": data.dtype,
+        "description": clip(data.description.strip(), MAX_DESCRIPTION_TOKENS),
+        "reference": clip(reference.strip(), MAX_REFERENCE_TOKENS),
+        "workloads": clip(workloads, MAX_WORKLOADS_TOKENS),
+    }
+    return fill("judge_task", values)
 
 
 @transaction.atomic
@@ -182,10 +258,6 @@ def _stored(
         created_at=now,
     )
     return TaskJudgement.objects.create(version=version, call=call, created_at=now)
-
-
-def _line(workload: Workload) -> str:
-    return f"- {workload.name}: {parameters_text(workload.parameters)}"
 
 
 def version_of(slug: str, number: int | None = None) -> TaskVersion:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 from uuid import UUID
 
 from django.contrib import messages
@@ -25,8 +23,6 @@ from tasks_app.models import Draft, TaskVersion
 from tasks_app.people import AuthenticatedRequest, signed_in
 from tasks_app.publishing.snapshots import snapshot
 
-Ask = Callable[[JudgeRequest, User, datetime], object]
-
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -37,11 +33,7 @@ def version_judgements(request: HttpRequest, slug: str, number: int) -> HttpResp
         raise Http404(f"There is no version {number} of a task {slug!r}.")
     if request.method != "POST":
         return render(request, "advice/parts/judgement_rows.html", vars(rows_part(version)))
-
-    def ask(wanted: JudgeRequest, user: User, now: datetime) -> object:
-        return request_judgement(version=version, request=wanted, user=user, now=now)
-
-    return _asked(request, version, ask)
+    return _asked(request, version)
 
 
 @signed_in("judgements", "judgement-rows")
@@ -52,25 +44,17 @@ def draft_judgements(request: AuthenticatedRequest, draft_id: UUID) -> HttpRespo
     draft = selectors.open_draft(draft_id, request.user)
     if request.method != "POST":
         return render(request, "advice/parts/judgement_rows.html", vars(rows_part(draft)))
-
-    def ask(wanted: JudgeRequest, user: User, now: datetime) -> object:
-        if not draft.may_be_tried_by(user):
-            state = draft.get_state_display().lower()
-            raise CurationError("", f"this draft is {state}, so you can't ask about it")
-        version = snapshot(draft=draft, now=now)
-        return request_judgement(version=version, request=wanted, user=user, now=now, draft=draft)
-
-    return _asked(request, draft, ask)
+    return _asked(request, draft)
 
 
-def _asked(request: HttpRequest, about: TaskVersion | Draft, ask: Ask) -> HttpResponse:
+def _asked(request: HttpRequest, about: TaskVersion | Draft) -> HttpResponse:
     """Ask, storing nothing if it is refused; the part for htmx, and a way back for all others."""
     refusal: CurationError | SubmissionError | None = None
     try:
         if not isinstance(request.user, User):
             raise CurationError("", "sign in as an admin to ask a language model")
         with transaction.atomic():
-            ask(_wanted(request), request.user, timezone.now())
+            _ask(about, _wanted(request), request.user)
     except (CurationError, SubmissionError) as error:
         refusal = error
     if request.headers.get("HX-Request") == "true":
@@ -86,6 +70,16 @@ def _asked(request: HttpRequest, about: TaskVersion | Draft, ask: Ask) -> HttpRe
     if selectors.shown_version(about.task.slug, request.user) != about:
         return redirect("task-version", about.task.slug, about.number)
     return redirect(f"{about.task.get_absolute_url()}soundness/#judgements")
+
+
+def _ask(about: TaskVersion | Draft, wanted: JudgeRequest, user: User) -> None:
+    now, draft = timezone.now(), None
+    if isinstance(about, Draft):
+        if not about.may_be_tried_by(user):
+            state = about.get_state_display().lower()
+            raise CurationError("", f"this draft is {state}, so you can't ask about it")
+        draft, about = about, snapshot(draft=about, now=now)
+    request_judgement(version=about, request=wanted, user=user, now=now, draft=draft)
 
 
 def _wanted(request: HttpRequest) -> JudgeRequest:

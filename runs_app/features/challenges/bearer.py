@@ -34,7 +34,6 @@ class EntryBearer(Bearer):
     reach = "this is an entry's token: it can only submit, cancel, report and finish for its entry"
 
     def __init__(self, entry: Entry) -> None:
-        """Act for `entry`."""
         super().__init__(f"entry {entry.pk}", entry.pk, entry.user, entry.scopes)
         self.entry = entry
         self.title = f"{entry.agent}'s entry to {entry.challenge}"

@@ -168,7 +168,8 @@ class EntryResult:
         """Geometric mean on unlisted sizes."""
         if not self.is_final:
             return None
-        return _in_three_digits(_mean(t.unlisted_speedup for t in self.tasks))
+        mean = _mean(t.unlisted_speedup for t in self.tasks)
+        return None if mean is None else three_digits(mean)
 
     @property
     def score(self) -> float | None:
@@ -186,7 +187,8 @@ class EntryResult:
         if not self.is_final:
             return None
         both = [(t.unlisted_speedup, t.speedup) for t in self.tasks]
-        return _in_three_digits(_mean(h / p for h, p in both if h and p))
+        mean = _mean(h / p for h, p in both if h and p)
+        return None if mean is None else three_digits(mean)
 
     def _share(self, speedups: Iterable[float | None]) -> float:
         return sum(value is not None and value > 1 for value in speedups) / len(self.tasks)
@@ -264,6 +266,11 @@ class Contender:
             return None
         return Spread(statistics.median(known), min(known), max(known), len(known))
 
+    def median(self, name: str) -> float:
+        """Of a measure; 0 if no repeat has it."""
+        spread = self.spread(name)
+        return spread.median if spread else 0.0
+
 
 def entry_results(challenge: Challenge, entries: Sequence[Entry]) -> list[EntryResult]:
     """What came of each of these entries of one challenge, in a handful of queries."""
@@ -295,15 +302,13 @@ def contenders(results: Iterable[EntryResult]) -> list[Contender]:
     for result in results:
         groups.setdefault((result.entry.agent.name, result.entry.setting), []).append(result)
     found = [
-        Contender(agent=agent, setting=setting, results=_begun(rows))
+        # Repeats that evaluated something; all of them while none has, so that nobody vanishes.
+        Contender(
+            agent=agent, setting=setting, results=tuple(r for r in rows if r.used) or tuple(rows)
+        )
         for (agent, setting), rows in groups.items()
     ]
     return sorted(found, key=_order)
-
-
-def _begun(results: Sequence[EntryResult]) -> tuple[EntryResult, ...]:
-    """Repeats that evaluated something; all of them while none has, so that nobody vanishes."""
-    return tuple(result for result in results if result.used) or tuple(results)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -311,11 +316,6 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return geometric_mean(value for value in values if value)
 
 
-def _in_three_digits(mean: float | None) -> float | None:
-    return None if mean is None else three_digits(mean)
-
-
 def _order(contender: Contender) -> tuple[float, float, float, str]:
-    spreads = [contender.spread(name) for name in ORDER]
-    first, second, third = (-(each.median if each else 0.0) for each in spreads)
+    first, second, third = (-contender.median(name) for name in ORDER)
     return (first, second, third, contender.name)

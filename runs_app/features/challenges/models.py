@@ -62,7 +62,6 @@ class Challenge(models.Model):
         )
 
     def __str__(self) -> str:
-        """Name of the challenge."""
         return self.name
 
     def get_absolute_url(self) -> str:
@@ -135,7 +134,6 @@ class Entry(models.Model):
         )
 
     def __str__(self) -> str:
-        """Agent, setting and number."""
         setting = f", {self.setting}" if self.setting else ""
         return f"{self.agent}{setting}, repeat {self.repeat}"
 
@@ -170,5 +168,4 @@ class Attempt(models.Model):
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="attempts")
 
     def __str__(self) -> str:
-        """Short id of the submission."""
         return str(self.submission_id)[:8]

@@ -13,16 +13,28 @@ from django.forms import Form
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.work.estimate import estimate, in_words
-from runs_app.features.challenges.figures import MEASURES, Contender, EntryResult, Measure, Spread
+from runs_app.features.challenges.figures import (
+    MEASURES,
+    ORDER,
+    Contender,
+    EntryResult,
+    Measure,
+    Spread,
+)
 from runs_app.features.challenges.models import Challenge, Entry
 from runs_app.features.challenges.services import Plan
-from runs_app.features.challenges.winner import Winner
 from runs_app.models import Evaluation, Quarantine
 from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot
 from tasks_app.models import TaskVersion
-from tasks_app.numbers import percent, times, usd
+from tasks_app.numbers import counted, percent, times, usd
 
 _FINE = (Quarantine.NONE, Quarantine.CLEARED)
+_MEASURES = {measure.name: measure for measure in MEASURES}
+_WORDS = {
+    "hidden_correct": "{} of the tasks also correct on hidden workloads",
+    "score": "a score of {}",
+    "correct": "{} of the tasks correct on public workloads",
+}
 
 
 @dataclass(frozen=True)
@@ -117,7 +129,6 @@ class EntryPage:
     sees_sources: bool
     sees_transcript: bool
     has_transcript: bool
-    is_mine: bool
     may_finish: bool
     may_write: bool
     may_report: bool
@@ -157,7 +168,7 @@ def picture(contenders: Sequence[Contender]) -> Plot | None:
     rows = [
         PlotRow(
             label=each.name,
-            note=_repeats(len(each.results)),
+            note=counted(len(each.results), "repeat"),
             value=" → ".join(times(spread.median) if spread else "–" for spread in both),
             marks=tuple(
                 axis.mark(f"author-{place}", spread.median, spread.low, spread.high)
@@ -250,5 +261,40 @@ def _shown(measure: Measure, value: float) -> str:
     return percent(value) if measure.form == "percent" else times(value)
 
 
-def _repeats(count: int) -> str:
-    return f"{count} repeat{'' if count == 1 else 's'}"
+@dataclass(frozen=True)
+class Winner:
+    """The headline of a challenge; `kind` is good once it can't change any more."""
+
+    headline: str
+    sentence: str
+    kind: str
+
+
+def winner(challenge: Challenge, contenders: Sequence[Contender]) -> Winner | None:
+    """The first contender and what put it first; None without any. They come in their order."""
+    if not contenders:
+        return None
+    first, others = contenders[0], contenders[1:]
+    known = [name for name in ORDER if first.median(name)]
+    if not known:
+        return Winner("Nobody leads", "No entry has solved a task.", "")
+    apart = [
+        name for name in ORDER if any(first.median(name) != o.median(name) for o in others[:1])
+    ]
+    if others and not apart:
+        sentence = f"{first.name} and {others[0].name} are tied on every measure that counts."
+        return Winner("A tie", sentence, "")
+    name = (apart or known)[0]
+    said = _WORDS[name].format(_figure(name, first))
+    against = f", against {_figure(name, others[0])} for {others[0].name}" if others else ""
+    alone = "" if others else "; nobody else entered"
+    if challenge.closed_at is not None:
+        return Winner(f"{first.name} wins", f"It has {said}{against}{alone}.", "good")
+    decides = "hidden workloads, which are measured at the end, decide who wins"
+    headline = f"{first.name} leads so far"
+    return Winner(headline, f"It has {said}{against}{alone}; {decides}.", "")
+
+
+def _figure(name: str, contender: Contender) -> str:
+    spread = contender.spread(name)
+    return _shown(_MEASURES[name], spread.median) if spread else "none"

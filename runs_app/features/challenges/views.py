@@ -19,6 +19,7 @@ from runs_app.features.challenges import page
 from runs_app.features.challenges.figures import contenders, entry_results, ranking_words
 from runs_app.features.challenges.forms import ChallengeForm, EntryForm, ReportForm
 from runs_app.features.challenges.models import Challenge, Entry
+from runs_app.features.challenges.page import winner
 from runs_app.features.challenges.selectors import (
     all_challenges,
     entries_of,
@@ -38,7 +39,6 @@ from runs_app.features.challenges.services import (
     plan_challenge,
     report,
 )
-from runs_app.features.challenges.winner import winner
 from tasks_app.disclosure import sees_hidden
 from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
@@ -200,7 +200,6 @@ def _entry_page(
         sees_sources=sees_sources(user, found),
         sees_transcript=sees_transcript(user, found),
         has_transcript=Entry.objects.filter(pk=found.pk).exclude(transcript="").exists(),
-        is_mine=is_mine,
         may_write=is_mine
         and found.state == Entry.State.RUNNING
         and timezone.now() < found.deadline_at,

@@ -13,8 +13,7 @@ from leaderboard_app.boards.ranking import Entry, Problem, geometric_mean
 from leaderboard_app.boards.selectors import default_device
 from runs_app.core.integrity.eligibility import eligible_evaluations
 from runs_app.core.integrity.ranking import Estimate
-from runs_app.features.compare.choice import Kind
-from runs_app.features.compare.table import NONE, Cell, Row, plain
+from runs_app.features.compare.choice import NONE, Cell, Kind, Row, plain
 from runs_app.models import Agent, Evaluation, LanguageModel
 from runs_app.optimiser.selectors.authors import visible_agents, visible_language_models
 from runs_app.submitting.pictures.plot import Mark, Plot, PlotRow, axis_of, plot

@@ -102,7 +102,8 @@ def curve(run: Run) -> list[Point]:
             found.append(_point(best, evaluations, usd, clock.seconds))
     if best is not None:
         usd += sum(cost for _, cost in paid)
-        end = _point(_claim(run) or best, evaluations, usd, clock.seconds)
+        told = _time_of(run.best_latency_ns, run.best.speedup) if run.best else None
+        end = _point(told or best, evaluations, usd, clock.seconds)
         found += [end] if end != found[-1] else []
     return found
 
@@ -126,11 +127,6 @@ def _times(run: Run) -> dict[int, _Time | None]:
     """Times by candidate, None for what is refused, of those that hardware has spoken of."""
     rows = run.candidates.exclude(verdict="").values_list("number", "latency_ns", "speedup")
     return {number: _time_of(latency, speedup) for number, latency, speedup in rows}
-
-
-def _claim(run: Run) -> _Time | None:
-    """What the run says of its best."""
-    return _time_of(run.best_latency_ns, run.best.speedup) if run.best else None
 
 
 def _payments(run: Run) -> list[tuple[datetime, float]]:

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runs_app.features.compare.ablation import BOOTSTRAP_FROM, RESAMPLES, Group
-from runs_app.features.compare.choice import Choice
+from runs_app.features.compare.choice import Choice, Table
 from runs_app.features.compare.runs import MOST_RUNS, RunSummary
 from runs_app.features.compare.submissions import SourceDifference
-from runs_app.features.compare.table import Table
 from runs_app.models import Device
 from runs_app.submitting.pictures.plot import Plot
 

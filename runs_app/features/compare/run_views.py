@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from runs_app.core.plotly_policy import PLOTLY_STYLES
 from runs_app.features.compare.ablation import Group, group, telling, varying
-from runs_app.features.compare.choice import Choice, Kind, chosen
+from runs_app.features.compare.choice import NONE, Cell, Choice, Kind, Row, Table, chosen, plain
 from runs_app.features.compare.curve import AXES, VALUES, best_so_far_figure
 from runs_app.features.compare.page import METRICS, AblationPage, RunsPage
 from runs_app.features.compare.runs import (
@@ -23,7 +23,6 @@ from runs_app.features.compare.runs import (
     runs_of,
     summaries,
 )
-from runs_app.features.compare.table import NONE, Cell, Row, Table, plain
 from runs_app.models import Run
 from runs_app.optimiser.selectors.runs import visible_runs
 from runs_app.submitting.tags import verdict_words

@@ -19,7 +19,7 @@ from runs_app.core.work.access import (
     visible_evaluations,
     visible_submissions,
 )
-from runs_app.features.compare.table import NONE, Cell, Row, plain
+from runs_app.features.compare.choice import NONE, Cell, Row, plain
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting.page import WorkloadRow, workload_rows
 from runs_app.submitting.pictures.plot import Log2Axis, Plot, PlotRow, axis_of, plot

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from leaderboard_app.boards.selectors import devices_with_results
+from leaderboard_app.boards.tables import ENTRY
 from runs_app.core.work.access import listed_evaluations
-from runs_app.features.compare import authors, records, submissions
+from runs_app.features.compare import authors, submissions
 from runs_app.features.compare.authors import AGENTS, MODELS, AuthorKind, ProblemRow, Standing
-from runs_app.features.compare.choice import Choice, Kind, chosen
+from runs_app.features.compare.choice import Choice, Kind, Table, chosen
 from runs_app.features.compare.page import AuthorsPage, SubmissionsPage
 from runs_app.features.compare.submissions import Column
-from runs_app.features.compare.table import Table
 from runs_app.models import Device, Submission
-from tasks_app.pages.audit_words import counted
+from runs_app.submitting.page import WorkloadRow
+from tasks_app.numbers import counted
 from tasks_app.parameters import address, takes
 from tasks_app.people import Viewer
 from tasks_app.spreadsheet import FORMS, download
@@ -41,7 +44,7 @@ def compare_submissions(request: HttpRequest) -> HttpResponse:
     if len(found) < len(choice.keys):
         choice.problems.append("There is no submission at this address, or it is private.")
     if request.GET.get("format") in FORMS and not choice.problems:
-        return download(request.GET["format"], records.of_submissions(found), "comparison")
+        return download(request.GET["format"], of_submissions(found), "comparison")
     oldest = min(found, key=lambda column: column.submission.created_at, default=None)
     pinned = choice.settle({column.key: column for column in found}, oldest.key if oldest else "")
     page = _submissions_page(request.user, choice, found, pinned)
@@ -97,7 +100,7 @@ def _authors(request: HttpRequest, kind: AuthorKind) -> HttpResponse:
         choice.problems.append(f"device: there is no result on {device[:60]!r}.")
     standings, rows = authors.standings(kind, found, device)
     if request.GET.get("format") in FORMS and not choice.problems:
-        return download(request.GET["format"], records.of_authors(rows), "comparison")
+        return download(request.GET["format"], of_authors(rows), "comparison")
     choice.settle(standings)
     page = _authors_page(choice, kind, device, standings, rows)
     status = 400 if choice.problems else 200
@@ -147,3 +150,34 @@ def _offered(user: Viewer, found: list[Column]) -> list[tuple[str, str]]:
 def _words(each: Submission) -> str:
     when = f"{each.created_at:%Y-%m-%d %H:%M}"
     return f"{each} · {each.task_version.task.slug} · {each.agent} · {when}"
+
+
+_TIMES = ("time_ns", "low_ns", "high_ns")
+
+
+def of_submissions(columns: Sequence[Column]) -> list[dict[str, object]]:
+    """A record for each workload of each submission; times in nanoseconds, None if not timed."""
+    return [_workload(column, row) for column in columns for row in column.rows.values()]
+
+
+def _workload(column: Column, row: WorkloadRow) -> dict[str, object]:
+    submission, evaluation = column.submission, column.evaluation
+    return {
+        "submission_id": column.key,
+        "evaluation_id": str(evaluation.pk) if evaluation else None,
+        "agent": str(submission.agent),
+        "task": submission.task_version.task.slug,
+        "version": submission.task_version.number,
+        "direction": submission.direction,
+        "device": evaluation.device_id if evaluation else None,
+        "verdict": (evaluation.verdict or None) if evaluation else None,
+        "workload": row.name,
+        "hidden": row.hidden,
+        **{name: getattr(row.measurement, name, None) for name in _TIMES},
+        "floor_ns": row.floor_ns,
+    }
+
+
+def of_authors(rows: Sequence[ProblemRow]) -> list[dict[str, object]]:
+    """A record for each author's best result on each problem, as boards show it."""
+    return [ENTRY.record(entry) for row in rows for entry in row.entries if entry]

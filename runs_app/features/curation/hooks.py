@@ -50,7 +50,5 @@ def _of_draft(context: Context, draft: Draft) -> Filling:
 def _close_drafts(sender: Any, user: User, now: datetime, **_: Any) -> None:
     """Close what its author was writing."""
     reason = "its author deleted the account"
-    for draft in Draft.objects.filter(
-        author=user, state__in=(Draft.State.OPEN, Draft.State.REVIEW)
-    ):
+    for draft in Draft.objects.filter(author=user, state__in=Draft.UNDER_WAY):
         close_draft(draft=draft, user=user, reason=reason, now=now)

@@ -15,10 +15,11 @@ from django.core.mail import EmailMessage
 from django.db import transaction
 from django.db.models import F
 
-from runs_app.features.notices import queue
+from runs_app.features.notices import services
 from runs_app.features.notices.addresses import PublicBackend, post
 from runs_app.features.notices.models import Delivery, Notice, Webhook
 from runs_app.features.notices.services import absolute, secret_of, signature
+from tasks_app.numbers import counted
 
 log = logging.getLogger(__name__)
 
@@ -119,7 +120,7 @@ def look_after(*, now: datetime) -> int:
     due = Delivery.objects.filter(done_at=None, next_at__lte=now - timedelta(seconds=5))
     found = list(due.order_by("next_at").values_list("pk", flat=True)[:_AT_ONCE])
     for pk in found:
-        queue.enqueue_delivery(pk)
+        services.enqueue_delivery(pk)
     Delivery.objects.filter(done_at__lt=now - _KEPT).delete()
     return len(found)
 
@@ -138,6 +139,6 @@ def _make_digests(now: datetime) -> None:
     Notice.objects.filter(awaits_digest=True, user__in=people).update(awaits_digest=False)
     for person in User.objects.filter(pk__in=people, is_active=True).exclude(email=""):
         said = lines[person.pk]
-        subject = f"since yesterday: {len(said)} new notice{'' if len(said) == 1 else 's'}"
+        subject = f"since yesterday: {counted(len(said), 'new notice')}"
         payload = {"subject": subject, "lines": said[:100]}
         Delivery.objects.create(user=person, payload=payload, created_at=now, next_at=now)

@@ -39,28 +39,22 @@ class _Results(Feed):  # type: ignore[type-arg]
         )
 
     def item_title(self, item: Evaluation) -> str:
-        """Who, how fast, and on what."""
         speedup = times(item.rated) if item.rated else "correct"
         where = f"{item.task_version.task.slug} on {item.device.name}"
         return f"{item.submission.agent.name}: {speedup}, {where}"
 
     def item_description(self, item: Evaluation) -> str:
-        """The time, and where the result stands."""
         state = result_state(item)
         stands = f", {state.label.lower()}" if state else ""
         return f"{duration_text(item.latency_ns)}, {item.direction}{stands}"
 
     def item_link(self, item: Evaluation) -> str:
-        """The submission's page."""
         return f"{item.submission.get_absolute_url()}?evaluation={item.pk}"
 
-    def item_updateddate(self, item: Evaluation) -> datetime | None:
-        """When it ended."""
+    def item_pubdate(self, item: Evaluation) -> datetime | None:
         return item.finished_at
 
-    def item_pubdate(self, item: Evaluation) -> datetime | None:
-        """When it ended."""
-        return item.finished_at
+    item_updateddate = item_pubdate
 
 
 class TaskFeed(_Results):
@@ -74,15 +68,12 @@ class TaskFeed(_Results):
         return task
 
     def title(self, obj: Task) -> str:
-        """Of the feed."""
         return f"kbench: {obj.slug}"
 
     def link(self, obj: Task) -> str:
-        """The task's page."""
         return obj.get_absolute_url()
 
     def items(self, obj: Task) -> list[Evaluation]:
-        """The newest results."""
         return list(self.results().filter(task_version__task=obj)[:_NEWEST])
 
 
@@ -102,17 +93,14 @@ class BoardFeed(_Results):
         return device, task
 
     def title(self, obj: tuple[Device, Task | None]) -> str:
-        """Of the feed."""
         device, task = obj
         return f"kbench: {task.slug} on {device.name}" if task else f"kbench: {device.name}"
 
     def link(self, obj: tuple[Device, Task | None]) -> str:
-        """The board."""
         device, task = obj
         return f"/leaderboard/?device={device.pk}" + (f"&task={task.slug}" if task else "")
 
     def items(self, obj: tuple[Device, Task | None]) -> list[Evaluation]:
-        """The newest results."""
         device, task = obj
         rows = self.results().filter(device=device)
         return list((rows.filter(task_version__task=task) if task else rows)[:_NEWEST])
@@ -131,34 +119,25 @@ class RunFeed(Feed):  # type: ignore[type-arg]
         return run
 
     def title(self, obj: Run) -> str:
-        """Of the feed."""
         return f"kbench: run {obj}"
 
     def link(self, obj: Run) -> str:
-        """The run's page."""
         return obj.get_absolute_url()
 
     def items(self, obj: Run) -> list[RunEvent]:
-        """The newest of what somebody or its budget did."""
         rows = obj.events.filter(kind__in=_TOLD).select_related("run").order_by("-seq")
         return list(rows[:_NEWEST])
 
     def item_title(self, item: RunEvent) -> str:
-        """What happened."""
         return f"{item.run}: {item.kind}"
 
     def item_description(self, item: RunEvent) -> str:
-        """By whom, in the role."""
         return str(item.payload.get("by", "")) or item.kind
 
     def item_link(self, item: RunEvent) -> str:
-        """The run's page, at the event."""
         return f"{item.run.get_absolute_url()}#event-{item.seq}"
 
-    def item_updateddate(self, item: RunEvent) -> datetime:
-        """When."""
+    def item_pubdate(self, item: RunEvent) -> datetime:
         return item.created_at
 
-    def item_pubdate(self, item: RunEvent) -> datetime:
-        """When."""
-        return item.created_at
+    item_updateddate = item_pubdate

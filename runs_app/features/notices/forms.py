@@ -11,8 +11,6 @@ class WaysForm(forms.ModelForm):  # type: ignore[type-arg]
     """A way for each kind of notice."""
 
     class Meta:
-        """All kinds, in the words of the page."""
-
         model = NoticeSettings
         fields = ("verdict", "place", "run", "watched")
         labels = {str(kind): kind.label for kind in NoticeKind}

@@ -47,7 +47,7 @@ from runs_app.models import (
 from tasks_app.models import Task, TaskVersion
 from tasks_app.numbers import times
 from tasks_app.people import account_closing
-from tasks_app.publishing.signals import version_published
+from tasks_app.publishing.services import version_published
 from tasks_app.selectors import find_task
 
 _MOST = 100

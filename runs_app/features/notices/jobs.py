@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils import timezone
 
 from runs_app.features.notices.delivery import deliver
-from runs_app.features.notices.queue import DELIVER_FUNCTION
+from runs_app.features.notices.services import DELIVER_FUNCTION
 
 
 def deliver_message(delivery_id: str) -> bool:

@@ -40,7 +40,6 @@ class Watch(models.Model):
         )
 
     def __str__(self) -> str:
-        """What is watched."""
         return self.key
 
 
@@ -62,16 +61,8 @@ class Way(models.TextChoices):
     DAILY = "daily", "On the site, and in one e-mail a day"
 
 
-DEFAULT_WAYS = {
-    NoticeKind.VERDICT: Way.SITE,
-    NoticeKind.PLACE: Way.EMAIL,
-    NoticeKind.RUN: Way.SITE,
-    NoticeKind.WATCHED: Way.DAILY,
-}
-
-
 class NoticeSettings(models.Model):
-    """How somebody wants to be told; without a row `DEFAULT_WAYS` counts."""
+    """How somebody wants to be told; without a row the columns' defaults count."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL,
@@ -85,7 +76,6 @@ class NoticeSettings(models.Model):
     watched = models.CharField(max_length=10, choices=Way.choices, default=Way.DAILY)
 
     def __str__(self) -> str:
-        """Whose they are."""
         return f"ways of {self.user_id}"
 
 
@@ -103,8 +93,6 @@ class Notice(models.Model):
     awaits_digest = models.BooleanField(default=False)
 
     class Meta:
-        """The newest comes first."""
-
         ordering = ("-created_at", "-pk")
         indexes = (
             models.Index(fields=("user", "-created_at"), name="notice_of_user"),
@@ -115,7 +103,6 @@ class Notice(models.Model):
         )
 
     def __str__(self) -> str:
-        """What it says."""
         return self.text
 
 
@@ -132,12 +119,9 @@ class Webhook(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        """The newest comes first."""
-
         ordering = ("-created_at", "-pk")
 
     def __str__(self) -> str:
-        """Where it leads."""
         return self.url
 
 
@@ -161,8 +145,6 @@ class Delivery(models.Model):
     error = models.CharField(max_length=300, blank=True)
 
     class Meta:
-        """The newest comes first."""
-
         ordering = ("-created_at", "-pk")
         indexes = (
             models.Index(
@@ -171,5 +153,4 @@ class Delivery(models.Model):
         )
 
     def __str__(self) -> str:
-        """Its number."""
         return f"delivery {self.pk}"

@@ -15,10 +15,9 @@ from django.db import transaction
 from django.utils.crypto import salted_hmac
 
 from runs_app.core.errors import QuotaExceeded, SubmissionError
-from runs_app.features.notices import queue
+from runs_app.core.messaging import queues
 from runs_app.features.notices.addresses import Resolve, resolve, url_refusal
 from runs_app.features.notices.models import (
-    DEFAULT_WAYS,
     Delivery,
     Notice,
     NoticeKind,
@@ -29,6 +28,20 @@ from runs_app.features.notices.models import (
 )
 from runs_app.models import Device, Run
 from tasks_app.models import Task
+
+DELIVER_FUNCTION = "runs_app.features.notices.jobs.deliver_message"
+_TIMEOUT_S = 90
+
+
+def enqueue_delivery(delivery_id: object) -> bool:
+    """Queue a try to deliver a message; a second job of one try does nothing.
+
+    False if Redis could not be reached: then `look_after` queues it later.
+    """
+    return queues.enqueue_beside_runs(
+        "delivery", DELIVER_FUNCTION, delivery_id, timeout_s=_TIMEOUT_S
+    )
+
 
 MOST_WATCHES, MOST_WEBHOOKS = 200, 5
 _LONGEST_TEXT = 500
@@ -41,9 +54,7 @@ def tell(people: Iterable[User], kind: NoticeKind, text: str, url: str, *, now: 
     """
     wanted = {person.pk: person for person in people if person.is_active}
     known = {row.user_id: row for row in NoticeSettings.objects.filter(user__in=wanted)}
-    ways = {
-        pk: Way(getattr(known[pk], kind) if pk in known else DEFAULT_WAYS[kind]) for pk in wanted
-    }
+    ways = {pk: Way(getattr(known.get(pk) or NoticeSettings(), kind)) for pk in wanted}
     told = [pk for pk in wanted if ways[pk] is not Way.OFF]
     rows = [
         Notice(
@@ -72,7 +83,7 @@ def tell(people: Iterable[User], kind: NoticeKind, text: str, url: str, *, now: 
         ]
     for delivery in deliveries:
         delivery.save()
-        transaction.on_commit(functools.partial(queue.enqueue_delivery, delivery.pk))
+        transaction.on_commit(functools.partial(enqueue_delivery, delivery.pk))
     return len(told)
 
 

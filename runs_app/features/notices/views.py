@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.paginator import Paginator
-from django.db.models import Max
+from django.core.paginator import Page, Paginator
+from django.db.models import Max, QuerySet
+from django.forms import Form, ModelForm
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -18,16 +20,51 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from runs_app.core.errors import SubmissionError
 from runs_app.core.forms import refusals
-from runs_app.features.notices import queue, services
+from runs_app.features.notices import services
 from runs_app.features.notices.forms import WaysForm, WebhookForm
-from runs_app.features.notices.models import Delivery, Notice, NoticeSettings, Watch, Webhook
-from runs_app.features.notices.page import HookRow, NoticesPage, SettingsPage
+from runs_app.features.notices.models import (
+    Delivery,
+    Notice,
+    NoticeSettings,
+    Watch,
+    Webhook,
+)
 from runs_app.models import Device, Run
 from tasks_app.disclosure import sees_hidden
 from tasks_app.models import Task
 from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest, Viewer
 from tasks_app.selectors import find_task
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoticesPage:
+    """What a person was told, and what they watch."""
+
+    page: Page[Notice]
+    unread: int
+    watches: QuerySet[Watch]
+
+
+@dataclass(frozen=True)
+class HookRow:
+    """A webhook with its latest message."""
+
+    hook: Webhook
+    last: Delivery | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingsPage:
+    """How a person gets notices; `secret` belongs to a new webhook and is shown once."""
+
+    ways: ModelForm[NoticeSettings]
+    hook_form: Form
+    hooks: list[HookRow]
+    secret: str
+    site_sends: bool
+    has_email: bool
+
 
 _PAGE = 50
 
@@ -180,7 +217,7 @@ def webhook_test(request: AuthenticatedRequest, webhook_id: int) -> HttpResponse
     row = Delivery.objects.create(
         user=request.user, webhook=hook, payload=message, created_at=now, next_at=now
     )
-    queue.enqueue_delivery(row.pk)
+    services.enqueue_delivery(row.pk)
     messages.success(request, "A test is on its way.")
     return redirect("notice-settings")
 

@@ -33,7 +33,6 @@ class Disk:
         return self.free < min(self.total * _ENOUGH_SHARE, _ENOUGH_BYTES)
 
     def __str__(self) -> str:
-        """One sentence for admins."""
         return (
             f"the disk of {self.folder} has {filesizeformat(self.free)} of"
             f" {filesizeformat(self.total)} left; when it is full, nothing more is stored"

@@ -14,9 +14,9 @@ from django.db.models import Q, QuerySet
 
 from gpu_runner.data.queue import OF_PEOPLE, Urgency
 from runs_app.core.errors import SubmissionError, WrongState
+from runs_app.core.messaging import queues
 from runs_app.core.work import lifecycle
 from runs_app.core.work.admins import check_admin, checked_reason
-from runs_app.features.operations import queue
 from runs_app.features.operations.models import Emptying
 from runs_app.models import Device, Evaluation, Run, Status, TaskCheck
 from runs_app.optimiser.services import end as run_end
@@ -24,9 +24,19 @@ from runs_app.submitting.quota import EMPTIED
 from tasks_app.models import AuditEntry
 from tasks_app.publishing.audit_log import add_entry
 
+EMPTY_FUNCTION = "runs_app.features.operations.jobs.empty_queue"
+_TIMEOUT_S = 300
 BATCH = 100
 """So many jobs are canceled in one transaction: two seconds, for which a run's step may wait."""
 _STANDS_STILL = timedelta(seconds=30)
+
+
+def enqueue_emptying(emptying_id: object) -> bool:
+    """Queue the next batch of an emptying; a second job does no harm.
+
+    False if Redis could not be reached: then `take_up` queues it later.
+    """
+    return queues.enqueue_behind_steps(EMPTY_FUNCTION, emptying_id, timeout_s=_TIMEOUT_S)
 
 
 class Part(StrEnum):
@@ -114,7 +124,7 @@ def empty_queue(
         reason=why,
         details=details,
     )
-    transaction.on_commit(lambda: queue.enqueue_emptying(made.pk))
+    transaction.on_commit(lambda: enqueue_emptying(made.pk))
     return made
 
 
@@ -149,7 +159,7 @@ def take_up(*, now: datetime) -> int:
     still = Emptying.objects.filter(finished_at=None, moved_at__lt=now - _STANDS_STILL)
     keys = list(still.values_list("pk", flat=True))
     for key in keys:
-        queue.enqueue_emptying(key)
+        enqueue_emptying(key)
     Emptying.objects.filter(pk__in=keys).update(moved_at=now)
     return len(keys)
 

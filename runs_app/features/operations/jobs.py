@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from django.utils import timezone
 
-from runs_app.features.operations import emptying, queue
+from runs_app.features.operations import emptying
 
 
 def empty_queue(emptying_id: str) -> None:
     """Cancel a batch of the jobs of a queue that an admin wants emptied; then comes the next."""
     if emptying.cancel_some(emptying_id=int(emptying_id), now=timezone.now()):
-        queue.enqueue_emptying(emptying_id)
+        emptying.enqueue_emptying(emptying_id)
 
 
-JOBS = {queue.EMPTY_FUNCTION: empty_queue}
+JOBS = {emptying.EMPTY_FUNCTION: empty_queue}

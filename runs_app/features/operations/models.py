@@ -40,7 +40,6 @@ class Emptying(models.Model):
         )
 
     def __str__(self) -> str:
-        """How far it is."""
         return f"{self.device_id}: {self.cancelled} of {self.waiting}"
 
 
@@ -55,11 +54,8 @@ class RunnerReading(models.Model):
     power_w = models.FloatField(null=True, blank=True)
 
     class Meta:
-        """In order of time."""
-
         ordering = ("runner", "at")
         indexes = (models.Index(fields=("runner", "at"), name="reading_of_runner"),)
 
     def __str__(self) -> str:
-        """Whose and when."""
         return f"{self.runner_id} {self.at:%H:%M}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from runs_app.features.operations import metrics, runner_views, views
+from runs_app.features.operations import glance, views
 
 urlpatterns = [
-    path("metrics", metrics.metrics, name="metrics"),
+    path("metrics", glance.metrics, name="metrics"),
     path("operate/", views.operate, name="operate"),
     path(
         "operate/announcements/<int:announcement_id>/end/",
@@ -17,7 +17,7 @@ urlpatterns = [
     path("operate/runners/<int:runner_id>/", views.runner_steer, name="runner-steer"),
     path("operate/runners/<int:runner_id>/sensors/", views.runner_sensors, name="runner-sensors"),
     path("operate/queues/<slug:device_slug>/empty/", views.queue_empty, name="queue-empty"),
-    path("operate/runners/add/", runner_views.runner_add, name="runner-add"),
-    path("operate/tokens/<int:token_id>/revoke/", runner_views.runner_revoke, name="runner-revoke"),
-    path("operate/tokens/<int:token_id>/clear/", runner_views.runner_clear, name="runner-clear"),
+    path("operate/runners/add/", views.runner_add, name="runner-add"),
+    path("operate/tokens/<int:token_id>/revoke/", views.runner_revoke, name="runner-revoke"),
+    path("operate/tokens/<int:token_id>/clear/", views.runner_clear, name="runner-clear"),
 ]

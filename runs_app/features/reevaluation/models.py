@@ -29,12 +29,9 @@ class Reevaluation(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        """The newest comes first."""
-
         ordering = ("-created_at", "-pk")
 
     def __str__(self) -> str:
-        """What was measured, and where, in a sentence without its end."""
         where = ", ".join(self.devices)
         if self.source_id == self.target_id:
             return f"{self.chosen} of version {self.target.number}, measured again on {where}"

@@ -1,19 +1,32 @@
-"""What having the best kernels of a version measured again comes to, before anything is queued."""
+"""What having the best kernels measured again comes to, and how long it takes, before it begins."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
+from statistics import mean
 from uuid import UUID
 
 from django.db.models import QuerySet
 
 from gpu_runner.data.verdict import DeviceKind, Direction, Mode, Verdict
 from runs_app.core.integrity.eligibility import eligible_on
-from runs_app.features.reevaluation.selectors import Key, best_of_agents, key_of, with_names
+from runs_app.core.queue.runners import runner_list
+from runs_app.core.queue.selectors import why_blocked
+from runs_app.core.work.estimate import work_s
+from runs_app.features.reevaluation.selectors import (
+    Key,
+    best_of_agents,
+    devices_of,
+    key_of,
+    sources_of,
+    with_names,
+)
 from runs_app.models import UNDER_WAY, Device, Evaluation, Status, Submission
-from tasks_app.models import TaskVersion
+from tasks_app.models import Task, TaskVersion
 
 _WAITS = "under way already"
 _DONE = "measured there already"
@@ -153,3 +166,87 @@ def _refusal(target: TaskVersion, row: Evaluation) -> str:
     if not target.data.workloads_for(kind, direction, hidden=False):
         return f"version {target.number} has no {row.direction} workload for {row.device_id}"
     return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskPlan:
+    """What would be measured of a task; nothing, with no plan, if `refusal` says why."""
+
+    task: Task
+    plan: Plan | None = None
+    refusal: str = ""
+
+
+def best_of_each(tasks: Iterable[Task], device: Device) -> list[TaskPlan]:
+    """The best of each agent on a device, of each task, on its current version.
+
+    They come from the newest earlier version, or from the current one where no earlier one has any
+    left.
+    """
+    return [_task_plan(task, device) for task in tasks]
+
+
+def _task_plan(task: Task, device: Device) -> TaskPlan:
+    target = task.current_version
+    if task.state != Task.State.PUBLISHED or target is None:
+        return TaskPlan(task=task, refusal="is not public")
+    sources = [version for version in sources_of(task) if device in devices_of([version])]
+    reasons: dict[str, None] = {}
+    for source in sources:
+        plan = plan_of(Choice(source=source, target=target, devices=(device,)))
+        if plan.count:
+            return TaskPlan(task=task, plan=plan)
+        reasons |= dict.fromkeys(reason for reason, _ in plan.left_out)
+        if plan.under_way:
+            break
+    if not sources:
+        return TaskPlan(task=task, refusal=f"has no ranked result on {device.name}")
+    return TaskPlan(task=task, refusal=f"has nothing to evaluate: {'; '.join(reasons)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceEstimate:
+    """What plans cost on a device.
+
+    total_s: seconds until the last evaluation has ended, if nobody submits anything meanwhile;
+    None if nobody knows what those kernels took before. `ahead` evaluations wait or run before
+    them. `reason` says why nothing would be taken now; empty if something would.
+    """
+
+    device: Device
+    evaluations: int
+    ahead: int
+    total_s: float | None
+    reason: str
+
+
+def estimates_of(plan: Plan, now: datetime) -> list[DeviceEstimate]:
+    """An estimate for each device of a plan that gets an evaluation."""
+    found = (estimate_on(device, [plan], now) for device in plan.choice.devices)
+    return [each for each in found if each.evaluations]
+
+
+def estimate_on(device: Device, plans: Iterable[Plan], now: datetime) -> DeviceEstimate:
+    """Of all that several plans queue on a device.
+
+    Each kernel takes as long as before, and what is ahead as long as its like did lately. Runners
+    that take work share it.
+    """
+    queued = [each.evaluation for plan in plans for each in plan.queued]
+    rows = [row for row in queued if row.device_id == device.slug]
+    ahead = Evaluation.objects.filter(device=device, status__in=UNDER_WAY)
+    runners = runner_list(now, device.slug)
+    shared_by = max(sum(status.takes_work for status in runners), 1)
+    known = [
+        (row.finished_at - row.started_at).total_seconds()
+        for row in rows
+        if row.started_at and row.finished_at
+    ]
+    total_s = len(rows) * mean(known) + work_s(device.slug, ahead) if known else None
+    return DeviceEstimate(
+        device=device,
+        evaluations=len(rows),
+        ahead=ahead.count(),
+        total_s=None if total_s is None else total_s / shared_by,
+        reason=why_blocked(device.slug, runners),
+    )

@@ -63,19 +63,9 @@ class Progress:
         return sum(count for _, count in self.verdicts)
 
     @property
-    def waiting(self) -> int:
-        """Those in the queue."""
-        return self._count(Status.QUEUED)
-
-    @property
-    def running(self) -> int:
-        """Those that are measured now."""
-        return self._count(Status.RUNNING)
-
-    @property
-    def cancelled(self) -> int:
-        """Those that were taken out of the queue."""
-        return self._count(Status.CANCELLED)
+    def counts(self) -> Counter[str]:
+        """How many have each status."""
+        return Counter(row.now.status for row in self.rows)
 
     @property
     def verdicts(self) -> list[tuple[str, int]]:
@@ -86,9 +76,6 @@ class Progress:
     def under_way(self) -> bool:
         """Whether something of it waits or runs."""
         return any(row.now.status in UNDER_WAY for row in self.rows)
-
-    def _count(self, status: Status) -> int:
-        return sum(row.now.status == status for row in self.rows)
 
 
 def progress_of(reevaluation: Reevaluation) -> Progress:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from runs_app.features.reevaluation import many_views, views
+from runs_app.features.reevaluation import views
 
 urlpatterns = [
-    path("curate/reevaluate/", many_views.tasks_reevaluate, name="tasks-reevaluate"),
+    path("curate/reevaluate/", views.tasks_reevaluate, name="tasks-reevaluate"),
     path("tasks/<slug:slug>/reevaluate/", views.task_reevaluate, name="task-reevaluate"),
     path(
         "tasks/<slug:slug>/reevaluate/<int:number>/", views.task_reevaluation, name="reevaluation"

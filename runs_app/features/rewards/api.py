@@ -14,13 +14,13 @@ from gpu_runner.data.verdict import Direction, Mode, Verdict
 from runs_app.core.api_body import Body, one_of
 from runs_app.core.api_pages import ask_again
 from runs_app.core.errors import SubmissionError
-from runs_app.features.rewards.selectors import (
+from runs_app.features.rewards.services import (
     own_evaluations,
     refused_by_audits,
     reward_of,
     seconds_of,
+    submit_many,
 )
-from runs_app.features.rewards.services import Entered, submit_many
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting.api import Entry, Files, Problem
 from tasks_app.models import TaskVersion
@@ -143,8 +143,8 @@ def create_rewards(request: AuthenticatedRequest, payload: RewardsIn) -> Status[
         origin=Submission.Origin.API,
         now=timezone.now(),
     )
-    taken = sum(each.submission is not None for each in entered)
-    return Status(201, {"taken": taken, "kernels": [_entered(each) for each in entered]})
+    taken = sum(each.id is not None for each in entered)
+    return Status(201, {"taken": taken, "kernels": entered})
 
 
 @router.get(
@@ -176,19 +176,14 @@ def _version(slug: str, user: Viewer) -> TaskVersion:
     return task.current_version
 
 
-def _entered(each: Entered) -> dict[str, object]:
-    key = each.submission.pk if each.submission else None
-    return {"id": key, "field": each.field, "reason": each.reason, "later": each.later}
-
-
 def _reward(evaluation: Evaluation, user: Viewer, *, is_refused: bool) -> dict[str, object]:
-    reward = reward_of(evaluation, user, is_refused=is_refused)
+    reward, reason = reward_of(evaluation, user, is_refused=is_refused)
     return {
         "id": evaluation.submission_id,
         "over": evaluation.is_over,
         "verdict": evaluation.verdict,
-        "reward": reward.value,
-        "reason": reward.reason,
+        "reward": reward,
+        "reason": reason,
         "seconds": seconds_of(evaluation),
         "url": evaluation.submission.get_absolute_url(),
     }

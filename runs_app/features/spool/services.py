@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -85,16 +84,14 @@ def import_spool(*, folder: Path, now: datetime) -> Imported:
     named; if it is a job's, the job is queued again. Raises `SpoolError`.
     """
     spool = SpoolFolder(folder)
-    manifest = _manifest(spool)
-    if manifest is None:
-        raise SpoolError(f"{folder} has no spool.json, so it is not a spool")
+    manifest = _begun(spool)
     done = Imported()
     for path in spool.job_files():
         try:
             _import(path, spool, manifest, done, now)
         except (DataError, EventError, SpoolError) as error:
             done.refused.append(str(error))
-    done.unfinished = sum(1 for _ in _handed_out(manifest.name))
+    done.unfinished = len(_handed_out(manifest.name))
     return done
 
 
@@ -182,10 +179,7 @@ def _row(name: JobName) -> RunnerJob | None:
 
 def take_back(*, folder: Path, now: datetime) -> int:
     """Queue all jobs again of which this spool has brought nothing; returns how many."""
-    manifest = _manifest(SpoolFolder(folder))
-    if manifest is None:
-        raise SpoolError(f"{folder} has no spool.json, so it is not a spool")
-    return sum(_take_back(job, now) for job in _handed_out(manifest.name))
+    return sum(_take_back(job, now) for job in _handed_out(_begun(SpoolFolder(folder)).name))
 
 
 @transaction.atomic
@@ -197,8 +191,14 @@ def _take_back(seen: RunnerJob, now: datetime) -> bool:
     return True
 
 
-def _handed_out(name: str) -> Iterator[RunnerJob]:
-    yield from lifecycle.find(Q(status=Status.RUNNING, runner_boot_id=SPOOL + name))
+def _handed_out(name: str) -> list[RunnerJob]:
+    return lifecycle.find(Q(status=Status.RUNNING, runner_boot_id=SPOOL + name))
+
+
+def _begun(spool: SpoolFolder) -> Manifest:
+    if (manifest := _manifest(spool)) is None:
+        raise SpoolError(f"{spool.folder} has no spool.json, so it is not a spool")
+    return manifest
 
 
 def _manifest(spool: SpoolFolder) -> Manifest | None:

@@ -1,7 +1,6 @@
 """Results and runs travel between sites, as files: exported, read, checked and imported.
 
 `record` says what a file holds, `files` reads and writes it as JSON or Parquet, `faults` says what
-is wrong with one, `export` and `services` go between files and rows, and `shipped` finds the
-files that come with kbench. `run_record`, `run_faults`, `run_export` and `run_import` are the same
-for a run.
+is wrong with one, `export` and `services` go between files and rows. `run_faults` and
+`run_import` are the same for a run.
 """

@@ -11,7 +11,7 @@ from django.template.context import Context
 
 from runs_app.core.hooks import Filling, Slot, fills
 from runs_app.features.transfer.models import ImportedSubmission, ResultImport
-from runs_app.features.transfer.run_record import IMPORTED
+from runs_app.features.transfer.record import IMPORTED
 from runs_app.features.transfer.services import SHIPPED_FROM
 from runs_app.models import Agent, Device, Evaluation, Run, RunEvent, Submission
 

@@ -21,12 +21,9 @@ class ResultImport(models.Model):
     imported_at = models.DateTimeField()
 
     class Meta:
-        """The newest comes first."""
-
         ordering = ("-imported_at", "-pk")
 
     def __str__(self) -> str:
-        """Where the results were measured."""
         return self.site
 
 
@@ -41,5 +38,4 @@ class ImportedSubmission(models.Model):
     )
 
     def __str__(self) -> str:
-        """Short id of the submission."""
         return str(self.submission_id)[:8]

@@ -14,8 +14,7 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.scores import summary
 from gpu_runner.data.verdict import Verdict
 from runs_app.features.transfer import faults
-from runs_app.features.transfer.record import ResultRecord
-from runs_app.features.transfer.run_record import IMPORTED, Record, RunFile
+from runs_app.features.transfer.record import IMPORTED, Record, ResultRecord, RunFile
 from runs_app.models import LanguageModelCall, Run, Status
 from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.config import Problem, RunConfig
@@ -173,8 +172,11 @@ def _untold(
     """
     results = [each.result for one in candidates for each in one.evaluations if each.result]
     for name in ("latency_ns", "floor_fraction"):
-        value, known = said.get(name), [getattr(result, name) for result in results]
-        if value is not None and not any(_is_close(value, each) for each in known):
+        value, found = said.get(name), [getattr(result, name) for result in results]
+        known = [each for each in found if each is not None]
+        if value is not None and not any(
+            math.isclose(value, each, rel_tol=faults.CLOSE) for each in known
+        ):
             yield DataError(prefix + name, f"is {value}, which no evaluation says")
     ratios = [v for r in results for v in (*r.speedups.values(), *r.unlisted_speedups.values())]
     most = (1 + faults.CLOSE) * max(ratios, default=0.0)
@@ -183,10 +185,6 @@ def _untold(
     for name, value in told.items():
         if value is not None and not 0 < value <= most:
             yield DataError(prefix + name, f"is {value}, which no evaluation says")
-
-
-def _is_close(value: float, known: float | None) -> bool:
-    return known is not None and math.isclose(value, known, rel_tol=faults.CLOSE)
 
 
 def _money(row: Record, field: str, names: Sequence[str]) -> Iterator[DataError]:

@@ -19,7 +19,7 @@ from runs_app.core.errors import SubmissionError
 from runs_app.core.work import outcome, replaced
 from runs_app.core.work.noise import noise_between
 from runs_app.features.transfer import faults, run_faults, services
-from runs_app.features.transfer.run_record import IMPORTED, Record, RunFile
+from runs_app.features.transfer.record import IMPORTED, Record, RunFile
 from runs_app.models import (
     Candidate,
     Evaluation,

@@ -25,8 +25,7 @@ from runs_app.optimiser.services.brief import briefing_of
 from runs_app.optimiser.services.request import RunRequest
 from tasks_app.disclosure import public_task
 from tasks_app.models import TaskVersion
-from tasks_app.pages.building_page import command_text
-from tasks_app.pages.task_page import entrances
+from tasks_app.pages.task_page import command_text, entrances
 
 NAIVE, TUNABLE = "kbench-naive", "kbench-tunable"
 _TUNER = "autotune"

@@ -26,9 +26,8 @@ from runs_app.optimiser.services.start import start_run
 from runs_app.optimiser.start.forms import RunForm, initial_of
 from runs_app.optimiser.start.page import EstimatePart, StartPage, StrategyFields
 from runs_app.optimiser.start.parameters import field_name
-from tasks_app.outlines import directions_of
 from tasks_app.parameters import takes
-from tasks_app.selectors import published_tasks
+from tasks_app.selectors import directions_of, published_tasks
 
 _FROM_ADDRESS = ("task", "device", "direction", "strategy")
 

@@ -44,10 +44,9 @@ from runs_app.submitting.workbench import page
 from runs_app.submitting.workbench.attempts import Attempts, attempts
 from runs_app.submitting.workbench.forms import MODES, SubmissionForm, refusal
 from tasks_app.models import Task, TaskVersion
-from tasks_app.outlines import directions_of
 from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest, Viewer
-from tasks_app.selectors import evaluable_tasks, find_task
+from tasks_app.selectors import directions_of, evaluable_tasks, find_task
 
 _FOLDER = "runs_app/workbench"
 _LANGUAGES = {".cu": "cuda", ".py": "python"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,48 @@ from django.utils import timezone
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats import catalog_folder
+from gpu_runner.data.task import Task as TaskData
 from tasks_app.formats import loader
-from tasks_app.formats.importing import IMPORT_FORMATS, import_path
-from tasks_app.models import Soundness
+from tasks_app.formats.importing import IMPORT_FORMATS, Import, Row, import_path, refused
+from tasks_app.models import Soundness, TaskVersion
 from tasks_app.publishing import import_report
 from tasks_app.publishing.labels import label_imported, label_new
-from tasks_app.publishing.origins import origins, refuse_strangers
 from tasks_app.publishing.services import admit_all
-from tasks_app.publishing.varying import as_varied
+from tasks_app.publishing.snapshots import as_varied
+
+
+def origins(found: Import) -> dict[str, str]:
+    """By name, the places of an import's tasks that are named after their files."""
+    return {row.name: _place(row) for row in found.rows if row.is_named_by_path}
+
+
+def refuse_strangers(found: Import, *, moved: bool) -> None:
+    """Refuse tasks that would become versions of another place's task with the same name.
+
+    moved: they may be the same files in a new place.
+    """
+    for index, row in enumerate(found.rows):
+        if row.task is None or moved or not row.is_named_by_path:
+            continue
+        if (whose := _taken_by(row, row.task)) is not None:
+            advice = "rename this file or its folder, or pass --moved if it is the same file"
+            reason = f"{row.name} is already the name of {whose}: {advice}"
+            found.rows[index] = refused(row.path, DataError("name", reason))
+
+
+def _place(row: Row) -> str:
+    return str(row.path.resolve())
+
+
+def _taken_by(row: Row, data: TaskData) -> str | None:
+    """The owner of the name, if it isn't this file."""
+    versions = list(TaskVersion.objects.filter(task__slug=data.name))
+    known = [version.origin for version in versions if version.origin]
+    has_its_text = any(version.data.files == data.files for version in versions)
+    if not versions or has_its_text or _place(row) in known:
+        return None
+    return known[0] if known else "a task that was written here"
+
 
 _NONE_SHIPPED = "this version of kbench comes without soundness reports"
 
@@ -38,7 +72,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare PATH and the options."""
         parser.add_argument("path", nargs="?", type=Path, default=None)
         parser.add_argument("--format", choices=IMPORT_FORMATS, default="auto")
         parser.add_argument(
@@ -84,11 +117,12 @@ class Command(BaseCommand):
         )
         label_new(labels=loader.labels_of(path), now=timezone.now())
         label_imported(versions=[p.version for p in publications], now=timezone.now())
-        digests = {publication.version.digest for publication in publications}
+        known = {publication.version.digest for publication in publications}
+        unused = [report for report in reports if report.digest not in known]
         result = import_report.Result(
             found=found,
             publications={each.version.task.slug: each for each in publications},
-            unused=_unused(reports, digests) if options["soundness"] is not None else (),
+            unused=unused if options["soundness"] is not None else (),
         )
         tells = options["verbosity"] > 0
         if tells:
@@ -109,11 +143,6 @@ def _refused(errors: Sequence[DataError], *, is_told: bool) -> list[str]:
         entries = len({error.field for error in errors})
         return [f"{entries} refused, for the reason{'s' * (len(errors) > 1)} above"]
     return [str(error) for error in errors]
-
-
-def _unused(reports: Iterable[loader.Report], digests: set[str]) -> list[loader.Report]:
-    """The reports that are about none of the versions with these digests."""
-    return [report for report in reports if report.digest not in digests]
 
 
 def _not_writable(path: Path) -> str:
@@ -143,7 +172,7 @@ def _reports(path: Path, options: dict[str, Any]) -> tuple[list[loader.Report], 
     override: str = options["publish_unproven"] or ""
     if options["soundness"] is not None:
         return _read(options["soundness"]), override
-    if not loader.is_built_in(path):
+    if not path.resolve().is_relative_to(catalog_folder().resolve()):
         return [], override
     if not any(loader.BUILT_IN_REPORTS.glob("*.json")):
         return [], override or _NONE_SHIPPED

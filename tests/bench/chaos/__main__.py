@@ -31,8 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_runner.data.verdict import DeviceKind
-from kbench_web.processes.program import Program
-from kbench_web.processes.supervision import Supervisor
+from kbench_web.processes.supervision import Program, Supervisor
 from tests.bench.chaos.counts import count, next_verdicts
 from tests.bench.chaos.facts import COMMAND
 from tests.bench.chaos.load import Load, plans

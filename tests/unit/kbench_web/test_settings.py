@@ -1,4 +1,4 @@
-"""Wrong settings stop the site and say what to do; `manage.py texts` finds what people read."""
+"""Wrong settings stop the site and say what to do; a tool finds what people read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from kbench_web import env
-from kbench_web.management.commands.texts import python_texts, template_texts
+from tests.architecture.texts import python_texts, template_texts
 
 ROOT = Path(__file__).parents[3]
 NAME = "KBENCH_SOMETHING"

@@ -7,9 +7,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tasks_app import outlines as module
+from tasks_app import selectors as module
 from tasks_app.models import Task
-from tasks_app.outlines import directions_of, outlines
+from tasks_app.selectors import directions_of, outlines
 from tests import factories as make
 
 pytestmark = pytest.mark.django_db

@@ -1,1 +1,1 @@
-"""The part of a draft's page that has it checked and its kernels tried, and what came."""
+"""Drafts are checked and their kernels tried, many tasks at once, too; and what came of it."""

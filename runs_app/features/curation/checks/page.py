@@ -8,6 +8,7 @@ from datetime import datetime
 from zlib import crc32
 
 from django.contrib.auth.models import User
+from django.utils.text import capfirst
 
 from gpu_runner.data.verdict import Mode
 from runs_app.core.checks.selectors import CheckTime, check_time
@@ -15,7 +16,7 @@ from runs_app.core.errors import SubmissionError
 from runs_app.core.queue.selectors import DeviceQueue, queue_overview
 from runs_app.features.curation.checks.dry_run import DRY_MODES
 from runs_app.features.curation.checks.selectors import CheckView, Findings, draft_findings
-from runs_app.models import Status, TaskCheck
+from runs_app.models import Status
 from runs_app.submitting.quota import Quota, quota
 from tasks_app.disclosure import sees_hidden
 from tasks_app.errors import CurationError
@@ -97,22 +98,17 @@ def _usual_device(queues: list[DeviceQueue], findings: Findings) -> str:
 def _status(findings: Findings) -> str:
     """One sentence that changes seldom, for those who hear the page."""
     parts = [
-        f"the check on {view.check.device} {_doing(view.check)}"
-        for view in findings.checks_under_way
+        f"the check on {check.device} {'waits' if check.status == Status.QUEUED else 'runs'}"
+        for check in (view.check for view in findings.checks_under_way)
     ]
     if trying := len(findings.dry_runs_under_way):
         kernels = "kernel is" if trying == 1 else "kernels are"
         parts.append(f"{trying} {kernels} being tried")
     if parts:
-        words = "; ".join(parts)
-        return f"{words[0].upper()}{words[1:]}."
+        return capfirst("; ".join(parts)) + "."
     if findings.checks:
         return f"Nothing is under way. {_ended(findings.checks[0])}"
     return "Nothing is under way."
-
-
-def _doing(check: TaskCheck) -> str:
-    return "waits" if check.status == Status.QUEUED else "runs"
 
 
 def _ended(view: CheckView) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -35,6 +36,12 @@ _KINDS = {
     Action.RESTORE: AuditEntry.Kind.RESTORED,
     Action.CONTAMINATE: AuditEntry.Kind.CONTAMINATED,
     Action.CLEAR: AuditEntry.Kind.CLEARED,
+}
+_ACTS: Mapping[Action, Callable[..., Task]] = {
+    Action.RETIRE: curation.retire,
+    Action.RESTORE: curation.restore,
+    Action.CONTAMINATE: curation.mark_contaminated,
+    Action.CLEAR: curation.clear_contamination,
 }
 _NEEDS_REASON = (Action.PUBLISH, Action.RETIRE, Action.CONTAMINATE)
 
@@ -111,24 +118,16 @@ def _done(bulk: Bulk, task: Task, user: User, now: datetime) -> Outcome:
     outcome = _outcome(bulk, locked)
     if outcome.refusal:
         return outcome
-    reason = bulk.reason
-    if bulk.action is Action.PUBLISH:
+    given: dict[str, Any] = {"task": locked, "user": user, "reason": bulk.reason, "now": now}
+    if act := _ACTS.get(bulk.action):
+        act(**given)
+    elif bulk.action is Action.PUBLISH:
         version = locked.current_version
         assert version is not None, "what is refused without a version never gets here"
-        curation.make_public(task=locked, version=version, user=user, reason=reason, now=now)
-    elif bulk.action is Action.RETIRE:
-        curation.retire(task=locked, user=user, reason=reason, now=now)
-    elif bulk.action is Action.RESTORE:
-        curation.restore(task=locked, user=user, reason=reason, now=now)
-    elif bulk.action is Action.CONTAMINATE:
-        curation.mark_contaminated(task=locked, user=user, reason=reason, now=now)
-    elif bulk.action is Action.CLEAR:
-        curation.clear_contamination(task=locked, user=user, reason=reason, now=now)
+        curation.make_public(version=version, **given)
     else:
         tags, difficulty = _labels(bulk, locked)
-        curation.label(
-            task=locked, user=user, tags=tags, difficulty=difficulty, reason=reason, now=now
-        )
+        curation.label(tags=tags, difficulty=difficulty, **given)
     return outcome
 
 

@@ -17,7 +17,7 @@ from runs_app.models import Device
 from tasks_app import selectors
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, Override, Soundness, Task, TaskVersion
-from tasks_app.pages.audit_words import AuditLine
+from tasks_app.pages.audit_page import AuditLine
 from tasks_app.parameters import Choice
 
 FILTERS = ("q", "state", "scenario", "tag", "difficulty", "contaminated", "soundness")
@@ -32,7 +32,6 @@ SOUNDNESS = {
 }
 """What is known of a version. By decision: an admin said why it may be public without a proof."""
 
-_UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
 _SHOWN_DRAFTS = 10
 
 
@@ -73,9 +72,6 @@ class VersionRow:
     """A version as its curators see it; `refusal` says why it cannot be made public."""
 
     version: TaskVersion
-    soundness: Soundness | None
-    override: Override | None
-    unproven: str
     refusal: str
     is_in_review: bool
 
@@ -147,7 +143,7 @@ class TaskCuratePage:
 
 def all_rows() -> list[CurateRow]:
     """Every task, by name; the documents of versions stay in the database."""
-    under_way = Count("drafts", filter=Q(drafts__state__in=_UNDER_WAY))
+    under_way = Count("drafts", filter=Q(drafts__state__in=Draft.UNDER_WAY))
     tasks = (
         Task.objects.select_related("current_version")
         .defer("current_version__document")
@@ -264,9 +260,6 @@ def version_rows(task: Task) -> list[VersionRow]:
     return [
         VersionRow(
             version=version,
-            soundness=version.report,
-            override=version.override,
-            unproven=version.briefly_unproven,
             refusal=curation.public_refusal(task, version),
             is_in_review=version.pk in review,
         )

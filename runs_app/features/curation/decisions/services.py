@@ -18,7 +18,6 @@ from tasks_app.publishing.services import make_current, must_be_seen, override_g
 LONGEST_REASON = 2000  # characters
 
 _IN_USE = (Task.State.PUBLISHED, Task.State.REVIEW)
-_UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
 
 
 @transaction.atomic
@@ -148,12 +147,7 @@ def make_public(  # noqa: PLR0913 - keywords only: what is decided, and what was
         raise CurationError("version", why_not)
     why = clean_reason(reason, "say why this version should be public")
     must_be_seen(version, reports)
-    if version.unproven:
-        if not override.strip():
-            raise CurationError("override", version.briefly_unproven)
-        spoken = clean_reason(override, "")
-        override_gate(version=version, user=user, reason=spoken, now=now)
-        add_entry(AuditEntry.Kind.OVERRIDDEN, now=now, actor=user, version=version, reason=spoken)
+    override_if_unproven(version, override, user, now)
     before = locked.current_version if locked.state == Task.State.PUBLISHED else None
     details = {"from": before.number if before else None, "to": version.number}
     kind = AuditEntry.Kind.CHANGED_VERSION if before else AuditEntry.Kind.PUBLISHED
@@ -162,6 +156,20 @@ def make_public(  # noqa: PLR0913 - keywords only: what is decided, and what was
     label_imported(versions=[version], now=now)
     add_entry(kind, now=now, actor=user, version=version, reason=why, details=details)
     return version
+
+
+def override_if_unproven(
+    version: TaskVersion, override: str, user: User, now: datetime, draft: Draft | None = None
+) -> None:
+    """Keep why a version that isn't proven sound may be public; raises `CurationError` without."""
+    if not version.unproven:
+        return
+    if not override.strip():
+        raise CurationError("override", version.briefly_unproven)
+    why = clean_reason(override, "")
+    override_gate(version=version, user=user, reason=why, now=now)
+    kind = AuditEntry.Kind.OVERRIDDEN
+    add_entry(kind, now=now, actor=user, version=version, draft=draft, reason=why)
 
 
 def refusal(kind: AuditEntry.Kind, task: Task) -> str:
@@ -188,7 +196,7 @@ def public_refusal(task: Task, version: TaskVersion) -> str:
         return "the task is retired: restore it first"
     if task.state == Task.State.PUBLISHED and task.current_version_id == version.pk:
         return f"version {version.number} is public"
-    drafts = version.drafts.filter(state__in=_UNDER_WAY)
+    drafts = version.drafts.filter(state__in=Draft.UNDER_WAY)
     if version.published_at is None and (draft := drafts.defer("files").first()):
         state = Draft.State(draft.state).label.lower()
         return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib import messages
@@ -39,8 +40,9 @@ from runs_app.features.curation.decisions.services import (
 from tasks_app.disclosure import admin_of
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, Task
+from tasks_app.numbers import counted
 from tasks_app.pages import audit_page
-from tasks_app.pages.audit_words import audit_lines
+from tasks_app.pages.audit_page import audit_lines
 from tasks_app.parameters import query_of, read_filters, takes
 from tasks_app.people import AuthenticatedRequest
 
@@ -167,7 +169,7 @@ def _words(bulk: Bulk) -> tuple[str, str]:
 def _tell(request: HttpRequest, bulk: Bulk, outcomes: list[Outcome]) -> None:
     staying = [outcome for outcome in outcomes if outcome.refusal]
     changed = len(outcomes) - len(staying)
-    text = f"{changed} task{'' if changed == 1 else 's'} {_words(bulk)[1]}."
+    text = f"{counted(changed, 'task')} {_words(bulk)[1]}."
     if staying:
         why = "; ".join(f"{each.task.slug} {each.refusal}" for each in staying[:5])
         more = "; and others" if len(staying) > 5 else ""
@@ -185,8 +187,8 @@ def _one(task: Task) -> curate_page.TaskCuratePage:
         task=task,
         current=current,
         versions=versions,
-        under_way=drafts.filter(state__in=(Draft.State.OPEN, Draft.State.REVIEW)),
-        past_drafts=drafts.exclude(state__in=(Draft.State.OPEN, Draft.State.REVIEW)),
+        under_way=drafts.filter(state__in=Draft.UNDER_WAY),
+        past_drafts=drafts.exclude(state__in=Draft.UNDER_WAY),
         entries=audit_lines(entries, with_files=True)[:_OWN_ENTRIES],
         in_use=task.state in (Task.State.PUBLISHED, Task.State.REVIEW),
         checks=checks_under_way(),
@@ -196,23 +198,22 @@ def _one(task: Task) -> curate_page.TaskCuratePage:
 def _decide(request: HttpRequest, task: Task, user: User) -> str:
     """Do what the form says; what has been done, in words."""
     action, reason = request.POST.get("action", ""), request.POST.get("reason", "")
-    now = timezone.now()
+    given: dict[str, Any] = {"task": task, "user": user, "now": timezone.now()}
     if action == Action.RETIRE:
-        retire(task=task, user=user, reason=reason, now=now)
+        retire(reason=reason, **given)
         return f"{task.slug} is retired."
     if action == Action.RESTORE:
-        state = restore(task=task, user=user, reason=reason, now=now).state
+        state = restore(reason=reason, **given).state
         return f"{task.slug} is {Task.State(state).label.lower()} again."
     if action == Action.CONTAMINATE:
-        mark_contaminated(task=task, user=user, reason=reason, now=now)
+        mark_contaminated(reason=reason, **given)
         return f"{task.slug} is marked contaminated, so it doesn't count across tasks."
     if action == Action.CLEAR:
-        clear_contamination(task=task, user=user, reason=reason, now=now)
+        clear_contamination(reason=reason, **given)
         return f"{task.slug} counts again."
     if action == "label":
         tags = request.POST.get("tags", "").replace(",", " ").split()
-        difficulty = request.POST.get("difficulty", "")
-        label(task=task, user=user, tags=tags, difficulty=difficulty, now=now)
+        label(tags=tags, difficulty=request.POST.get("difficulty", ""), **given)
         return f"The labels of {task.slug} have been saved."
     if action == "make-public":
         return _make_public(request, task, user)

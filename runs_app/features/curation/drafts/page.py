@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
@@ -20,15 +19,15 @@ from gpu_runner.data.formats.text import list_files, read_files
 from gpu_runner.data.formats.toml_lines import field_lines, line_of
 from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.verdict import DeviceKind
-from runs_app.features.curation.drafts.refusals import overtaken_by
+from runs_app.features.curation.drafts.files import overtaken_by
 from runs_app.features.curation.drafts.services import may_reopen, may_write
 from runs_app.models import UNDER_WAY, TaskCheck
 from tasks_app.disclosure import public_task
 from tasks_app.formats.task_writing import write_folder
 from tasks_app.models import Draft, Soundness, TaskVersion
-from tasks_app.pages.audit_words import AuditLine, audit_lines
+from tasks_app.pages.audit_page import AuditLine, audit_lines
 from tasks_app.people import Viewer, shown_name
-from tasks_app.publishing.refusals import task_refusals
+from tasks_app.publishing.snapshots import task_refusals
 
 _EXAMPLE = catalog_folder().with_name("example")
 _FIRST_FILES = (SPECIFICATION, REFERENCE)
@@ -209,22 +208,12 @@ class Workbench:
         return self.soundness is not None and not self.draft.author.is_staff
 
     @property
-    def without_hidden(self) -> tuple[str, ...]:
-        """Kinds of devices on which its version has public workloads and no hidden ones."""
-        return self.draft.version.without_hidden if self.draft.version else ()
-
-    @property
     def hidden_writer(self) -> str:
         """Who wrote its hidden workloads and is no admin; empty once an admin has taken it over."""
         version, author = self.draft.version, self.draft.author
         if author.is_staff or self.draft.taken_by_id is not None or version is None:
             return ""
         return shown_name(author) if version.hidden_names else ""
-
-    @property
-    def is_next_version(self) -> bool:
-        """Whether it was begun as the next version of a task."""
-        return self.draft.follows_id is not None
 
     @cached_property
     def overtaken_by(self) -> TaskVersion | None:
@@ -339,7 +328,7 @@ class Workbench:
 def read_draft(draft: Draft) -> tuple[TaskData | None, tuple[Fault, ...]]:
     """The task of a draft if it can be read, and all that is wrong with it, its name included."""
     data, faults = read_folder(draft.files)
-    if draft.state not in (Draft.State.OPEN, Draft.State.REVIEW):
+    if draft.state not in Draft.UNDER_WAY:
         return data, faults
     found = task_refusals(draft, data)
     if not found:
@@ -365,11 +354,6 @@ def find_draft(draft_id: UUID, user: Viewer) -> Draft | None:
         .first()
     )
     return draft if draft is not None and draft.seen_by(user) else None
-
-
-def open_limit(user: User) -> int | None:
-    """How many drafts `user` may have open or in review; None without a limit."""
-    return None if user.is_staff else settings.MAX_OPEN_DRAFTS_PER_USER
 
 
 def own_drafts(user: User) -> QuerySet[Draft]:

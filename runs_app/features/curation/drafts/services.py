@@ -10,20 +10,25 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from gpu_runner.data.formats.folder import read_folder
-from runs_app.features.curation.decisions.services import clean_reason, must_curate
-from runs_app.features.curation.drafts.files import changed_paths, kept_files, said_name
-from runs_app.features.curation.drafts.refusals import limit_refusal
+from runs_app.features.curation.decisions.services import (
+    clean_reason,
+    must_curate,
+    override_if_unproven,
+)
+from runs_app.features.curation.drafts.files import (
+    changed_paths,
+    kept_files,
+    limit_refusal,
+    said_name,
+)
 from tasks_app.errors import CurationError
 from tasks_app.formats.task_writing import catalogue_folder, write_folder
 from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
 from tasks_app.people import Viewer
 from tasks_app.publishing.audit_log import add_entry
 from tasks_app.publishing.labels import label_imported
-from tasks_app.publishing.refusals import has_lost_its_task
-from tasks_app.publishing.services import make_current, must_be_seen, override_gate
-from tasks_app.publishing.snapshots import must_fit, read_files, snapshot
-
-_UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
+from tasks_app.publishing.services import make_current, must_be_seen
+from tasks_app.publishing.snapshots import has_lost_its_task, must_fit, read_files, snapshot
 
 
 @transaction.atomic
@@ -89,7 +94,7 @@ def take_over(*, draft: Draft, user: User, now: datetime) -> Draft:
     """
     locked = _locked(draft)
     must_curate(user)
-    if locked.state not in _UNDER_WAY:
+    if locked.state not in Draft.UNDER_WAY:
         raise CurationError("", f"it is {_words(locked)}")
     if locked.taken_by_id is not None or locked.author_id == user.pk:
         raise CurationError("", "admins are already editing it")
@@ -154,7 +159,7 @@ def close_draft(*, draft: Draft, user: User, reason: str, now: datetime) -> Draf
     locked = _locked(draft)
     if not (_is_admin(user) or _writes(locked, user)):
         raise CurationError("", "only its author and admins can close it")
-    if locked.state not in _UNDER_WAY:
+    if locked.state not in Draft.UNDER_WAY:
         raise CurationError("", f"it is {_words(locked)} already")
     why = clean_reason(reason, "say why: its author and other admins read it")
     _leave_review(locked, AuditEntry.Kind.CLOSED, user, why, now)
@@ -192,19 +197,7 @@ def publish_draft(  # noqa: PLR0913 - keywords only: what is decided, and what w
     _must_follow(version, task, replaces)
     must_fit(locked, data)
     must_be_seen(version, reports)
-    if version.unproven:
-        if not override.strip():
-            raise CurationError("override", version.briefly_unproven)
-        why = clean_reason(override, "")
-        override_gate(version=version, user=user, reason=why, now=now)
-        add_entry(
-            AuditEntry.Kind.OVERRIDDEN,
-            now=now,
-            actor=user,
-            version=version,
-            draft=locked,
-            reason=why,
-        )
+    override_if_unproven(version, override, user, now, locked)
     task.state, task.published_by = Task.State.PUBLISHED, user
     make_current(task, version, now)
     label_imported(versions=[version], now=now)

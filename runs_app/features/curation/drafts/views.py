@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
@@ -20,16 +21,15 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.http import urlencode
+from django.utils.text import capfirst
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from gpu_runner.data.formats.kbench import SPECIFICATION
 from runs_app.features.curation.drafts import page as draft_page
-from runs_app.features.curation.drafts.edit import Edit, read_edit, read_number
-from runs_app.features.curation.drafts.files import said_name
-from runs_app.features.curation.drafts.forms import UploadForm
+from runs_app.features.curation.drafts.files import free_name, limit_refusal, said_name
+from runs_app.features.curation.drafts.forms import Edit, UploadForm, read_edit, read_number
 from runs_app.features.curation.drafts.page import Workbench
-from runs_app.features.curation.drafts.refusals import free_name, limit_refusal
 from runs_app.features.curation.drafts.services import (
     close_draft,
     copy_version,
@@ -236,7 +236,7 @@ def _act(found: Draft, user: User, action: str, reason: str, seen: Mapping[str, 
 def _sent(request: HttpRequest, user: User) -> UploadForm:
     """What was uploaded; it is not read if nothing of it would be kept."""
     refusal = limit_refusal(user, timezone.now())
-    words = f"Nothing was saved. {_capital(refusal)}." if refusal else ""
+    words = f"Nothing was saved. {capfirst(refusal)}." if refusal else ""
     return UploadForm(request.POST, request.FILES, refusal=words)
 
 
@@ -292,7 +292,7 @@ def _list(request: HttpRequest, user: User, form: UploadForm) -> DraftsPage:
         form=form,
         page=page,
         rows=[draft_page.DraftRow(each, user) for each in page],
-        limit=draft_page.open_limit(user),
+        limit=None if user.is_staff else settings.MAX_OPEN_DRAFTS_PER_USER,
         waiting=[draft_page.DraftRow(each, user) for each in waiting[:_ROWS]],
         waiting_count=waiting.count(),
         others=others[:_ROWS],
@@ -360,9 +360,5 @@ def _withheld(found: Draft) -> str:
 
 def _sentence(error: CurationError) -> str:
     if error.field in _OF_ACTS | _OF_EDITS:
-        return f"{_capital(error.reason)}."
+        return f"{capfirst(error.reason)}."
     return "; ".join(f"{at.removeprefix('files.')}: {why}" for at, why in error.every) + "."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from kbench_web.accounts.deletion import delete_account
+from kbench_web.accounts.names import delete_account
 from kbench_web.models import ApiToken
 from runs_app.core.errors import NotAllowed, SubmissionError
 from runs_app.models import Agent, Evaluation, Run, Submission

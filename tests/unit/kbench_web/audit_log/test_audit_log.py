@@ -12,7 +12,7 @@ from django.test import Client
 from runs_app.features.curation.drafts.services import copy_version, edit_draft
 from tasks_app.models import AuditEntry, Draft
 from tasks_app.pages import audit_page
-from tasks_app.pages.audit_words import audit_lines
+from tasks_app.pages.audit_page import audit_lines
 from tasks_app.publishing.audit_log import add_entry
 from tests import factories as make
 

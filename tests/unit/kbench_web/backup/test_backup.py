@@ -21,7 +21,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from kbench_web.backup import archive, services
-from kbench_web.backup.content import BackupError
+from kbench_web.backup.archive import BackupError
 from tests import factories as make
 
 pytestmark = pytest.mark.django_db(transaction=True)

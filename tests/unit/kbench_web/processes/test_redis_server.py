@@ -14,7 +14,7 @@ from redis import Redis
 from redis.exceptions import AuthenticationError, RedisError
 
 from kbench_web.processes import installation, redis_server
-from kbench_web.processes.program import ProgramProcess
+from kbench_web.processes.supervision import ProgramProcess
 from tests.conftest import free_port
 
 

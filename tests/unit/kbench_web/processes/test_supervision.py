@@ -14,10 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from kbench_web.processes import ports
-from kbench_web.processes.console import Console
-from kbench_web.processes.program import Program, ProgramProcess, descendants
-from kbench_web.processes.supervision import Supervisor
+from kbench_web.processes import installation
+from kbench_web.processes.supervision import (
+    Console,
+    Program,
+    ProgramProcess,
+    Supervisor,
+    descendants,
+)
 
 SLEEPER = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
 FAMILY = (
@@ -114,7 +118,7 @@ def test_what_others_need_stops_last(log: Log) -> None:
 def test_programs_stop_when_their_supervisor_is_killed(tmp_path: Path) -> None:
     code = (
         "import sys, time\n"
-        "from kbench_web.processes.program import Program, ProgramProcess\n"
+        "from kbench_web.processes.supervision import Program, ProgramProcess\n"
         "p = ProgramProcess(Program(name='p', command=['sleep', '60']), print)\n"
         "print(p.pid, flush=True)\n"
         "time.sleep(60)\n"
@@ -136,8 +140,8 @@ def test_a_taken_port_is_passed_over() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert not ports.is_free("127.0.0.1", port)
-        assert ports.next_free("127.0.0.1", port) > port
+        assert not installation.is_free("127.0.0.1", port)
+        assert installation.next_free("127.0.0.1", port) > port
 
 
 def test_lines_carry_time_and_name() -> None:

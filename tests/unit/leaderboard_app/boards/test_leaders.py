@@ -22,7 +22,7 @@ from leaderboard_app.boards.ranking import Author, Entry, Problem, Sort
 from leaderboard_app.boards.tables import TABLES
 from runs_app.core.integrity.ranking import Estimate
 from runs_app.models import Evaluation
-from tasks_app import parquet
+from tasks_app import spreadsheet
 from tasks_app.models import TaskVersion
 from tests import factories
 from tests.unit.leaderboard_app.boards.test_board import ranked
@@ -189,7 +189,7 @@ def test_every_board_can_be_taken_home(
         header, _, end = client.get(f"{address}&format=csv").content.decode().split("\n")
         assert (header.split(","), end) == (list(row), "")
         assert header.split(",") == table.schema.names == list(TABLES[by].fields)
-    monkeypatch.setattr(parquet.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(spreadsheet.importlib.util, "find_spec", lambda name: None)
     told = client.get("/api/v1/leaderboard?format=parquet")
     assert (told.status_code, told.json()["field"]) == (422, "format")
     assert "kbench[parquet]" in told.json()["reason"]

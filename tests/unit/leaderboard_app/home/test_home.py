@@ -12,8 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from gpu_runner.data.verdict import Verdict
-from leaderboard_app.boards.recent import leaders, leading
-from leaderboard_app.boards.records import best_evaluations, record_of_the_day
+from leaderboard_app.boards.records import best_evaluations, leaders, leading, record_of_the_day
 from leaderboard_app.boards.selectors import default_device
 from leaderboard_app.home.page import best_so_far, boards, live
 from runs_app.core.integrity.eligibility import eligible_evaluations, leader

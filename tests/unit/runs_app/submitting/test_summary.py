@@ -27,7 +27,7 @@ from runs_app.submitting.page import (
     workload_rows,
 )
 from runs_app.submitting.summary import Summary
-from tasks_app.shown_file import ShownFile
+from tasks_app.templatetags.source import ShownFile
 from tests import factories
 from tests.results import told
 

@@ -23,7 +23,7 @@ from runs_app.features.curation.drafts.services import create_draft, publish_dra
 from runs_app.features.curation.drafts.uploads import Upload, read_upload
 from tasks_app.formats.task_writing import catalogue_folder
 from tasks_app.models import Task, TaskVersion
-from tasks_app.publishing.varying import take_varied
+from tasks_app.publishing.snapshots import take_varied
 from tests import factories as make
 from tests.unit.gpu_runner.data.test_folder import SPECIFICATION, SWEEP, assert_round_trip, texts
 

@@ -18,7 +18,7 @@ from gpu_runner.data.task import Abi, Workload
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device import toolchain
 from runs_app.submitting.api import SubmissionIn
-from tasks_app.pages.building_page import buildings, command_text
+from tasks_app.pages.task_page import buildings, command_text
 from tests import factories
 
 pytestmark = pytest.mark.django_db

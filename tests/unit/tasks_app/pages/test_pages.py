@@ -14,8 +14,8 @@ from gpu_runner.data.task import Abi
 from gpu_runner.data.verdict import Direction
 from tasks_app.pages import task_page
 from tasks_app.pages.task_filter import distance
-from tasks_app.shown_file import ShownFile
 from tasks_app.templatetags import display, source
+from tasks_app.templatetags.source import ShownFile
 from tests import factories
 
 

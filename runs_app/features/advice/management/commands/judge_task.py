@@ -24,7 +24,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Which task, which language model, and the most that it may cost."""
         default = JudgeRequest(model="")
         parser.add_argument("task", metavar="NAME", help="name of a task of this site")
         parser.add_argument(
@@ -39,7 +38,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, **options: Any) -> None:
-        """Ask once."""
         request = JudgeRequest(model=options["model"], max_usd=options["max_usd"])
         try:
             version = version_of(options["task"], options["number"])

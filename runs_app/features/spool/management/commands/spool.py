@@ -24,7 +24,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the actions and their options."""
         parser.add_argument("action", choices=("export", "import", "cancel"))
         parser.add_argument("folder", type=Path, metavar="DIR")
         parser.add_argument("--device", default="", help="slug of the device, such as nvidia-h100")
@@ -34,7 +33,6 @@ class Command(BaseCommand):
         parser.add_argument("--most", type=int, default=1000, help="jobs to export (1000)")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do it, and say what came of it."""
         actions: dict[str, Callable[[Path, dict[str, object]], None]] = {
             "export": self._export,
             "import": self._import,

@@ -29,7 +29,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare FILE and the options."""
         parser.add_argument("path", type=Path, metavar="FILE")
         parser.add_argument(
             "--site", default="", help="the name that other sites show for this one"
@@ -39,7 +38,6 @@ class Command(BaseCommand):
         parser.add_argument("--note", default="", help="a line about them for readers")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write the file, or say why not and leave what was there."""
         path: Path = options["path"]
         site = options["site"].strip() or own_name()
         device, task = options["device"], options["task"]

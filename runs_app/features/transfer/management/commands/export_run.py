@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from gpu_runner.data.codec import DataError
 from runs_app.features.transfer import files, run_faults
+from runs_app.features.transfer.export import exported_run
 from runs_app.features.transfer.management.commands.export_results import own_name
-from runs_app.features.transfer.run_export import exported_run
 from runs_app.models import Run
 
 
@@ -26,7 +26,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare RUN_ID, FILE and the options."""
         parser.add_argument("run", type=UUID, metavar="RUN_ID", help="the id in the run's address")
         parser.add_argument("path", type=Path, metavar="FILE")
         parser.add_argument(
@@ -35,7 +34,6 @@ class Command(BaseCommand):
         parser.add_argument("--note", default="", help="a line about it for readers")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write the file, or say why not and leave what was there."""
         path: Path = options["path"]
         site, now = options["site"].strip() or own_name(), timezone.now()
         rows = Run.objects.select_related("user", "agent", "device", "task_version__task", "best")

@@ -9,8 +9,25 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from gpu_runner.data.codec import DataError
-from runs_app.features.transfer import files, shipped
+from runs_app.features.transfer import faults, files
+from runs_app.features.transfer.files import Document
+from runs_app.features.transfer.models import ResultImport
+from runs_app.features.transfer.record import ResultFile
 from runs_app.features.transfer.services import Imported, import_results
+
+FOLDER = Path(__file__).resolve().parents[2] / "shipped_results"
+
+
+def shipped_files() -> list[Path]:
+    """Those that are there, by name."""
+    return sorted(path for path in FOLDER.glob("*.json*") if path.is_file())
+
+
+def unseen(path: Path) -> Document | None:
+    """What the file says; None if it was imported before, so that a start costs next to nothing."""
+    document = files.read(path)
+    digest = faults.decode(document, ResultFile).digest()
+    return None if ResultImport.objects.filter(digest=digest).exists() else document
 
 
 class Command(BaseCommand):
@@ -23,18 +40,16 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare FILE and --shipped."""
         parser.add_argument("path", nargs="?", type=Path, default=None, metavar="FILE")
         parser.add_argument(
             "--shipped", action="store_true", help="the files that come with kbench, if any"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import, and say what became of the results."""
         path: Path | None = options["path"]
         if (path is None) is not options["shipped"]:
             raise CommandError("name a FILE, or --shipped")
-        for each in [path] if path is not None else shipped.shipped_files():
+        for each in [path] if path is not None else shipped_files():
             document = _read(each, only_unseen=options["shipped"])
             if document is None:
                 continue
@@ -48,7 +63,7 @@ class Command(BaseCommand):
 
 def _read(path: Path, *, only_unseen: bool) -> files.Document | None:
     try:
-        return shipped.unseen(path) if only_unseen else files.read(path)
+        return unseen(path) if only_unseen else files.read(path)
     except files.FileError as error:
         raise CommandError(f"nothing was stored: {error}") from None
     except DataError as error:

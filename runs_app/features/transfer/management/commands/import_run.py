@@ -23,11 +23,9 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare FILE."""
         parser.add_argument("paths", nargs="+", type=Path, metavar="FILE")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import each file, and say where its run is."""
         for path in options["paths"]:
             try:
                 run = import_run(document=files.read(path), now=timezone.now())

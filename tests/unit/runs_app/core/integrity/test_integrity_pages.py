@@ -20,7 +20,7 @@ from gpu_runner.data.integrity import (
 from gpu_runner.data.verdict import Verdict
 from runs_app.core.integrity.page import outside_rows, suspicion_views
 from runs_app.models import Evaluation, QuarantineDecision
-from tasks_app.shown_file import ShownFile
+from tasks_app.templatetags.source import ShownFile
 from tests import factories as make
 from tests.unit.runs_app.core.integrity.suspicious import (
     MEMCHECK,

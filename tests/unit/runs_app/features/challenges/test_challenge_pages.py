@@ -16,11 +16,10 @@ from django.utils import timezone
 from gpu_runner.data.verdict import Verdict
 from runs_app.features.challenges.figures import Contender, entry_results
 from runs_app.features.challenges.models import Challenge, Entry
-from runs_app.features.challenges.page import curves
+from runs_app.features.challenges.page import Winner, curves, winner
 from runs_app.features.challenges.selectors import evaluations_of
 from runs_app.features.challenges.services import finish
 from runs_app.features.challenges.settle import settle_challenges
-from runs_app.features.challenges.winner import Winner, winner
 from runs_app.models import Evaluation, Submission
 from tasks_app.models import AuditEntry
 from tests import factories as make

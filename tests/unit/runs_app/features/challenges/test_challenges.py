@@ -11,7 +11,7 @@ from django.contrib.auth.models import Permission, User
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Verdict
-from kbench_web.accounts.deletion import delete_account
+from kbench_web.accounts.names import delete_account
 from runs_app.core.errors import NotAllowed, QuotaExceeded, SubmissionError, WrongState
 from runs_app.core.work import lifecycle
 from runs_app.features.challenges.bearer import find_bearer

@@ -10,10 +10,9 @@ from django.test import Client
 
 from gpu_runner.data import codec
 from gpu_runner.data.verdict import Mode
+from runs_app.features.compare.choice import texts
 from runs_app.features.compare.curve import Point, curve
-from runs_app.features.compare.runs import summaries
-from runs_app.features.compare.settings import settings_of
-from runs_app.features.compare.table import texts
+from runs_app.features.compare.runs import settings_of, summaries
 from runs_app.models import LanguageModel, LanguageModelCall, Run
 from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.config import Budget, ModelSpec, RunConfig, VerifierConfig

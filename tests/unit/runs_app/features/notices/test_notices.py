@@ -13,11 +13,11 @@ from django.test import Client
 
 from gpu_runner.data.integrity import AuditState
 from gpu_runner.data.verdict import Verdict
-from kbench_web.accounts.deletion import delete_account
+from kbench_web.accounts.names import delete_account
 from runs_app.core.hooks import place_changed
 from runs_app.core.integrity.quarantine import decide
 from runs_app.core.messaging import orders, queues
-from runs_app.features.notices import delivery, queue, services
+from runs_app.features.notices import delivery, services
 from runs_app.features.notices.models import (
     Delivery,
     Notice,
@@ -47,7 +47,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ids: list[int] = []
     for module, name in ((orders, "enqueue"), (orders, "drop"), (queues, "enqueue_advance")):
         monkeypatch.setattr(module, name, lambda *arguments: True)
-    monkeypatch.setattr(queue, "enqueue_delivery", lambda pk: ids.append(pk) or True)
+    monkeypatch.setattr(services, "enqueue_delivery", lambda pk: ids.append(pk) or True)
     return ids
 
 

@@ -17,7 +17,7 @@ import pytest
 from django.test import Client
 
 from runs_app.core.errors import QuotaExceeded, SubmissionError
-from runs_app.features.notices import addresses, delivery, queue, services
+from runs_app.features.notices import addresses, delivery, services
 from runs_app.features.notices.addresses import (
     NotPublicError,
     PublicBackend,
@@ -124,7 +124,7 @@ def backend(port: int) -> PublicBackend:
 
 @pytest.fixture
 def hook(monkeypatch: pytest.MonkeyPatch, db: None) -> Webhook:
-    monkeypatch.setattr(queue, "enqueue_delivery", lambda pk: True)
+    monkeypatch.setattr(services, "enqueue_delivery", lambda pk: True)
     ada = make.make_user()
     return services.add_webhook(
         user=ada, url="http://hooks.example/k", now=make.NOW, look_up=lambda h, p: [PUBLIC]
@@ -200,7 +200,7 @@ def test_what_is_due_is_queued_and_what_is_old_goes(
     hook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queued: list[int] = []
-    monkeypatch.setattr(queue, "enqueue_delivery", lambda pk: queued.append(pk) or True)
+    monkeypatch.setattr(services, "enqueue_delivery", lambda pk: queued.append(pk) or True)
     row = message(hook)
     assert delivery.look_after(now=make.later(60)) == 1
     assert queued == [row.pk]

@@ -11,7 +11,7 @@ from django.test import Client
 from gpu_runner.data.queue import Urgency
 from runs_app.core.errors import SubmissionError, WrongState
 from runs_app.core.messaging import orders, queues
-from runs_app.features.operations import emptying, queue, upkeep
+from runs_app.features.operations import emptying, hooks
 from runs_app.features.operations import jobs as site_jobs
 from runs_app.features.operations.emptying import Part, cancel_some, empty_queue
 from runs_app.features.operations.models import Emptying
@@ -30,7 +30,7 @@ def enqueued(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     keys: list[int] = []
     for module, name in ((orders, "enqueue"), (orders, "drop"), (queues, "enqueue_advance")):
         monkeypatch.setattr(module, name, lambda *arguments: True)
-    monkeypatch.setattr(queue, "enqueue_emptying", lambda key: keys.append(int(key)) or True)
+    monkeypatch.setattr(emptying, "enqueue_emptying", lambda key: keys.append(int(key)) or True)
     return keys
 
 
@@ -154,16 +154,16 @@ def test_a_worker_that_was_killed_costs_nothing(
             cancel_some(emptying_id=row.pk, now=make.later(3))
     row.refresh_from_db()
     assert row.cancelled == statuses(rows).count(Status.CANCELLED) == 2
-    upkeep.look_after(now=make.later(20))
+    hooks.look_after(None, now=make.later(20))
     assert enqueued == [], "it may still be at work"
     for _ in range(2):
-        upkeep.look_after(now=make.later(40))
+        hooks.look_after(None, now=make.later(40))
     assert enqueued == [row.pk]
     finish(row)
     assert (row.cancelled, statuses(rows)) == (4, [Status.CANCELLED] * 4)
     assert not cancel_some(emptying_id=row.pk, now=make.later(50))
     assert not cancel_some(emptying_id=12345, now=make.later(50))
-    upkeep.look_after(now=make.later(900))
+    hooks.look_after(None, now=make.later(900))
     assert enqueued == [row.pk]
 
 

@@ -19,9 +19,9 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpu_runner.data.queue import Urgency
-from runs_app.features.operations import disk, upkeep
+from runs_app.features.operations import disk, hooks
 from runs_app.features.operations.glance import glance
-from runs_app.features.operations.upkeep import gather_statistics
+from runs_app.features.operations.hooks import gather_statistics
 from runs_app.models import Evaluation
 from tests import factories as make
 
@@ -147,7 +147,7 @@ def test_the_log_says_it_once_an_hour(
     disk._warn.cache_clear()
     for now_s in (0, 5, 3599, 3600, 3605):
         monkeypatch.setattr(disk.time, "time", lambda now_s=now_s: now_s)
-        upkeep.look_after(now=make.NOW)
+        hooks.look_after(None, now=make.NOW)
     found = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert len([each for each in found if "nothing more is stored" in each.getMessage()]) == 2
 
@@ -173,7 +173,7 @@ def test_the_ingester_gathers_them_when_it_begins(
 ) -> None:
     settings.REDIS_URL = redis_url
     gathered = []
-    name = "runs_app.features.operations.upkeep.gather_statistics"
+    name = "runs_app.features.operations.hooks.gather_statistics"
     monkeypatch.setattr(name, lambda: gathered.append(1))
     call_command("ingest_events", "--drain")
     assert gathered == [1]

@@ -12,9 +12,8 @@ from gpu_runner.data.task import Abi
 from gpu_runner.data.verdict import Direction, Verdict
 from runs_app.core.errors import NotAllowed, SubmissionError, WrongState
 from runs_app.core.integrity.eligibility import eligible_evaluations
-from runs_app.features.reevaluation.estimate import estimates_of
 from runs_app.features.reevaluation.models import Reevaluation
-from runs_app.features.reevaluation.plan import plan_of
+from runs_app.features.reevaluation.plan import estimates_of, plan_of
 from runs_app.features.reevaluation.progress import progress_of
 from runs_app.features.reevaluation.selectors import reevaluations_of
 from runs_app.features.reevaluation.services import cancel_reevaluation, reevaluate
@@ -203,7 +202,7 @@ def test_scores_before_and_now_stand_side_by_side() -> None:
     version = next_version()
     row = begin(version)
     first, second = row.evaluations.order_by("created_at")
-    assert (progress_of(row).ended, progress_of(row).waiting) == (0, 2)
+    assert (progress_of(row).ended, progress_of(row).counts["QUEUED"]) == (0, 2)
     end(first, 1.5)
     end(second, 2.01)
     progress = progress_of(row)

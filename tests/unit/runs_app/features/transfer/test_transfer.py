@@ -15,12 +15,12 @@ from runs_app.core.errors import EventError, SubmissionError
 from runs_app.core.integrity.eligibility import eligible_evaluations
 from runs_app.core.queue.devices import resolve_device
 from runs_app.core.work.result_state import EAGER_ONLY, result_state
-from runs_app.features.transfer import shipped
+from runs_app.features.transfer.management.commands import import_results as shipped
 from runs_app.features.transfer.models import ResultImport
 from runs_app.models import Agent, Evaluation, Submission
 from runs_app.submitting.services import rerun
 from runs_app.submitting.shipped import SYSTEM_USER, system_user
-from tasks_app import parquet
+from tasks_app import spreadsheet
 from tests import factories as make
 from tests.unit.runs_app.features.transfer.measured import (
     SITE,
@@ -277,7 +277,7 @@ def test_a_command_names_what_is_wrong(tmp_path: Path, monkeypatch: pytest.Monke
         assert reason in str(caught.value)
     with pytest.raises(CommandError, match="cannot be written"):
         exported(tmp_path / "missing" / "a.json")
-    monkeypatch.setattr(parquet.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(spreadsheet.importlib.util, "find_spec", lambda name: None)
     ranked()
     with pytest.raises(CommandError, match=r"pip install 'kbench\[parquet\]'"):
         call_command("export_results", str(tmp_path / "a.parquet"), site=SITE)

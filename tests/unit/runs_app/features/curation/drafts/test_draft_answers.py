@@ -12,7 +12,7 @@ from django.urls import reverse, set_script_prefix
 
 from runs_app.features.curation.drafts import forms
 from runs_app.features.curation.drafts import page as draft_page
-from runs_app.features.curation.drafts.refusals import free_name
+from runs_app.features.curation.drafts.files import free_name
 from runs_app.features.curation.drafts.services import close_draft, create_draft
 from tasks_app.models import Draft, Task
 from tasks_app.publishing.snapshots import snapshot

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
-
-from kbench_web.settings import BASE_DIR
+from tests.architecture.words import ROOT
 
 Texts = Iterator[tuple[int, str]]
 
@@ -76,23 +74,16 @@ def prose(path: Path) -> list[tuple[int, str]]:
     )
 
 
-class Command(BaseCommand):
-    """`manage.py texts`."""
+def main(names: list[str]) -> None:
+    """Print each file's name, and below it `line: text`."""
+    roots = [ROOT / each for each in names or _ROOTS]
+    paths = [path for root in roots for path in sorted([root, *root.rglob("*")])]
+    for path in paths:
+        readable = path.suffix in _READERS and not _SKIPPED.search(str(path))
+        if readable and (shown := prose(path)):
+            print(f"\n== {path.relative_to(ROOT)}")
+            print("\n".join(f"{line}: {text}" for line, text in shown))
 
-    help = __doc__ or ""
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Take where to look."""
-        parser.add_argument(
-            "paths", nargs="*", default=_ROOTS, help="files or folders; all if left out"
-        )
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        """Print each file's name, and below it `line: text`."""
-        roots = [BASE_DIR / each for each in options["paths"]]
-        paths = [path for root in roots for path in sorted([root, *root.rglob("*")])]
-        for path in paths:
-            readable = path.suffix in _READERS and not _SKIPPED.search(str(path))
-            if readable and (shown := prose(path)):
-                self.stdout.write(f"\n== {path.relative_to(BASE_DIR)}")
-                self.stdout.write("\n".join(f"{line}: {text}" for line, text in shown))
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,1 +1,0 @@
-"""Many tasks at once: checked by runners."""
