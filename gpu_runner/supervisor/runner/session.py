@@ -227,8 +227,7 @@ class Session:
         passing: the call that is timed at the gate, if there is one.
         """
         timed = passing is not None and self.onlooker is None
-        gate = self._gate if timed else None
-        page = self._page if self._target.python else None
+        gate, page = self._gate if timed else None, self._page if self._target.python else None
         waits = self._freezer is not None or page is not None
         if waits:
             self._send(request)  # it stays in the socket until the runner may run
