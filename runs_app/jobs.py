@@ -15,11 +15,11 @@ from rq.job import Job
 from rq.serializers import JSONSerializer
 
 from runs_app.core import features
-from runs_app.core.hooks import call_done
 from runs_app.core.messaging import queues
 from runs_app.optimiser.llm import client
 from runs_app.optimiser.services.advance import advance_run as take_step
 from runs_app.optimiser.services.calls import answer_call as send_call
+from runs_app.optimiser.signals import call_done
 
 _PR_SET_PDEATHSIG = 1
 

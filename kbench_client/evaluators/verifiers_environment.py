@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Iterable
 
 import httpx2
@@ -13,6 +14,8 @@ from kbench_client.config import account
 from kbench_client.evaluators.judge import Wanted, fixed_files, shared
 from kbench_client.evaluators.verifiers import kernel_in, prompt_of
 from kbench_client.site import Site
+
+_fixed_files = functools.cache(fixed_files)  # all rollouts get the same files
 
 
 class KbenchData(vf.TaskData):
@@ -38,7 +41,7 @@ class KbenchTask(vf.Task[KbenchData]):
         names = ("task", "device", "mode", "agent", "model")
         wanted = Wanted(**{name: getattr(self.data, name) for name in names})
         judge = shared(wanted, self.data.limit_s)
-        beside = fixed_files(self.data.folder, self.data.entry)
+        beside = _fixed_files(self.data.folder, self.data.entry)
         begun = judge.begin(kernel_in(trace.last_reply), self.data.language, **beside)
         judged = await asyncio.wrap_future(begun)
         value = judged.value()
@@ -73,6 +76,7 @@ class KbenchTaskset(vf.Taskset[KbenchTask, KbenchConfig]):
         names = ("language", "device", "mode", "agent", "model", "folder", "entry", "limit_s")
         same = {name: getattr(config, name) for name in names}
         site = Site(account())
+        _fixed_files(config.folder, config.entry)  # what is wrong with them is said here
         for name in config.tasks or [each["name"] for each in site.tasks()]:
             task = site.task(name)
             prompt = prompt_of(task, config.language)

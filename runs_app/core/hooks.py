@@ -40,16 +40,16 @@ Receivers don't run in a transaction. One that raises is logged. Arguments: `now
 """
 
 device_made = Signal()
-"""A device has shown itself for the first time. Arguments: `device`, `now`."""
+"""A device has shown itself for the first time. Receivers run in the same transaction.
+
+Arguments: `device`, `now`.
+"""
 
 heartbeat = Signal()
-"""A runner has said that it lives. Arguments: `runner`, its `sensors` by name, and `now`."""
+"""A runner has said that it lives. Receivers run in the same transaction.
 
-run_halted = Signal()
-"""A run has ended, or somebody else than its owner paused it. Arguments: `run`, `what`, `now`."""
-
-call_done = Signal()
-"""A worker has done what it could for a call of a language model. Arguments: `call_id`."""
+Arguments: `runner`, its `sensors` by name, and `now`.
+"""
 
 
 class Slot(StrEnum):

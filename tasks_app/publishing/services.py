@@ -18,7 +18,10 @@ from tasks_app.models import AuditEntry, Override, Soundness, Task, TaskVersion
 from tasks_app.publishing.audit_log import add_entry
 
 version_published = Signal()
-"""A version has become public for the first time. Arguments: `version`, `now`."""
+"""A version has become public for the first time. Receivers run in the same transaction.
+
+Arguments: `version`, `now`.
+"""
 
 
 _LEAST = timedelta(microseconds=1)
@@ -157,12 +160,15 @@ def _load(
     return publication
 
 
+@transaction.atomic
 def override_gate(*, version: TaskVersion, user: User | None, reason: str, now: datetime) -> None:
     """Note that a version is published that nobody has proven sound, and why; its page shows it.
 
     It is stored behind all reports that there are, also those of a clock that is ahead. Without a
-    user a command says so. Call it in a transaction.
+    user a command says so. Raises `ValueError` without a reason.
     """
+    if not reason.strip():
+        raise ValueError("an override needs a reason")
     _lock(version)
     newest = max((report.created_at for report in version.reports.all()), default=None)
     moment = now if newest is None else max(now, newest + _LEAST)

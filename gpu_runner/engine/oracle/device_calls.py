@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -140,17 +141,17 @@ class DeviceCalls:
         guards = [guard for call in self._calls for guard in _guards(call)]
         for at in range(0, len(guards), _AT_ONCE):
             some = guards[at : at + _AT_ONCE]
-            if not self._are_intact(some):
-                name, where, *_ = next(each for each in some if not self._are_intact([each]))
+            for name, where, *_ in itertools.compress(some, self._changed_guards(some)):
                 return {"guard": name, "where": where, "input": ""}
         return {"guard": "", "where": "", "input": self._changed or self._changed_input()}
 
-    def _are_intact(self, guards: Sequence[Guard]) -> bool:
-        """All of them are of the same size."""
+    def _changed_guards(self, guards: Sequence[Guard]) -> list[bool]:
+        """Which of them have changed, by a single look; all are of the same size."""
         found = torch.stack([self.outputs[low:high] for *_, low, high in guards])
         begins = torch.tensor([low % _POOL_BYTES for *_, low, _ in guards], device="cuda")
         positions = begins[:, None] + torch.arange(found.shape[1], device="cuda")
-        return torch.equal(found, self._pool[positions % _POOL_BYTES])
+        changed: list[bool] = (found != self._pool[positions % _POOL_BYTES]).any(1).tolist()
+        return changed
 
     def _changed_input(self) -> str:
         """The name of an input that no longer holds what was staged; of none that is withdrawn."""
@@ -159,9 +160,8 @@ class DeviceCalls:
             for call, tensors in zip(self._calls, self._drawn, strict=False)
             for name, offset, tensor in zip(call["names"], call["inputs"], tensors, strict=True)
         ]
-        if not rows or not bool(torch.stack([differs for _, differs in rows]).any()):
-            return ""
-        return next(str(name) for name, differs in rows if differs)
+        differ = torch.stack([differs for _, differs in rows]).tolist() if rows else []
+        return next((str(name) for (name, _), found in zip(rows, differ, strict=True) if found), "")
 
     def _end_of_inputs(self) -> int:
         return max(

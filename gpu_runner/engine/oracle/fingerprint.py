@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -22,12 +23,22 @@ class Part(NamedTuple):
 Fingerprint = tuple[Part, ...]
 
 
-def fingerprint(tensors: list[Tensor]) -> Fingerprint:
+def fingerprint(tensors: Sequence[Tensor]) -> Fingerprint:
     """Equal for equal bits, and all but never for others; no defence against an adversary."""
-    return tuple(Part(str(t.dtype), tuple(t.shape), _total(t)) for t in tensors)
+    [found] = fingerprints([tensors])
+    return found
 
 
-def _total(tensor: Tensor) -> int:
+def fingerprints(groups: Sequence[Sequence[Tensor]]) -> list[Fingerprint]:
+    """Of each group; a device is waited for once."""
+    totals = [_total(tensor) for group in groups for tensor in group]
+    found = iter(torch.stack([t.to(totals[0].device) for t in totals]).tolist() if totals else ())
+    return [
+        tuple(Part(str(t.dtype), tuple(t.shape), next(found)) for t in group) for group in groups
+    ]
+
+
+def _total(tensor: Tensor) -> Tensor:
     flat = tensor.contiguous().reshape(-1).view(torch.uint8)
     whole = flat.numel() // (8 * _ROW) * 8 * _ROW
     columns = torch.zeros(_ROW, dtype=torch.int64, device=flat.device)
@@ -36,4 +47,4 @@ def _total(tensor: Tensor) -> int:
     rest = torch.zeros(8 * _ROW, dtype=torch.uint8, device=flat.device)
     rest[: flat.numel() - whole] = flat[whole:]
     weights = torch.arange(1, 2 * _ROW, 2, dtype=torch.int64, device=flat.device) * _MULTIPLIER
-    return int(((columns + 31 * rest.view(torch.int64)) * weights).sum().item())
+    return ((columns + 31 * rest.view(torch.int64)) * weights).sum()

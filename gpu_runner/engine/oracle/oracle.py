@@ -25,7 +25,7 @@ from gpu_runner.engine.device import torch_settings
 from gpu_runner.engine.diagnosis import Case, diagnose
 from gpu_runner.engine.oracle.arena import Arena, SampledOutputs
 from gpu_runner.engine.oracle.device_calls import DeviceCalls
-from gpu_runner.engine.oracle.fingerprint import Fingerprint, fingerprint
+from gpu_runner.engine.oracle.fingerprint import Fingerprint, fingerprints
 from gpu_runner.engine.problem import arguments
 from gpu_runner.engine.problem.compare import Limit, ScaleError, compare, limit_of, wrong_elements
 from gpu_runner.engine.problem.problem import (
@@ -48,10 +48,8 @@ _NO_SENSE = 1e300  # an error beyond any bound
 Request = dict[str, Any]
 Answer = dict[str, Any]
 
-_DRAWS_NOTHING = frozenset({"completed", "check", "sample", "digest", "forget_calls"})
+_DRAWS_NOTHING = frozenset({"completed", "sample", "digest", "forget_calls"})
 """Operations after which PyTorch isn't asked how much it keeps: that takes longer than they do."""
-
-_NOT_AGAIN = "make_inputs gave other inputs for the same seed the second time"
 
 
 @dataclass
@@ -157,8 +155,7 @@ class Oracle:
         }
 
     def _fill(self, request: Request) -> Answer:
-        loaded, workload, direction, seed = self._subject(request)
-        tensors = self._draw((loaded, workload, direction, seed))
+        [tensors] = self._draw(self._subject(request))
         for tensor, offset in zip(tensors, request["offsets"], strict=True):
             self._inputs.tensor(offset, tensor.dtype, tuple(tensor.shape)).copy_(tensor)
         return {}
@@ -172,11 +169,7 @@ class Oracle:
         device, calls = self._on_device(), request["calls"]
         device.probes_ns = []
         device.probe()
-        drawn = []
-        for call in calls:
-            subject = self._subject({**request, "seed": call["seed"]})
-            # Drawn again are the inputs of single calls above all: those are remembered.
-            drawn.append(self._draw(subject, remembers=len(calls) == 1))
+        drawn = self._draw(*(self._subject({**request, "seed": c["seed"]}) for c in calls))
         device.poison(request["low"], request["high"], request["poison"])
         device.mislead(calls, request["poison"])
         device.stage(calls, drawn)  # the true inputs come last
@@ -230,7 +223,7 @@ class Oracle:
 
     def _verify(self, request: Request) -> Answer:
         loaded, workload, direction, seed = self._subject(request)
-        self._draw((loaded, workload, direction, seed))
+        self._draw(self._subject(request))
         problem, device = loaded.problem, loaded.device
         actuals = self._sampled_outputs(request)
         own = problem.verified(workload, direction, seed, device, actuals)
@@ -290,27 +283,17 @@ class Oracle:
             raise ProblemError("only a KernelBench file can be run with other sizes")
         return sizes.run(problem, request["sizes"], really=request["really"])
 
-    def _draw(self, subject: Subject, *, remembers: bool = True) -> list[Tensor]:
-        """The input tensors, the same as at the last draw with that seed, if it was remembered."""
-        loaded, workload, direction, seed = subject
-        drawn = loaded.problem.draw(workload, direction, seed, loaded.device)
-        tensors = arguments.input_tensors(loaded.task, workload, drawn)
-        key = (workload.name, workload.values, direction, seed)
-        if remembers:
-            found = fingerprint(tensors)
+    def _draw(self, *subjects: Subject) -> list[list[Tensor]]:
+        """The input tensors of each, the same as at the last draw with that seed."""
+        drawn = [_input_tensors(*subject) for subject in subjects]
+        for (loaded, workload, direction, seed), found in zip(
+            subjects, fingerprints(drawn), strict=True
+        ):
+            key = (workload.name, workload.values, direction, seed)
             if loaded.drawn.setdefault(key, found) != found:
-                raise ProblemError(
-                    "make_inputs gave other inputs for the same seed the second time"
-                )
-        described = loaded.fixed.get((workload.name, direction))
-        fixed = arguments.fixed_part(loaded.task, workload, drawn)
-        for before, now in zip(described or fixed, fixed, strict=False):
-            if repr(before) != repr(now):  # a NaN is no other value than a NaN
-                raise ProblemError(
-                    f"make_inputs gave {now[0]} as {now[1]} for one seed and as {before[1]} for "
-                    "another: plain values and sizes must depend only on the workload"
-                )
-        return tensors
+                reason = "make_inputs gave other inputs for the same seed the second time"
+                raise ProblemError(reason)
+        return drawn
 
     def _subject(self, request: Request) -> Subject:
         if self._loaded is None:
@@ -324,6 +307,21 @@ class Oracle:
         if self._loaded is not None:
             self._loaded.problem.forget()
         torch_settings.give_memory_back()
+
+
+def _input_tensors(
+    loaded: Loaded, workload: Workload, direction: Direction, seed: int
+) -> list[Tensor]:
+    drawn = loaded.problem.draw(workload, direction, seed, loaded.device)
+    described = loaded.fixed.get((workload.name, direction))
+    fixed = arguments.fixed_part(loaded.task, workload, drawn)
+    for before, now in zip(described or fixed, fixed, strict=False):
+        if repr(before) != repr(now):  # a NaN is no other value than a NaN
+            raise ProblemError(
+                f"make_inputs gave {now[0]} as {now[1]} for one seed and as {before[1]} for "
+                "another: plain values and sizes must depend only on the workload"
+            )
+    return arguments.input_tensors(loaded.task, workload, drawn)
 
 
 def wait_awake(word: socket.socket) -> None:

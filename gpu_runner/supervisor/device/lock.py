@@ -100,7 +100,7 @@ class Turn:
     def step_aside(self) -> None:
         """Leave the device to those who are more urgent or as urgent, and wait for it again."""
         self.give()
-        self._place = _Place.ASIDE
+        self._place, self._number = _Place.ASIDE, next(_numbers)  # no file has a name again
         self.take()
 
     def give(self) -> None:

@@ -14,7 +14,8 @@ from gpu_runner.supervisor.runner.freeze import Freezer, NotStopped
 from gpu_runner.supervisor.runner.preemption import Interrupted, Manners, Obliging
 
 _LOOK_S = 0.1  # chosen: a wait for the device that nobody notices
-_TURN_S = 2.0  # chosen: most kernels compile in it, and nobody waits longer for one that doesn't
+_TURN_S = 2.0  # chosen: most kernels compile in it
+_LONGEST_TURN_S = 16.0  # chosen: nobody waits longer for one that compiles for long
 
 
 class Aside:
@@ -24,7 +25,7 @@ class Aside:
     among many of them would never end. It goes on once they are done. If it holds much of the
     device's memory or cannot be stopped, it is ended instead, for equals only a few times. So it is
     if its work is not done when somebody more urgent comes; equals wait as long as for any call.
-    Each turn is twice as long as the last: beside ever new equals, a call has to end, too.
+    In a call, each turn that equals end is twice as long as the last: it has to be done some day.
     """
 
     def __init__(
@@ -33,7 +34,6 @@ class Aside:
         """`memory` is what the call works in; `obliging` knows how often equals may end it."""
         self._manners, self._obliging = manners, obliging
         self._memory, self._config = memory, config
-        self._turn_s = _TURN_S
 
     def __call__(self, freezer: Freezer, channel: Channel) -> None:
         """See to one call, until it is answered or its time is over; others' is not its own.
@@ -41,15 +41,15 @@ class Aside:
         Raises `Interrupted` if the process has to be ended, `FaultError` if what it has queued
         never ends, and `KilledFromOutside`.
         """
-        since = time.monotonic()
+        since, turn_s = time.monotonic(), _TURN_S
         while channel.left_s > 0 and not channel.is_readable(_LOOK_S):
-            is_over = time.monotonic() - since > self._turn_s
+            is_over = time.monotonic() - since > turn_s
             if not self._manners.is_wanted(by_equals=is_over):
                 continue
-            self._turn_s *= 2 if is_over else 1
             left_s = channel.left_s
             if self._memory.is_roomy():
                 self._step_aside(freezer)
+                turn_s = min(2 * turn_s, _LONGEST_TURN_S) if is_over else turn_s
             elif self._obliging.is_wanted():
                 raise Interrupted
             channel.allow(left_s)

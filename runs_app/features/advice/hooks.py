@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from django.dispatch import receiver
 from django.template.context import Context
 
-from runs_app.core.hooks import Filling, Slot, call_done, fills, tick
+from runs_app.core.hooks import Filling, Slot, fills, tick
 from runs_app.features.advice.page import judgements_part
 from runs_app.features.advice.services import settle_call, settle_ended
+from runs_app.optimiser.signals import call_done
 from tasks_app.models import Draft, TaskVersion
 
 _SETTLING = timedelta(seconds=10)  # a younger answer is read by the command that asked

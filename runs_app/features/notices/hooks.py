@@ -14,15 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.core.hooks import (
-    Filling,
-    Slot,
-    evaluation_ended,
-    fills,
-    place_changed,
-    run_halted,
-    tick,
-)
+from runs_app.core.hooks import Filling, Slot, evaluation_ended, fills, place_changed, tick
 from runs_app.core.integrity.eligibility import eligibility
 from runs_app.core.work.result_state import result_state
 from runs_app.features.notices import delivery
@@ -44,6 +36,7 @@ from runs_app.models import (
     Status,
     Submission,
 )
+from runs_app.optimiser.signals import run_halted
 from tasks_app.models import Task, TaskVersion
 from tasks_app.numbers import times
 from tasks_app.people import account_closing

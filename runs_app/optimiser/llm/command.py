@@ -1,6 +1,6 @@
 """A language model that is a command: a coding agent's headless program, in a folder of its own.
 
-It runs with the rights of the worker that asks, and without a jail: `agents` says who names it.
+It runs with the rights of the worker that asks, and without a jail: `endpoint` says who names it.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from gpu_runner.data.verdict import Mode
-from runs_app.core.hooks import run_halted
 from runs_app.core.messaging import queues
 from runs_app.core.work import lifecycle
 from runs_app.models import UNDER_WAY, Evaluation, LanguageModelCall, Run
@@ -18,6 +17,7 @@ from runs_app.optimiser.evolve.evaluations import RUN_ENDED
 from runs_app.optimiser.selectors.runs import active_s
 from runs_app.optimiser.services import enter as entries
 from runs_app.optimiser.services import log as run_log
+from runs_app.optimiser.signals import run_halted
 
 UNSENT = "unsent"
 """Error kind of a call that was never sent, because its run had ended or its budget shrank."""
