@@ -141,22 +141,16 @@ class DeviceCalls:
         guards = [guard for call in self._calls for guard in _guards(call)]
         for at in range(0, len(guards), _AT_ONCE):
             some = guards[at : at + _AT_ONCE]
-            for name, where, *_ in itertools.compress(some, self._changed_guards(some)):
+            for name, where, *_ in itertools.compress(
+                some, changed_guards(self.outputs, self._pool, some)
+            ):
                 return {"guard": name, "where": where, "input": ""}
         return {"guard": "", "where": "", "input": self._changed or self._changed_input()}
-
-    def _changed_guards(self, guards: Sequence[Guard]) -> list[bool]:
-        """Which of them have changed, by a single look; all are of the same size."""
-        found = torch.stack([self.outputs[low:high] for *_, low, high in guards])
-        begins = torch.tensor([low % _POOL_BYTES for *_, low, _ in guards], device="cuda")
-        positions = begins[:, None] + torch.arange(found.shape[1], device="cuda")
-        changed: list[bool] = (found != self._pool[positions % _POOL_BYTES]).any(1).tolist()
-        return changed
 
     def _changed_input(self) -> str:
         """The name of an input that no longer holds what was staged; of none that is withdrawn."""
         rows = [
-            (name, _differs(_place(self.inputs, offset, tensor), _bytes(tensor)))
+            (name, differs(_place(self.inputs, offset, tensor), _bytes(tensor)))
             for call, tensors in zip(self._calls, self._drawn, strict=False)
             for name, offset, tensor in zip(call["names"], call["inputs"], tensors, strict=True)
         ]
@@ -182,7 +176,16 @@ def _guards(call: dict[str, Any]) -> Iterator[Guard]:
         yield name, "behind", end, end + size
 
 
-def _differs(some: Tensor, others: Tensor) -> Tensor:
+def changed_guards(outputs: Tensor, pool: Tensor, guards: Sequence[Guard]) -> list[bool]:
+    """Which of them don't repeat the pool, by a single look; all are of the same size."""
+    found = torch.stack([outputs[low:high] for *_, low, high in guards])
+    begins = torch.tensor([low % len(pool) for *_, low, _ in guards], device=pool.device)
+    positions = begins[:, None] + torch.arange(found.shape[1], device=pool.device)
+    changed: list[bool] = (found != pool[positions % len(pool)]).any(1).tolist()
+    return changed
+
+
+def differs(some: Tensor, others: Tensor) -> Tensor:
     """Whether bytes differ, as a tensor: nothing waits for it. Eight at a time, where that fits."""
     if not (some.numel() | some.data_ptr() | others.data_ptr()) % _WORD_BYTES:
         some, others = some.view(torch.int64), others.view(torch.int64)

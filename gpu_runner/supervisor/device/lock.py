@@ -48,11 +48,11 @@ class _Place(StrEnum):
     """Where somebody stands among equals; each place is before the next."""
 
     OVERDUE = "0"
-    """Has stepped aside, and waited for long since."""
+    """Stepped aside, and has waited for a long time."""
     NEW = "1"
     """Hasn't had the device yet."""
     ASIDE = "2"
-    """Has had it, and stepped aside."""
+    """Had it, and stepped aside."""
 
 
 class Turn:

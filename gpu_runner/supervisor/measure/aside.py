@@ -25,7 +25,8 @@ class Aside:
     among many of them would never end. It goes on once they are done. If it holds much of the
     device's memory or cannot be stopped, it is ended instead, for equals only a few times. So it is
     if its work is not done when somebody more urgent comes; equals wait as long as for any call.
-    In a call, each turn that equals end is twice as long as the last: it has to be done some day.
+    After a turn that an equal ended, the next one is twice as long: a call must end even if new
+    equals keep coming.
     """
 
     def __init__(

@@ -325,10 +325,10 @@ def check_task(
 def brief(report: Mapping[str, Any]) -> dict[str, Any]:
     """The report of `soundness.survey` with counts in the place of what is as it should be.
 
-    Listed stay wrong kernels that did not fail and filters that did not pass. Of the honest
-    kernels those stay that are off, the reference, the task's own baseline and the worst of each
-    direction. `unlisted` counts the others by direction: {"failed": {workload: wrong kernels},
-    "passed": filters, "right": honest kernels}.
+    It still lists wrong kernels that didn't fail, and filters that didn't pass. It also lists
+    honest kernels that are off, the reference, the task's own baseline, and the worst honest kernel
+    of each direction. `unlisted` counts the others by direction: {"failed": {workload: wrong
+    kernels}, "passed": filters, "right": honest kernels}.
     """
     directions = dict.fromkeys(entry["direction"] for entry in report["mutants"])
     counts: dict[str, dict[str, Any]] = {

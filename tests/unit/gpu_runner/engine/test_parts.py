@@ -19,7 +19,8 @@ from gpu_runner.data.wire import ErrorCode
 from gpu_runner.engine.device.heap import Poison
 from gpu_runner.engine.formats.native_problem import make_problem
 from gpu_runner.engine.oracle.arena import Arena
-from gpu_runner.engine.oracle.fingerprint import fingerprint
+from gpu_runner.engine.oracle.device_calls import changed_guards, differs
+from gpu_runner.engine.oracle.fingerprint import fingerprint, fingerprints
 from gpu_runner.engine.problem.arguments import describe_tensor, leaves, rebuild
 from gpu_runner.engine.problem.problem import ProblemError
 from gpu_runner.engine.runner.clock import CpuClock, HeadStart, make_clock
@@ -30,6 +31,36 @@ from gpu_runner.engine.runner.subject import OnTheHost
 from tests.unit.gpu_runner.engine.stub import REPOSITORY, Shared, make_task
 
 MODULES = ["data.wire", "engine.oracle.oracle_main", "engine.runner.torch_runner"]
+
+
+def test_fingerprints_of_a_burst_are_those_of_its_calls() -> None:
+    groups = [[torch.randn(3), torch.arange(5)], [], [torch.zeros(0)], [torch.randn(9000)]]
+    assert fingerprints(groups) == [fingerprint(group) for group in groups]
+
+
+def test_guard_bands_that_changed_are_found_wherever_they_lie() -> None:
+    pool = torch.randint(0, 256, (1000,), dtype=torch.uint8)
+    outputs = pool[torch.arange(5000) % 1000].clone()
+    guards = [(f"out{low}", "before", low, low + 64) for low in (0, 950, 1001, 3936)]
+    assert not any(changed_guards(outputs, pool, guards))
+    outputs[600] ^= 1  # between them
+    assert not any(changed_guards(outputs, pool, guards))
+    for byte, places in {0: [0], 960: [1], 1001: [1, 2], 3999: [3]}.items():
+        outputs[byte] ^= 1
+        found = changed_guards(outputs, pool, guards)
+        assert [place for place, changed in enumerate(found) if changed] == places
+        outputs[byte] ^= 1
+
+
+@pytest.mark.parametrize(("size", "start"), [(64, 0), (61, 0), (64, 4), (0, 0)])
+def test_any_byte_that_differs_is_found(size: int, start: int) -> None:
+    memory = torch.randint(0, 256, (128,), dtype=torch.uint8)
+    some, others = memory[start : start + size], memory[start : start + size].clone()
+    assert not differs(some, others)
+    for byte in {0, size // 2, size - 1} if size else ():
+        some[byte] ^= 1
+        assert differs(some, others)
+        some[byte] ^= 1
 
 
 def test_fingerprint_sees_every_bit_and_every_order() -> None:
