@@ -237,8 +237,13 @@ meets the same disturbance, unless the clock then says nothing of the kernel (`o
 Source: docs/decisions/0036-a-blind-clock.
 """
 
-CALIBRATION_ATTEMPTS = 3
-"""Of which the most precise counts. Source: judgement."""
+CALIBRATION_ATTEMPTS = {Abi.C: 3, Abi.TORCH: 1}
+"""Of which the most precise counts.
+
+On H200 hosts no process with PyTorch was as precise as `PRECISE_NS`, and another attempt was no
+better. One that says too little of a kernel is made again (`RECALIBRATIONS`).
+Source: docs/measurements/gpu.md.
+"""
 
 WARM_UP_PARTS = 3
 """The first of so many parts of a process's calls does not count: Python's cost twice as much.
