@@ -43,7 +43,7 @@ from gpu_runner.supervisor.measure.rehearsal import Rehearsal
 from gpu_runner.supervisor.measure.staging import HostMemory
 from gpu_runner.supervisor.measure.watch import Watch
 from gpu_runner.supervisor.measuring import Measuring
-from gpu_runner.supervisor.oracle.client import Oracle, OracleError, OutOfMemory
+from gpu_runner.supervisor.oracle.client import Oracle, OracleError, OutOfMemory, OutOfSharedMemory
 from gpu_runner.supervisor.oracle.distributions import SupportedDistributions
 from gpu_runner.supervisor.oracle.shapes import DrawnShapes
 from gpu_runner.supervisor.record import Record
@@ -62,7 +62,7 @@ from gpu_runner.supervisor.work.told import is_of_libraries, is_told, unknown_sh
 
 logger = logging.getLogger(__name__)
 
-_PASSING = (KilledFromOutside, RunnerUnfit, ToolchainError, jail.JailError)
+_PASSING = (KilledFromOutside, OutOfSharedMemory, RunnerUnfit, ToolchainError, jail.JailError)
 """What another attempt, or another host, may not meet."""
 
 _OURS = (*_PASSING, OracleError, DeviceError)

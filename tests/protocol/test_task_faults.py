@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Mode, Verdict
 from gpu_runner.supervisor.evaluate import TASK_FAILED
-from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host import jail, living
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.oracle.client import OracleError
 from gpu_runner.supervisor.soundness.soundness import survey
@@ -27,6 +28,7 @@ COMPUTES = "def forward_fn(A: Tensor, B: Tensor) -> Tensor:\n", "A.numel()"
 
 
 FAILS = "raise ValueError(f'no room for {N}')"
+FILLS_THE_DEVICE = "raise torch.OutOfMemoryError('CUDA out of memory')"
 TAKES_4_GIB = "kept = [torch.ones(1 << 27) for _ in range(8)]"
 SMALL = 256 << 20  # of an oracle's limit a quarter
 
@@ -75,6 +77,13 @@ def test_a_reference_that_wants_too_much_memory_says_so_and_harms_nobody(
         config = SupervisorConfig(cache_folder=tmp_path, memory_bytes=SMALL)
         with pytest.raises(OracleError, match=r"reference ran out of memory \(limit 1 GiB\)"):
             survey(faulty_task(TAKES_4_GIB, hidden=False), config)
+
+
+def test_a_device_full_of_other_evaluations_memory_is_tried_again(tmp_path: Path) -> None:
+    assert not result_of(tmp_path, FILLS_THE_DEVICE, hidden=True).retryable
+    living.note(SupervisorConfig(cache_folder=tmp_path), os.getpid())
+    result = result_of(tmp_path, FILLS_THE_DEVICE, hidden=True)
+    assert (result.verdict, result.retryable) == (Verdict.SYSTEM_ERROR, True)
 
 
 def test_a_reference_that_is_ended_for_its_memory_is_one_that_ran_out_of_it(

@@ -43,6 +43,10 @@ class OutOfMemory(OracleError):
     """The task's own code needs more memory than there is."""
 
 
+class OutOfSharedMemory(OutOfMemory):
+    """It needs more of the device's memory than evaluations that wait for their turn leave."""
+
+
 @dataclass(frozen=True)
 class OutputSpec:
     """What the reference returns: checked against what a submission returns."""
@@ -333,7 +337,8 @@ class Oracle:
             raise OutOfMemory(self._ran_out(str(answer.get("error"))))
         if answer.get("lacks"):
             lacks = f"the task's reference ran out of the device's memory\n{answer.get('error')}"
-            raise OutOfMemory(lacks)
+            others = {*living.holders(self._config)} - {self.pid}
+            raise (OutOfSharedMemory if others else OutOfMemory)(lacks)
         if not answer.get("ok"):
             raise OracleError(f"the task's code failed in {operation!r}: {answer.get('error')}")
         self.failed = False
