@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -34,20 +35,26 @@ def leading() -> list[UUID]:
 def leaders(keys: Collection[UUID]) -> list[tuple[Device, list[Entry]]]:
     """By device: the leaders of those boards of one task on which they are furthest ahead.
 
-    The device with the most leaders comes first; of equals, one of this site.
+    The device with the most leaders that aren't provisional comes first, then the one with the most
+    leaders; of equals, one of this site.
     They are those with the largest scores: first those of which everything is in and that beat
     their baseline, and of either kind first those that have a score.
     """
     rows = Evaluation.objects.filter(pk__in=keys, speedup_best__isnull=False)
-    is_sure = Case(When(SURE, speedup_best__gt=1, then=0), default=1)
-    ordered = rows.order_by(is_sure, F("score").desc(nulls_last=True), "-speedup_best", "pk")
+    is_ahead = Case(When(SURE, speedup_best__gt=1, then=0), default=1)
+    rows = rows.annotate(is_sure=Case(When(SURE, then=1), default=0))
+    ordered = rows.order_by(is_ahead, F("score").desc(nulls_last=True), "-speedup_best", "pk")
     shown: dict[str, list[UUID]] = {}
-    for key, slug in ordered.values_list("pk", "device_id"):
+    sure: Counter[str] = Counter()
+    for key, slug, is_sure in ordered.values_list("pk", "device_id", "is_sure"):
         shown.setdefault(slug, []).append(key)
+        sure[slug] += is_sure
     first = [key for found in shown.values() for key in found[:_SHOWN]]
     known = {each.evaluation_id: each for each in entries_of(rows.filter(pk__in=first))}
     devices = [each for each in selectors.devices_with_results() if each.slug in shown]
-    devices.sort(key=lambda each: (-len(shown[each.slug]), each.imported_from != ""))
+    devices.sort(
+        key=lambda each: (-sure[each.slug], -len(shown[each.slug]), each.imported_from != "")
+    )
     return [
         (device, [known[str(key)] for key in shown[device.slug][:_SHOWN] if str(key) in known])
         for device in devices

@@ -109,14 +109,19 @@ def choices(tasks: Iterable[BoardTask]) -> Choices:
 def default_device(task: str = "") -> str:
     """The device with results for the most tasks, or the CPU; of equals, one of this site.
 
-    For the board of a `task`, one with results for it.
+    Results that aren't provisional count first. For the board of a `task`, one with results for it.
     """
     standing = eligible_on(OuterRef("current_version")).filter(device=OuterRef(OuterRef("pk")))
     tasks = published_tasks().filter(slug=task) if task else published_tasks()
-    solved = tasks.filter(Exists(standing)).order_by().values("state")
-    counted = Subquery(solved.annotate(tasks=Count("pk")).values("tasks"))
-    devices = Device.objects.annotate(tasks=counted).exclude(tasks=None)
-    found = devices.order_by("-tasks", "imported_from", "slug").values_list("slug", flat=True)
+
+    def counted(rows: QuerySet[Evaluation]) -> Subquery:
+        solved = tasks.filter(Exists(rows)).order_by().values("state")
+        return Subquery(solved.annotate(tasks=Count("pk")).values("tasks"))
+
+    devices = Device.objects.annotate(tasks=counted(standing)).exclude(tasks=None)
+    by_sure = Coalesce(counted(standing.filter(SURE)), 0).desc()
+    found = devices.order_by(by_sure, "-tasks", "imported_from", "slug")
+    found = found.values_list("slug", flat=True)
     return found.first() or DeviceKind.CPU.value
 
 

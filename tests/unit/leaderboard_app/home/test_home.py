@@ -151,6 +151,17 @@ def test_the_device_with_most_tasks_is_shown_whichever_was_measured_last() -> No
     assert default_device() == "other"
 
 
+def test_results_that_are_not_provisional_decide_which_device_is_shown() -> None:
+    ranked("there", 9.0, timedelta(days=2))
+    factories.pass_audits()
+    Device.objects.create(slug="other", kind="cpu", name="O", created_at=timezone.now())
+    for name in ("second", "third"):
+        ranked("here", 2.0, device="other", task_version=factories.make_task_version(name=name))
+    board, _ = boards(leading())
+    assert board is not None
+    assert board.device.slug == default_device() == "cpu"
+
+
 def test_it_shows_verdicts_work_queues_run_and_record(client: Client) -> None:
     version = factories.make_task_version()
     done = ranked("swift", 4.0, task_version=version)
