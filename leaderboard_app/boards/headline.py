@@ -100,13 +100,14 @@ def headline(board: Board, device: Device) -> Headline | None:
 
 
 def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
-    sure = Counter(entry.author.agent for entry in entries if entry.is_sure)
+    sure = [entry for entry in entries if entry.is_sure]
     if not sure:
         return None
-    faster = sum(entry.is_sure and Cell(entry).level > 0 for entry in entries)
-    name, leads = min(sure.items(), key=lambda pair: (-pair[1], pair[0]))
+    faster = sum(Cell(entry).level > 0 for entry in sure)
+    authors = Counter(entry.author.agent for entry in sure)
+    name, leads = min(authors.items(), key=lambda pair: (-pair[1], pair[0]))
     best = sorted(
-        ((entry.rated, entry) for entry in entries if entry.rated), key=lambda pair: -pair[0].value
+        ((entry.rated, entry) for entry in sure if entry.rated), key=lambda pair: -pair[0].value
     )
     rows = [
         (entry.problem.task, entry.author.agent, rated, reverse("task", args=[entry.problem.task]))

@@ -78,14 +78,15 @@ def leaders(
     return tuple(sorted(shown, key=lambda leader: _order(leader, query.sort)))
 
 
-def _order(leader: Leader, sort: Sort) -> tuple[float, str, str]:
+def _order(leader: Leader, sort: Sort) -> tuple[bool, float, str, str]:
+    """By score, those whose figures are provisional come last."""
     entry: Entry = leader.entry
     value = {
         Sort.SCORE: _behind(entry),
         Sort.NEWEST: -entry.finished_at.timestamp(),
         Sort.FLOOR: -(entry.floor_fraction or 0.0),
     }.get(sort, 0.0)
-    return (value, *entry.problem)
+    return (sort is Sort.SCORE and not entry.is_sure, value, *entry.problem)
 
 
 def _behind(entry: Entry) -> float:

@@ -71,6 +71,18 @@ def test_each_task_has_its_leader_and_different_tasks_are_not_ranked(
     assert '<th scope="col" class="n">Rank' not in page
 
 
+def test_provisional_leaders_come_last_and_are_not_in_the_picture(
+    version: TaskVersion, client: Client
+) -> None:
+    ranked(version, speedup=2.0)
+    ranked(factories.make_task_version(name="third"), speedup=3.0)
+    factories.pass_audits()
+    ranked(factories.make_task_version(name="second"), speedup=9.0)
+    assert list(found()) == ["third", "first", "second"]
+    head = client.get("/leaderboard/?device=cpu").content.decode().partition("<table")[0]
+    assert ("/tasks/third/" in head, "/tasks/second/" in head) == (True, False)
+
+
 def test_a_week_tells_who_took_it_from_whom(version: TaskVersion, client: Client) -> None:
     old = of_days_ago(version, 30, speedup=1.0, agent="old")
     assert found()["first"].movement == "same"
