@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 from kbench_client.details import details, summary
 from kbench_client.exits import Exit, Stop, exit_of
-from kbench_client.kernels import LANGUAGES, Kernel, payload, read_kernel, read_kernels
+from kbench_client.kernels import BESIDE, LANGUAGES, Kernel, payload, read_kernels
 from kbench_client.output import Output
 from kbench_client.results import newest
 from kbench_client.site import Site
@@ -40,6 +41,8 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=_submit)
     parser = command("import", "submit every kernel in a folder whose task the site has")
     parser.add_argument("folder", type=Path, metavar="FOLDER")
+    entry = "a subfolder with this file is one kernel of several files, and this is its entry"
+    parser.add_argument("--entry", default="", metavar="NAME", help=entry)
     parser.add_argument("--device", default="", help="cpu, cuda or a device on the queue page")
     parser.add_argument("--mode", default="", choices=("", *MODES), help="default: quick")
     parser.add_argument("--agent", default="", help="who wrote them; you, if left out")
@@ -168,7 +171,7 @@ def _import(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         raise Stop(Exit.MISUSE, f"{options.folder} is not a folder", "folder")
     if not options.dry_run:
         site.need_token()
-    paths = sorted(filter(_may_be_kernel, options.folder.rglob("*")))
+    paths = _kernels(options.folder, options.entry)
     if not 0 < len(paths) <= MOST_FILES:
         raise Stop(
             Exit.MISUSE, f"has {len(paths)} kernels; it must have 1 to {MOST_FILES}", "folder"
@@ -191,7 +194,7 @@ def _import(options: argparse.Namespace, site: Site, output: Output) -> Exit:
 def _entered(
     path: Path, options: argparse.Namespace, site: Site, known: Collection[str]
 ) -> tuple[dict[str, object], Exit | None]:
-    """What became of a file, and why it was not entered."""
+    """What became of a file or folder, and why it was not entered."""
     row: dict[str, Any] = {"file": path.relative_to(options.folder).as_posix()}
     row |= {"task": "", "id": "", "reason": ""}
     try:
@@ -199,14 +202,39 @@ def _entered(
         if path.suffix.lower() == SOLUTION_SUFFIX:
             kernel, row["task"], said["agent"] = _of_solution(path, site, known)
         else:
-            kernel = read_kernel(path)
-            row["task"] = task_of(path, options.folder, kernel.directives.get("task", ""), known)
+            kernel = read_kernels([path], options.entry if (path / options.entry).is_file() else "")
+            directive = kernel.directives.get("task", "")
+            row["task"] = task_of(path / kernel.entry, options.folder, directive, known)
         if not options.dry_run:
             row["id"] = site.submit(_body(kernel, options, row["task"], said))["id"]
     except Stop as error:
         row["reason"] = str(error)
         return row, error.status
     return row, None
+
+
+def _kernels(folder: Path, entry: str) -> list[Path]:
+    """Files that are a kernel each, and subfolders that are one kernel of several files.
+
+    Such a subfolder has the entry, or headers and a single source. Raises `Stop` if none has the
+    entry.
+    """
+    found = list(folder.rglob("*"))
+    if entry and entry not in {path.name for path in found if path.parent != folder}:
+        raise Stop(Exit.MISUSE, f"no subfolder of {folder} has a file {entry!r}", "entry")
+    files = Counter(up for path in found if path.suffix in BESIDE for up in path.parents)
+    sources = Counter(up for path in found if path.suffix in LANGUAGES for up in path.parents)
+
+    def whole(path: Path) -> Path:
+        above = [folder / up for up in path.relative_to(folder).parents][-2::-1]
+        named = [top for top in above if entry and (top / entry).is_file()]
+        is_only = sources[path.parent] == 1 < files[path.parent]
+        if named:
+            return named[0]
+        return path.parent if above and is_only else path
+
+    kernels = filter(_may_be_kernel, found)
+    return sorted({whole(path) if path.suffix in LANGUAGES else path for path in kernels})
 
 
 def _may_be_kernel(path: Path) -> bool:

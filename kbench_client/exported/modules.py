@@ -58,11 +58,24 @@ def _import(
     """As `__import__`, but the folder's modules come first."""
     top = name.partition(".")[0]
     if level or top not in _OWN:
-        return builtins.__import__(name, globals, locals, fromlist or (), level)
-    found = importlib.import_module(f"{_NAME}.{name}")
+        found = builtins.__import__(name, globals, locals, fromlist or (), level)
+        return _importlib() if found is importlib else found
+    found = _import_module(name)
     if fromlist:
         return builtins.__import__(found.__name__, globals, locals, fromlist)
     return sys.modules[f"{_NAME}.{top}"]
+
+
+def _importlib() -> ModuleType:
+    """`importlib`, but its `import_module` finds the folder's modules first."""
+    module = ModuleType(importlib.__name__)
+    vars(module).update(vars(importlib), import_module=_import_module)
+    return module
+
+
+def _import_module(name: str, package: str | None = None) -> ModuleType:
+    is_own = name.partition(".")[0] in _OWN
+    return importlib.import_module(f"{_NAME}.{name}" if is_own else name, package)
 
 
 def _finder(folder: str) -> FileFinder:

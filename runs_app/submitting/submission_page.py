@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from gpu_runner.data.evaluation import EvaluationResult
+from runs_app.core.queue.devices import devices
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting import citation
 from runs_app.submitting.live import Live
@@ -32,6 +33,7 @@ class Share:
 class SubmissionPage:
     """A submission, the evaluation that is looked at, and the way to its task.
 
+    `run_device` is where a run can begin with the kernel; empty if this site has no such device.
     `draft` is the one in which a version that was never public is written, if one may open it.
     """
 
@@ -43,6 +45,7 @@ class SubmissionPage:
     likeness: str
     task_has_page: bool
     task_is_open: bool
+    run_device: str
     draft: Draft | None
 
 
@@ -60,8 +63,16 @@ def submission_page(
         likeness=likeness(submission),
         task_has_page=shown_version(version.task.slug, user) is not None,
         task_is_open=find_task(version.task.slug, user) is not None,
+        run_device=_run_device(live.evaluation),
         draft=_draft(version, user),
     )
+
+
+def _run_device(evaluation: Evaluation) -> str:
+    """The device that it was measured on, else the first for which runs write its language."""
+    language = evaluation.submission.language
+    own = [device.slug for device in devices() if device.language == language]
+    return evaluation.device_id if evaluation.device_id in own else next(iter(own), "")
 
 
 def _draft(version: TaskVersion, user: Viewer) -> Draft | None:

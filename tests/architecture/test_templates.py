@@ -156,3 +156,9 @@ def test_no_variable_is_broken_over_lines() -> None:
         if line.count("{{") != line.count("}}") or line.count("{%") != line.count("%}")
     ]
     assert broken == []
+
+
+def test_no_label_is_broken_over_lines() -> None:
+    paths = [path for folder in FOLDERS for path in folder.rglob("*.html")]
+    broken = [path.name for path in paths if re.search(r'aria-label="[^"]*\n', path.read_text())]
+    assert broken == []

@@ -71,7 +71,10 @@ def _rank_locked(entry: Entry, now: datetime) -> bool:
 
 @transaction.atomic
 def _close(challenge: Challenge, now: datetime) -> bool:
-    """Publish what was ranked, once all of it has been measured; records are audited as ever."""
+    """Publish what was ranked, once all of it has been measured.
+
+    Records are audited as ever, and whoever lost first place is told.
+    """
     locked = Challenge.objects.select_for_update(no_key=True).get(pk=challenge.pk)
     entries = locked.entries.all()
     ranked = ranked_evaluations(entries.values_list("pk", flat=True))
@@ -83,7 +86,6 @@ def _close(challenge: Challenge, now: datetime) -> bool:
     locked.closed_at = now
     locked.save(update_fields=["closed_at"])
     rows = list(ranked.select_related("task_version", "device"))
-    Submission.objects.filter(pk__in=[row.submission_id for row in rows]).update(private=False)
-    for board in {audits.board_of(row) for row in rows}:
-        audits.consider(board, now=now)
+    with audits.watched({audits.board_of(row) for row in rows}, now=now):
+        Submission.objects.filter(pk__in=[row.submission_id for row in rows]).update(private=False)
     return True

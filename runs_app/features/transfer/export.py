@@ -31,10 +31,12 @@ from runs_app.features.transfer.record import (
     WorkloadRecord,
     told,
 )
-from runs_app.models import UNDER_WAY, Candidate, Evaluation, LanguageModel, Run, Submission
+from runs_app.models import UNDER_WAY, Agent, Candidate, Evaluation, LanguageModel, Run, Submission
 from runs_app.optimiser.disclosure import public_call, public_candidate
 from tasks_app.disclosure import public_payload, public_result, public_text
 from tasks_app.people import shown_name
+
+_MAIL = re.compile(r"\S@\S")
 
 
 def exported(
@@ -83,6 +85,7 @@ def _rows(device: str, task: str) -> QuerySet[Evaluation]:
 
 def _record(evaluation: Evaluation) -> ResultRecord:
     submission, version = evaluation.submission, evaluation.task_version
+    agent = submission.agent
     result = public_result(evaluation.result.data, version.hidden_names)
     is_correct = evaluation.verdict == Verdict.CORRECT
     model = submission.language_model
@@ -102,9 +105,9 @@ def _record(evaluation: Evaluation) -> ResultRecord:
         entry=submission.entry,
         files=submission.files,
         source_digest=submission.digest,
-        agent=submission.agent.name,
-        agent_kind=submission.agent.kind,
-        submitter=shown_name(submission.author) if submission.agent.user_id else "",
+        agent=_public(agent.name, agent),
+        agent_kind=agent.kind,
+        submitter=_public(shown_name(submission.author) if agent.user_id else "", agent),
         language_model=model.name if model else "",
         mode=Mode(evaluation.mode),
         verdict=Verdict(evaluation.verdict),
@@ -118,6 +121,11 @@ def _record(evaluation: Evaluation) -> ResultRecord:
         entered_at=_text(submission.created_at),
         measured_at=_text(evaluation.finished_at),
     )
+
+
+def _public(name: str, agent: Agent) -> str:
+    """The name, or a neutral one of that agent if it could be an e-mail address."""
+    return f"anonymous-{agent.pk}" if _MAIL.search(name) else name
 
 
 def shown_workload(entry: WorkloadResult) -> WorkloadRecord:
@@ -136,7 +144,6 @@ def _text(moment: datetime) -> str:
 
 
 T = TypeVar("T")
-_MAIL = re.compile(r"\S@\S")
 
 
 def exported_run(run: Run, *, site: str, note: str, now: datetime) -> tuple[RunFile, list[str]]:

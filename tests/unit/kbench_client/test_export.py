@@ -38,12 +38,16 @@ KERNEL = "void scale(float* out, const float* x, int N) { for (int i = 0; i < N;
 RIGHT = KERNEL % "out[i] = N * x[i]"
 MODULE = "def forward(x, N):\n    return N * x\n"
 MAIN = """
+import importlib.util
+from importlib import import_module
 from pathlib import Path
 import helper
 from pack.inner import times as renamed
 from . import helper as same
 
-assert same is helper
+assert same is helper is import_module("helper") is importlib.import_module(".helper", __package__)
+assert importlib.import_module("pack.inner").times is renamed
+assert importlib.util.find_spec("torch") and import_module("torch.nn").Module
 assert Path(__file__).with_name("notes.h").read_text() == "// read"
 
 def forward(x, N):

@@ -47,6 +47,37 @@ def test_a_folder_is_submitted_and_comes_back(kbench: Command, folder: Path, hom
 
 
 @pytest.mark.usefixtures("ada")
+def test_a_subfolder_of_several_files_is_imported_as_one(kbench: Command, home: Path) -> None:
+    make.make_task_version()
+    module, loads = "def forward(x, N): ...\n", '# kbench: task=scale\nimport torch\n# k.cu "b.h"\n'
+    texts = {
+        "mine/main.cpp": MAIN,
+        "mine/in/sum.h": "int sum;\n",
+        "scale/kernel.py": module,
+        "scale/pack/helper.py": module,
+        "scale/k.cu": "int x;\n",
+        "level/scale.py": loads + module,
+        "level/b.py": module,
+        "big/kernel.py": loads + module,
+        **{f"big/f{number}.h": "int x;\n" for number in range(40)},
+    }
+    write_files(home / "all", texts)
+    ran = kbench("import", "all", "--entry", "kernel.py", "--json")
+    rows = {row["file"]: row["reason"] for row in ran.document}
+    assert rows.pop("big") == "file: all/big has 41 files; the limit is 32"
+    assert "task: the site has no task level-b" in rows.pop("level/b.py")
+    assert rows == {"mine": "", "scale": "", "level/scale.py": ""}
+    entered = {each.entry: sorted(each.files) for each in Submission.objects.all()}
+    assert entered == {"main.cpp": ["in/sum.h"], "kernel.py": ["k.cu", "pack/helper.py"], "": []}
+    plain = kbench("import", "all", "--dry-run", "--json").document
+    assert [row["file"] for row in plain if row["file"].startswith("scale")] == [
+        "scale/k.cu", "scale/kernel.py", "scale/pack/helper.py",
+    ]  # fmt: skip
+    wrong = kbench("import", "all", "--entry", "main.c", "--json").document["error"]
+    assert wrong["reason"] == "no subfolder of all has a file 'main.c'"
+
+
+@pytest.mark.usefixtures("ada")
 def test_several_files_are_submitted_with_the_first_as_entry(kbench: Command, folder: Path) -> None:
     make.make_task_version()
     ran = kbench("submit", str(folder / "main.cpp"), str(folder / "in/sum.h"), "--json")

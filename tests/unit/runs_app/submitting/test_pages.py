@@ -15,7 +15,7 @@ from django.test import Client
 from gpu_runner.data.evaluation import BuildReport, Mismatch, StageTime
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.symptom import Finding, Symptom
-from gpu_runner.data.verdict import Mode, Stage, Verdict
+from gpu_runner.data.verdict import Language, Mode, Stage, Verdict
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting.live import live_view
 from runs_app.submitting.page import stage_rows
@@ -63,6 +63,17 @@ def test_a_quick_result_says_how_many_workloads_it_measured(client: Client) -> N
     assert "1 of 3 workloads were measured; 1 is for ranked mode only." in text
     ranked = factories.make_finished_evaluation(mode="ranked", task_version=quick.task_version)
     assert "were measured" not in client.get(ranked.submission.get_absolute_url()).content.decode()
+
+
+def test_a_run_is_offered_only_where_one_could_write_the_kernel(client: Client) -> None:
+    evaluation = factories.make_finished_evaluation()
+    assert f"?submission={evaluation.submission_id}&amp;device=cpu" in page_of(client, evaluation)
+    evaluation.submission.language = Language.CUDA
+    evaluation.submission.save()
+    factories.make_device(slug="theirs", imported_from="kernels.example")
+    assert "Optimize" not in page_of(client, evaluation)
+    factories.make_device()
+    assert "&amp;device=nvidia-h200" in page_of(client, evaluation)
 
 
 def test_a_page_is_never_older_than_the_events_that_it_counts() -> None:

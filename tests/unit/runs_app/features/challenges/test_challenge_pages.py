@@ -21,7 +21,7 @@ from runs_app.features.challenges.selectors import evaluations_of
 from runs_app.features.challenges.services import finish
 from runs_app.features.challenges.settle import settle_challenges
 from runs_app.models import Evaluation, Submission
-from tasks_app.models import AuditEntry
+from tasks_app.models import AuditEntry, TaskVersion
 from tests import factories as make
 from tests.unit.runs_app.features.challenges.invented import (
     end,
@@ -95,6 +95,18 @@ def test_an_admin_makes_a_challenge() -> None:
     listed = text(Client().get("/challenges/"))
     assert ("Winter" in listed, "Create a challenge" in listed) == (True, False)
     assert "$2.50 as" in text(Client().get(made["Location"]))
+
+
+def test_a_preview_counts_each_evaluation_and_one_ranking_for_each_task() -> None:
+    make_tasks()
+    for mode, seconds in (("quick", 30), ("ranked", 150)):
+        evaluation = make.make_finished_evaluation(
+            mode=mode, task_version=TaskVersion.objects.first()
+        )
+        moments = {"started_at": make.NOW, "finished_at": make.later(seconds)}
+        Evaluation.objects.filter(pk=evaluation.pk).update(**moments)
+    preview = signed_in(make.make_admin()).post("/challenges/new/", fields())
+    assert "about 10 min of the device" in text(preview), "2 tasks: 5 × 30 s, and once 150 s"
 
 
 def test_a_form_with_an_error_says_so_beside_the_field() -> None:

@@ -13,6 +13,7 @@ from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Verdict
 from kbench_web.accounts.names import delete_account
 from runs_app.core.errors import NotAllowed, QuotaExceeded, SubmissionError, WrongState
+from runs_app.core.hooks import place_changed
 from runs_app.core.work import lifecycle
 from runs_app.features.challenges.bearer import find_bearer
 from runs_app.features.challenges.figures import contenders, entry_results, ranking_words
@@ -29,8 +30,9 @@ from runs_app.features.challenges.services import (
 from runs_app.features.challenges.settle import settle_challenges
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting.services import cancel, rerun
-from tasks_app.models import Task
+from tasks_app.models import Task, TaskVersion
 from tests import factories as make
+from tests.unit.runs_app.core.test_hooks import heard
 from tests.unit.runs_app.features.challenges.invented import (
     end,
     new_challenge,
@@ -278,6 +280,19 @@ def test_a_challenge_is_closed_when_all_is_measured(challenge: Challenge, entry:
     assert settle_challenges(now=challenge.ends_at) == 0
     with pytest.raises(WrongState, match="was closed"):
         report(entry=entry, tokens=1, now=challenge.ends_at)
+
+
+def test_whoever_loses_first_place_at_the_close_is_told(challenge: Challenge, entry: Entry) -> None:
+    version = TaskVersion.objects.get(task__slug="scale")
+    before = make.make_finished_evaluation(mode="ranked", task_version=version)
+    tried(entry)
+    settle_challenges(now=challenge.ends_at)
+    (final,) = ranked(entry)
+    end(final, latency_ns=500.0)
+    with heard(place_changed) as told:
+        settle_challenges(now=challenge.ends_at)
+    (change,) = told
+    assert (change["before"], change["after"]) == (before, final)
 
 
 def test_a_challenge_is_ended_early_by_admins_and_its_maker(

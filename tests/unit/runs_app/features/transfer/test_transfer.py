@@ -111,6 +111,18 @@ def test_only_what_is_public_goes_out(tmp_path: Path) -> None:
     assert str(shown.pk) in text
 
 
+def test_a_name_that_could_be_an_address_stays_here(tmp_path: Path) -> None:
+    first = ranked(user=make.make_user(username="ada@example.org"))
+    ranked(user=make.make_user(username="eve@example.org"), task_version=first.task_version)
+    results = exported(tmp_path / "all.json")["results"]
+    assert "example.org" not in json.dumps(results)
+    names = {(result["agent"], result["submitter"]) for result in results}
+    assert len(names) == 2
+    assert all(agent == submitter for agent, submitter in names)
+    forget()
+    assert "2 new result(s)" in imported(tmp_path / "all.json")
+
+
 def test_importing_twice_changes_nothing_and_a_longer_file_brings_the_rest(tmp_path: Path) -> None:
     version = make.make_task_version()
     ranked(task_version=version)
