@@ -211,10 +211,7 @@ CALIBRATED_WORKLOADS = 3
 """Workloads with an empty kernel of a C++ runner: it is the same on all. Source: judgement."""
 
 CALIBRATION_VALID_S = 24 * 3600.0
-"""A host is calibrated again after this time, in an audit, and before a claim is raised.
-
-Source: judgement.
-"""
+"""Then a host is calibrated again, as in audits and before a claim is raised. Source: judgement."""
 
 PRECISE_NS = {DeviceKind.CUDA: 15_000.0, DeviceKind.CPU: math.inf}
 """Deviation in ns up to which a calibration will do at once.
@@ -238,10 +235,8 @@ Source: docs/decisions/0036-a-blind-clock.
 """
 
 CALIBRATION_ATTEMPTS = {Abi.C: 3, Abi.TORCH: 1}
-"""Of which the most precise counts.
+"""Of which the most precise counts. With PyTorch, another one was hardly ever more precise.
 
-On H200 hosts no process with PyTorch was as precise as `PRECISE_NS`, and another attempt was no
-better. One that says too little of a kernel is made again (`RECALIBRATIONS`).
 Source: docs/measurements/gpu.md.
 """
 
