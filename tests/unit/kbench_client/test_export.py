@@ -36,7 +36,6 @@ def forward_fn(x, N):
 """
 KERNEL = "void scale(float* out, const float* x, int N) { for (int i = 0; i < N; ++i) %s; }"
 RIGHT = KERNEL % "out[i] = N * x[i]"
-MODULE = "def forward(x, N):\n    return N * x\n"
 MAIN = """
 from pathlib import Path
 import helper
@@ -166,12 +165,6 @@ def test_another_device_gets_pytorch_and_skips_the_tests(kbench: Command, home: 
     assert ["A CPU that nobody has" in reason for reason in found["skipped"]] == [True, True]
 
 
-def test_a_python_module_is_called_as_it_is(kbench: Command, home: Path) -> None:
-    found = alone(kbench, home, winner(MODULE, language=Language.PYTHON), "script")
-    assert (found["tests"], found["failed"], found["skipped"]) == (2, 0, [])
-    assert (found["supports"][:2], found["sums"]) == ([True, False], SUMS)
-
-
 def several(factor: int) -> Evaluation:
     """A winner of several modules, or one that is wrong; no two have another `helper`."""
     files = BESIDE | {"helper.py": BESIDE["helper.py"] % factor}
@@ -191,39 +184,6 @@ found["seen"] = [each for each in ("pack", "main", "task") if each in sys.module
     assert (found["tests"], found["failed"], found["skipped"]) == (3, 0, [])
     assert (found["supports"][:2], found["sums"]) == ([True, False], SUMS)
     assert (found["wrong"], found["seen"]) == (2 * SUMS[0], [])
-
-
-def test_the_contained_test_finds_a_module_that_is_wrong(kbench: Command, home: Path) -> None:
-    found = alone(kbench, home, several(2), "script", code="")
-    assert (found["tests"], found["failed"]) == (2, 2)
-
-
-def test_files_beside_a_source_are_not_taken_for_it(kbench: Command, home: Path) -> None:
-    files = {"kernel.cpp": "#error", "declaration.h": "#define TIMES(x) N * x", "op.hpp": "#error"}
-    source = '#include "declaration.h"\n' + KERNEL % "out[i] = TIMES(x[i])"
-    found = alone(kbench, home, winner(source, entry="main.cpp", files=files), "torch")
-    assert (found["tests"], found["failed"], found["sums"]) == (3, 0, SUMS)
-
-
-def test_what_a_kernel_changes_is_a_copy(kbench: Command, home: Path) -> None:
-    """PyTorch's check of the operator sees it; the name `in` and the header are the task's."""
-    task = {
-        "signature": "void scale(int N, __nv_bfloat16* in, const float factor = 1.5)",
-        "inout": ("in",),
-        "dtype": "bfloat16",
-        "files": {
-            "reference.py": "import torch\n\n"
-            "def make_inputs(N):\n    return {'in': torch.randn(N), 'factor': 1.3}\n\n"
-            "def forward_fn(in_, factor):\n    return in_ * factor\n"
-        },
-        "kernels": (),
-    }
-    source = (
-        "void scale(int N, __nv_bfloat16* in, float factor) { for (int i = 0; i < N; ++i)"
-        " in[i] = __float2bfloat16(__bfloat162float(in[i]) * factor); }"
-    )
-    found = alone(kbench, home, winner(source, task=task), "torch", code="")
-    assert (found["tests"], found["failed"], found["skipped"]) == (3, 0, [])
 
 
 def refused(kbench: Command, evaluation: Evaluation, *words: str) -> tuple[int, str]:
