@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import os
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from kbench_web.processes import installation
 from kbench_web.processes.supervision import (
-    Console,
     Program,
     ProgramProcess,
     Supervisor,
@@ -71,21 +66,6 @@ def tick_until(supervisor: Supervisor, done: Callable[[], bool], timeout_s: floa
         supervisor.tick()
 
 
-def test_a_program_that_dies_is_started_again_after_a_pause(
-    supervisor: Supervisor, log: Log, tmp_path: Path
-) -> None:
-    marks = tmp_path / "marks"
-    code = f"open({str(marks)!r}, 'a').write('x'); print('hello'); raise SystemExit(3)"
-    supervisor.add(python(code))
-    killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    supervisor.add(python(killed, "killed"))
-    tick_until(supervisor, lambda: marks.exists() and len(marks.read_text()) == 2)
-    assert [text for name, text in log if name == "program"][:2] == [
-        "hello", "ended with status 3; starting again in 0.5 s",
-    ]  # fmt: skip
-    tick_until(supervisor, lambda: log.texts().count("again in 1 s") == 2)
-
-
 @pytest.mark.parametrize("stubborn", [True, False])
 def test_stopping_leaves_nothing_behind(log: Log, stubborn: bool) -> None:
     ignore = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" if stubborn else ""
@@ -133,19 +113,3 @@ def test_programs_stop_when_their_supervisor_is_killed(tmp_path: Path) -> None:
     os.kill(outer.pid, signal.SIGKILL)
     time.sleep(0.5)
     assert not alive(inner)
-
-
-def test_a_taken_port_is_passed_over() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        assert not installation.is_free("127.0.0.1", port)
-        assert installation.next_free("127.0.0.1", port) > port
-
-
-def test_lines_carry_time_and_name() -> None:
-    out = io.StringIO()
-    clock = lambda: datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)  # noqa: E731
-    Console(out, ["web", "runner"], clock).line("web", "hello")
-    assert out.getvalue() == "03:04:05 web    | hello\n"
