@@ -18,7 +18,6 @@ from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.verdict import DeviceKind, Language, Verdict
 from gpu_runner.supervisor.device.device import device_name
 from kbench_client.exits import Exit
-from kbench_client.winner import portable
 from runs_app.models import Evaluation
 from tests import factories as make
 from tests.unit.kbench_client.conftest import Run as Command
@@ -212,14 +211,3 @@ def test_a_task_that_nothing_can_stand_in_for_is_refused(kbench: Command) -> Non
     other = REFERENCE.replace("(x, N)", "(x, rows)")
     evaluation = winner(task={"files": {"reference.py": other}, "kernels": ()})
     assert refused(kbench, evaluation) == (Exit.MISUSE, "task")
-
-
-def test_a_build_is_repeated_without_what_is_of_its_host() -> None:
-    command = (
-        "/usr/bin/nvcc kernel.cu -std=c++20 -O3 -cudart=shared -Xlinker=-rpath=/usr/local/cuda/lib"
-        " -gencode=arch=compute_90a,code=sm_90a -isystem /opt/torch/include -L/opt/torch/lib -lc10"
-        " -DTORCH_EXTENSION_NAME=kbench_kernel -include kbench_declaration.h --use_fast_math"
-        " -Xlinker=--require-defined=scale -o library.so"
-    )
-    kept = "-std=c++20 -O3 -cudart=shared -gencode=arch=compute_90a,code=sm_90a --use_fast_math"
-    assert portable(command.split()) == kept.split()

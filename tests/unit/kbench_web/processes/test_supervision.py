@@ -81,20 +81,6 @@ def test_stopping_leaves_nothing_behind(log: Log, stubborn: bool) -> None:
     assert ("does not stop: killed" in log.texts()) is stubborn
 
 
-def test_what_others_need_stops_last(log: Log) -> None:
-    code = (
-        "import signal, sys, time;"
-        "signal.signal(signal.SIGTERM, lambda *_: (time.sleep({}), print('bye'), sys.exit()));"
-        "print('up'); time.sleep(60)"
-    )
-    supervisor = Supervisor(log.say)
-    supervisor.add(python(code.format(0), "store", stop_last=True))
-    supervisor.add(python(code.format(0.5), "user"))
-    tick_until(supervisor, lambda: log.texts().count("up") == 2)
-    supervisor.stop(10, lambda: False)
-    assert [name for name, text in log if text == "bye"] == ["user", "store"]
-
-
 def test_programs_stop_when_their_supervisor_is_killed(tmp_path: Path) -> None:
     code = (
         "import sys, time\n"

@@ -161,13 +161,3 @@ def test_every_board_can_be_taken_home(
     told = client.get("/api/v1/leaderboard?format=parquet")
     assert (told.status_code, told.json()["field"]) == (422, "format")
     assert "kbench[parquet]" in told.json()["reason"]
-
-
-def test_a_day_has_its_fastest_and_only_days_of_records_are_there(version: TaskVersion) -> None:
-    for days, speedup in ((9, 1.0), (8, 0.5), (7, 1.5), (7 - 1e-6, 2.0), (6, 1.9)):
-        of_days_ago(version, days, speedup=speedup, agent=f"robot{days}")
-    factories.pass_audits()
-    days = found()["first"].days
-    assert [day.score for day in days] == [pytest.approx(1.0), pytest.approx(2.0)]
-    assert (days[1].day - days[0].day).days == 2
-    assert days[0].latency_ns == pytest.approx(2 * days[1].latency_ns)
