@@ -1,4 +1,4 @@
-"""Unlisted workloads of the built-in tasks: near the listed ones in every size, as much work."""
+"""Unlisted workloads of the built-in tasks: enough, and near the listed ones in every size."""
 
 from __future__ import annotations
 

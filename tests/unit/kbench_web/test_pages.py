@@ -1,4 +1,4 @@
-"""The first page, accounts, tokens, documentation, errors, and the content policy."""
+"""What the content policy allows, and tokens of an account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong settings stop the site and say what to do; a tool finds what people read."""
+"""Wrong settings stop the site and say what to do; secrets and Redis servers are its own."""
 
 from __future__ import annotations
 

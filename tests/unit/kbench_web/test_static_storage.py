@@ -1,4 +1,4 @@
-"""Collected styles and scripts: small, under names that hold their hash, and whole."""
+"""Collected scripts stand under names that hold their hash, and import each other by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small pictures: where their points stand, and what they say. Tables say once what repeats."""
+"""Small pictures: where their points stand, and what they say."""
 
 from __future__ import annotations
 

@@ -42,10 +42,10 @@ def spool(tmp_path: Path) -> SpoolFolder:
     return folder
 
 
-def begin(spool: SpoolFolder, cache: Path, slots: int = 1) -> ForkProcess:
+def begin(spool: SpoolFolder, cache: Path) -> ForkProcess:
     """A worker in a process of its own: it answers signals, and sweeps its children up."""
     config = DaemonConfig(
-        spool=spool.folder, cache_folder=cache, ready=False, slots=slots, drain_timeout_s=60
+        spool=spool.folder, cache_folder=cache, ready=False, slots=1, drain_timeout_s=60
     )
 
     def serve() -> None:

@@ -51,14 +51,12 @@ def request_for(task: Task) -> dict[str, Any]:
     return encoded
 
 
-def order(request: dict[str, Any], timeout_s: int = 120) -> Order:
-    return Order(
-        kind=CheckRequest.KIND, job_id="c1", attempt=1, timeout_s=timeout_s, request=request
-    )
+def order(request: dict[str, Any]) -> Order:
+    return Order(kind=CheckRequest.KIND, job_id="c1", attempt=1, timeout_s=120, request=request)
 
 
-def enqueue(daemon: RunningDaemon, task: Task, timeout_s: int = 120) -> None:
-    daemon.site.put(order(request_for(task), timeout_s))
+def enqueue(daemon: RunningDaemon, task: Task) -> None:
+    daemon.site.put(order(request_for(task)))
 
 
 class Sent:
@@ -73,9 +71,7 @@ class Sent:
         self.events.append(event)
 
 
-def run(
-    tmp_path: Path, check_task: jobs.Make, request: dict[str, Any] | None = None
-) -> tuple[list[Event], list[Verdict]]:
+def run(tmp_path: Path, check_task: jobs.Make) -> tuple[list[Event], list[Verdict]]:
     """Events of the job, and with which verdicts the device was looked at afterwards."""
     sent, looks = Sent(), list[Verdict]()
 
@@ -94,7 +90,7 @@ def run(
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(JOBS, CheckRequest.KIND, CheckJob(check_task))
-        jobs.do(order(request or request_for(broken_task())), context)
+        jobs.do(order(request_for(broken_task())), context)
     return sent.events, looks
 
 

@@ -1,4 +1,4 @@
-"""All that is wrong with a task on a disk is said when it is read, with its line."""
+"""A formula that has no value for any workload is not tried with all of them."""
 
 from __future__ import annotations
 

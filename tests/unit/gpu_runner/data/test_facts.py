@@ -1,4 +1,4 @@
-"""Facts as documents: what they refuse, and what older and newer audits hold."""
+"""Facts as documents: what they refuse, and audits without any."""
 
 from __future__ import annotations
 

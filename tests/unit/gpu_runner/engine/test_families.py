@@ -1,4 +1,4 @@
-"""Each honest family computes what it says, in a way of its own, and nearly right."""
+"""Each honest family is nearly right, and every order of a sum adds each term once."""
 
 from __future__ import annotations
 

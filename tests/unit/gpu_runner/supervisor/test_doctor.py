@@ -1,4 +1,4 @@
-"""The doctor measures a device's peaks in the jail, remembers them, and says why it cannot."""
+"""The doctor measures a device's peaks in the jail, and remembers them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs are kept running, and none is left behind."""
+"""Programs that are stopped, or lose their supervisor, leave nothing behind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,8 +26,8 @@ FAMILY = (
 )
 
 
-def python(code: str, name: str = "program", *, stop_last: bool = False) -> Program:
-    return Program(name=name, command=[sys.executable, "-c", code], stop_last=stop_last)
+def python(code: str) -> Program:
+    return Program(name="program", command=[sys.executable, "-c", code])
 
 
 def alive(pid: int) -> bool:
@@ -50,13 +50,6 @@ class Log(list[tuple[str, str]]):
 @pytest.fixture
 def log() -> Log:
     return Log()
-
-
-@pytest.fixture
-def supervisor(log: Log) -> Iterator[Supervisor]:
-    supervisor = Supervisor(log.say)
-    yield supervisor
-    supervisor.stop(0, lambda: True)
 
 
 def tick_until(supervisor: Supervisor, done: Callable[[], bool], timeout_s: float = 60) -> None:

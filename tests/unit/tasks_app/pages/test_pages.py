@@ -1,4 +1,4 @@
-"""The pages about tasks, and numbers in words."""
+"""The pages about tasks, and the sources that they show."""
 
 from __future__ import annotations
 

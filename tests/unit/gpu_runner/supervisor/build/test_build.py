@@ -1,4 +1,4 @@
-"""Declaration, shim, types and cache of builds, and what the assembler reports."""
+"""Declaration, types and cache of builds, and what the assembler reports."""
 
 from __future__ import annotations
 

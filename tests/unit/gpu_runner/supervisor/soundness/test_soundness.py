@@ -1,4 +1,4 @@
-"""When a mutant counts as failed, what a report says, and the command's exit status."""
+"""When a mutant counts as failed, and what a report says."""
 
 from __future__ import annotations
 
