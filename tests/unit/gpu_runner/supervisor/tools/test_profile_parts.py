@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from gpu_runner.data.profile import THROUGHPUTS, Profile
+from gpu_runner.data.profile import THROUGHPUTS, KernelResources, Profile
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, Direction, Verdict
 from gpu_runner.supervisor.device.device import Peak
@@ -54,6 +54,22 @@ def test_rates_are_work_over_time_against_the_peak() -> None:
     assert profiling.largest([SMALL, LARGE]) is LARGE
     without = [Timed("a", 1.0, 5.0, 0.0), Timed("b", 1.0, 9.0, 0.0)]
     assert profiling.largest(without).name == "b"
+
+
+@pytest.mark.parametrize(
+    ("registers", "shared", "architecture", "pct"),
+    [
+        (32, 0, "sm_90", 100.0),
+        (255, 0, "sm_90", 12.5),
+        (32, 100 << 10, "sm_90", 25.0),  # two blocks fit into 228 KiB
+    ],
+)
+def test_occupancy_follows_registers_and_shared_memory(
+    registers: int, shared: int, architecture: str, pct: float
+) -> None:
+    kernel = KernelResources(name="k", registers=registers, shared_bytes=shared)
+    (found,) = profiling.estimates((kernel,), architecture)
+    assert found.metrics["estimated_occupancy_pct"] == pct
 
 
 def test_ncu_wraps_the_program_and_is_in_the_jail() -> None:
