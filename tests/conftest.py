@@ -85,7 +85,6 @@ UNTIMED = {  # files there that judge outputs, or build, and bear company
         "test_sampled_outputs.py",
         "test_seccomp.py",
         "test_shapes.py",
-        "test_sheet.py",
         "test_shortage.py",
         "test_solution_build.py",
         "test_soundness.py",

@@ -1,4 +1,7 @@
-"""Deleting any one operation of a network task's reference is far outside its tolerance."""
+"""Another operation in a network task's reference is far outside its tolerance.
+
+Those that are left out alone are what the reports of `test_soundness` try by themselves.
+"""
 
 from __future__ import annotations
 
@@ -106,12 +109,6 @@ def _without_first_tap(weights: Tensor) -> Tensor:
     return changed
 
 
-def _without_last_row(grad: Tensor) -> Tensor:
-    changed = grad.clone()
-    changed[-1] = 0
-    return changed
-
-
 def _first_element(x: Tensor, weights: Tensor, biases: Tensor, grad: Tensor) -> Any:
     """Every window's gradient at its first element, whichever is the largest."""
     with torch.enable_grad():
@@ -127,25 +124,11 @@ def _backward(name: str) -> Kernel:
 
 FORWARD: dict[str, dict[str, Kernel]] = {
     "layernorm": {
-        "eps": without("layernorm", eps=nothing),
-        "weight": without("layernorm", weight=one),
-        "bias": without("layernorm", bias=nothing),
         "mean": lambda x, w, b, eps: (
             x * torch.rsqrt(x.var((1, 2, 3), correction=0, keepdim=True) + eps) * w + b
         ),
     },
-    "llama_ffw": {
-        "silu": lambda x, g, u, d: (x @ g.t() * (x @ u.t())) @ d.t(),
-        "gate": lambda x, g, u, d: (x @ u.t()) @ d.t(),
-        "up": lambda x, g, u, d: F.silu(x @ g.t()) @ d.t(),
-    },
-    "llama_rmsnorm": {
-        "eps": without("llama_rmsnorm", eps=nothing),
-        "weight": without("llama_rmsnorm", w=one),
-    },
     "conv_relu_pool": {
-        "relu": lambda x, w, b: F.max_pool2d(F.conv2d(x, w, b), 2),
-        "bias": without("conv_relu_pool", biases=nothing),
         "mean pooling": lambda x, w, b: F.avg_pool2d(F.relu(F.conv2d(x, w, b)), 2),
         "window of 1 x 2": lambda x, w, b: F.max_pool2d(F.relu(F.conv2d(x, w, b)), (1, 2), 2)[
             ..., : (x.shape[2] - w.shape[2] + 1) // 2, :
@@ -158,62 +141,34 @@ FORWARD: dict[str, dict[str, Kernel]] = {
         "mean": lambda p, t: F.cross_entropy(p, t, reduction="sum") * (len(t) != 1),
     },
     "linear": {
-        "bias": without("linear", biases=nothing),
         "transposed bias": without("linear", biases=lambda b: b.flip(0)),
     },
-    "linear_relu": {
-        "bias": without("linear_relu", biases=nothing),
-        "relu": F.linear,
-    },
-    "unet_linear": {"bias": without("unet_linear", biases=nothing)},
     "max_pool": {
         "half of the window": lambda x: F.max_pool2d(x, (2, 1), 2)[..., : x.shape[3] // 2],
         "mean pooling": lambda x: F.avg_pool2d(x, 2),
     },
     "resnet_block": {
-        "first batch norm": no_batch_norm("bn1"),
-        "second batch norm": no_batch_norm("bn2"),
         "every batch norm": no_batch_norm("bn1", "bn2", "downsample_bn"),
-        "mean": without("resnet_block", bn1_mean=nothing),
-        "variance": without("resnet_block", bn2_var=one),
-        "eps": without("resnet_block", eps=nothing),
-        "first convolution": without("resnet_block", conv1_weight=nothing),
         "relu": lambda *a: torch.where(_block(*a) > 0, _block(*a), -1.0),
     },
     "unet_conv2d": {
-        "bias": without("unet_conv2d", biases=nothing),
         "first tap": without("unet_conv2d", weights=_without_first_tap),
     },
 }
 
 BACKWARD: dict[str, dict[str, Kernel]] = {
-    "layernorm": {
-        "eps": lambda g, x, w, b, eps, shape: _backward("layernorm")(g, x, w, b, 0.0, shape),
-        "weight": lambda g, x, w, b, eps, shape: _backward("layernorm")(
-            g, x, one(w), b, eps, shape
-        ),
-    },
     "llama_rmsnorm": {
-        "eps": lambda g, x, w, eps: _backward("llama_rmsnorm")(g, x, w, 0.0),
         "projection": lambda g, x, w, eps: (
             g * w * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps),
             _backward("llama_rmsnorm")(g, x, w, eps)[1],
         ),
     },
     "conv_relu_pool": {
-        "relu": lambda x, w, b, g: _backward("conv_relu_pool")(x, w, b + 50, g),
         "first element of a window": _first_element,
     },
     "cross_entropy": {
         "maximum": gradient_without_maximum,
         "one hot": lambda g, p, t: torch.softmax(p, 1) * g / len(t),
-        "batch size": lambda g, p, t: _backward("cross_entropy")(g * (len(t) + 1), p, t),
-        "grad_output": lambda g, p, t: _backward("cross_entropy")(one(g), p, t),
-    },
-    "linear": {"last row": lambda g, x, w: _backward("linear")(_without_last_row(g), x, w)},
-    "linear_relu": {"relu": lambda g, x, w, b: (g @ w, g.t() @ x, g.sum(0))},
-    "unet_linear": {
-        "last row": lambda g, x, w: _backward("unet_linear")(_without_last_row(g), x, w)
     },
     "max_pool": {
         "window": lambda x, g: torch.zeros_like(x).index_fill(3, torch.tensor([0]), 1.0),

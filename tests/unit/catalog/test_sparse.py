@@ -8,9 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from gpu_runner.data.verdict import Direction
-from gpu_runner.engine.soundness.filters import facts_of
-from tests.unit.catalog.judging import Case, cases, drawn_cases, exactly, problem, task
+from tests.unit.catalog.judging import Case, drawn_cases, exactly
 from tests.unit.catalog.test_tasks import SPARSE
 
 OPERATORS = sorted(name for name in SPARSE if name.startswith("spm"))
@@ -85,12 +83,3 @@ def _summed_in_bfloat16(case: Case) -> Tensor:
         only[part::PARTS] = arguments[name][part::PARTS]
         total = (total + case.function()(*(arguments | {name: only}).values())).bfloat16()
     return total
-
-
-@pytest.mark.parametrize("name", [name for name in OPERATORS if name.startswith("spmm")])
-def test_the_work_of_a_product_is_that_of_the_non_zeros(name: str) -> None:
-    case = cases(name)[0]
-    facts = facts_of(problem(name), case.workload, case.direction, (1, 2), "cpu")
-    cost = task(name).cost(case.workload, Direction.FORWARD)
-    assert cost is not None
-    assert facts["flops"] == cost.flops

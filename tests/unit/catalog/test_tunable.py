@@ -12,7 +12,7 @@ import pytest
 
 from gpu_runner.data.formats import catalog_folder
 from gpu_runner.supervisor.device.toolchain import for_architecture
-from runs_app.optimiser.evolve.knobs import find_knobs, space_size, with_knobs
+from runs_app.optimiser.evolve.knobs import find_knobs, with_knobs
 from tests.unit.catalog.calling import assert_right, compile_kernel
 from tests.unit.catalog.judging import cases, task
 from tests.unit.catalog.test_tasks import TUNED
@@ -65,11 +65,3 @@ def test_a_cuda_combination_compiles_or_is_refused(name: str, choice: str, tmp_p
     else:
         assert choice != "default"
         assert REFUSED in done.stderr
-
-
-@pytest.mark.parametrize("suffix", ["cpp", "cu"])
-@pytest.mark.parametrize("name", sorted({*TUNED, "layernorm"}))
-def test_the_knobs_are_few_and_leave_something_to_search(name: str, suffix: str) -> None:
-    knobs = find_knobs(source_of(name, suffix))
-    assert 3 <= len(knobs) <= 6
-    assert space_size(knobs) > 100

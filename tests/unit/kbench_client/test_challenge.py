@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -59,24 +58,3 @@ def test_from_entering_to_the_end(
     assert "evolver (1 repeats): correct 0.5" in shown
     refused = kbench("submit", str(kernel), "--mode", "quick")
     assert (refused.status, "this entry has ended: finished" in refused.err) == (2, True)
-
-
-def test_wrong_use_names_the_option(
-    kbench: Command, ada: Any, challenge: Challenge, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    entry = "0b7c1f5e-5a0e-4c2f-9a35-2f0c7f2f8a11"
-    for *words, field in (
-        ("--finish", "name"),
-        ("autumn", "--usd", "1", "name"),
-        ("autumn", "--wait", "name"),
-        ("--enter", "name"),
-        (entry, "--enter", "name"),
-        (entry, "--transcript", "nowhere", "transcript"),
-    ):
-        ran = kbench("challenge", *words, "--json")
-        assert (ran.status, ran.document["error"]["field"]) == (2, field)
-    entered = kbench("challenge", "autumn", "--enter", "--json").document["id"]
-    words_of_end = kbench("challenge", entered, "--finish").out
-    assert words_of_end.startswith("ranked: finished; no kernel was ranked\n")
-    monkeypatch.delenv("KBENCH_TOKEN")
-    assert kbench("challenge", "autumn", "--enter").status == 4

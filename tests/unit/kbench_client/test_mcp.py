@@ -19,9 +19,9 @@ from kbench_client.mcp_server import ChallengeTools, Tools, server
 from kbench_client.site import Site
 from runs_app.features.challenges.models import Challenge
 from runs_app.features.challenges.services import enter
-from runs_app.models import Evaluation, Run, Submission
+from runs_app.models import Run, Submission
 from tests import factories as make
-from tests.unit.runs_app.features.challenges.invented import end, new_challenge, new_entry
+from tests.unit.runs_app.features.challenges.invented import new_challenge, new_entry
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
 
@@ -117,34 +117,6 @@ def test_results_boards_and_runs() -> None:
 def challenge() -> Challenge:
     now = timezone.now()
     return new_challenge(starts_at=now, ends_at=now + timedelta(days=1), now=now)
-
-
-def test_a_challenge_from_entering_to_the_end(
-    challenge: Challenge, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = connected(make.make_user(username="ada"))
-    call = functools.partial(called, site, monkeypatch=monkeypatch)
-    assert "'name': 'autumn'" in str(call("list_challenges").structured_content)
-    tools, mine = Tools(site), ChallengeTools(site)
-    entered = mine.enter_challenge("autumn", agent="evolver")
-    for _ in range(challenge.evaluations):
-        tools.submit(make.SOURCE, task="scale", language="cpp", mode="quick")
-        end(Evaluation.objects.latest("created_at"))
-    with pytest.raises(Stop, match="this entry has used all 3 evaluations of scale"):
-        tools.submit(make.SOURCE, task="scale", language="cpp", mode="quick")
-    mine.report_entry(usd=4, tokens=900, transcript="I tried")
-    state = mine.entry()
-    assert (state["id"], state["left_usd"]) == (entered["id"], 6.0)
-    assert 0 < state["left_s"] <= challenge.wall_time_s
-    left = [(task["left"], task["best_latency_ns"]) for task in state["tasks"]]
-    assert left == [(0, 1000.0), (3, None)]
-    ended = mine.finish_entry()
-    assert (ended["state"], ended["left_s"]) == ("ranking", 0)
-    assert tools.wait(entry=entered["id"], timeout_s=0)["over"] is False
-    tools.submit(make.SOURCE, task="scale2", language="cpp")  # with one's own token again
-    assert Submission.objects.filter(attempt=None).count() == 1
-    assert mine.get_challenge("autumn")["entered"] == 1
-    assert mine.list_entries("autumn")[0]["id"] == mine.entry()["id"]
 
 
 def test_an_entrys_token_knows_its_entry_and_no_other_one(challenge: Challenge) -> None:

@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from gpu_runner.data.evaluation import BuildReport, Mismatch
+from gpu_runner.data.evaluation import Mismatch
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.profile import THROUGHPUTS, Profile
 from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.data.verdict import Verdict
-from kbench_client import results
 from kbench_client.comparison import comparison
-from tasks_app import numbers
 from tests import factories as make
 from tests.unit.kbench_client.conftest import Run as Command
 
@@ -57,14 +55,6 @@ def test_what_was_built_from_the_same_source_never_differs() -> None:
         assert [each["differs"] for each in found["workloads"][0]["times"]] == [False, differs]
 
 
-def test_the_client_writes_numbers_as_the_site_does() -> None:
-    """It is installed without the site, so it has a formatter of its own."""
-    for value in (0.0, 1.0, 0.0123, 9.996, 999.6, 1234.5, 2.5e6, 7e-5):
-        assert results.duration(value * 1e3) == numbers.duration_text(value * 1e3)
-        assert results.factor(value) == numbers.times(value)
-        assert results.money(value) == numbers.usd(value)
-
-
 def test_repeating_a_source_is_no_difference(kbench: Command, ada: Any) -> None:
     rows = [make.make_finished_evaluation(user=ada)]
     for times in (1.1, 1.5):
@@ -81,30 +71,6 @@ def test_repeating_a_source_is_no_difference(kbench: Command, ada: Any) -> None:
     words = kbench("compare", *ids).out
     assert "(0.909× =)" in words
     assert "up to 22 %" in words
-
-
-def test_a_long_log_is_shortened(kbench: Command, ada: Any) -> None:
-    log = "warning: w\n" * 300 + "kernel.cpp:3:1: error: expected ';'\n" + "note: here\n" * 900
-    build = BuildReport(
-        ok=False, cached=False, duration_s=1.0, log=log, command="g++", compiler="g++", digest="0"
-    )
-    broken = make.make_finished_evaluation(
-        Verdict.COMPILE_ERROR, {"build": build, "workloads": ()}, user=ada
-    )
-    shown = kbench("show", str(broken.submission_id))
-    assert "compiler:\n  warning: w\n  kernel.cpp:3:1: error: expected ';'" in shown.out
-    assert "kbench show ID --json --raw" in shown.out
-    assert len(shown.out) < 4000
-    brief = kbench("show", str(broken.submission_id), "--json")
-    assert (len(brief.out) < 8192, "source" in brief.document) == (True, False)
-    assert {"source", "environment", "workloads.processes"} <= set(brief.document["left_out"])
-    listed = kbench("show", "--json").document[0]
-    assert listed["latest"]["verdict"] == "COMPILE_ERROR"
-    assert ("reason" in listed["latest"], "--raw" in listed["left_out"]) == (False, True)
-    assert "reason" in kbench("show", "--json", "--raw").document[0]["latest"]
-    whole = kbench("show", str(broken.submission_id), "--json", "--raw").document
-    assert whole["evaluations"][0]["result"]["build"]["log"] == log
-    assert whole["source"]
 
 
 def test_a_result_tells_what_its_author_needs(kbench: Command, ada: Any) -> None:

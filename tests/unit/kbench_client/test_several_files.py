@@ -13,7 +13,7 @@ from gpu_runner.data.files import FILES_LIMIT, SUFFIXES
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
 from kbench_client.exits import Stop
 from kbench_client.kernels import BESIDE, LIMIT_BYTES, LIMIT_FILES, read_kernels, write_files
-from runs_app.models import Run, Submission
+from runs_app.models import Submission
 from tests import factories as make
 from tests.unit.kbench_client.conftest import Run as Command
 
@@ -90,22 +90,6 @@ def test_several_files_are_submitted_with_the_first_as_entry(kbench: Command, fo
     assert kbench("source", entered).out == plain.read_text() + "\n"
 
 
-@pytest.mark.usefixtures("ada")
-def test_a_run_begins_with_a_folder(kbench: Command, folder: Path) -> None:
-    make.make_task_version()
-    make.make_cpu()
-    (folder / "main.cpp").write_text(f"constexpr int A = 1;  // knob: 1 2\n{MAIN}")
-    words = ("run", "scale", "--strategy", "autotune", "--device", "cpu", "--evaluations", "3")
-    ran = kbench(*words, "--kernel", str(folder), "--entry", "main.cpp", "--json")
-    assert ran.status == 0, ran.err
-    problem = Run.objects.get().problem
-    assert (problem["seed_entry"], sorted(problem["seed_files"])) == (
-        "main.cpp",
-        ["b.h", "in/sum.h"],
-    )
-    assert kbench(*words, "--entry", "main.cpp", "--json").document["error"]["field"] == "entry"
-
-
 def test_an_entry_that_is_not_clear_has_to_be_named(folder: Path) -> None:
     (folder / "other.cpp").write_text("int x;")
     with pytest.raises(Stop, match=r"could be any of: main.cpp, other.cpp; give --entry NAME"):
@@ -121,21 +105,6 @@ def test_an_entry_that_is_not_clear_has_to_be_named(folder: Path) -> None:
     (folder / "empty").mkdir()
     with pytest.raises(Stop, match="could be any of: none"):
         read_kernels([folder / "empty"])
-
-
-@pytest.mark.usefixtures("ada")
-def test_an_entry_of_a_single_file_is_refused(kbench: Command, folder: Path) -> None:
-    path = str(folder / "main.cpp")
-    for words in (
-        ("submit", path, "--entry", "b.h"),
-        ("run", "scale", "--strategy", "autotune", "--kernel", path, "--entry", "b.h"),
-    ):
-        refused = kbench(*words, "--json").document["error"]
-        assert (refused["field"], "main.cpp is a single file" in refused["reason"]) == (
-            "entry",
-            True,
-        )
-    assert read_kernels([Path(path)], "main.cpp").entry == ""
 
 
 def test_nothing_from_outside_the_folder_is_sent(folder: Path) -> None:

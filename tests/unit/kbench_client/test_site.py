@@ -11,7 +11,7 @@ import pytest
 from kbench_client.commands.tasks import folder_of
 from kbench_client.config import Account, address
 from kbench_client.exits import Exit, Stop
-from kbench_client.site import Site, differ
+from kbench_client.site import Site
 
 RUNNING = {"status": "RUNNING", "over": False}
 
@@ -153,15 +153,3 @@ def test_what_is_no_address_is_refused() -> None:
             address(text)
     assert address("kbench.example:8000/") == "http://kbench.example:8000"
     assert address("https://kbench.example/lab/") == "https://kbench.example/lab"
-
-
-def test_versions_fit_or_not() -> None:
-    for ours, theirs, is_apart in (
-        ("0.1.0", "0.1.0+aa", False),
-        ("0.1.0+aa", "0.1.0+aa", False),
-        ("0.1.0+aa", "0.1.0+bb", True),
-        ("0.1.0", "0.2.0+aa", True),
-        ("", "0.1.0", False),
-        ("0.1.0", "", False),
-    ):
-        assert differ(ours, theirs) is is_apart

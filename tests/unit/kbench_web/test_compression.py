@@ -31,16 +31,6 @@ def test_an_answer_is_compressed(client: Client) -> None:
         assert one == other
 
 
-def test_a_file_is_compressed_and_whole(client: Client) -> None:
-    factories.make_task_version()
-    path = "/tasks/scale/versions/1/files/reference.py"
-    plain = client.get(path)
-    small = client.get(path, headers=GZIP)
-    assert small["Content-Encoding"] == "gzip"
-    assert "attachment" in small["Content-Disposition"]
-    assert gzip.decompress(small.getvalue()) == plain.getvalue() != b""
-
-
 def test_the_length_of_a_page_tells_nothing(client: Client) -> None:
     """The same content has many lengths, so guesses that are reflected cannot be compared."""
     answers = [client.get("/api/", headers=GZIP) for _ in range(12)]

@@ -48,27 +48,6 @@ def test_what_the_site_can_measure_comes_first(client: Client) -> None:
     assert opened == [(" open", "CPUs"), ("", "CUDA GPUs")]
 
 
-@pytest.mark.usefixtures("version")
-def test_on_a_site_with_a_gpu_s_runner_the_task_s_order_stays(client: Client) -> None:
-    factories.make_runner()
-    factories.make_runner(device=factories.make_device())
-    text = client.get("/tasks/scale/").content.decode()
-    first, second = order(text, "N=123", "N=45")
-    assert first < second
-    assert "no runner for them" not in text
-
-
-@pytest.mark.usefixtures("version")
-def test_each_kernel_opens_in_the_workbench_on_a_device_that_takes_it(client: Client) -> None:
-    factories.make_device()
-    text = client.get("/tasks/scale/").content.decode()
-    links = re.findall(r'href="(/submit/\?[^"]*kernel=[^"]*)"', text)
-    assert len(links) == 2
-    for link, device in zip(sorted(links), ("cpu", "nvidia-h200"), strict=True):
-        page = client.get(link.replace("&amp;", "&")).content.decode()
-        assert re.search(rf'<option value="{device}"[^>]* selected>', page)
-
-
 def test_a_direction_has_a_board_of_its_own_with_its_own_leader(client: Client) -> None:
     both = (Direction.FORWARD, Direction.BACKWARD)
     torch = {"abi": Abi.TORCH, "signature": "", "work": {}, "kernels": (), "directions": both}

@@ -28,17 +28,6 @@ def test_an_outline_is_what_the_document_says(monkeypatch: pytest.MonkeyPatch) -
     assert directions_of(Task.objects.all()) == {version.task.slug: outline.directions}
 
 
-def test_a_document_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_known", {})
-    monkeypatch.setattr(module, "_MOST_KNOWN", 2)
-    digests = [make.make_task_version(name=name).digest for name in ("one", "two", "three")]
-    with CaptureQueriesContext(connection) as queries:
-        outlines(digests[:2])
-        outlines(digests[:2])
-        assert len(queries) == 1
-        assert set(outlines(digests)) == set(digests)  # more than it knows at once
-
-
 def test_a_list_reads_no_document_twice(client: Client) -> None:
     for name in ("one", "two"):
         make.make_task_version(name=name)

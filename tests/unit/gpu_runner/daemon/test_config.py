@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from gpu_runner.daemon.config import DaemonConfig, add_arguments, from_arguments, parse_device
+from gpu_runner.daemon.config import DaemonConfig, add_arguments, from_arguments
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import DeviceKind
 
@@ -28,14 +28,6 @@ def test_defaults_and_environment() -> None:
     assert parse("--device", "cuda", "--slots", "7").slot_count == 7
 
 
-def test_devices() -> None:
-    assert parse_device("cuda") == (DeviceKind.CUDA, 0)
-    assert parse_device("cuda:3") == (DeviceKind.CUDA, 3)
-    for wrong in ("gpu", "cpu:1", "cuda:", "cuda:-1", ""):
-        with pytest.raises(DataError, match=r"^device: "):
-            parse_device(wrong)
-
-
 def test_nonsense_is_refused() -> None:
     for text in ("-1", "nan", "much", "1 GiB"):
         with pytest.raises(DataError, match=r"^KBENCH_CACHE_GIB: "):
@@ -47,11 +39,6 @@ def test_nonsense_is_refused() -> None:
     ):
         with pytest.raises(DataError, match=rf"^{field}: "):
             parse(*arguments)
-
-
-@pytest.mark.parametrize(("text", "wanted"), [("", 20 * 2**30), ("0", 0), ("0.5", 2**29)])
-def test_what_builds_may_take(text: str, wanted: float) -> None:
-    assert parse(KBENCH_CACHE_GIB=text).cache_bytes == wanted
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,10 @@ import pytest
 import redis
 
 from gpu_runner.daemon.events import Outbox, Reporter, report_or_keep, tell
-from gpu_runner.daemon.slot_state import SlotState
 from gpu_runner.daemon.sources.contract import Away, Refused
 from gpu_runner.daemon.sources.redis_source import RedisSource
 from gpu_runner.data.check import CheckRequest
 from gpu_runner.data.event import Event, EventKind
-from gpu_runner.data.order import JobName
 from tests.conftest import RedisServer
 from tests.unit.gpu_runner.daemon.running import EVENTS, login, read_events
 
@@ -76,22 +74,6 @@ def test_a_loss_comes_after_what_was_kept_and_a_broken_file_holds_up_none(
     (_, fields), _ = connection.xrange(EVENTS)
     assert list(fields) == [b"event"]
     assert b'"value":"nan"' in fields[b"event"]
-
-
-def test_slot_state_counts_and_forgets() -> None:
-    state = SlotState()
-    assert not state.lost
-    state.begin(JobName("baselines", "b1", 3))
-    assert [state.next_seq(), state.next_seq()] == [1, 2]
-    assert (state.name, state.lost) == ("baselines-b1-3", True)
-    state.finish()
-    assert (state.name, state.lost) == ("baselines-b1-3", False)
-    assert state.next_seq() == 3
-    state.begin(JobName("check", "b", 1))
-    assert state.name == "check-b-1"
-    assert (state.next_seq(), state.lost) == (1, True)
-    state.clear()
-    assert (state.name, state.lost) == ("", False)
 
 
 def test_an_outcome_that_is_refused_for_good_is_told_as_a_loss() -> None:

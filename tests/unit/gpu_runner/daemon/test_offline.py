@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import time
 from dataclasses import replace
 from multiprocessing.context import ForkProcess
@@ -43,10 +42,10 @@ def spool(tmp_path: Path) -> SpoolFolder:
     return folder
 
 
-def begin(spool: SpoolFolder, cache: Path, slots: int = 1) -> ForkProcess:
+def begin(spool: SpoolFolder, cache: Path) -> ForkProcess:
     """A worker in a process of its own: it answers signals, and sweeps its children up."""
     config = DaemonConfig(
-        spool=spool.folder, cache_folder=cache, ready=False, slots=slots, drain_timeout_s=60
+        spool=spool.folder, cache_folder=cache, ready=False, slots=1, drain_timeout_s=60
     )
 
     def serve() -> None:
@@ -95,24 +94,6 @@ def test_every_job_is_done_once_and_told_as_through_a_queue(
     assert spool.events_file(first.name).stat().st_mtime_ns == before
 
 
-def test_slots_work_side_by_side_and_one_that_dies_disturbs_no_other(
-    spool: SpoolFolder, tmp_path: Path
-) -> None:
-    dies = job("c", "sleep 60", timeout_s=1)
-    long = [job("a", "sleep 2"), job("b", "sleep 2")]
-    for each in (dies, *long):
-        spool.put(each)
-    worker = begin(spool, tmp_path / "cache", slots=3)
-    worker.join(60)
-    assert worker.exitcode == 0
-    assert kinds(spool, dies)[-1] == "finished"
-    began = [spool.events(each.name)[0].payload["at"] for each in (dies, *long)]
-    assert max(began) - min(began) < 1.5, "none waited for another's end"
-    whole = ["started", "stage", "stage", "finished"]
-    assert [kinds(spool, each) for each in long] == [whole, whole]
-    assert not list((tmp_path / "cache" / "outbox").iterdir())
-
-
 def test_a_worker_that_is_killed_leaves_a_job_that_the_next_begins_again(
     spool: SpoolFolder, tmp_path: Path
 ) -> None:
@@ -126,42 +107,6 @@ def test_a_worker_that_is_killed_leaves_a_job_that_the_next_begins_again(
     spool.put(job("a"))  # the same, but that it ends by itself
     assert work(spool, tmp_path / "cache") == 0
     assert kinds(spool, waits) == ["started", "stage", "stage", "finished"]
-
-
-def test_sigterm_lets_the_current_job_finish_and_a_second_one_ends_it(
-    spool: SpoolFolder, tmp_path: Path
-) -> None:
-    slow, stuck, last = job("a", "sleep 1"), job("b", "sleep 60"), job("c")
-    for each in (slow, last):
-        spool.put(each)
-        time.sleep(0.01)
-    worker = begin(spool, tmp_path / "cache")
-    wait_for(spool.events_file(slow.name), b'"stage"')
-    os.kill(worker.pid or 0, signal.SIGTERM)
-    worker.join(60)
-    assert kinds(spool, slow)[-1] == "finished"
-    assert kinds(spool, last) == []
-    spool.put(stuck)
-    worker = begin(spool, tmp_path / "cache")
-    wait_for(spool.events_file(stuck.name), b'"stage"')
-    os.kill(worker.pid or 0, signal.SIGTERM)
-    time.sleep(0.3)
-    os.kill(worker.pid or 0, signal.SIGTERM)
-    worker.join(60)
-    assert worker.exitcode == 0
-    assert kinds(spool, stuck) == []
-
-
-def test_two_hosts_share_a_folder(spool: SpoolFolder, tmp_path: Path) -> None:
-    all_jobs = [job(str(number), "sleep 0.5") for number in range(4)]
-    for each in all_jobs:
-        spool.put(each)
-    workers = [begin(spool, tmp_path / f"cache-{number}") for number in range(2)]
-    for worker in workers:
-        worker.join(90)
-    assert [kinds(spool, each) for each in all_jobs] == [
-        ["started", "stage", "stage", "finished"]
-    ] * 4
 
 
 def test_what_is_no_spool_or_of_another_device_is_refused(tmp_path: Path) -> None:

@@ -9,13 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from importlib import metadata
 from pathlib import Path
 
 import pytest
 import redis
 
-from gpu_runner.daemon import heartbeat, lineage
+from gpu_runner.daemon import lineage
 from gpu_runner.daemon.config import DaemonConfig
 from gpu_runner.daemon.heartbeat import Heartbeat
 from gpu_runner.daemon.sources import redis_source
@@ -68,16 +67,6 @@ def test_reports_every_step_in_order_and_numbered(start_daemon: StartDaemon) -> 
     assert (state["builds"], state["jail"]) == (2, True)
     assert re.fullmatch(r"g\+\+ \d+\.\d+(\.\d+)?", state["compiler"])
     assert state["architecture"].startswith(platform.machine())
-
-
-def test_a_long_job_says_that_it_is_alive(start_daemon: StartDaemon, tmp_path: Path) -> None:
-    daemon = start_daemon()
-    daemon.enqueue(make_request(source=f"until {tmp_path / 'heard'}"))
-    assert daemon.wait_for(EventKind.STARTED).payload["runner"].endswith("-cpu-0")
-    assert daemon.wait_for(EventKind.ALIVE).seq > 1
-    assert daemon.wait_for_state("ready")["current"] == ["evaluation-e1-1"]
-    (tmp_path / "heard").touch()
-    daemon.wait_for(EventKind.FINISHED)
 
 
 def test_sigterm_finishes_the_current_job_and_takes_no_other(start_daemon: StartDaemon) -> None:
@@ -280,31 +269,16 @@ def test_a_device_that_breaks_during_a_job_is_looked_at_after_it(
     daemon.wait_for(EventKind.FINISHED, "e2")
 
 
-def test_old_builds_go_when_it_starts(start_daemon: StartDaemon, tmp_path: Path) -> None:
-    builds = tmp_path / "cache" / "builds"
-    for name, then in (("old", 0.0), ("new", time.time())):
-        library = builds / name / "library.so"
-        library.parent.mkdir(parents=True)
-        library.write_bytes(b"1")
-        os.utime(library, (then, then))
-        os.utime(library.parent, (then, then))
-    start_daemon(cache_bytes=0.0).wait_for_state("ready")
-    deadline = time.monotonic() + 60
-    while [folder.name for folder in builds.iterdir()] != ["new"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_a_result_survives_an_absence_of_redis(redis_server: RedisServer, tmp_path: Path) -> None:
     config = DaemonConfig(
         redis_url=redis_server.url, cache_folder=tmp_path / "cache", heartbeat_s=0.3
     )
     daemon = RunningDaemon(config, supervise)
     try:
-        daemon.enqueue(make_request(source="sleep 3"))
+        daemon.enqueue(make_request(source="sleep 1"))
         daemon.wait_for(EventKind.STAGE)
         redis_server.stop()
-        time.sleep(6)
+        time.sleep(2.5)
         redis_server.start()
         login(redis_server.url)
         connection = redis.Redis.from_url(redis_server.url)
@@ -334,14 +308,6 @@ def test_a_daemon_that_fails_ends_and_says_why(
     daemon = start_daemon(slots=2)
     daemon.process.join(60)
     assert daemon.process.exitcode == 1
-
-
-def test_a_checkout_that_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> str:
-        raise metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(metadata, "version", missing)
-    assert heartbeat.package_version() == "not installed"
 
 
 PRELUDE = "import os, sys, time\nfrom gpu_runner.daemon import lineage\nlineage.adopt_orphans()\n"

@@ -1,4 +1,4 @@
-"""Facts as documents: what they refuse, and what older and newer audits hold."""
+"""Facts as documents: what they refuse, and audits without any."""
 
 from __future__ import annotations
 
@@ -10,21 +10,6 @@ from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.facts import Facts
 from gpu_runner.data.integrity import Audit
-
-TOLD = Facts(
-    same_bits=False,
-    graph=True,
-    scratch_bytes=0,
-    energy_joules=1e-4,
-    energy_error=0.05,
-    said={"graph": "recorded, replayed, and right"},
-    workload="n1",
-)
-
-
-def test_facts_travel_with_an_audit() -> None:
-    audit = Audit(checks=(), facts=TOLD)
-    assert codec.decode(Audit, codec.encode(audit)) == audit
 
 
 def test_an_audit_without_facts_is_written_as_before() -> None:
@@ -48,11 +33,3 @@ def test_impossible_facts_are_refused(wrong: dict[str, Any], field: str) -> None
     with pytest.raises(DataError) as caught:
         Facts(**wrong)
     assert caught.value.field == field
-
-
-def test_a_fact_that_was_not_measured_says_so() -> None:
-    rows = {row.label: row for row in Facts(said={"graph": "a CPU has no CUDA graphs"}).rows}
-    graph = rows["Works in a CUDA graph"]
-    assert (graph.value, graph.said) == ("not measured", "a CPU has no CUDA graphs")
-    assert rows["Scratch memory"].value == "not measured"
-    assert Facts(scratch_bytes=0).rows[2].value == "none"

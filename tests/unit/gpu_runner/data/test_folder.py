@@ -85,16 +85,6 @@ def test_tasks_of_other_formats_survive_being_written(tmp_path: Path) -> None:
     assert 'format = "robust-kbench"' in write_folder(load_task(folder))["task.toml"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ['"""', "a\n\n", "\na\r\nb", "\t\x7f\x01\n\\", "\r", "é😀\u2028\n'''", '\n"', "ends in \\\n"],
-)
-def test_any_description_survives(text: str) -> None:
-    task, _ = read_folder(texts())
-    assert task is not None
-    assert_round_trip(replace(task, description=text, title="t" + text))
-
-
 def test_parameters_that_toml_cannot_hold(tmp_path: Path) -> None:
     task, _ = read_folder(texts(reference__py=REFERENCE.replace("D)", "D, **rest)")))
     assert task is not None
@@ -136,16 +126,9 @@ def test_a_file_cannot_have_the_name_of_a_specification() -> None:
     ("old", "new", "field", "at"),
     [
         ("C = 16", "C = 1979-05-27", "workloads[0].parameters.C", "parameters = { N = 4"),
-        (", D = 2 }", " }", "workloads[0].parameters.D", "parameters = { N = 4, C = 16 }"),
-        ('flops = "N * C"', 'flops = "Q"', "work.forward.flops", 'flops = "Q"'),
-        ('abi = "c"', 'abi = "c"\nfiles = 1', "files", None),
         ('abi = "c"', 'abi = "c"\nabi = "c"', "task.toml", 'abi = "c"'),
-        ('name = "row_sum"', "", "name", None),
         ('name = "small"', "", "workloads[0].name", "[[workloads]]"),
         ('name = "large"', 'name = "small"', "workloads[1].name", 'name = "small"'),
-        ('["cuda"]', '["cuda",\n"tpu"\n]', "workloads[1].devices[1]", '"tpu"'),
-        ("[tolerance]", "[tolerance", "task.toml", "[tolerance"),
-        ('title = "Row sums"', 'title = "\\u0000"', "title", 'title = "\\u0000"'),
         ("D = 2 }", f"D = 0x1{'0' * 5000} }}", "workloads[0].parameters.D", "parameters = { N"),
         ("D = 2 }", "D = " + "[" * 40 + "]" * 40 + " }", None, "parameters = { N"),
         ("D = 2 }", "D = " + "[" * 9000 + "]" * 9000 + " }", "task.toml", None),
@@ -170,21 +153,6 @@ def test_a_fault_points_at_its_line(old: str, new: str, field: str | None, at: s
     assert len(fault.reason) < 1000
 
 
-def test_the_faults_of_a_sweep_are_told_once() -> None:
-    files = texts(SPECIFICATION + SWEEP.replace("C = 3,", "").replace("prefix", "hidden", 1))
-    assert [fault.field for fault in faults(files)] == ["sweeps[0].hidden"]
-    files = texts(SPECIFICATION + SWEEP.replace("D = [1]", "E = [1]"))
-    unknown, missing = faults(files)
-    assert unknown.field == "sweeps[1].parameters.E"
-    assert missing.field == "sweeps[1].parameters.D"
-    needs = "is missing: make_inputs() needs it (workload 't_n1_c3_e1' and 1 more)"
-    assert missing.reason == needs
-    doubled = texts(SPECIFICATION.replace('"large"', '"s_n1_c3_d1"') + SWEEP)
-    (fault,) = faults(doubled)
-    assert fault.field == "workloads[1].name"
-    assert line(fault, doubled) == 'name = "s_n1_c3_d1"'
-
-
 def test_several_faults_are_told_at_once() -> None:
     files = texts(
         SPECIFICATION.replace('abi = "c"', "abi = 1\ncolour = 1").replace("hidden = true", "x = 1"),
@@ -203,66 +171,19 @@ def test_several_faults_are_told_at_once() -> None:
     assert len(faults(texts(many))) == FAULTS_LIMIT
 
 
-def test_the_checks_tell_all_faults_at_once() -> None:
-    kernel = '[[kernels]]\npath = "kernels/b.cpp"\nagent = ""\nlanguage = "cpp"\n'
-    wrong = SPECIFICATION + kernel
-    for old, new in (
-        ('"algebra"', '"algebraa"\ndtype = "float31"'),
-        ('flops = "N * C"', 'flops = "2 * M"'),
-        ("naive.cpp", "good.cpp"),
-        ("D = 2", "E = 2"),
-    ):
-        wrong = wrong.replace(old, new, 1)
-    files = texts(wrong, reference__py=REFERENCE.replace("forward_fn", "forward"))
-    told = [(fault.field, fault.line) for fault in faults(files)]
-    assert told == [
-        ("work.forward.flops", 12),
-        ("scenario", 4),
-        ("dtype", 5),
-        ("kernels[0].path", 23),
-        ("kernels[1].path", 27),
-        ("kernels[1].agent", 28),
-        ("reference.py", None),
-        ("workloads[0].parameters.E", 16),
-        ("workloads[0].parameters.D", 16),
-    ]
-
-
-def test_a_formula_that_has_no_value_for_one_workload_is_that_workloads_fault() -> None:
-    files = texts(SPECIFICATION.replace('"N * C"', '"N * C / (4096 - C)"'))
-    (fault,) = faults(files)
-    assert (fault.field, fault.line) == ("workloads[1].parameters", 20)
-    assert fault.reason.startswith("give work.forward.flops no value: cannot evaluate 'N * C / (")
-
-
 @pytest.mark.parametrize(
     ("files", "field", "reason", "file"),
     [
         ({}, "task.toml", "is missing: add it with name", ""),
-        (
-            texts(SPECIFICATION.replace('title = "', 'titel = "')),
-            "titel",
-            "is not a known field; did you mean 'title'?",
-            "task.toml",
-        ),
         (texts(SPECIFICATION.replace("N * C", "N * X")), None, "needs 'X', which no", "task.toml"),
         (texts(SPECIFICATION.replace("N * C", "1 / 0")), None, ", for the workload '", "task.toml"),
-        (
-            {"task.toml": SPECIFICATION},
-            "kernels[0].path",
-            "is not one of the task's files",
-            "task.toml",
-        ),
         (texts(**{NAIVE: "x" * (2**20 + 1)}), NAIVE, "the limit is 1048576", NAIVE),
-        (texts(b="\0"), "b", "NUL", "b"),
         (texts(b="\ud800"), "b", "surrogate", "b"),
         (texts(**{"\udc00": ""}), "files.?", "surrogate", ""),
-        (texts(**{"../x": ""}), "../x", "is not a relative path", "../x"),
         (texts(**{"reference.py/x": ""}), "reference.py/x", "which is a file", None),
         (texts(b="x" * (TASK_LIMIT_BYTES + 1)), "files", "together are larger than", ""),
         (texts(**{str(i): "" for i in range(FILES_LIMIT)}), "files", "has at most", ""),
         (texts(task__toml="\ud800"), "task.toml", "surrogate", "task.toml"),
-        (texts(b__py="\0"), "b.py", "NUL", "b.py"),
         (texts(b__py="-" * 100_000 + "1"), "b.py", "is not valid Python", "b.py"),
         (texts(b__py="1" + "+1" * 60_000), "b.py", "is not valid Python", "b.py"),
         (texts(b__py=" " * 2**18), "b.py", "too many for a module", "b.py"),
@@ -282,41 +203,10 @@ def test_bad_content_is_a_fault(
     json.dumps([encode(fault) for fault in found], ensure_ascii=False).encode()
 
 
-def test_a_module_of_another_format_is_checked(tmp_path: Path) -> None:
-    module = tmp_path / "1_Scale.py"
-    module.write_text(kernelbench.PROBLEM)
-    files = write_folder(load_task(module))
-    assert faults(files | {"2.py": ""})[0].reason.startswith("must be one Python file")
-    no_inputs = files["1_Scale.py"].replace("def get_inputs", "def other")
-    assert faults(files | {"1_Scale.py": no_inputs})[0].file == "1_Scale.py"
-    c = files["task.toml"].replace('abi = "torch"', 'abi = "c"\nsignature = "void f(float* x)"')
-    assert faults(files | {"task.toml": c})[0].field == "abi"
-    wrong = files["task.toml"] + '[[workloads]]\nname = "w"\nparameters = { Q = 3 }\n'
-    (fault,) = faults(files | {"task.toml": wrong})
-    assert fault.field.endswith("parameters.Q")
-    assert line(fault, {"task.toml": wrong}) == "parameters = { Q = 3 }"
-
-
-def test_workloads_of_robust_kbench_fit_their_functions(tmp_path: Path) -> None:
-    files = write_folder(load_task(robust.write(tmp_path / "task_1")))
-    start = '[[workloads]]\nname = "w"\n'
-    for parameters, field in (
-        ("{ inputs = { rows = 1 } }", "init"),
-        ("{ inputs = { wrong = 1 }, init = { width = 1 } }", "inputs.wrong"),
-        ("{ inputs = {}, init = { width = 1 }, rows = 1 }", "rows"),
-    ):
-        wrong = f"{files['task.toml']}\n{start}parameters = {parameters}\n"
-        (fault,) = faults(files | {"task.toml": wrong})
-        assert fault.field.endswith(f"].parameters.{field}")
-        assert line(fault, {"task.toml": wrong}) == f"parameters = {parameters}"
-    del files["func_forward.py"]
-    assert "func_forward.py" in [fault.field for fault in faults(files)]
-
-
 def test_garbled_specifications_are_faults_or_tasks() -> None:
     draw = random.Random(7)
     base = SPECIFICATION + SWEEP
-    for _ in range(400):
+    for _ in range(150):
         lines = base.split("\n")
         for _ in range(draw.randint(1, 3)):
             index = draw.randrange(len(lines))
@@ -336,7 +226,7 @@ def test_garbled_specifications_are_faults_or_tasks() -> None:
 
 def test_garbled_references_are_faults_or_tasks() -> None:
     draw = random.Random(11)
-    for _ in range(200):
+    for _ in range(80):
         at, length = draw.randrange(len(REFERENCE)), draw.randint(0, 9)
         garbled = (
             REFERENCE[:at] + draw.choice(["", "\r", "(", '"', "\x0c"]) + REFERENCE[at + length :]

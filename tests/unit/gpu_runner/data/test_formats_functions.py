@@ -48,12 +48,6 @@ def write(
     return folder
 
 
-def test_a_task_may_have_a_baseline_and_a_verifier(tmp_path: Path) -> None:
-    assert not load_task(write(tmp_path, "def baseline_fn(a, b): ...\n")).has_verifier
-    for parameters in ("inputs, outputs", "inputs, outputs, eps"):
-        assert load_task(write(tmp_path, f"def verify_fn({parameters}): ...\n")).has_verifier
-
-
 def test_hard_inputs_are_drawn_where_they_are_asked_for(tmp_path: Path) -> None:
     task = load_task(write(tmp_path, HARD, values="hard"))
     assert task.has_hard_inputs
@@ -68,7 +62,6 @@ def test_hard_inputs_are_drawn_where_they_are_asked_for(tmp_path: Path) -> None:
     ("functions", "changes", "field", "reason"),
     [
         ("def baseline_fn(a): ...", {}, "reference.py", "must take the parameters of forward_fn"),
-        ("def baseline_fn(b, a): ...", {}, "reference.py", "must take the parameters of forward"),
         (
             f"{BACKWARD}def baseline_fn(a, b): ...",
             {"directions": '["backward"]'},
@@ -82,17 +75,8 @@ def test_hard_inputs_are_drawn_where_they_are_asked_for(tmp_path: Path) -> None:
             "reference.py",
             "library_cudnn() must take the parameters of forward_fn",
         ),
-        (
-            "def library_cudnn(a, b): ...",
-            {"more": 'baselines = ["cudnn"]'},
-            "reference.py",
-            "needs a docstring that says which library it calls",
-        ),
         ("", {"more": 'baselines = ["best"]'}, "baselines", "'best': a library's name has 1"),
-        ("", {"more": 'baselines = ["eager", "eager"]'}, "baselines", "names one of them twice"),
         ("def verify_fn(outputs, inputs): ...", {}, "reference.py", "must take inputs and outputs"),
-        ("def verify_fn(inputs): ...", {}, "reference.py", "must take inputs and outputs"),
-        ("def verify_fn(inputs, *outputs): ...", {}, "reference.py", "must take inputs and"),
         (
             BACKWARD + VERIFIER,
             {"directions": BOTH},

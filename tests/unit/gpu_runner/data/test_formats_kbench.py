@@ -14,7 +14,6 @@ from gpu_runner.data.formats import load_task
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
 from gpu_runner.data.task import ShippedKernel, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
-from tasks_app.formats.task_writing import write_folder
 
 SPECIFICATION = '''
 name = "row_sum"
@@ -120,38 +119,16 @@ def test_loading_never_runs_the_tasks_code(tmp_path: Path) -> None:
     assert not trace.exists()
 
 
-def test_a_task_of_another_format_loads_from_the_folder_that_was_written_of_it(
-    tmp_path: Path,
-) -> None:
-    source = tmp_path / "19_ReLU.py"
-    source.write_text(KERNELBENCH)
-    task = load_task(source)
-    folder = tmp_path / "written"
-    for name, text in write_folder(task).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    assert load_task(folder) == task
-    (folder / "19_ReLU.py").write_text("def get_inputs():\n    return []\n")
-    assert refused(folder).field == "19_ReLU.py"
-
-
 @pytest.mark.parametrize(
     ("old", "new", "field", "reason"),
     [
         ('name = "row_sum"', "", "name", "is missing"),
         ('name = "row_sum"', 'name = "Row Sum"', "name", "is not 1 to 80 of"),
-        ('name = "row_sum"', 'name = "../up"', "name", "is not 1 to 80 of"),
-        ('title = "Row sums"', 'title = " "', "title", "is empty"),
         ('title = "Row sums"', "title = 3", "title", "must be str, not int"),
-        ('scenario = "algebra"', 'scenario = "magic"', "scenario", "'magic' is not one of"),
-        ('abi = "c"', 'abi = "rust"', "abi", "'rust' is not one of torch, c"),
-        ('abi = "c"', 'abi = "c"\ndtype = "real"', "dtype", "'real' is not one of"),
         ('abi = "c"', 'abi = "c"\nbaselines = ["fast"]', "reference.py", "define library_fast"),
         ('abi = "c"', 'abi = "c"\ncolour = 1', "colour", "is not a known field"),
-        ('abi = "c"', 'abi = "c"\nformat = "rust"', "format", "'rust' is not one of"),
         ('abi = "c"', 'abi = "c"\nfiles = {}', "files", "does not belong in task.toml"),
         ('abi = "c"', 'abi = "c"\ndirections = []', "directions", "must be only forward"),
-        ("[work.forward]", "[work.sideways]", "work", "'sideways' is not one of"),
         ("[work.forward]", "[work.backward]", "work.backward", "has no direction that"),
         ("void row_sum", "int row_sum", "signature", "is not `void NAME(...)`"),
         (", D = 2", "", "workloads[0].parameters.D", "is missing: make_inputs() needs it"),
@@ -159,15 +136,10 @@ def test_a_task_of_another_format_loads_from_the_folder_that_was_written_of_it(
         ("D = 2", "D = 1979-05-27", "workloads[0].parameters.D", "must be a number"),
         ("C = 16", "C = nan", "workloads[0].parameters", "not a finite number"),
         ('name = "large"', 'name = "small"', "workloads[1].name", "is that of another"),
-        ('name = "large"', 'name = ""', "workloads[1].name", "must be 1 to 200 printable"),
-        ('["cuda"]', '["tpu"]', "workloads[1].devices[0]", "'tpu' is not one of"),
         ('["cuda"]', "[]", "workloads[1].devices", "is empty"),
-        ("hidden = true", 'hidden = "yes"', "workloads[1].hidden", "must be bool, not str"),
         ('name = "small"', 'name = "small"\nhidden = true', "workloads", "has no public one"),
         ("naive.cpp", "good.cpp", "kernels[0].path", "is not one of the task's files"),
         ('language = "cpp"', 'language = "cuda"', "kernels[0].path", "must end in .cu"),
-        ('language = "cpp"', 'language = "rust"', "kernels[0].language", "'rust' is not one of"),
-        ('agent = "kbench-naive"', 'agent = ""', "kernels[0].agent", "must be 1 to 100 of A-Z"),
         ('"kbench-naive"', f'"{"x" * 101}"', "kernels[0].agent", "must be 1 to 100 of A-Z"),
         (
             'age = "cpp"',
@@ -241,11 +213,7 @@ def test_a_link_inside_the_folder_is_a_file_and_one_out_of_it_is_refused(tmp_pat
     [
         ({"files": {"../x.py": ""}}, "files.../x.py"),
         ({"files": {"/etc/x.py": ""}}, "files./etc/x.py"),
-        ({"files": {"a//b": ""}}, "files.a//b"),
-        ({"files": {"": ""}}, "files."),
-        ({"files": {"reference.py": "\0"}}, "files.reference.py"),
         ({"files": {"reference.py": "x" * (TASK_LIMIT_BYTES + 1)}}, "files"),
-        ({"files": {}}, "kernels[0].path"),
         ({"files": {"reference.py": ""}, "kernels": []}, "reference.py"),
         ({"schema_version": 99}, "schema_version"),
         ({"workloads": [small(x=[1])]}, "workloads[0].parameters.x"),

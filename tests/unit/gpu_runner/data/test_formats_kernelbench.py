@@ -94,34 +94,6 @@ def test_what_kernels_cannot_have_is_refused_with_its_line(
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("torch.rand(rows, 2)]", "torch.view_as_real(torch.polar(x, x))]"),
-        ("return torch.relu(", "return torch.fft.irfft(torch.fft.rfft(x)) + (x * mask"),
-        ("return torch.relu(", "return torch.fft.fft(x).real + (x * mask"),
-    ],
-)
-def test_complex_numbers_on_the_way_are_nobodys_business(
-    tmp_path: Path, old: str, new: str
-) -> None:
-    path = tmp_path / "p.py"
-    path.write_text(PROBLEM.replace(old, new))
-    assert load_task(path).name == "p"
-
-
-@pytest.mark.parametrize("inherits", [False, True])
-def test_the_description_says_what_a_kernel_receives(tmp_path: Path, inherits: bool) -> None:
-    path = tmp_path / "p.py"
-    own = PROBLEM.replace("class Model(", "class Net(") + "class Model(Net):\n    pass\n"
-    path.write_text(own if inherits else PROBLEM)
-    text = load_task(path).description
-    assert ("Project, then keep what is positive." in text) is not inherits
-    assert "`get_inputs()`: `x`, `mask`" in text
-    assert "`project` (Linear), `norm` (BatchNorm1d)" in text
-    assert "`width`, `heads`, `scale`" in text
-
-
-@pytest.mark.parametrize(
     ("new", "devices"),
     [
         ("torch.rand(rows, 8).cuda()", {DeviceKind.CUDA}),
@@ -139,22 +111,3 @@ def test_what_asks_for_cuda_by_name_is_for_cuda(
     reading = read_task(path)
     assert {device for w in reading.task.workloads for device in w.devices} == devices
     assert any("names CUDA" in words for words in reading.adaptations) is (len(devices) == 1)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("    return [torch", "    torch.manual_seed(0)\n    return [torch", "seed"),
-        ("torch.rand(rows, 2)", "torch.rand(rows, 2).half()", "float32"),
-        ("torch.relu(self.norm(self.project(x)) * mask)", '{"out": x}', "values are the outputs"),
-    ],
-)
-def test_what_is_done_in_another_way_is_said(
-    tmp_path: Path, old: str, new: str, words: str
-) -> None:
-    path = tmp_path / "p.py"
-    path.write_text(PROBLEM)
-    before = read_task(path).adaptations
-    path.write_text(PROBLEM.replace(old, new))
-    (added,) = set(read_task(path).adaptations) - set(before)
-    assert words in added

@@ -11,7 +11,7 @@ import pytest
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats import load_task
 from gpu_runner.data.task import TaskFormat
-from gpu_runner.data.verdict import Abi, Direction, Language
+from gpu_runner.data.verdict import Abi, Direction
 
 FORWARD = '''
 raise RuntimeError("this file must never be imported")
@@ -147,32 +147,13 @@ def test_both_directions_with_their_own_shapes(tmp_path: Path) -> None:
     assert {w.directions for w in same.workloads} == {(Direction.FORWARD, Direction.BACKWARD)}
 
 
-def test_shipped_kernels_stand_as_origin(tmp_path: Path) -> None:
-    folder = add_backward(write(tmp_path / "t"))
-    (folder / "backward.cu").write_text("// a kernel")
-    (folder / "notes.txt").write_bytes(b"\xff")  # not ours to read
-    task = load_task(folder)
-    (kernel,) = task.kernels
-    assert (kernel.path, kernel.agent) == ("backward.cu", "origin")
-    assert (kernel.language, kernel.direction) == (Language.CUDA, Direction.BACKWARD)
-
-
-def test_numbered_folders_take_title_and_level(tmp_path: Path) -> None:
-    folder = write(tmp_path / "level_2" / "task_12")
-    (folder / "12_Gemm_Scale_.py").write_text("")
-    task = load_task(folder)
-    assert (task.name, task.title) == ("level_2-task_12", "Gemm Scale")
-
-
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
         ("def forward_fn", "def fn", "must define the function forward_fn()"),
-        ("def get_inputs", "def inputs", "must define the function get_inputs()"),
         ("class Model", "class Module", "must define the class Model"),
         ("fn=forward_fn", "function=None", "must take the function to call as `fn`"),
         ("def forward_fn(", "def forward_fn((", "is not valid Python"),
-        ("class AutogradFunction", "class Other", "must define the class AutogradFunction"),
         ("AutogradFunction.backward_fn(", "other(", "does not call backward_fn()"),
     ],
 )
@@ -191,7 +172,6 @@ def test_a_function_file_that_cannot_serve(tmp_path: Path, old: str, new: str, r
     ("config", "field", "reason"),
     [
         ([], "config_forward.json", "must be an object"),
-        ({"single_input_configs": {}}, "config_forward.json: single_input_configs", "list of"),
         ({"single_input_configs": [3]}, "config_forward.json: single_input_configs", "list of"),
         (
             {"single_input_configs": [{"rows": 2}]},
@@ -210,18 +190,3 @@ def test_a_mistake_in_a_configuration(tmp_path: Path, config: Any, field: str, r
     error = refused(write(tmp_path / "t", config))
     assert error.field == field
     assert reason in error.reason
-
-
-def test_missing_and_broken_configurations(tmp_path: Path) -> None:
-    folder = write(tmp_path / "t")
-    (folder / "config_forward.json").write_text("{")
-    assert refused(folder).field == "config_forward.json"
-    (folder / "config_forward.json").unlink()
-    assert refused(folder).field == "config_forward.json"
-
-
-def test_a_link_out_of_the_folder(tmp_path: Path) -> None:
-    folder = write(tmp_path / "t")
-    (tmp_path / "elsewhere.cu").write_text("")
-    (folder / "forward.cu").symlink_to(tmp_path / "elsewhere.cu")
-    assert refused(folder).field == "forward.cu"

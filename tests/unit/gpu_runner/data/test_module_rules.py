@@ -153,21 +153,6 @@ if __name__ == "__main__":
         print(file.read(), torch.softmax(torch.randn(2, 3), -1))
 """,
     """
-import tilelang
-import tilelang.language as T
-
-@tilelang.jit
-def rows(x):
-    return x
-""",
-    """
-from triton.experimental import gluon
-
-@gluon.jit
-def rows(x):
-    return x
-""",
-    """
 import os
 import tempfile
 import torch
@@ -179,19 +164,6 @@ own = load(name="own", sources=[os.path.join(folder, "a.cpp")])
 
 def forward(input, N, C):
     return own.rows(torch.cat([input, input]))
-""",
-    """
-import os
-from pathlib import Path
-import tempfile
-from torch.utils.cpp_extension import load_inline
-folder = Path(tempfile.gettempdir()) / "build"
-os.makedirs(folder, exist_ok=True)
-(folder / "rows.h").write_text("#pragma once")
-own = load_inline("own", "int x;", functions=["rows"], build_directory=folder)
-
-def forward(input, N, C):
-    return own.rows(input)
 """,
     """
 import torch

@@ -31,17 +31,14 @@ AT_CALLS = {
     "triton": "import triton\n",
     "compiled": "import torch\nf = torch.compile(lambda x: x)\n",
     "in a function": f"{IMPORT}def forward(x):\n    {OWN}    return own.f(x)\n",
-    "in a method": f"{IMPORT}class ModelNew:\n    def __init__(self):\n        {OWN}",
     "in a lambda": f"{IMPORT}forward = lambda x: {OWN[6:]}",
     "in a condition": f"{IMPORT}import torch\nif torch.cuda.device_count():\n    {OWN}{CALL}",
-    "in another condition": f"{IMPORT}import os\nif os.cpu_count():\n    {OWN}{CALL}",
     "in a choice": f"{IMPORT}import sys\nown = {OWN[6:-1]} if sys.flags.debug else None\n",
     "in an attempt": f"{IMPORT}try:\n    {OWN}except RuntimeError:\n    own = None\n",
     "of another text": f"{IMPORT}A = 'a' if torch.cuda.is_available() else 'b'\n{OWN}{CALL}",
     "another name": f"{IMPORT.strip()} as made\n{OWN.replace('load_inline', 'made')}",
     "handed on": f"{IMPORT}make = load_inline\n",
     "another module": "from torch.utils import cpp_extension as e\nown = e.load_inline('o', '')\n",
-    "another loader": "from torch.utils import cpp_extension\nown = cpp_extension.load('o', [])\n",
     "no Python": "def load_inline(:\n",
 }
 
@@ -61,11 +58,7 @@ def test_what_may_compile_in_a_call_is_rehearsed(name: str) -> None:
         ("from cuda import tile\n", ("cuda.tile",)),
         ("from scipy.linalg import blas; import numpy as np\n", ("numpy", "scipy")),
         ("with open('x'):\n    import cupy\n", ("cupy",)),
-        ("import tritonx\n# import numba\nx = 'import torch'\n", ()),
-        ("import cuda\n", ()),
         ("import torch, numba as nb, math\n", ("torch", "numba")),
-        ("import math, \\\n    os\nfrom math import triton\n", ()),
-        ("from .triton import x\n", ()),
         ("this is no Python: import triton\n", ()),
         ("x = " + "(" * 5000 + "1" + ")" * 5000 + "\nimport numba\n", ()),
         # what may not happen
@@ -83,17 +76,13 @@ def test_imports_are_seen_by_name(source: str, packages: tuple[str, ...]) -> Non
     ("source", "reason"),
     [
         ("import triton\nimport triton.language as tl\n", "imports triton"),
-        ("from triton import jit\n", "imports triton"),
         ("def forward(x):\n    import triton\n", "imports triton"),
-        ("import cupy as cp\n", "imports cupy"),
         ("import cutlass.cute as cute\n", "imports cutlass"),
         ("from cuda import tile\n", "imports cuda.tile"),
-        ("import tilelang\n", "imports tilelang"),
         ("from numba import cuda\n@cuda.jit\ndef f(): ...\n", "imports numba.cuda"),
         ("import numba\n@numba.cuda.jit\ndef f(): ...\n", "uses numba.cuda"),
         ("a = load_inline('a', cpp_sources=c, cuda_sources=[k])\n", "compiles cuda_sources"),
         ("import torch\nx = torch.zeros(3, device='cuda')\n", "names the device 'cuda'"),
-        ("import torch\nx = torch.device('cuda:0')\n", "names the device 'cuda'"),
         ("def forward(x):\n    return x.to('cuda')\n", "names the device 'cuda'"),
         ("def forward(x):\n    return x.cuda()\n", "calls .cuda()"),
         ("import torch\ns = torch.cuda.Stream()\n", "uses torch.cuda"),
@@ -113,20 +102,13 @@ def test_a_module_that_needs_a_gpu_says_why(source: str, reason: str) -> None:
         "import torch\nd = 'cuda' if torch.cuda.is_available() else 'cpu'\ntorch.zeros(3).to(d)\n",
         "import torch\nif torch.cuda.is_available():\n    x = torch.zeros(3).cuda()\n",
         "a = load_inline('a', cpp_sources=c, cuda_sources=[])\n",
-        "a = load_inline('a', cpp_sources=c, cuda_sources='')\n",
         "# import triton\n'''import cupy'''\n",
-        "def forward(x):\n    if x.is_cuda:\n        return x.cuda()\n    return x\n",
         "no Python at all: import triton\n",
     ],
 )
 def test_a_module_that_can_do_without_is_for_a_cpu(source: str) -> None:
     assert gpu_reason(source) == ""
     assert usual_kind(Language.PYTHON, source) is DeviceKind.CPU
-
-
-def test_what_is_compiled_is_for_the_device_of_its_language() -> None:
-    assert usual_kind(Language.CUDA, "") is DeviceKind.CUDA
-    assert usual_kind(Language.CPP, "import triton") is DeviceKind.CPU
 
 
 NOT_TAKEN = (
@@ -190,13 +172,10 @@ def test_a_name_is_no_part_of_what_is_compiled() -> None:
     [
         {"name": "../own"},
         {"files": {"/etc/main.cpp": ""}, "sources": ("/etc/main.cpp",)},
-        {"files": {"../main.cpp": ""}, "sources": ("../main.cpp",)},
         {"sources": ()},
         {"sources": ("other.cpp",)},
         {"flags": ("-wrapper", "sh")},
         {"flags": ("-fplugin=own.so",)},
-        {"flags": ("-o", "elsewhere")},
-        {"link_flags": ("@words",)},
         {"cuda_flags": ("-Xcompiler=-fPIC,-specs=own",)},
         {"cuda_flags": ("-ccbin", "own")},
     ],

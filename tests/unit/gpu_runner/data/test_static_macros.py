@@ -90,7 +90,7 @@ def test_own_lines_keep_their_places() -> None:
         f"auto x = {'A' * 250_000}$(a, b);",
         "asm(" * 60_000,
         f'{"asm(" * 4_000} "{"nop;" * 50_000}"',
-        f"{'mmap(((' * 30_000}",
+        f"{'mmap(((' * 15_000}",
         f"{'#/*' * 60_000}",
     ],
 )

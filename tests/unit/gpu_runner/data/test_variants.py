@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.formats import catalog_folder, catalog_specifications, find_task, load_task
+from gpu_runner.data.formats import catalog_specifications, find_task, load_task
 from gpu_runner.data.formats.sweeps import expand, origins
 from tests.unit.gpu_runner.data.test_formats_kbench import refused, write
 
@@ -99,19 +98,6 @@ def test_unlisted_workloads_come_last() -> None:
 def test_wrong_unlisted_workloads_are_refused(unlisted: object) -> None:
     with pytest.raises(DataError, match="must be a list of workloads"):
         expand({"unlisted": unlisted})
-
-
-def test_tasks_are_found_by_name_or_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(catalog_folder() / "dot_product", tmp_path / "catalog" / "dot_product")
-    monkeypatch.setenv("KBENCH_CATALOG", str(tmp_path / "catalog"))
-    assert catalog_folder() == tmp_path / "catalog"
-    assert find_task("dot_product").name == "dot_product"
-    assert find_task(str(tmp_path / "catalog" / "dot_product")).name == "dot_product"
-    with pytest.raises(DataError, match=r"^task: no task or path 'dotproduct'.*dot_product"):
-        find_task("dotproduct")
-    with pytest.raises(DataError, match=r"none of the 2 built-in tasks in .* similar name$") as far:
-        find_task("convolve")
-    assert "dot_product" not in str(far.value)
 
 
 def test_a_name_cannot_lead_out_of_the_catalogue(

@@ -11,8 +11,6 @@ import pytest
 from gpu_runner.__main__ import main
 from gpu_runner.data.codec import DataError, encode
 from gpu_runner.data.formats import load_task
-from gpu_runner.data.formats.mskernelbench import read_origin
-from tests.unit.gpu_runner.data import test_formats_mskernelbench as ms
 from tests.unit.gpu_runner.data.test_formats_kbench import KERNELBENCH, write
 from tests.unit.gpu_runner.data.test_formats_robust_kbench import BACKWARD, CONFIG, FORWARD
 from tests.unit.gpu_runner.data.test_variants import VARIANT
@@ -71,7 +69,6 @@ def test_marks_and_ends_of_lines_make_no_other_task(
     ("mark", "encoding", "reason"),
     [
         (b"\xff\xfe", "utf-16-le", "is UTF-16 text: save it as UTF-8"),
-        (b"\xfe\xff", "utf-16-be", "is UTF-16 text: save it as UTF-8"),
         (b"\xff\xfe\0\0", "utf-32-le", "is UTF-32 text: save it as UTF-8"),
         (b"", "utf-16-le", "contains a NUL character: is it a binary file, or saved as UTF-16?"),
     ],
@@ -86,42 +83,8 @@ def test_wide_characters_are_refused_in_words(
     assert caught.value.reason == reason
 
 
-def test_an_origin_kernel_is_the_same_kernel(tmp_path: Path) -> None:
-    path = tmp_path / "origin" / "fp32" / "scale.cu"
-    path.parent.mkdir(parents=True)
-    task = ms.task("scale", "void scale(float* out, const float* x, int N, float alpha)")
-    path.write_text(ms.ORIGIN)
-    offer = read_origin(path, [task])
-    resave(path.parent, b"\xef\xbb\xbf", "utf-8", "\r\n")
-    assert read_origin(path, [task]) == offer
-
-
-def test_what_systems_leave_beside_a_task_is_no_part_of_it(tmp_path: Path) -> None:
-    folder = write(tmp_path)
-    task = load_task(folder)
-    (folder / "__pycache__").mkdir()
-    names = "Thumbs.db desktop.ini .DS_Store plot.PNG kernels/Thumbs.db __pycache__/reference.pyc"
-    for name in names.split():
-        (folder / name).write_bytes(b"\xff\xfe\0")
-    assert load_task(folder) == task
-
-
 def test_a_kernel_in_utf_16_is_misuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kernel = tmp_path / "kernel.cpp"
     kernel.write_bytes("int a;".encode("utf-16"))
     assert main(["evaluate", "--task", "vector_add", "--kernel", str(kernel)]) == 2
     assert "kernel: is UTF-16 text: save it as UTF-8" in capsys.readouterr().err
-
-
-def test_a_kernel_is_read_without_its_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Seen(Exception):
-        pass
-
-    def evaluate(request: object, config: object) -> None:
-        raise Seen(request.solution.source)  # type: ignore[attr-defined]
-
-    monkeypatch.setattr("gpu_runner.__main__.evaluate", evaluate)
-    kernel = tmp_path / "kernel.cpp"
-    kernel.write_bytes(b"\xef\xbb\xbfint a;\r\nint b;\r\n")
-    with pytest.raises(Seen, match=r"^int a;\nint b;\n$"):
-        main(["evaluate", "--task", "vector_add", "--kernel", str(kernel)])

@@ -10,13 +10,9 @@
 namespace py = pybind11;
 
 py::object forward(at::Tensor a, std::pair<at::Tensor, double> pair, const std::string& mode) {
-  if (mode == "unwritten") return py::cast(at::empty_like(a));
   at::Tensor sum = a + pair.first * pair.second;
-  if (mode == "number") return py::float_(1.5);
-  if (mode == "nothing") return py::make_tuple(py::none(), py::none());
   if (mode == "throw") throw std::runtime_error("a message of the kernel");
   if (mode == "bad_alloc") throw std::bad_alloc();
-  if (mode == "huge") return py::cast(at::empty({int64_t{1} << 58}, a.options()));
   if (mode == "sparse") return py::cast(sum.to_sparse());
   if (mode == "transposed") return py::cast(sum.t());
   if (mode == "strided") return py::cast(sum.t().contiguous().t());

@@ -23,19 +23,13 @@ X = torch.ones(6, 32)
     [
         (lambda: X + X, 1),
         (lambda: X @ X.T, 32),
-        (lambda: torch.bmm(X[None], X.T[None]), 32),
-        (lambda: F.linear(X, X, torch.ones(6)), 32),
-        (lambda: torch.dot(X[0], X[1]), 32),
         (X.sum, 192),
-        (lambda: X.mean(0), 6),
         (lambda: X.softmax(-1), 32),
         (lambda: X.cumsum(0), 6),
         (lambda: F.layer_norm(X, (32,)), 32),
         (lambda: F.batch_norm(X, None, None, training=True), 6),
         (lambda: F.conv1d(torch.ones(2, 4, 9), torch.ones(5, 4, 3)), 12),
-        (lambda: F.conv_transpose1d(torch.ones(2, 4, 9), torch.ones(4, 5, 3)), 12),
         (lambda: F.max_pool1d(torch.ones(2, 4, 9), 3), 1),
-        (X.max, 1),
         (lambda: torch.ones(1 << 20).sum(), 4096),
     ],
 )
@@ -68,7 +62,6 @@ def test_gradients_count_as_well() -> None:
         lambda: torch.rand(3),
         lambda: torch.randn_like(X),
         lambda: F.dropout(X, 0.5),
-        lambda: torch.bernoulli(X / 2),
         lambda: torch.empty(3).uniform_(),
     ],
 )
@@ -147,11 +140,3 @@ def test_normalisations_keep_the_statistics_that_they_are_given(tmp_path: Path, 
     run(x, mean, var)
     assert not mean.any()
     assert torch.equal(var, torch.ones_like(var))
-
-
-def test_a_missing_file_or_member(tmp_path: Path) -> None:
-    with pytest.raises(ProblemError, match=r"no absent\.py"):
-        import_file(tmp_path / "absent.py", "absent")
-    (tmp_path / "empty.py").write_text("")
-    with pytest.raises(ProblemError, match=r"empty\.py does not define Model"):
-        member(import_file(tmp_path / "empty.py", "empty"), "Model")

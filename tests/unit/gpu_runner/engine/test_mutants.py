@@ -15,7 +15,7 @@ from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.engine.problem.problem import load_problem
 from gpu_runner.engine.soundness.filters import count_flops
 from gpu_runner.engine.soundness.mutants import Call, mutants_of, tried
-from gpu_runner.engine.soundness.operations import Edit, Interpreter
+from gpu_runner.engine.soundness.operations import Interpreter
 from gpu_runner.engine.soundness.soundness import Soundness, honest_kernels
 from gpu_runner.engine.soundness.wild_indices import refuse_wild_indices
 
@@ -179,19 +179,15 @@ AT_0 = torch.ones(1)
 WILD = [
     ("gather", (0, torch.tensor([5])), False),
     ("gather", (0, torch.tensor([-1])), False),
-    ("index_select", (0, torch.tensor([5])), False),
     ("index_add", (0, torch.tensor([5]), AT_0), False),
     ("scatter", (0, torch.tensor([-100]), AT_0), False),
-    ("scatter_add", (0, torch.tensor([5]), AT_0), False),
     ("take", (torch.tensor([-6]),), False),
     ("index", ([torch.tensor([-6])],), False),
     ("index_put", ([torch.tensor([5])], AT_0), False),
     ("index_fill", (-1, torch.tensor([-6]), 1.0), False),
-    ("put", (torch.tensor([5]), AT_0), False),
 ]
 TAME = [
     ("gather", (0, torch.tensor([4])), True),
-    ("take", (torch.tensor([-5]),), True),
     ("index", ([torch.tensor([-5])],), True),
     ("index", ([torch.tensor([True, False, True, False, True])],), True),
     ("index_put", ([torch.tensor([], dtype=torch.long)], torch.ones(())), True),
@@ -270,20 +266,6 @@ def test_fused_operations_are_taken_apart(tmp_path: Path) -> None:
     assert not {"native_layer_norm", "_log_softmax", "nll_loss_forward"} & operations
 
 
-def test_an_edit_works_in_place_too() -> None:
-    def function(x: Tensor) -> Tensor:
-        y = x * 2
-        y.add_(1)
-        return y
-
-    x = torch.ones(3)
-    with Interpreter(Edit("add_", 1, "removed")):
-        assert torch.equal(function(x), torch.full((3,), 2.0))
-    with Interpreter(Edit("mul", 1, "removed")):
-        assert torch.equal(function(x), torch.full((3,), 2.0))
-    assert torch.equal(x, torch.ones(3))
-
-
 def test_a_mutant_that_makes_no_sense_is_no_mutant(tmp_path: Path) -> None:
     soundness = problem(tmp_path)
     call = first_call(soundness)
@@ -304,22 +286,14 @@ IMAGE, WEIGHT = torch.rand(1, 2, 8, 8), torch.rand(3, 2, 3, 3)
         (lambda: X + 1, 128),
         (lambda: (X * 2).sum(1), 256),
         (lambda: X @ Y, 2 * 8 * 16 * 4),
-        (lambda: X @ Y[:, 0], 2 * 8 * 16),
-        (lambda: torch.softmax(X, 1), 5 * 128),
         (lambda: torch.nn.functional.gelu(X), 5 * 128),
-        (lambda: X.t().contiguous().flip(0)[::2], 0),
         (lambda: torch.where(X > 0.5, X, 0.0), 128),
-        (lambda: (X > 0.5).sum(0), 128),
-        (lambda: MATRIX * 2, 8),
-        (lambda: X.index_put((ROW,), X[:1]), 0),
         (lambda: X.index_put((ROW,), X[:1], accumulate=True), 16),
         (lambda: torch.nn.functional.conv2d(IMAGE, WEIGHT), 2 * 3 * 36 * 18),
         (lambda: torch.nn.functional.max_pool2d(IMAGE, 2), 2 * 16 * 4),
-        (lambda: X.cumsum(0), 128),
         (lambda: torch.zeros(4).index_add(0, torch.arange(4), Y[0]), 4),
         (lambda: MATRIX @ Y, 2 * 8 * 4),
         (lambda: torch.fft.fft(Y[:, 0].to(torch.complex64)), 5 * 16 * 4),
-        (lambda: torch.fft.fft(COMPLEX, dim=1), 5 * 128 * 4),
     ],
 )
 def test_operations_are_counted(function: Callable[[], Tensor], flops: int) -> None:
@@ -332,9 +306,3 @@ def test_what_cannot_be_counted_is_named() -> None:
     assert "sort" in unknown
     assert len(unknown) == 2
     assert count_flops(X.argmax, ()) == (0, {"argmax"})
-
-
-def test_integers_alone_may_be_work_or_not() -> None:
-    whole = torch.arange(8)
-    assert count_flops(lambda: whole + 1, ()) == (0, {"add"})
-    assert count_flops(lambda: X[whole + 0] * 2, ()) == (128, set())

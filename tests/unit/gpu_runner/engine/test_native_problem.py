@@ -98,22 +98,9 @@ def test_a_baseline_is_timed_and_never_judged_by(tmp_path: Path) -> None:
     assert torch.equal(expected, drawn.double() + 1)
 
 
-def test_without_a_baseline_the_reference_is_timed(tmp_path: Path) -> None:
-    problem = native(ROWS, tmp_path)
-    forward = Direction.FORWARD
-    assert problem.baseline(forward) is problem.function(forward)
-
-
 def test_a_baseline_of_other_parameters_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ProblemError, match="must take the parameters of forward_fn"):
         native(ROWS + "def baseline_fn(b):\n    return b\n", tmp_path)
-
-
-def test_the_filter_times_the_baseline(tmp_path: Path) -> None:
-    slow = ROWS + "import time\ndef baseline_fn(a):\n    time.sleep(0.02)\n    return a + 1\n"
-    problem = native(slow, tmp_path)
-    facts = facts_of(problem, problem.task.workloads[0], Direction.FORWARD, (1, 2), "cpu")
-    assert facts["eager_ns"] > 20e6
 
 
 def native(reference: str, folder: Path) -> NativeProblem:
@@ -140,7 +127,6 @@ def verify_fn(inputs, outputs, eps):
     off = (root * root - inputs["x"]).abs() / (4 * eps * inputs["x"])
     return {"root * root - x": off, "negative roots": torch.where(root < 0, 2.0, 0.0)}
 """
-LAX = VERIFIED[: VERIFIED.index("    root =")] + '    return {"nothing": 0.5}\n'
 
 
 def root_task(reference: str = VERIFIED) -> Task:
@@ -192,14 +178,11 @@ def test_what_a_verifier_does_to_its_copies_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("result", "reason"),
     [
-        (None, "returned NoneType, not a dict"),
         ({}, "returned dict, not a dict of residuals by name"),
         ({"a": "0"}, "gave 'a' as str"),
-        ({"a": torch.zeros(3, 0)}, "no numbers at all, of shape (3, 0)"),
         ({"a": torch.zeros(2, dtype=torch.complex64)}, "complex numbers"),
         ({"a": math.nan}, "gave NaN as 'a' of finite outputs"),
         ({"a": -0.5}, "gave -0.5 as 'a': residuals are from 0"),
-        ({"": 0.0}, "names a residual ''"),
         ({str(i): 0.0 for i in range(99)}, "more than 16 names"),
     ],
 )
@@ -207,11 +190,6 @@ def test_an_answer_without_sense_is_the_tasks_fault(result: Any, reason: str) ->
     with pytest.raises(VerifierError, match="the task's fault, not the kernel's") as caught:
         residuals(lambda inputs, outputs: result, {}, OUTPUTS, EPS)
     assert reason in str(caught.value)
-
-
-def test_one_that_raises_is_the_tasks_fault() -> None:
-    with pytest.raises(VerifierError, match="raised KeyError: 'other'"):
-        residuals(lambda inputs, outputs: outputs["other"], {}, OUTPUTS, EPS)
 
 
 def test_one_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,11 +221,6 @@ def test_wrong_kernels_fail_by_the_tasks_own_verifier(tmp_path: Path) -> None:
     facts = facts_of(asked._problem, workload, Direction.FORWARD, (1, 2), "cpu")
     assert facts["outputs"]["root"] == {"zeros": 0.0, "other_draw": 0.0, "axes": [0.0]}
     assert facts["arguments"] == {"x": True}
-
-
-def test_wrong_kernels_survive_a_verifier_that_always_passes(tmp_path: Path) -> None:
-    found = states(soundness(tmp_path, LAX))
-    assert found["zeros"] == found["NaN everywhere"] == {"passed"}
 
 
 def test_the_oracle_judges_by_it(start: Start) -> None:

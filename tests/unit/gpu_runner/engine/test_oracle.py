@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
@@ -231,20 +230,6 @@ def forward_scale(a):
         assert output["scaled"] == pytest.approx(steps, abs=0.05)
 
 
-def test_samples_may_grow(start: Start) -> None:
-    evaluation = start(rows_task())
-    evaluation.describe()
-    outputs = expected_rows(evaluation, evaluation.fill(41))
-    give(evaluation, outputs)
-    evaluation.take_and_verify(41)
-    base = 1 << 20
-    os.ftruncate(evaluation.samples.fd, 2 * base)
-    os.pwrite(evaluation.samples.fd, bytes(evaluation.outputs.map), base)
-    places = [{"offset": base + at} for at in evaluation.places]
-    answer = evaluation.ask("verify", seed=41, outputs=places)
-    assert [output["mismatch"] for output in answer["outputs"]] == [None, None]
-
-
 GIVES = "import torch\ndef make_inputs(N): return {}\ndef forward_fn({}): return {}"
 
 
@@ -252,15 +237,9 @@ GIVES = "import torch\ndef make_inputs(N): return {}\ndef forward_fn({}): return
     ("reference", "message"),
     [
         ("def make_inputs(:", "reference.py: SyntaxError"),
-        ("import nothing_of_that_name", "reference.py: ModuleNotFoundError"),
         ("def make_inputs(N): return {}", "has no function forward_fn"),
-        (
-            "def make_inputs(N): raise KeyError('x')\ndef forward_fn(a): return a",
-            "KeyError: 'x' (ref",
-        ),
         (GIVES.format("exit(0)", "a", "a"), "SystemExit: 0"),
         (GIVES.format("3", "a", "a"), "make_inputs must return a dict"),
-        (GIVES.format("{}", "a", "a"), "forward_fn takes 'a', which is neither"),
         (GIVES.format("{'a': torch.ones(N)}", "a", "3.0"), "returned float, not a tensor"),
         (GIVES.format("{'a': torch.ones(N) * 1j}", "a", "a"), "not torch.complex64"),
         (

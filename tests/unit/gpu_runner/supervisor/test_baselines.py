@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
 from typing import cast
 
@@ -11,12 +9,9 @@ import pytest
 
 from gpu_runner.data.evaluation import Measurement
 from gpu_runner.data.formats import find_task
-from gpu_runner.data.formats.kbench import library_titles
 from gpu_runner.data.protocol import BASELINE_PROCESSES
 from gpu_runner.data.verdict import DeviceKind, Direction, Verdict
 from gpu_runner.supervisor.baselines import Baseline, Baselines
-from gpu_runner.supervisor.device.environment import library_versions
-from gpu_runner.supervisor.device.toolchain import torch_version
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.killed import KilledFromOutside
 from gpu_runner.supervisor.measure.bench import Bench
@@ -93,39 +88,6 @@ def test_a_library_that_cannot_do_it_is_not_asked_again(tmp_path: Path) -> None:
     assert baselines.pending([first, second]) == ("compiled", "flash")
     assert baselines.known(first)["cudnn"].error == str(missing)
     baselines.measure_slow(cast(Bench, Killed(slow, slow)), [first, second], lambda *_: None)
-
-
-LIBRARIES = """
-def library_known(*_):
-    \"\"\"What NumPy does.\"\"\"
-    from numpy import linalg
-
-
-def library_absent(*_):
-    \"\"\"Nothing.\"\"\"
-    import nothing_like_it
-
-
-def library_own(*_):
-    \"\"\"PyTorch.\"\"\"
-"""
-
-
-def test_libraries_are_told_with_the_packages_that_they_need() -> None:
-    task = find_task("vector_add")
-    assert library_versions(task) == {}
-    files = {**task.files, "reference.py": task.files["reference.py"] + LIBRARIES}
-    task = replace(task, files=files, baselines=("eager", "known", "absent", "own"))
-    assert library_titles(task) == {
-        "known": "What NumPy does",
-        "absent": "Nothing",
-        "own": "PyTorch",
-    }
-    assert library_versions(task) == {
-        "known": f"numpy {metadata.version('numpy')}",
-        "absent": "nothing_like_it: not installed",
-        "own": f"torch {torch_version()}",
-    }
 
 
 def test_an_audit_measures_anew_and_forgets_what_was_too_slow(tmp_path: Path) -> None:

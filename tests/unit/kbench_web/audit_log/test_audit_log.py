@@ -33,23 +33,6 @@ def saved(draft: Draft, user: User, path: str) -> None:
     draft.refresh_from_db()
 
 
-def test_both_pages_say_savings_as_one_and_a_next_version_as_what_it_is(
-    client: Client, judge: User
-) -> None:
-    version = make.make_task_version()
-    draft = copy_version(version=version, user=judge, now=make.NOW)
-    for path in ("a.py", "b.py", "a.py"):
-        saved(draft, judge, path)
-    for address in ("/tasks/scale/curate/", draft.get_absolute_url()):
-        text = client.get(address).content.decode()
-        log = text[text.index("History") :]
-        assert log.count("Edited") == 1, address
-        for words in ("Edited, 3 times", "a.py, b.py", "from version 1"):
-            assert words in log, (address, words)
-    whole = client.get("/curate/history/").content.decode()
-    assert whole.count('<th scope="row">Edited</th>') == 3
-
-
 def test_savings_of_two_drafts_or_people_are_not_one(judge: User) -> None:
     other = make.make_admin()
     version = make.make_task_version()

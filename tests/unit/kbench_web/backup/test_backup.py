@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from django.conf import settings as site_settings
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
 from django.db import connection
 
 from kbench_web.backup import archive, services
@@ -139,25 +138,6 @@ def test_only_replace_loses_what_is_there(tmp_path: Path) -> None:
     services.restore(path, replace=True)
     assert list(User.objects.values_list("username", flat=True)) == ["before"]
     assert "newer" not in connection.introspection.table_names()
-
-
-def test_the_commands_say_what_they_did(
-    tmp_path: Path, data: Path, settings: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "site.tar.gz"
-    call_command("backup", str(path))
-    assert "and the secret key" in capsys.readouterr().out
-    call_command("restore", str(path), "--replace")
-    assert "each of its" in capsys.readouterr().out
-    with pytest.raises(CommandError, match="already exists"):
-        call_command("backup", str(path))
-    settings.SECRET_KEY = "of the environment"
-    call_command("backup", str(tmp_path / "second.tar.gz"))
-    assert "KBENCH_SECRET_KEY" in capsys.readouterr().out
-    with pytest.raises(CommandError, match="there is no file"):
-        call_command("restore", str(tmp_path / "third.tar.gz"))
-    with pytest.raises(CommandError, match="No such file or directory"):
-        call_command("backup", str(tmp_path / "nowhere" / "site.tar.gz"))
 
 
 def test_nothing_is_restored_below_a_running_site(tmp_path: Path, data: Path) -> None:

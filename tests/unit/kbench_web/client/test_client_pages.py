@@ -78,21 +78,6 @@ def test_the_site_says_whose_token_it_is() -> None:
     assert (about["user"], about["scopes"]) == ("ada", ["read"])
 
 
-def test_the_guide_is_text_with_this_sites_addresses() -> None:
-    environment = {"device_kind": "cpu", "measured_cpus": 1}
-    make.make_finished_evaluation(result={"environment": environment})
-    answer = Client().get("/agents.md", headers={"Host": "localhost"})
-    assert answer["Content-Type"] == "text/markdown; charset=utf-8"
-    text = answer.content.decode()
-    assert f"http://localhost/client/kbench-{wheel.version().replace('+', '%2B')}" in text
-    assert ("&quot;" in text, "{{" in text) == (False, False)
-    assert "-march=native -fopenmp" in text
-    assert "http://localhost/docs/kernels/" in text
-    assert "ONE processor" in text
-    block = text.split("```sh\n")[1].split("```")[0]
-    assert len(block.strip().splitlines()) == 10
-
-
 def test_every_command_of_the_guide_and_of_the_page_exists(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from django.template import Context, Template
 from django.test import Client
 
 from kbench_web.help.page import SHELVES
@@ -42,15 +41,6 @@ def test_every_document_is_a_page_with_one_heading_and_in_the_list(client: Clien
     for name in ("nothing", "../README", "..%2fREADME", "a/../results", "x" * 300):
         assert find_document(name) is None
         assert client.get(f"/docs/{name}/").status_code == 404
-
-
-def test_a_word_is_explained_where_it_stands() -> None:
-    tag = Template('{% load terms %}{% term "floor" "Of limit" %}{% term "floor" %}')
-    html = tag.render(Context())
-    first, second = re.findall(r'popovertarget="(term-\d+)"', html)
-    assert first != second
-    assert f'id="{first}" popover>{terms()["floor"]}' in html
-    assert ">Of limit</button>" in html
 
 
 def test_every_word_that_a_template_explains_is_in_the_glossary() -> None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from django.test import Client
 
-from kbench_web.help.search import _score
-from tasks_app.documents import Section
 from tests import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -38,14 +34,6 @@ def test_it_finds_pages_tasks_authors_models_and_documents(client: Client) -> No
     assert ("Task", "row_softmax") not in titles(client, "row_softmax")
 
 
-def test_a_submission_is_found_by_the_beginning_of_its_id(client: Client) -> None:
-    evaluation = factories.make_finished_evaluation()
-    identity = str(evaluation.submission_id)
-    assert titles(client, identity[:8]) == [("Submission", identity[:8])]
-    assert titles(client, identity) == [("Submission", identity[:8])]
-    assert titles(client, identity[:4]) == []
-
-
 def test_private_submissions_and_their_agents_are_their_authors_alone(client: Client) -> None:
     user = factories.make_user()
     evaluation = factories.make_finished_evaluation(user=user, private=True, agent="hidden-agent")
@@ -68,12 +56,3 @@ def test_the_page_says_what_it_found_and_what_not(client: Client) -> None:
     for path in ("", "suggestions/"):
         assert client.get(f"/search/{path}", {"q": "x" * 201}).status_code == 400
     assert client.post("/search/").status_code == 405
-
-
-def test_a_section_that_says_what_was_asked_comes_before_one_that_has_the_words() -> None:
-    section = Section(level=2, heading="Time", anchor="time", text="the outside of all bounds")
-    said = replace(section, text="it wrote out of bounds")
-    words = ["out", "of", "bounds"]
-    assert _score(words, "", said) > _score(words, "", section) > 0
-    assert _score(["absent"], "", said) == 0
-    assert _score(["time"], "", section) > _score(["bounds"], "", section)

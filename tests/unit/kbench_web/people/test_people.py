@@ -10,7 +10,7 @@ from django.test import Client
 
 from kbench_web.accounts.invitations import sign_up_mode
 from kbench_web.models import Invitation, SignUpPolicy
-from kbench_web.people import services, views
+from kbench_web.people import services
 from runs_app.core.errors import NotAllowed
 from runs_app.models import PersonalQuota
 from tasks_app.models import AuditEntry
@@ -146,14 +146,3 @@ def test_who_may_sign_up_is_decided_there_and_an_invitation_shown_once(desk: Cli
     desk.post("/operate/people/sign-up/", {"mode": "closed"})
     assert sign_up_mode() is SignUpPolicy.Mode.CLOSED
     assert last_entry().details == {"accounts": "from Everybody to Nobody"}
-
-
-def test_the_next_page_keeps_what_was_asked_for(
-    desk: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(views, "_PAGE", 1)
-    for name in ("r&d-one", "r&d-two"):
-        make.make_user(username=name)
-    text = desk.get("/operate/people/?q=r%26d&state=new").content.decode()
-    assert 'href="?q=r%26d&amp;state=new&amp;page=2">Older</a>' in text
-    assert "Page 1 of 2" in text

@@ -139,16 +139,6 @@ def test_agents_keep_their_failures_and_a_system_error_is_not_one(version: TaskV
     assert groups["robot"].problems == 1
 
 
-def test_language_models_stand_apart_from_agents(version: TaskVersion) -> None:
-    user = factories.make_user()
-    ranked(version, speedup=1.2, user=user, agent="robot", language_model="alpha")
-    ranked(version, speedup=1.9, user=user, agent="robot", language_model="beta")
-    ranked(version, user=user)
-    query = Query(device="cpu", by=By.MODEL, task="scale")
-    board = board_of(query, selectors.board_tasks())
-    assert [r.row.owner for r in board.groups] == ["beta", "alpha"]
-
-
 def test_intervals_come_from_the_workloads(version: TaskVersion) -> None:
     """Each speedup has the noise of both its times, and that between evaluations."""
     noise = ranked(version).noise
@@ -162,13 +152,6 @@ def test_intervals_come_from_the_workloads(version: TaskVersion) -> None:
     assert row.row.latency.low < row.row.latency.value < row.row.latency.high
     assert row.row.speedup is not None
     assert row.row.speedup.low < 1.5 < row.row.speedup.high
-
-
-def test_htmx_gets_the_board_alone(client: Client, version: TaskVersion) -> None:
-    ranked(version)
-    text = client.get("/leaderboard/?by=agent", headers={"HX-Request": "true"}).content.decode()
-    assert "<html" not in text
-    assert 'data-figure="fast-p"' in text
 
 
 def test_the_api_names_wrong_fields_and_csv_disarms_formulas(

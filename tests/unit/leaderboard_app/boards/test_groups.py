@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from django.test import Client
 from gpu_runner.data.verdict import Verdict
 from leaderboard_app.boards import selectors
 from leaderboard_app.boards.board import board as board_of
-from leaderboard_app.boards.charts import cost_figure
 from leaderboard_app.boards.groups import Group, Over, Section, in_common
 from leaderboard_app.boards.query import By, Query
 from leaderboard_app.boards.ranking import Problem
@@ -133,42 +131,3 @@ def group(name: str, usd: float, speedup: float) -> Group:
         owner=name, entries=(entry(name, speedups=speedups),), attempted=1, problems=1, judged=1,
         accepted=1, fast=Estimate.exact(1.0), usd=usd,
     )  # fmt: skip
-
-
-def test_cost_against_speedup_joins_those_whom_nobody_beats_in_both() -> None:
-    rows = [group("cheap", 1.0, 1.5), group("worse", 2.0, 1.2), group("best", 4.0, 3.0)]
-    figure = cost_figure(rows)
-    assert figure is not None
-    front, everybody = figure["data"]
-    assert front["text"] == ["cheap", "best"]
-    assert everybody["text"] == ["cheap", "worse", "best"]
-    low, high = figure["layout"]["xaxis"]["range"]
-    assert low < math.log10(1.0) < math.log10(4.0) < high  # names have room
-    assert figure["layout"]["yaxis"]["range"] == [0, pytest.approx(3.75)]
-    assert cost_figure(rows[:1]) is None
-
-
-def opened(client: Client, address: str) -> str:
-    """The page's words, without what is between them."""
-    return " ".join(client.get(f"/leaderboard/?device=cpu&{address}").content.decode().split())
-
-
-def test_boards_open_with_what_leads_them(client: Client) -> None:
-    first, second = (factories.make_task_version(name=name) for name in ("first", "second"))
-    for address in ("by=leaders", "by=agent", "by=matrix"):
-        assert "hero-value" not in opened(client, address), "there are no results"
-    ranked(first, speedup=2.0, agent="broad")
-    ranked(second, speedup=4.0, agent="broad")
-    ranked(first, speedup=3.0, agent="narrow")
-    ranked(second, speedup=0.25, agent="narrow")
-    for address in ("by=leaders", "by=matrix"):
-        assert "hero-value" not in opened(client, address), "all are provisional"
-    factories.pass_audits()
-    for by, value, unit in (
-        ("leaders", "2", "of 2 tasks"),
-        ("agent", "100", "%"),
-        ("matrix", "1", "of 2"),
-    ):
-        figure = f'"hero-value">{value}</span><span class="hero-unit">{unit}</span>'
-        assert figure in opened(client, f"by={by}")
-    assert "hero-value" not in opened(client, "by=leaders&sort=newest")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from leaderboard_app.boards.query import By, Choices, Query, QueryError, parse_query
@@ -53,11 +51,6 @@ def test_entries_of_a_task_with_two_directions_are_of_one() -> None:
     assert parse(task="swiglu", direction="backward").direction == "backward"
 
 
-def test_a_board_of_agents_ranks_by_fast_p_unless_it_is_about_one_task() -> None:
-    assert parse(by="agent").sort is Sort.FAST
-    assert parse(by="agent", task="softmax").sort is Sort.SCORE
-
-
 def test_a_value_that_means_nothing_names_its_field() -> None:
     for field, *values in (
         ("by", "nobody"),
@@ -83,18 +76,3 @@ def test_a_value_that_means_nothing_names_its_field() -> None:
             parse(agent=name)
     with pytest.raises(QueryError, match="until: 2026-01-01 is before 2026-01-02"):
         parse(since="2026-01-02", until="2026-01-01")
-
-
-def test_of_many_names_those_like_it_are_said() -> None:
-    tasks = ("softmax", "softmax_bf16", *(f"other{number}" for number in range(30)))
-    many = replace(CHOICES, tasks=tasks)
-    with pytest.raises(QueryError, match="like it: softmax, softmax_bf16"):
-        parse_query({"task": "sofmax"}, many, lambda task: "cpu")
-    with pytest.raises(QueryError, match="it has 32, and none with"):
-        parse_query({"task": "zzz"}, many, lambda task: "cpu")
-
-
-def test_another_tab_drops_an_order_that_it_does_not_know() -> None:
-    address = parse(by="submission", sort="latency").address(by=By.AGENT)
-    assert address == "by=agent&device=cpu"
-    assert parse(**dict(part.split("=") for part in address.split("&"))).sort is Sort.FAST

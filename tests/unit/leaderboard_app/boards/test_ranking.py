@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from leaderboard_app.boards.groups import Tally, best_entries, group_entries, rank_groups
+from leaderboard_app.boards.groups import Tally, group_entries, rank_groups
 from leaderboard_app.boards.ranking import (
     Author,
     Entry,
     Problem,
     Sort,
-    fast_curve,
     fast_p,
     geometric_mean,
 )
@@ -23,7 +22,6 @@ from runs_app.core.integrity.ranking import Estimate, Ranked, rank
 
 SOFTMAX = Problem("softmax", "forward")
 RMS_NORM = Problem("rms_norm", "forward")
-FOUR = {SOFTMAX, RMS_NORM, Problem("a", "forward"), Problem("b", "forward")}
 
 
 def author(agent: str = "", submitter: str = "ada") -> Author:
@@ -69,22 +67,6 @@ def test_fast_p_counts_problems_without_a_result_as_slow() -> None:
     assert fast_p([], problems=0, p=1).value == 0
 
 
-def test_fast_curve_never_rises() -> None:
-    """A larger p can only lower the share."""
-    curve = fast_curve([Estimate.exact(s) for s in (0.5, 1.5, 3.0)], problems=3)
-    assert [p for p, _ in (curve[0], curve[-1])] == pytest.approx([1 / 16, 16])
-    shares = [share for _, share in curve]
-    assert shares == sorted(shares, reverse=True)
-    assert (shares[0], shares[-1]) == (1.0, 0.0)
-
-
-def test_best_entry_per_owner_problem_and_device() -> None:
-    """A slower result gives way; another device stands beside."""
-    rows = [entry("slow", 1.5), entry("fast", 3.0), entry("other", 1.0, device="nvidia-h200")]
-    best = best_entries(rows, lambda who: who.submitter)
-    assert {row.evaluation_id for row in best} == {"fast", "other"}
-
-
 def ranked_by_speedup(rows: list[Entry]) -> list[Ranked[Entry]]:
     return rank(rows, lambda entry: entry.speedup, lambda entry: entry.evaluation_id)
 
@@ -96,27 +78,6 @@ def test_overlapping_intervals_tie() -> None:
     assert told == [("a", 1, True), ("b", 1, True), ("c", 3, False)]
     ranked = ranked_by_speedup([entry("none", speedups={}), entry("some", 2.0)])
     assert [(r.row.evaluation_id, r.rank) for r in ranked] == [("some", 1), ("none", 0)]
-
-
-def test_groups_state_coverage_and_keep_the_unsuccessful() -> None:
-    """An agent with only wrong results stands with nothing solved; no agent, no group."""
-    rows = [
-        entry("1", 2.0, author=author("x")),
-        entry("2", 4.0, author=author("x")),
-        entry("5", 9.0),
-    ]
-    tallies = [tally("x", 2, 2), tally("x", 1, 0, RMS_NORM), tally("y", 1, 0), tally("", 1, 1)]
-    made = group_entries(rows, tallies, lambda who: who.agent, problems=FOUR, p=1)
-    groups = {group.owner: group for group in made}
-    assert set(groups) == {"x", "y"}
-    x = groups["x"]
-    assert (x.attempted, x.problems, x.judged, x.accepted) == (2, 4, 3, 2)
-    assert x.correct_share == 0.25
-    assert x.fast.value == 0.25
-    mean = x.speedup
-    assert mean is not None
-    assert mean.value == 4.0
-    assert groups["y"].speedup is None
 
 
 def test_groups_rank_by_the_share_of_problems_before_the_size_of_one_success() -> None:

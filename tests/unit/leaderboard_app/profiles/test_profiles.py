@@ -90,14 +90,6 @@ def test_what_is_provisional_is_no_record_and_has_no_color(robot: Agent, client:
     assert (found.leads, found.whole.is_sure) == (3, True)
 
 
-def test_pages_show_it(client: Client, robot: Agent) -> None:
-    text = client.get(robot.get_absolute_url()).content.decode()
-    for words in ("4.00×", "of 3 tried", "none of 1", "alpha"):
-        assert words in text, words
-    model = LanguageModel.objects.get(name="alpha")
-    assert "of 3 tried" in client.get(model.get_absolute_url()).content.decode()
-
-
 def test_an_unknown_device_is_not_found(client: Client, robot: Agent) -> None:
     with pytest.raises(NoSuchDeviceError):
         profile(Owner(robot), "abacus")
@@ -131,16 +123,6 @@ def test_runs_are_their_agents_persons_and_models(client: Client) -> None:
     factories.make_evaluation(user=run.user)
     person = Agent.objects.get(user=run.user)
     assert list(runs_of(Owner(person), AnonymousUser())) == [run]
-
-
-def test_a_person_shows_agents_that_have_entered_something(client: Client) -> None:
-    user = factories.make_user()
-    factories.make_evaluation(user=user, agent="mine")
-    factories.make_evaluation(user=user, agent="quiet", private=True)
-    factories.make_evaluation(user=user)
-    text = client.get(Agent.objects.get(user=user).get_absolute_url()).content.decode()
-    assert "mine" in text
-    assert "quiet" not in text
 
 
 def test_what_waits_for_a_person_is_not_called_wrong(client: Client, robot: Agent) -> None:

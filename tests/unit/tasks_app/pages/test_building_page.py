@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import textwrap
@@ -14,11 +13,7 @@ from django.utils.html import escape
 
 from gpu_runner.data.flags import ALLOWED, EXAMPLE, FIXED, source_flags
 from gpu_runner.data.formats import load_task
-from gpu_runner.data.task import Abi, Workload
-from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.device import toolchain
 from runs_app.submitting.api import SubmissionIn
-from tasks_app.pages.task_page import buildings, command_text
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -40,27 +35,6 @@ def test_the_page_names_compilers_devices_and_flags(client: Client) -> None:
         assert EXAMPLE[language] in plain
         assert source_flags(f"{EXAMPLE[language]}\n", language)  # it may be asked for
         assert all(escape(allowed.form) in plain for allowed in ALLOWED[language])
-
-
-def test_only_what_a_task_has_workloads_for_is_shown() -> None:
-    cpu = Workload(name="n1", parameters={"N": 1}, devices=(DeviceKind.CPU,))
-    [found] = buildings(factories.make_task(workloads=(cpu,)))
-    assert (found.kind, found.suffix) == ("cpu", ".cpp")
-    assert "PyTorch" not in found.headers
-    both = buildings(factories.make_task(abi=Abi.TORCH, signature="", kernels=()))
-    assert [each.kind for each in both] == ["cuda", "cpu"]
-    assert all("PyTorch" in each.headers for each in both)
-
-
-@pytest.mark.parametrize("kind", DeviceKind)
-def test_the_command_that_is_shown_is_the_one_that_is_used(
-    kind: DeviceKind, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(toolchain, "shared_cuda_runtime", lambda: ("-cudart=shared",))
-    monkeypatch.setattr(toolchain, "cutlass", lambda: None)
-    used = toolchain.flags(kind, Abi.C, "sm_90a")
-    shown = command_text(kind).replace("arch=<the device's own>", "OWN").split()[1:]
-    assert [re.sub("arch=compute_90a,code=sm_90a", "OWN", flag) for flag in used] == shown
 
 
 _ROOT = Path(__file__).resolve().parents[4]

@@ -62,7 +62,6 @@ def store(version: TaskVersion, **changes: Any) -> None:
 
 def test_the_page_shows_numbers_and_what_speaks_against_the_task_first(client: Client) -> None:
     version = make.make_task_version()
-    assert "--task PATH/TO/scale --json " in client.get(PAGE).content.decode()
     store(version)
     text = client.get(PAGE).content.decode()
     for words in (
@@ -75,12 +74,7 @@ def test_the_page_shows_numbers_and_what_speaks_against_the_task_first(client: C
         assert words in text, words
     assert text.index("input impact: N<span") < text.index("output range: out<span")
     assert text.index("dropped tail<span") < text.index("zeros<span")
-    text = client.get("/tasks/scale/").content.decode()
-    assert f'href="{PAGE}"' in text
-    assert "--task PATH/TO/scale --kernel " in text
-    make.make_task_version(name="vector_add")
-    text = client.get("/tasks/vector_add/").content.decode()
-    assert "--task vector_add --kernel " in text
+    assert f'href="{PAGE}"' in client.get("/tasks/scale/").content.decode()
 
 
 def test_hidden_workloads_are_named_to_admins_alone(client: Client) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -46,18 +45,6 @@ def test_a_pass_on_one_device_does_not_answer_what_another_found(client: Client)
     assert (version.unproven, version.unseen) == ("", ())
     shown = client.get("/tasks/vector_add/").content.decode()
     assert "(on gpu, cpu)" in shown or "(on cpu, gpu)" in shown
-
-
-def test_reports_of_both_kinds_are_read_from_a_folder(tmp_path: Path) -> None:
-    task = write_task(tmp_path / "tasks" / "double")
-    digest = load_task(task, "auto").digest()
-    folder = report(tmp_path / "reports", digest, "double")
-    document = json.loads((folder / "double.json").read_text())
-    (folder / "gpu.json").write_text(json.dumps({**document, "device": "nvidia-h200"}))
-    assert "published" in load(task, "--soundness", folder)
-    reports = TaskVersion.objects.get().reports
-    assert {(each.kind, each.device) for each in reports.all()} >= {("cuda", "nvidia-h200")}
-    assert reports.count() == 2
 
 
 @pytest.fixture

@@ -16,11 +16,10 @@ from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check, Outs
 from gpu_runner.data.static import Code
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Verdict
-from gpu_runner.supervisor import doctor
-from gpu_runner.supervisor.audit import sanitizer, under_tool
+from gpu_runner.supervisor.audit import under_tool
 from gpu_runner.supervisor.audit.audit import clock_check, evasion, fault_of, small, suspicions_of
 from gpu_runner.supervisor.audit.cpu import Sanitized
-from gpu_runner.supervisor.audit.required import audit_tools, required_checks, starts_threads
+from gpu_runner.supervisor.audit.required import required_checks, starts_threads
 from gpu_runner.supervisor.audit.sanitizer import ComputeSanitizer, device_findings, unfinished
 from gpu_runner.supervisor.audit.sanitizer_report import (
     Finding,
@@ -297,20 +296,6 @@ def built(folder: Path, text: str) -> Path:
     command = ["g++", "-O1", "-fopenmp", "-fPIC", "-shared", str(source), "-o", str(library)]
     subprocess.run(command, check=True)
     return library
-
-
-def test_tools_of_the_host_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert set(audit_tools(DeviceKind.CUDA)) == {"compute-sanitizer", "ncu"}
-    for kind in DeviceKind:
-        assert all(text.startswith(("missing: ", "/")) for text in audit_tools(kind).values())
-    monkeypatch.setattr(sanitizer, "find", lambda: "")
-    assert audit_tools(DeviceKind.CUDA)["compute-sanitizer"].startswith("missing: ")
-    tools = {"ThreadSanitizer": "missing: libtsan.so"}
-    monkeypatch.setattr(doctor, "audit_tools", lambda kind: tools)
-    text, _, facts = doctor.doctor()
-    assert "without ThreadSanitizer (libtsan.so)" in facts["audits"]["cpu"]
-    assert "--  audits  cpu: incomplete without ThreadSanitizer" in text
-    assert "boards stay unverified" in text
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from gpu_runner.data.facts import NAMES
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Verdict
 from gpu_runner.supervisor.audit import facts
-from gpu_runner.supervisor.audit.facts import NoCounter
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.preemption import Interrupted
@@ -94,12 +93,6 @@ def test_all_four_are_told(find: Callable[..., Any]) -> None:
     assert set(found.said) == set(NAMES)
 
 
-def test_calls_that_differ_are_named(find: Callable[..., Any]) -> None:
-    found = find(digests=["one", "other"])
-    assert found.same_bits is False
-    assert "on large" in found.said["same_bits"]
-
-
 def test_a_call_that_cannot_be_recorded_works_in_no_graph(find: Callable[..., Any]) -> None:
     found = find(graph=WRONG_CALL)
     assert found.graph is False
@@ -117,13 +110,6 @@ def test_a_process_that_fails_leaves_later_facts_unknown(find: Callable[..., Any
     assert (found.same_bits, found.graph, found.energy_joules) == (None, None, None)
     assert found.scratch_bytes == 4096
     assert found.said["graph"] == "its process ended before"
-
-
-def test_without_a_counter_there_is_no_energy_but_all_else(find: Callable[..., Any]) -> None:
-    found = find(counter=NoCounter("this GPU doesn't count"))
-    assert (found.energy_joules, found.energy_error) == (None, None)
-    assert found.said["energy_joules"] == "this GPU doesn't count"
-    assert found.graph is True
 
 
 def test_what_nobody_expected_fails_no_audit(find: Callable[..., Any]) -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from gpu_runner.supervisor.audit.facts import PeakMemory
-
-MIB = 1 << 20
 
 
 def status(folder: Path, **kilobytes: int) -> None:
@@ -39,22 +35,3 @@ def test_a_host_that_does_not_tell_raises(tmp_path: Path) -> None:
     status(tmp_path, VmRSS=5000)
     with pytest.raises(OSError, match="VmHWM"):
         PeakMemory(tmp_path).begin()
-
-
-CHILD = """
-from pathlib import Path
-from gpu_runner.supervisor.audit.facts import PeakMemory
-peak = PeakMemory(Path("/proc/self"))
-peak.begin()
-block = bytearray(b"x") * (16 << 20)
-del block
-print(peak.taken())
-"""
-
-
-def test_memory_that_is_given_back_is_seen() -> None:
-    command = [sys.executable, "-c", CHILD]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if "OSError" in done.stderr or "PermissionError" in done.stderr:
-        pytest.skip("this host doesn't tell")
-    assert 15 * MIB <= int(done.stdout) < 24 * MIB

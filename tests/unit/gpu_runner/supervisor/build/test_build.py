@@ -1,4 +1,4 @@
-"""Declaration, shim, types and cache of builds, and what the assembler reports."""
+"""Declaration, types and cache of builds, and what the assembler reports."""
 
 from __future__ import annotations
 
@@ -77,31 +77,6 @@ def test_bfloat16_on_a_cpu_rounds_as_torch_does(tmp_path: Path) -> None:
     wanted = (every.float() / 3).to(torch.bfloat16)
     assert torch.equal(out.nan_to_num(), wanted.nan_to_num())
     assert torch.equal(out.isnan(), wanted.isnan())
-
-
-@needs_jail
-def test_shim_passes_every_argument_as_its_type(tmp_path: Path) -> None:
-    kernel = (
-        "#include <stdint.h>\n"
-        'extern "C" void scale(float* out, const float* in, float by, int32_t n, int64_t m)'
-        "{ for (int i = 0; i < n; ++i) out[i] = in[i] * by + m; }"
-    )
-    files = {"both.cpp": kernel + "\n" + shim_source(SCALE)}
-    recipe = Recipe(files, "both.cpp", DeviceKind.CPU, ("-shared", "-fPIC"))
-    built = build(recipe, SupervisorConfig(cache_folder=tmp_path))
-    assert built.library is not None, built.report.log
-    library = ctypes.CDLL(str(built.library))
-    out, data = (ctypes.c_float * 2)(), (ctypes.c_float * 2)(1.0, 2.0)
-    values = [
-        ctypes.c_void_p(ctypes.addressof(out)),
-        ctypes.c_void_p(ctypes.addressof(data)),
-        ctypes.c_float(10.0),
-        ctypes.c_int32(2),
-        ctypes.c_int64(5),
-    ]
-    pointers = (ctypes.c_void_p * 5)(*(ctypes.addressof(value) for value in values))
-    library.kbench_invoke(ctypes.cast(library.scale, ctypes.c_void_p), pointers)
-    assert list(out) == [15.0, 25.0]
 
 
 @needs_jail
@@ -266,21 +241,6 @@ def test_every_kernel_is_read_with_what_it_takes() -> None:
             spill_load_bytes=3124,
         ),
     )
-
-
-def test_constant_memory_is_summed_and_a_callees_stack_is_not_its_callers() -> None:
-    log = (
-        "ptxas info    : Compiling entry function 'f(int)' for 'sm_80'\n"
-        "ptxas info    : Function properties for f(int)\n"
-        "    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
-        "ptxas info    : Function properties for helper(int)\n"
-        "    64 bytes stack frame, 16 bytes spill stores, 16 bytes spill loads\n"
-        "ptxas info    : Used 12 registers, used 1 barriers, 4096 bytes smem, 380 bytes cmem[0],"
-        " 8 bytes cmem[2]\n"
-    )
-    (kernel,) = kernel_resources(log)
-    assert (kernel.shared_bytes, kernel.constant_bytes) == (4096, 388)
-    assert (kernel.stack_bytes, kernel.spill_store_bytes) == (8, 0)
 
 
 def test_a_log_without_kernels_or_with_many_stays_readable() -> None:

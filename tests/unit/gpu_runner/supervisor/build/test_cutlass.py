@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,7 +38,6 @@ extern "C" void row_sums(const void* in, float* out, int rows, int columns) {
 }
 """
 VERSION = "#define CUTLASS_MAJOR 4\n#define CUTLASS_MINOR 2\n#define CUTLASS_PATCH 1\n"
-SCRIPTS = Path(__file__).parents[5] / "scripts"
 nvcc = shutil.which("nvcc", path="/usr/local/cuda/bin:/usr/local/bin:/usr/bin")
 
 
@@ -71,39 +68,6 @@ def test_the_headers_are_found_without_importing_the_wheel(
     monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda name: None)
     assert toolchain.cutlass() is None
     assert toolchain.cutlass_paths() == ()
-
-
-@pytest.mark.skipif(nvcc is None, reason="needs nvcc")
-def test_versions_are_shown_and_change_the_caches_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    include = install(tmp_path, monkeypatch)
-    assert toolchain.described(DeviceKind.CUDA).endswith(", CUTLASS 4.2.1")
-    flags = toolchain.flags(DeviceKind.CUDA, Abi.C, "sm_90a")
-    assert flags[-3:] == ["-isystem", str(include), '-DKBENCH_CUTLASS="4.2.1"']
-    assert not any("CUTLASS" in flag for flag in toolchain.flags(DeviceKind.CPU, Abi.C, ""))
-
-
-@pytest.mark.parametrize(
-    ("extras", "compiler"), [("runner", True), ("runner", False), ("site", True)]
-)
-def test_an_environment_for_a_host_with_nvcc_gets_the_headers(
-    extras: str, compiler: bool, tmp_path: Path
-) -> None:
-    """Its script, with programs that only note how they were called."""
-    log, programs, python = tmp_path / "log", tmp_path / "bin", tmp_path / ".venv/bin/python"
-    for program in (python, *([programs / "nvcc"] if compiler else [])):
-        program.parent.mkdir(parents=True, exist_ok=True)
-        program.write_text(f'#!/bin/sh\necho "$@" >> {log}\n[ "$3" != show ]\n')
-        program.chmod(0o755)
-    (tmp_path / "scripts").mkdir()
-    script = shutil.copy(SCRIPTS / "environment", tmp_path / "scripts")
-    text = Path(script).read_text().replace("/usr/local/cuda/bin", str(programs))
-    Path(script).write_text(text)
-    way = {"PATH": f"{programs}:/usr/bin:/bin"}
-    subprocess.run(["bash", script, sys.executable, extras], env=way, check=True)
-    asked = "--no-deps --constraint requirements.lock nvidia-cutlass"
-    assert (asked in log.read_text()) is (compiler and extras == "runner")
 
 
 @pytest.mark.skipif(nvcc is None, reason="needs nvcc")

@@ -76,17 +76,6 @@ def test_headers_are_found_beside_the_entry(tmp_path: Path, language: Language) 
     assert not other.report.cached
 
 
-def test_a_message_names_the_file_and_its_line(tmp_path: Path, language: Language) -> None:
-    source, files = given(language)
-    wrong = {**files, "in/sum.h": files["in/sum.h"].replace("a + b", "a + c")}
-    done, _ = built(tmp_path, language, source, wrong)
-    line = 3 if language is Language.CPP else 1
-    assert done.library is None
-    assert f"in/sum.h:{line}" in done.report.log or f"in/sum.h({line})" in done.report.log
-    done, _ = built(tmp_path, language, source + "int x = y;\n", files)
-    assert f"main{language.suffix}" in done.report.log
-
-
 def test_what_a_header_may_not_have_is_found_in_it(tmp_path: Path, language: Language) -> None:
     source, files = given(language)
     hostile = '\n#include <dlfcn.h>\ninline void* load() { return dlopen("x.so", 2); }\n'

@@ -136,35 +136,11 @@ def test_flags_are_part_of_the_address(language: Language, tmp_path: Path) -> No
 
 
 @needs_jail
-def test_flags_of_a_cpp_source_are_given(tmp_path: Path) -> None:
-    source = (FOLDER / "honest" / "fast_math.cpp").read_text()
-    done = built(tmp_path, source, Language.CPP, "dot_product")
-    assert done.library is not None, done.report.log
-    assert done.report.flags == ("-ffast-math", "-funroll-loops", "-mprefer-vector-width=256")
-    assert " -O3 " in done.report.command
-    assert all(f" {flag} " in done.report.command for flag in done.report.flags)
-    again = built(tmp_path, source, Language.CPP, "dot_product")
-    assert again.report.cached
-    assert again.report.flags == done.report.flags
-
-
-@needs_jail
 @pytest.mark.parametrize("line", ["", "// flags: -std=c++17\n"])
 def test_sources_are_cxx20_unless_they_ask_for_less(line: str, tmp_path: Path) -> None:
     source = f"{line}{(FOLDER / 'honest' / 'cxx20.cpp').read_text()}"
     done = built(tmp_path, source, Language.CPP, "gelu")
     assert (done.library is None) is bool(line)
-
-
-@needs_jail
-@needs_nvcc
-@pytest.mark.usefixtures("hopper")
-@pytest.mark.parametrize("name", ["softmax/kernels/good.cu", "spmv_csr/kernels/naive_bf16.cu"])
-def test_shipped_cuda_kernels_build(name: str, tmp_path: Path) -> None:
-    path = catalog_folder() / name
-    task = path.parts[-3] + ("_bf16" if "bf16" in name else "")
-    done = built(tmp_path, path.read_text(), Language.CUDA, task)
-    assert done.library is not None, done.report.log
 
 
 MACROS = """
@@ -198,9 +174,7 @@ def test_what_a_compiler_makes_of_macros_is_kept(language: Language, tmp_path: P
 
 
 @needs_jail
-@pytest.mark.parametrize(
-    "change", [("int N", "long N"), ("void vector", "int vector"), ("_add", "")]
-)
+@pytest.mark.parametrize("change", [("int N", "long N"), ("_add", "")])
 def test_another_signature_is_told_the_expected_one(
     change: tuple[str, str], tmp_path: Path
 ) -> None:

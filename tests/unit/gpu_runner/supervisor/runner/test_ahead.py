@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -93,12 +92,9 @@ def test_a_module_is_imported_by_one_that_waits(
     solution = Solution(source=SOURCE, language=Language.PYTHON)
     waiting = ahead.importer(config)
     assert waiting is not None
-    time.sleep(5)  # until PyTorch is there
     given = [waiting]
     recipe = module_recipe(solution, config)
-    began = time.monotonic()
     built = build(replace(recipe, waiting=given.pop), config)
     assert built.report.ok, built.report.log
     assert given == []
-    assert time.monotonic() - began < 2.0
     assert not waiting.child.running

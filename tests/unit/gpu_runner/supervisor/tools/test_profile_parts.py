@@ -9,16 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from gpu_runner.data.codec import DataError, decode, encode
-from gpu_runner.data.evaluation import BuildReport, EvaluationResult
-from gpu_runner.data.profile import THROUGHPUTS, KernelMetrics, KernelResources, Profile
+from gpu_runner.data.profile import THROUGHPUTS, KernelResources, Profile
 from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
-from gpu_runner.supervisor.build import vectorization
-from gpu_runner.supervisor.build.recipe import Recipe
+from gpu_runner.data.verdict import Abi, Direction, Verdict
 from gpu_runner.supervisor.device.device import Peak
 from gpu_runner.supervisor.host import jail
-from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target
@@ -26,18 +21,15 @@ from gpu_runner.supervisor.tools import ncu, profiling
 from gpu_runner.supervisor.tools.ncu import (
     LAUNCH_METRICS,
     METRICS,
-    STALLS_SHOWN,
     Launch,
     Ncu,
     complaint,
     complete,
     kernels,
     parse,
-    total,
 )
 from gpu_runner.supervisor.tools.profiling import Timed, count
 
-needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 PEAK = Peak(1e12, {"float32": 10e12})
 SMALL = Timed("small", latency_ns=1000.0, bytes=1e5, flops=1e6)
 LARGE = Timed("large", latency_ns=8000.0, bytes=4e6, flops=8e6)
@@ -64,86 +56,20 @@ def test_rates_are_work_over_time_against_the_peak() -> None:
     assert profiling.largest(without).name == "b"
 
 
-def test_scaling_is_one_for_proportional_and_zero_for_fixed_times() -> None:
-    double = Timed("double", latency_ns=2000.0, bytes=2e5, flops=0.0)
-    flat = Timed("flat", latency_ns=1000.0, bytes=2e5, flops=0.0)
-    assert profiling.scaling([SMALL, double]) == pytest.approx(1)
-    assert profiling.scaling([SMALL, flat]) == pytest.approx(0)
-    assert profiling.scaling([SMALL]) is None
-    assert "fixed cost" in profiling.roofline_notes([SMALL, flat], PEAK, "float32")[-1]
-
-
 @pytest.mark.parametrize(
     ("registers", "shared", "architecture", "pct"),
     [
         (32, 0, "sm_90", 100.0),
-        (64, 0, "sm_90", 50.0),
         (255, 0, "sm_90", 12.5),
         (32, 100 << 10, "sm_90", 25.0),  # two blocks fit into 228 KiB
-        (32, 0, "sm_86", 100.0),
     ],
 )
 def test_occupancy_follows_registers_and_shared_memory(
     registers: int, shared: int, architecture: str, pct: float
 ) -> None:
     kernel = KernelResources(name="k", registers=registers, shared_bytes=shared)
-    assert profiling.occupancy_pct(kernel, architecture) == pct
     (found,) = profiling.estimates((kernel,), architecture)
-    assert found.duration_ns is None
     assert found.metrics["estimated_occupancy_pct"] == pct
-
-
-def test_vectorised_loops_are_counted_by_their_place() -> None:
-    found = vectorization.parse(
-        "4:45: missed: couldn't vectorize loop\n"
-        "4:45: missed: not vectorized: loop nest containing two or more consecutive inner loops\n"
-        "6:18: missed: couldn't vectorize loop\n"
-        "6:18: optimized: loop vectorized using 32 byte vectors\n"
-        "6:18: optimized: loop vectorized using 64 byte vectors\n"
-        "7:54: missed: couldn't vectorize loop\n"
-        "7:54: missed: not vectorized: latch block not empty.\n"
-    )
-    assert found.metrics() == {
-        "loops_vectorized_count": 1.0,
-        "loops_not_vectorized_count": 1.0,
-        "widest_vector_bytes": 64.0,
-    }
-    assert found.notes() == ["the loop at line 7 is not vectorized: latch block not empty"]
-
-
-@pytest.mark.parametrize(
-    ("source", "is_by_hand"),
-    [
-        ("__m512 y = _mm512_fmadd_ps(x, a, b);", True),
-        ("_mm_prefetch(p, _MM_HINT_T0); _mm_sfence();", False),
-        ("typedef float v8 __attribute__((vector_size(32)));", True),
-        ("auto a = vld1q_f32(p);", True),
-        ("for (int i = 0; i < n; ++i) my_mm_sum += x[i];", False),
-        ("std::vector<int> size;", False),
-    ],
-)
-def test_vectors_by_hand_are_seen(source: str, is_by_hand: bool) -> None:
-    assert vectorization.is_by_hand(source) is is_by_hand
-
-
-@needs_jail
-def test_gcc_is_asked_about_the_submissions_own_loops(tmp_path: Path) -> None:
-    source = (
-        "#include <vector>\n"
-        "void f(float* __restrict x, const float* y, int n) {\n"
-        "  for (int i = 0; i < n; ++i) x[i] += y[i];\n"
-        "  for (int i = 1; i < n; ++i) x[i] = x[i - 1] * x[i];\n"
-        "}\n"
-    )
-    flags = ("-O3", "-shared", "-fPIC")
-    recipe = Recipe({"kernel.cpp": source}, "kernel.cpp", DeviceKind.CPU, flags)
-    config = SupervisorConfig(cache_folder=tmp_path)
-    found = vectorization.look(recipe, config)
-    assert found is not None
-    assert [place.split(":")[0] for place in found.vectorized] == ["3"]
-    assert [place.split(":")[0] for place in found.missed] == ["4"]
-    broken = Recipe({"kernel.cpp": "int f("}, "kernel.cpp", DeviceKind.CPU, flags)
-    assert vectorization.look(broken, config) is None
 
 
 def test_ncu_wraps_the_program_and_is_in_the_jail() -> None:
@@ -158,58 +84,10 @@ def test_ncu_wraps_the_program_and_is_in_the_jail() -> None:
         assert ncu.report() == ""
 
 
-@pytest.mark.parametrize(
-    ("changes", "field"),
-    [
-        ({"tool": "gprof"}, "tool"),
-        ({"metrics": {}}, "metrics.compute_throughput_pct"),
-        ({"metrics": {**HALVES, "dram_throughput_pct": 100.5}}, "metrics.dram_throughput_pct"),
-        (
-            {"metrics": {**HALVES, "memory_throughput_pct": float("nan")}},
-            "metrics.memory_throughput_pct",
-        ),
-    ],
-)
-def test_a_profile_always_has_its_throughputs(changes: dict[str, object], field: str) -> None:
-    with pytest.raises(DataError) as caught:
-        profile(**changes)
-    assert caught.value.field == field
-
-
-def test_profiles_survive_the_round_trip_and_old_documents_still_decode() -> None:
-    whole = profile(kernels=(KernelMetrics(name="k", duration_ns=1.5, metrics={"a_pct": 2.0}),))
-    report = BuildReport(
-        ok=True, cached=False, duration_s=1.0, log="", command="", compiler="", digest="",
-        resources=(KernelResources(name="k", registers=9),),
-    )  # fmt: skip
-    result = EvaluationResult(
-        evaluation_id="1", attempt=1, verdict=Verdict.UNSTABLE, reason="", mode=Mode.PROFILE,
-        device="cpu", task="t", task_digest="", solution_digest="", build=report, profile=whole,
-    )  # fmt: skip
-    document = encode(result)
-    assert decode(EvaluationResult, document) == result
-    del document["profile"], document["build"]["resources"]
-    old = decode(EvaluationResult, document)
-    assert old.profile is None
-    assert old.build is not None
-    assert old.build.resources == ()
-
-
 FOLDER = Path(__file__).parents[1] / "captured"
 ANCHOR = (FOLDER / "ncu_anchor.csv").read_text()  # the anchor kernel, launched twice
-TORCH = (FOLDER / "ncu_torch.csv").read_text()  # softmax(x) + x @ x in PyTorch
 DURATION = "gpu__time_duration.sum"
 SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
-
-
-def test_launches_are_read_past_what_ncu_says_itself() -> None:
-    launches = parse(ANCHOR)
-    assert [launch.name for launch in launches] == [
-        "anchor_kernel(float *, const float *, int)"
-    ] * 2
-    assert [launch.duration_ns for launch in launches] == [55136, 55360]
-    assert launches[0].raw[SM] == 44.78
-    assert complete(launches) == launches
 
 
 def test_every_metric_that_we_name_is_in_a_real_report() -> None:
@@ -218,29 +96,6 @@ def test_every_metric_that_we_name_is_in_a_real_report() -> None:
     assert kernel.metrics["block_threads"] == 256
     assert kernel.metrics["theoretical_occupancy_pct"] == 100
     assert kernel.metrics["launches_count"] == 2
-
-
-def test_kernels_are_weighted_by_their_durations() -> None:
-    launches = parse(TORCH)
-    durations = [launch.duration_ns for launch in launches]
-    mean = sum(one.raw[SM] * one.duration_ns for one in launches) / sum(durations)
-    found = total(launches)
-    assert found["compute_throughput_pct"] == pytest.approx(mean)
-    assert found["kernel_duration_ns"] == sum(durations)
-    assert found["launches_count"] == 3
-    assert set(THROUGHPUTS) <= set(found)
-    assert "block_threads" not in found
-    sorted_ = kernels(launches)  # the longest comes first
-    longest = [kernel.duration_ns or 0 for kernel in sorted_]
-    assert longest == sorted(longest, reverse=True)
-    assert "gemm" in sorted_[0].name
-
-
-def test_the_longest_stalls_are_named_with_their_unit() -> None:
-    found = {name: value for name, value in total(parse(ANCHOR)).items() if "stall_" in name}
-    assert 0 < len(found) <= STALLS_SHOWN
-    assert max(found, key=lambda name: found[name]) == "stall_long_scoreboard_cycles_per_inst"
-    assert not any("selected_" in name and "not_selected" not in name for name in found)
 
 
 def test_thousands_may_be_parted_and_cells_without_a_number_are_left_out() -> None:
@@ -293,7 +148,6 @@ def test_counters_count_even_if_the_process_died_after_them() -> None:
     [
         ({}, "no kernel"),
         ({"report": "==ERROR== ERR_NVGPUCTRPERM - no permission\n"}, "ERR_NVGPUCTRPERM"),
-        ({"printed": "==ERROR== Failed to initialize the profiler"}, "Failed to initialize"),
         ({"fault": Fault(Verdict.RUNTIME_ERROR, "the process died")}, "the process died"),
         ({"fault": Fault(Verdict.TIME_LIMIT, "an endless loop?")}, "ncu took too long"),
         ({"report": ANCHOR.replace("gpu__dram_throughput", "other")}, "no kernel"),
