@@ -1,4 +1,4 @@
-"""Unlisted workloads of the built-in tasks: enough, and near the listed ones in every size."""
+"""Unlisted workloads of the built-in tasks: near the listed ones in every size, as much work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.task import Task, Values, Workload
-from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.data.verdict import DeviceKind, Direction
 from tests.unit.catalog.judging import task
 from tests.unit.catalog.test_tasks import NAMES
 
@@ -16,6 +16,8 @@ LEAST = 4
 POWERS_OF_TWO = {"fft"}
 """Tasks of which all sizes are powers of two: too few are left that are near the listed ones."""
 FARTHEST = 2.0
+ALIKE = 1.35
+MOST_MEMORY = 1.3
 KINDS = [(name, kind) for name in NAMES for kind in DeviceKind]
 
 
@@ -44,6 +46,12 @@ def partner(workload: Workload, data: Task, kind: DeviceKind) -> Workload:
     """The nearest listed workload of the same directions."""
     found = [w for w in listed(data, kind) if set(w.directions) >= set(workload.directions)]
     return min(found, key=lambda w: max(changes(workload, w).values()))
+
+
+def work_of(data: Task, workload: Workload, attribute: str) -> float:
+    direction = next(d for d in (Direction.FORWARD, Direction.BACKWARD) if d in workload.directions)
+    value: float = getattr(data.cost(workload, direction), attribute)
+    return value
 
 
 def varying(data: Task, kind: DeviceKind) -> set[str]:
@@ -78,3 +86,21 @@ def test_sizes_are_near_a_listed_workload_s(name: str, kind: DeviceKind) -> None
     for workload in unlisted(data, kind):
         farthest = max(changes(workload, partner(workload, data, kind)).values())
         assert 0 < farthest <= math.log(FARTHEST), workload.name
+
+
+@pytest.mark.parametrize(("name", "kind"), KINDS)
+def test_together_they_are_as_much_work_as_listed_ones(name: str, kind: DeviceKind) -> None:
+    """A kernel's mean speedup on them is compared with that on the listed ones."""
+    data = task(name)
+    pairs = [(each, partner(each, data, kind)) for each in unlisted(data, kind)]
+    ratios = [work_of(data, a, "weight") / work_of(data, b, "weight") for a, b in pairs]
+    assert abs(sum(map(math.log, ratios)) / len(ratios)) <= math.log(ALIKE)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_none_needs_far_more_memory_than_listed_ones(name: str) -> None:
+    """On a GPU, whose memory the largest nearly fill."""
+    data, kind = task(name), DeviceKind.CUDA
+    largest = max(work_of(data, w, "bytes") for w in listed(data, kind))
+    for workload in unlisted(data, kind):
+        assert work_of(data, workload, "bytes") <= MOST_MEMORY * largest, workload.name

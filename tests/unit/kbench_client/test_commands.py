@@ -6,6 +6,7 @@ import functools
 import io
 import json
 import stat
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +223,9 @@ def test_a_board_is_shown(kbench: Command) -> None:
     assert ("score_low" in whole["rows"][0], "left_out" in whole) == (True, False)
     assert ("score_low" in short["rows"][0], "intervals" in short["left_out"]) == (False, True)
     assert short["rows"][0]["agent"] == "evolver"
+    for by in ("leaders", "matrix", "submission", "model"):
+        assert f", by {by}" in kbench("leaderboard", "--by", by).out
+    assert "scale" in kbench("leaderboard").out
     assert kbench("leaderboard", "--by", "shoe").status == 2
 
 
@@ -263,6 +267,18 @@ def assert_steered(run: Run, kbench: Command) -> None:
     assert "not allowed with" in steer("--stop", "--pause").err
 
 
+def test_a_version_that_does_not_fit_is_told_once(
+    kbench: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make.make_task_version()
+    monkeypatch.setattr("kbench_client.site.version", lambda: "0.0.9")
+    ran = kbench("tasks")
+    assert ran.status == 0
+    assert ran.err.count("this client is kbench 0.0.9") == 1
+    monkeypatch.setattr("kbench_client.site.version", lambda: "0.1.0")
+    assert kbench("tasks").err == ""
+
+
 def test_what_a_command_does_not_know_or_have_is_told_with_its_own_usage(
     kbench: Command, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,3 +291,39 @@ def test_what_a_command_does_not_know_or_have_is_told_with_its_own_usage(
     monkeypatch.setattr("kbench_client.commands.local.missing", lambda: ["torch"])
     ran = kbench("evaluate", kernel(home))
     assert (ran.status, "kbench[runner]" in ran.err) == (2, True)
+
+
+def test_a_package_that_no_runner_has_is_said_before_anything_is_queued(
+    kbench: Command, ada: Any, home: Path
+) -> None:
+    make.make_task_version()
+    make.make_runner(packages={"numba": ""})
+    (home / "k.py").write_text("# kbench: task=scale\nimport numba\ndef forward(x, N): return x\n")
+    ran = kbench("submit", str(home / "k.py"), "--json")
+    assert (ran.status, ran.document["error"]["field"]) == (2, "source")
+    assert "(pip install numba)" in ran.document["error"]["reason"]
+    assert not Submission.objects.exists()
+    make.make_device()  # a module for a GPU needs no device named
+    (home / "k.py").write_text("# kbench: task=scale\nimport triton\ndef forward(x, N): return x\n")
+    assert kbench("submit", str(home / "k.py")).status == 0
+    assert Submission.objects.get().evaluations.get().device_id == "nvidia-h200"
+
+
+def test_evaluate_leaves_the_device_of_a_module_to_gpu_runner(
+    kbench: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def run(words: list[str], **_: Any) -> Any:
+        asked.append(words)
+        return subprocess.CompletedProcess(words, 2, "", "gpu_runner: no")
+
+    monkeypatch.setattr("kbench_client.commands.local.missing", lambda: [])
+    monkeypatch.setattr("kbench_client.commands.local.subprocess.run", run)
+    (home / "k.py").write_text("import triton\n")
+    for more in ([], ["--device", "cpu"]):
+        kbench("evaluate", str(home / "k.py"), "--folder", str(home), *more)
+    (home / "k.cpp").write_text("int x;")
+    kbench("evaluate", str(home / "k.cpp"), "--folder", str(home))
+    given = [words[words.index("--device") + 1] if "--device" in words else "" for words in asked]
+    assert given == ["", "cpu", "cpu"]

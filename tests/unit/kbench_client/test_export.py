@@ -18,6 +18,7 @@ from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.verdict import DeviceKind, Language, Verdict
 from gpu_runner.supervisor.device.device import device_name
 from kbench_client.exits import Exit
+from kbench_client.winner import portable
 from runs_app.models import Evaluation
 from tests import factories as make
 from tests.unit.kbench_client.conftest import Run as Command
@@ -35,6 +36,7 @@ def forward_fn(x, N):
 """
 KERNEL = "void scale(float* out, const float* x, int N) { for (int i = 0; i < N; ++i) %s; }"
 RIGHT = KERNEL % "out[i] = N * x[i]"
+MODULE = "def forward(x, N):\n    return N * x\n"
 MAIN = """
 import importlib.util
 from importlib import import_module
@@ -168,6 +170,12 @@ def test_another_device_gets_pytorch_and_skips_the_tests(kbench: Command, home: 
     assert ["A CPU that nobody has" in reason for reason in found["skipped"]] == [True, True]
 
 
+def test_a_python_module_is_called_as_it_is(kbench: Command, home: Path) -> None:
+    found = alone(kbench, home, winner(MODULE, language=Language.PYTHON), "script")
+    assert (found["tests"], found["failed"], found["skipped"]) == (2, 0, [])
+    assert (found["supports"][:2], found["sums"]) == ([True, False], SUMS)
+
+
 def several(factor: int) -> Evaluation:
     """A winner of several modules, or one that is wrong; no two have another `helper`."""
     files = BESIDE | {"helper.py": BESIDE["helper.py"] % factor}
@@ -187,6 +195,39 @@ found["seen"] = [each for each in ("pack", "main", "task") if each in sys.module
     assert (found["tests"], found["failed"], found["skipped"]) == (3, 0, [])
     assert (found["supports"][:2], found["sums"]) == ([True, False], SUMS)
     assert (found["wrong"], found["seen"]) == (2 * SUMS[0], [])
+
+
+def test_the_contained_test_finds_a_module_that_is_wrong(kbench: Command, home: Path) -> None:
+    found = alone(kbench, home, several(2), "script", code="")
+    assert (found["tests"], found["failed"]) == (2, 2)
+
+
+def test_files_beside_a_source_are_not_taken_for_it(kbench: Command, home: Path) -> None:
+    files = {"kernel.cpp": "#error", "declaration.h": "#define TIMES(x) N * x", "op.hpp": "#error"}
+    source = '#include "declaration.h"\n' + KERNEL % "out[i] = TIMES(x[i])"
+    found = alone(kbench, home, winner(source, entry="main.cpp", files=files), "torch")
+    assert (found["tests"], found["failed"], found["sums"]) == (3, 0, SUMS)
+
+
+def test_what_a_kernel_changes_is_a_copy(kbench: Command, home: Path) -> None:
+    """PyTorch's check of the operator sees it; the name `in` and the header are the task's."""
+    task = {
+        "signature": "void scale(int N, __nv_bfloat16* in, const float factor = 1.5)",
+        "inout": ("in",),
+        "dtype": "bfloat16",
+        "files": {
+            "reference.py": "import torch\n\n"
+            "def make_inputs(N):\n    return {'in': torch.randn(N), 'factor': 1.3}\n\n"
+            "def forward_fn(in_, factor):\n    return in_ * factor\n"
+        },
+        "kernels": (),
+    }
+    source = (
+        "void scale(int N, __nv_bfloat16* in, float factor) { for (int i = 0; i < N; ++i)"
+        " in[i] = __float2bfloat16(__bfloat162float(in[i]) * factor); }"
+    )
+    found = alone(kbench, home, winner(source, task=task), "torch", code="")
+    assert (found["tests"], found["failed"], found["skipped"]) == (3, 0, [])
 
 
 def refused(kbench: Command, evaluation: Evaluation, *words: str) -> tuple[int, str]:
@@ -215,3 +256,14 @@ def test_a_task_that_nothing_can_stand_in_for_is_refused(kbench: Command) -> Non
     other = REFERENCE.replace("(x, N)", "(x, rows)")
     evaluation = winner(task={"files": {"reference.py": other}, "kernels": ()})
     assert refused(kbench, evaluation) == (Exit.MISUSE, "task")
+
+
+def test_a_build_is_repeated_without_what_is_of_its_host() -> None:
+    command = (
+        "/usr/bin/nvcc kernel.cu -std=c++20 -O3 -cudart=shared -Xlinker=-rpath=/usr/local/cuda/lib"
+        " -gencode=arch=compute_90a,code=sm_90a -isystem /opt/torch/include -L/opt/torch/lib -lc10"
+        " -DTORCH_EXTENSION_NAME=kbench_kernel -include kbench_declaration.h --use_fast_math"
+        " -Xlinker=--require-defined=scale -o library.so"
+    )
+    kept = "-std=c++20 -O3 -cudart=shared -gencode=arch=compute_90a,code=sm_90a --use_fast_math"
+    assert portable(command.split()) == kept.split()

@@ -1,10 +1,11 @@
-"""What the content policy allows, and tokens of an account."""
+"""The first page, accounts, tokens, documentation, errors, and the content policy."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 
 from kbench_web.models import ApiToken
@@ -50,3 +51,15 @@ def test_a_token_is_shown_once_and_can_be_revoked(client: Client) -> None:
     client.post(f"/account/tokens/{token.pk}/revoke/")
     token.refresh_from_db()
     assert token.revoked_at is not None
+
+
+def test_errors_have_pages(client: Client) -> None:
+    assert "Page not found" in client.get("/nowhere/").content.decode()
+    strict = Client(enforce_csrf_checks=True)
+    answer = strict.post("/sign-in/", {"login": "a", "password": "b"})
+    assert (answer.status_code, "expired" in answer.content.decode()) == (403, True)
+    assert "our mistake" in render_to_string("500.html")
+    assert "You are not signed in" in render_to_string("403.html")
+    client.force_login(factories.make_user(username="ada"))
+    answer = client.get("/curate/")
+    assert (answer.status_code, "signed in as ada" in answer.content.decode()) == (403, True)

@@ -12,7 +12,8 @@ import torch
 
 from gpu_runner.data.formats import load_task
 from gpu_runner.data.verdict import Direction
-from gpu_runner.engine.problem.problem import ProblemError, load_problem
+from gpu_runner.engine.problem.compare import Limit, compare
+from gpu_runner.engine.problem.problem import ProblemError, load_problem, outputs_of
 from gpu_runner.engine.runner.returned import returned_tensors
 
 PROBLEM = """
@@ -78,7 +79,17 @@ def test_draws_follow_from_the_seed(make: Make) -> None:
     ("own", "inputs"),
     [
         ("", "torch.manual_seed(0)\n    return [torch.rand(4, n) for n in (8, 2)]"),
+        (
+            "",
+            "g = torch.Generator().manual_seed(seed=7)\n"
+            "    return [torch.rand(4, n, generator=g) for n in (8, 2)]",
+        ),
         ("", "np.random.seed(3)\n    return [torch.tensor(np.random.rand(4, n)) for n in (8, 2)]"),
+        (
+            "",
+            "r = np.random.default_rng()\n"
+            "    return [torch.tensor(r.random((4, n))) for n in (8, 2)]",
+        ),
         ("", "random.seed(1)\n    return [torch.full((4, n), random.random()) for n in (8, 2)]"),
         # a generator of the module's own
         (
@@ -86,6 +97,8 @@ def test_draws_follow_from_the_seed(make: Make) -> None:
             "return [torch.rand(4, n, generator=own) for n in (8, 2)]",
         ),
         ("np.random.default_rng(0)", "return [torch.tensor(own.random((4, n))) for n in (8, 2)]"),
+        ("np.random.RandomState(0)", "return [torch.tensor(own.rand(4, n)) for n in (8, 2)]"),
+        ("random.Random(0)", "return [torch.full((4, n), own.random()) for n in (8, 2)]"),
     ],
 )
 def test_inputs_are_new_whatever_the_file_seeds(make: Make, own: str, inputs: str) -> None:
@@ -124,10 +137,60 @@ def test_the_function_reads_nothing_but_its_arguments(make: Make, tmp_path: Path
     assert all(map(torch.equal, before, arguments[:9]))
 
 
+def test_a_number_decides_for_the_model_that_it_makes(make: Make) -> None:
+    problem, workload = make(PROBLEM)
+    drawn = problem.draw(workload, FORWARD, 1, "cpu")
+    function = problem.function(FORWARD)
+    (result,) = outputs_of(function(*drawn.arguments))
+    twice = list(drawn.arguments)
+    twice[drawn.names.index("scale")] = 1.0
+    assert torch.equal(outputs_of(function(*twice))[0], 2 * result)
+    assert torch.equal(outputs_of(function(*drawn.arguments))[0], result)
+    problem, workload = make(PROBLEM.replace("self.norm", "self.batch_norm"))  # like a function
+    arguments = problem.draw(workload, FORWARD, 1, "cpu").arguments
+    assert problem.function(FORWARD)(*arguments).shape == (4, 2)
+
+
+def test_the_eager_model_passes_and_a_wrong_one_fails(make: Make) -> None:
+    problem, workload = make(PROBLEM)
+    drawn = problem.draw(workload, FORWARD, 1, "cpu")
+    with torch.no_grad():
+        (output,) = outputs_of(problem.function(FORWARD)(*drawn.arguments))
+    (expected,) = problem.expected(workload, FORWARD, 1, "cpu")
+    (scale,) = problem.scale(workload, FORWARD, 1, "cpu", (expected,))
+    assert expected.dtype is torch.float64
+    tolerance = problem.task.tolerance
+    limit = Limit.of(tolerance.constant, tolerance.growth, problem.task.reduction_length(workload))
+    assert compare(output, expected, limit, scale).scaled < 0.5
+    assert compare(output.bfloat16().float(), expected, limit, scale).scaled > 1
+    assert compare(torch.zeros_like(output), expected, limit, scale).mismatch is not None
+
+
+def test_integer_outputs_and_inputs(make: Make) -> None:
+    text = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x, k):
+        return torch.argmax(x, dim=k)
+def get_inputs():
+    return [torch.rand(4, 8), 1]
+def get_init_inputs():
+    return []
+"""
+    problem, workload = make(text)
+    drawn = problem.draw(workload, FORWARD, 1, "cpu")
+    assert (drawn.names, drawn.arguments[1]) == (("x", "k"), 1)
+    expected = problem.expected(workload, FORWARD, 1, "cpu")
+    (scale,) = problem.scale(workload, FORWARD, 1, "cpu", expected)
+    assert expected[0].dtype is torch.int64
+    assert compare(drawn.arguments[0].argmax(1), expected[0], Limit(1.0), scale).mismatch is None
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
         ("import torch\n", "import torch\nimport torch.no_such_module\n", "ModuleNotFoundError"),
+        ("torch.rand(4, 8)", "torch.rand(4, -8)", "RuntimeError"),
         ("nn.Linear(width, heads)", "nn.Linear(width)", "TypeError"),
         ("torch.rand(4, 2)]", "torch.fft.fft(torch.rand(4, 2))]", "must hold real numbers"),
     ],
@@ -162,6 +225,7 @@ def test_an_output_that_cannot_be_judged_is_refused(
     [
         ("from torch.nn import functional as F", "F.dropout(out, 0.5, training=self.training)"),
         ("from torch.nn.functional import dropout2d as drop", "drop(out[None], 0.5, True)[0]"),
+        ("import torch.nn.functional as fn", "fn.alpha_dropout(out, training=True)"),
         ("", "nn.functional.scaled_dot_product_attention(out, out, out, dropout_p=0.5)"),
         ("", "dropout(out, 1)"),
     ],
@@ -174,6 +238,41 @@ def test_dropout_called_as_a_function_is_off(make: Make, imports: str, call: str
     assert problem.scale(workload, FORWARD, 1, "cpu", expected) is not None
     again = problem.expected(workload, FORWARD, 1, "cpu")
     assert torch.equal(expected[0], again[0])
+
+
+SIZED = """
+import torch
+from torch import nn
+
+rows, width = 12, 8
+shape = (rows, width)
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, x):
+        return x * self.scale
+
+def get_inputs():
+    return [torch.rand(shape)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_workload_sets_the_sizes_that_get_inputs_sees(make: Make) -> None:
+    problem, own = make(SIZED)
+    function = problem.function(FORWARD)
+    for shape in [(11, 7), (6, 8), (12, 8)]:
+        workload = replace(own, name=str(shape), parameters={"shape": list(shape)})
+        drawn = problem.draw(workload, FORWARD, 1, "cpu")
+        assert tuple(drawn.arguments[0].shape) == shape
+        (expected,) = problem.expected(workload, FORWARD, 1, "cpu")
+        assert torch.equal(outputs_of(function(*drawn.arguments))[0].double(), expected)
+    assert own.parameters == {}
 
 
 NARROW = """

@@ -96,6 +96,7 @@ def run(problem: Any, workload: Any, direction: Direction) -> Any:
     [
         ("fn(x, self.weight, self.bias)", "x weight bias"),
         ("fn(x, self.weight, bias=self.bias, eps=0.5)", "x weight bias eps"),
+        ("fn(x, self.weight, eps=0.5)", "x weight bias eps"),
     ],
 )
 def test_a_kernel_gets_what_the_model_passes(make: Make, call: str, names: str) -> None:
@@ -142,6 +143,7 @@ def test_casts_to_float32_do_not_round_the_expected_output(make: Make) -> None:
     [
         ("return fn(x, self.weight, self.bias)", "return x", "does not call the function"),
         ("torch.randn(rows, width)", "torch.randn(rows, width, 1)[5]", "func_forward.py: IndexErr"),
+        ("import torch\n", "import torch\nimport torch.none\n", "func_forward.py: ModuleNotF"),
     ],
 )
 def test_a_task_that_fails_says_where(make: Make, old: str, new: str, reason: str) -> None:
@@ -174,11 +176,25 @@ def test_expected_gradients_are_those_of_the_reference(make: Make) -> None:
     assert shapes == [(3,), (5, 6), (3, 6)]
 
 
+def test_the_eager_backward_passes_and_a_wrong_one_fails(make: Make) -> None:
+    problem, workload = make(backward=FORWARD + AUTOGRAD)
+    gradients = run(problem, workload, Direction.BACKWARD)
+    assert judged(problem, workload, Direction.BACKWARD, gradients) < 0.5
+    wrong = (gradients[0], gradients[1], gradients[2] * 1.001)
+    assert judged(problem, workload, Direction.BACKWARD, wrong) > 1
+
+
 @pytest.mark.parametrize(
     ("returned", "count"),
     [
         ("return AutogradFunction.backward_fn(grad_output, x, weight, bias)", 3),
         ("return (*AutogradFunction.backward_fn(grad_output, x, weight), None)", 2),
+        (
+            "g = AutogradFunction.backward_fn(grad_output, x, weight, bias)\n"
+            "        return g[0], g[1], g[2]",
+            3,
+        ),
+        ("g = AutogradFunction.backward_fn(grad_output, weight)\n        return g, None, None", 1),
         ("(g,) = AutogradFunction.backward_fn(grad_output, bias)\n        return None, None, g", 1),
     ],
 )
@@ -191,10 +207,43 @@ def test_ways_to_return_gradients(make: Make, returned: str, count: int) -> None
     assert judged(problem, workload, Direction.BACKWARD, gradients) < 0.5
 
 
+def test_a_tuple_argument_stays_a_tuple(make: Make) -> None:
+    text = AUTOGRAD.replace("backward_fn(grad_output, x,", "backward_fn(ctx.saved_tensors, x,")
+    text = text.replace("x, weight, bias)\n        return gx", "grad_output)\n        return gx")
+    problem, workload = make(backward=FORWARD + text)
+    drawn = problem.draw(workload, Direction.BACKWARD, 1, "cpu")
+    assert isinstance(drawn.arguments[0], tuple)
+    assert [tuple(value.shape) for value in drawn.arguments[0]] == [(5, 6), (3, 6), (3,)]
+    gradients = run(problem, workload, Direction.BACKWARD)
+    assert judged(problem, workload, Direction.BACKWARD, gradients) < 0.5
+
+
+def test_arguments_that_no_gradient_needs_may_be_missing(make: Make) -> None:
+    linear = FORWARD.replace("F.relu(x @ weight.T + bias) * (1 + eps)", "x @ weight.T + bias")
+    text = AUTOGRAD.replace(
+        "backward_fn(grad_output, x, weight, bias)", "backward_fn(x, weight, grad_output)"
+    )
+    problem, workload = make(backward=linear + text)
+    assert len(problem.draw(workload, Direction.BACKWARD, 1, "cpu").arguments) == 3
+    gradients = run(problem, workload, Direction.BACKWARD)
+    assert judged(problem, workload, Direction.BACKWARD, gradients) < 0.5
+
+
+def test_the_eager_backward_works_in_a_process_that_never_drew(make: Make, tmp_path: Path) -> None:
+    problem, workload = make(backward=FORWARD + AUTOGRAD)
+    arguments = problem.draw(workload, Direction.BACKWARD, 1, "cpu").arguments
+    fresh = load_problem(load_task(tmp_path), tmp_path)
+    found = fresh.function(Direction.BACKWARD)(*arguments)
+    assert all(map(torch.equal, found, problem.function(Direction.BACKWARD)(*arguments)))
+    with pytest.raises(ProblemError, match="no workload"):
+        fresh.function(Direction.BACKWARD)(*(value[:1] for value in arguments))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
         ("return gx, gw, gb", "return gx * 2, gw, gb", "changes or drops a result"),
+        ("return gx, gw, gb", "return gx, gw, None", "changes or drops a result"),
         ("return gx, gw, gb", "return gx, gw", "must return backward_fn's results"),
         (
             "        x, weight, bias = ctx",

@@ -1,17 +1,22 @@
-"""Programs that are stopped, or lose their supervisor, leave nothing behind."""
+"""Programs are kept running, and none is left behind."""
 
 from __future__ import annotations
 
+import io
 import os
 import signal
+import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from kbench_web.processes import installation
 from kbench_web.processes.supervision import (
+    Console,
     Program,
     ProgramProcess,
     Supervisor,
@@ -26,8 +31,8 @@ FAMILY = (
 )
 
 
-def python(code: str) -> Program:
-    return Program(name="program", command=[sys.executable, "-c", code])
+def python(code: str, name: str = "program", *, stop_last: bool = False) -> Program:
+    return Program(name=name, command=[sys.executable, "-c", code], stop_last=stop_last)
 
 
 def alive(pid: int) -> bool:
@@ -52,11 +57,33 @@ def log() -> Log:
     return Log()
 
 
+@pytest.fixture
+def supervisor(log: Log) -> Iterator[Supervisor]:
+    supervisor = Supervisor(log.say)
+    yield supervisor
+    supervisor.stop(0, lambda: True)
+
+
 def tick_until(supervisor: Supervisor, done: Callable[[], bool], timeout_s: float = 60) -> None:
     deadline = time.monotonic() + timeout_s
     while not done():
         assert time.monotonic() < deadline
         supervisor.tick()
+
+
+def test_a_program_that_dies_is_started_again_after_a_pause(
+    supervisor: Supervisor, log: Log, tmp_path: Path
+) -> None:
+    marks = tmp_path / "marks"
+    code = f"open({str(marks)!r}, 'a').write('x'); print('hello'); raise SystemExit(3)"
+    supervisor.add(python(code))
+    killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    supervisor.add(python(killed, "killed"))
+    tick_until(supervisor, lambda: marks.exists() and len(marks.read_text()) == 2)
+    assert [text for name, text in log if name == "program"][:2] == [
+        "hello", "ended with status 3; starting again in 0.5 s",
+    ]  # fmt: skip
+    tick_until(supervisor, lambda: log.texts().count("again in 1 s") == 2)
 
 
 @pytest.mark.parametrize("stubborn", [True, False])
@@ -72,6 +99,20 @@ def test_stopping_leaves_nothing_behind(log: Log, stubborn: bool) -> None:
     assert len(family) == 2
     assert [pid for pid in family if alive(pid)] == []
     assert ("does not stop: killed" in log.texts()) is stubborn
+
+
+def test_what_others_need_stops_last(log: Log) -> None:
+    code = (
+        "import signal, sys, time;"
+        "signal.signal(signal.SIGTERM, lambda *_: (time.sleep({}), print('bye'), sys.exit()));"
+        "print('up'); time.sleep(60)"
+    )
+    supervisor = Supervisor(log.say)
+    supervisor.add(python(code.format(0), "store", stop_last=True))
+    supervisor.add(python(code.format(0.5), "user"))
+    tick_until(supervisor, lambda: log.texts().count("up") == 2)
+    supervisor.stop(10, lambda: False)
+    assert [name for name, text in log if text == "bye"] == ["user", "store"]
 
 
 def test_programs_stop_when_their_supervisor_is_killed(tmp_path: Path) -> None:
@@ -92,3 +133,19 @@ def test_programs_stop_when_their_supervisor_is_killed(tmp_path: Path) -> None:
     os.kill(outer.pid, signal.SIGKILL)
     time.sleep(0.5)
     assert not alive(inner)
+
+
+def test_a_taken_port_is_passed_over() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert not installation.is_free("127.0.0.1", port)
+        assert installation.next_free("127.0.0.1", port) > port
+
+
+def test_lines_carry_time_and_name() -> None:
+    out = io.StringIO()
+    clock = lambda: datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)  # noqa: E731
+    Console(out, ["web", "runner"], clock).line("web", "hello")
+    assert out.getvalue() == "03:04:05 web    | hello\n"

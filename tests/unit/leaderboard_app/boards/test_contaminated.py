@@ -9,6 +9,7 @@ from django.test import Client
 
 from leaderboard_app.boards import selectors
 from leaderboard_app.boards.board import board as board_of
+from leaderboard_app.boards.board import top
 from leaderboard_app.boards.query import By, Query
 from runs_app.features.curation.decisions.services import mark_contaminated
 from runs_app.models import Evaluation
@@ -54,6 +55,35 @@ def test_boards_of_authors_leave_them_out() -> None:
         assert (everything.problems, everything.solved, everything.judged) == (2, 2, 2)
         assert everything.speedup.value == pytest.approx(4.0)
         assert group(by, task="known").speedup.value == pytest.approx(8.0)
+
+
+def test_pages_say_what_is_left_out_and_how_to_see_it(
+    client: Client, pair: dict[str, Evaluation]
+) -> None:
+    def places(address: str) -> tuple[set[str], str]:
+        text = client.get(address).content.decode()
+        return {name for name, row in pair.items() if str(row.submission_id) in text}, text
+
+    shown, text = places("/leaderboard/")
+    assert shown == {"clean"}
+    assert "contaminated=1" in text
+    assert places("/leaderboard/?contaminated=1")[0] == {"clean", "known"}
+    shown, text = places("/leaderboard/?task=known")
+    assert shown == {"known"}
+    assert REASON in text
+    assert places("/")[0] == {"clean", "known"}  # the latest evaluations list both
+    assert "left out" not in places("/leaderboard/?task=clean")[1]
+    assert client.get("/leaderboard/?contaminated=perhaps").status_code == 400
+
+
+def test_the_first_page_has_no_board_of_contaminated_results_alone(client: Client) -> None:
+    evaluation = ranked("known", 8)
+    mark_contaminated(
+        task=evaluation.task_version.task,
+        user=factories.make_admin(), reason=REASON, now=factories.NOW,
+    )  # fmt: skip
+    assert top(Query(device="cpu", task="known"), 5)
+    assert "Furthest ahead" not in client.get("/").content.decode()
 
 
 def test_the_api_and_its_files_leave_them_out(client: Client, pair: dict[str, Evaluation]) -> None:

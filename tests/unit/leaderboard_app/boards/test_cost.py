@@ -11,7 +11,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from leaderboard_app.boards import page as board_page
-from runs_app.models import Agent, Result
+from leaderboard_app.boards import selectors
+from leaderboard_app.boards.board import board as board_of
+from leaderboard_app.boards.query import Query
+from runs_app.models import Agent, Evaluation, Result
 from tests import factories
 from tests.unit.leaderboard_app.boards.test_board import ranked
 
@@ -75,6 +78,16 @@ def test_a_page_and_an_answer_load_the_rows_that_they_show(
     assert client.get(f"{address}&limit=0").status_code == 422
 
 
+def test_a_board_counts_its_rows_without_loading_them() -> None:
+    fill(3)
+    board = board_of(Query(device="cpu"), selectors.board_tasks())
+    with CaptureQueriesContext(connection) as queries:
+        assert len(board.entries) == 3
+    assert len(queries) == 0
+    assert [each.row.author.agent for each in board.entries] == ["robot2", "robot1", "robot0"]
+    assert board.entries[1].row.author.agent == "robot1"
+
+
 def test_pages_answer_where_nothing_can_be_kept(client: Client, settings: Any) -> None:
     backend = "kbench_web.patient_cache.PatientRedisCache"
     settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": "redis://127.0.0.1:1/0"}}
@@ -82,3 +95,20 @@ def test_pages_answer_where_nothing_can_be_kept(client: Client, settings: Any) -
     assert "robot1" in client.get("/").content.decode()
     for path in ("/leaderboard/?by=agent", "/queue/"):
         assert client.get(path).status_code == 200
+
+
+def test_the_default_device_is_asked_only_without_one(client: Client) -> None:
+    fill(1)
+    for path in ("/leaderboard/", "/api/v1/leaderboard"):
+        named, unnamed = asked(client, f"{path}?device=cpu"), asked(client, path)
+        assert len(unnamed) == len(named) + 1
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="plans of few rows differ")
+def test_what_is_newest_is_read_from_an_index() -> None:
+    newest = Evaluation.objects.filter(finished_at__isnull=False).order_by("-finished_at")
+    assert "evaluation_newest" in newest[:8].explain()
+    day = Evaluation.objects.filter(device="cpu", created_at__gte=factories.NOW)
+    assert "evaluation_of_device" in day.order_by("-created_at").explain()
+    right = Evaluation.objects.filter(device="cpu", mode="ranked", verdict="CORRECT")
+    assert "evaluation_right" in right.order_by("-finished_at")[:1].explain()

@@ -11,11 +11,14 @@ from django.test import Client
 from django.utils import timezone
 
 from gpu_runner.data.verdict import Verdict
+from kbench_web.api import api
+from leaderboard_app.boards import matrix as matrix_module
 from leaderboard_app.boards import selectors
 from leaderboard_app.boards.board import board as board_of
-from leaderboard_app.boards.history import Leader
+from leaderboard_app.boards.history import Day, Leader, progress
+from leaderboard_app.boards.matrix import Cell
 from leaderboard_app.boards.query import By, Query
-from leaderboard_app.boards.ranking import Entry, Sort
+from leaderboard_app.boards.ranking import Author, Entry, Problem, Sort
 from leaderboard_app.boards.tables import TABLES
 from runs_app.core.integrity.ranking import Estimate
 from runs_app.models import Evaluation
@@ -128,6 +131,22 @@ def test_what_no_board_has_is_refused(client: Client, version: TaskVersion) -> N
     assert client.get("/leaderboard/?device=cpu&page=1").status_code == 200
 
 
+def test_colours_go_by_doublings_with_a_band_of_noise() -> None:
+    for value, spread, shade in (
+        (1.0, 0.0, "n"), (1.01, 0.0, "n"), (1.2, 0.3, "n"), (1.2, 0.1, "f1"), (2.0, 0.0, "f1"),
+        (2.1, 0.0, "f2"), (100.0, 0.0, "f4"), (0.9, 0.0, "s1"), (0.4, 0.0, "s2"), (0.01, 0.0, "s4"),
+    ):  # fmt: skip
+        assert Cell(entry(value, spread), attempted=True).shade == shade
+    assert (Cell().shade, Cell(attempted=True).shade) == ("none", "failed")
+
+
+def test_progress_counts_what_is_solved_and_what_is_faster() -> None:
+    first, second = factories.NOW.date(), factories.later(86400 * 3).date()
+    slow, fast = Day(first, 2.0, 0.5), Day(second, 1.0, 1.5)
+    assert progress([(slow, fast), (fast,)]) == [(first, 1, 0), (second, 2, 2)]
+    assert progress([]) == []
+
+
 def entry(value: float = 1.0, spread: float = 0.0, **fields: Any) -> Entry:
     return any_entry("1", speedups={"best": Estimate.around(value, spread)}, **fields)
 
@@ -148,6 +167,19 @@ def test_the_matrix_shows_what_was_solved_and_what_was_attempted(
     assert "attempted, not solved" in page
     rows = client.get("/api/v1/leaderboard?device=cpu&by=matrix").json()["rows"]
     assert [(row["agent"], row["solved"]) for row in rows] == [("robot", True), ("loser", False)]
+
+
+def test_kinds_that_are_nearly_empty_stand_last() -> None:
+    names = [f"t{n}" for n in range(11)]
+    naive, robot = Author("", "naive", "", "shipped"), Author("", "robot", "", "agent")
+    shipped = [entry(problem=Problem(name, "forward"), author=naive) for name in names]
+    few = matrix_module.matrix(
+        [*shipped, entry(problem=Problem("t0", "forward"), author=robot)], {}
+    )
+    assert [column.name for column in few.columns] == ["naive", "robot"]
+    robots = [entry(problem=Problem(name, "forward"), author=robot) for name in names[:2]]
+    more = matrix_module.matrix([*shipped, *robots], {})
+    assert [column.name for column in more.columns] == ["robot", "naive"]
 
 
 def test_every_board_can_be_taken_home(
@@ -173,3 +205,41 @@ def test_every_board_can_be_taken_home(
     told = client.get("/api/v1/leaderboard?format=parquet")
     assert (told.status_code, told.json()["field"]) == (422, "format")
     assert "kbench[parquet]" in told.json()["reason"]
+
+
+def test_the_api_s_schema_has_the_type_of_every_column() -> None:
+    schemas = api.get_openapi_schema()["components"]["schemas"]
+    kinds = schemas["BoardOut"]["properties"]["rows"]["anyOf"]
+    rows = [schemas[kind["items"]["$ref"].rpartition("/")[2]] for kind in kinds]
+    assert [list(row["properties"]) for row in rows] == [
+        list(TABLES[by].fields) for by in By if by is not By.MODEL
+    ]
+    for row in rows:
+        assert all("type" in each or "anyOf" in each for each in row["properties"].values())
+        assert set(row["required"]) == set(row["properties"])
+
+
+def test_the_matrix_has_the_agents_that_solved_most(
+    version: TaskVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matrix_module, "MOST_COLUMNS", 1)
+    other = factories.make_task_version(name="second")
+    for each in (version, other):
+        ranked(each, speedup=1.5, agent="zealous")
+    ranked(version, speedup=2.0, agent="able")
+    Evaluation.objects.filter(mode="ranked").update(audited="passed")
+    for verified in (False, True):
+        query = Query(device="cpu", by=By.MATRIX, verified=verified)
+        matrix = board_of(query, selectors.board_tasks()).matrix
+        assert ([column.name for column in matrix.columns], matrix.left_out) == (["zealous"], 1)
+        assert [cells[0].attempted for _, cells in matrix.rows] == [True, True]
+
+
+def test_a_day_has_its_fastest_and_only_days_of_records_are_there(version: TaskVersion) -> None:
+    for days, speedup in ((9, 1.0), (8, 0.5), (7, 1.5), (7 - 1e-6, 2.0), (6, 1.9)):
+        of_days_ago(version, days, speedup=speedup, agent=f"robot{days}")
+    factories.pass_audits()
+    days = found()["first"].days
+    assert [day.score for day in days] == [pytest.approx(1.0), pytest.approx(2.0)]
+    assert (days[1].day - days[0].day).days == 2
+    assert days[0].latency_ns == pytest.approx(2 * days[1].latency_ns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from gpu_runner.data.facts import Facts
@@ -10,6 +11,7 @@ from gpu_runner.data.integrity import Audit, AuditCheck, AuditState
 from leaderboard_app.boards import selectors
 from leaderboard_app.boards.board import board as board_of
 from leaderboard_app.boards.query import By, Query
+from runs_app.core.integrity.eligibility import leader
 from runs_app.models import Evaluation
 from tests.unit.runs_app.core.integrity.suspicious import MEMCHECK, end_audit, held, ranked
 
@@ -63,6 +65,19 @@ def test_what_a_person_must_decide_or_an_audit_refused_counts_nowhere(client: Cl
     assert client.get("/api/v1/leaderboard?device=cpu&by=agent").json()["rows"] == []
     assert selectors.solved_tasks() == {}
     assert selectors.devices_with_results() == []
+
+
+def test_the_leader_is_found_by_an_index(pair: tuple[Evaluation, Evaluation]) -> None:
+    first = pair[0]
+    assert leader(first.task_version, "forward", "cpu") == first
+    rows = Evaluation.objects.filter(
+        task_version=first.task_version, direction="forward", device="cpu", mode="ranked",
+        verdict="CORRECT", replaced=False,
+    ).order_by("latency_ns")  # fmt: skip
+    if connection.vendor == "sqlite":
+        assert "evaluation_record" in rows.explain()
+        verified = rows.filter(audited="passed")
+        assert "USING INDEX evaluation_" in verified.explain()
 
 
 def test_what_a_guest_measured_is_called_so_and_can_be_left_out(

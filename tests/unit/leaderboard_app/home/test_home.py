@@ -8,12 +8,13 @@ from uuid import UUID
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from gpu_runner.data.verdict import Verdict
 from leaderboard_app.boards.records import best_evaluations, leaders, leading, record_of_the_day
 from leaderboard_app.boards.selectors import default_device
-from leaderboard_app.home.page import boards, live
+from leaderboard_app.home.page import best_so_far, boards, live
 from runs_app.core.integrity.eligibility import eligible_evaluations, leader
 from runs_app.core.integrity.ranking import BY_SCORE, OWNER, ranked_places
 from runs_app.models import Device, Evaluation
@@ -93,6 +94,27 @@ def moved(evaluation: Evaluation, key: UUID) -> None:
     Evaluation.objects.filter(pk=evaluation.pk).delete()
     evaluation.pk = key
     evaluation.save(force_insert=True)
+
+
+def test_an_empty_site_shows_the_loop_and_how_to_begin(client: Client) -> None:
+    text = client.get("/").content.decode()
+    assert "submit_shipped_kernels" in text
+    assert reverse("run-start") in text
+    assert text.count('class="loop-figure"') == 4
+    assert "instrument-record" not in text
+
+
+def test_without_a_record_the_leader_furthest_ahead_is_shown(client: Client) -> None:
+    far = ranked("far", 9.0)
+    ranked("near", 2.0, task_version=factories.make_task_version(name="other"))
+    text = client.get("/").content.decode()
+    record = text.split('class="instrument-record"')[1].split("</section>")[0]
+    assert str(far.submission_id) in record
+    assert "Provisional" in record
+    assert "All leads are provisional." in text
+    factories.pass_audits()
+    text = " ".join(client.get("/").content.decode().split())
+    assert "far leads 1 of 2 tasks, not counting provisional results." in text
 
 
 def test_what_is_not_provisional_goes_before_what_is(client: Client) -> None:
@@ -188,3 +210,14 @@ def test_private_work_shows_to_its_author_alone(client: Client) -> None:
     assert ("instrument-feed" in text, "<html" in text) == (True, False)
     held()
     assert "In quarantine" in client.get("/").content.decode()
+
+
+def test_the_line_of_a_run_rises_where_a_candidate_is_faster_than_all_before() -> None:
+    assert best_so_far(factories.make_run()) == [], "it has no seed"
+    run = factories.make_run(seed_latency_ns=800.0)
+    assert best_so_far(run) == [1.0]
+    for latency_ns in (1000.0, 400.0, 600.0, None, 200.0):
+        verdict = "CORRECT" if latency_ns else "WRONG_RESULT"
+        factories.make_candidate(run, verdict=verdict, state="measured", latency_ns=latency_ns)
+    factories.make_candidate(run)
+    assert best_so_far(run) == [1.0, None, 2.0, None, None, 4.0, 4.0]

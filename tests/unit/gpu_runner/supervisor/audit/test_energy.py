@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,18 @@ def test_a_host_without_counters_says_so(tmp_path: Path) -> None:
         facts.rapl(tmp_path)
     with pytest.raises(facts.NoCounter, match="GPU"):
         facts.counter(SupervisorConfig(kind=DeviceKind.CUDA, index=99))
+
+
+def test_work_is_metered_between_steps_of_the_counter() -> None:
+    watts, step_s = 100.0, 0.01
+    metered = facts.Metered(lambda: watts * step_s * (time.monotonic() // step_s))
+    metered.begin()
+    time.sleep(0.1)
+    used, error = metered.end()
+    assert watts * 0.1 <= used < watts * 0.2
+    assert 0 < error < 0.5
+
+
+def test_a_counter_that_stands_still_is_none() -> None:
+    with pytest.raises(facts.NoCounter, match="did not move"):
+        facts.Metered(lambda: 1.0).begin()

@@ -177,6 +177,15 @@ def test_it_is_ended_for_the_more_urgent_if_it_leaves_them_no_room(
     person.join()
 
 
+def test_equals_wait_for_what_it_has_queued(config: SupervisorConfig, call: Call) -> None:
+    with exclusive(config) as turn:
+        person = Person(config, call, Urgency.PEOPLE)
+        call.channel.allow(60)
+        aside(turn, Device(busy_for=20), config)(call.freezer, call.channel)
+    person.join()
+    assert person.stood_still
+
+
 def test_what_it_has_queued_takes_no_longer_than_a_call_may(
     config: SupervisorConfig, call: Call
 ) -> None:
@@ -187,3 +196,24 @@ def test_what_it_has_queued_takes_no_longer_than_a_call_may(
         with pytest.raises(FaultError, match=r"0.2 s after its process was stopped"):
             endless(call.freezer, call.channel)
     person.join()
+
+
+def test_equals_end_a_call_that_holds_much_memory_only_a_few_times(
+    config: SupervisorConfig, call: Call
+) -> None:
+    with exclusive(config) as turn:
+        person = Person(config, call, Urgency.PEOPLE)
+        call.channel.allow(60)
+        large = aside(turn, Device(roomy=False), config)
+        with pytest.raises(Interrupted):
+            large(call.freezer, call.channel)
+        large(call.freezer, call.channel)
+        assert call.step == LAST
+    person.join()
+
+
+def test_it_waits_no_longer_than_the_call_may_take(config: SupervisorConfig, call: Call) -> None:
+    with exclusive(config) as turn:
+        call.channel.allow(0.3)
+        aside(turn, Device(), config)(call.freezer, call.channel)
+    assert call.step != LAST
