@@ -59,7 +59,8 @@ def read_kernels(paths: Sequence[Path], entry: str = "") -> Kernel:
     top, files = files_of(paths)
     first = _entry(files, entry, is_folder=len(paths) == 1)
     texts = {path.relative_to(top).as_posix(): text_of(path) for path in files if path != first}
-    return replace(read_kernel(first), entry=first.name, files=texts)
+    name = first.relative_to(top).as_posix()  # the site says why it can't be in a folder
+    return replace(read_kernel(first), entry=name, files=texts)
 
 
 def files_of(paths: Sequence[Path]) -> tuple[Path, list[Path]]:
@@ -86,8 +87,12 @@ def files_of(paths: Sequence[Path]) -> tuple[Path, list[Path]]:
 
 def _counts(path: Path, folder: Path) -> bool:
     """Whether a file of a folder is meant, by its name."""
-    hidden = (part.startswith((".", "__pycache__")) for part in path.relative_to(folder).parts)
-    return path.suffix in BESIDE and path.is_file() and not any(hidden)
+    return path.suffix in BESIDE and path.is_file() and not is_hidden(path, folder)
+
+
+def is_hidden(path: Path, folder: Path) -> bool:
+    """Whether the path, or a folder on the way to it, is hidden or a cache of Python's."""
+    return any(part.startswith((".", "__pycache__")) for part in path.relative_to(folder).parts)
 
 
 def _entry(files: Sequence[Path], name: str, *, is_folder: bool) -> Path:

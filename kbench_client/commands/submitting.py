@@ -11,7 +11,7 @@ from typing import Any
 
 from kbench_client.details import details, summary
 from kbench_client.exits import Exit, Stop, exit_of
-from kbench_client.kernels import BESIDE, LANGUAGES, Kernel, payload, read_kernels
+from kbench_client.kernels import BESIDE, LANGUAGES, Kernel, is_hidden, payload, read_kernels
 from kbench_client.output import Output
 from kbench_client.results import newest
 from kbench_client.site import Site
@@ -219,7 +219,7 @@ def _kernels(folder: Path, entry: str) -> list[Path]:
     Such a subfolder has the entry, or headers and a single source. Raises `Stop` if none has the
     entry.
     """
-    found = list(folder.rglob("*"))
+    found = [path for path in folder.rglob("*") if not is_hidden(path, folder)]
     if entry and entry not in {path.name for path in found if path.parent != folder}:
         raise Stop(Exit.MISUSE, f"no subfolder of {folder} has a file {entry!r}", "entry")
     files = Counter(up for path in found if path.suffix in BESIDE for up in path.parents)

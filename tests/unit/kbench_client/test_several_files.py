@@ -51,6 +51,7 @@ def test_a_subfolder_of_several_files_is_imported_as_one(kbench: Command, home: 
     make.make_task_version()
     module, loads = "def forward(x, N): ...\n", '# kbench: task=scale\nimport torch\n# k.cu "b.h"\n'
     texts = {
+        ".venv/scale.cpp": MAIN,
         "mine/main.cpp": MAIN,
         "mine/in/sum.h": "int sum;\n",
         "scale/kernel.py": module,
@@ -88,6 +89,14 @@ def test_several_files_are_submitted_with_the_first_as_entry(kbench: Command, fo
     plain.write_text(MAIN.replace('#include "in/sum.h"\n', ""))
     entered = kbench("submit", str(plain), "--json").document["id"]
     assert kbench("source", entered).out == plain.read_text() + "\n"
+
+
+@pytest.mark.usefixtures("ada")
+def test_an_entry_in_a_folder_is_refused_by_its_field(kbench: Command, folder: Path) -> None:
+    make.make_task_version()
+    (folder / "in" / "scale.cpp").write_text(MAIN)
+    error = kbench("submit", str(folder), "--entry", "in/scale.cpp", "--json").document["error"]
+    assert error["field"] == "entry"
 
 
 def test_an_entry_that_is_not_clear_has_to_be_named(folder: Path) -> None:
