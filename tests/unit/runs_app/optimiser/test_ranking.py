@@ -13,10 +13,9 @@ from gpu_runner.data.evaluation import WorkloadResult
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.models import Candidate, Evaluation, Run
+from runs_app.models import Evaluation, Run
 from runs_app.optimiser.candidate_page import WorkloadTimes, workload_times
 from runs_app.optimiser.evolve.config import Budget
-from runs_app.optimiser.evolve.feedback import Feedback
 from runs_app.optimiser.selectors.confirmation import ConfirmationState, confirmation_of
 from runs_app.optimiser.selectors.runs import active_s
 from runs_app.optimiser.services.control import extend_run, pause_run, resume_run
@@ -69,7 +68,6 @@ def page(run: Run) -> str:
 def test_the_best_is_ranked_and_audited_before_the_run_ends(start: Start, world: World) -> None:
     run = searched(start, world)
     assert (run.status, waiting(run)) == ("RUNNING", [(4, "ranked")])
-    assert "the search ended: all is asked" in run.reason
     assert confirmation_of(run).state is ConfirmationState.RANKING
     doubt = Suspicion(check=Check.CLOCK, reason="the clock saw twice of it")
     end(run, 4, Mode.RANKED, 690.0, suspicions=(doubt,))
@@ -148,18 +146,6 @@ def test_at_the_end_of_its_time_a_run_ranks_its_best(start: Start, world: World)
     assert replay_run(run).differences == ()
 
 
-def test_the_reason_names_all_that_were_ranked_beside_it(start: Start, world: World) -> None:
-    run = searched(start, world, third=701.0)
-    assert set(waiting(run)) == {(4, "ranked"), (3, "ranked")}
-    end(run, 4, Mode.RANKED, Verdict.UNSTABLE)
-    end(run, 3, Mode.RANKED, 703.0)
-    world.advance(run)
-    end(run, 3, Mode.AUDIT, 702.0)
-    world.advance(run)
-    chosen = run.events.get(kind="chosen").payload
-    assert (chosen["candidate"], chosen["reason"]) == (3, "also ranked: #4 UNSTABLE")
-
-
 def test_ranking_is_no_running_time(start: Start, world: World) -> None:
     run = searched(start, world, budget={"evaluations": 9, "wall_time_s": 60})
     world.advance(run, make.later(500))
@@ -220,48 +206,7 @@ def test_the_table_belongs_to_the_ranked_time(start: Start, world: World) -> Non
     found = table(run, 4)
     assert found.of == "the ranked evaluation"
     assert [(row.name, row.time_ns) for row in found.rows] == [("n256", 690.0)]
-    assert found.notes == ("Over seed and over parent compare the times of the quick evaluation.",)
     assert found.rows[0].over_seed.value == 1.0
     text = candidate_page(run, 4)
     assert "the ranked evaluation" in text
     assert make.HIDDEN_WORKLOAD not in text
-
-
-def test_a_longer_audit_keeps_the_baselines_of_the_ranking(start: Start, world: World) -> None:
-    run = searched(start, world)
-    end(run, 4, Mode.RANKED, 690.0, workloads=timed(690.0))
-    world.advance(run)
-    end(run, 4, Mode.AUDIT, 695.0, workloads=timed(695.0, baselines={}))
-    world.advance(run)
-    found = table(run, 4)
-    assert found.of == "the audit"
-    assert found.rows[0].time_ns == 695.0
-    assert found.rows[0].baseline_ns
-
-
-def test_intervals_that_overlap_are_no_difference(start: Start, world: World) -> None:
-    run = searched(start, world)
-    over = table(run, 4).rows[0].over_seed
-    assert (over.low or 9) < 1 < (over.high or 0)
-    assert "not different from the seed" in candidate_page(run, 4)
-    assert "not different from the parent" in candidate_page(run, 4)
-
-
-def stored(run: Run, latency_ns: float, told_ns: float) -> Candidate:
-    """A candidate without an evaluation here, whose feedback is of `told_ns`."""
-    workload = {"name": "n256", "time_ns": told_ns, "low_ns": told_ns, "high_ns": told_ns}
-    feedback = codec.encode(Feedback(verdict="CORRECT", reason="", latency_ns=told_ns))
-    return make.make_candidate(
-        run, state="measured", verdict="CORRECT", latency_ns=latency_ns,
-        feedback={**feedback, "workloads": [workload]},
-    )  # fmt: skip
-
-
-def test_stored_feedback_of_another_evaluation_is_said_to_be_so() -> None:
-    run = make.make_run()
-    stored(run, 1000.0, 1000.0)
-    stored(run, 700.0, 500.0)
-    assert table(run, 1).notes == ()
-    found = table(run, 2)
-    assert found.notes == ("The time above is from a different evaluation.",)
-    assert found.rows[0].over_seed.value == 2.0

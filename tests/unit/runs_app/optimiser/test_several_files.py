@@ -41,18 +41,6 @@ def test_a_seed_of_one_file_is_stored_as_before(start: Start) -> None:
     assert not {"seed_entry", "seed_files"} & start().problem.keys()
 
 
-def test_the_best_kernel_may_have_several_files(start: Start) -> None:
-    version = make.make_task_version()
-    for language, latency_ns in ((Language.PYTHON, 1.0), (Language.CPP, 2.0)):
-        source = make.SOURCE if language is Language.CPP else "def forward(x, N):\n    return x\n"
-        texts = {"source": source, "entry": f"main{language.suffix}", "files": {"b.h": "int b;"}}
-        make.make_finished_evaluation(
-            task_version=version, language=language, result={"latency_ns": latency_ns}, **texts
-        )
-    problem = start(task_version=version, seed_kernel="best").problem
-    assert (problem["seed_entry"], problem["seed_files"]) == ("main.cpp", {"b.h": "int b;"})
-
-
 @pytest.mark.parametrize(
     ("change", "field", "words"),
     [
@@ -69,11 +57,6 @@ def test_files_that_no_candidate_could_have_are_refused(
     with pytest.raises(SubmissionError, match=words) as refused:
         start(**OWN | change)
     assert refused.value.field == field
-
-
-def test_who_only_tunes_needs_no_function_in_the_entry(start: Start) -> None:
-    knobs = '#include "b.h"\nconstexpr int A = 1;  // knob: 1 2\n'
-    assert start(**OWN | {"source": knobs}, strategy="autotune", models=[]).status == "RUNNING"
 
 
 def test_the_form_takes_a_submissions_files(client: Client, world: World, model: Any) -> None:

@@ -11,13 +11,11 @@ import pytest
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.optimiser.evolve import events
-from runs_app.optimiser.evolve import replay as replaying
 from runs_app.optimiser.evolve.commands import Command, Draft, Edit, Finish, Measure, Place
-from runs_app.optimiser.evolve.config import Budget, Problem, RunConfig
+from runs_app.optimiser.evolve.config import Budget
 from runs_app.optimiser.evolve.confirm import MOST_RANKED
 from runs_app.optimiser.evolve.evaluations import MAX_LOSSES
 from runs_app.optimiser.evolve.history import CandidateState, History
-from runs_app.optimiser.evolve.optimizer import Optimizer
 from tests.unit.runs_app.optimiser.evolve.driving import (
     Drive,
     Scripted,
@@ -107,16 +105,6 @@ def test_a_claim_is_the_longer_of_the_ranked_and_the_audited_time() -> None:
     assert chosen(drive).candidate == 3
     assert drive.best.latency_ns == 482.0
     assert drive.history.candidates[2].latency_ns == 510.0
-
-
-def test_near_ties_are_ranked_together_and_the_faster_one_is_chosen() -> None:
-    said = {(1, QUICK): 500.0, (2, QUICK): 505.0, (3, QUICK): 600.0}
-    drive = run({**said, (1, RANKED): 520.0, (2, RANKED): 498.0})
-    assert sorted(measured(drive, RANKED)) == [1, 1, 2, 2]
-    assert drive.world.most_pending["measuring"] >= 2
-    found = chosen(drive)
-    assert found.candidate == 3
-    assert measured(drive, AUDIT) == [2]
 
 
 def scored(*scores: float, latency_ns: float = 500.0) -> Iterator[EvaluationResult]:
@@ -215,24 +203,3 @@ def test_ranking_counts_in_no_cap_and_an_extension_searches_on() -> None:
     assert chosen(drive).candidate == 4
     assert measured(drive, RANKED) == [1, 3]
     assert not drive.end.by_budget
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_in_any_order_it_replays_each_event(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    said: Said = {(n, QUICK): 500.0 + 4 * n for n in range(1, 7)}
-    drive = run(
-        {**said, (1, RANKED): Verdict.WRONG_RESULT, (2, AUDIT): Verdict.VIOLATION},
-        count=6, seed=seed,
-    )  # fmt: skip
-    made = replaying.Optimizer
-
-    def scripted(problem: Problem, config: RunConfig, history: History) -> Optimizer:
-        optimizer = made(problem, config, history)
-        optimizer.strategy = searching(6)
-        return optimizer
-
-    monkeypatch.setattr(replaying, "Optimizer", scripted)
-    config = a_config("autotune", ranks_best=True)
-    report = replaying.replay(a_problem(), config, drive.events, drive.world)
-    assert report.differences == ()
-    assert report.events == len(drive.events)

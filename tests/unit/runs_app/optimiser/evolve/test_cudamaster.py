@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
+import pytest
+
+from gpu_runner.data.codec import DataError
 from runs_app.optimiser.evolve.commands import Ask, Role
 from runs_app.optimiser.evolve.config import ProfileMode
 from runs_app.optimiser.evolve.history import CandidateState
-from tests.unit.runs_app.optimiser.evolve.driving import Drive, Failure, a_problem, fenced
+from tests.unit.runs_app.optimiser.evolve.driving import (
+    Drive,
+    Failure,
+    World,
+    a_config,
+    a_problem,
+    begin,
+    fenced,
+)
 from tests.unit.runs_app.optimiser.evolve.papers import (
     a_run,
+    answers,
     broken,
     ending,
     fast,
@@ -50,14 +63,6 @@ def test_three_rounds_of_the_papers_steps_each_told_what_it_needs() -> None:
     assert "### Profile" not in coder
     full = a_run("cudamaster", good, profile=ProfileMode.FULL)
     assert "compute_throughput_pct: 10" in prompts_of(full, Role.PLAN)[0]
-
-
-def test_without_a_profile_kernels_are_measured_alone() -> None:
-    run = a_run("cudamaster", good, profile=ProfileMode.NONE)
-    assert steps(run) == [
-        "measure quick", *["plan", "code", "compile", "measure quick"] * 3, "end",
-    ]  # fmt: skip
-    assert "### Profile" not in prompts_of(run, Role.PLAN)[0]
 
 
 def failing(attempts: int) -> Callable[[Ask], str]:
@@ -113,53 +118,117 @@ def test_the_compiler_may_change_the_source() -> None:
     assert "compile" not in steps(without)
 
 
-def test_valid_kernels_are_kept_as_in_the_paper_or_only_faster_ones() -> None:
-    def slower(ask: Ask) -> str:
-        is_code = ask.role is Role.CODE
-        return fenced(fast(6000 + ask.place.generation)) if is_code else good(ask)
-
-    valid = a_run("cudamaster", slower, parameters={"r": 2})
-    assert [q.parents for q in valid.history.find(Role.CODE)] == [(1,), (2,)]
-    assert ending(valid).endswith("kernel #1 is the fastest kept")
-    faster = a_run("cudamaster", slower, parameters={"r": 2, "keep": "faster"})
-    assert [q.parents for q in faster.history.find(Role.CODE)] == [(1,), (1,)]
+SMALL = {"n": 3, "depth": 3}
 
 
-def test_a_repeated_kernel_goes_to_the_debugger() -> None:
-    def speak(ask: Ask) -> str:
-        return fenced(a_problem().seed_source) if ask.role is Role.CODE else good(ask)
-
-    run = a_run("cudamaster", speak, parameters={"r": 1})
-    assert steps(run)[1:] == ["plan", "code", "drop", "debug", "measure profile", "end"]
-    assert "not measured: the same as #1" in prompts_of(run, Role.DEBUG)[0]
-
-
-def test_without_a_seed_it_translates_first() -> None:
-    run = a_run("cudamaster", good, parameters={"r": 1}, seed_source="")
-    assert steps(run) == ["translate", "measure quick", "measure profile", *ROUND, "end"]
-    none = a_run("cudamaster", lambda _: fenced(wrong()), seed_source="", parameters={"tries": 2})
-    assert ending(none) == "no correct seed kernel after 2 tries"
+def deeper(ask: Ask) -> str:
+    """Slot 2 is the fastest of its depth, and each depth is faster; slot 1 does not build."""
+    depth, slot = ask.place.generation, ask.place.slot
+    if slot == 1:
+        return fenced(broken(depth))
+    return fenced(fast(4000 - 500 * depth + 10 * slot), title=f"d{depth}s{slot}")
 
 
-def test_calls_that_fail_cost_a_round_at_most() -> None:
-    def plan_fails(ask: Ask) -> str | Failure:
-        lost = ask.role is Role.PLAN and ask.place.generation == 1
-        return Failure() if lost else good(ask)
+def messages(run: Drive, depth: int) -> list[tuple[str, str]]:
+    number = run.history.find(generation=depth)[0].number
+    return [(message.role, message.content) for message in run.world.prompts[number]]
 
-    run = a_run("cudamaster", plan_fails, parameters={"r": 2})
-    assert steps(run)[1:] == ["plan"] * 3 + ROUND + ["end"]
-    assert "no strategy" in prompts_of(run, Role.PLAN)[3]
 
-    def no_code(ask: Ask) -> str:
-        return "no code" if ask.role is Role.CODE else good(ask)
+def test_a_depth_is_timed_before_the_next_and_its_fastest_goes_on_with_the_dialogue() -> None:
+    run = a_run("fsr", deeper, parameters=SMALL, seed_source="")
+    begun = steps(run)
+    for depth in range(3):
+        assert Counter(begun[6 * depth : 6 * depth + 6]) == {"propose": 3, "measure quick": 3}
+    assert begun[18:] == ["end"]
+    first, second, third = (messages(run, depth) for depth in (1, 2, 3))
+    assert [role for role, _ in first] == ["system", "user"]
+    assert "# Where it runs\n\na CPU:" in first[1][1]
+    assert [role for role, _ in second] == ["system", "user", "assistant", "user"]
+    assert run.history.candidates[run.history.find(generation=2)[0].parents[0]].title == "d1s2"
+    assert fast(4000 - 500 + 20).strip() in second[2][1]
+    assert "less execution time" in second[3][1]
+    assert "Overall: 3.52 us" in second[3][1]
+    assert [role for role, _ in third] == ["system", *["user", "assistant"] * 2, "user"]
+    assert third[:3] == second[:3]
+    assert "d1s3" in third[3][1]
 
-    run = a_run("cudamaster", no_code, parameters={"r": 2})
-    assert steps(run)[1:] == ["plan", "code"] * 2 + ["end"]
-    assert "the answer has no code" in prompts_of(run, Role.PLAN)[1]
 
-    def one_debug_fails(ask: Ask) -> str:
-        unusable = ask.role is Role.DEBUG and ask.place.slot == 3
-        return "no code" if unusable else failing(0)(ask)
+def test_if_none_passes_code_and_error_go_on() -> None:
+    def failing(ask: Ask) -> str:
+        if ask.place.generation == 1:
+            return fenced([broken(), wrong(), broken(1)][ask.place.slot - 1])
+        return deeper(ask)
 
-    run = a_run("cudamaster", one_debug_fails, parameters={"r": 1})
-    assert steps(run)[1:] == [*ROUND, "debug", "debug", "measure profile", "end"]
+    run = a_run("fsr", failing, parameters=SMALL, seed_source="")
+    second = messages(run, 2)
+    assert wrong().strip() in second[2][1]  # it compiles: nearer to working than the others
+    assert "did not pass" in second[3][1]
+    assert "WRONG_RESULT: as scripted" in second[3][1]
+    assert run.best
+
+
+def test_unusable_answers_and_failed_calls_leave_gaps_only() -> None:
+    def talk(ask: Ask) -> str | Failure:
+        if ask.place.generation == 1:
+            return "no code" if ask.place.slot == 1 else Failure()
+        return deeper(ask)
+
+    run = a_run("fsr", talk, parameters=SMALL, seed_source="")
+    assert [role for role, _ in messages(run, 2)] == ["system", "user"]
+    assert run.best
+    nothing = a_run("fsr", lambda _: "no", parameters=SMALL, seed_source="")
+    assert ending(nothing) == "the search reached depth 3: no kernel passed"
+
+
+def translating(*kernels: str) -> Callable[[Ask], str | Failure]:
+    left = list(kernels)
+    return lambda ask: (
+        "A name is missing in line 3." if ask.role is Role.SUMMARISE else fenced(left.pop(0))
+    )
+
+
+def test_tries_one_after_another_with_a_summary_of_the_error_before_each_retry() -> None:
+    run = a_run("translate", translating(broken(), wrong(), fast(900)), seed_source="")
+    once = ["translate", "measure quick"]
+    assert steps(run) == [*once, *["summarise", *once] * 2, "end"]
+    assert ending(run) == "the translation works: kernel #3 is correct"
+    assert run.world.most_pending == {"asked": 1, "measuring": 1}
+    summary, _ = prompts_of(run, Role.SUMMARISE)
+    assert "COMPILE_ERROR: as scripted" in summary
+    assert "broken" in summary
+    first, retry, _ = prompts_of(run, Role.TRANSLATE)
+    assert "broken" not in first
+    assert ("line 3." in retry, "broken" in retry, "COMPILE_ERROR" in retry) == (True, True, False)
+    asked = run.history.find(Role.SUMMARISE)[0]
+    assert (asked.about, asked.place) == (1, run.history.candidates[1].place)
+
+
+def test_a_correct_seed_needs_no_translation_and_a_broken_one_is_the_first_attempt() -> None:
+    assert steps(a_run("translate", answers())) == ["measure quick", "end"]
+    run = a_run("translate", translating(fast(900)), seed_source=broken())
+    assert steps(run) == ["measure quick", "summarise", "translate", "measure quick", "end"]
+    assert run.history.candidates[2].parents == (1,)
+
+
+def test_an_unusable_or_repeated_answer_is_a_try_and_the_next_hears_why() -> None:
+    run = a_run("translate", answers("no code", fenced(fast(900))), seed_source="")
+    assert steps(run) == ["translate", "translate", "measure quick", "end"]
+    assert "the answer has no code" in prompts_of(run, Role.TRANSLATE)[1]
+    run = a_run("translate", translating(broken(), broken(), fast(900)), seed_source="")
+    assert steps(run).count("measure quick") == 2
+    assert "not measured: the same as #1" in prompts_of(run, Role.SUMMARISE)[1]
+
+
+def test_a_failed_call_is_asked_again_three_times_in_all() -> None:
+    calls = answers(Failure(), Failure(), fenced(fast(900)))
+    run = a_run("translate", calls, seed_source="")
+    assert steps(run)[:4] == ["translate", "translate", "translate", "measure quick"]
+    run = a_run("translate", lambda _: Failure(), parameters={"tries": 2}, seed_source="")
+    assert steps(run) == ["translate"] * 6 + ["end"]
+
+
+def test_it_needs_a_language_model_and_a_temperature() -> None:
+    with pytest.raises(DataError, match="models: Translation needs"):
+        begin(a_problem(), a_config("translate", models=()), World())
+    with pytest.raises(DataError, match="temperatures"):
+        begin(a_problem(), a_config("translate", temperatures=()), World())

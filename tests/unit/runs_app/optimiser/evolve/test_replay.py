@@ -19,7 +19,6 @@ from runs_app.optimiser.evolve.events import Event
 from runs_app.optimiser.evolve.history import History
 from runs_app.optimiser.evolve.optimizer import Optimizer
 from runs_app.optimiser.evolve.replay import replay
-from runs_app.optimiser.evolve.strategies import make_strategy
 from tests.unit.runs_app.optimiser.evolve.driving import Drive, World, a_config, a_problem, begin
 from tests.unit.runs_app.optimiser.evolve.worlds import Landscape, talking_world, tunable
 
@@ -82,17 +81,6 @@ def test_a_run_with_lost_evaluations_replays_and_restores(name: str) -> None:
             run.optimizer = Optimizer(problem, config, restored(run.history, run.events, run.world))
             run.step(run.world.random.choice((1, 1, 1, 2, 3)))
         assert run.events == whole.events
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_strategies_keep_no_state(name: str) -> None:
-    run = a_run(name, 8)
-    problem, config = run.optimizer.problem, run.optimizer.config
-    run.step(0)
-    for _ in range(30):
-        used, fresh = run.optimizer.strategy, make_strategy(problem, config)
-        assert used.ask(run.history) == fresh.ask(run.history) == used.ask(run.history)
-        run.step(1)
 
 
 def restored(history: History, stored: list[Event], world: World) -> History:
