@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 import shutil
 from collections import namedtuple
@@ -11,17 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
-from django.core.management import call_command
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpu_runner.data.queue import Urgency
-from runs_app.features.operations import disk, hooks
+from runs_app.features.operations import disk
 from runs_app.features.operations.glance import glance
-from runs_app.features.operations.hooks import gather_statistics
 from runs_app.models import Evaluation
 from tests import factories as make
 
@@ -70,16 +65,6 @@ def test_errors_of_one_reason_are_one_line(evaluations: list[Evaluation]) -> Non
     assert (trouble.reason, trouble.count) == ("no memory", 2)
     assert seen.oldest is not None
     assert seen.oldest.url == f"/submissions/{evaluations[-1].submission_id}/"
-
-
-def test_the_page_leads_to_where_one_acts(client: Client, evaluations: list[Evaluation]) -> None:
-    client.force_login(make.make_admin(username="judge"))
-    page = client.get("/operate/").content.decode()
-    _, *failed, waits = [f'href="/submissions/{row.submission_id}/"' in page for row in evaluations]
-    assert any(failed)
-    assert waits
-    assert "?verdict__exact=SYSTEM_ERROR" in page
-    assert client.get("/admin/runs_app/evaluation/?verdict__exact=SYSTEM_ERROR").status_code == 200
 
 
 @pytest.mark.usefixtures("evaluations")
@@ -137,43 +122,3 @@ def test_admins_read_it_and_others_do_not(monkeypatch: pytest.MonkeyPatch, clien
         if other is client:
             other.force_login(make.make_user())
         assert "1000.0\xa0GB" not in other.get("/queue/").content.decode()
-
-
-@pytest.mark.django_db
-def test_the_log_says_it_once_an_hour(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    has(monkeypatch, 1000 * GIB, GIB)
-    disk._warn.cache_clear()
-    for now_s in (0, 5, 3599, 3600, 3605):
-        monkeypatch.setattr(disk.time, "time", lambda now_s=now_s: now_s)
-        hooks.look_after(None, now=make.NOW)
-    found = [record for record in caplog.records if record.levelno == logging.WARNING]
-    assert len([each for each in found if "nothing more is stored" in each.getMessage()]) == 2
-
-
-@pytest.mark.usefixtures("jobs")
-def test_statistics_are_gathered_where_nobody_else_does(django_assert_num_queries: Any) -> None:
-    make.make_evaluation()
-    cache.clear()
-    if connection.vendor != "sqlite":
-        with django_assert_num_queries(0):
-            gather_statistics()
-        return
-    gather_statistics()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT idx FROM sqlite_stat1 WHERE tbl = 'runs_app_evaluation'")
-        assert ("evaluation_latest",) in cursor.fetchall()
-    with django_assert_num_queries(0):
-        gather_statistics()
-
-
-def test_the_ingester_gathers_them_when_it_begins(
-    redis_url: str, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.REDIS_URL = redis_url
-    gathered = []
-    name = "runs_app.features.operations.hooks.gather_statistics"
-    monkeypatch.setattr(name, lambda: gathered.append(1))
-    call_command("ingest_events", "--drain")
-    assert gathered == [1]
