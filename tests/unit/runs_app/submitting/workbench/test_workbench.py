@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import html
+import json
 import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 from uuid import UUID
 
@@ -13,19 +14,16 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from gpu_runner.data.environment import Cache, Environment, Hardware
-from gpu_runner.data.evaluation import BuildReport
-from gpu_runner.data.verdict import DeviceKind, Verdict
-from runs_app.models import Evaluation, Runner, Submission
-from runs_app.submitting.services import rerun
+from gpu_runner.data.verdict import Verdict
+from runs_app.models import Evaluation, Submission
 from runs_app.submitting.workbench.attempts import Attempt, attempts
 from tasks_app.models import TaskVersion
 from tests import factories
+from tests import factories as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
-LOG = "kernel.cpp:1:14: error: 'vec' was not declared in this scope\n"
 
 
 @pytest.fixture
@@ -97,36 +95,6 @@ def test_a_python_module_is_begun_and_entered(signed_in: Client) -> None:
     assert Submission.objects.count() == 2
 
 
-def test_a_module_for_a_gpu_opens_with_one(signed_in: Client) -> None:
-    factories.make_cpu()
-    factories.make_device()
-    sources = {"triton": "import triton\n", "torch": "import torch\n"}
-    for word, device in (("torch", "cpu"), ("triton", "nvidia-h200")):
-        kernel = factories.make_submission(
-            user=User.objects.get(username="ada"), source=sources[word], language="python",
-            device="cpu",
-        )  # fmt: skip
-        kernel.evaluations.all().delete()
-        page = shown(signed_in, f"/submit/?submission={kernel.pk}")
-        assert re.search(rf'<option value="{device}"[^>]* selected>', page), word
-
-
-def test_it_opens_with_a_kernel_of_the_task(client: Client) -> None:
-    factories.make_task_version()
-    factories.make_cpu()
-    page = shown(client, "/submit/?task=scale&kernel=kernels/good.cpp")
-    assert "out[0] = N * x[0];" in source_of(page)
-    addresses = [html.unescape(found) for found in re.findall(r'data-source="([^"]+)"', page)]
-    assert len(addresses) >= 2
-    for address in addresses:
-        answer = client.get(address)
-        assert (answer.status_code, "<html" in answer.content.decode()) == (200, False), address
-    text = client.get("/submit/source/?task=scale&kernel=kernels/good.cpp")
-    assert text.content.decode() == factories.SOURCE
-    assert text["Content-Type"].startswith("text/plain")
-    assert "// your kernel" in source_of(shown(client, "/submit/?task=scale&kernel=starter"))
-
-
 def test_what_nobody_may_read_opens_nothing(signed_in: Client, ada: User) -> None:
     version = factories.make_task_version()
     for query in (
@@ -144,32 +112,6 @@ def test_what_nobody_may_read_opens_nothing(signed_in: Client, ada: User) -> Non
     assert Client().get(f"/submit/?submission={mine.pk}").status_code == 404
     signed_in.force_login(factories.make_user())
     assert signed_in.get(f"/submit/?submission={mine.pk}").status_code == 404
-
-
-def test_it_opens_with_a_submission_and_its_verdict(client: Client) -> None:
-    build = BuildReport(
-        ok=False, cached=False, duration_s=0.1, log=LOG, command="", compiler="g++", digest=""
-    )
-    done = factories.make_finished_evaluation(Verdict.COMPILE_ERROR, result={"build": build})
-    page = shown(client, f"/submit/?submission={done.submission_id}")
-    assert "out[0] = N * x[0];" in source_of(page)
-    assert f'data-opening="submission:{done.submission_id}"' in page
-    assert '<option value="scale" selected>' in page
-    assert "Compile error" in page
-    assert "&#x27;vec&#x27; was not declared" in page or "'vec' was not declared" in page
-    marks = re.search(r'<script id="diagnostics"[^>]*>(.*?)</script>', page)
-    assert marks is not None
-    assert '"line": 1, "column": 14, "severity": "error"' in marks[1]
-
-
-def test_a_source_that_no_device_takes_says_so(client: Client) -> None:
-    version = factories.make_task_version()
-    factories.make_runner()
-    for language, is_told in (("cuda", True), ("cpp", False), ("python", False)):
-        made = factories.make_submission(task_version=version)
-        Submission.objects.filter(pk=made.pk).update(language=language)
-        page = shown(client, f"/submit/?submission={made.pk}")
-        assert ("No device on this site can run" in page) is is_told, language
 
 
 def test_a_script_gets_the_console(signed_in: Client) -> None:
@@ -221,9 +163,6 @@ def test_one_may_start_from_the_leader(signed_in: Client) -> None:
     assert str(hidden.submission_id) not in text
 
 
-PART = "/submit/attempts/?task=scale&device=cpu&direction=forward"
-
-
 def tried(ada: User, version: TaskVersion, hour: int, **overrides: Any) -> Evaluation:
     """A finished attempt of hers, at some hour."""
     at = factories.NOW + timedelta(hours=hour)
@@ -238,19 +177,6 @@ def rows_of(version: TaskVersion, user: User) -> list[Attempt]:
     return list(attempts(version, "forward", factories.make_cpu(), user).rows)
 
 
-def test_each_says_what_it_changed_since_the_one_before(ada: User) -> None:
-    version = factories.make_task_version()
-    for hour in (1, 2, 3):
-        tried(ada, version, hour)
-    tried(factories.make_user(), version, 4)
-    rows = rows_of(version, ada)
-    assert [row.number for row in rows] == [3, 2, 1]
-    assert [row.change and (row.change.added, row.change.removed) for row in rows] == [
-        (1, 1), (1, 1), None,
-    ]  # fmt: skip
-    assert len(attempts(version, "forward", factories.make_cpu(), ada).speedups) == 3
-
-
 def test_what_was_right_in_a_quick_run_may_be_ranked_once(ada: User) -> None:
     version = factories.make_task_version()
     tried(ada, version, 1)
@@ -261,69 +187,77 @@ def test_what_was_right_in_a_quick_run_may_be_ranked_once(ada: User) -> None:
     assert [row.may_rank for row in rows_of(version, ada)] == [False] * 4 + [True]
 
 
-def test_an_attempt_keeps_its_times_of_other_modes(signed_in: Client, ada: User) -> None:
-    version = factories.make_task_version()
-    first = tried(ada, version, 1, result={"latency_ns": 1500.0})
-    ranked = rerun(submission=first.submission, user=ada, mode="ranked", now=factories.later(9000))
-    factories.finish(ranked)
-    [row] = rows_of(version, ada)
-    assert (row.evaluation, list(row.others)) == (ranked, [first])
-    assert row.spread == Evaluation.objects.get(pk=ranked.pk).score_spread
-    assert "1.50 µs" in signed_in.get(PART).content.decode()
+FILES = {"in/sum.h": "int sum;\n", "b.h": "int b;\n"}
 
 
-def test_the_newest_evaluation_of_a_submission_is_shown(signed_in: Client, ada: User) -> None:
-    version = factories.make_task_version()
-    first = tried(ada, version, 1)
-    assert "Rank it" in signed_in.get(PART).content.decode()
-    answer = signed_in.post(f"/submit/rank/{first.submission_id}/", {"device": "cpu"}, **HTMX)
-    assert answer.status_code == 200
-    assert answer["HX-Replace-Url"] == f"/submit/?submission={first.submission_id}"
-    text = answer.content.decode()
-    assert 'id="attempts" hx-swap-oob' in text
-    assert "Rank it" not in text
-    [row] = rows_of(version, ada)
-    assert (row.evaluation.mode, row.evaluation.status) == ("ranked", "QUEUED")
-    assert f'data-rank="{first.submission_id}"' in text
-    again = {"device": "cpu", "mode": "profile"}
-    answer = signed_in.post(f"/submit/rank/{first.submission_id}/", again, **HTMX)
-    assert "profile" in answer.content.decode()
-    assert Submission.objects.filter(author=ada).count() == 1
-    other = factories.make_finished_evaluation(mode="quick", task_version=version)
-    answer = signed_in.post(f"/submit/rank/{other.submission_id}/", {}, **HTMX)
-    assert (answer.status_code, answer["HX-Retarget"]) == (422, "#refusal")
-    answer = Client().get(PART)
-    assert (answer.status_code, answer.content.decode().strip()) == (200, "")
+@pytest.fixture
+def first(client: Client) -> Submission:
+    """A submission of three files, whose author is signed in."""
+    submission = make.make_submission(files=FILES, entry="main.cpp")
+    client.force_login(submission.author)
+    return submission
 
 
-def test_a_restored_attempt_brings_its_console_alone(signed_in: Client, ada: User) -> None:
-    done = tried(ada, factories.make_task_version(), 1)
-    page = signed_in.get(PART).content.decode()
-    assert f'data-source="/submissions/{done.submission_id}/source/"' in page
-    assert "left today" in page
-    answer = signed_in.get(f"/submit/?submission={done.submission_id}", **HTMX)
-    assert answer["HX-Replace-Url"] == f"/submit/?submission={done.submission_id}"
-    text = answer.content.decode()
-    assert 'id="live"' in text
-    assert "<html" not in text
+def sent(client: Client, **changes: Any) -> Any:
+    fields = {"task": "scale", "device": "cpu", "mode": "test", "written_by": "person"}
+    kept = {"source": make.SOURCE, "entry": "main.cpp", "beside": json.dumps(FILES)}
+    return client.post("/submit/", {**fields, **kept, **changes})
 
 
-def test_a_cpu_says_what_it_gives_a_kernel_and_ones_last_attempt_is_a_start(
-    signed_in: Client, ada: User
+def newest() -> Submission:
+    return Submission.objects.latest("created_at")
+
+
+def test_the_files_of_a_submission_are_kept(client: Client, first: Submission) -> None:
+    page = client.get(f"/submit/?submission={first.pk}").content.decode()
+    assert "Add files (2 here)" in page
+    assert page.index("Add files") < page.index('id="id_source"')
+    assert 'name="drop"' in page
+    assert '"int sum;\\n"' in unescape(page)
+    assert sent(client).status_code == 302
+    again = newest()
+    assert (again.pk != first.pk, again.digest) == (True, first.digest)
+
+
+def test_files_are_added_replaced_and_removed(client: Client, first: Submission) -> None:
+    more = [
+        SimpleUploadedFile("sum.h", b"float sum;\r\n"),
+        SimpleUploadedFile("new.h", b"int added;\n"),
+    ]
+    assert sent(client, more=more, drop=["b.h"]).status_code == 302
+    assert newest().files == {"in/sum.h": "float sum;\n", "new.h": "int added;\n"}
+    assert sent(client, drop=["b.h", "in/sum.h"]).status_code == 302
+    assert (newest().files, newest().entry) == ({}, "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"more": SimpleUploadedFile("x.so", b"x")}, "x.so' must end with one of"),
+        ({"more": SimpleUploadedFile("x.h", b"\xff")}, "x.h is not UTF-8 text"),
+        ({"more": SimpleUploadedFile("x.h", b"x" * (1 << 20) + b"y")}, "x.h has 1048577 bytes"),
+        ({"beside": "{"}, "Enter a valid JSON"),
+        ({"beside": '{"a.h": 1}'}, "The files must be an object"),
+        ({"beside": '{"../a.h": "x"}'}, "'../a.h' must be a relative path"),
+        ({"beside": "1" * 5_000}, "Enter a valid JSON"),
+        ({"beside": '{"a.h": "\\ud800"}'}, "'a.h' contains characters that UTF-8"),
+        ({"more": [SimpleUploadedFile("x.h", b"1"), SimpleUploadedFile("x.h", b"2")]}, "two files"),
+        ({"entry": "main.py"}, "'main.py' must end with .cpp"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_lost(
+    client: Client, first: Submission, changes: dict[str, Any], words: str
 ) -> None:
-    version = factories.make_task_version()
-    assert "your last attempt" not in shown(signed_in, "/submit/?task=scale")
-    hardware = Hardware(
-        features=("avx2", "avx512f"), caches=(Cache(level=1, bytes=49152, line=64),)
-    )
-    environment = Environment(device_kind=DeviceKind.CPU, measured_cpus=1, hardware=hardware)
-    result = {"environment": environment}
-    last = factories.make_finished_evaluation(task_version=version, user=ada, result=result)
-    factories.make_runner()
-    Runner.objects.update(compiler="g++")
-    said = "Kernels get 1 processor (threads don&#x27;t help), AVX-512, 48 KiB L1d."
-    for address in ("/submit/?task=scale", "/submit/task/?task=scale&device=cpu", "/tasks/scale/"):
-        page = shown(signed_in, address)
-        assert said in page
-        is_bench = address.startswith("/submit")
-        assert (f'data-opening="submission:{last.submission_id}"' in page) is is_bench
+    answer = sent(client, **changes)
+    assert answer.status_code == 422
+    page = unescape(answer.content.decode())
+    assert words in page
+    assert "int sum;" in page or "beside" in changes
+    assert Submission.objects.count() == 1
+
+
+def test_an_upload_survives_an_error(client: Client, first: Submission) -> None:
+    more = SimpleUploadedFile("new.h", b"int added;\n")
+    page = unescape(sent(client, task="", more=more).content.decode())
+    assert "int added;" in page
+    assert "Add files (3 here)" in page
