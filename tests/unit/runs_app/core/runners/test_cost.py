@@ -12,7 +12,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.event import EventKind
 from runs_app.core.runners.events import record_event
 from runs_app.core.runners.handing import hand_over
-from runs_app.models import BaselineMeasurement, Evaluation, RunnerJob
+from runs_app.models import Evaluation, RunnerJob
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs", "believed")]
@@ -21,7 +21,6 @@ OTHERS = 12  # chosen: results that are on the board already
 OF_A_RECORD = 42  # chosen: 38 today
 OF_ANOTHER = 27  # chosen: 25 today
 OF_FASTER_BASELINES = 48  # chosen: 45 today, and three for each row that gets them
-OF_JOINED_BASELINES = 21  # chosen: 18 today, and six for each result that waited
 OF_A_CLAIM = 15  # chosen: 14 today
 
 
@@ -73,31 +72,6 @@ def test_the_end_of_a_ranked_evaluation_takes_few_statements(
     payload = {"result": codec.encode(result)}
     asked = statements_of(waiting, payload, django_capture_on_commit_callbacks)
     assert asked <= most
-
-
-def test_baselines_join_many_results_with_few_statements_each(
-    django_capture_on_commit_callbacks: Any,
-) -> None:
-    eager = {"speedups": {"eager": 2.0, "best": 2.0}}
-    baselines = {"eager": make.make_measurement(2000.0)}
-    hidden = {"name": make.HIDDEN_WORKLOAD, "parameters": {"N": 1777}, "hidden": True}
-    workloads = [
-        make.make_workload_result(**each, **eager, baselines=baselines) for each in ({}, hidden)
-    ]
-    result = {**eager, "unlisted_speedups": eager["speedups"], "workloads": tuple(workloads)}
-    version = make.make_task_version()
-    for _ in range(OTHERS):
-        make.make_finished_evaluation(
-            mode="ranked",
-            task_version=version,
-            result={**result, "pending_baselines": ("compiled",)},
-        )
-    job = BaselineMeasurement.objects.get()
-    make.start(job)
-    payload = {"report": make.baseline_report(job)}
-    asked = statements_of(job, payload, django_capture_on_commit_callbacks)
-    assert not Evaluation.objects.filter(awaits_baselines=True).exists()
-    assert asked <= OF_JOINED_BASELINES + 6 * OTHERS
 
 
 def test_a_claim_takes_few_statements(waiting: Evaluation) -> None:

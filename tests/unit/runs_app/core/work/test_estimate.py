@@ -7,7 +7,6 @@ from django.core.cache import cache
 
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode
-from runs_app.core.queue.loads import loads
 from runs_app.core.queue.selectors import verdict_in_s, wait_of_people, waiting_reason
 from runs_app.core.work.estimate import estimates
 from runs_app.models import Evaluation
@@ -45,13 +44,6 @@ def test_a_mode_takes_what_its_like_took_lately() -> None:
     assert estimates("cpu") == {"quick": "about 3 s, seldom 7 min"}  # what is told is kept
 
 
-def test_what_people_submit_counts_before_the_sites_own() -> None:
-    took(60.0, queue_place=Urgency.BACKGROUND.place)
-    assert estimates("cpu") == {"quick": "about 60 s"}
-    took(2.0)
-    assert estimates("cpu") == {"quick": "about 2 s"}
-
-
 def test_a_verdict_is_told_with_what_comes_before_it() -> None:
     took(4.0)
     make.beat(now=make.later(20))
@@ -65,18 +57,6 @@ def test_a_verdict_is_told_with_what_comes_before_it() -> None:
     assert wait_of_people("cpu", now) == "about 8 s of work before yours"
 
 
-def test_what_runs_while_nobody_waits_is_told_as_that() -> None:
-    assert wait_of_people("cpu", make.NOW) == ""
-    make.start(waiting())
-    assert wait_of_people("cpu", make.NOW) == "one is being measured now"
-    took(4.0)
-    assert wait_of_people("cpu", make.NOW) == "one is being measured now, for about 4 s more"
-    make.start(waiting(mode=Mode.COMPILE.value))
-    assert wait_of_people("cpu", make.NOW) == "one is being measured now, for about 4 s more"
-    make.start(waiting())
-    assert wait_of_people("cpu", make.NOW) == "2 are being measured now, for about 8 s more"
-
-
 def test_what_is_left_falls_as_what_runs_progresses() -> None:
     took(40.0)
     make.beat(now=make.later(30))
@@ -86,22 +66,3 @@ def test_what_is_left_falls_as_what_runs_progresses() -> None:
         now = make.later(after_s)
         assert verdict_in_s(running, now) == left
         assert f"in about {before} s" in waiting_reason(behind, now)
-
-
-def test_each_evaluation_under_way_is_counted_once() -> None:
-    version = make.make_task_version()
-    for _ in range(2):
-        make.make_evaluation(task_version=version)
-    make.start(make.make_evaluation(task_version=version))
-    make.make_finished_evaluation(task_version=version)
-    behind = make.make_evaluation(task_version=version)
-    behind.queue_place = Urgency.BACKGROUND.place
-    behind.save()
-    make.give_to_run(make.make_submission(task_version=version))
-    make.make_device()
-    cpu, cuda = loads(make.NOW)
-    assert (cpu.running, cpu.people, cpu.behind, cpu.waiting) == (1, 2, 2, 4)
-    assert (cuda.running, cuda.waiting) == (0, 0)
-    assert "no runner for nvidia-h200" in cuda.reason
-    make.make_runner()
-    assert loads(make.NOW)[0].reason == ""
