@@ -150,7 +150,7 @@ def test_garbage_is_unusable_and_never_an_error() -> None:
         "NAME:", "CODE:", "R\"(", "/*", "*/", "//", "#include", "\x00", "é", '{"code": "', "True",
         "FINAL VERIFICATION ANSWER", "<<<<<<< SEARCH", "@@", '"}', CODE,
     ]  # fmt: skip
-    for _ in range(3000):
+    for _ in range(1000):
         text = "".join(dice.choices(pieces, k=dice.randrange(1, 30)))
         found = read_kernel(text, PROBLEM, cut=dice.random() < 0.5)
         assert isinstance(found, Unusable) or "scale" in found.code
