@@ -1,4 +1,4 @@
-"""An estimate rehearses the strategy and stores nothing; and which kernel a run begins with."""
+"""Estimates rehearse a strategy; runs know their seed and what was measured of the device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API as programs meet it: addresses, tokens, errors."""
+"""The API as programs meet it: addresses, tokens, errors, and the short status."""
 
 from __future__ import annotations
 

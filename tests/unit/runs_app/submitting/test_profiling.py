@@ -1,4 +1,4 @@
-"""One button leads from a correct result to its profile, which begins with the cause."""
+"""One button leads from a correct result to its profile, and the page shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What audits tell of a kernel's use is kept, shown and told, and moves nobody."""
+"""What audits tell besides their checks: facts about a kernel's use, and times that differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best of a version are measured again: chosen, queued, compared, cancelled."""
+"""The best of a version are measured again: previewed, chosen, queued, compared, canceled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers are read whatever surrounds the kernel, and what cannot be read says why."""
+"""Answers are read whatever surrounds the kernel, and each becomes an event once."""
 
 from __future__ import annotations
 

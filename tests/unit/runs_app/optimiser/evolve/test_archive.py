@@ -1,4 +1,4 @@
-"""Archives keep the fastest of each cell, parents are drawn from them, and islands visit."""
+"""Archives keep the fastest of each cell; limits stop what can't win; the bandit spends wisely."""
 
 from __future__ import annotations
 

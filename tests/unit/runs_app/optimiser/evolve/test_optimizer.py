@@ -1,4 +1,4 @@
-"""The optimiser carries commands out within budget and concurrency, and learns of each once."""
+"""The optimizer keeps to budget and concurrency, and its history counts everything once."""
 
 from __future__ import annotations
 

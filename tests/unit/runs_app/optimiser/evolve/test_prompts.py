@@ -1,4 +1,4 @@
-"""Every prompt renders, says what must hold, and holds no hidden workload."""
+"""Every prompt renders, briefs its reader like an expert, and holds no hidden workload."""
 
 from __future__ import annotations
 

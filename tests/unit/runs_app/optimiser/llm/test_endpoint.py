@@ -1,4 +1,4 @@
-"""What endpoints and calls are refused, and that no endpoint counts more tokens than the bound."""
+"""What endpoints are refused, what they may count, and that no key is ever shown."""
 
 from __future__ import annotations
 

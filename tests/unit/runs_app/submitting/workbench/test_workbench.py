@@ -1,4 +1,4 @@
-"""The workbench: what it opens with, what a script gets, the attempts, what nobody may read."""
+"""The workbench: what it opens with, the attempts, other files, and what nobody may read."""
 
 from __future__ import annotations
 

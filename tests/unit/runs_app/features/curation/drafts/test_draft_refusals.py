@@ -1,4 +1,4 @@
-"""What the site refuses of a draft: a name that was lost, kept agents, one draft too many."""
+"""What the site refuses of a draft: a lost name, kept agents, bad files, and too many of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages say of a version in review: of which task, what is known of it, what is to be done."""
+"""Versions in review: what pages tell, and that nobody answers for what came later."""
 
 from __future__ import annotations
 

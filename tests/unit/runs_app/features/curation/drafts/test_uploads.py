@@ -1,4 +1,4 @@
-"""What is uploaded becomes folders of texts, and nothing unsafe is unpacked."""
+"""Uploads become folders of texts, whatever system made them, and nothing unsafe is unpacked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CUDAMaster: profile, plan, code, compile, run, debug, keep, in R rounds."""
+"""The steps of CUDAMaster, FSR and Translation, in their order, and what each step is told."""
 
 from __future__ import annotations
 
