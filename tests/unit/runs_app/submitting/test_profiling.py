@@ -9,13 +9,12 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.test import Client
 
-from gpu_runner.data import codec
 from gpu_runner.data.evaluation import BuildReport
 from gpu_runner.data.profile import THROUGHPUTS, KernelMetrics, KernelResources, Profile
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import Evaluation
 from runs_app.submitting.live import live_view
-from runs_app.submitting.profile_page import ProfileStep, ProfileView, profile_view
+from runs_app.submitting.profile_page import ProfileStep
 from tasks_app.people import Viewer
 from tests import factories
 
@@ -88,22 +87,6 @@ COUNTED = Profile(
     ),
     notes=("peaks: the data sheet",),
 )  # fmt: skip
-
-
-def view(profile: Profile) -> ProfileView:
-    """What is shown of a profile that went through JSON."""
-    shown = profile_view(codec.decode(Profile, codec.encode(profile)))
-    assert shown is not None
-    return shown
-
-
-def test_what_speaks_of_the_bottleneck_comes_first_and_nothing_twice() -> None:
-    shown = view(COUNTED)
-    assert "memory bandwidth" in shown.bottleneck
-    assert [row.key for row in shown.main] == [
-        *SHARES, "max_bandwidth_pct", "mem_pipes_busy_pct",
-    ]  # fmt: skip
-    assert [row.key for row in shown.others] == ["l2_hit_rate_pct", "dram_bytes_per_s"]
 
 
 def page(client: Client, **result: Any) -> str:

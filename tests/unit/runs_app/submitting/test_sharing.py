@@ -14,7 +14,7 @@ from gpu_runner.data.verdict import Language, Verdict
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting import card
 from runs_app.submitting.citation import bibtex
-from runs_app.submitting.remarks import likeness, shared
+from runs_app.submitting.remarks import likeness
 from tasks_app.models import TaskVersion
 from tests import factories
 from tests import factories as make
@@ -126,12 +126,6 @@ def version() -> TaskVersion:
     kernel = ShippedKernel(path="kernels/good.cpp", agent="kbench-good", language=Language.CPP)
     files = {"reference.py": "", "kernels/good.cpp": GOOD}
     return make.make_task_version(kernels=(kernel,), files=files)
-
-
-def test_lines_in_another_order_with_other_indentation_are_shared() -> None:
-    assert shared("a;\n\n  b;\n", "b;\na;") == 1
-    assert shared("aaaa\nbb\n", "aaaa\ncc\n") == pytest.approx(8 / 12)
-    assert shared("", "") == 1
 
 
 def test_a_source_is_compared_with_the_task_s_kernels(version: TaskVersion) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from django.core.cache import cache
 
-from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode
-from runs_app.core.queue.selectors import verdict_in_s, wait_of_people, waiting_reason
+from runs_app.core.queue.selectors import verdict_in_s, waiting_reason
 from runs_app.core.work.estimate import estimates
 from runs_app.models import Evaluation
 from tests import factories as make
@@ -42,19 +41,6 @@ def test_a_mode_takes_what_its_like_took_lately() -> None:
     assert estimates("cpu") == {"quick": "about 3 s, seldom 7 min"}
     Evaluation.objects.update(finished_at=make.later(9.0))
     assert estimates("cpu") == {"quick": "about 3 s, seldom 7 min"}  # what is told is kept
-
-
-def test_a_verdict_is_told_with_what_comes_before_it() -> None:
-    took(4.0)
-    make.beat(now=make.later(20))
-    first, behind = waiting(), waiting(5.0)
-    Evaluation.objects.filter(pk=waiting(1.0).pk).update(queue_place=Urgency.BACKGROUND.place)
-    now = make.later(20)
-    assert "expect its verdict in about 4 s" in waiting_reason(first, now)
-    reason = waiting_reason(behind, now)
-    assert reason.startswith("number 2 in the queue")
-    assert "expect its verdict in about 8 s" in reason
-    assert wait_of_people("cpu", now) == "about 8 s of work before yours"
 
 
 def test_what_is_left_falls_as_what_runs_progresses() -> None:

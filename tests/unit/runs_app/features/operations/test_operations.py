@@ -222,3 +222,11 @@ def test_what_is_told_to_a_runner_is_who_holds_it_and_why_and_what_it_has_lost(
     key = mailbox.word_key(held.token.mailbox, held.own_name)
     word = codec.decode(Word, json.loads(orders.connection().get(key)))
     assert word == Word(hold="by an admin: hot", dropped=(f"evaluation-{lost.pk}-1",))
+
+
+def test_an_admin_steers_a_runner_from_the_page(client: Client, admin: User) -> None:
+    client.force_login(admin)
+    runner = make.make_runner()
+    client.post(f"/operate/runners/{runner.pk}/", {"wanted": "disable", "reason": "hot"})
+    runner.refresh_from_db()
+    assert (runner.wanted, runner.wanted_reason) == ("disable", "hot")

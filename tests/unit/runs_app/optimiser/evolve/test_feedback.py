@@ -103,17 +103,6 @@ def test_errors_show_log_or_element() -> None:
     assert GENERAL[Symptom.SIGN] in shown
 
 
-def test_each_section_keeps_within_its_budget() -> None:
-    failed = a_result(None, verdict=Verdict.COMPILE_ERROR)
-    long = replace(failed, build=a_build("first " + "x" * 90_000 + " last"))
-    found = sections(feedback_of(long), ProfileMode.FULL, "")
-    report = next(section.text for section in found if section.title == "Compiler report")
-    assert len(report) <= 2400
-    assert report.startswith("first x")
-    assert report.endswith("x last")
-    assert "left out" in report
-
-
 def test_a_shape_that_was_drawn_is_told_where_nothing_is_hidden() -> None:
     result = a_full_result()
     public = tuple(workload for workload in result.workloads if not workload.hidden)

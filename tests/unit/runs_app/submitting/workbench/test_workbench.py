@@ -261,3 +261,13 @@ def test_an_upload_survives_an_error(client: Client, first: Submission) -> None:
     page = unescape(sent(client, task="", more=more).content.decode())
     assert "int added;" in page
     assert "Add files (3 here)" in page
+
+
+def test_an_attempt_is_ranked_by_its_author_alone(signed_in: Client, ada: User) -> None:
+    version = factories.make_task_version()
+    own, other = tried(ada, version, 1), factories.make_finished_evaluation(task_version=version)
+    for each, status in ((own, 200), (other, 422)):
+        address = f"/submit/rank/{each.submission_id}/"
+        assert signed_in.post(address, {"device": "cpu"}, **HTMX).status_code == status
+    [row] = rows_of(version, ada)
+    assert (row.evaluation.mode, row.evaluation.status) == ("ranked", "QUEUED")
