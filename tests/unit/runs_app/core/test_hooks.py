@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,6 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.management import call_command
 from django.dispatch import Signal
-from django.template import Context, Template
 from django.test import Client
 
 from runs_app.core import hooks
@@ -49,33 +48,6 @@ def test_ends_changed_places_and_each_round_are_told() -> None:
     with heard(hooks.tick) as told:
         call_command("reconcile")
     assert [isinstance(about["now"], datetime) for about in told] == [True]
-
-
-@pytest.fixture
-def filled(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, Any]]:
-    """What the slot of a run's page was told; two features fill it, and a third does not."""
-    told: list[Mapping[str, Any]] = []
-
-    def fill(context: Context, **about: Any) -> hooks.Filling:
-        told.append({**about, "user": context["user"]})
-        return hooks.Filling("parts/command.html", {"text": f"<{about['run']}>"})
-
-    def leave(context: Context, **about: Any) -> None:
-        return None
-
-    monkeypatch.setitem(hooks._fillers, hooks.Slot.RUN, [])
-    for filler in (fill, leave, fill):
-        hooks.fills(hooks.Slot.RUN)(filler)
-    return told
-
-
-def test_features_fill_a_slot_with_templates(filled: list[Mapping[str, Any]]) -> None:
-    page = Template('{% load slots %}{% slot "run" run="r1" %}')
-    text = page.render(Context({"user": "ada"}))
-    assert text.count("&lt;r1&gt;") == 2
-    assert filled == [{"run": "r1", "user": "ada"}] * 2
-    with pytest.raises(ValueError, match="nowhere"):
-        Template('{% load slots %}{% slot "nowhere" %}').render(Context())
 
 
 class Guest(hooks.Bearer):

@@ -9,8 +9,6 @@ import pytest
 from django.test import Client
 
 from runs_app.models import LanguageModel, Run
-from runs_app.optimiser.evolve.config import Budget
-from runs_app.optimiser.services.control import extend_run
 from tests import factories as make
 from tests.unit.runs_app.optimiser.conftest import MODEL, Start, World
 
@@ -72,19 +70,6 @@ def test_a_run_is_started_and_watched(ada: Any, world: World) -> None:
     assert api.get("runs?strategy=fsr").json() == []
 
 
-def test_a_list_of_runs_takes_two_queries(
-    ada: Any, start: Start, django_assert_max_num_queries: Any
-) -> None:
-    version = make.make_task_version()
-    runs = [start(task_version=version) for _ in range(5)]
-    extend_run(run=runs[0], user=runs[0].user, budget=Budget(evaluations=77), now=make.NOW)
-    with django_assert_max_num_queries(2):  # runs and extensions
-        listed = Api().get("runs").json()
-    caps = {row["id"]: row["budget"]["evaluations"] for row in listed}
-    assert (len(caps), caps[str(runs[0].pk)], caps[str(runs[1].pk)]) == (5, 77, 50)
-    assert all("waiting_reason" not in row for row in listed)
-
-
 def test_a_run_is_controlled(ada: Any) -> None:
     api = api_of(ada)
     path = f"runs/{api.post('runs', wanted()).json()['id']}"
@@ -134,31 +119,6 @@ def test_bad_requests_name_the_field(ada: Any, field: str, value: Any) -> None:
     assert (refused.status_code, refused.json()["field"]) == (422, field), refused.content
     assert refused.json()["reason"]
     assert not Run.objects.exists()
-
-
-def test_a_refusal_names_all_that_is_wrong(ada: Any) -> None:
-    several = {"strategy": "guess", "device": "tpu", "seed": -1, "models": ["nobody"]}
-    told = api_of(ada).post("runs", wanted(**several)).json()
-    assert [told["field"], *(each["field"] for each in told["also"])] == [
-        *("strategy", "seed", "models", "device")
-    ]
-    unread = {"direction": "sideways", "profile": "all", "budget": {"usd": -1, "tokens": -1}}
-    told = api_of(ada).post("runs", wanted(**unread, device="tpu")).json()
-    assert [told["field"], *(each["field"] for each in told["also"])] == [
-        *("direction", "budget.usd", "budget.tokens", "profile", "device")
-    ]
-
-
-def test_a_paused_run_says_that_its_calls_wait(ada: Any, world: World) -> None:
-    api = api_of(ada)
-    run = Run.objects.get(pk=api.post("runs", wanted()).json()["id"])
-    assert api.post(f"runs/{run.pk}/pause").json()["waiting_reason"] == ""
-    api.post(f"runs/{run.pk}/resume")
-    world.to_first_calls(run)
-    waits = api.post(f"runs/{run.pk}/pause").json()["waiting_reason"]
-    assert waits == "3 call(s) to language models, until the run is resumed"
-    run.calls.update(status="SENT")
-    assert api.get(f"runs/{run.pk}").json()["waiting_reason"] == ""
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from runs_app.core.errors import NotAllowed, SubmissionError
-from runs_app.core.messaging import broadcast
 from runs_app.models import LanguageModel, LanguageModelCall, Run
 from runs_app.optimiser.llm import client
 from runs_app.optimiser.llm.errors import CallError
@@ -118,23 +117,6 @@ def test_a_held_run_sends_nothing(start: Start, world: World, endpoint: Open, st
     assert not send(call)
     assert server.asked == []
     assert call.status == ("WAITING" if status == "PAUSED" else "FAILED")
-
-
-def test_what_arrives_is_shown_and_kept(
-    start: Start, world: World, endpoint: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shown: list[dict[str, Any]] = []
-    monkeypatch.setattr(
-        broadcast, "send_run_progress", lambda run_id, payload, at: shown.append(payload)
-    )
-    endpoint(Answer("x" * 64, chunk_delay_s=0.3))
-    call = asked(start, world)
-    assert send(call)
-    assert call.response == "x" * 64
-    assert not call.partial
-    assert shown
-    assert {entry["call"] for entry in shown} == {1}
-    assert all(0 <= entry["characters"] <= 64 for entry in shown)
 
 
 @pytest.mark.parametrize(("key", "words"), [("", "WRITER_KEY"), ("wrong-key-of-ours", "the key")])

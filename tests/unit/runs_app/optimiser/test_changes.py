@@ -14,10 +14,8 @@ from runs_app.core.messaging import broadcast
 from runs_app.models import Run
 from runs_app.optimiser.changes import Change, change_of, replayed
 from runs_app.optimiser.evolve import events
-from runs_app.optimiser.evolve.commands import Edit, Place
 from runs_app.optimiser.evolve.config import Budget
 from runs_app.optimiser.evolve.evaluations import RUN_ENDED
-from runs_app.optimiser.evolve.strategies.cudamaster import REPLACED
 from runs_app.optimiser.services.control import stop_run
 from tests import factories as make
 from tests.unit.runs_app.optimiser.conftest import Start, World
@@ -111,18 +109,6 @@ def test_each_message_brings_the_rows_that_its_event_changed(
     assert [rows["seq"] for rows in told] == list(range(1, run.events_stored + 1))
     assert (page.candidates, page.calls) == (whole.candidates, whole.calls)
     assert page.run["status"] == "RUNNING"
-
-
-def test_a_replaced_draft_is_told_from_a_dropped_one() -> None:
-    run = make.make_run()
-    for number, reason in ((1, f"{REPLACED}: see #2"), (2, "the same as #1")):
-        make.make_candidate(run, number=number, submission=None)
-        draft = {"digest": "0" * 64, "edit": Edit.KNOBS, "place": Place()}
-        make.make_run_event(run, events.Drafted(number=number, **draft))
-        make.make_run_event(run, events.Dropped(candidate=number, reason=reason))
-        run.candidates.filter(number=number).update(state="dropped", reason=reason)
-    for page in (now_of(run), replay_of(run)):
-        assert [row["replaced"] for row in page.candidates.values()] == [True, False]
 
 
 def test_neither_pauses_nor_ranking_are_running_time() -> None:

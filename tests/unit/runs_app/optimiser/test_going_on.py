@@ -14,7 +14,7 @@ from runs_app.optimiser.services.control import extend_run, stop_run
 from runs_app.optimiser.services.history import budget_of, config_now
 from runs_app.optimiser.services.replay import replay_run
 from tests import factories as make
-from tests.unit.runs_app.optimiser.conftest import MODEL, Start, World
+from tests.unit.runs_app.optimiser.conftest import Start, World
 from tests.unit.runs_app.optimiser.test_api import api_of
 from tests.unit.runs_app.optimiser.test_steps import assert_rows_tell_what_the_log_tells
 
@@ -56,23 +56,6 @@ def test_a_finished_run_goes_on_with_more_to_do(start: Start, world: World) -> N
     stop_run(run=run, user=run.user, now=make.NOW)
     with pytest.raises(WrongState, match="start another run"):
         extend(run, asks=9)
-
-
-def test_a_ranked_run_searches_on_and_ranks_again(start: Start, world: World) -> None:
-    run = start(ranks_best=True, parameters={"asks": 1})
-    world.to_first_calls(run)
-    world.answer(run)
-    for _ in range(3):  # its candidate, the ranking, the audit
-        world.advance(run)
-        world.measure(run, 900.0)
-    world.advance(run)
-    assert run.status == "FINISHED"
-    run = extend(run, asks=2)
-    world.advance(run, make.later(61))
-    assert run.reason == ""
-    assert run.calls.filter(status="WAITING").count() == 1
-    assert_rows_tell_what_the_log_tells(run)
-    assert replay_run(run).differences == ()
 
 
 @pytest.mark.parametrize(
@@ -127,22 +110,3 @@ def test_the_same_run_again_with_another_model(start: Start, world: World, model
     assert (bad.status_code, bad.json()["field"]) == (422, "models")
     Run.objects.filter(pk=run.pk).update(private=True)
     assert api_of(make.make_user()).post(f"runs/{run.pk}/again", {}).status_code == 404
-
-
-def test_the_form_begins_with_the_settings_of_a_run(start: Start, world: World) -> None:
-    run = finished(start, world, max_tokens=4321)
-    browser = Client()
-    browser.force_login(run.user)
-    text = browser.get(f"/runs/new/?like={run.pk}").content.decode()
-    assert 'value="4321"' in text
-    assert MODEL in text
-    assert "scale" in text
-    assert browser.get("/runs/new/?like=nonsense").status_code == 200
-
-
-def test_a_name_that_people_try_is_answered_with_the_right_one(start: Start, world: World) -> None:
-    run = start()
-    answer = api_of(run.user).post(f"runs/{run.pk}/extend", {"minutes": 5}).json()
-    assert (answer["field"], "`wall_time_s`" in answer["reason"]) == ("minutes", True)
-    inner = api_of(run.user).post(f"runs/{run.pk}/extend", {"budget": {"usd": 2}}).json()
-    assert '{"usd": 2}' in inner["reason"]

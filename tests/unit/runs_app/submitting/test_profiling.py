@@ -1,13 +1,17 @@
-"""One button leads from a correct result to its profile, which begins with the cause."""
+"""One button leads from a correct result to its profile, and the page shows it."""
 
 from __future__ import annotations
+
+import dataclasses
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.test import Client
 
-from gpu_runner.data.profile import THROUGHPUTS, Profile
-from gpu_runner.data.verdict import Verdict
+from gpu_runner.data.evaluation import BuildReport
+from gpu_runner.data.profile import THROUGHPUTS, KernelMetrics, KernelResources, Profile
+from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import Evaluation
 from runs_app.submitting.live import live_view
 from runs_app.submitting.profile_page import ProfileStep
@@ -32,8 +36,6 @@ def test_a_button_makes_the_profile_then_a_link_leads_to_it(client: Client) -> N
     submission = evaluation.submission
     client.force_login(submission.author)
     address = f"/submissions/{submission.pk}/"
-    page = client.get(address).content.decode()
-    assert "Find out what limits this kernel" in page
     client.post(f"{address}rerun/", {"mode": "profile", "device": evaluation.device_id})
     profiled = Evaluation.objects.get(mode="profile")
     found = step(evaluation)
@@ -65,3 +67,51 @@ def test_others_profile_a_copy_and_wrong_results_have_nothing_to_profile() -> No
     assert step(old) is None, "nobody can submit to an old version"
     wrong = factories.make_finished_evaluation(Verdict.WRONG_RESULT)
     assert step(wrong) is None
+
+
+SHARES = {
+    "compute_throughput_pct": 12.0,
+    "dram_throughput_pct": 81.25,
+    "memory_throughput_pct": 84.0,
+}
+COUNTED = Profile(
+    tool="ncu",
+    reason="",
+    workload="n256",
+    metrics={**SHARES, "l2_hit_rate_pct": 40.0, "max_bandwidth_pct": 77.0,
+             "dram_bytes_per_s": 3.9e12, "mem_pipes_busy_pct": 9.0},
+    kernels=(
+        KernelMetrics(name="reduce<4>(float*)", duration_ns=2500.0,
+                      metrics={"dram_throughput_pct": 83.0, "registers_per_thread": 32.0}),
+        KernelMetrics(name="finish", metrics={"block_threads": 256.0}),
+    ),
+    notes=("peaks: the data sheet",),
+)  # fmt: skip
+
+
+def page(client: Client, **result: Any) -> str:
+    """Text of the page of an evaluation in the mode profile."""
+    evaluation = factories.make_finished_evaluation(mode=Mode.PROFILE.value, result=result)
+    return client.get(f"/submissions/{evaluation.submission_id}/").content.decode()
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("jobs")
+def test_the_page_shows_resources_and_profile(client: Client) -> None:
+    build = BuildReport(
+        ok=True, cached=False, duration_s=0.5, log="", command="nvcc", compiler="nvcc 13",
+        digest="0" * 64,
+        resources=(
+            KernelResources(name="tile<float>", registers=255, shared_bytes=4096,
+                            spill_store_bytes=48, spill_load_bytes=64),
+            KernelResources(name="finish", registers=16),
+        ),
+    )  # fmt: skip
+    portable = dataclasses.replace(COUNTED, tool="portable", reason="ncu is not installed")
+    text = page(client, build=build, profile=portable)
+    for part in ("tile&lt;float&gt;", "255", "4.00 KiB", "48.0 B · 64.0 B", "none"):
+        assert part in text
+    bare = page(client)
+    assert ("h-profile" in bare, "Resources of the kernels" in bare) == (False, False)
+    for part in ("ncu is not installed", "81.2 %", "3.90 TB/s", "reduce&lt;4&gt;", "data sheet"):
+        assert part in text

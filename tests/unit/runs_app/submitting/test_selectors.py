@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
-from django.core.management import CommandError, call_command
 
 from gpu_runner.data.evaluation import Mismatch
 from gpu_runner.data.event import EventKind
@@ -15,7 +14,6 @@ from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import Language, Verdict
 from runs_app.core.errors import SubmissionError
-from runs_app.core.messaging import orders
 from runs_app.core.messaging.broadcast import events
 from runs_app.core.queue.selectors import queue_overview, waiting_reason
 from runs_app.core.runners.handing import hand_over
@@ -29,8 +27,7 @@ from runs_app.core.work.access import (
 )
 from runs_app.models import Agent, Device, Evaluation, Runner
 from runs_app.submitting.quota import quota as quota_of
-from runs_app.submitting.services import submit
-from runs_app.submitting.shipped import submit_demo, submit_first_kernels, submit_shipped_kernels
+from runs_app.submitting.shipped import submit_shipped_kernels
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -89,19 +86,6 @@ def test_waiting_reason_in_a_queue() -> None:
     make.start(first, runner="host-1")
     assert reason(first) == ""
     assert reason(second) == "next in the queue; test.host-1 is busy with others"
-
-
-def test_the_queue_shows_depth_runners_and_waiting_times() -> None:
-    make.make_runner(name="host-1")
-    for wait_s in (10, 20, 30):
-        make.start(make.make_evaluation(), "host-1", now=make.later(wait_s))
-    make.make_evaluation()
-    (queue,) = queue_overview(make.make_admin(), make.later(15))
-    assert (queue.device.slug, queue.depth, queue.reason) == ("cpu", 1, "")
-    assert [entry.waiting_s for entry in queue.running] == [10, 20, 30]
-    assert (queue.wait_p50_s, queue.wait_p95_s) == (20, 30)
-    (status,) = queue.runners
-    assert (status.runner.name, status.age_s, status.alive) == ("test.host-1", 15, True)
 
 
 def test_a_quota_counts_what_is_used(settings: Any) -> None:
@@ -189,52 +173,6 @@ def test_shipped_kernels_are_entered_once() -> None:
     assert len(submit_shipped_kernels(device=cpu, now=make.NOW)) == 1
 
 
-def test_some_shipped_kernels_can_be_entered_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orders, "failure", lambda: "")
-    version = make.make_task_version()
-    agent = version.data.kernels[0].agent
-    with pytest.raises(CommandError, match="no public task is called 'nothing'"):
-        call_command("submit_shipped_kernels", "--device", "cpu", "--task", "nothing")
-    for name, entered in (("somebody", 0), (agent, 1)):
-        words = ("--device", "cpu", "--agent", name, "--task", version.task.slug)
-        call_command("submit_shipped_kernels", *words)
-        assert Evaluation.objects.count() == entered
-
-
-def test_a_new_device_gets_the_kernels_of_tuned_tasks_only(
-    settings: Any, django_capture_on_commit_callbacks: Any
-) -> None:
-    settings.SUBMIT_SHIPPED_KERNELS = True
-    naive = (ShippedKernel(path="kernels/good.cpp", agent="kbench-naive", language=Language.CPP),)
-    make.make_task_version()
-    untuned = make.make_task_version(name="untuned", kernels=naive)
-    cpu = Device.objects.get(slug="cpu")
-    (entered,) = submit_first_kernels(device=cpu, now=make.NOW)
-    assert entered.submission.agent.name == "kbench-good"
-
-    fields = {"task_version": untuned, "source": make.SOURCE, "device": "cpu", "now": make.NOW}
-    submit(user=make.make_user(), **fields)
-    agents = untuned.submissions.filter(agent__kind="shipped")
-    assert not agents.exists()  # a quick one is on no board
-    with django_capture_on_commit_callbacks(execute=True):
-        submit(user=make.make_user(), mode="ranked", **fields)
-    assert agents.get().agent.name == "kbench-naive"
-
-
-def test_a_shipped_module_goes_to_the_devices_on_which_it_runs() -> None:
-    sources = {"triton": "import triton", "plain": "import torch"}
-    kernels = tuple(
-        ShippedKernel(path=f"kernels/{name}.py", agent="kbench-best", language=Language.PYTHON)
-        for name in sources
-    )
-    files = {f"kernels/{name}.py": text for name, text in sources.items()}
-    make.make_task_version(kernels=kernels, files=files)
-    entered = submit_first_kernels(device=Device.objects.get(slug="cpu"), now=make.NOW)
-    assert [each.submission.source for each in entered] == ["import torch"]
-    entered = submit_first_kernels(device=make.make_device(), now=make.NOW)
-    assert {each.submission.source for each in entered} == set(sources.values())
-
-
 def test_kernels_of_tasks_take_nobodys_name_and_keep_no_device_out(settings: Any) -> None:
     settings.SUBMIT_SHIPPED_KERNELS = True
     mine = make.make_submission(agent="ada-agent").agent
@@ -250,25 +188,6 @@ def test_kernels_of_tasks_take_nobodys_name_and_keep_no_device_out(settings: Any
     assert Agent.objects.get(name="ada-agent") == mine
     with pytest.raises(SubmissionError, match="is reserved for kernels"):
         make.make_submission(agent="other (shipped)", task_version=version)
-
-
-def test_the_demo_and_the_ranked_kernels_have_submissions_of_their_own() -> None:
-    cpu = Device.objects.get(slug="cpu")
-    assert submit_demo(device=cpu, now=make.NOW) is None  # no task yet
-    make.make_task_version()
-    demo = submit_demo(device=cpu, now=make.NOW)
-    assert demo is not None
-    assert demo.mode == "quick"
-    assert submit_demo(device=cpu, now=make.NOW) is None  # the site is not empty any more
-    (ranked,) = submit_shipped_kernels(device=cpu, now=make.NOW)
-    assert demo.submission.digest == ranked.submission.digest
-    assert list(demo.submission.evaluations.all()) == [demo]
-    assert list(ranked.submission.evaluations.all()) == [ranked]
-    assert submit_shipped_kernels(device=cpu, now=make.NOW) == []
-
-    Evaluation.objects.filter(pk=ranked.pk).update(status="CANCELLED", finished_at=make.NOW)
-    (again,) = submit_shipped_kernels(device=cpu, now=make.later(1))
-    assert again.submission_id == ranked.submission_id
 
 
 def test_an_audit_waits_behind_people_and_before_the_rest_of_the_sites_own_work() -> None:

@@ -11,15 +11,14 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from gpu_runner.data.formats.mskernelbench import Offer
-from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
-from gpu_runner.data.verdict import Language, Verdict
+from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
+from gpu_runner.data.verdict import Verdict
 from runs_app.core.errors import NotAllowed, QuotaExceeded, SubmissionError
 from runs_app.models import Agent, Device, Evaluation, LanguageModel, Status, Submission
 from runs_app.submitting.quota import BUILDS_A_SUBMISSION, quota
 from runs_app.submitting.remarks import remark_on
 from runs_app.submitting.services import cancel, rerun
-from runs_app.submitting.shipped import submit_offers, submit_shipped_kernels
+from runs_app.submitting.shipped import submit_shipped_kernels
 from tasks_app.models import Task
 from tests import factories as make
 from tests.unit.queued import Jobs
@@ -150,23 +149,6 @@ def test_the_names_of_others_are_refused() -> None:
     for name in ("ada", "kbench-good", "origin", "mskernelbench-origin"):
         with pytest.raises(SubmissionError, match=r"is taken|is already taken|is reserved"):
             make.make_submission(agent=name)
-
-
-def test_kernels_that_an_import_matched_are_entered_once() -> None:
-    make.make_device()
-    version = make.make_task_version(name="vector_add")
-    solution = Solution(source="// a kernel", language=Language.CUDA)
-    offers = [
-        Offer(task=name, agent="mskernelbench-origin", solution=solution, adaptations=())
-        for name in ("vector_add", "unknown")
-    ]
-    gpu, cpu = Device.objects.get(slug="nvidia-h200"), Device.objects.get(slug="cpu")
-    assert submit_offers(offers=offers, device=cpu, now=make.NOW) == []
-    (entered,) = submit_offers(offers=offers, device=gpu, now=make.NOW)
-    submission = entered.submission
-    assert (submission.task_version, submission.source) == (version, "// a kernel")
-    assert (submission.agent.name, submission.agent.kind) == ("mskernelbench-origin", "shipped")
-    assert submit_offers(offers=offers, device=gpu, now=make.NOW) == []
 
 
 def test_a_task_that_is_not_public_takes_no_submissions_and_reruns_of_admins_alone() -> None:

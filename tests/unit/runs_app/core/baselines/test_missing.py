@@ -10,7 +10,7 @@ from django.test import Client
 from gpu_runner.data.baselines import failure
 from kbench_client.details import summary
 from runs_app.core.baselines.missing import missing_baselines
-from runs_app.models import Device, Evaluation
+from runs_app.models import Evaluation
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -52,19 +52,6 @@ def test_the_page_the_api_and_the_client_give_the_reason_of_each() -> None:
         assert f"no {name} baseline: {why}" in summary(found)
     assert "1777" not in page
     assert "1777" not in str(found), "its text came from a process that knew hidden sizes, too"
-
-
-def test_each_other_reason_has_its_words() -> None:
-    assert missing(ranked(mode="test"))["eager"].startswith("test mode")
-    assert missing(ranked(mode="quick"))["eager"] == "only ranked mode measures it"
-    assert missing(ranked())["eager"] == "it could not be measured"
-    waits = ranked({"pending_baselines": ("compiled",)})
-    assert "when the device is free" in missing(waits)["compiled"]
-    none = ranked(task_version=make.make_task_version(baselines=()))
-    assert missing(none) == {"best": "the task has no baselines"}
-    assert missing(make.make_finished_evaluation(mode="ranked")) == {}
-    Device.objects.filter(pk=waits.device_id).update(imported_from="kernels.example")
-    assert "sent no time" in missing(Evaluation.objects.get(pk=waits.pk))["eager"]
 
 
 def test_a_failure_is_told_in_fixed_phrases() -> None:

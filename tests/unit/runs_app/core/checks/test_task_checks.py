@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 from django.utils import timezone
-from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import DeviceKind
@@ -256,36 +254,3 @@ class TestQueuePage:
         page = client.get("/queue/").content.decode()
         assert "retried: its runner died" in page
         assert page.index("doubling v1") < page.index("halving v1")
-
-
-def pages(version: TaskVersion) -> list[str]:
-    names = ("task-curate", "task-soundness")
-    return [reverse("curate"), *(reverse(name, args=[version.task.slug]) for name in names)]
-
-
-def test_pages_tell_of_a_check_that_has_not_ended(admin_client: Client) -> None:
-    version = a_version()
-    check = ask(version=version)
-    for status, words in ((Status.QUEUED, "waits"), (Status.RUNNING, "runs")):
-        TaskCheck.objects.update(status=status, started_at=make.NOW)
-        for page in pages(version):
-            text = admin_client.get(page).content.decode()
-            assert f">A check</a> {words} on {check.device_id}</span>" in text, page
-    TaskCheck.objects.update(status=Status.CANCELLED, finished_at=make.NOW)
-    for page in pages(version):
-        assert ">A check</a>" not in admin_client.get(page).content.decode()
-
-
-def test_many_tasks_take_one_query(
-    admin_client: Client, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
-    first = a_version()
-    admin_client.get(reverse("curate"))
-    with CaptureQueriesContext(connection) as before:
-        admin_client.get(reverse("curate"))
-    for name in ("b", "c", "d"):
-        ask(version=a_version(name=name))
-    ask(version=first)
-    with django_assert_num_queries(len(before)):
-        text = admin_client.get(reverse("curate")).content.decode()
-    assert text.count(">A check</a> waits") == 2 * 4  # in wide and in narrow tables

@@ -1,4 +1,4 @@
-"""What audits tell of a kernel's use is kept, shown and told, and moves nobody."""
+"""What audits tell besides their checks: facts about a kernel's use, and times that differ."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from django.test import Client
 
 from gpu_runner.data.facts import Facts
 from gpu_runner.data.integrity import Audit
+from runs_app.core.integrity.audits import TIMES_DIFFER, request_audit
 from runs_app.core.integrity.facts import facts_of
 from runs_app.models import Evaluation
+from runs_app.submitting.live import live_view
 from tests import factories as make
 from tests.unit.runs_app.core.integrity.suspicious import MEMCHECK, audit_of, end_audit, ranked
 
@@ -55,15 +57,6 @@ def test_no_fact_bars_a_kernel(client: Client) -> None:
     assert evaluation.audited == "passed"
 
 
-def test_without_an_audit_nothing_is_told(client: Client) -> None:
-    evaluation = ranked()
-    text = client.get(f"/submissions/{evaluation.submission_id}/").content.decode()
-    assert "Before you use it" not in text
-    told(evaluation, None)
-    assert audit_of(evaluation).facts == {}
-    assert facts_of(audit_of(evaluation)) is None
-
-
 def test_a_runners_words_are_cut_and_name_nothing_hidden() -> None:
     evaluation = ranked(task_version=make.make_task_version())
     hidden = evaluation.task_version.hidden_names
@@ -73,3 +66,35 @@ def test_a_runners_words_are_cut_and_name_nothing_hidden() -> None:
     assert kept is not None
     assert len(kept.said["graph"]) <= 300
     assert not hidden or name not in kept.said["graph"]
+
+
+@pytest.mark.parametrize(
+    ("measured_ns", "state", "words"),
+    [
+        (1600.0, "inconclusive", "1.60 µs ±6.0 % in the audit, 1.00 µs ±6.0 % in the ranked"),
+        (1130.0, "inconclusive", "(+13 %)"),
+        (1110.0, "passed", ""),
+        (880.0, "passed", "(−12 %)"),
+    ],
+)
+def test_an_audit_whose_time_lies_outside_both_intervals_says_so(
+    measured_ns: float, state: str, words: str
+) -> None:
+    evaluation = ranked(result={"latency_ns": 1000.0})
+    audit = end_audit(evaluation, MEMCHECK, latency_ns=measured_ns)
+    assert (audit.state, evaluation.audited) == (state, state)
+    assert (TIMES_DIFFER in audit.reason) is bool(words)
+    assert words in audit.reason
+    for each in (evaluation, audit.evaluation):
+        assert each is not None
+        shown = live_view(each, evaluation.submission.author, make.later(60)).summary
+        assert ("Times differ" in [chip.words for chip in shown.chips]) is bool(words)
+
+
+def test_a_repeated_audit_whose_time_differs_takes_the_first_ones_word_back() -> None:
+    evaluation = ranked(result={"latency_ns": 1000.0})
+    assert end_audit(evaluation, MEMCHECK, latency_ns=1000.0).state == "passed"
+    fields = {"submission": evaluation.submission, "device": evaluation.device}
+    request_audit(**fields, user=make.make_admin(), now=make.later(5))
+    audit = end_audit(evaluation, MEMCHECK, latency_ns=1600.0)
+    assert (audit.state, evaluation.audited) == ("inconclusive", "inconclusive")

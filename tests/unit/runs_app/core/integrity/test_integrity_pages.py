@@ -9,14 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from gpu_runner.data.integrity import (
-    AuditCheck,
-    AuditState,
-    Burst,
-    Check,
-    OutsideTime,
-    Suspicion,
-)
+from gpu_runner.data.integrity import AuditCheck, AuditState, Burst, Check, OutsideTime, Suspicion
 from gpu_runner.data.verdict import Verdict
 from runs_app.core.integrity.page import outside_rows, suspicion_views
 from runs_app.models import Evaluation, QuarantineDecision

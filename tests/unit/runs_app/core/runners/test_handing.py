@@ -23,14 +23,7 @@ from runs_app.models import Evaluation, Runner, RunnerJob, Status
 from tests import factories as make
 from tests.unit.queued import Jobs
 from tests.unit.runs_app.core.runners import asking
-from tests.unit.runs_app.core.runners.asking import (
-    audit_of,
-    evaluation,
-    given,
-    guest,
-    name,
-    names,
-)
+from tests.unit.runs_app.core.runners.asking import audit_of, evaluation, given, guest, name, names
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 

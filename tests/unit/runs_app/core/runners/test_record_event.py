@@ -15,15 +15,7 @@ from gpu_runner.data.verdict import Verdict
 from runs_app.core.errors import EventError
 from runs_app.core.messaging.broadcast import events, logs_of_lost
 from runs_app.core.runners.events import record_event
-from runs_app.models import (
-    JOBS,
-    Evaluation,
-    EvaluationEvent,
-    Result,
-    Runner,
-    RunnerJob,
-    Status,
-)
+from runs_app.models import JOBS, Evaluation, EvaluationEvent, Result, Runner, RunnerJob, Status
 from runs_app.submitting.live import live_view
 from runs_app.submitting.services import cancel
 from tests import factories as make

@@ -13,13 +13,7 @@ from gpu_runner.data.verdict import Verdict
 from runs_app.core.errors import EventError, Implausible
 from runs_app.core.runners.events import Sender, record_event, refuse
 from runs_app.core.work import admins, lifecycle
-from runs_app.models import (
-    EvaluationEvent,
-    RunnerFlag,
-    RunnerJob,
-    RunnerToken,
-    Status,
-)
+from runs_app.models import EvaluationEvent, RunnerFlag, RunnerJob, RunnerToken, Status
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]

@@ -52,8 +52,7 @@ def test_verdicts_are_stored_with_reasons_model_and_cost_and_shown(client: Clien
     make.make_task_version()
     with ScriptedEndpoint([Answer(said(), usage=USAGE)]) as endpoint:
         out = judge(endpoint)
-    assert "redundancy: FLAGGED. Line 2 adds" in out
-    assert "inefficiency: not flagged. One call" in out
+    assert "redundancy: FLAGGED" in out
     judgement = TaskJudgement.objects.get()
     assert [v["criterion"] for v in judgement.verdicts] == ["redundancy", "inefficiency"]
     assert [v["flagged"] for v in judgement.verdicts] == [True, False]
@@ -144,19 +143,6 @@ def test_what_cannot_be_asked_is_said_and_nothing_stored(model: LanguageModel) -
             call_command("judge_task", "other", model="judge")
         assert endpoint.asked == []
     assert not LanguageModelCall.objects.exists()
-
-
-@pytest.mark.usefixtures("model")
-def test_an_answer_that_nobody_read_is_read_by_the_next_command() -> None:
-    """As after a command that was killed between the answer and its verdicts."""
-    version = make.make_task_version()
-    with ScriptedEndpoint([Answer(said(), usage=USAGE)]) as endpoint:
-        judge(endpoint)
-        TaskJudgement.objects.update(verdicts=[])
-        judge(endpoint)
-        assert len(endpoint.asked) == 2
-    rows = TaskJudgement.objects.filter(version=version)
-    assert [len(row.verdicts) for row in rows] == [2, 2]
 
 
 @pytest.mark.usefixtures("model")

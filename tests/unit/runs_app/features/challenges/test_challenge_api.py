@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from runs_app.features.challenges.models import Challenge, Entry
+from runs_app.features.challenges.models import Challenge
 from runs_app.models import Evaluation
 from tests import factories as make
 from tests.unit.runs_app.features.challenges.invented import end, new_challenge, new_entry, tried
@@ -185,20 +184,3 @@ def test_it_reports_and_finishes(entered: dict[str, Any], ada: User) -> None:
     (contender,) = get("challenges/autumn").json()["contenders"]
     figures = {"median": 0.5, "low": 0.5, "high": 0.5, "repeats": 1}
     assert contender["measures"]["hidden_correct"] == figures
-
-
-def test_a_state_costs_few_queries(
-    challenge: Challenge, ada: User, django_assert_max_num_queries: Callable[..., Any]
-) -> None:
-    for _ in range(4):
-        tried(new_entry(challenge, ada, now=timezone.now()), now=timezone.now())
-    assert Entry.objects.count() == 4
-    with django_assert_max_num_queries(12):
-        assert get("challenges/autumn").json()["entered"] == 4
-    with django_assert_max_num_queries(12):
-        newest = get("challenges/autumn/entries?limit=3")
-    onward = newest["Link"].split(">")[0].removeprefix("</api/v1/")
-    rows = [*newest.json(), *get(onward).json()]
-    assert [row["repeat"] for row in rows] == [4, 3, 2, 1]
-    assert get("challenges/autumn/entries?after=x").json()["field"] == "after"
-    assert get("challenges/winter/entries").status_code == 404

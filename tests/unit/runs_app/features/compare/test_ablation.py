@@ -8,14 +8,7 @@ from typing import Any
 
 import pytest
 
-from runs_app.features.compare.ablation import (
-    AblationRun,
-    Interval,
-    geometric_interval,
-    group,
-    telling,
-    varying,
-)
+from runs_app.features.compare.ablation import AblationRun, Interval, geometric_interval, group
 
 
 def run(speedup: float | None, **setting: str) -> AblationRun:
@@ -88,20 +81,3 @@ def test_runs_without_a_correct_kernel_count_as_runs() -> None:
     assert found.improved_share == 0.5
     assert found.correct_share == pytest.approx(0.75)
     assert (found.mean_usd, found.mean_tokens) == (2.0, 10)
-
-
-def test_what_a_group_mixes_is_said() -> None:
-    runs = [run(2.0, strategy="a", profile="none"), run(2.0, strategy="a", profile="full")]
-    assert varying(runs) == ("profile",)
-    assert group(runs, ["strategy"])[0].mixes == ("profile",)
-    assert [g.mixes for g in group(runs, ["strategy", "profile"])] == [(), ()]
-
-
-def test_factors_that_others_imply_are_not_needed() -> None:
-    settings = [
-        {"strategy": "a", "verifiers": "off", "soft": ""},
-        {"strategy": "a", "verifiers": "on", "soft": "yes"},
-        {"strategy": "b", "verifiers": "off", "soft": ""},
-    ]
-    assert telling([run(2.0, **setting) for setting in settings]) == ("strategy", "verifiers")
-    assert telling([run(2.0, strategy="a"), run(3.0, strategy="a")]) == ()

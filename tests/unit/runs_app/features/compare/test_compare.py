@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 from django.test import Client
 
-from gpu_runner.data.verdict import Verdict
 from runs_app.models import Agent, Evaluation
 from tests import factories
 from tests.unit.conftest import as_shown
 from tests.unit.runs_app.core.integrity.suspicious import held
-from tests.unit.runs_app.features.transfer.measured import exported_one, imported
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
@@ -73,15 +70,6 @@ def test_two_submissions_against_the_pinned_one(client: Client) -> None:
     assert ">0.500×</span>" in turned
 
 
-def test_a_change_by_far_is_a_factor(client: Client) -> None:
-    hare = finished(agent="hare", result=faster(100.0))
-    snail = finished(task_version=hare.task_version, agent="snail", result=faster(214_498.0))
-    text = page(client, address(hare, snail))
-    assert "2145× slower" in text
-    assert "−100 %" not in text
-    assert "2145× faster" in page(client, address(hare, snail, pin=str(snail.submission_id)))
-
-
 def test_what_is_in_quarantine_is_told_beside_its_verdict(client: Client) -> None:
     doubted = held()
     fine = finished(task_version=doubted.task_version)
@@ -89,16 +77,6 @@ def test_what_is_in_quarantine_is_told_beside_its_verdict(client: Client) -> Non
     assert text.count("In quarantine") == 1
     assert "&lt;span" not in text
     assert "In quarantine" not in page(client, address(fine))
-
-
-def test_one_that_has_no_time_is_shown_with_its_verdict(client: Client) -> None:
-    version = factories.make_task_version()
-    right = finished(task_version=version)
-    wrong = finished(task_version=version, verdict=Verdict.WRONG_RESULT)
-    waits = factories.make_evaluation(task_version=version)
-    text = page(client, address(right, wrong, waits))
-    assert "Wrong result" in text
-    assert "Queued" in text
 
 
 def test_what_cannot_be_compared_is_named(client: Client) -> None:
@@ -137,7 +115,6 @@ def test_agents_over_what_they_have_in_common(client: Client) -> None:
         finished(task_version=shared, agent=agent, result=faster(time_ns), **model)
     finished(task_version=alone, agent="hare", result=faster(100.0))
     text = page(client, "/compare/agents/?agent=snail&agent=hare")
-    assert "Over 1 task that all have solved" in text
     assert "&lt;span" not in text
     assert "2.00×" in text
     assert "1.50×" in text
@@ -165,30 +142,3 @@ def test_who_is_first_is_told_by_the_score_once_it_is_sure(client: Client) -> No
     factories.pass_audits()
     results = client.get(path, follow=True).context["results"]
     assert [cell.text for cell in results.rows[-1].cells] == ["0", "1"]
-
-
-def test_a_comparison_stays_on_its_device(client: Client) -> None:
-    """The one on which all have results, not that with the most; every link names it."""
-    version, other = factories.make_task_version(), factories.make_task_version(name="other")
-    factories.make_device()
-    for task_version, agent, device in (
-        (version, "one", "nvidia-h200"), (version, "two", "nvidia-h200"),
-        (version, "one", "cpu"), (other, "one", "cpu"),
-    ):  # fmt: skip
-        finished(task_version=task_version, agent=agent, device=device)
-    text = page(client, "/compare/agents/?agent=one&agent=two")
-    links = [part.split('"')[0] for part in text.split('href="?')[1:]]
-    assert links
-    assert all("device=nvidia-h200" in link for link in links)
-    assert "Over 1 " in text
-
-
-def test_imported_results_compare_on_their_own_device(client: Client, tmp_path: Path) -> None:
-    """Their board leads here, so it must not say that nobody has a result."""
-    exported_one(tmp_path, agent="traveller")
-    imported(tmp_path / "one.json")
-    device = Evaluation.objects.get().device_id
-    name = Evaluation.objects.get().submission.agent.name
-    text = page(client, f"/compare/agents/?device={device}")
-    assert "traveller" in text
-    assert name in page(client, f"/compare/agents/?device={device}&agent={name}")

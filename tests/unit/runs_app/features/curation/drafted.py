@@ -8,10 +8,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from gpu_runner.data import codec
-from gpu_runner.data.event import EventKind
 from gpu_runner.data.task import ShippedKernel
-from gpu_runner.data.verdict import Language, Verdict
+from gpu_runner.data.verdict import Language
 from runs_app.features.curation.checks.dry_run import dry_run
 from runs_app.features.curation.drafts.page import example_files
 from runs_app.features.curation.drafts.services import create_draft, edit_draft, send_to_review
@@ -58,13 +56,6 @@ def tried(draft: Draft, user: User, **overrides: Any) -> list[Evaluation]:
     """A dry run of a draft's kernels on the CPU."""
     fields = {"device": make.make_cpu(), "mode": "quick", "now": make.NOW, **overrides}
     return dry_run(version=version_of(draft), user=user, **fields)
-
-
-def finish(evaluation: Evaluation, verdict: Verdict) -> None:
-    """End an evaluation with a verdict."""
-    result = make.make_result(evaluation, verdict=verdict, reason=f"because: {verdict}")
-    make.send(evaluation, EventKind.STARTED, {"runner": "nobody", "at": 0.0}, seq=1)
-    make.send(evaluation, EventKind.FINISHED, {"result": codec.encode(result)}, seq=2)
 
 
 def example(name: str = "wave", **files: str) -> dict[str, str]:

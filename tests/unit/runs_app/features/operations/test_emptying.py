@@ -97,29 +97,6 @@ def test_each_job_ends_with_the_reason_and_nobody_pays(
     assert client.get("/operate/queues/nowhere/empty/").status_code == 404
 
 
-def test_a_long_queue_goes_batch_by_batch_and_the_page_says_how_far(
-    admin: User, client: Client, monkeypatch: pytest.MonkeyPatch, enqueued: list[int]
-) -> None:
-    monkeypatch.setattr(emptying, "BATCH", 2)
-    rows = wait(5)
-    row = wish(admin)
-    client.force_login(admin)
-    seen = []
-    for _ in range(4):
-        page = client.get(PATH, headers={"HX-Request": "true"}).content.decode()
-        assert 'hx-trigger="every 2s"' in page
-        assert "<form" not in page
-        seen.append(page.partition(" of 5 waiting jobs canceled")[0][-1])
-        site_jobs.empty_queue(str(row.pk))
-    assert seen == ["0", "2", "4", "5"]
-    assert enqueued == [row.pk] * 3
-    assert statuses(rows) == [Status.CANCELLED] * 5
-    page = client.get(PATH).content.decode()
-    assert "5 of 5 waiting jobs canceled" in page
-    assert "every 2s" not in page
-    assert "<form" in page
-
-
 def test_what_is_queued_after_the_wish_stays(admin: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emptying, "BATCH", 1)
     version = make.make_task_version()

@@ -1,10 +1,12 @@
-"""The best of a version are measured again: chosen, queued, compared, cancelled."""
+"""The best of a version are measured again: previewed, chosen, queued, compared, canceled."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.queue import Urgency
@@ -13,14 +15,14 @@ from gpu_runner.data.verdict import Direction, Verdict
 from runs_app.core.errors import NotAllowed, SubmissionError, WrongState
 from runs_app.core.integrity.eligibility import eligible_evaluations
 from runs_app.features.reevaluation.models import Reevaluation
-from runs_app.features.reevaluation.plan import estimates_of, plan_of
+from runs_app.features.reevaluation.plan import plan_of
 from runs_app.features.reevaluation.progress import progress_of
 from runs_app.features.reevaluation.selectors import reevaluations_of
 from runs_app.features.reevaluation.services import cancel_reevaluation, reevaluate
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting.quota import quota
 from runs_app.submitting.services import cancel
-from tasks_app.models import AuditEntry
+from tasks_app.models import AuditEntry, Task, TaskVersion
 from tests import factories as make
 from tests.unit.queued import Jobs
 from tests.unit.runs_app.features.reevaluation.reevaluated import (
@@ -82,7 +84,6 @@ def test_a_start_enters_copies_in_the_background_and_on_no_quota(jobs: Jobs) -> 
     assert quota(user, make.later(101)).today == used
     assert quota(user, make.later(101)).waiting == 0
     assert (row.source.number, row.target, row.devices) == (1, version, ["cpu"])
-    assert str(row) == "the best of each agent of version 1 on version 2, on cpu"
     entry = AuditEntry.objects.get(kind="reevaluated")
     assert (entry.version, entry.actor, entry.reason) == (version, row.asked_by, str(row))
     assert entry.details["evaluations"] == 1
@@ -113,22 +114,6 @@ def test_starting_again_queues_nothing_twice_and_a_lost_one_once_more() -> None:
     assert slow.submission.evaluations.count() == 2
 
 
-def test_what_its_author_entered_on_the_new_version_is_not_entered_again() -> None:
-    first = entered("fast")
-    version = next_version()
-    make.make_submission(
-        user=first.submission.author,
-        task_version=version,
-        agent="fast",
-        source=first.submission.source,
-    )  # a quick evaluation, which says nothing for the board
-    assert planned(plan_of(chosen(version))) == [("fast", "")]
-    begin(version)
-    again = Submission.objects.get(task_version=version)
-    assert again.carried_from is None
-    assert sorted(again.evaluations.values_list("mode", flat=True)) == ["quick", "ranked"]
-
-
 def test_what_was_not_seen_and_a_changed_task_start_nothing() -> None:
     entered("fast")
     version = next_version()
@@ -153,7 +138,6 @@ def test_measuring_again_makes_no_submission_and_keeps_places_until_then() -> No
     choice = chosen(version)
     assert choice.same
     row = begin(version)
-    assert str(row) == "the best of each agent of version 1, measured again on cpu"
     assert Submission.objects.count() == 1
     [again] = row.evaluations.all()
     assert eligible_evaluations().get() == first
@@ -177,44 +161,6 @@ def test_what_cannot_be_carried_says_why() -> None:
         begin(backward)
 
 
-def test_the_time_comes_from_the_same_kernels_and_from_the_queue() -> None:
-    version = entered("fast", 3.0).task_version
-    unknown = entered("slow", 1.5)
-    Evaluation.objects.filter(pk=unknown.pk).update(started_at=None)
-    make.make_submission(task_version=version, mode="ranked", source="// waits\n")
-    target = next_version()
-    [estimate] = estimates_of(plan_of(chosen(target)), make.later(100))
-    # the submission waits, and the audit of the leader, which nobody knows anything of
-    assert (estimate.evaluations, estimate.ahead, estimate.total_s) == (2, 2, 120.0)
-    assert "no runner for cpu" in estimate.reason
-    for _ in range(2):
-        make.make_runner(seen_at=make.later(100))
-    [estimate] = estimates_of(plan_of(chosen(target)), make.later(100))
-    assert (estimate.total_s, estimate.reason) == (60.0, "")
-    Evaluation.objects.update(started_at=None)
-    [estimate] = estimates_of(plan_of(chosen(target)), make.later(100))
-    assert estimate.total_s is None
-
-
-def test_scores_before_and_now_stand_side_by_side() -> None:
-    entered("first", 3.0)
-    entered("second", 2.0)
-    version = next_version()
-    row = begin(version)
-    first, second = row.evaluations.order_by("created_at")
-    assert (progress_of(row).ended, progress_of(row).counts["QUEUED"]) == (0, 2)
-    end(first, 1.5)
-    end(second, 2.01)
-    progress = progress_of(row)
-    assert (progress.ended, progress.total, progress.under_way) == (2, 2, False)
-    assert progress.verdicts == [("CORRECT", 2)]
-    found = [
-        (each.before and each.before.own_score, each.now.own_score, each.change_words)
-        for each in progress.rows
-    ]
-    assert found == [(3.0, 1.5, "▼ −50 %"), (2.0, 2.01, "about the same")]
-
-
 def test_only_what_still_waits_is_cancelled(
     jobs: Jobs, django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -235,3 +181,117 @@ def test_only_what_still_waits_is_cancelled(
     assert list(reevaluations_of(row.target.task)) == [row]
     with pytest.raises(WrongState):
         cancel_reevaluation(reevaluation=row, user=admin, now=make.later(160))
+
+
+def page(version: TaskVersion, address: str = "") -> str:
+    url = reverse("task-reevaluate", args=[version.task.slug])
+    return f"{url}?{address}" if address else url
+
+
+@pytest.fixture
+def admin() -> Client:
+    client = Client()
+    client.force_login(make.make_admin())
+    return client
+
+
+def test_the_page_previews_and_starts_what_was_seen(admin: Client) -> None:
+    entered("fast", 3.0)
+    entered("slow", 1.5)
+    version = next_version()
+    text = admin.get(page(version, "version=1&device=cpu")).content.decode()
+    assert "Queue 2 evaluations<" in text
+    assert '<input type="hidden" name="seen" value="1-2-2">' in text
+    fields = {"version": "1", "device": "cpu"}
+    answer = admin.post(page(version), fields | {"seen": "1-2-7"})
+    assert answer.status_code == 422
+    assert "not what you saw" in answer.content.decode()
+    assert "Queue 2 evaluations<" in answer.content.decode()
+    assert not Submission.objects.filter(task_version=version).exists()
+    answer = admin.post(page(version), fields | {"seen": "1-2-2"})
+    row = Reevaluation.objects.get()
+    progress = reverse("reevaluation", args=[version.task.slug, row.pk])
+    assert answer.headers["Location"] == progress
+    assert admin.post(page(version), fields | {"seen": "1-2-2"}).status_code == 422
+    assert Submission.objects.filter(task_version=version).count() == 2
+
+
+def test_what_was_previewed_for_another_version_or_is_wrong_is_not_started(
+    admin: Client, client: Client
+) -> None:
+    entered("fast")
+    version = next_version()
+    next_version(description="the third version")  # as many would be queued there
+    fields = {"version": "1", "device": "cpu"}
+    for seen in ({"seen": "1-2-1"}, {}):
+        answer = admin.post(page(version), fields | seen)
+        assert answer.status_code == 422
+        assert "1 on version 3" in answer.content.decode()
+    for field, value in (("version", "7"), ("device", "abacus")):
+        address = page(version, f"{field}={value}")
+        for answer in (admin.get(address), admin.post(page(version), {field: value})):
+            assert answer.status_code == 422
+            assert f'href="#id_{field}"' in answer.content.decode()
+    client.force_login(make.make_user())
+    assert client.post(page(version), {"count": "1"}).status_code == 403
+    assert not Reevaluation.objects.exists()
+
+
+ADDRESS = "/curate/reevaluate/"
+
+
+@pytest.fixture
+def form() -> dict[str, Any]:
+    """One task with results on its version, one with a new version, one without results."""
+    entered("fast", 3.0)
+    entered("slow", 1.5)
+    other = make.make_task_version(name="other")
+    entered("fast", 2.0, task_version=other)
+    next_version(name="other")
+    make.make_task_version(name="bare")
+    return {"task": ["scale", "other", "bare"], "device": "cpu", "back": "/curate/?q=s"}
+
+
+def test_it_is_shown_first_and_queued_as_it_was_shown(admin: Client, form: dict[str, Any]) -> None:
+    before = Evaluation.objects.count()
+    answer = admin.post(ADDRESS, form)
+    assert [(each.task.slug, each.plan.seen) for each in answer.context["changing"]] == [
+        ("other", "1-2-1"), ("scale", "1-1-2"),
+    ]  # fmt: skip
+    text = answer.content.decode()
+    assert "Queue 3 evaluations<" in text
+    assert answer.context["estimate"].total_s == 120  # each took 40 s
+    assert Evaluation.objects.count() == before
+    sent = form | {"confirm": "1", "seen-scale": "1-1-2", "seen-other": "1-2-1"}
+    answer = admin.post(ADDRESS, sent, follow=True)
+    assert answer.redirect_chain == [("/curate/?q=s", 302)]
+    assert "Left out 1: bare: has no ranked" in answer.content.decode()
+    assert Evaluation.objects.count() == before + 3
+    assert Submission.objects.filter(carried_from__isnull=False).count() == 1
+    assert Reevaluation.objects.count() == 2
+    text = admin.post(ADDRESS, sent, follow=True).content.decode()
+    assert "under way already" in text
+    assert Evaluation.objects.count() == before + 3
+
+
+def test_what_has_changed_since_is_left_out(admin: Client, form: dict[str, Any]) -> None:
+    Task.objects.filter(slug="other").update(state=Task.State.REVIEW)
+    sent = form | {"confirm": "1", "seen-scale": "1-1-1", "seen-other": "1-2-1"}
+    text = admin.post(ADDRESS, sent, follow=True).content.decode()
+    assert "other: is not public" in text
+    assert "not what you saw" in text
+    assert not Reevaluation.objects.exists()
+
+
+def test_wrong_forms_and_others_change_nothing(
+    admin: Client, form: dict[str, Any], client: Client
+) -> None:
+    for wrong, words in (({"device": "abacus"}, "choose a device"), ({"task": []}, "select at")):
+        text = admin.post(ADDRESS, form | wrong, follow=True).content.decode()
+        assert f"Nothing is evaluated: {words}" in text
+    for away in ("https://evil.example/", "//evil.example", "javascript:x", ""):
+        answer = admin.post(ADDRESS, form | {"back": away, "device": "unknown"})
+        assert answer.url == "/tasks/", away
+    client.force_login(make.make_user())
+    assert client.post(ADDRESS, form | {"confirm": "1"}).status_code == 403
+    assert not Reevaluation.objects.exists()

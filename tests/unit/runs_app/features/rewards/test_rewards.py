@@ -71,17 +71,6 @@ def test_a_wrong_kernel_does_not_refuse_the_others(token: str) -> None:
     assert [each["id"] for each in asked.json()] == ids
 
 
-def test_a_kernel_has_its_files(token: str) -> None:
-    beside = {**GOOD, "entry": "main.cpp", "files": {"sum.h": "int a;"}}
-    wrong = ({**beside, "entry": "in/main.cpp"}, {**beside, "files": {"sum.txt": ""}})
-    told = post(token, beside, *wrong).json()
-    assert [each["field"] for each in told["kernels"]] == ["", "entry", "files"]
-    assert Submission.objects.get().solution.texts == {
-        "main.cpp": make.SOURCE,
-        "sum.h": "int a;",
-    }
-
-
 def test_what_is_wrong_with_all_stores_nothing(token: str) -> None:
     for more, field, status in (
         ({"task": "nothing"}, "task", 422),

@@ -6,14 +6,10 @@ import itertools
 import statistics
 from typing import Any
 
-import pytest
-
-from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.commands import Edit, Place
-from runs_app.optimiser.evolve.config import Budget
 from runs_app.optimiser.evolve.evaluations import MAX_LOSSES
 from runs_app.optimiser.evolve.history import Candidate
 from runs_app.optimiser.evolve.knobs import find_knobs, space_size
@@ -46,7 +42,7 @@ def a_run(
 def test_it_finds_nearly_the_best_of_two_thousand_in_sixty() -> None:
     assert space_size(find_knobs(tunable())) == 2000
     found, verdicts = [], set[str]()
-    for seed in range(20):
+    for seed in range(8):
         land = Landscape(seed)
         run = a_run(tunable(), World(judge=land.judge, seed=seed), seed).go()
         assert run.history.told.begun <= 60
@@ -107,38 +103,6 @@ def test_lost_evaluations_do_not_stop_it_and_count_for_no_limit() -> None:
     assert run.end.reason.startswith("20 combinations")
     given_up = [c for c in run.history.candidates.values() if not c.is_told]
     assert {c.verdict for c in given_up} == {"SYSTEM_ERROR"}
-
-
-def test_the_device_never_waits() -> None:
-    run = a_run(tunable(), World(judge=Landscape(2).judge), patience=100)
-    run.step(0)
-    while len(run.history.candidates) < 60:
-        assert run.history.in_flight == 4
-        run.step(1)
-
-
-@pytest.mark.parametrize("concurrent", [1, 9])
-def test_a_spent_budget_leaves_nothing_drafted_and_an_extension_goes_on(concurrent: int) -> None:
-    world = World(judge=Landscape(6).judge, seed=concurrent)
-    caps = {"budget": Budget(evaluations=17), "concurrent_evaluations": concurrent}
-    run = a_run(tunable(), world, patience=100, config=caps).go()
-    assert run.end.by_budget
-    assert "17 evaluations" in run.end.reason
-    assert len(run.history.candidates) == len(run.history.settled) == 17
-    run.extend(Budget(evaluations=25))
-    run.go()
-    assert len(run.history.candidates) == len(run.history.settled) == 25
-
-
-@pytest.mark.parametrize(
-    ("source", "word"),
-    [(kernel(), "declares no knobs"), ("constexpr int A = 1;  // knob: 1\n" + kernel(), "line 1")],
-)
-def test_a_kernel_that_cannot_be_tuned_ends_the_run_with_the_reason(source: str, word: str) -> None:
-    run = a_run(source, World()).go()
-    assert (len(run.events), word in run.end.reason) == (1, True)
-    with pytest.raises(DataError, match="seed_kernel"):
-        a_run("", World())
 
 
 def test_neighbours_are_one_step_away() -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 from collections import Counter
 from typing import Any
 
-import pytest
-
 from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.commands import Ask, Place, Role
-from runs_app.optimiser.evolve.config import ProfileMode, VerifierConfig
+from runs_app.optimiser.evolve.config import ProfileMode
 from tests.unit.runs_app.optimiser.evolve.driving import Failure, fenced
 from tests.unit.runs_app.optimiser.evolve.papers import (
     a_run,
@@ -78,47 +74,6 @@ def test_without_a_seed_it_translates_first() -> None:
     assert "propose" not in steps(run)
 
 
-def shown(prompt: str) -> list[float]:
-    """Times of the kernels that a prompt shows, in order, in ns."""
-    return [1000 * float(time) for time in re.findall(r"^Overall: ([0-9.]+) us", prompt, re.M)]
-
-
-def contexts(**parameters: Any) -> list[list[float]]:
-    run = a_run("evolve", improving, parameters={**SMALL, **parameters})
-    return [shown(prompt) for prompt in prompts_of(run, Role.PROPOSE)]
-
-
-def test_context_is_least_to_most_if_not_told_otherwise() -> None:
-    found = contexts()
-    assert found[0] == [5000]
-    assert found[4] == pytest.approx([5000, 3900, 3900, 3900, 3900], abs=10)
-    assert found[8] == pytest.approx([3900, 3800, 3800, 3800, 3800], abs=10)
-    assert all(times == sorted(times, reverse=True) for times in found)
-    assert {len(times) for times in contexts(context=2)[4:]} == {2}
-    assert {len(times) for times in contexts(context_order="best_only")} == {1}
-    randoms = contexts(context_order="random", context=3, generations=6)[4:]
-    assert {len(times) for times in randoms} == {3}
-    assert any(times != sorted(times, reverse=True) for times in randoms)
-    assert all(times == randoms[0] for times in randoms[:4])  # a generation sees the same
-
-
-def test_kernels_without_room_lose_their_source_and_none_is_cut_into_another() -> None:
-    def speak(ask: Ask) -> str:
-        if ask.role is Role.RECOMMEND:
-            return "advice"
-        return fenced(fast(1000 + ask.place.slot) + f"// {'x' * 15_000} {ask.place.slot} ends\n")
-
-    run = a_run("evolve", speak, parameters={"generations": 2, "proposals": 4})
-    *_, last = prompts_of(run, Role.PROPOSE)
-    kernels = last.partition("the slowest first")[2].partition("# What was tried")[0]
-    shown = kernels.split("### Kernel ")[1:]
-    times = [int(float(time) * 1000) for time in re.findall(r"Overall: ([\d.]+) us", kernels)]
-    assert times == [5000, 1000, 1000, 1000, 1000]
-    whole = [bool(re.search(r"x{15000} \d ends\n```", text)) for text in shown]
-    assert whole == [False, False, False, True, True]
-    assert "characters left out" not in kernels
-
-
 def test_recommendations_reach_the_next_generation() -> None:
     run = a_run("evolve", improving, parameters=SMALL)
     proposals = prompts_of(run, Role.PROPOSE)
@@ -149,42 +104,3 @@ def test_neither_failures_nor_repetitions_end_the_run() -> None:
     run = a_run("evolve", lambda _: fenced(fast(3000)), parameters=SMALL)
     assert (steps(run).count("measure quick"), steps(run).count("drop")) == (2, 11)
     assert ending(run)
-
-
-def test_verification_comes_before_measuring_and_lets_four_through() -> None:
-    numbers = itertools.count()
-
-    def speak(ask: Ask) -> str:
-        if ask.role in (Role.VERIFY, Role.REFLECT):
-            assert ask.about is not None
-            return f"FINAL VERIFICATION ANSWER: {ask.about % 2 == 0}"
-        return improving(ask) if ask.role is Role.RECOMMEND else fenced(fast(3000 - next(numbers)))
-
-    verifiers = VerifierConfig(names=("compile", "memory", "numerics"))
-    run = a_run("evolve", speak, parameters={"generations": 2}, verifiers=verifiers)
-    for number in (1, 2):
-        mine = [x for x in of_generation(run, number) if "profile" not in x and x != "recommend"]
-        assert Counter(mine) == {"propose": 8, "verify": 24, "reflect": 24, "measure quick": 4}
-        assert mine[-4:] == ["measure quick"] * 4
-    measured = [c.number for c in run.history.candidates.values() if c.measured and c.votes]
-    assert all(number % 2 == 0 for number in measured)
-    dropped = [c for c in run.history.candidates.values() if c.state.value == "dropped"]
-    assert {c.reason for c in dropped} == {
-        "the verifiers' score 0.00 is not among the best 4 of its generation"
-    }
-
-
-def test_the_order_in_which_answers_come_decides_nothing_of_the_prompts() -> None:
-    def run(seed: int) -> dict[tuple[int, int], tuple[Any, ...]]:
-        found = a_run("evolve", improving, parameters=SMALL, world_seed=seed, concurrent_asks=2)
-        return {
-            (ask.place.generation, ask.place.slot): (ask.model, ask.temperature, told(ask))
-            for ask, _ in found.world.asks.values()
-            if ask.role is Role.PROPOSE
-        }
-
-    def told(ask: Ask) -> str:
-        """The prompt but for the numbers of kernels, which are given in order of arrival."""
-        return re.sub(r"#\d+", "#", ask.prompt.messages[-1].content)
-
-    assert run(1) == run(2)

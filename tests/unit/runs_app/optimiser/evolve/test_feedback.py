@@ -17,13 +17,7 @@ from gpu_runner.data.symptom import GENERAL, Finding, Symptom
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.optimiser.evolve.config import ProfileMode
 from runs_app.optimiser.evolve.feedback import feedback_of
-from runs_app.optimiser.evolve.sections import (
-    by_workload,
-    clip,
-    each_error_once,
-    sections,
-    text_of,
-)
+from runs_app.optimiser.evolve.sections import sections, text_of
 from tests.unit.runs_app.optimiser.evolve.driving import a_result
 
 METRICS = {
@@ -92,29 +86,6 @@ def test_times_against_baseline_and_floor() -> None:
     assert "8 bytes of spills" in shown
 
 
-def test_a_line_has_an_estimated_limit_or_in_lists_the_time_of_each_workload() -> None:
-    feedback = feedback_of(a_result(1000.0, floor_ns=None))
-    shown = text_of(sections(feedback, ProfileMode.NONE, "", {"n1024": 250.0}))
-    assert "limit 0.25 us, the time is 4.0x that" in shown
-    (one,) = feedback.workloads
-    two = replace(feedback, workloads=(one, replace(one, name="n9", time_ns=12345.0)))
-    assert by_workload(two) == " (1, 12.3 us by workload)"
-    assert by_workload(feedback) == by_workload(None) == ""
-
-
-def test_profile_modes() -> None:
-    result = a_full_result()
-    assert "Profile" not in text(result, ProfileMode.NONE)
-    filtered = text(result, ProfileMode.FILTERED)
-    assert "Class: uncertain" in filtered  # DRAM is at 71 %
-    assert "dram_throughput_pct: 71" in filtered
-    assert "l2_hit_rate_pct" not in filtered
-    full = text(result, ProfileMode.FULL)
-    assert "l2_hit_rate_pct: 3" in full
-    assert "scale<4>: 0.80 us" in full
-    assert "The tail is short." in full
-
-
 def test_errors_show_log_or_element() -> None:
     broken = replace(
         a_result(None, verdict=Verdict.COMPILE_ERROR), build=a_build("error: no such name")
@@ -130,40 +101,6 @@ def test_errors_show_log_or_element() -> None:
     assert "At index (3, 4): expected 1.5, got nan, allowed difference 1e-06" in shown
     assert "2 of 9 elements are wrong" in shown
     assert GENERAL[Symptom.SIGN] in shown
-
-
-def test_an_error_of_many_instantiations_is_shown_once() -> None:
-    error = "kernel.cu(63): error: calling a constexpr __host__ function is not allowed."
-    first, second = (f"{error}\n    of launch<N> [with N={n}]" for n in (1, 2))
-    other = "kernel.cu(70): error: no such name"
-    log = "\n\n".join((first, second, other, f"{error}\n    of launch<N> [with N=3]"))
-    shown = each_error_once(log)
-    assert shown == f"{first}\n(the same 2 more times)\n\n{other}"
-    assert each_error_once("") == ""
-    plain = "k.cpp: In function 'f':\nk.cpp:1:2: error: no\n"
-    assert each_error_once(plain) == plain.strip()
-
-
-def test_each_section_keeps_within_its_budget() -> None:
-    failed = a_result(None, verdict=Verdict.COMPILE_ERROR)
-    long = replace(failed, build=a_build("first " + "x" * 90_000 + " last"))
-    found = sections(feedback_of(long), ProfileMode.FULL, "")
-    report = next(section.text for section in found if section.title == "Compiler report")
-    assert len(report) <= 2400
-    assert report.startswith("first x")
-    assert report.endswith("x last")
-    assert "left out" in report
-
-
-def test_clip_says_how_much_it_left_out() -> None:
-    assert clip("short", 20) == "short"
-    cut = clip("a" * 500 + "b" * 500, 50)
-    assert len(cut) <= 150
-    head, _, rest = cut.partition("\n[... ")
-    note, _, tail = rest.partition(" ...]\n")
-    assert set(head) == {"a"}
-    assert set(tail) == {"b"}
-    assert note == f"{1000 - len(head) - len(tail)} characters left out"
 
 
 def test_a_shape_that_was_drawn_is_told_where_nothing_is_hidden() -> None:

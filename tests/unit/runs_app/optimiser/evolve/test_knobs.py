@@ -42,13 +42,6 @@ def test_knobs_are_found_in_the_order_of_the_source() -> None:
     assert values_of(SOURCE) == {"TILE": "32", "UNROLL": "4", "SLOPE": "-1.5e-3f", "VEC": "float4"}
 
 
-def test_a_source_without_knobs_has_one_combination() -> None:
-    for source in ("", "// TILE: 3\n", "constexpr int knob = 3;  // 1 2 3\n"):
-        assert find_knobs(source) == ()
-        assert space_size(find_knobs(source)) == 1
-        assert with_knobs(source, {}) == source
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -108,25 +101,6 @@ def test_what_is_no_comment_of_the_code_is_left_alone(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "int x = 1'000'000; char c = '\"'; char d = '\\''; // it's",
-        "int y = 0x1'F; /* it's */ float z = .5'0f;",
-        'auto s = "//" "/*";',
-        'auto r = R"(")";',
-        "#error don't",
-        "char q = u8'\"'; // \"",
-        "int é = 1; // ümlaut 🙂",
-        "// a comment that goes on \\\n    for one line",
-    ],
-)
-def test_literals_before_a_knob_hide_nothing(text: str) -> None:
-    source = f"{text}\nconstexpr int T = 8;  // knob: 8 16\n"
-    assert find_knobs(source) == (Knob("T", ("8", "16"), "8", text.count("\n") + 2),)
-    assert with_knobs(source, {"T": "16"}) == source.replace("T = 8", "T = 16")
-
-
-@pytest.mark.parametrize(
     ("source", "line", "reason"),
     [
         ("constexpr int T = 7;  // knob: 8 16", 1, "T is 7, which is not among its values"),
@@ -138,17 +112,10 @@ def test_literals_before_a_knob_hide_nothing(text: str) -> None:
         ("#define T 8  // knob: 8 \uff11", 1, "of T is not a plain word"),
         ("#define T 8 // knob: 8 9\nconst int T = 8; // knob: 8 9", 2, "T is a knob already, on 1"),
         ("// knob: 8 16", 1, "must end a line that defines one constant"),
-        ("int T = 8;  // knob: 8 16", 1, "must end a line that defines one constant"),
         ("constexpr int T = 8  // knob: 8 16", 1, "must end a line that defines one constant"),
-        ("constexpr int T{8};  // knob: 8 16", 1, "must end a line that defines one constant"),
-        ("constexpr int A[2] = 8;  // knob: 8 16", 1, "must end a line that defines one constant"),
-        ("#define T(x) 8 + x  // knob: 8 16", 1, "must end a line that defines one constant"),
         ("#define T(x) 8  // knob: 8 16", 1, "one plain word or number"),
         ("constexpr int T = 8, U = 9;  // knob: 8 16", 1, "one plain word or number"),
-        ("constexpr int T = 8; f();  // knob: 8 16", 1, "one plain word or number"),
-        ("constexpr long T = 1L << 3;  // knob: 8 16", 1, "one plain word or number"),
         ('constexpr auto T = "8";  // knob: 8 16', 1, "one plain word or number"),
-        ("constexpr int T = ;  // knob: 8 16", 1, "one plain word or number"),
     ],
 )
 def test_a_bad_declaration_names_its_line(source: str, line: int, reason: str) -> None:

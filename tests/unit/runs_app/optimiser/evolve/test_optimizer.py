@@ -1,4 +1,4 @@
-"""The optimiser carries commands out within budget and concurrency, and learns of each once."""
+"""The optimizer keeps to budget and concurrency, and its history counts everything once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from runs_app.optimiser.evolve.commands import (
 )
 from runs_app.optimiser.evolve.config import Budget, ModelSpec
 from runs_app.optimiser.evolve.events import Answer, Evaluated
-from runs_app.optimiser.evolve.history import CandidateState, History
+from runs_app.optimiser.evolve.history import AskState, CandidateState, History
 from tests.unit.runs_app.optimiser.evolve.driving import (
     Drive,
     Failure,
@@ -141,19 +141,6 @@ def test_what_was_told_before_changes_nothing() -> None:
     assert (spent(run.history), run.history.in_flight) == before
 
 
-def test_a_mode_is_measured_once() -> None:
-    def commands(history: History) -> list[Command]:
-        if not history.candidates:
-            return [Draft(source=kernel(), edit=Edit.SEED, place=Place())]
-        return [Measure(candidate=1), Measure(candidate=1), Measure(candidate=1, mode=Mode.PROFILE)]
-
-    run = a_run(Budget(), commands).go()
-    assert [f.mode for f in run.events if isinstance(f, events.Measuring)] == ["quick", "profile"]
-    assert run.history.told.begun == 2
-    assert run.history.in_flight == 0
-    assert run.end
-
-
 def test_an_extension_lets_a_run_go_on_that_its_budget_ended_and_no_other() -> None:
     run = a_run(Budget(evaluations=5)).go()
     assert (run.history.told.begun, run.end.by_budget) == (5, True)
@@ -190,3 +177,62 @@ def test_a_lost_evaluation_is_nobodys_fault_and_ends() -> None:
     seed = run.history.candidates[1]
     assert (seed.verdict, seed.reason) == (Verdict.SYSTEM_ERROR, "it is gone")
     assert run.end
+
+
+def asked(number: int, **changes: object) -> events.Asked:
+    fields = {
+        "number": number, "role": Role.PROPOSE, "model": "small", "temperature": 1.0,
+        "place": Place(generation=number % 3, slot=number % 5, island=number % 2),
+        "prompt": "p", "prompt_version": 1, "max_tokens": 300, "worst_usd": 0.5,
+        "worst_tokens": 400,
+    }  # fmt: skip
+    return events.Asked(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def drafted(number: int, **changes: object) -> events.Drafted:
+    fields = {"number": number, "digest": f"d{number}", "edit": Edit.SEED, "place": Place()}
+    return events.Drafted(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def measured(candidate: int, latency_ns: float | None, mode: Mode = Mode.QUICK) -> events.Measured:
+    verdict = "CORRECT" if latency_ns else "WRONG_RESULT"
+    return events.Measured(
+        candidate=candidate, mode=mode, verdict=verdict, reason="", latency_ns=latency_ns
+    )
+
+
+def a_history(*told: events.Event) -> History:
+    history = History(World())
+    for event in told:
+        history.apply(event)
+    return history
+
+
+def test_spent_counts_calls_under_way_at_their_worst() -> None:
+    answered = events.Answered(ask=1, tokens_in=7, tokens_out=3, cost_usd=0.1, latency_s=1.0)
+    failed = events.Failed(ask=2, reason="429", tokens_in=1, cost_usd=0.01)
+    history = a_history(asked(1), asked(2), asked(3), answered, failed)
+    now = spent(history)
+    assert now.usd == pytest.approx(0.61)
+    assert now.tokens == 411
+    assert [q.number for q in history.waiting()] == [3]
+    assert history.questions[2].state is AskState.FAILED
+    assert history.questions[2].problem == "429"
+
+
+def test_correct_candidates_come_from_slow_to_fast() -> None:
+    times = ((1, 50.0), (2, 70.0), (3, None), (4, 60.0), (5, 50.0))
+    history = a_history(*map(drafted, range(1, 6)), *(measured(*each) for each in times))
+    assert [c.number for c in history.correct()] == [2, 4, 1, 5]
+    assert history.best is history.candidates[1]
+    assert [c.number for c in history.settled] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("modes", [(Mode.QUICK, Mode.PROFILE), (Mode.PROFILE, Mode.QUICK)])
+def test_a_profile_explains_a_time_and_does_not_replace_it(modes: tuple[Mode, ...]) -> None:
+    history = a_history(drafted(1))
+    for mode in modes:
+        history.apply(events.Measuring(candidate=1, mode=mode))
+        history.apply(measured(1, {Mode.QUICK: 50.0, Mode.PROFILE: 90.0}[mode], mode))
+    assert [c.latency_ns for c in history.correct()] == [50.0]
+    assert (len(history.settled), history.told.begun, history.in_flight) == (1, 2, 0)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
-from runs_app.optimiser.evolve.answers import Unusable
-from runs_app.optimiser.evolve.tuning import Example, Plan, Purpose, Tuner, Want, read_instructions
+from runs_app.optimiser.evolve.tuning import Example, Plan, Purpose, Tuner, Want
 from tests.unit.runs_app.optimiser.evolve.driving import a_problem
 
 START = "Look at the kernel from its first line to its last. " * 6
@@ -93,20 +90,6 @@ def test_a_better_prompt_is_found_and_chosen_without_the_held_out_kernels() -> N
     assert drive(Tuner(plan(), examples()), improving) == asked
 
 
-def test_calls_are_those_of_the_plan() -> None:
-    """Each prompt votes on all training kernels, only the best of a generation on the others."""
-    tuner = Tuner(plan(), examples())
-    asked = drive(tuner, lambda w: judge(w) if w.key[0] == "vote" else rewritten(f"Try {w.key}."))
-    improve = [w for w in asked if w.purpose is Purpose.IMPROVE]
-    votes = [w for w in asked if w.purpose is Purpose.VOTE]
-    assert len(improve) == 2 * 2
-    assert len(votes) == (1 + 2 + 2) * 6 + 3 * 4
-    assert len({w.key for w in asked}) == len(asked)
-    assert tuner.ask() == []
-    assert tuner.reason == ""
-    assert len(tuner.generations) == 3
-
-
 def test_held_out_votes_never_choose() -> None:
     """A prompt that is perfect on held-out kernels and worse in training is not taken."""
 
@@ -136,21 +119,3 @@ def test_no_readable_vote_is_a_mistake_and_a_failed_call_speaks_for_no_prompt() 
     tuner = Tuner(plan(), examples())
     drive(tuner, lambda want: None)
     assert (tuner.ask(), tuner.best, "no vote" in tuner.reason) == ([], None, True)
-
-
-@pytest.mark.parametrize(
-    "text", ["no tags", f"<instructions>{START}</instructions>", "<instructions>x</instructions>"]
-)
-def test_a_generation_without_a_usable_prompt_is_recorded(text: str) -> None:
-    tuner = Tuner(plan(), examples())
-    drive(tuner, lambda want: judge(want) if want.purpose is Purpose.VOTE else text)
-    assert [g.best is None for g in tuner.generations] == [False, True, True]
-    assert all(v.problem for v in tuner.generations[1].variants)
-    assert tuner.best is not None
-    assert tuner.best.generation == 0
-
-
-def test_instructions_are_read_from_their_tags() -> None:
-    text = f"<instructions>draft</instructions> no, better: {rewritten('Done.')}"
-    assert read_instructions(text) == f"{START}Done."
-    assert isinstance(read_instructions("<instructions>" + "x" * 20_000), Unusable)

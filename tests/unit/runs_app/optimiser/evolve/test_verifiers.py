@@ -10,7 +10,7 @@ import pytest
 from gpu_runner.data.codec import DataError
 from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.commands import Ask, Role
-from runs_app.optimiser.evolve.config import ModelSpec, VerifierConfig
+from runs_app.optimiser.evolve.config import VerifierConfig
 from tests.unit.runs_app.optimiser.evolve.driving import (
     Drive,
     Failure,
@@ -19,7 +19,6 @@ from tests.unit.runs_app.optimiser.evolve.driving import (
     a_problem,
     begin,
     fenced,
-    kernel,
 )
 from tests.unit.runs_app.optimiser.evolve.papers import a_run, fast, prompts_of, steps
 
@@ -91,24 +90,6 @@ def test_a_verifier_reads_its_instructions_a_working_kernel_and_the_candidate() 
     assert versions["verify_memory"] == 0
 
 
-def test_the_model_is_the_candidates_or_the_one_set_which_may_write_no_kernel() -> None:
-    own = run(lambda _: True)
-    for question in own.history.find(Role.VERIFY):
-        assert question.model == own.history.candidates[question.about or 0].model
-    judge = ModelSpec(name="large", writes=False)
-    settings = {"names": ("memory",), "model": "large", "survivors": 3}
-    found = a_run(
-        "evolve", votes(lambda _: True), parameters=PARAMETERS,
-        models=(ModelSpec(name="small"), judge), verifiers=VerifierConfig(**settings),
-    )  # fmt: skip
-    assert {question.model for question in found.history.find(Role.PROPOSE)} == {"small"}
-    assert {question.model for question in found.history.find(Role.VERIFY)} == {"large"}
-    asks = [ask for ask, _ in found.world.asks.values() if ask.role is Role.VERIFY]
-    assert {ask.temperature for ask in asks} == {0.5}
-    with pytest.raises(DataError, match="models: Evolution needs"):
-        begin(a_problem(), a_config("evolve", models=(judge,)), World())
-
-
 def test_a_verifier_that_cannot_be_read_is_asked_three_times_and_then_left_out() -> None:
     found = run(lambda ask: "Hm." if ask.verifier == "compile" else False, soft=True)
     assert len(found.history.find(Role.VERIFY, verifier="compile")) == 12
@@ -133,26 +114,3 @@ def test_a_verifier_that_cannot_be_read_is_asked_three_times_and_then_left_out()
 def test_bad_settings_are_named(verifiers: dict[str, Any], field: str) -> None:
     with pytest.raises(DataError, match=field):
         begin(a_problem(), a_config("evolve", verifiers=VerifierConfig(**verifiers)), World())
-
-
-def test_where_all_would_survive_nobody_is_asked() -> None:
-    for found in (run(lambda _: False, survivors=4), run(lambda _: False, names=())):
-        assert (steps(found).count("verify"), steps(found).count("measure quick")) == (0, 1 + 4)
-        assert not any(isinstance(event, events.Dropped) for event in found.events)
-    hard = run(lambda _: True, soft=False, survivors=4)
-    assert steps(hard).count("verify") == 8
-
-
-def test_of_equal_scores_the_newest_code_is_measured() -> None:
-    """Three kernels differ in a number alone; the fourth is written in another way."""
-    other = kernel("y[i] = x[i]; y[i] += x[i]; // + 900 -\n    if (i > n) { y[0] = 3; }")
-
-    def speak(ask: Ask) -> str:
-        if ask.role is Role.VERIFY:
-            return "FINAL VERIFICATION ANSWER: True"
-        return fenced(other if ask.place.slot == 4 else fast(1000 + ask.place.slot))
-
-    verifiers = VerifierConfig(names=("memory",), reflect=False, survivors=1)
-    found = a_run("evolve", speak, parameters=PARAMETERS, verifiers=verifiers)
-    [measured] = [c for c in found.history.candidates.values() if c.place.generation and c.measured]
-    assert measured.place.slot == 4

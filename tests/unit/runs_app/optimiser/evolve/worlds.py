@@ -10,13 +10,7 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.optimiser.evolve.commands import Ask, Role
 from runs_app.optimiser.evolve.knobs import find_knobs
-from tests.unit.runs_app.optimiser.evolve.driving import (
-    Failure,
-    World,
-    a_result,
-    fenced,
-    kernel,
-)
+from tests.unit.runs_app.optimiser.evolve.driving import Failure, World, a_result, fenced, kernel
 
 SKILL = {"small": 0.3, "large": 0.6}
 """How often a proposal of a model is faster than the kernels that it was shown."""

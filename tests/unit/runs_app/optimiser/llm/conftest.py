@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,15 +52,3 @@ class Caller:
 def caller() -> Caller:
     """A caller that does not wait."""
     return Caller()
-
-
-@pytest.fixture
-def ticking() -> Callable[[], float]:
-    """A clock on which each look takes 0.2 seconds."""
-    now = [0.0]
-
-    def clock() -> float:
-        now[0] += 0.2
-        return now[0]
-
-    return clock

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -52,14 +51,6 @@ def test_the_bytes_say_what_an_answer_is_and_not_its_label(caller: Caller, label
     bodies = [json.dumps(message, indent=1), f"\n\ndata: {json.dumps(delta)}\n\ndata: [DONE]\n\n"]
     with ScriptedEndpoint([Answer(body=body, content_type=label) for body in bodies]) as endpoint:
         assert [caller.ask(endpoint.base_url).text for _ in bodies] == ["yes", "yes"]
-
-
-@pytest.mark.parametrize("stream", [True, False])
-def test_content_in_parts(caller: Caller, stream: bool) -> None:
-    parts: list[Any] = [{"type": "text", "text": "one "}, 7, {"type": "text", "text": "two"}]
-    with ScriptedEndpoint([Answer([*parts, {"type": "image"}], stream=stream)]) as endpoint:
-        done = caller.ask(endpoint.base_url)
-    assert (done.text, done.usage.estimated) == ("one two", False)
 
 
 def test_usage_that_is_missing_is_estimated_on_the_high_side(caller: Caller) -> None:
@@ -124,19 +115,6 @@ def test_reasoning_without_end_is_cut(caller: Caller) -> None:
 def test_what_a_database_cannot_keep_is_replaced(caller: Caller) -> None:
     with ScriptedEndpoint([Answer("a\0b\ud800c")]) as endpoint:
         assert caller.ask(endpoint.base_url).text == "a\ufffdb?c"
-
-
-def test_progress_is_told_twice_a_second(caller: Caller, ticking: Callable[[], float]) -> None:
-    told: list[str] = []
-    answer = Answer("x" * 100, chunk_chars=1)
-    with ScriptedEndpoint([answer]) as endpoint:
-        done = caller.ask(
-            endpoint.base_url, {"on_progress": told.append, "clock": ticking}, timeout_s=1000
-        )
-    assert done.text == "x" * 100
-    assert told[0] == "x"
-    assert told == sorted(told, key=len)
-    assert 10 < len(told) <= ticking() / 0.5 + 1
 
 
 def test_a_caller_may_stop_a_call_and_its_errors_are_its_own(caller: Caller) -> None:

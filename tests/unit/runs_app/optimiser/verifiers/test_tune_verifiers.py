@@ -15,7 +15,6 @@ from runs_app.models import LanguageModel, LanguageModelCall, Submission, Tuning
 from runs_app.optimiser.evolve.verifiers import instructions
 from runs_app.optimiser.verifiers import tuning as tuning_service
 from runs_app.optimiser.verifiers.tuning import TuningRequest, prompt_in_use, tune
-from runs_app.optimiser.verifiers.tuning_examples import Kernel, TooFewError, choose
 from tests import factories as make
 from tests.scripted_endpoint import Answer, Asked, ScriptedEndpoint
 from tests.unit.queued import Jobs
@@ -142,29 +141,6 @@ def test_a_failing_endpoint_ends_it(model: LanguageModel) -> None:
 
 
 @pytest.mark.usefixtures("kernels")
-def test_ctrl_c_keeps_what_was_done(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The calls under way are heard out, none is begun, and the first generation stays."""
-    real, rounds = tuning_service.wait, []
-
-    def interrupted(*arguments: Any, **options: Any) -> Any:
-        rounds.append(1)
-        if Tuning.objects.get().generations and len(rounds) < 10_000:
-            rounds.extend([1] * 10_000)
-            raise KeyboardInterrupt
-        return real(*arguments, **options)
-
-    monkeypatch.setattr(tuning_service, "wait", interrupted)
-    with ScriptedEndpoint(script) as endpoint:
-        at(model, endpoint)
-        tuning = run(request())
-        asked = len(endpoint.asked)
-    assert tuning.reason == tuning_service.BY_HAND
-    assert len(tuning.generations) == 1
-    assert tuning.calls.filter(status="ANSWERED").count() == tuning.calls.count() == asked
-    assert tuning.ended_at is not None
-
-
-@pytest.mark.usefixtures("kernels")
 def test_a_second_ctrl_c_gives_up(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls under way are charged at their worst; none is left for a worker to send."""
     before = set(threading.enumerate())
@@ -185,21 +161,6 @@ def test_a_second_ctrl_c_gives_up(model: LanguageModel, monkeypatch: pytest.Monk
     assert [c.status for c in tuning.calls.all()] == ["INTERRUPTED"] * 4
     assert tuning.usd == pytest.approx(sum(c.worst_usd for c in tuning.calls.all()))
     assert tuning.usd > 0
-
-
-@pytest.mark.usefixtures("kernels")
-def test_calls_go_out_side_by_side(model: LanguageModel) -> None:
-    gate = threading.Barrier(3, timeout=60)
-
-    def together(asked: Asked) -> Answer:
-        if asked.number <= 3:
-            gate.wait()
-        return script(asked)
-
-    with ScriptedEndpoint(together) as endpoint:
-        at(model, endpoint)
-        run(request(generations=0, concurrency=3))
-        assert endpoint.most_at_once == 3
 
 
 @pytest.mark.usefixtures("kernels")
@@ -226,36 +187,3 @@ def test_what_cannot_be_tuned_is_said(
     with pytest.raises(CommandError, match=words):
         call_command("tune_verifiers", **{"verifier": "compile", "model": "judge", **options})
     assert not LanguageModelCall.objects.exists()
-
-
-def counted(**tasks: tuple[int, int]) -> list[Kernel]:
-    """Passing and failing kernels of each task."""
-    return [
-        Kernel(key=f"{task}-{passes}-{n}", task=task, passes=passes)
-        for task, counts in tasks.items()
-        for passes, count in zip((True, False), counts, strict=True)
-        for n in range(count)
-    ]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_both_sets_are_balanced_and_share_no_task(seed: int) -> None:
-    rows = counted(a=(9, 9), b=(9, 9), c=(9, 2), d=(1, 9), e=(4, 4))
-    train, held_out = choose(rows, 10, 6, seed)
-    assert [sum(k.passes for k in part) for part in (train, held_out)] == [5, 3]
-    assert [len(part) for part in (train, held_out)] == [10, 6]
-    assert not {k.task for k in train} & {k.task for k in held_out}
-    assert choose(list(reversed(rows)), 10, 6, seed) == (train, held_out)
-
-
-def test_too_few_or_odd_numbers_are_refused() -> None:
-    for tasks, words in (
-        ({}, "0 passing and 0 failing ones"),
-        ({"a": (40, 40)}, "40 passing and 40 failing ones"),
-        ({"a": (40, 1), "b": (40, 1)}, "80 passing and 2 failing ones"),
-    ):
-        with pytest.raises(TooFewError, match=words):
-            choose(counted(**tasks), 10, 6, 0)
-    for train, held_out, field in ((9, 6, "examples"), (10, 0, "held-out")):
-        with pytest.raises(ValueError, match=field):
-            choose(counted(a=(40, 40), b=(40, 40)), train, held_out, 0)

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from gpu_runner.data.verdict import Verdict
-from runs_app.models import (
-    Evaluation,
-    LanguageModel,
-    LanguageModelCall,
-    Run,
-    Tuning,
-    VerifierPrompt,
-)
+from runs_app.models import LanguageModel, LanguageModelCall, Run, VerifierPrompt
 from runs_app.optimiser.evolve.judging import Confusion
 from runs_app.optimiser.verifiers.calibration import verification
 from tests import factories as make
@@ -67,33 +58,6 @@ def test_votes_meet_what_hardware_said(judge: LanguageModel) -> None:
     assert found.usd == pytest.approx(0.14)
 
 
-def test_the_last_word_is_the_model_that_voted(judge: LanguageModel) -> None:
-    run = make.make_run()
-    vote(run, judge, "CORRECT", compile=True)
-    other = LanguageModel.objects.create(name="thinker", created_at=make.NOW)
-    LanguageModelCall.objects.create(
-        run=run, number=9, role="reflect", verifier="compile", about=1, language_model=other,
-        messages=[], temperature=0, max_tokens=9, status="ANSWERED", created_at=make.NOW,
-        ended_at=make.NOW,
-    )  # fmt: skip
-    rows = {row.model: row.votes for row in verification([run]).rows}
-    assert rows == {"judge": 0, "thinker": 1}
-
-
-def test_time_saved_is_that_of_the_evaluations_that_ran(judge: LanguageModel) -> None:
-    run = judged_run(judge)
-    evaluation = make.make_finished_evaluation(Verdict.CORRECT)
-    Evaluation.objects.filter(pk=evaluation.pk).update(
-        started_at=make.NOW, finished_at=make.NOW + timedelta(seconds=30)
-    )
-    make.give_to_run(evaluation.submission, run)
-    found = verification([run])
-    assert found.seconds_each == pytest.approx(30.0)
-    assert found.seconds_saved == pytest.approx(30.0)
-    assert found.usd_saved(12.0) == pytest.approx(0.1)
-    assert found.usd_saved(0.0) is None
-
-
 def test_the_page_shows_tables(client: Client, judge: LanguageModel, settings: Any) -> None:
     run = judged_run(judge, private=True)  # which does not count for others
     assert 'id="calibration"' not in client.get("/verifiers/").content.decode()
@@ -101,42 +65,6 @@ def test_the_page_shows_tables(client: Client, judge: LanguageModel, settings: A
     assert 'id="calibration"' in client.get("/verifiers/").content.decode()
     settings.DEVICE_USD_PER_HOUR = 2.0
     assert "Money saved" in client.get("/verifiers/").content.decode()
-
-
-def counts(right: int) -> dict[str, int]:
-    return {"right": right, "of": 10, "unread": 1}
-
-
-def generation(number: int) -> dict[str, Any]:
-    """Two prompts, of which the second could not be used."""
-    text, parent = f"Look <b>here</b>.\nStep {number}.", [number - 1, 0] if number else None
-    good = {"slot": 0, "parent": parent, "text": text, "problem": "", "train": counts(5 + number)}
-    bad = {"slot": 1, "parent": [0, 0], "text": "", "problem": "no tags", "train": None}
-    return {
-        "number": number, "best": 0, "train": counts(5 + number), "held_out": counts(6),
-        "usd": 0.1, "tokens": 10, "prompts": [good, bad],
-    }  # fmt: skip
-
-
-def test_a_tuning_has_a_page(client: Client, judge: LanguageModel) -> None:
-    examples = [
-        {"evaluation": "e", "task": "scale", "passes": True, "held_out": False},
-        {"evaluation": "f", "task": "add", "passes": False, "held_out": True},
-    ]
-    tuning = Tuning.objects.create(
-        verifier="compile", language_model=judge, seed=0, examples=examples, usd=0.2,
-        generations=[generation(0), generation(1)], created_at=make.NOW, ended_at=make.NOW,
-        reason="stopped by hand",
-    )  # fmt: skip
-    known = {"verifier": "compile", "version": 2, "text": "t", "created_at": make.NOW}
-    VerifierPrompt.objects.create(in_use=True, tuning=tuning, **known)
-    page = client.get(f"/verifiers/tunings/{tuning.pk}/").content.decode()
-    for words in ("stopped by hand", "Look &lt;b&gt;here&lt;/b&gt;.", "+Step 1.", "-Step 0.",
-                  "1 (chosen)", "no tags", "1 passing"):  # fmt: skip
-        assert words in page, words
-    listing = client.get("/verifiers/").content.decode()
-    assert str(tuning.pk) in listing
-    assert "version 2" in listing
 
 
 def test_one_prompt_of_a_verifier_is_in_use(client: Client) -> None:

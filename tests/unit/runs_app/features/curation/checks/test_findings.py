@@ -11,21 +11,16 @@ from django.test.utils import CaptureQueriesContext
 
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.queue import Urgency
-from gpu_runner.data.solution import Solution
-from gpu_runner.data.verdict import Language, Verdict
 from runs_app.core.checks.services import request_check
 from runs_app.core.errors import NotAllowed, QuotaExceeded, SubmissionError
-from runs_app.features.curation.checks.dry_run import try_solutions
-from runs_app.features.curation.drafts.services import edit_draft, take_over
-from runs_app.models import Device, Evaluation, Status, Submission, TaskCheck
+from runs_app.features.curation.drafts.services import take_over
+from runs_app.models import Evaluation, Status, Submission, TaskCheck
 from runs_app.submitting.services import cancel
-from tasks_app.models import AuditEntry, Draft, Soundness, TaskVersion
+from tasks_app.models import AuditEntry, Draft, TaskVersion
 from tests import factories as make
 from tests.unit.runs_app.features.curation.drafted import (
     draft_of,
-    finish,
     prove,
-    shown,
     signed_in,
     tried,
     version_of,
@@ -35,38 +30,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 HTMX = {"HX-Request": "true"}
 POLL = {"HX-Request": "true", "HX-Target": "findings-results"}
-REPORT: dict[str, Any] = {
-    "filters": [
-        {"name": "output range", "direction": "forward", "workload": "n256", "value": 0.97,
-         "limit": "at most 0.1", "passed": False, "text": "zeros would pass"},
-        {"name": "work", "direction": "forward", "value": 1.0, "limit": "about 1", "passed": True},
-    ],
-    "mutants": [
-        {"name": "zeros", "direction": "forward", "workload": "n256", "scaled": 0.4,
-         "state": "survived"},
-        {"name": "half", "direction": "forward", "workload": make.HIDDEN_WORKLOAD, "scaled": 40.0,
-         "state": "failed"},
-    ],
-    "honest": [
-        {"name": "reference", "direction": "forward", "workload": "n256", "scaled": 0.2},
-    ],
-}  # fmt: skip
-
-
-def unsound(version: TaskVersion) -> Soundness:
-    """A report that speaks against a version."""
-    return prove(
-        version, passed=False, mutants=2, survivors=["forward: zeros"],
-        flagged=["forward: output range"], document=REPORT,
-    )  # fmt: skip
-
-
-def sound() -> dict[str, Any]:
-    """What a report says that passes."""
-    mutants = [entry for entry in REPORT["mutants"] if entry["state"] == "failed"]
-    filters = [entry for entry in REPORT["filters"] if entry["passed"]]
-    document = {**REPORT, "mutants": mutants, "filters": filters}
-    return {"mutants": 1, "filters": 1, "document": document}
 
 
 def check_of(draft: Draft, user: User, **changes: Any) -> TaskCheck:
@@ -110,16 +73,6 @@ def test_the_author_may_have_a_draft_checked_and_tried(browser: Client, ada: Use
     assert answer.status_code == 200
     assert "kernels/k0.cpp" in answer.content.decode()
     assert Evaluation.objects.get().mode == "test"
-
-
-def test_kernels_that_were_pushed_to_a_draft_are_listed(browser: Client, ada: User) -> None:
-    draft = draft_of(ada)
-    browser.post(f"/drafts/{draft.pk}/check/", {"device": "cpu"})
-    version = TaskVersion.objects.get()
-    pushed = Solution(source="forward = min", language=Language.PYTHON)
-    try_solutions([pushed], version, Device.objects.get(slug="cpu"), ada, make.NOW)
-    page = browser.get(f"/drafts/{draft.pk}/").content.decode()
-    assert "pushed kernel, Python</a>" in page
 
 
 def test_a_fault_is_said_and_nothing_is_stored(browser: Client, ada: User) -> None:
@@ -175,84 +128,6 @@ def test_strangers_and_who_lost_a_draft_find_nothing(browser: Client, ada: User)
     assert check.status == Status.QUEUED
 
 
-def test_a_check_waits_for_people_and_for_no_run(browser: Client, ada: User) -> None:
-    draft = draft_of(ada)
-    make.make_evaluation(now=make.later(-9))
-    make.give_to_run(make.make_submission(now=make.later(-9)))
-    check_of(draft, ada)
-    assert "1 before it in the queue" in fragment(browser, draft)
-
-
-def test_the_page_follows_a_check_from_before_it_to_its_cancellation(
-    browser: Client, ada: User
-) -> None:
-    draft = draft_of(ada)
-    page = fragment(browser, draft)
-    assert "no runner for cpu has ever reported" in page
-    assert "hx-get" not in page
-    check = check_of(draft, ada)
-    page = fragment(browser, draft)
-    assert 'hx-trigger="every 2s"' in page
-    assert "The check on CPU waits." in page
-    stage = f"mutants on {make.HIDDEN_WORKLOAD}"
-    TaskCheck.objects.update(status="RUNNING", stage=stage, started_at=make.NOW)
-    first = fragment(browser, draft, **POLL)
-    assert stage in first  # she wrote it
-    assert "hx-swap-oob" in first, "the status is said again only when it changed"
-    said = first.split("?said=")[1].split('"')[0]
-    address = f"/drafts/{draft.pk}/trials/?said={said}"
-    assert "hx-swap-oob" not in browser.get(address, headers=POLL).content.decode()
-    cancel = f"/checks/{check.pk}/cancel/"
-    assert browser.post(cancel, {"draft": "?"}).status_code == 404
-    answer = browser.post(cancel, {"draft": draft.pk}, headers=HTMX)
-    assert "was canceled" in answer.content.decode()
-    page = browser.get(address, headers=POLL).content.decode()
-    assert ("hx-swap-oob" in page, "hx-trigger" in page) == (True, False)
-    log = shown(browser, draft).partition("draft-log")[2]
-    assert "<strong>Canceled a check</strong> by ada" in log
-    assert browser.post(cancel, {"draft": draft.pk}, headers=HTMX).status_code == 422
-
-
-def test_a_report_or_its_absence_says_what_and_by_how_much(browser: Client, ada: User) -> None:
-    draft = draft_of(ada)
-    check_of(draft, ada, status="FINISHED", reason="the reference raised", finished_at=make.NOW)
-    page = fragment(browser, draft)
-    assert "No report" in page
-    assert "the reference raised" in page
-    unsound(version_of(draft))
-    page = fragment(browser, draft)
-    assert "1 of 2 wrong kernels pass (zeros)" in page
-    assert "zeros would pass" in page
-    assert "For earlier files" not in page
-    assert make.HIDDEN_WORKLOAD in page  # in the whole report: the draft is hers
-
-
-def test_a_sound_report_of_earlier_files_is_said_to_be_so(browser: Client, ada: User) -> None:
-    draft = draft_of(ada)
-    check = check_of(draft, ada, status="FINISHED", passed=True, finished_at=make.NOW)
-    prove(check.version, **sound())
-    assert "no wrong kernel passes it" in fragment(browser, draft)
-    files = {**draft.files, "notes.md": "new"}
-    edit_draft(draft=draft, user=ada, files=files, revision=1, now=make.NOW)
-    page = fragment(browser, draft)
-    assert "For earlier files" in page
-
-
-def test_dry_runs_say_what_came_of_each_kernel(browser: Client, ada: User) -> None:
-    draft = draft_of(ada, count=2)
-    right, wrong = tried(draft, ada)
-    for evaluation, verdict in ((right, Verdict.CORRECT), (wrong, Verdict.COMPILE_ERROR)):
-        finish(evaluation, verdict)
-    page = fragment(browser, draft)
-    assert page.index("kernels/k1.cpp") < page.index("kernels/k0.cpp")
-    assert "1.50×" in page
-    assert "Compile error" in page
-    assert f"/submissions/{right.submission_id}/" in page
-    other = draft_of(ada, name="tide")
-    tried(other, make.make_admin(username="root"))
-    assert "tried by root" not in fragment(browser, other), "an admin's own are the admin's"
-
-
 def test_the_number_of_queries_does_not_grow_with_the_kernels(
     browser: Client, ada: User, django_assert_max_num_queries: Any
 ) -> None:
@@ -264,7 +139,7 @@ def test_the_number_of_queries_does_not_grow_with_the_kernels(
     for draft in drafts.values():
         tried(draft, admin)
         check_of(draft, admin)
-        unsound(version_of(draft))
+        prove(version_of(draft), passed=False, survivors=["forward: zeros"])
         with django_assert_max_num_queries(45) as queries:
             fragment(client, draft)
         assert isinstance(queries, CaptureQueriesContext)

@@ -22,7 +22,7 @@ from runs_app.features.curation.decisions.services import (
 from runs_app.features.curation.decisions.services import label as label_task
 from tasks_app.errors import CurationError
 from tasks_app.formats import loader
-from tasks_app.models import AuditEntry, Override, Task, TaskVersion
+from tasks_app.models import AuditEntry, Draft, Override, Task, TaskVersion
 from tasks_app.publishing.labels import clean_tags
 from tasks_app.publishing.services import store_version
 from tests import factories as make
@@ -271,3 +271,14 @@ def test_every_built_in_task_has_some() -> None:
     for difficulty, tags in loader.labels_of(catalog_folder()).values():
         assert difficulty in Task.Difficulty.values
         assert clean_tags(tags) == tags != []
+
+
+def test_a_version_of_an_open_draft_becomes_public_with_its_draft_alone(admin: User) -> None:
+    task = make.make_task_version().task
+    _, stored, _ = store_version(make.make_task(title="Tried"), make.NOW)
+    times = {"created_at": make.NOW, "changed_at": make.NOW}
+    Draft.objects.create(
+        author=admin, task=task, name="scale", files={}, state="review", version=stored, **times
+    )
+    with pytest.raises(CurationError, match="belongs to a draft"):
+        make_public(task=task, version=stored, user=admin, reason="x", override="y", now=AT)

@@ -128,20 +128,6 @@ def test_files_are_added_renamed_uploaded_and_deleted(client: Client, author: Us
     assert "kernels/tuned.cu" not in draft.files
 
 
-def test_a_draft_is_for_its_author_and_admins(
-    client: Client, author: User, admin_client: Client
-) -> None:
-    draft = created(make.make_user())
-    address = draft.get_absolute_url()
-    assert client.get(address).status_code == 404
-    assert save(client, draft).status_code == 404
-    assert act(client, draft, "close", "x").status_code == 404
-    assert client.get(reverse("draft-download", args=[draft.pk])).status_code == 404
-    assert Client().get(address).status_code == 302
-    assert admin_client.get(address).status_code == 200
-    assert save(admin_client, draft, text="#").status_code == 422  # it is not taken over
-
-
 def test_after_taking_over_the_author_sees_neither_files_nor_workloads(
     client: Client, author: User, admin_client: Client
 ) -> None:

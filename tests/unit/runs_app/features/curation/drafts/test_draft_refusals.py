@@ -1,13 +1,17 @@
-"""What the site refuses of a draft: a name that was lost, kept agents, one draft too many."""
+"""What the site refuses of a draft: a lost name, kept agents, bad files, and too many of them."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.urls import reverse, set_script_prefix
 
+from runs_app.features.curation.drafts import forms
 from runs_app.features.curation.drafts import page as draft_page
 from runs_app.features.curation.drafts.services import (
     copy_version,
@@ -22,14 +26,7 @@ from tasks_app.models import Draft, Task
 from tasks_app.publishing.services import admit
 from tasks_app.publishing.snapshots import snapshot
 from tests import factories as make
-from tests.unit.runs_app.features.curation.drafted import (
-    act,
-    created,
-    edited,
-    example,
-    shown,
-    signed_in,
-)
+from tests.unit.runs_app.features.curation.drafted import created, edited, example, shown, signed_in
 from tests.unit.tasks_app.formats.test_importing import CONFIG, ROBUST
 
 pytestmark = pytest.mark.django_db
@@ -93,27 +90,6 @@ class TestALostName:
         with pytest.raises(CurationError, match="choose another name"):
             snapshot(draft=again, now=make.NOW)
 
-    def test_a_name_that_cannot_be_read_detaches_nothing(self) -> None:
-        draft = checked(make.make_user(), "mine")
-        make.make_task_version(name="wave")
-        assert edited(draft, **{"task.toml": "name = "}).task is not None
-
-    def test_in_review_both_are_told_and_nothing_is_offered_that_would_be_refused(
-        self, client: Client
-    ) -> None:
-        draft = sent(checked(make.make_user(), "mine"))
-        make.make_task_version(name="wave")
-        client.force_login(make.make_admin())
-        text = shown(client, draft)
-        words = LOST.replace("'", "&#x27;")
-        assert words in text
-        assert 'value="publish"' not in text
-        assert 'value="override"' not in text
-        assert words in client.get("/drafts/").content.decode()
-        assert act(client, draft, "override", "x", replaces=1).status_code == 422
-        client.force_login(draft.author)
-        assert words in shown(client, draft)
-
     def test_a_next_version_keeps_its_task(self) -> None:
         admin = make.make_admin()
         draft = sent(checked(admin, "first"))
@@ -167,3 +143,109 @@ class TestKeptAgents:
         author.save()
         with pytest.raises(CurationError, match="is reserved for kernels"):
             publish_draft(draft=draft, user=make.make_admin(), override="seen", now=make.NOW)
+
+
+@pytest.fixture
+def author(client: Client) -> User:
+    user = make.make_user()
+    client.force_login(user)
+    return user
+
+
+def edit(client: Client, draft: Draft, **values: Any) -> str:
+    text = draft.files["task.toml"]
+    posted = {"path": "task.toml", "text": text, "revision": draft.revision} | values
+    answer = client.post(draft.get_absolute_url(), posted)
+    assert answer.status_code in (409, 422)
+    return answer.content.decode()
+
+
+def start(client: Client) -> Draft:
+    client.post(reverse("draft-example"))
+    return Draft.objects.order_by("-changed_at").first() or pytest.fail("no draft was made")
+
+
+def test_what_cannot_be_kept_is_said_and_stays_in_the_editor(client: Client, author: User) -> None:
+    draft = created(author)
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"do": "upload"}, "choose a file"),
+        ({"do": "upload", "upload": SimpleUploadedFile("a.bin", b"\xff")}, "not UTF-8"),
+        ({"do": "upload", "upload": SimpleUploadedFile("a.h", b"\xff\xfe/\0")}, "is UTF-16"),
+        ({"do": "add"}, "s path, such as"),
+        ({"do": "add", "new_path": "../x"}, "is not a relative path"),
+        ({"do": "add", "new_path": "reference.py"}, "reference.py already exists"),
+        ({"do": "add", "new_path": "notes.txt", "revision": 9}, "notes.txt"),
+        ({"do": "rename", "rename_to": "reference.py"}, "reference.py already exists"),
+    )
+    for values, words in cases:
+        for upload in filter(None, [values.get("upload")]):
+            upload.seek(0)
+        text = edit(client, draft, text="# written", **values)
+        assert words.lower() in text.lower(), values
+        assert ("# written" in text, "Not saved." in text) == (True, True), values
+    for values in ({"text": "\0"}, {"revision": 9}):
+        assert "Not saved." in edit(client, draft, **values)
+    as_stored = edit(client, draft, do="add")
+    assert ("Not saved." in as_stored, "data-unsaved" in as_stored) == (False, False)
+    draft.refresh_from_db()
+    assert draft.revision == 1
+
+
+class TestTheExamplesName:
+    def test_it_has_no_fault_whatever_there_is(self, client: Client, author: User) -> None:
+        make.make_task_version(name="scaled_sum")
+        names = []
+        for _ in range(2):
+            draft = start(client)
+            assert draft_page.read_draft(draft)[1] == ()
+            names.append(draft.name)
+        assert names == ["scaled_sum_2", "scaled_sum_3"]
+        assert "void scaled_sum(" in draft.files["task.toml"]
+        client.force_login(make.make_admin())
+        assert (start(client).name, Draft.objects.filter(task=None).count()) == ("scaled_sum_2", 3)
+
+
+def upload() -> dict[str, Any]:
+    return {"upload": [SimpleUploadedFile("a.py", b"# no task")]}
+
+
+def test_beyond_the_limit_an_upload_is_not_read(
+    client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MAX_OPEN_DRAFTS_PER_USER = 1
+    user = make.make_user()
+    client.force_login(user)
+    create_draft(user=user, files=draft_page.example_files(), now=make.NOW)
+    read: list[object] = []
+    monkeypatch.setattr(forms, "read_upload", read.append)
+    answer = client.post("/drafts/", upload())
+    assert (answer.status_code, read) == (422, [])
+    assert Draft.objects.count() == 1
+
+
+def test_refused_uploads_are_few_a_minute(client: Client, settings: Any) -> None:
+    settings.UPLOADS_PER_MINUTE = 2
+    client.force_login(make.make_user())
+    answers = [client.post("/drafts/", upload()) for _ in range(5)]  # a minute may end in between
+    assert answers[0].status_code == 422
+    [refused, *_] = [answer for answer in answers if answer.status_code == 429]
+    assert 0 < int(refused["Retry-After"]) <= 60
+    assert "2 times" in refused.content.decode()
+    assert client.get("/drafts/").status_code == 200
+    other = Client()
+    other.force_login(make.make_user())
+    assert other.post("/drafts/", upload()).status_code == 422
+    assert Client().post("/drafts/", upload()).status_code == 302
+
+
+def test_they_are_counted_below_a_prefix_too(client: Client, settings: Any) -> None:
+    settings.UPLOADS_PER_MINUTE = settings.API_REQUESTS_PER_MINUTE = 1
+    client.force_login(make.make_user())
+    set_script_prefix("/bench/")
+    try:
+        answers = [client.post("/drafts/", upload(), SCRIPT_NAME="/bench") for _ in range(3)]
+        asked = [client.get("/api/v1/tasks", SCRIPT_NAME="/bench") for _ in range(3)]
+    finally:
+        set_script_prefix("/")
+    assert 429 in [answer.status_code for answer in answers]
+    assert 429 in [answer.status_code for answer in asked]

@@ -20,8 +20,7 @@ from runs_app.features.curation.drafts.services import (
     take_over,
 )
 from tasks_app.errors import CurationError
-from tasks_app.formats.task_writing import write_folder
-from tasks_app.models import Draft, Override, Soundness, Task
+from tasks_app.models import Draft, Override, Task
 from tasks_app.publishing.services import admit
 from tasks_app.publishing.snapshots import snapshot
 from tests import factories as make
@@ -32,14 +31,6 @@ pytestmark = pytest.mark.django_db
 
 def kinds(draft: Draft) -> list[str]:
     return [entry.kind for entry in reversed(draft.audit_entries.all())]
-
-
-def test_the_example_has_no_fault_and_reads_as_it_is_written() -> None:
-    draft = created(name="scaled_sum")
-    data, faults = draft_page.read_draft(draft)
-    assert faults == ()
-    assert data is not None
-    assert draft_page.read_folder(write_folder(data)) == (data, ())
 
 
 def test_what_is_wrong_is_kept_and_named_and_cannot_become_a_version() -> None:
@@ -181,16 +172,6 @@ def test_a_name_is_taken_by_a_task_and_by_anothers_draft_until_it_is_closed() ->
     assert (loaded.task.state, loaded.task.current_version) == ("published", loaded)
 
 
-def test_a_title_that_the_site_cannot_show_is_a_fault() -> None:
-    draft = created()
-    toml = draft.files["task.toml"].replace("Scaled sum", "s" * 200)
-    draft = edited(draft, **{"task.toml": toml})
-    [fault] = draft_page.read_draft(draft)[1]
-    assert (fault.field, fault.file, fault.line) == ("title", "task.toml", 2)
-    with pytest.raises(CurationError, match="the limit is 200"):
-        snapshot(draft=draft, now=make.NOW)
-
-
 def test_a_version_that_was_made_public_by_itself_ends_its_draft() -> None:
     admin, draft = make.make_admin(), in_review()
     prove(draft.version)
@@ -223,23 +204,6 @@ def test_a_next_version_is_written_beside_the_public_one() -> None:
     new = publish_draft(draft=again, user=admin, now=make.later(9))
     task.refresh_from_db()
     assert (task.current_version, new.number) == (new, 3)
-
-
-def test_a_next_version_keeps_comments_and_sweeps_of_the_one_that_was_written_here() -> None:
-    admin = make.make_admin()
-    draft = created(admin)
-    commented = f"# why this bound\n{draft.files['task.toml']}"
-    draft = edited(draft, admin, **{"task.toml": commented})
-    draft = send_to_review(draft=draft, user=admin, now=make.NOW)
-    prove(draft.version)
-    version = publish_draft(draft=draft, user=admin, now=make.NOW)
-    copy = copy_version(version=version, user=admin, now=make.NOW)
-    assert copy.files["task.toml"] == commented
-    other = edited(copy, admin, **{"task.toml": commented.partition("\n")[2]})
-    assert snapshot(draft=other, now=make.NOW) == version  # and never published
-    copy = copy_version(version=version, user=admin, now=make.NOW)
-    assert copy.files["task.toml"] == commented
-    assert snapshot(draft=copy, now=make.NOW) == version
 
 
 def test_a_draft_of_a_retired_task_waits_until_it_is_restored() -> None:
@@ -292,13 +256,3 @@ def test_a_user_starts_few_drafts_a_day(settings: Any) -> None:
         created(user)
     tomorrow = make.later(24 * 3600 + 1)
     create_draft(user=user, files=example(), now=tomorrow)
-
-
-def test_an_admin_reads_which_kind_of_device_a_report_did_not_look_at() -> None:
-    draft = in_review()
-    prove(draft.version)
-    for kind, unseen in (("cpu", "cuda"), ("cuda", "cpu")):
-        Soundness.objects.update(kind=kind)
-        step = draft_page.Workbench(Draft.objects.get(), make.make_admin()).step
-        assert f"workloads for {unseen}:" in step.text
-        assert step.tone == "warn"

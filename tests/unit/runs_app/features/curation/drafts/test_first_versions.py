@@ -1,4 +1,4 @@
-"""What pages say of a version in review: of which task, what is known of it, what is to be done."""
+"""Versions in review: what pages tell, and that nobody answers for what came later."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.urls import reverse
 
 from gpu_runner.data.verdict import DeviceKind
-from runs_app.core.checks.services import cancel_check, request_check
 from runs_app.core.messaging import orders
-from runs_app.features.curation.decisions.services import retire
-from runs_app.features.curation.drafts.services import close_draft, publish_draft, send_back
+from runs_app.features.curation.decisions.services import make_public, retire
+from runs_app.features.curation.drafts.services import close_draft, copy_version, publish_draft
 from runs_app.models import TaskCheck
-from tasks_app.models import Draft, Soundness, Task, TaskVersion
-from tasks_app.publishing.services import store_version
-from tasks_app.publishing.snapshots import snapshot
+from tasks_app.formats import loader
+from tasks_app.models import Draft, Override, Task, TaskVersion
+from tasks_app.publishing.services import admit, record_report
 from tests import factories as make
 from tests.unit.runs_app.features.curation.drafted import (
     act,
     created,
+    edited,
     example,
     in_review,
-    prove,
     shown,
     signed_in,
 )
@@ -51,40 +51,8 @@ def draft(monkeypatch: pytest.MonkeyPatch) -> Draft:
     return in_review(make.make_user(username="ada"), SLUG)
 
 
-def fail(draft: Draft) -> None:
-    prove(draft.version, passed=False, mutants=28, survivors=["forward: zeros"] * 20)
-
-
 def page(client: Client, address: str) -> str:
     return client.get(address).content.decode()
-
-
-def counts(client: Client) -> tuple[int, int]:
-    """How many tasks in review have no report, and how many one that speaks against them."""
-    waiting = client.get("/curate/").context["waiting"]
-    return waiting.without_report, waiting.refused
-
-
-def test_the_table_and_the_counts_say_what_the_draft_says(
-    client: Client, judge: User, draft: Draft
-) -> None:
-    entries = client.get(f"/curate/history/?task={SLUG}").context["page"]
-    assert [entry.kind for entry in entries] == ["sent", "uploaded"]  # also before its version
-    assert counts(client) == (1, 0)
-    fail(draft)
-    assert counts(client) == (0, 1)
-    row = client.get("/curate/?state=review&soundness=failed").context["page"][0]
-    assert (row.task.slug, row.version, row.device) == (SLUG, draft.version, "CPU")
-    public = make.make_task_version()  # of which the table speaks, not of its draft
-    task, new, _ = store_version(make.make_task(title="Tried"), make.NOW)
-    fields = {"created_at": make.NOW, "changed_at": make.NOW, "author": judge, "files": {}}
-    fail(Draft.objects.create(task=task, version=new, state="review", **fields))
-    row = client.get("/curate/?q=scale+vector").context["page"][0]
-    assert (row.version, row.soundness) == (public, "none")
-    assert counts(client) == (0, 1)
-    send_back(draft=draft, user=judge, reason="mend it", now=make.NOW)
-    assert counts(client) == (0, 0)
-    assert client.get("/curate/?soundness=failed").context["page"][0].version == draft.version
 
 
 def test_a_first_version_is_checked_in_bulk_and_published_on_its_draft(
@@ -97,27 +65,6 @@ def test_a_first_version_is_checked_in_bulk_and_published_on_its_draft(
     for action in ("publish", "retire"):
         client.post("/curate/bulk/", BULK | {"action": action, "confirm": "1"})
         assert Task.objects.get().state == Task.State.REVIEW
-
-
-def test_what_is_to_be_done_depends_on_the_check(client: Client, judge: User, draft: Draft) -> None:
-    def step() -> str:
-        text = page(client, draft.get_absolute_url())
-        return text.partition('id="draft-step"')[2].partition("</p>")[0]
-
-    assert draft.version is not None
-    asked = {"version": draft.version, "user": judge, "now": make.NOW}
-    assert "Check it" in step()
-    check = request_check(device=make.make_cpu(), **asked)
-    assert ("under way" in step(), "Check it" in step()) == (True, False)
-    fail(draft)
-    cancel_check(check=check, user=judge, now=make.NOW)
-    assert ("20 of 28" in step(), "Check it" in step()) == (True, False)
-    request_check(device=make.make_cpu(), **asked)
-    assert "wait until it ends" in step()
-    mine = created(judge, "own")
-    prove(snapshot(draft=mine, now=make.NOW), passed=False, survivors=["forward: zeros"])
-    text = page(client, mine.get_absolute_url())
-    assert "Fix it" in text.partition('id="draft-step"')[2].partition("</p>")[0]
 
 
 def test_a_draft_that_names_a_task_of_others_stands_in_no_log_of_it(
@@ -137,64 +84,6 @@ def test_a_draft_that_names_a_task_of_others_stands_in_no_log_of_it(
     assert "name taken" in page(client, draft.get_absolute_url())
 
 
-BRIEF = "7 of 9 wrong kernels pass (wrong 1, wrong 2, wrong 3 and 4 more); 2 filters flag it: a, b"
-
-
-FOUR = "wrong 1, wrong 2, wrong 3, wrong 4"
-
-
-def report(version: TaskVersion | None, survivors: int = 0, untried: int = 0) -> Soundness:
-    """A report of nine wrong kernels; with survivors, two filters flag it as well."""
-    names = [f"wrong {number}" for number in range(1, 10)]
-    states = [*["survived"] * survivors, *["untried"] * untried, *["failed"] * 9][:9]
-    mutants = [
-        {"name": name, "direction": "forward", "state": state, "workload": "n256", "scaled": 2.0}
-        for name, state in zip(names, states, strict=True)
-    ]
-    flagged = ["a", "b"] if survivors else []
-    filters = [{"name": name, "direction": "forward", "passed": False} for name in flagged]
-    return prove(
-        version, passed=not survivors, mutants=9, filters=3,
-        survivors=[f"forward: {name}" for name in names[:survivors]],
-        flagged=[f"forward: {name}" for name in flagged],
-        document={"mutants": mutants, "filters": filters},
-    )  # fmt: skip
-
-
-def test_a_refused_draft_names_all_that_pass_in_its_report_alone(
-    client: Client, judge: User
-) -> None:
-    draft = in_review(judge)
-    report(draft.version, survivors=7)
-    text = shown(client, draft)
-    assert text.count(BRIEF) == 2  # what is to be done, and the head of the report
-    assert text.count("wrong 7") == 2  # the list of those that pass, and the whole report
-    button = text.partition('name="action" value="publish"')[0].rpartition("<button")[2]
-    assert "primary" not in button
-    refused = act(client, draft, "publish").content.decode()
-    assert "wrong 1" not in refused.partition('role="alert"')[2].partition("</p>")[0]
-    assert '<details class="panel" open><summary>Publish anyway' in refused
-    few = [report(make.make_task_version(name=f"few{count}"), count) for count in (1, 4)]
-    assert few[0].brief_refusal.startswith("1 of 9 wrong kernels pass (wrong 1);")
-    assert few[1].brief_refusal.startswith(f"4 of 9 wrong kernels pass ({FOUR});")
-    assert few[1].refusal.count("wrong ") == 5
-
-
-def test_wrong_kernels_that_were_not_tried_are_counted_wherever_none_passes(
-    client: Client, judge: User
-) -> None:
-    draft = in_review(judge)
-    report(draft.version, untried=2)
-    text = shown(client, draft)
-    assert "(2 untried)" in text
-    button = text.partition('name="action" value="publish"')[0].rpartition("<button")[2]
-    assert "primary" in button
-    publish_draft(draft=draft, user=judge, now=make.NOW)
-    for address in ("", "soundness/", "curate/"):
-        text = client.get(f"/tasks/wave/{address}").content.decode()
-        assert "(2 untried)" in text, address
-
-
 def test_kinds_of_devices_without_hidden_workloads_are_said_to_who_decides(
     client: Client, judge: User
 ) -> None:
@@ -209,3 +98,132 @@ def test_kinds_of_devices_without_hidden_workloads_are_said_to_who_decides(
     first, hidden = make.make_task().workloads[0], make.make_task().workloads[2]
     rows = (first, dataclasses.replace(hidden, devices=(DeviceKind.CUDA,)))
     assert make.make_task_version(workloads=rows).without_hidden == ("cpu",)
+
+
+@pytest.fixture
+def desk(client: Client) -> Client:
+    """The browser of an admin."""
+    client.force_login(make.make_admin(username="judge"))
+    return client
+
+
+def found(version: TaskVersion | None, at_s: float, survivors: int = 1) -> None:
+    """A check of a runner ends with so many wrong kernels that pass."""
+    assert version is not None
+    mutants = [
+        {"name": f"wrong {number}", "direction": "forward", "workload": "n", "scaled": 2.0,
+         "state": "survived" if number < survivors else "failed"}
+        for number in range(3)
+    ]  # fmt: skip
+    document = {
+        "task": version.task.slug, "digest": version.digest, "device": "cpu",
+        "passed": not survivors, "survivors": [], "mutants": mutants, "filters": [], "honest": [],
+    }  # fmt: skip
+    report = loader.report_of(document)
+    assert record_report(version, report, make.later(at_s), made_here=True)
+
+
+def values(text: str) -> list[str]:
+    """What the forms of a page say of the reports that it shows."""
+    parts = text.split('name="reports" value="')[1:]
+    return [part.partition('"')[0] for part in parts]
+
+
+def test_an_override_does_not_answer_for_what_nobody_saw(desk: Client) -> None:
+    draft = in_review()
+    seen = values(shown(desk, draft))
+    assert set(seen) == {""}
+    found(draft.version, 5)
+    form = {"action": "override", "reason": "two people read it", "revision": draft.revision}
+    form |= {"replaces": "0"}
+    address = reverse("draft-act", args=[draft.pk])
+    for posted in (form, form | {"reports": seen[0]}):
+        refused = desk.post(address, posted)
+        assert refused.status_code == 422
+        assert "two people read it" in refused.content.decode()
+    assert not Override.objects.exists()
+    assert Task.objects.get().state == "review"
+    [now, *_] = set(values(refused.content.decode()))
+    found(draft.version, 9, survivors=2)  # another one in place of it
+    stale = desk.post(address, form | {"reports": now})
+    [newest] = set(values(stale.content.decode()))
+    assert (stale.status_code, newest != now) == (422, True)
+    done = desk.post(address, form | {"reports": newest})
+    assert (done.status_code, Override.objects.get().reason) == (302, "two people read it")
+
+
+def test_a_report_that_waited_for_the_decision_is_not_answered_by_it() -> None:
+    """What its sender took for now was before; it was stored behind the version's lock."""
+    draft = in_review()
+    publish_draft(
+        draft=draft, user=make.make_admin(), override="nobody checked it", now=make.later(5)
+    )
+    version = TaskVersion.objects.get()
+    assert version.unproven == ""
+    found(version, 4)
+    assert "1 of 3 wrong kernels pass it" in version.unproven
+
+
+@pytest.mark.parametrize("command", [False, True])
+def test_an_override_answers_for_a_report_of_a_clock_that_is_ahead(command: bool) -> None:
+    version = admit(data=make.make_task(), now=make.NOW).version
+    found(version, 8)
+    now = make.later(5)
+    if command:
+        admit(data=make.make_task(), override="read", now=now)
+    else:
+        make_public(
+            task=version.task, version=version, user=make.make_admin(), reason="good",
+            override="read", reports=version.evidence, now=now,
+        )  # fmt: skip
+    version = TaskVersion.objects.get()
+    assert version.task.state == "published"
+    assert version.unproven == ""
+    found(version, 6, survivors=2)  # and for none that comes after
+    assert "2 of 3 wrong kernels pass it" in version.unproven
+
+
+def test_making_a_version_public_asks_for_the_same(desk: Client) -> None:
+    version = admit(data=make.make_task(), now=make.NOW).version
+    [seen] = values(desk.get("/tasks/scale/curate/").content.decode())
+    found(version, 5)
+    form = {"action": "make-public", "version": "1", "reason": "read", "override": "1"}
+    refused = desk.post("/tasks/scale/curate/", form | {"reports": seen}).content.decode()
+    assert not Override.objects.exists()
+    [now] = values(refused)
+    assert desk.post("/tasks/scale/curate/", form | {"reports": now}).status_code == 302
+    assert Override.objects.get().reason == "read"
+
+
+def test_an_admin_is_reminded_that_a_strangers_report_is_of_the_strangers_code(
+    desk: Client,
+) -> None:
+    draft, own_code = in_review(), "own code"
+    assert own_code not in shown(desk, draft)
+    found(draft.version, 5, survivors=0)
+    assert own_code in shown(desk, draft)
+    draft.author.is_staff = True
+    draft.author.save()
+    assert own_code not in shown(desk, draft)
+
+
+def test_a_draft_that_a_newer_version_has_overtaken_says_what_it_would_undo() -> None:
+    admin = make.make_admin()
+    desk = signed_in(admin)
+    first = publish_draft(draft=in_review(admin), user=admin, now=make.NOW, override="an example")
+    one, other = (copy_version(version=first, user=admin, now=make.NOW) for _ in range(2))
+    for count, draft in enumerate((one, other)):
+        edited(draft, **{"hints.py": f"# {count}\n"})
+        assert act(desk, draft, "send").status_code == 302
+    assert f'name="replaces" value="{first.number}"' in shown(desk, other)
+    assert act(desk, one, "override", "seen by hand").status_code == 302
+    for draft in (one, other):
+        draft.refresh_from_db()
+    assert one.version is not None
+    assert other.version is not None
+    refused = act(desk, other, "override", "seen by hand", replaces=first.number)
+    assert refused.status_code == 422
+    changes = reverse("task-version", args=[first.task.slug, other.version.number])
+    assert f'href="{changes}?against={one.version.number}"' in refused.content.decode()
+    assert act(desk, other, "override", "seen by hand", replaces="").status_code == 422
+    assert act(desk, other, "override", "seen by hand").status_code == 302

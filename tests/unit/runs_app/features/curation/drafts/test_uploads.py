@@ -1,4 +1,4 @@
-"""What is uploaded becomes folders of texts, and nothing unsafe is unpacked."""
+"""Uploads become folders of texts, whatever system made them, and nothing unsafe is unpacked."""
 
 from __future__ import annotations
 
@@ -125,17 +125,6 @@ def test_tasks_of_every_format_in_one_zip() -> None:
     ]
 
 
-def test_a_native_task_with_faults_is_kept_as_it_is() -> None:
-    wrong = NATIVE | {"task.toml": SPECIFICATION.replace("[tolerance]", "[tolerance")}
-    variant = {"task_bf16.toml": VARIANT}
-    uploaded = read_upload([zipped(under("a/b", wrong | variant) | under("a/c"))])
-    assert uploaded.folders[0] == wrong
-    assert [error.field for error in uploaded.refused] == ["a/b/task_bf16.toml"]
-    assert names(Uploaded(folders=uploaded.folders[1:])) == ["row_sum"]
-    alone = read_upload([zipped({"task.toml": "", "reference.py": "def"})])
-    assert alone.folders == [{"task.toml": "", "reference.py": "def"}]
-
-
 def test_a_folder_too_large_to_be_a_task_is_refused() -> None:
     big = under("big") | {"big/data.txt": "x" * (2 * 1024 * 1024)}
     uploaded = read_upload([zipped(big | under("small"))])
@@ -162,14 +151,6 @@ def test_single_files_go_to_their_places() -> None:
     assert set(folder) == {"task.toml", "kernels/other.cu"}
     out = listed.replace("own/naive.cpp", "../naive.cpp")
     assert refused(*singles(files | {"task.toml": out})).field == "../naive.cpp"
-
-
-def test_single_files_of_other_formats() -> None:
-    two = read_upload(singles({"1_Copy.py": KERNELBENCH, "2_Copy.py": KERNELBENCH}))
-    assert names(two) == ["1_copy", "2_copy"]
-    robust = OTHERS | {"forward.cu": "// a kernel"}
-    (folder,) = read_upload(singles(robust)).folders
-    assert set(folder) == {"task.toml", *robust}
 
 
 @pytest.mark.parametrize(
@@ -333,3 +314,63 @@ def test_a_native_task_keeps_the_words_of_its_author() -> None:
     (folder,) = read_upload([packed]).folders
     assert folder["task.toml"] == (example / "task.toml").read_text()
     assert read_folder(folder)[1] == ()
+
+
+CLUTTER = {
+    "Thumbs.db": b"\xd0\xcf\x11\xe0\0",
+    "DESKTOP.INI": b"\xff\xfe[\0",
+    ".DS_Store": b"\0\0\0\x01Bud1",
+    "Icon\r": b"",
+    "plot.png": b"\x89PNG\r\n\x1a\n\0",
+    "kernels/roofline.JPG": b"\xff\xd8\xff",
+    "kernels/._naive.cpp": b"\0\x05\x16\x07",
+    "__pycache__/reference.cpython-312.pyc": b"\xcb\r\r\n",
+    "kernels/naive.so": b"\x7fELF\x02\0",
+    "a.out": b"\x7fELF\x02\0",
+    "Results.XLSX": b"PK\x03\x04\0",
+    "~$notes.docx": b"\0\x01",
+    "reference.py:Zone.Identifier": b"[ZoneTransfer]\r\n\0",
+}
+"""What Windows, macOS and people leave between a task's files."""
+
+
+@pytest.mark.parametrize("slash", ["/", "\\"])
+def test_a_zip_as_windows_and_macos_make_it(slash: str) -> None:
+    files = {name: text.replace("\n", "\r\n") for name, text in NATIVE.items()}
+    entries: dict[str, str | bytes] = {"top/": "", "top/kernels/": ""}
+    for name, content in {**files, **CLUTTER}.items():
+        entries[f"top/{name}"] = content
+        entries[f"__MACOSX/top/._{name.rpartition('/')[2]}"] = b"\0\x05\x16\x07"
+    uploaded = read_upload([zipped({n.replace("/", slash): text for n, text in entries.items()})])
+    assert uploaded.folders == [NATIVE]
+    assert uploaded.refused == []
+    skipped = [f"top/{name}" if name.isprintable() else "'top/Icon\\r'" for name in CLUTTER]
+    assert [name for name in uploaded.skipped if "__MACOSX" not in name] == skipped
+
+
+def test_clutter_is_neither_unpacked_nor_refused() -> None:
+    large = {"top/film.png": bytes(UNPACKED_LIMIT_BYTES + 1)}
+    link = special(stat.S_IFLNK | 0o777)
+    hidden = Upload(name="t.zip", content=link.content.replace(b"top/link", b"top/.lnk"))
+    assert hidden != link
+    assert "contain no task" in refused(hidden).reason
+    assert read_upload([zipped(under("top") | large)]).skipped == ["top/film.png"]
+    chosen = [*singles(NATIVE | {"a.png": ""}), Upload(name="Thumbs.db", content=b"\xd0\xcf\0")]
+    uploaded = read_upload(chosen)
+    assert [set(folder) for folder in uploaded.folders] == [set(NATIVE)]
+    assert uploaded.skipped == ["a.png", "Thumbs.db"]
+
+
+def test_a_zip_may_say_that_names_begin_here() -> None:
+    entries = {"./": "", **{f"./{name}": text for name, text in under("top").items()}}
+    assert read_upload([zipped(entries)]).folders == [NATIVE]
+    above = {f"./.{name}": text for name, text in entries.items()}
+    assert "leads out" in refused(zipped(above)).reason
+
+
+def test_windows_marks_are_dropped() -> None:
+    listed = SPECIFICATION.replace("kernels/naive.cpp", "own/naive.cpp")
+    files = {"task.toml": listed, "reference.py": REFERENCE, "naive.cpp": "// a kernel\n"}
+    saved = {name: "\ufeff" + text.replace("\n", "\r\n") for name, text in files.items()}
+    (folder,) = read_upload(singles(saved)).folders
+    assert folder == {"own/naive.cpp" if n == "naive.cpp" else n: t for n, t in files.items()}

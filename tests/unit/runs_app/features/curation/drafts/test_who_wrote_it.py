@@ -14,7 +14,6 @@ from django.urls import reverse
 from runs_app.features.curation.decisions.services import make_public, retire
 from runs_app.features.curation.drafts.services import (
     close_draft,
-    copy_version,
     edit_draft,
     publish_draft,
     reopen_draft,
@@ -161,20 +160,6 @@ def test_a_version_that_was_made_public_of_a_closed_draft_is_no_less_so(
     make_public(task=version.task, version=version, reason="after all", override="seen", **fields)
     fresh = Draft.objects.get()
     assert (fresh.open_to(author), fresh.shows_public_part(author)) == (False, True)
-
-
-def test_the_tasks_page_says_who_proposed_it(author: User, judge: User) -> None:
-    draft = published(proposed(author), judge)
-    stranger, address = make.make_user(), draft.task.get_absolute_url()
-    text = page(stranger, address)
-    assert "Proposed by" in text
-    assert "ada" in text
-    assert "who wrote hidden workloads of it" in text
-    built_in = make.make_task_version()
-    assert selectors.first_draft_of(built_in.task) is None
-    following = copy_version(version=built_in, user=judge, now=make.NOW)
-    assert "Proposed by" not in page(stranger, built_in.task.get_absolute_url())
-    assert following.task == built_in.task
 
 
 def test_boards_mark_the_rows_of_who_wrote_the_task(author: User, judge: User) -> None:
