@@ -120,9 +120,8 @@ def default_device(task: str = "") -> str:
 
     devices = Device.objects.annotate(tasks=counted(standing)).exclude(tasks=None)
     by_sure = Coalesce(counted(standing.filter(SURE)), 0).desc()
-    found = devices.order_by(by_sure, "-tasks", "imported_from", "slug")
-    found = found.values_list("slug", flat=True)
-    return found.first() or DeviceKind.CPU.value
+    ordered = devices.order_by(by_sure, "-tasks", "imported_from", "slug")
+    return ordered.values_list("slug", flat=True).first() or DeviceKind.CPU.value
 
 
 def devices_with_results() -> list[Device]:
