@@ -27,7 +27,12 @@ from gpu_runner.data.static import gpu_reason, usual_kind
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
 from gpu_runner.supervisor.baseline_job import measure_baselines
-from gpu_runner.supervisor.device.device import DeviceError, cuda_devices, device_slug
+from gpu_runner.supervisor.device.device import (
+    DeviceError,
+    cuda_devices,
+    device_slug,
+    first_gpu,
+)
 from gpu_runner.supervisor.doctor import doctor, measure_peaks
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
@@ -90,7 +95,7 @@ def _shared(*names: str) -> list[argparse.ArgumentParser]:
     known: dict[str, dict[str, Any]] = {
         "task": {"required": True, "help": "name of a built-in task, or a task's folder"},
         "device": {"choices": kinds, "default": "cpu"},
-        "index": {"type": int, "default": 0, "help": "which CUDA device"},
+        "index": {"type": int, "default": first_gpu(), "help": "which CUDA device"},
         "direction": {"choices": directions, "default": "forward"},
         "json": {"type": Path, "metavar": "OUT", "help": "write the whole answer to this file"},
         "cache": {"type": Path, "default": default_cache_folder()},

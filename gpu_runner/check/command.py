@@ -17,7 +17,7 @@ from gpu_runner.data.codec import DataError, encode
 from gpu_runner.data.evaluation import EvaluationResult, Measurement
 from gpu_runner.data.numbers import duration_text, plus_minus, times
 from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
-from gpu_runner.supervisor.device.device import cuda_devices, device_slug
+from gpu_runner.supervisor.device.device import cuda_devices, device_slug, first_gpu
 from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
 
 GOOD, BAD, MISUSE = 0, 1, 2
@@ -50,7 +50,7 @@ def add(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--rounds", type=int, choices=ROUNDS, default=_DEFAULT_ROUNDS)
     parser.add_argument("--device", choices=[kind.value for kind in DeviceKind])
-    parser.add_argument("--index", type=int, default=0, help="which CUDA device")
+    parser.add_argument("--index", type=int, default=first_gpu(), help="which CUDA device")
     parser.add_argument("--mode", choices=["quick", "ranked", "audit"], default="quick")
     parser.add_argument(
         "--json", type=Path, metavar="OUT", help="write the whole answer to this file"

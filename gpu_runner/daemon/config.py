@@ -19,6 +19,7 @@ from gpu_runner.daemon.sources.redis_source import RedisSource
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.order import check_runner_name
 from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.device.device import first_gpu
 from gpu_runner.supervisor.host.config import default_cache_folder
 
 TOKEN_VARIABLE = "KBENCH_RUNNER_TOKEN"  # noqa: S105 (its name)
@@ -196,4 +197,6 @@ def parse_device(text: str) -> tuple[DeviceKind, int]:
     match = re.fullmatch(r"(cpu|cuda)(?::(\d+))?", text)
     if match is None or (match[1] == "cpu" and match[2]):
         raise DataError("device", f"{text!r} is not one of cpu, cuda, cuda:INDEX")
-    return DeviceKind(match[1]), int(match[2] or 0)
+    kind = DeviceKind(match[1])
+    first = first_gpu() if kind is DeviceKind.CUDA else 0
+    return kind, int(match[2]) if match[2] else first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import socket
 import subprocess
@@ -11,6 +12,7 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_runner.data import gpus
 from kbench_web.processes.supervision import Program
 
 RUNNER_DRAIN_S = 15
@@ -30,12 +32,12 @@ _CONSEQUENCES = {
 
 
 def cuda_devices() -> list[int]:
-    """Indices of this machine's GPUs; empty where there is none."""
-    command = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
+    """Indices of this machine's GPUs that may be used; empty where there is none."""
+    command = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
         if done.returncode == 0:
-            return [int(line) for line in done.stdout.split() if line.isdigit()]
+            return gpus.visible(done.stdout.split(), os.environ.get(gpus.VARIABLE))
     return []
 
 

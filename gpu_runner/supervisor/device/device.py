@@ -7,6 +7,7 @@ import os
 import re
 from dataclasses import dataclass
 
+from gpu_runner.data import gpus
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device import cpu, toolchain
 from gpu_runner.supervisor.host import nvml
@@ -176,5 +177,11 @@ def device_slug(kind: DeviceKind, index: int) -> str:
 
 
 def cuda_devices() -> list[int]:
-    """Indices of the GPUs of this host; empty where there is none."""
-    return list(range(nvml.device_count()))
+    """Indices of the GPUs of this host that may be used; empty where there is none."""
+    uuids = [nvml.uuid(index) for index in range(nvml.device_count())]
+    return gpus.visible(uuids, os.environ.get(gpus.VARIABLE))
+
+
+def first_gpu() -> int:
+    """Index of the GPU that is used if none is named; 0 where there is none."""
+    return next(iter(cuda_devices()), 0)

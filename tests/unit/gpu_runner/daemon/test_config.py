@@ -6,7 +6,8 @@ import argparse
 
 import pytest
 
-from gpu_runner.daemon.config import DaemonConfig, add_arguments, from_arguments
+from gpu_runner.daemon import config
+from gpu_runner.daemon.config import DaemonConfig, add_arguments, from_arguments, parse_device
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import DeviceKind
 
@@ -26,6 +27,16 @@ def test_defaults_and_environment() -> None:
     assert not parse().allow_unjailed
     assert parse("--device", "cuda").slot_count >= 2  # a GPU builds beside a measurement
     assert parse("--device", "cuda", "--slots", "7").slot_count == 7
+
+
+def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "first_gpu", lambda: 2)
+    assert parse_device("cpu") == (DeviceKind.CPU, 0)
+    assert parse_device("cuda") == (DeviceKind.CUDA, 2)
+    assert parse_device("cuda:3") == (DeviceKind.CUDA, 3)
+    for wrong in ("gpu", "cpu:1", "cuda:", "cuda:-1", ""):
+        with pytest.raises(DataError, match=r"^device: "):
+            parse_device(wrong)
 
 
 def test_nonsense_is_refused() -> None:
