@@ -99,15 +99,11 @@ class Lister:
         return Profiled([replace(check, duration_s=spent) for check in checks], tuple(names))
 
     def work(self) -> Worked | None:
-        """Who does the work of the calls where libraries do most; None where ncu doesn't tell.
-
-        All calls are in one process, as it takes ncu seconds to start one.
-        """
-        target = self._targets.hidden() if self._unlisted else self._targets.public
-        seen = self._look(target, [*self._public, *self._unlisted])
+        """Who does the work of the calls where libraries do most; None where ncu doesn't tell."""
+        seen = self._look(self._targets.public, self._public)
         if not any(launches for _, launches in seen.parts):
             return None
-        return max(self._works(seen), key=_share)
+        return max(self._works(seen, self._look_at_unlisted()), key=_share)
 
     def _kernels(self, seen: Sequence[_Seen]) -> AuditCheck:
         unlisted = self._look_at_unlisted()
