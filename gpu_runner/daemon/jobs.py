@@ -25,13 +25,11 @@ from gpu_runner.data.event import EventKind
 from gpu_runner.data.order import JobName, Order
 from gpu_runner.data.verdict import Stage, Verdict
 from gpu_runner.supervisor.baseline_job import measure_baselines
-from gpu_runner.supervisor.device.toolchain import ToolchainError
+from gpu_runner.supervisor.evaluate import PASSING
 from gpu_runner.supervisor.evaluate import evaluate as supervise
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.host.jail import JailError
-from gpu_runner.supervisor.host.killed import KilledFromOutside, shortage
+from gpu_runner.supervisor.host.killed import shortage
 from gpu_runner.supervisor.oracle.client import OracleError
-from gpu_runner.supervisor.runner.faults import RunnerUnfit
 from gpu_runner.supervisor.runner.pool import Oracles
 from gpu_runner.supervisor.soundness.soundness import Progress, check_task
 from gpu_runner.supervisor.tools import health
@@ -177,7 +175,7 @@ class TaskJob(Job):
             if size <= REPORT_LIMIT_BYTES:
                 return End(kind, {"report": report}, Verdict.CORRECT, "")
             reason = f"its report has {size} bytes; the limit is {REPORT_LIMIT_BYTES}"
-        except (KilledFromOutside, RunnerUnfit, ToolchainError, JailError) as error:
+        except PASSING as error:
             kind, reason = EventKind.LOST, str(error)
         except OracleError as error:
             reason = _shortened(str(error))

@@ -211,7 +211,10 @@ CALIBRATED_WORKLOADS = 3
 """Workloads with an empty kernel of a C++ runner: it is the same on all. Source: judgement."""
 
 CALIBRATION_VALID_S = 24 * 3600.0
-"""Then a host is calibrated again, as in audits and before a claim is raised. Source: judgement."""
+"""A host is calibrated again after this time, in an audit, and before a claim is raised.
+
+Source: judgement.
+"""
 
 PRECISE_NS = {DeviceKind.CUDA: 15_000.0, DeviceKind.CPU: math.inf}
 """Deviation in ns up to which a calibration will do at once.
@@ -234,11 +237,8 @@ meets the same disturbance, unless the clock then says nothing of the kernel (`o
 Source: docs/decisions/0036-a-blind-clock.
 """
 
-CALIBRATION_ATTEMPTS = {Abi.C: 3, Abi.TORCH: 1}
-"""Of which the most precise counts. With PyTorch, another one was hardly ever more precise.
-
-Source: docs/measurements/gpu.md.
-"""
+CALIBRATION_ATTEMPTS = 3
+"""Of which the most precise counts. Source: judgement."""
 
 WARM_UP_PARTS = 3
 """The first of so many parts of a process's calls does not count: Python's cost twice as much.

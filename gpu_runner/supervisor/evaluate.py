@@ -62,10 +62,10 @@ from gpu_runner.supervisor.work.told import is_of_libraries, is_told, unknown_sh
 
 logger = logging.getLogger(__name__)
 
-_PASSING = (KilledFromOutside, OutOfSharedMemory, RunnerUnfit, ToolchainError, jail.JailError)
+PASSING = (KilledFromOutside, OutOfSharedMemory, RunnerUnfit, ToolchainError, jail.JailError)
 """What another attempt, or another host, may not meet."""
 
-_OURS = (*_PASSING, OracleError, DeviceError)
+_OURS = (*PASSING, OracleError, DeviceError)
 """What may go wrong on our side with a message that a person can act on."""
 
 POLITE_NICENESS = 10
@@ -95,7 +95,7 @@ def evaluate(
         logger.warning("evaluation %s: %s", request.evaluation_id, error)
         fault = Fault(Verdict.SYSTEM_ERROR, str(error).splitlines()[0])
         record.log = str(error)
-        record.retryable = isinstance(error, _PASSING)
+        record.retryable = isinstance(error, PASSING)
         if isinstance(error, ToolchainError):  # whoever comes next would fare no better
             with suppress(OSError):
                 health.suspect(config, Verdict.RUNTIME_ERROR)

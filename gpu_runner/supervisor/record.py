@@ -200,8 +200,8 @@ class Record:
         """Say who was seen at work, and suspect libraries that this task forbids."""
         self.work_is_told = True
         self.suspicions += work_suspicions(worked)
-        told = WorkSeen(own=worked.own, libraries=dict(worked.libraries), of=worked.workload)
-        self.say(work=told)
+        told = worked.told()
+        self.say(work=WorkSeen(own=told.own, libraries=dict(told.libraries), of=told.workload))
 
     def raised(self) -> set[str]:
         """Workloads of which the supervisor's own clock saw more than was claimed."""

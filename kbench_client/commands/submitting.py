@@ -226,7 +226,7 @@ def _kernels(folder: Path, entry: str) -> list[Path]:
     sources = Counter(up for path in found if path.suffix in LANGUAGES for up in path.parents)
 
     def whole(path: Path) -> Path:
-        above = [folder / up for up in path.relative_to(folder).parents][-2::-1]
+        above = [folder / up for up in path.relative_to(folder).parents][:-1]
         named = [top for top in above if entry and (top / entry).is_file()]
         is_only = sources[path.parent] == 1 < files[path.parent]
         if named:

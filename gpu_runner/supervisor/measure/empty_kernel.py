@@ -110,7 +110,7 @@ class EmptyKernelCalibration:
         """
         missing = [w for w in workloads if fresh or not self._remembers(w)]
         best: dict[Path, EmptyKernelTime] = {}
-        for _ in range(CALIBRATION_ATTEMPTS[self._target.abi]):
+        for _ in range(CALIBRATION_ATTEMPTS):
             if not missing:
                 break
             try:

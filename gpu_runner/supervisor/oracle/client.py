@@ -336,9 +336,11 @@ class Oracle:
         if answer.get("lacks") == "memory":
             raise OutOfMemory(self._ran_out(str(answer.get("error"))))
         if answer.get("lacks"):
-            lacks = f"the task's reference ran out of the device's memory\n{answer.get('error')}"
-            others = {*living.holders(self._config)} - {self.pid}
-            raise (OutOfSharedMemory if others else OutOfMemory)(lacks)
+            lacks = "the task's reference ran out of the device's memory"
+            if {*living.holders(self._config)} - {self.pid}:
+                lacks = f"{lacks}, beside other evaluations\n{answer.get('error')}"
+                raise OutOfSharedMemory(lacks)
+            raise OutOfMemory(f"{lacks}\n{answer.get('error')}")
         if not answer.get("ok"):
             raise OracleError(f"the task's code failed in {operation!r}: {answer.get('error')}")
         self.failed = False

@@ -18,7 +18,7 @@ from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.device.environment import stack
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.files import read_json, write_atomically
-from gpu_runner.supervisor.oracle.client import Oracle, OracleError
+from gpu_runner.supervisor.oracle.client import Oracle, OracleError, OutOfSharedMemory
 
 LEAST_EXTENT = 16
 """A parameter that never reaches this is no extent: a kernel's width, a stride, an axis, a flag."""
@@ -157,7 +157,11 @@ class DrawnShapes:
         """
         if not self._is_known:
             self._remember(())  # should it die of one, it is asked of none again
-            self._drawn = tuple(w for w in self._drawn if self._works(oracle, w))
+            try:
+                self._drawn = tuple(w for w in self._drawn if self._works(oracle, w))
+            except OutOfSharedMemory:
+                self._path.unlink(missing_ok=True)
+                raise
             self._remember(self._drawn)
         most = len(self._drawn)
         start = self._rng.randrange(most) if most else 0
@@ -167,8 +171,8 @@ class DrawnShapes:
         seed = self._rng.getrandbits(_SEED_BITS)
         try:
             return oracle.own_error(workload, self._direction, seed) <= MOST_OWN_ERROR
-        except OracleError:
-            if not oracle.running:
+        except OracleError as error:
+            if isinstance(error, OutOfSharedMemory) or not oracle.running:
                 raise
             return False
 

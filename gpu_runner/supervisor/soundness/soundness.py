@@ -97,7 +97,7 @@ def _on(workload: Workload, direction: Direction) -> Iterator[None]:
     try:
         yield
     except OracleError as error:
-        raise OracleError(f"{direction.value} of {workload.name}: {error}") from error
+        raise type(error)(f"{direction.value} of {workload.name}: {error}") from error
 
 
 def survey(

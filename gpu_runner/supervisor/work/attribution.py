@@ -10,10 +10,11 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Protocol
 
+from gpu_runner.data.rounding import three_digits
 from gpu_runner.data.task import Workload
 from gpu_runner.data.torch_operations import computes
 from gpu_runner.supervisor.build.elf import Library, NotALibrary
@@ -170,9 +171,12 @@ class Code(Protocol):
         """A mapped file's bytes."""
 
 
+_UNLISTED = "unlisted sizes"
+
+
 def told_name(workload: Workload) -> str:
     """What a workload is called where an author may read it."""
-    return "unlisted sizes" if workload.hidden else workload.name
+    return _UNLISTED if workload.hidden else workload.name
 
 
 @dataclass
@@ -194,6 +198,13 @@ class Worked:
     def seen(self) -> int:
         """How often any work was seen."""
         return self.own + self.libraries.total()
+
+    def told(self) -> Worked:
+        """What its author may read: a kernel could write unlisted sizes into names and digits."""
+        if self.workload != _UNLISTED:
+            return self
+        theirs = Counter(libraries=int(three_digits(self.libraries.total())))
+        return replace(self, own=int(three_digits(self.own)), libraries=+theirs)
 
     def with_more(self, other: Worked) -> Worked:
         """Both together, as of two processes."""

@@ -32,7 +32,7 @@ def work_suspicions(worked: Worked) -> list[Suspicion]:
     """Why a task that forbids libraries holds a result back, as far as what ran tells."""
     found = []
     if is_of_libraries(worked):
-        most = worked.libraries.most_common()
+        most = worked.told().libraries.most_common()
         named = [(name, n / worked.seen) for name, n in most if n > LIBRARY_SHARE * worked.seen]
         words = ", ".join(f"{name} did {share:.0%}" for name, share in named or _together(worked))
         reason = f"{words} of the work of {worked.workload}, and this task allows no library"

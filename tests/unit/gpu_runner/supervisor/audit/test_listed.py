@@ -86,6 +86,8 @@ def test_a_library_on_any_workload_is_seen(listed: str, others: str, of: str) ->
     assert [of in suspicion.reason for suspicion in suspicions] == [True] * bool(of)
     check = kernels(Says(listed, others))
     assert check.state is (AuditState.SUSPICIOUS if of else AuditState.PASSED)
+    for reason in (check.reason, *(suspicion.reason for suspicion in suspicions)):
+        assert (LIBRARY in reason) is (of in (PUBLIC[0].name, PUBLIC[1].name))
 
 
 def kernels(bench: Says) -> AuditCheck:

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from gpu_runner.data.integrity import Burst
-from gpu_runner.data.protocol import DISTURBED_NS, PRECISE_NS
+from gpu_runner.data.protocol import CALIBRATION_ATTEMPTS, DISTURBED_NS, PRECISE_NS
 from gpu_runner.data.signature import Signature
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
@@ -31,7 +31,6 @@ from tests.unit.gpu_runner.engine.stub import make_task
 
 WORKLOAD = Workload(name="only", parameters={})
 TARGET = Target(Abi.TORCH, Direction.FORWARD)
-ATTEMPTS = 3
 VAGUE_NS = 4 * PRECISE_NS[DeviceKind.CUDA]
 
 
@@ -56,11 +55,6 @@ def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(empty_kernel, "stack", lambda config: "of this test")
 
 
-@pytest.fixture
-def _attempts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(empty_kernel, "CALIBRATION_ATTEMPTS", {Abi.TORCH: ATTEMPTS})
-
-
 def deviation_ns(
     host: Host,
     folder: Path,
@@ -74,7 +68,6 @@ def deviation_ns(
     return times.of(cast(Bench, host), [WORKLOAD], fresh=fresh)["only"].deviation_ns
 
 
-@pytest.mark.usefixtures("_attempts")
 def test_a_precise_one_is_remembered_for_its_gpu_alone(tmp_path: Path) -> None:
     host = Host(0.0)
     assert deviation_ns(host, tmp_path) == deviation_ns(host, tmp_path) == 0
@@ -87,25 +80,17 @@ def test_a_precise_one_is_remembered_for_its_gpu_alone(tmp_path: Path) -> None:
         assert vague.calibrations == calibrations
 
 
-@pytest.mark.usefixtures("_attempts")
 def test_of_vague_ones_the_best_counts_and_is_soon_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = Host(2 * VAGUE_NS, VAGUE_NS, 3 * VAGUE_NS)
     assert deviation_ns(host, tmp_path) == VAGUE_NS / 2
-    assert host.calibrations == ATTEMPTS
+    assert host.calibrations == CALIBRATION_ATTEMPTS
     deviation_ns(host, tmp_path)
-    assert host.calibrations == ATTEMPTS
+    assert host.calibrations == CALIBRATION_ATTEMPTS
     monkeypatch.setattr(empty_kernel, "VAGUE_VALID_S", dict.fromkeys(DeviceKind, 0.0))
     deviation_ns(host, tmp_path)
-    assert host.calibrations == 2 * ATTEMPTS
-
-
-def test_a_process_with_pytorch_has_one_attempt(tmp_path: Path) -> None:
-    """A vague calibration isn't repeated at once, and not used for long."""
-    host = Host(VAGUE_NS, 0.0)
-    assert deviation_ns(host, tmp_path) == VAGUE_NS / 2
-    assert host.calibrations == 1
+    assert host.calibrations == 2 * CALIBRATION_ATTEMPTS
 
 
 class Disturbed(Host):

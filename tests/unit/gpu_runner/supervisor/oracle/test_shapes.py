@@ -14,7 +14,7 @@ from gpu_runner.data.protocol import SHAPES_DRAWN
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.oracle.client import Oracle, OracleError
+from gpu_runner.supervisor.oracle.client import Oracle, OracleError, OutOfSharedMemory
 from gpu_runner.supervisor.oracle.shapes import DrawnShapes, other_shapes
 
 CPU, FORWARD = DeviceKind.CPU, Direction.FORWARD
@@ -76,13 +76,15 @@ def test_where_nothing_says_that_a_size_is_free_it_stays(sizes: tuple[dict[str, 
 class Asked:
     """An oracle whose reference fails on some shapes."""
 
-    def __init__(self, fails: int, running: bool = True) -> None:
-        self.fails, self.running, self.asked = fails, running, 0
+    def __init__(
+        self, fails: int, running: bool = True, error: type[OracleError] = OracleError
+    ) -> None:
+        self.fails, self.running, self.error, self.asked = fails, running, error, 0
 
     def own_error(self, workload: Workload, direction: Direction, seed: int) -> float:
         self.asked += 1
         if self.asked <= self.fails:
-            raise OracleError("shapes do not match")
+            raise self.error("shapes do not match")
         return 0.9 if self.asked == self.fails + 1 else 0.1
 
 
@@ -108,3 +110,9 @@ def test_a_shape_of_which_an_oracle_dies_is_asked_once(tmp_path: Path) -> None:
     with pytest.raises(OracleError):
         shapes(tmp_path).some(cast(Oracle, Asked(fails=1, running=False)), 1)
     assert shapes(tmp_path).some(cast(Oracle, Asked(fails=9, running=False)), 1) == []
+
+
+def test_a_shape_for_which_others_leave_no_memory_is_asked_again(tmp_path: Path) -> None:
+    with pytest.raises(OutOfSharedMemory):
+        shapes(tmp_path).some(cast(Oracle, Asked(1, error=OutOfSharedMemory)), SHAPES_DRAWN)
+    assert shapes(tmp_path).some(cast(Oracle, Asked(0)), SHAPES_DRAWN)

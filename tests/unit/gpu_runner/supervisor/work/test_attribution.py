@@ -13,10 +13,11 @@ from pathlib import PurePath
 import pytest
 
 from gpu_runner.data.integrity import Check
+from gpu_runner.data.task import Workload
 from gpu_runner.data.torch_operations import computes
 from gpu_runner.supervisor.host.maps import Mapping
 from gpu_runner.supervisor.work import attribution
-from gpu_runner.supervisor.work.attribution import Attribution, Worked
+from gpu_runner.supervisor.work.attribution import Attribution, Worked, told_name
 from gpu_runner.supervisor.work.onlooker import Place
 from gpu_runner.supervisor.work.told import is_of_libraries, is_told, unknown_share, work_suspicions
 
@@ -228,3 +229,13 @@ def test_operations_that_compute_are_told_from_plumbing() -> None:
     assert all(map(computes, work.split()))
     plumbing = "cat cat_out stack copy_ empty_memory_format slice_Tensor to_dtype clone"
     assert not any(map(computes, plumbing.split()))
+
+
+def test_of_unlisted_sizes_no_name_and_three_digits_are_told() -> None:
+    """A kernel that a module names after a size would tell it."""
+    hidden = Workload(name="n1151", parameters={}, hidden=True)
+    seen = Worked(own=123_456, libraries=Counter(n1151=1_234), workload=told_name(hidden))
+    told = seen.told()
+    assert (told.own, told.libraries) == (123_000, {"libraries": 1_230})
+    public = Worked(own=123_456, libraries=Counter(gemm=1_234), workload="n64")
+    assert public.told() == public
