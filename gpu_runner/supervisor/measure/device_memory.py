@@ -47,7 +47,7 @@ class DeviceMemory:
     def __init__(self, oracle: Oracle, rng: random.Random, config: SupervisorConfig) -> None:
         """Nothing of ours may be on the GPU but what waits (`living`). `begin` makes arenas."""
         self._oracle, self._rng = oracle, rng
-        self._index = config.index
+        self._index, self._config = config.index, config
         self._co_tenants = CoTenants(config.index, lambda: living.holders(config))
         self._arenas: Arenas | None = None
         self._first: Batch | None = None
@@ -177,7 +177,8 @@ class DeviceMemory:
         """A kernel that fills the device leaves the oracle no room, which is the kernel's fault.
 
         The oracle may lack it for a tensor (torch's words) or for code that CUDA loads (CUDA's).
-        Raises `RunnerUnfit` where others use the device, who may have taken it.
+        Raises `RunnerUnfit` where others use the device, who may have taken it, or evaluations that
+        wait hold more of it than this one.
         """
         try:
             yield
@@ -188,8 +189,16 @@ class DeviceMemory:
                 raise _shared(
                     "no memory is free on the device, and others use it", others
                 ) from None
+            if self._is_full_of_others():
+                reason = "evaluations that wait hold most of the device's memory that is in use"
+                raise RunnerUnfit(reason) from None
             fault = Fault(Verdict.MEMORY_LIMIT, "left no memory free on the device")
             raise FaultError(fault) from None
+
+    def _is_full_of_others(self) -> bool:
+        held = nvml.compute_memory(self._index)
+        ours = living.without(held, {*living.holders(self._config)} - {self._oracle.pid})
+        return 2 * sum(held[pid] for pid in ours) < sum(held.values())
 
     def close(self) -> None:
         """See `Memory.close`."""

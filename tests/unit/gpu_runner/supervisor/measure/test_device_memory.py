@@ -40,7 +40,8 @@ class Device:
         self.times_ns = [IDLE]
         self.looks = 0
         self.pids: list[int] = []
-        self.fails = ""
+        self.held: dict[int, int] = {}
+        self.pid, self.fails = os.getpid(), ""
 
     def stage(self, calls: object, **_: object) -> Mapping[str, Any]:
         self.looks += 1
@@ -68,6 +69,7 @@ class Device:
 def device(monkeypatch: pytest.MonkeyPatch) -> Device:
     found = Device()
     monkeypatch.setattr(nvml, "compute_pids", found.listed)
+    monkeypatch.setattr(nvml, "compute_memory", lambda index: found.held)
     monkeypatch.setattr(nvml, "graphics_pids", found.undrawn)
     monkeypatch.setattr(device_memory, "PAUSE_S", 0.0)
     monkeypatch.setattr(device_memory, "GONE_S", 0.05)
@@ -183,3 +185,15 @@ def test_a_kernel_that_leaves_no_memory_is_at_its_limit(device: Device, words: s
     device.fails = "the task's code failed in 'check': CUDA error: an illegal memory access"
     with pytest.raises(OracleError, match="illegal memory access"):
         memory.check(batch())
+
+
+def test_a_kernel_is_not_at_its_limit_while_others_hold_most_memory(
+    device: Device, ours: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_memory.living, "holders", lambda config: [device.pid, ours])
+    memory = DeviceMemory(cast(Oracle, device), random.Random(7), CONFIG)
+    device.fails = "the task's code failed in 'check': CUDA error: out of memory"
+    for waiting, error in ((60, RunnerUnfit), (20, FaultError), (0, FaultError)):
+        device.held = {device.pid: 10, STRANGER: 30, ours: waiting}
+        with pytest.raises(error):
+            memory.check(batch())
