@@ -59,7 +59,7 @@ def read_kernels(paths: Sequence[Path], entry: str = "") -> Kernel:
     top, files = files_of(paths)
     first = _entry(files, entry, is_folder=len(paths) == 1)
     texts = {path.relative_to(top).as_posix(): text_of(path) for path in files if path != first}
-    name = first.relative_to(top).as_posix()  # the site says why it can't be in a folder
+    name = first.relative_to(top).as_posix()  # the site explains why not in a subfolder
     return replace(read_kernel(first), entry=name, files=texts)
 
 
@@ -91,7 +91,7 @@ def _counts(path: Path, folder: Path) -> bool:
 
 
 def is_hidden(path: Path, folder: Path) -> bool:
-    """Whether the path, or a folder on the way to it, is hidden or a cache of Python's."""
+    """Whether the path or a folder on the way to it is hidden, or is a Python cache."""
     return any(part.startswith((".", "__pycache__")) for part in path.relative_to(folder).parts)
 
 

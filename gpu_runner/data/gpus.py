@@ -1,4 +1,4 @@
-"""Which of a host's GPUs are used, by the variable that CUDA's own programs look at."""
+"""Selects the GPUs of a host by `CUDA_VISIBLE_DEVICES`, as CUDA's own programs do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ VARIABLE = "CUDA_VISIBLE_DEVICES"
 def visible(uuids: Sequence[str], chosen: str | None) -> list[int]:
     """Indices of the GPUs that a list such as `0,2` or `GPU-8932f937` names; None names all.
 
-    uuids: of all GPUs, in nvidia-smi's order. As in CUDA, nothing that follows a wrong name counts.
+    uuids: of all GPUs, in nvidia-smi's order. As in CUDA, an invalid name ends the list.
     """
     if chosen is None:
         return list(range(len(uuids)))

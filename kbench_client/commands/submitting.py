@@ -41,7 +41,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=_submit)
     parser = command("import", "submit every kernel in a folder whose task the site has")
     parser.add_argument("folder", type=Path, metavar="FOLDER")
-    entry = "a subfolder with this file is one kernel of several files, and this is its entry"
+    entry = "treat each subfolder that has this file as one kernel, with this file as its entry"
     parser.add_argument("--entry", default="", metavar="NAME", help=entry)
     parser.add_argument("--device", default="", help="cpu, cuda or a device on the queue page")
     parser.add_argument("--mode", default="", choices=("", *MODES), help="default: quick")
@@ -194,7 +194,7 @@ def _import(options: argparse.Namespace, site: Site, output: Output) -> Exit:
 def _entered(
     path: Path, options: argparse.Namespace, site: Site, known: Collection[str]
 ) -> tuple[dict[str, object], Exit | None]:
-    """What became of a file or folder, and why it was not entered."""
+    """The row for a file or folder, and the exit status if it wasn't submitted."""
     row: dict[str, Any] = {"file": path.relative_to(options.folder).as_posix()}
     row |= {"task": "", "id": "", "reason": ""}
     try:
@@ -214,14 +214,15 @@ def _entered(
 
 
 def _kernels(folder: Path, entry: str) -> list[Path]:
-    """Files that are a kernel each, and subfolders that are one kernel of several files.
+    """Files that are a kernel of their own, and subfolders that are one kernel of several files.
 
-    Such a subfolder has the entry, or headers and a single source. Raises `Stop` if none has the
-    entry.
+    Such a subfolder has the entry, or a single source and headers. Raises `Stop` if an entry is
+    given and no subfolder has it.
     """
     found = [path for path in folder.rglob("*") if not is_hidden(path, folder)]
     if entry and entry not in {path.name for path in found if path.parent != folder}:
-        raise Stop(Exit.MISUSE, f"no subfolder of {folder} has a file {entry!r}", "entry")
+        reason = f"no subfolder of {folder} has a file named {entry!r}"
+        raise Stop(Exit.MISUSE, f"{reason}; check the name, or leave it out", "entry")
     files = Counter(up for path in found if path.suffix in BESIDE for up in path.parents)
     sources = Counter(up for path in found if path.suffix in LANGUAGES for up in path.parents)
 

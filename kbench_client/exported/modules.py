@@ -67,7 +67,7 @@ def _import(
 
 
 def _importlib() -> ModuleType:
-    """`importlib`, but its `import_module` finds the folder's modules first."""
+    """A copy of `importlib` whose `import_module` looks in the kernel's folder first."""
     module = ModuleType(importlib.__name__)
     vars(module).update(vars(importlib), import_module=_import_module)
     return module

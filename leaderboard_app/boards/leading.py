@@ -79,7 +79,7 @@ def leaders(
 
 
 def _order(leader: Leader, sort: Sort) -> tuple[bool, float, str, str]:
-    """By score, those whose figures are provisional come last."""
+    """The sort key of a leader. By score, provisional ones come last."""
     entry: Entry = leader.entry
     value = {
         Sort.SCORE: _behind(entry),

@@ -35,10 +35,10 @@ def leading() -> list[UUID]:
 def leaders(keys: Collection[UUID]) -> list[tuple[Device, list[Entry]]]:
     """By device: the leaders of those boards of one task on which they are furthest ahead.
 
-    The device with the most leaders that aren't provisional comes first, then the one with the most
-    leaders; of equals, one of this site.
-    They are those with the largest scores: first those of which everything is in and that beat
-    their baseline, and of either kind first those that have a score.
+    Devices are sorted by how many leaders aren't provisional, then by how many leaders they have;
+    of equals, this site's come first. A device's leaders are those with the largest scores: first
+    those of which everything is in and that beat their baseline, and of either kind first those
+    that have a score.
     """
     rows = Evaluation.objects.filter(pk__in=keys, speedup_best__isnull=False)
     is_ahead = Case(When(SURE, speedup_best__gt=1, then=0), default=1)

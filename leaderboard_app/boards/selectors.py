@@ -107,9 +107,10 @@ def choices(tasks: Iterable[BoardTask]) -> Choices:
 
 
 def default_device(task: str = "") -> str:
-    """The device with results for the most tasks, or the CPU; of equals, one of this site.
+    """The device with nonprovisional results for the most tasks, or the CPU.
 
-    Results that aren't provisional count first. For the board of a `task`, one with results for it.
+    Ties go to the device with any results for the most tasks, then to one of this site. For the
+    board of a `task`, only devices with results for it count.
     """
     standing = eligible_on(OuterRef("current_version")).filter(device=OuterRef(OuterRef("pk")))
     tasks = published_tasks().filter(slug=task) if task else published_tasks()

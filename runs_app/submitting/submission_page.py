@@ -33,7 +33,7 @@ class Share:
 class SubmissionPage:
     """A submission, the evaluation that is looked at, and the way to its task.
 
-    `run_device` is where a run can begin with the kernel; empty if this site has no such device.
+    `run_device` is a device where a run can start from the kernel; empty if this site has none.
     `draft` is the one in which a version that was never public is written, if one may open it.
     """
 
@@ -69,7 +69,7 @@ def submission_page(
 
 
 def _run_device(evaluation: Evaluation) -> str:
-    """The device that it was measured on, else the first for which runs write its language."""
+    """The device it was measured on if runs there write its language, else the first that does."""
     language = evaluation.submission.language
     own = [device.slug for device in devices() if device.language == language]
     return evaluation.device_id if evaluation.device_id in own else next(iter(own), "")

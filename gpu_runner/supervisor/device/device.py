@@ -177,11 +177,11 @@ def device_slug(kind: DeviceKind, index: int) -> str:
 
 
 def cuda_devices() -> list[int]:
-    """Indices of the GPUs of this host that may be used; empty where there is none."""
+    """Indices of the GPUs of this host that may be used; empty if there is none."""
     uuids = [nvml.uuid(index) for index in range(nvml.device_count())]
     return gpus.visible(uuids, os.environ.get(gpus.VARIABLE))
 
 
 def first_gpu() -> int:
-    """Index of the GPU that is used if none is named; 0 where there is none."""
+    """Index of the GPU that is used if none is named; 0 if there is none."""
     return next(iter(cuda_devices()), 0)

@@ -177,8 +177,8 @@ class DeviceMemory:
         """A kernel that fills the device leaves the oracle no room, which is the kernel's fault.
 
         The oracle may lack it for a tensor (torch's words) or for code that CUDA loads (CUDA's).
-        Raises `RunnerUnfit` where others use the device, who may have taken it, or evaluations that
-        wait hold more of it than this one.
+        Raises `RunnerUnfit` if others use the device and may have taken the memory, or if waiting
+        evaluations hold more of it than this one.
         """
         try:
             yield
@@ -190,8 +190,8 @@ class DeviceMemory:
                     "no memory is free on the device, and others use it", others
                 ) from None
             if self._is_full_of_others():
-                reason = "evaluations that wait hold most of the device's memory that is in use"
-                raise RunnerUnfit(reason) from None
+                reason = "no memory is free on the device, and waiting evaluations hold most of"
+                raise RunnerUnfit(f"{reason} what is in use") from None
             fault = Fault(Verdict.MEMORY_LIMIT, "left no memory free on the device")
             raise FaultError(fault) from None
 

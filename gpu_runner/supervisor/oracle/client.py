@@ -44,7 +44,7 @@ class OutOfMemory(OracleError):
 
 
 class OutOfSharedMemory(OutOfMemory):
-    """It needs more of the device's memory than evaluations that wait for their turn leave."""
+    """The task's code needs more device memory than waiting evaluations leave free."""
 
 
 @dataclass(frozen=True)
@@ -338,7 +338,7 @@ class Oracle:
         if answer.get("lacks"):
             lacks = "the task's reference ran out of the device's memory"
             if {*living.holders(self._config)} - {self.pid}:
-                lacks = f"{lacks}, beside other evaluations\n{answer.get('error')}"
+                lacks = f"{lacks} while other evaluations held some\n{answer.get('error')}"
                 raise OutOfSharedMemory(lacks)
             raise OutOfMemory(f"{lacks}\n{answer.get('error')}")
         if not answer.get("ok"):

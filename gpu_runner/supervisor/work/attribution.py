@@ -200,7 +200,7 @@ class Worked:
         return self.own + self.libraries.total()
 
     def told(self) -> Worked:
-        """What its author may read: a kernel could write unlisted sizes into names and digits."""
+        """The part its author may read. Names and exact counts could leak unlisted sizes."""
         if self.workload != _UNLISTED:
             return self
         theirs = Counter(libraries=int(three_digits(self.libraries.total())))

@@ -73,7 +73,7 @@ def _rank_locked(entry: Entry, now: datetime) -> bool:
 def _close(challenge: Challenge, now: datetime) -> bool:
     """Publish what was ranked, once all of it has been measured.
 
-    Records are audited as ever, and whoever lost first place is told.
+    Records are audited as usual, and authors who lost first place on a board are notified.
     """
     locked = Challenge.objects.select_for_update(no_key=True).get(pk=challenge.pk)
     entries = locked.entries.all()

@@ -124,7 +124,7 @@ def _record(evaluation: Evaluation) -> ResultRecord:
 
 
 def _public(name: str, agent: Agent) -> str:
-    """The name, or a neutral one of that agent if it could be an e-mail address."""
+    """The name, or a neutral one for the agent if the name could be an e-mail address."""
     return f"anonymous-{agent.pk}" if _MAIL.search(name) else name
 
 
