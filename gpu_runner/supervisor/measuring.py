@@ -164,6 +164,7 @@ class Measuring:
             return
         with self._telling_little():
             self._target = self._hidden_target()
+        self._timeline.tell(Stage.MEASURE, "running", HIDDEN)
         plan, done = self._plan.for_unlisted(), 0
         for upto in plan.looks() if unlisted else ():
             for process in range(done, upto):
@@ -173,6 +174,7 @@ class Measuring:
                 break
         if checks:
             self._hidden_process(self._plan.for_checks(), done + 1, checks)
+        self._timeline.tell(Stage.MEASURE, "done", HIDDEN)
 
     def _hidden_process(self, plan: Plan, number: int, workloads: Sequence[Workload]) -> None:
         with self._telling_little():
@@ -207,14 +209,13 @@ class Measuring:
 
         Returns what it printed.
         """
-        workloads = workloads or self._public
-        with self._timeline.stage(Stage.MEASURE, which):
-            is_hidden = which.startswith(HIDDEN)
+        workloads, is_hidden = workloads or self._public, which.startswith(HIDDEN)
+        with self._timeline.stage(Stage.MEASURE, which, told=not is_hidden):
             progress = _silent if is_hidden else self._progress(Stage.MEASURE, f"{which}: ")
             with self._log.block(which):
                 measured = self._bench.run(self._target, [*workloads, *drawn], plan, progress)
         varied: dict[str, Mapping[Values, Mismatch]] = {}
-        with self._timeline.stage(Stage.VERIFY, which):
+        with self._timeline.stage(Stage.VERIFY, which, told=not is_hidden):
             for workload in workloads:
                 collected = measured.workloads[workload.name]
                 verified = self._bench.verify(workload, collected)

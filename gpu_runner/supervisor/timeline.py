@@ -30,9 +30,11 @@ class Timeline:
         self._reported_at = 0.0
 
     @contextmanager
-    def stage(self, stage: Stage, detail: str = "") -> Iterator[None]:
+    def stage(self, stage: Stage, detail: str = "", *, told: bool = True) -> Iterator[None]:
+        """told: whether its beginning and end are, which say how long it took."""
         started = time.monotonic()
-        self._report(stage, "running", detail)
+        if told:
+            self._report(stage, "running", detail)
         try:
             yield
         finally:
@@ -40,7 +42,8 @@ class Timeline:
             duration = time.monotonic() - started + (known.duration_s if known else 0.0)
             began = known.started_s if known else started - self._began
             self._times[stage] = StageTime(stage=stage, started_s=began, duration_s=duration)
-            self._report(stage, "done", detail)
+            if told:
+                self._report(stage, "done", detail)
 
     def progress(self, stage: Stage, detail: str) -> None:
         """Tell how far a running stage is, at most twice a second."""
@@ -48,6 +51,10 @@ class Timeline:
         if now - self._reported_at >= _INTERVAL_S:
             self._reported_at = now
             self._report(stage, "running", detail)
+
+    def tell(self, stage: Stage, state: str, detail: str) -> None:
+        """Say so now, whatever a stage's beginning and end say."""
+        self._report(stage, state, detail)
 
     def times(self) -> tuple[StageTime, ...]:
         return tuple(self._times.values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -296,9 +295,7 @@ def test_progress_tells_nothing_of_calls_on_hidden_workloads(
     told: list[str] = []
     evaluate(request, config, lambda stage, state, detail: told.append(detail))
     assert any(words.startswith("process 1: ") for words in told)
-    hidden = {words for words in told if HIDDEN in words}
-    assert f"{HIDDEN}, process 2" in hidden
-    assert all(re.fullmatch(rf"{HIDDEN}, process \d", words) for words in hidden)
+    assert [words for words in told if HIDDEN in words] == [HIDDEN, HIDDEN]  # begun, and done
 
 
 def test_source_of_more_than_one_mebibyte_is_refused() -> None:

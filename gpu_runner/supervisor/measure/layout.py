@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import random
 import struct
 from collections.abc import Mapping, Sequence
@@ -57,11 +58,20 @@ class Layout:
 
 
 def arena_sizes(descriptions: Sequence[Description], calls: Sequence[int]) -> tuple[int, int]:
-    """Bytes that the arenas of inputs and outputs need for so many calls of any workload."""
+    """Bytes that the arenas of inputs and outputs need for so many calls of any workload.
+
+    Rounded up, by at most a quarter, since every process sees them: the largest workload may be a
+    hidden one.
+    """
     pairs = list(zip(descriptions, calls, strict=True))
     inputs = max(span_bytes(_input_sizes(d) * count) for d, count in pairs)
     outputs = max(span_bytes([o.nbytes for o in d.outputs] * count) for d, count in pairs)
-    return inputs, outputs
+    return _rounded(inputs), _rounded(outputs)
+
+
+def _rounded(size: int) -> int:
+    step = max(1 << max(size.bit_length() - 3, 0), mmap.PAGESIZE)
+    return -(-size // step) * step
 
 
 def output_bytes(description: Description) -> int:

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpu_runner.data import wire
+from gpu_runner.data.verdict import Verdict
 from gpu_runner.data.wire import MAX_OUTPUTS, ArgumentKind
 from gpu_runner.supervisor.host.arena import Arena, Region
-from gpu_runner.supervisor.runner.faults import RunnerUnfit
+from gpu_runner.supervisor.host.killed import is_dead
+from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit
 
 PAGE_BYTES = 4096  # of Linux on x86-64; the gate needs a part of it
 LOOKS, LOOKS_EACH = 32, 2
@@ -22,6 +24,7 @@ at least in each; of 64 outputs 128 at most (`kKbMostLooks`)."""
 UNSEEN_SHARE = 0.1  # chosen: like `GATE_SHARE`, the error that the clock has anyway
 _FIRST = 2  # chosen: what they miss in one call, they do not miss in many
 _ADDRESSES = 256  # offset of `KbGate.outputs`
+_HEADLESS = "ended its first thread while others went on"
 _WRITTEN = (ArgumentKind.OUTPUT, ArgumentKind.INOUT)
 _Bytes = ctypes.Array[ctypes.c_ubyte]
 
@@ -247,8 +250,11 @@ class Gate:
             return
         try:
             self._pages = os.open(f"/proc/{pid}/pagemap", os.O_RDONLY | os.O_CLOEXEC)
+        except ProcessLookupError:  # its first thread is gone
+            if not is_dead(pid):  # else the process has died, which is reported elsewhere
+                raise FaultError(Fault(Verdict.VIOLATION, _HEADLESS)) from None
         except OSError as error:
-            if os.path.exists(f"/proc/{pid}"):  # else it has died, which is reported elsewhere
+            if os.path.exists(f"/proc/{pid}"):
                 reason = "this host does not let the supervisor read /proc/PID/pagemap"
                 raise RunnerUnfit(f"{reason} ({error}); Python kernels need it") from None
 

@@ -38,9 +38,11 @@ def work_suspicions(worked: Worked) -> list[Suspicion]:
         reason = f"{words} of the work of {worked.workload}, and this task allows no library"
         found.append(Suspicion(check=Check.WORK, reason=reason))
     if worked.slower > WATCHED_SLOWER:
+        is_public = worked.told() is worked
+        longer = f"{worked.slower:.1f} times as long" if is_public else "much longer"
         reason = (
-            f"calls of {worked.workload} took {worked.slower:.1f} times as long once the process "
-            "could know that it was watched: what was seen may not be what was timed"
+            f"calls of {worked.workload} took {longer} once the process could know that it was "
+            "watched: what was seen may not be what was timed"
         )
         found.append(Suspicion(check=Check.WORK, reason=reason))
     return found

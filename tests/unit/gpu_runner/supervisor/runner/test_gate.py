@@ -8,6 +8,8 @@ import mmap
 import os
 import select
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +20,7 @@ import pytest
 import torch
 
 from gpu_runner.data import wire
-from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.data.wire import ArgumentKind
 from gpu_runner.engine.runner.passage import HandedInputs as RunnersInputs
 from gpu_runner.engine.runner.passage import Passage as RunnersPassage
@@ -26,6 +28,7 @@ from gpu_runner.supervisor.build.build import build_support
 from gpu_runner.supervisor.host.arena import Arena, Region
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.handed import Flusher, HandedInputs
+from gpu_runner.supervisor.runner.faults import FaultError
 from gpu_runner.supervisor.runner.gate import LOOKS, LOOKS_EACH, Gate
 
 NUMBER, SIZE = 2**62 + 5, 512
@@ -225,3 +228,27 @@ def test_a_python_call_is_handed_its_inputs_with_the_opening(passage: Passage, s
     handed.close()
     ours.close()
     theirs.close()
+
+
+HEADLESS = """
+import ctypes, platform, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+print(flush=True)
+ctypes.CDLL(None).syscall(60 if platform.machine() == 'x86_64' else 93, 0)  # exit
+"""
+
+
+def test_a_process_without_its_first_thread_is_to_blame_and_not_the_host(support: Path) -> None:
+    """Such a process shows nothing of its memory, but goes on."""
+    with (
+        subprocess.Popen([sys.executable, "-c", HEADLESS], stdout=subprocess.PIPE) as child,
+        closing(Gate(support, Arena("outputs"))) as gate,
+    ):
+        assert child.stdout is not None
+        child.stdout.readline()
+        while Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            time.sleep(0.01)
+        with pytest.raises(FaultError) as caught:
+            gate.prepare(CALL, child.pid)
+        assert caught.value.fault.verdict is Verdict.VIOLATION
+        child.kill()
