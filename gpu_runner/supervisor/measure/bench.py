@@ -279,7 +279,7 @@ class Bench:
         state.add_varied(varied.values, batch.seeds[0], answer.done.time_ns)
         slot = self.samples.draw_slot(varied.name, index, Sample.VARIED)
         if slot is not None:
-            self._retain(state, batch, 0, (Sample.VARIED, slot, index), answer.returned)
+            self.retain(state, batch, 0, (Sample.VARIED, slot, index), answer.returned)
 
     def _single(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
         batch, answer = self.one_call(session, workload, setup, state)
@@ -293,7 +293,7 @@ class Bench:
         drawn = self.samples.draw_slot(workload.name, index, Sample.SINGLE)
         slots = dict.fromkeys(extremes, 0) | ({} if drawn is None else {Sample.SINGLE: drawn})
         for sample, slot in slots.items():
-            self._retain(state, batch, 0, (sample, slot, index), answer.returned)
+            self.retain(state, batch, 0, (sample, slot, index), answer.returned)
 
     def _burst(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
         drawn = state.sizes.pop()
@@ -311,11 +311,11 @@ class Bench:
             index = len(state.burst_seeds) - 1
             slot = self.samples.draw_slot(workload.name, index, Sample.BURST)
             if slot is not None:
-                self._retain(state, batch, place, (Sample.BURST, slot, index))
+                self.retain(state, batch, place, (Sample.BURST, slot, index))
             if least and turn < self.samples.slots(workload.name, Sample.LEAST_BURST):
-                self._retain(state, batch, place, (Sample.LEAST_BURST, turn, index))
+                self.retain(state, batch, place, (Sample.LEAST_BURST, turn, index))
 
-    def _retain(
+    def retain(
         self,
         state: Collected,
         batch: Batch,

@@ -80,6 +80,7 @@ class Collected:
     bursts: list[Burst] = field(default_factory=list)
     burst_seeds: list[int] = field(default_factory=list)
     varied: list[tuple[Values, int]] = field(default_factory=list)  # with the seed of each call
+    watched_seeds: list[int] = field(default_factory=list)  # of calls after those that are timed
     hard_ns: list[float] = field(default_factory=list)  # what it claims of those with hard values
     least_mean_ns: float = math.inf  # of a burst that counts so far
     least_calls: int = 1  # of that burst

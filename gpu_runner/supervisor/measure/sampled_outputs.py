@@ -11,6 +11,8 @@ from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.measure.layout import aligned, output_bytes
 from gpu_runner.supervisor.oracle.client import Description
 
+_WATCHED = 2  # chosen: whoever does only a part of its work there mostly does
+
 
 class Sample(Enum):
     """Why an output is verified.
@@ -27,6 +29,7 @@ class Sample(Enum):
     BURST = "drawn among the calls of bursts"
     LEAST_BURST = "of the burst with the least mean"
     VARIED = "drawn among the calls with values of another family"
+    WATCHED = "drawn among the calls after those that are timed, of which some are watched"
 
 
 class SampledOutputs:
@@ -61,6 +64,7 @@ class SampledOutputs:
             Sample.BURST: min(single, plan.sampled_of_bursts) if plan.bursts else 0,
             Sample.LEAST_BURST: single if plan.bursts else 0,
             Sample.VARIED: min(single, plan.max_varied) if plan.varied or plan.near else 0,
+            Sample.WATCHED: min(single, _WATCHED),
         }
 
     def slots(self, workload: str, sample: Sample) -> int:

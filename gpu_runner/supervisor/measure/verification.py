@@ -49,7 +49,11 @@ def verify(
     errors: dict[str, OutputError] = {}
     mismatch: Mismatch | None = None
     varied: dict[Values, Mismatch] = {}
-    for reasons, seeds in (SINGLES, collected.seeds), (BURSTS, collected.burst_seeds):
+    for reasons, seeds in (
+        (SINGLES, collected.seeds),
+        (BURSTS, collected.burst_seeds),
+        ((Sample.WATCHED,), collected.watched_seeds),
+    ):
         for _, each in found([(workload, seed) for seed in seeds], reasons):
             for error in each.errors:
                 errors[error.output] = larger_error(errors.get(error.output), error)

@@ -13,6 +13,9 @@ from gpu_runner.data.protocol import LEAST_WATCHED, LOOKING_S
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.measure.collected import Collected
+from gpu_runner.supervisor.measure.sampled_outputs import Sample
+from gpu_runner.supervisor.measure.staging import Batch
+from gpu_runner.supervisor.runner.answer import Answer
 from gpu_runner.supervisor.runner.session import Session
 from gpu_runner.supervisor.work.attribution import Attribution, Worked, told_name
 from gpu_runner.supervisor.work.onlooker import Onlooker
@@ -95,7 +98,8 @@ class Watch:
         for round_s in rounds:
             while time.monotonic() - began < round_s and not onlooker.has_seen_enough:
                 session.onlooker = None if self._rng.random() < _UNSEEN_SHARE else onlooker
-                _, answer = bench.one_call(session, workload, place, spare)
+                batch, answer = bench.one_call(session, workload, place, spare)
+                _keep(bench, timed, batch, answer)
                 if session.onlooker is None:
                     onlooker.answered_s = min(onlooker.answered_s, answer.wall_ns / 1e9)
                     onlooker.gate_s = min(
@@ -124,6 +128,15 @@ class Watch:
         worked = Attribution(onlooker.codes.found, self._ours).of(onlooker.looks)
         worked.workload = told_name(workload)
         return worked
+
+
+def _keep(bench: Bench, timed: Collected, batch: Batch, answer: Answer) -> None:
+    """Have some of these calls verified, too: a part of the work could pose as all of it."""
+    timed.watched_seeds += batch.seeds
+    index = len(timed.watched_seeds) - 1
+    slot = bench.samples.draw_slot(batch.workload.name, index, Sample.WATCHED)
+    if slot is not None:
+        bench.retain(timed, batch, 0, (Sample.WATCHED, slot, index), answer.returned)
 
 
 def _suits(took_ns: float) -> tuple[bool, float]:

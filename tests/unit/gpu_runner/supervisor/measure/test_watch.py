@@ -13,6 +13,7 @@ from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.measure import watch as module
 from gpu_runner.supervisor.measure.collected import Collected
+from gpu_runner.supervisor.measure.sampled_outputs import Sample
 from gpu_runner.supervisor.measure.watch import Watch
 from gpu_runner.supervisor.work import onlooker
 from gpu_runner.supervisor.work.attribution import Worked
@@ -26,17 +27,26 @@ NOBODY = cast(Any, None)  # is asked for nothing
 class Answers:
     """A bench whose calls take no time at all, and are seen by nobody."""
 
-    gate_ns = None
+    gate_ns = returned = None
+    seeds = (7,)
 
     def __init__(self, held_ns: float) -> None:
         self.held_ns, self.calls = held_ns, 0
+        self.workload, self.samples = PUBLIC, self
+        self.kept: list[tuple[Sample, int, int]] = []
 
-    def one_call(self, session: Any, workload: Any, place: int, state: Any) -> tuple[None, Any]:
+    def one_call(self, session: Any, workload: Any, place: int, state: Any) -> tuple[Any, Any]:
         assert workload in (PUBLIC, UNLISTED)
         self.calls += 1
         if session.onlooker is not None:
             session.onlooker.looks.append([])
-        return None, self
+        return self, self
+
+    def draw_slot(self, workload: str, index: int, sample: Sample) -> int | None:
+        return None if index % 100 else index // 100
+
+    def retain(self, timed: Any, batch: Any, place: int, where: Any, returned: None) -> None:
+        self.kept.append(where)
 
     @property
     def wall_ns(self) -> int:
@@ -81,6 +91,7 @@ def test_enough_looks_end_it_and_say_how_long_other_calls_took() -> None:
     assert 200 <= bench.calls < 2000
     assert watch.worked is not None
     assert watch.worked.slower == 5.0
+    assert bench.kept[:2] == [(Sample.WATCHED, 0, 0), (Sample.WATCHED, 1, 100)]
 
 
 @pytest.mark.parametrize(
@@ -139,5 +150,5 @@ class AnyCalls(Answers):
 
     processes = 1
 
-    def one_call(self, session: Any, workload: Any, place: int, state: Any) -> tuple[None, Any]:
+    def one_call(self, session: Any, workload: Any, place: int, state: Any) -> tuple[Any, Any]:
         return super().one_call(session, PUBLIC, place, state)
