@@ -189,6 +189,6 @@ def test_slots_do_not_overlap() -> None:
         ]
         size = len(arena.view)
     places.sort()
-    assert len(places) == 2 * (4 + 1 + 1 + 1 + 2 + 4)
+    assert len(places) == 2 * (4 + 1 + 1 + 1 + 2 + 4 + 2)
     assert places[-1] + OUTPUT.nbytes <= size
     assert all(b - a >= OUTPUT.nbytes for a, b in itertools.pairwise(places))
