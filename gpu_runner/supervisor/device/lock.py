@@ -88,7 +88,7 @@ class Turn:
         since = time.monotonic()
         self._line.mkdir(parents=True, exist_ok=True)
         with self._waiting():
-            while self._is_behind(self._name) or not self._locked():
+            while not self._has_it():
                 waited_s = time.monotonic() - since
                 if waited_s > self._config.device_timeout_s:
                     limit_s, device = self._config.device_timeout_s, self._config.device
@@ -134,6 +134,14 @@ class Turn:
         finally:
             (self._line / self._name).unlink(missing_ok=True)  # it may have moved
             os.close(descriptor)
+
+    def _has_it(self) -> bool:
+        if self._is_behind(self._name) or not self._locked():
+            return False
+        if self._is_behind(self._name):  # somebody who came in between goes first
+            self.give()
+            return False
+        return True
 
     def _is_behind(self, name: str) -> bool:
         """Whether somebody alive stands in the line before a file of this name."""
