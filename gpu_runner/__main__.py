@@ -27,12 +27,7 @@ from gpu_runner.data.static import gpu_reason, usual_kind
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
 from gpu_runner.supervisor.baseline_job import measure_baselines
-from gpu_runner.supervisor.device.device import (
-    DeviceError,
-    cuda_devices,
-    device_slug,
-    first_gpu,
-)
+from gpu_runner.supervisor.device.device import DeviceError, cuda_devices, device_slug, first_gpu
 from gpu_runner.supervisor.doctor import doctor, measure_peaks
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder

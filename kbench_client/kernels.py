@@ -59,7 +59,7 @@ def read_kernels(paths: Sequence[Path], entry: str = "") -> Kernel:
     top, files = files_of(paths)
     first = _entry(files, entry, is_folder=len(paths) == 1)
     texts = {path.relative_to(top).as_posix(): text_of(path) for path in files if path != first}
-    name = first.relative_to(top).as_posix()  # the site explains why not in a subfolder
+    name = first.relative_to(top).as_posix()  # the site refuses one in a subfolder
     return replace(read_kernel(first), entry=name, files=texts)
 
 

@@ -197,6 +197,6 @@ def parse_device(text: str) -> tuple[DeviceKind, int]:
     match = re.fullmatch(r"(cpu|cuda)(?::(\d+))?", text)
     if match is None or (match[1] == "cpu" and match[2]):
         raise DataError("device", f"{text!r} is not one of cpu, cuda, cuda:INDEX")
-    kind = DeviceKind(match[1])
-    first = first_gpu() if kind is DeviceKind.CUDA else 0
-    return kind, int(match[2]) if match[2] else first
+    if match[2]:
+        return DeviceKind.CUDA, int(match[2])
+    return (DeviceKind.CUDA, first_gpu()) if match[1] == "cuda" else (DeviceKind.CPU, 0)

@@ -37,7 +37,8 @@ def cuda_devices() -> list[int]:
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
         if done.returncode == 0:
-            return gpus.visible(done.stdout.split(), os.environ.get(gpus.VARIABLE))
+            uuids = [line for line in done.stdout.splitlines() if line.startswith("GPU-")]
+            return gpus.visible(uuids, os.environ.get(gpus.VARIABLE))
     return []
 
 

@@ -178,8 +178,15 @@ def device_slug(kind: DeviceKind, index: int) -> str:
 
 def cuda_devices() -> list[int]:
     """Indices of the GPUs of this host that may be used; empty if there is none."""
-    uuids = [nvml.uuid(index) for index in range(nvml.device_count())]
+    uuids = [_uuid(index) for index in range(nvml.device_count())]
     return gpus.visible(uuids, os.environ.get(gpus.VARIABLE))
+
+
+def _uuid(index: int) -> str:
+    try:
+        return nvml.uuid(index)
+    except NvmlError:  # a broken one, which `doctor` must be able to tell
+        return ""
 
 
 def first_gpu() -> int:

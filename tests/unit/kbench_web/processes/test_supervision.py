@@ -149,3 +149,22 @@ def test_lines_carry_time_and_name() -> None:
     clock = lambda: datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)  # noqa: E731
     Console(out, ["web", "runner"], clock).line("web", "hello")
     assert out.getvalue() == "03:04:05 web    | hello\n"
+
+
+def test_gpus_are_those_that_the_driver_lists_and_the_variable_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "nvidia-smi"
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for says, chosen, expected in (
+        ("GPU-a\nGPU-b", None, [0, 1]),
+        ("GPU-a\nGPU-b", "1", [1]),
+        ("No devices were found", None, []),
+    ):
+        program.write_text(f"#!/bin/sh\necho '{says}'\n")
+        program.chmod(0o755)
+        if chosen is not None:
+            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+        else:
+            monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        assert installation.cuda_devices() == expected
