@@ -352,9 +352,10 @@ class _Evaluation:
             return
         with self._timeline.stage(Stage.CHECK, "which kernels run"):
             lister = Lister(self._request, bench, targets, record.build, record.results())
-            listed = lister.work()
+            listed = lister.listed()
         if listed is not None:
-            record.tell_work(listed)
+            record.tell_work(listed.worked)
+            record.suspicions += listed.suspicions
         elif worked is not None and calls_one:
             record.suspicions.append(unknown_share(worked))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 
 from gpu_runner.data.evaluation import BuildReport, EvaluationRequest, WorkloadResult
-from gpu_runner.data.integrity import AuditCheck, AuditState
+from gpu_runner.data.integrity import AuditCheck, AuditState, Check, Suspicion
 from gpu_runner.data.task import Workload
 from gpu_runner.supervisor.audit.required import PROFILED_CHECKS
 from gpu_runner.supervisor.audit.under_tool import (
@@ -35,6 +35,14 @@ class Profiled:
 
     checks: list[AuditCheck]
     kernels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Whose work the calls were where libraries do most of it, and claims that are too short."""
+
+    worked: Worked
+    suspicions: list[Suspicion]
 
 
 @dataclass(frozen=True)
@@ -87,10 +95,11 @@ class Lister:
         if failed := next((one for one in seen if one.reason), None):
             state = inconclusive if failed.is_exhausted else skipped
             return Profiled([state(name, failed.reason) for name in PROFILED_CHECKS])
-        name, calls = self._public[0].name, [one.parts[0][1] for one in seen]
+        unlisted, calls = self._look_at_unlisted(), [one.parts[0][1] for one in seen]
+        times = self._times(seen, self._public) + self._times([unlisted], self._unlisted)
         checks = [
-            self._kernels(seen),
-            kernel_list.time_check(self._times_ns[name], calls, name)
+            self._kernels(seen, unlisted),
+            next(filter(_is_short, times), times[0])
             if all(calls)
             else skipped("time", "no kernel was seen"),
         ]
@@ -98,15 +107,40 @@ class Lister:
         names = dict.fromkeys(launch.name for launch in calls[0])
         return Profiled([replace(check, duration_s=spent) for check in checks], tuple(names))
 
-    def work(self) -> Worked | None:
-        """Who does the work of the calls where libraries do most; None where ncu doesn't tell."""
-        seen = self._look(self._targets.public, self._public)
+    def listed(self) -> Listed | None:
+        """What one look at the calls says; None where ncu doesn't tell.
+
+        A claim is too short if a second look says so, too.
+        """
+        seen, unlisted = self._look(self._targets.public, self._public), self._look_at_unlisted()
         if not any(launches for _, launches in seen.parts):
             return None
-        return max(self._works(seen, self._look_at_unlisted()), key=_share)
+        short = self._short([seen], [unlisted])
+        if short:
+            again = [self._look(self._targets.public, self._public), self._look_at_unlisted()]
+            short = self._short([seen, again[0]], [unlisted, again[1]])
+        suspicions = [Suspicion(check=Check.CLOCK, reason=check.reason) for check in short]
+        return Listed(max(self._works(seen, unlisted), key=_share), suspicions)
 
-    def _kernels(self, seen: Sequence[_Seen]) -> AuditCheck:
-        unlisted = self._look_at_unlisted()
+    def _short(self, public: Sequence[_Seen], unlisted: Sequence[_Seen]) -> list[AuditCheck]:
+        times = self._times(public, self._public) + self._times(unlisted, self._unlisted)
+        return list(filter(_is_short, times))
+
+    def _times(self, seen: Sequence[_Seen], workloads: Sequence[Workload]) -> list[AuditCheck]:
+        """Whether each claim is as long as its kernels, by the quickest of these looks."""
+        looks = [[launches for _, launches in one.parts] for one in seen]
+        if any(len(parts) > len(workloads) for parts in looks):
+            reason = "it launches spin_kernel, which tells its calls apart"
+            return [AuditCheck(name="time", state=AuditState.SUSPICIOUS, reason=reason)]
+        claims = [(self._times_ns[workload.name], told_name(workload)) for workload in workloads]
+        checks = [
+            kernel_list.time_check(claim, calls, name)
+            for (claim, name), *calls in zip(claims, *looks, strict=False)
+            if all(calls)
+        ]
+        return [_untold(check) for check in checks] if workloads is self._unlisted else checks
+
+    def _kernels(self, seen: Sequence[_Seen], unlisted: _Seen) -> AuditCheck:
         works = [] if self._libraries else self._works(*seen, unlisted)
         calls = [one.parts[0][1] for one in seen]
         check = kernel_list.kernels_check(calls, self._ownership, works)
@@ -149,6 +183,15 @@ def _lacking(ran: Ran, *, has_some: bool) -> _Seen:
         return _Seen(reason="ncu saw the kernels of some calls only")
     worked = "==PROF==" in ran.report or "No kernels" in ran.report
     return _Seen(reason="" if worked else ncu.SAW_NOTHING)
+
+
+def _is_short(check: AuditCheck) -> bool:
+    return check.state is AuditState.SUSPICIOUS
+
+
+def _untold(check: AuditCheck) -> AuditCheck:
+    """The same without figures, which could tell sizes."""
+    return replace(check, reason="on unlisted sizes, the kernels took longer than was claimed")
 
 
 def _share(worked: Worked) -> float:

@@ -76,13 +76,12 @@ GOOD = report(OWN, PARTING, OWN)
         (report(LIBRARY, PARTING, OWN), GOOD, PUBLIC[0].name),
         (report(OWN, PARTING, LIBRARY), GOOD, PUBLIC[1].name),
         (GOOD, report(OWN, PARTING, LIBRARY), "unlisted sizes"),
-        (report(*[OWN] * 9, PARTING, PARTING, LIBRARY), GOOD, PUBLIC[1].name),
     ],
 )
 def test_a_library_on_any_workload_is_seen(listed: str, others: str, of: str) -> None:
-    worked = lister(Says(listed, others)).work()
-    assert worked is not None
-    suspicions = work_suspicions(worked)
+    found = lister(Says(listed, others)).listed()
+    assert found is not None and not found.suspicions
+    suspicions = work_suspicions(found.worked)
     assert [of in suspicion.reason for suspicion in suspicions] == [True] * bool(of)
     check = kernels(Says(listed, others))
     assert check.state is (AuditState.SUSPICIOUS if of else AuditState.PASSED)
@@ -105,5 +104,26 @@ def test_an_audit_passes_nothing_that_it_has_not_seen() -> None:
         (Says(silent), AuditState.SKIPPED),
     ):
         assert kernels(bench).state is state
-    assert lister(Says(silent)).work() is None
-    assert lister(Says(GOOD, silent)).work() is not None
+    assert lister(Says(silent)).listed() is None
+    assert lister(Says(GOOD, silent)).listed() is not None
+
+
+LONG = [OWN] * 20  # 180 µs, of which 100 µs are claimed
+
+
+@pytest.mark.parametrize(
+    ("listed", "others", "of"),
+    [
+        (report(*LONG, PARTING, OWN), GOOD, PUBLIC[0].name),
+        (report(OWN, PARTING, *LONG), GOOD, PUBLIC[1].name),
+        (GOOD, report(OWN, PARTING, *LONG), "on unlisted sizes"),
+        (report(OWN, PARTING, OWN, PARTING, OWN), GOOD, "spin_kernel"),
+    ],
+)
+def test_a_claim_shorter_than_its_kernels_is_seen(listed: str, others: str, of: str) -> None:
+    found = lister(Says(listed, others)).listed()
+    assert found is not None
+    assert [of in each.reason for each in found.suspicions] == [True] * bool(of)
+    checks = {check.name: check for check in lister(Says(listed, others)).profiled().checks}
+    assert checks["time"].state is (AuditState.SUSPICIOUS if of else AuditState.PASSED)
+    assert not any(letter.isdigit() for letter in checks["time"].reason) or others is GOOD
