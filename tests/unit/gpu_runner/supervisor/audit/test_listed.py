@@ -80,7 +80,8 @@ GOOD = report(OWN, PARTING, OWN)
 )
 def test_a_library_on_any_workload_is_seen(listed: str, others: str, of: str) -> None:
     found = lister(Says(listed, others)).listed()
-    assert found is not None and not found.suspicions
+    assert found is not None
+    assert not found.suspicions
     suspicions = work_suspicions(found.worked)
     assert [of in suspicion.reason for suspicion in suspicions] == [True] * bool(of)
     check = kernels(Says(listed, others))
