@@ -7,10 +7,11 @@
 
 namespace hostile {
 
-// Two events, one for whoever waits, and behind them the time of an empty pair, which is subtracted
-// from every time.
+// Two events, one for whoever waits, what is null unless a graph is recorded, and the time of an
+// empty pair, which is subtracted from every time.
 struct Pair {
   cudaEvent_t start, end, mark;
+  uint64_t stream, graph;
   double overhead_ns;
 };
 
@@ -25,11 +26,12 @@ __attribute__((noinline)) static volatile Pair* pair_above() {
   volatile uint64_t* at = here;
   asm volatile("" : "+r"(at));  // the compiler forgets where that is
   for (int i = 0; i < 256; ++i, ++at) {
-    uint64_t bits = at[6];
+    uint64_t bits = at[8];
     double overhead_ns;
     memcpy(&overhead_ns, &bits, sizeof overhead_ns);
     bool events = is_address(at[3]) && is_address(at[4]) && is_address(at[5]) && at[3] != at[4];
-    if (at[0] == 0 && at[1] == 0 && events && overhead_ns > 100 && overhead_ns < 50000)
+    bool nulls = at[0] == 0 && at[1] == 0 && at[6] == 0 && at[7] == 0;
+    if (nulls && events && overhead_ns > 100 && overhead_ns < 50000)
       return reinterpret_cast<volatile Pair*>(at + 3);
   }
   return nullptr;
