@@ -8,6 +8,7 @@ import functools
 import torch
 from torch import Tensor
 
+_OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY in cuda.h
 _PINNED, _DEVICE, _POSIX_FD, _READ_WRITE = 1, 1, 1, 3  # cuda.h
 
 
@@ -43,7 +44,10 @@ class DeviceMemoryError(Exception):
 
 
 def create(nbytes: int) -> tuple[Tensor, int]:
-    """At least so many bytes as a uint8 tensor, and a descriptor by which others can map them."""
+    """At least so many bytes as a uint8 tensor, and a descriptor by which others can map them.
+
+    Raises `torch.OutOfMemoryError` and `DeviceMemoryError`.
+    """
     properties = _Properties(
         type=_PINNED, handle_types=_POSIX_FD, location=_Location(_DEVICE, _device())
     )
@@ -107,6 +111,8 @@ def _device() -> int:
 
 def _call(name: str, *arguments: object) -> None:
     status = getattr(_driver(), name)(*arguments)
+    if status == _OUT_OF_MEMORY:
+        raise torch.OutOfMemoryError(f"{name} found no memory left on the device")
     if status != 0:
         raise DeviceMemoryError(f"{name} failed with CUresult {status}")
 

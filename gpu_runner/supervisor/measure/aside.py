@@ -11,7 +11,7 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.staging import Memory
 from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.freeze import Freezer, NotStopped
-from gpu_runner.supervisor.runner.preemption import Interrupted, Manners, Obliging
+from gpu_runner.supervisor.runner.preemption import Interrupted, Manners
 
 _LOOK_S = 0.1  # chosen: a wait for the device that nobody notices
 _TURN_S = 2.0  # chosen: most kernels compile in it
@@ -22,19 +22,16 @@ class Aside:
     """Stops a process in the middle of a call whenever somebody else wants the device.
 
     Whoever is more urgent gets it at once, and equals after a turn: if they took it at once, a call
-    among many of them would never end. It goes on once they are done. If it holds much of the
-    device's memory or cannot be stopped, it is ended instead, for equals only a few times. So it is
-    if its work is not done when somebody more urgent comes; equals wait as long as for any call.
+    among many of them would never end. It goes on once they are done. If it cannot be stopped, it
+    is ended instead. So it is for somebody more urgent if it holds much of the device's memory, or
+    its work is not done. Equals wait for that: those who wait must leave room to measure in.
     After a turn that an equal ended, the next one is twice as long: a call must end even if new
     equals keep coming.
     """
 
-    def __init__(
-        self, manners: Manners, obliging: Obliging, memory: Memory, config: SupervisorConfig
-    ) -> None:
-        """`memory` is what the call works in; `obliging` knows how often equals may end it."""
-        self._manners, self._obliging = manners, obliging
-        self._memory, self._config = memory, config
+    def __init__(self, manners: Manners, memory: Memory, config: SupervisorConfig) -> None:
+        """`memory` is what the call works in."""
+        self._manners, self._memory, self._config = manners, memory, config
 
     def __call__(self, freezer: Freezer, channel: Channel) -> None:
         """See to one call, until it is answered or its time is over; others' is not its own.
@@ -51,7 +48,7 @@ class Aside:
             if self._memory.is_roomy():
                 self._step_aside(freezer)
                 turn_s = min(2 * turn_s, _LONGEST_TURN_S) if is_over else turn_s
-            elif self._obliging.is_wanted():
+            elif self._manners.is_wanted():
                 raise Interrupted
             channel.allow(left_s)
             since = time.monotonic()

@@ -66,7 +66,7 @@ class Bench:
         """
         self._torch: TorchProcesses | None = None
         self.manners: preemption.Manners = manners or preemption.Undisturbed()
-        self._obliging = preemption.Obliging(self.manners)
+        self._obliging = preemption.Obliging(self.manners, memory.is_roomy)
         self.doubt = ""  # see `Mannered`
         self.oracle, self.memory, self._config, self._rng = oracle, memory, config, rng
         self._fastest_counts = ESTIMATORS[config.kind].fastest
@@ -193,7 +193,7 @@ class Bench:
         """As `run_profiled`, a call each, in a process that may compile; see `Aside`."""
         limit = self._config.build_timeout_s, None
         with self.opened(target, workloads, {}, self.untimed(), limit) as session:
-            session.onlooker = Aside(self.manners, self._obliging, self.memory, self._config)
+            session.onlooker = Aside(self.manners, self.memory, self._config)
             return self._unjudged(session, workloads, calls=1)
 
     def _unjudged(self, session: Session, workloads: Sequence[Workload], *, calls: int) -> str:

@@ -33,6 +33,7 @@ LOOKS = 10
 """So often the device must then be found idle before work on it was that process's own."""
 
 MOST_KEPT = 0.5  # chosen: part of the device's memory that leaves enough for a measurement
+_MUCH = 0.25  # chosen: half of what may be kept; a kernel that needs the rest may need more
 
 PROBES = 3  # in a group, one after each step of staging; the first may wait for the step itself
 
@@ -76,6 +77,11 @@ class DeviceMemory:
             yield
         except LeftWork:
             self._look_again()
+            raise
+        except FaultError as error:
+            ran_out = error.fault.verdict is Verdict.MEMORY_LIMIT
+            if ran_out and "cuda" in error.fault.reason.lower():
+                self._refuse_if_full()
             raise
 
     def _look_again(self) -> None:
@@ -177,28 +183,27 @@ class DeviceMemory:
         """A kernel that fills the device leaves the oracle no room, which is the kernel's fault.
 
         The oracle may lack it for a tensor (torch's words) or for code that CUDA loads (CUDA's).
-        Raises `RunnerUnfit` if others use the device and may have taken the memory, or if waiting
-        evaluations hold more of it than this one.
+        Raises `RunnerUnfit` if others use the device and may have taken the memory.
         """
         try:
             yield
         except OracleError as error:
             if "OutOfMemoryError" not in str(error) and "error: out of memory" not in str(error):
                 raise
-            if others := self._co_tenants.now():
-                raise _shared(
-                    "no memory is free on the device, and others use it", others
-                ) from None
-            if self._is_full_of_others():
-                reason = "no memory is free on the device, and waiting evaluations hold most of"
-                raise RunnerUnfit(f"{reason} what is in use") from None
+            self._refuse_if_full()
             fault = Fault(Verdict.MEMORY_LIMIT, "left no memory free on the device")
             raise FaultError(fault) from None
 
-    def _is_full_of_others(self) -> bool:
+    def _refuse_if_full(self) -> None:
+        """Raise `RunnerUnfit` if others, or evaluations that wait, hold much of the memory."""
+        if others := self._co_tenants.now():
+            raise _shared("no memory is free on the device, and others use it", others) from None
         held = nvml.compute_memory(self._index)
         ours = living.without(held, {*living.holders(self._config)} - {self._oracle.pid})
-        return 2 * sum(held[pid] for pid in ours) < sum(held.values())
+        waiting = sum(held.values()) - sum(held[pid] for pid in ours)
+        if waiting > _MUCH * nvml.memory_total(self._index):
+            reason = "no memory is free on the device, and waiting evaluations hold much of it"
+            raise RunnerUnfit(reason) from None
 
     def close(self) -> None:
         """See `Memory.close`."""

@@ -49,13 +49,15 @@ class Undisturbed:
 class Obliging:
     """Lets those interrupt who are as urgent, too, but not for ever: what is ended begins anew."""
 
-    def __init__(self, manners: Manners, times: int = _MOST_TIMES) -> None:
-        """times: how often, for all processes together."""
-        self._manners, self._left = manners, times
+    def __init__(
+        self, manners: Manners, is_roomy: Callable[[], bool], times: int = _MOST_TIMES
+    ) -> None:
+        """is_roomy: see `Memory`. times: how often, for all processes together."""
+        self._manners, self._is_roomy, self._left = manners, is_roomy, times
 
     def is_wanted(self) -> bool:
         """Whether the process is to be ended for somebody who waits."""
-        wanted = self._manners.is_wanted(by_equals=self._left > 0)
+        wanted = self._manners.is_wanted(by_equals=self._left > 0 and self._is_roomy())
         self._left -= wanted
         return wanted
 

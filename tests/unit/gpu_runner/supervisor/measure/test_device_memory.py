@@ -70,6 +70,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
     found = Device()
     monkeypatch.setattr(nvml, "compute_pids", found.listed)
     monkeypatch.setattr(nvml, "compute_memory", lambda index: found.held)
+    monkeypatch.setattr(nvml, "memory_total", lambda index: 100)
     monkeypatch.setattr(nvml, "graphics_pids", found.undrawn)
     monkeypatch.setattr(device_memory, "PAUSE_S", 0.0)
     monkeypatch.setattr(device_memory, "GONE_S", 0.05)
@@ -187,13 +188,19 @@ def test_a_kernel_that_leaves_no_memory_is_at_its_limit(device: Device, words: s
         memory.check(batch())
 
 
-def test_a_kernel_is_not_at_its_limit_while_others_hold_most_memory(
+def test_a_kernel_is_not_at_its_limit_while_others_hold_much_memory(
     device: Device, ours: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(device_memory.living, "holders", lambda config: [device.pid, ours])
     memory = DeviceMemory(cast(Oracle, device), random.Random(7), CONFIG)
     device.fails = "the task's code failed in 'check': CUDA error: out of memory"
+    own = Fault(Verdict.MEMORY_LIMIT, "out of memory in a call: OutOfMemoryError: CUDA out of")
+    host = Fault(Verdict.MEMORY_LIMIT, "out of memory in a call: std::bad_alloc")
     for waiting, error in ((60, RunnerUnfit), (20, FaultError), (0, FaultError)):
         device.held = {device.pid: 10, STRANGER: 30, ours: waiting}
         with pytest.raises(error):
             memory.check(batch())
+        with pytest.raises(error), memory.watched():
+            raise FaultError(own)
+        with pytest.raises(FaultError), memory.watched():
+            raise FaultError(host)

@@ -40,6 +40,9 @@ class NoMemory:
     def __init__(self) -> None:
         self.places: list[Sequence[int]] = []
 
+    def is_roomy(self) -> bool:
+        return True
+
     def stage(self, batch: object, *, handed: bool = False) -> None:
         """Nothing to draw."""
 

@@ -111,6 +111,9 @@ class Staged:
         self.values: list[Values] = []
         self.staged: list[tuple[int, object]] = []
 
+    def is_roomy(self) -> bool:
+        return True
+
     def stage(self, batch: Any, *, handed: bool) -> None:
         self.values.append(batch.workload.values)
         self.staged.append((batch.seeds[0], batch.layouts))

@@ -183,5 +183,8 @@ class Wanted(Undisturbed):
 
 
 def test_who_obliges_others_begins_anew_only_so_often() -> None:
-    obliging = Obliging(Wanted(), times=3)
+    room = [False]
+    obliging = Obliging(Wanted(), lambda: room[-1], times=3)
+    assert not obliging.is_wanted()
+    room.append(True)
     assert [obliging.is_wanted() for _ in range(5)] == [True, True, True, False, False]
