@@ -33,6 +33,16 @@ class Refusals:
         return isinstance(error, FieldError)
 
 
+def moment_field(label: str, **options: Any) -> forms.DateTimeField:
+    """A moment in UTC, which a browser lets people choose."""
+    return forms.DateTimeField(
+        label=label,
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+        input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"],
+        **options,
+    )
+
+
 def refusals(request: HttpRequest, what: str) -> Refusals:
     """Tells on the next page `what` did not happen, and why."""
     return Refusals(lambda error: messages.error(request, f"{what}: {error.reasons}."))

@@ -328,18 +328,9 @@ def create_audit(
 
 
 def _submitted(request: AuthenticatedRequest, payload: SubmissionIn, now: datetime) -> Submission:
-    fields: dict[str, Any] = {
-        "source": payload.source,
-        "entry": payload.entry,
-        "files": payload.files,
-        "language": payload.language or "(empty)",
-        "direction": payload.direction,
-        "device": payload.device,
-        "mode": payload.mode,
-        "agent": payload.agent,
-        "language_model": payload.model,
-        "now": now,
-    }
+    fields: dict[str, Any] = payload.dict(exclude={"task", "abi", "model", "private"})
+    fields["language"] = payload.language or "(empty)"
+    fields |= {"language_model": payload.model, "now": now}
     bearer = getattr(request, "auth", None)
     if isinstance(bearer, Bearer):
         return bearer.submit(task=payload.task, **fields)

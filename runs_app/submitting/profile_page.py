@@ -92,22 +92,18 @@ class ProfileView:
     throughputs first; others: all the rest. columns: the labels of the kernels' metrics.
     """
 
-    tool: str
-    reason: str
-    workload: str
+    profile: Profile
     bottleneck: str
     near_pct: float
     main: tuple[MetricRow, ...]
     others: tuple[MetricRow, ...]
     columns: tuple[str, ...]
     kernels: tuple[KernelRow, ...]
-    causes: tuple[str, ...]
-    notes: tuple[str, ...]
 
     @property
     def headline(self) -> str:
         """The cause if one was proven, else what limits the kernel; empty if nothing is known."""
-        first = self.causes[0] if self.causes else self.bottleneck
+        first = next(iter(self.profile.causes), self.bottleneck)
         return f"{first[:1].upper()}{first[1:]}".rstrip(".")
 
 
@@ -120,17 +116,13 @@ def profile_view(profile: Profile | None) -> ProfileView | None:
     main = dict.fromkeys((*THROUGHPUTS, *(filtered(metrics, bottleneck) if bottleneck else ())))
     columns = _columns(profile.kernels)
     return ProfileView(
-        tool=profile.tool,
-        reason=profile.reason,
-        workload=profile.workload,
+        profile=profile,
         bottleneck=MEANINGS.get(diagnosis_of(metrics), ""),
         near_pct=NEAR_PCT,
         main=tuple(metric_row(key, metrics[key]) for key in main if key in metrics),
         others=tuple(metric_row(key, value) for key, value in metrics.items() if key not in main),
         columns=tuple(_KERNEL_COLUMNS[key] for key in columns),
         kernels=tuple(_kernel_row(kernel, columns) for kernel in profile.kernels),
-        causes=profile.causes,
-        notes=profile.notes,
     )
 
 

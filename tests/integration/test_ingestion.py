@@ -129,6 +129,8 @@ def test_a_submission_reaches_the_runner_that_asks_for_it(redis: Redis) -> None:
         source.send(event)
     drain()
     assert verdict_of(evaluation) == "CORRECT"
+    assert redis.xlen(stream()) == 0
+    assert not redis.exists(DEAD_LETTERS)
 
 
 def test_a_job_in_the_queue_says_nothing_of_what_is_in_it(redis: Redis) -> None:
@@ -178,29 +180,6 @@ def test_what_a_revoked_token_had_said_is_not_heard(redis: Redis) -> None:
     drain()
     evaluation.refresh_from_db()
     assert (evaluation.status, evaluation.attempt) == ("QUEUED", 2)
-
-
-def test_events_become_rows_and_leave_the_stream(redis: Redis) -> None:
-    evaluation = make.make_evaluation()
-    post(redis, *whole_life(evaluation))
-    drain()
-    evaluation.refresh_from_db()
-    assert (evaluation.status, evaluation.verdict) == ("FINISHED", "CORRECT")
-    assert evaluation.runner == Runner.objects.get(name="test.host-1")
-    assert redis.xlen(stream()) == 0
-    assert not redis.exists(DEAD_LETTERS)
-
-
-def test_events_sent_again_and_out_of_their_life_change_nothing(redis: Redis) -> None:
-    evaluation = make.make_evaluation()
-    life = whole_life(evaluation)
-    post(redis, *life, *life, *reversed(life))
-    drain()
-    evaluation.refresh_from_db()
-    assert evaluation.verdict == "CORRECT"
-    assert Result.objects.count() == 1
-    kinds = [event.kind for event in evaluation.events.order_by("position")]
-    assert kinds == ["queued", "started", "stage", "finished"]
 
 
 async def test_the_socket_hears_of_it(redis: Redis) -> None:

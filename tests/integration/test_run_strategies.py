@@ -9,8 +9,8 @@ from django.core.management import call_command
 
 from runs_app.models import Run
 from runs_app.optimiser.evolve import events
-from runs_app.optimiser.evolve.commands import Edit, Role
-from tests.integration.conftest import MODELS, SEED, Site
+from runs_app.optimiser.evolve.commands import Role
+from tests.integration.conftest import SEED, Site
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,7 +32,7 @@ def prompt(site: Site, run: Run, ask: events.Asked) -> str:
     return site.heard(run)[ask.number].prompt
 
 
-def test_evolve_follows_algorithm_1(site: Site) -> None:
+def test_what_is_decided_is_what_the_endpoint_receives(site: Site) -> None:
     site.speak("good")
     run = site.start(
         "evolve",
@@ -43,51 +43,41 @@ def test_evolve_follows_algorithm_1(site: Site) -> None:
     site.settled(run)
     assert run.reason == "all 2 generations are done"
     asks = site.asks(run)
-    proposals = [ask for ask in asks if ask.role is Role.PROPOSE]
-    assert Counter(ask.place.generation for ask in proposals) == {1: 3, 2: 3}
     assert Counter(roles(site, run)) == {"propose": 6, "verify": 6, "reflect": 6, "recommend": 1}
-    assert {ask.temperature for ask in proposals} <= set(TEMPERATURES)
-    assert {ask.temperature for ask in asks if ask.role is not Role.PROPOSE} == {0.2}
-    assert {ask.model for ask in proposals} <= set(MODELS)
     assert {ask.model for ask in asks if ask.role in (Role.VERIFY, Role.REFLECT)} == {"large"}
-    for ask in asks:  # what was decided is what the endpoint received
+    for ask in asks:
         heard = site.heard(run)[ask.number]
         assert (heard.model, heard.temperature) == (ask.model, ask.temperature)
         assert heard.body["max_tokens"] == ask.max_tokens
     measured = [event for event in site.events(run) if isinstance(event, events.Measured)]
-    quick = [event.candidate for event in measured if event.mode == "quick"]
-    assert len(quick) == 1 + 2 * 2  # the seed, and each generation's survivors
-    assert run.candidates.filter(state="dropped").count() == 2
     assert run.best is not None
     assert run.best_latency_ns == min(f.latency_ns for f in measured if f.latency_ns is not None)
     site.replays(run)
 
 
 @OTHERS
-def test_translate_summarises_each_error_before_the_next_try(site: Site) -> None:
-    site.speak("clumsy")
-    run = site.start("translate", {"tries": 5}, seed_kernel="none")
+@pytest.mark.parametrize(
+    ("strategy", "parameters", "manner", "reason"),
+    [
+        ("translate", {"tries": 5}, "clumsy", "the translation works"),
+        ("fsr", {"n": 2, "depth": 2}, "good", "the search reached depth 2"),
+        (
+            *("islands", {"islands": 2, "proposals": 6, "floor_stop": 0.0}),
+            *("editing", "all 6 proposals were made"),
+        ),
+    ],
+)
+def test_other_strategies_come_to_their_end(
+    site: Site, strategy: str, parameters: dict[str, object], manner: str, reason: str
+) -> None:
+    site.speak(manner)
+    kernel = {"seed_kernel": "none"} if strategy == "translate" else {}
+    run = site.start(strategy, parameters, **kernel)
     site.settled(run)
-    assert run.reason.startswith("the translation works")
-    expected = ["translate", "summarise", "translate", "summarise", "translate"]
-    assert roles(site, run) == expected
-    verdicts = [f.verdict for f in site.events(run) if isinstance(f, events.Measured)]
-    assert verdicts == ["COMPILE_ERROR", "WRONG_RESULT", "CORRECT"]
-    site.replays(run)
-
-
-@OTHERS
-def test_fsr_carries_the_fastest_from_depth_to_depth(site: Site) -> None:
-    site.speak("good")
-    run = site.start("fsr", {"n": 2, "depth": 2})
-    site.settled(run)
-    asks = site.asks(run)
-    assert [ask.place.generation for ask in asks] == [1, 1, 2, 2]
-    fastest = run.candidates.filter(generation=1).order_by("latency_ns")[0]
-    for ask in asks[2:]:
-        assert ask.parents == (fastest.number,)
-        said = [message["role"] for message in site.heard(run)[ask.number].messages]
-        assert said == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert run.reason.startswith(reason)
+    assert run.best is not None
+    answered = [event for event in site.events(run) if isinstance(event, events.Answered)]
+    assert not [event.problem for event in answered if event.problem]
     site.replays(run)
 
 
@@ -109,26 +99,6 @@ def test_cudamaster_plans_codes_compiles_and_debugs(site: Site) -> None:
     ]
     assert measured[0].bottleneck.startswith("memory")
     assert not run.candidates.filter(feedback=None).exists()  # what failed at once, too
-    site.replays(run)
-
-
-@OTHERS
-def test_islands_edit_rewrite_and_measure_as_it_comes(site: Site) -> None:
-    site.speak("editing")
-    run = site.start(
-        "islands",
-        {"islands": 2, "proposals": 6, "migration_interval": 2, "floor_stop": 0.0},
-        concurrent_asks=2,
-    )
-    site.settled(run)
-    assert run.reason == "all 6 proposals were made"
-    drafted = [event for event in site.events(run) if isinstance(event, events.Drafted)]
-    assert len(drafted) == 7
-    for ask in site.asks(run):
-        edit = "SEARCH" in prompt(site, run, ask)
-        assert edit is (ask.edit is Edit.DIFF)
-    assert Edit.DIFF in {event.edit for event in drafted}
-    assert not [f.problem for f in site.events(run) if isinstance(f, events.Answered) and f.problem]
     site.replays(run)
 
 

@@ -9,9 +9,7 @@ from django.utils import timezone
 
 from runs_app.models import Run
 from runs_app.optimiser.evolve import events
-from runs_app.optimiser.evolve.config import Budget
 from runs_app.optimiser.services.control import (
-    extend_run,
     pause_run,
     resume_run,
     stop_run,
@@ -54,28 +52,6 @@ def test_a_stop_ends_everything(site: Site) -> None:
     assert run.calls.filter(status="ANSWERED").count() == 3
     assert run.calls.filter(status="FAILED", error_kind="unsent").count() == 5
     assert not run.candidates.filter(state="measuring").exists()
-    site.replays(run)
-
-
-def test_time_that_runs_out_ends_it(site: Site) -> None:
-    site.speak("slow")
-    run = site.start("evolve", EVOLVE, budget={"wall_time_s": 2})
-    site.settled(run)
-    assert run.reason == "the budget of 2 s of running time is used up"
-    extend_run(run=run, user=site.user, budget=Budget(evaluations=4), now=timezone.now())
-    site.settled(run)
-    assert run.reason == "the budget of 4 evaluations is used up"
-    site.replays(run)
-
-
-def test_money_is_never_exceeded(site: Site) -> None:
-    site.speak("good")
-    budget = {"usd": 0.003}
-    run = site.start("evolve", {**EVOLVE, "generations": 9}, budget=budget, max_tokens=1000)
-    site.settled(run)
-    assert run.by_budget
-    assert 0 < run.usd <= 0.003
-    assert "leaves no room for another call" in run.reason
     site.replays(run)
 
 

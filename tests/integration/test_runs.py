@@ -17,7 +17,7 @@ from gpu_runner.data.event import EventKind
 from kbench_web.asgi import application
 from runs_app.core.messaging import queues
 from runs_app.jobs import SiteJob
-from runs_app.models import Evaluation, LanguageModel, LanguageModelCall, Run
+from runs_app.models import Evaluation, LanguageModel, Run
 from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.services.advance import advance_run
 from runs_app.optimiser.services.calls import answer_call
@@ -26,8 +26,8 @@ from runs_app.optimiser.services.request import read_run_request
 from runs_app.optimiser.services.start import start_run as start_a_run
 from tests import factories as make
 from tests.integration.test_contention import at_once
-from tests.scripted_endpoint import Answer, Asked, ScriptedEndpoint
-from tests.unit.runs_app.optimiser.conftest import INFO, KERNEL, MODEL
+from tests.scripted_endpoint import Answer, ScriptedEndpoint
+from tests.unit.runs_app.optimiser.conftest import INFO, MODEL
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -134,29 +134,6 @@ def test_a_pause_and_a_call_do_not_cross(redis: Redis) -> None:
         assert len(endpoint.asked) == [*sent[:2], *sent[3:]].count(True)
         waiting = run.calls.filter(status="WAITING").count()
         assert waiting + len(endpoint.asked) == 4
-
-
-def test_a_run_with_real_jobs_from_start_to_end(redis: Redis) -> None:
-    def script(asked: Asked) -> Answer:
-        return Answer(KERNEL.format(asked.number))
-
-    with ScriptedEndpoint(script) as endpoint:
-        run = start_run(endpoint.base_url, enters_best=True)
-        work(redis)
-        assert measure(run) == 1
-        work(redis)
-        assert measure(run) == 3
-        work(redis)
-        run.refresh_from_db()
-        assert (run.status, run.reason) == ("FINISHED", "all is asked")
-        assert run.best is not None
-        assert (run.best.number, run.seed_latency_ns, run.best_latency_ns) == (4, 999.0, 996.0)
-        assert len(endpoint.asked) == 3
-    statuses = LanguageModelCall.objects.values_list("status", "told").distinct()
-    assert list(statuses) == [("ANSWERED", True)]
-    entry = run.best.entry
-    assert entry is not None
-    assert entry.evaluations.get().status == "QUEUED"
 
 
 def test_many_triggers_make_one_step(redis: Redis) -> None:

@@ -19,7 +19,7 @@ from runs_app.core.errors import SubmissionError
 from runs_app.core.messaging import queues
 from runs_app.core.text import storable
 from runs_app.features.advice.models import TaskJudgement
-from runs_app.models import LanguageModel, LanguageModelCall
+from runs_app.models import LanguageModelCall
 from runs_app.optimiser.evolve import budget
 from runs_app.optimiser.evolve.answers import Unusable, fenced
 from runs_app.optimiser.evolve.commands import Prompt
@@ -31,6 +31,7 @@ from runs_app.optimiser.evolve.prompts import (
     fill,
 )
 from runs_app.optimiser.evolve.sections import clip
+from runs_app.optimiser.selectors.runs import callable_model
 from runs_app.optimiser.services.calls import answer_call, interrupt_call, spec_of
 from tasks_app.disclosure import public_task, sees_hidden
 from tasks_app.errors import CurationError
@@ -228,7 +229,7 @@ def _stored(
 
     Without a user it is a command that asks.
     """
-    model = _model(request.model)
+    model = callable_model(request.model)
     if not 0 <= request.max_usd < float("inf"):
         raise SubmissionError("max_usd", "must be 0 or more")
     prompt, spec = prompt_for(version), spec_of(model)
@@ -273,13 +274,3 @@ def version_of(slug: str, number: int | None = None) -> TaskVersion:
     if task.current_version is None:
         raise SubmissionError("version", f"{slug!r} has no current version: give a number")
     return task.current_version
-
-
-def _model(name: str) -> LanguageModel:
-    model = LanguageModel.objects.filter(name=name).first()
-    if model is None or not model.is_callable:
-        known = LanguageModel.objects.exclude(base_url="").values_list("name", flat=True)
-        raise SubmissionError(
-            "model", f"{name!r} can't be called; these can: {', '.join(known) or 'none'}"
-        )
-    return model

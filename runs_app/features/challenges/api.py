@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from uuid import UUID
 
@@ -294,13 +295,7 @@ def create_report(
     entry = find_entry(entry_id)
     if entry.user_id != request.user.pk:
         raise NotAllowed("", "only its owner can report for an entry")
-    report(
-        entry=entry,
-        usd=payload.usd,
-        tokens=payload.tokens,
-        transcript=payload.transcript,
-        now=timezone.now(),
-    )
+    report(entry=entry, now=timezone.now(), **payload.dict())
     return _entry_out(find_entry(entry_id))
 
 
@@ -335,10 +330,7 @@ def _contender(contender: Contender) -> dict[str, object]:
         "setting": contender.setting,
         "repeats": len(contender.results),
         "measures": {
-            name: None
-            if each is None
-            else {"median": each.median, "low": each.low, "high": each.high, "repeats": each.count}
-            for name, each in spreads.items()
+            name: None if each is None else asdict(each) for name, each in spreads.items()
         },
     }
 

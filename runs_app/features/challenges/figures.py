@@ -207,12 +207,12 @@ def ranking_words(result: EntryResult, now: datetime) -> str:
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of repeats, with the least and the most; `count` repeats have a value."""
+    """The median of repeats, with the least and the most; so many `repeats` have a value."""
 
     median: float
     low: float
     high: float
-    count: int
+    repeats: int
 
 
 @dataclass(frozen=True)

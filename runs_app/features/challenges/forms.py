@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.text import decoded
 from gpu_runner.data.verdict import Direction
-from runs_app.core.forms import ServiceForm
+from runs_app.core.forms import ServiceForm, moment_field
 from runs_app.core.queue.devices import devices
 from runs_app.features.challenges.services import (
     LONGEST_S,
@@ -33,14 +33,6 @@ _WEEK = timedelta(days=7)
 
 class _Form(ServiceForm):
     FIELDS: ClassVar[Mapping[str, str]] = {"wall_time_s": "minutes", "language_model": "model"}
-
-
-def _moment(label: str) -> forms.DateTimeField:
-    return forms.DateTimeField(
-        label=label,
-        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"],
-    )
 
 
 def _task_words(task: Task) -> SafeString:
@@ -89,8 +81,8 @@ class ChallengeForm(_Form):
         max_value=MOST_USD,
         help_text="For each entry, as its agent reports it. Leave empty for no limit.",
     )
-    starts_at = _moment("Start, in UTC")
-    ends_at = _moment("End, in UTC")
+    starts_at = moment_field("Start, in UTC")
+    ends_at = moment_field("End, in UTC")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Offer the tasks and devices that there are now, and a week from now on."""

@@ -251,7 +251,7 @@ def _curve(task: str, evaluations: Sequence[Evaluation], budget: int) -> Curve:
 def _cell(measure: Measure, spread: Spread | None) -> Cell:
     if spread is None:
         return Cell("–")
-    if spread.count == 1:
+    if spread.repeats == 1:
         return Cell(_shown(measure, spread.median))
     ends = f"{_shown(measure, spread.low)} to {_shown(measure, spread.high)}"
     return Cell(_shown(measure, spread.median), ends)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
@@ -30,7 +29,7 @@ from runs_app.features.notices.models import (
     Webhook,
 )
 from runs_app.models import Device, Run
-from tasks_app.disclosure import sees_hidden
+from runs_app.optimiser.selectors.runs import find_run
 from tasks_app.models import Task
 from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest, Viewer
@@ -131,13 +130,8 @@ def _watched(request: AuthenticatedRequest) -> tuple[Task | None, Device | None,
 
 def visible_run(text: str, user: Viewer) -> Run | None:
     """The run of that id, None for no id; raises `Http404` for one that `user` may not see."""
-    if not text:
-        return None
-    try:
-        run = Run.objects.filter(pk=UUID(text)).first()
-    except ValueError:
-        run = None
-    if run is None or (run.private and run.user_id != user.pk and not sees_hidden(user)):
+    run = find_run(text, user) if text else None
+    if text and run is None:
         raise Http404("There is no such run, or it is private.")
     return run
 

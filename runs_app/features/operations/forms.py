@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import forms
 
-from runs_app.core.forms import ServiceForm
+from runs_app.core.forms import ServiceForm, moment_field
 from runs_app.features.operations.emptying import Part
 from runs_app.models import Announcement, Device, Runner, RunnerToken
 
@@ -19,12 +19,10 @@ class AnnouncementForm(ServiceForm):
         widget=forms.Textarea(attrs={"rows": 2}),
         error_messages={"required": "Enter the message."},
     )
-    until = forms.DateTimeField(
+    until = moment_field(
+        "Until, in UTC",
         required=False,
-        label="Until, in UTC",
         help_text="Leave empty to keep it until an admin ends it.",
-        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"],
     )
 
 

@@ -32,6 +32,7 @@ from runs_app.core.queue.loads import Load, loads
 from runs_app.core.queue.runners import runner_list
 from runs_app.features.operations.disk import Disk, data_disk
 from runs_app.models import JOBS, Evaluation, LanguageModelCall, RunnerJob, Status
+from tasks_app.disclosure import sees_hidden
 
 DAY = timedelta(days=1)
 HOURS = 24  # chosen: the hours of a day, so the curve covers what the figures count
@@ -273,7 +274,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     known = f"Bearer {settings.METRICS_TOKEN}" if settings.METRICS_TOKEN else ""
     told = request.headers.get("Authorization", "")
     has_token = bool(known) and secrets.compare_digest(told.encode(), known.encode())
-    if not has_token and not (request.user.is_active and request.user.is_staff):
+    if not has_token and not sees_hidden(request.user):
         raise PermissionDenied
     registry = CollectorRegistry(auto_describe=False)
     registry.register(SiteCollector(timezone.now()))

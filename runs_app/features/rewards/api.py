@@ -131,15 +131,10 @@ def create_rewards(request: AuthenticatedRequest, payload: RewardsIn) -> Status[
     if payload.mode not in _MODES:
         raise SubmissionError("mode", f"{payload.mode!r} is not one of {', '.join(_MODES)}")
     entered = submit_many(
-        [each.model_dump() for each in payload.kernels],
+        **payload.dict(exclude={"task", "model"}),
         user=request.user,
         task_version=_version(payload.task, request.user),
-        device=payload.device,
-        direction=payload.direction,
-        mode=payload.mode,
-        agent=payload.agent,
         language_model=payload.model,
-        private=payload.private,
         origin=Submission.Origin.API,
         now=timezone.now(),
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from random import Random
 
 from runs_app.optimiser.evolve.commands import Role
@@ -27,14 +26,6 @@ REACH = 1.5
 edit such a one, a strong model wished for the fastest instead (runs of 2026-11-27)."""
 
 
-class AddStatus(StrEnum):
-    """What became of a candidate that was offered."""
-
-    NEW = "new"  # the first of its cell
-    IMPROVED = "improved"  # faster than the one before
-    REJECTED = "rejected"
-
-
 def cell_of(candidate: Candidate) -> Cell:
     """The cell in which a candidate competes; techniques come with the most telling one first."""
     technique = candidate.techniques[0] if candidate.techniques else "plain"
@@ -47,16 +38,14 @@ class Archive:
     def __init__(self) -> None:
         self.cells: dict[Cell, Candidate] = {}
 
-    def add(self, candidate: Candidate) -> AddStatus:
-        """Offer a candidate; one that is not correct is rejected."""
+    def add(self, candidate: Candidate) -> None:
+        """Offer a candidate; only a correct one that is faster than its cell's elite stays."""
         if candidate.latency_ns is None or not candidate.is_correct:
-            return AddStatus.REJECTED
+            return
         cell = cell_of(candidate)
         elite = self.cells.get(cell)
-        if elite is not None and (elite.latency_ns or 0.0) <= candidate.latency_ns:
-            return AddStatus.REJECTED
-        self.cells[cell] = candidate
-        return AddStatus.NEW if elite is None else AddStatus.IMPROVED
+        if elite is None or candidate.latency_ns < (elite.latency_ns or 0.0):
+            self.cells[cell] = candidate
 
     def __iter__(self) -> Iterator[Candidate]:
         """The elites, from the fastest to the slowest."""

@@ -74,7 +74,6 @@ class Inquiry:
     parents: tuple[int, ...] = ()
     about: int | None = None
     verifier: str = ""
-    edit: Edit = Edit.REWRITE
     model: str = ""
     calm: bool = False
     max_tokens: int | None = None
@@ -227,7 +226,6 @@ class Steps:
             parents=inquiry.parents,
             about=inquiry.about,
             verifier=inquiry.verifier,
-            edit=inquiry.edit,
             max_tokens=inquiry.max_tokens,
         )
 

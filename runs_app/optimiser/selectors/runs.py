@@ -10,6 +10,7 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 
+from runs_app.core.errors import SubmissionError
 from runs_app.core.messaging import queues
 from runs_app.core.queue.selectors import waiting_reason
 from runs_app.models import Candidate, Evaluation, LanguageModel, Run, RunEvent, Status
@@ -147,3 +148,12 @@ def _unattended(run: Run, now: datetime) -> str:
 def callable_models() -> QuerySet[LanguageModel]:
     """Language models that runs can use: those with an endpoint."""
     return LanguageModel.objects.exclude(base_url="").order_by("name")
+
+
+def callable_model(name: str) -> LanguageModel:
+    """The one of that name; raises `SubmissionError` if there is none that can be called."""
+    model = callable_models().filter(name=name).first()
+    if model is None:
+        known = ", ".join(callable_models().values_list("name", flat=True)) or "none"
+        raise SubmissionError("model", f"{name!r} can't be called; these can: {known}")
+    return model

@@ -44,46 +44,39 @@ class Estimate:
     text: str
 
 
-@dataclass
-class _Bill:
-    calls: int = 0
-    evaluations: int = 0
-    rankings: int = 0  # after the search, beyond all caps
-    tokens: int = 0
-    usd: float = 0.0
-    worst_usd: float = 0.0
-
-
 def estimate_run(*, request: RunRequest, user: User | None = None) -> Estimate:
     """Rehearse the run: every answer is a kernel of usual length, every one correct, none better.
 
     Raises `SubmissionError` as `start_run` would.
     """
     _, _, problem, config = planned(request, user)
-    bill, whole = _Rehearsal(problem, config).play()
-    minutes = _minutes(bill, config)
+    rehearsal = _Rehearsal(problem, config)
+    about = "about" if rehearsal.play() else "at least"
+    history, minutes = rehearsal.history, _minutes(rehearsal)
+    calls, evaluations = len(history.questions), history.told.begun
     is_free = not any(model.price_in_usd or model.price_out_usd for model in config.models)
     cap = 0.0 if is_free else config.budget.usd
-    high = bill.worst_usd if cap is None else cap
-    about = "about" if whole else "at least"
+    worst_usd = sum(question.worst_usd for question in history.questions.values())
+    high = worst_usd if cap is None else cap
     return Estimate(
-        usd_low=min(bill.usd, high),
+        usd_low=min(history.paid_usd, high),
         usd_high=high,
         usd_capped=cap is not None,
-        tokens=bill.tokens,
-        calls=bill.calls,
-        evaluations=bill.evaluations,
+        tokens=history.paid_tokens,
+        calls=calls,
+        evaluations=evaluations,
         minutes=minutes,
-        text=f"{about} {bill.calls} calls and {bill.evaluations} evaluations, {minutes:.0f} min",
+        text=f"{about} {calls} calls and {evaluations} evaluations, {minutes:.0f} min",
     )
 
 
-def _minutes(bill: _Bill, config: RunConfig) -> float:
-    calls_s = bill.calls * _CALL_S / config.concurrent_asks
-    seconds = max(calls_s, bill.evaluations * _EVALUATION_S)
+def _minutes(rehearsal: _Rehearsal) -> float:
+    config, history = rehearsal.config, rehearsal.history
+    calls_s = len(history.questions) * _CALL_S / config.concurrent_asks
+    seconds = max(calls_s, history.told.begun * _EVALUATION_S)
     if config.budget.wall_time_s is not None:
         seconds = min(seconds, config.budget.wall_time_s)
-    return (seconds + bill.rankings * _RANKING_S) / 60
+    return (seconds + rehearsal.rankings * _RANKING_S) / 60
 
 
 class _Rehearsal:
@@ -96,18 +89,18 @@ class _Rehearsal:
         self.sources: dict[int, str] = {}
         self.results: dict[int, Feedback] = {}
         self.answers: dict[int, str] = {}
-        self.bill = _Bill()
+        self.rankings = 0  # after the search, beyond all caps
         self.pending: list[Outcome] = []
 
-    def play(self) -> tuple[_Bill, bool]:
-        """The bill, and whether the run came to its end in the steps that a rehearsal may take."""
+    def play(self) -> bool:
+        """Whether the run came to its end in the steps that a rehearsal may take."""
         for _ in range(_MOST_STEPS):
             self._carry_out(self.optimizer.ask())
             if self.history.finished is not None:
-                return self.bill, True
+                return True
             if self.pending:
                 self._tell(self.pending.pop(0))
-        return self.bill, False
+        return False
 
     def source(self, candidate: int) -> str:
         return self.sources[candidate]
@@ -132,9 +125,7 @@ class _Rehearsal:
                     assert isinstance(transition.command, Ask), "an ask comes from a command"
                     self.pending.append(self._answered(asked, transition.command))
                 case events.Measuring() as measuring:
-                    is_last = measuring.mode in LAST_MODES
-                    self.bill.rankings += is_last
-                    self.bill.evaluations += not is_last
+                    self.rankings += measuring.mode in LAST_MODES
                     result = _result(measuring.candidate, measuring.mode)
                     self.pending.append(
                         Evaluated(candidate=measuring.candidate, mode=measuring.mode, result=result)
@@ -147,16 +138,11 @@ class _Rehearsal:
         tokens_in = sum(len(m.content) for m in command.prompt.messages) // _CHARACTERS_A_TOKEN
         usual = _LONG_ANSWER if command.role.writes_code else _SHORT_ANSWER
         tokens_out = min(usual, asked.max_tokens)
-        usd = cost_usd(model, tokens_in, tokens_out)
-        self.bill.calls += 1
-        self.bill.tokens += tokens_in + tokens_out
-        self.bill.usd += usd
-        self.bill.worst_usd += asked.worst_usd
         used = events.Answered(
             ask=asked.number,
             tokens_in=tokens_in,
             tokens_out=tokens_out,
-            cost_usd=usd,
+            cost_usd=cost_usd(model, tokens_in, tokens_out),
             latency_s=_CALL_S,
         )
         return Answer(event=used, text=text)

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F, Max, Sum
+from django.db.models import F, Max, QuerySet, Sum
 
 from gpu_runner.data import codec
 from runs_app.core.errors import SubmissionError
@@ -21,6 +22,7 @@ from runs_app.optimiser.evolve import budget, prompts, verifiers
 from runs_app.optimiser.evolve.config import Budget
 from runs_app.optimiser.evolve.judging import VERIFIERS
 from runs_app.optimiser.evolve.tuning import Generation, Plan, Purpose, Tuner, Variant, Want
+from runs_app.optimiser.selectors.runs import callable_model
 from runs_app.optimiser.services.calls import answer_call, interrupt_call, spec_of
 from runs_app.optimiser.verifiers.tuning_examples import examples_for
 
@@ -106,13 +108,7 @@ def _check(request: TuningRequest) -> LanguageModel:
             raise SubmissionError(name, f"must be {least} or more")
     if not 0 <= request.max_usd < float("inf"):
         raise SubmissionError("max-usd", "must be 0 or more")
-    model = LanguageModel.objects.filter(name=request.model).first()
-    if model is None or not model.is_callable:
-        known = LanguageModel.objects.exclude(base_url="").values_list("name", flat=True)
-        raise SubmissionError(
-            "model", f"{request.model!r} can't be called; these can: {', '.join(known) or 'none'}"
-        )
-    return model
+    return callable_model(request.model)
 
 
 @dataclass
@@ -236,17 +232,14 @@ class _Campaign:
             self.report(self.tuning, record)
 
     def _record(self, generation: Generation) -> dict[str, object]:
-        spent = self.tuning.calls.filter(generation=generation.number).aggregate(
-            usd=Sum("cost_usd"), tokens=Sum(F("tokens_in") + F("tokens_out"))
-        )
+        spent = _spent(self.tuning.calls.filter(generation=generation.number))
         best = generation.best
         document: dict[str, object] = {
             "number": generation.number,
             "best": best.slot if best else None,
             "train": self._counted(best, held_out=False),
             "held_out": self._counted(best, held_out=True),
-            "usd": spent["usd"] or 0.0,
-            "tokens": spent["tokens"] or 0,
+            **spent,
             "prompts": [
                 {
                     "slot": variant.slot,
@@ -268,16 +261,19 @@ class _Campaign:
         now = self.clock()
         unsent = self.tuning.calls.filter(status=_STATUS.WAITING)  # a worker would send them
         unsent.update(status=_STATUS.INTERRUPTED, error="it was never sent", ended_at=now)
-        spent = self.tuning.calls.aggregate(
-            usd=Sum("cost_usd"), tokens=Sum(F("tokens_in") + F("tokens_out"))
-        )
-        self.tuning.usd, self.tuning.tokens = spent["usd"] or 0.0, spent["tokens"] or 0
+        spent = _spent(self.tuning.calls.all())
+        self.tuning.usd, self.tuning.tokens = spent["usd"], spent["tokens"]
         self.tuning.reason = self.stopping or self.tuner.reason
         self.tuning.ended_at = now
         self.tuning.save(update_fields=["reason", "ended_at", "usd", "tokens"])
         best = self.tuner.best
         if best is not None and best.generation > 0:
             _store_prompt(self.tuning, best.text)
+
+
+def _spent(calls: QuerySet[LanguageModelCall]) -> dict[str, Any]:
+    tokens = Sum(F("tokens_in") + F("tokens_out"), default=0)
+    return calls.aggregate(usd=Sum("cost_usd", default=0.0), tokens=tokens)
 
 
 @transaction.atomic

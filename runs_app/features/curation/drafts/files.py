@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.kbench import SPECIFICATION, parse_specification
 from gpu_runner.data.formats.text import check_files, plain
+from tasks_app.disclosure import sees_hidden
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, TaskVersion
 from tasks_app.publishing.snapshots import names_kept_from
@@ -82,7 +83,7 @@ def limit_refusal(user: User, now: datetime) -> str:
 
     Drafts that an admin has taken over do not count: their author cannot close them.
     """
-    if user.is_active and user.is_staff:
+    if sees_hidden(user):
         return ""
     limit = settings.MAX_OPEN_DRAFTS_PER_USER
     own = Draft.objects.filter(author=user)

@@ -8,7 +8,7 @@ from functools import cached_property
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
@@ -22,7 +22,7 @@ from gpu_runner.data.verdict import DeviceKind
 from runs_app.features.curation.drafts.files import overtaken_by
 from runs_app.features.curation.drafts.services import may_reopen, may_write
 from runs_app.models import UNDER_WAY, TaskCheck
-from tasks_app.disclosure import public_task
+from tasks_app.disclosure import public_task, sees_hidden
 from tasks_app.formats.task_writing import write_folder
 from tasks_app.models import Draft, Soundness, TaskVersion
 from tasks_app.pages.audit_page import AuditLine, audit_lines
@@ -89,7 +89,7 @@ class Workbench:
         self.is_public_part = draft.shows_public_part(user)
         self.may_write = self.is_open and may_write(draft, user)
         self.is_author = user.pk == draft.author_id
-        self.is_admin = bool(user.is_active and user.is_staff)
+        self.is_admin = sees_hidden(user)
         self._asked = path
 
     @cached_property
@@ -356,22 +356,24 @@ def find_draft(draft_id: UUID, user: Viewer) -> Draft | None:
     return draft if draft is not None and draft.seen_by(user) else None
 
 
+_LISTED = Draft.objects.select_related("task", "version", "author", "taken_by")
+
+
 def own_drafts(user: User) -> QuerySet[Draft]:
     """The user's drafts, and those of others that they took over; the last changed first."""
-    mine = Draft.objects.filter(author=user) | Draft.objects.filter(taken_by=user)
-    return mine.select_related("task", "version", "author", "taken_by")
+    return _LISTED.filter(Q(author=user) | Q(taken_by=user))
 
 
 def drafts_in_review() -> QuerySet[Draft]:
     """What waits for an admin's decision, longest wait first."""
-    rows = Draft.objects.filter(state=Draft.State.REVIEW).order_by("changed_at", "pk")
-    return rows.defer("files").select_related("task", "version", "author", "taken_by")
+    rows = _LISTED.filter(state=Draft.State.REVIEW).defer("files")
+    return rows.order_by("changed_at", "pk")
 
 
 def open_drafts_of_others(user: User) -> QuerySet[Draft]:
     """Drafts by others, most recently changed first."""
-    rows = Draft.objects.filter(state=Draft.State.OPEN).exclude(author=user).exclude(taken_by=user)
-    return rows.defer("files").select_related("task", "version", "author", "taken_by")
+    rows = _LISTED.filter(state=Draft.State.OPEN).defer("files")
+    return rows.exclude(author=user).exclude(taken_by=user)
 
 
 def _in_order(files: Mapping[str, str]) -> list[str]:

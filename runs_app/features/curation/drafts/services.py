@@ -21,6 +21,7 @@ from runs_app.features.curation.drafts.files import (
     limit_refusal,
     said_name,
 )
+from tasks_app.disclosure import sees_hidden
 from tasks_app.errors import CurationError
 from tasks_app.formats.task_writing import catalogue_folder, write_folder
 from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
@@ -157,7 +158,7 @@ def reopen_draft(*, draft: Draft, user: User, now: datetime) -> Draft:
 def close_draft(*, draft: Draft, user: User, reason: str, now: datetime) -> Draft:
     """End a draft without publishing it: its author withdraws it, or an admin turns it down."""
     locked = _locked(draft)
-    if not (_is_admin(user) or _writes(locked, user)):
+    if not (sees_hidden(user) or _writes(locked, user)):
         raise CurationError("", "only its author and admins can close it")
     if locked.state not in Draft.UNDER_WAY:
         raise CurationError("", f"it is {_words(locked)} already")
@@ -317,21 +318,17 @@ def _set_state(task: Task, state: Task.State) -> None:
     task.save(update_fields=["state"])
 
 
-def _is_admin(user: Viewer) -> bool:
-    return bool(user.is_active and user.is_staff)
-
-
 def _writes(draft: Draft, user: Viewer) -> bool:
     """Its author until an admin took it over; from then on admins."""
     if draft.taken_by_id is None:
         return bool(user.is_active and user.pk == draft.author_id)
-    return _is_admin(user)
+    return sees_hidden(user)
 
 
 def _must_write(draft: Draft, user: User) -> None:
     if _writes(draft, user):
         return
-    if _is_admin(user):
+    if sees_hidden(user):
         raise CurationError("", "take it over first: its author would not know what you changed")
     raise CurationError("", "only its author can edit it, until an admin takes it over")
 

@@ -12,13 +12,12 @@ from runs_app.core.errors import NotAllowed, SubmissionError
 from runs_app.models import LanguageModel, LanguageModelCall, Run
 from runs_app.optimiser.llm import client
 from runs_app.optimiser.llm.errors import CallError
-from runs_app.optimiser.llm.tokens import upper_bound_tokens
 from runs_app.optimiser.services.calls import answer_call, interrupt_call, try_language_model
 from runs_app.optimiser.services.control import pause_run, resume_run, stop_run
 from runs_app.optimiser.services.reconcile_runs import reconcile_runs
 from runs_app.optimiser.services.replay import replay_run
 from tests import factories as make
-from tests.scripted_endpoint import EMPTY, GARBAGE, Answer, Asked, ScriptedEndpoint
+from tests.scripted_endpoint import EMPTY, GARBAGE, Answer, ScriptedEndpoint
 from tests.unit.runs_app.optimiser.conftest import MODEL, Start, World
 
 pytestmark = pytest.mark.django_db
@@ -84,27 +83,6 @@ def test_a_call_is_sent_once_at_the_starts_prices(
     (request,) = server.asked
     assert (request.body["seed"], request.body["max_tokens"]) == (call.seed, call.max_tokens)
     assert request.call_id == str(call.pk)
-
-
-@pytest.mark.parametrize("extra", [{}, {"schema": {"description": "ä" * 500}}])
-def test_what_an_endpoint_may_count_is_what_was_held_back(
-    start: Start, world: World, endpoint: Open, extra: dict[str, Any]
-) -> None:
-    """An endpoint that counts up to the bound is believed, and stays within the call's worst."""
-    LanguageModel.objects.filter(name=MODEL).update(extra=extra)
-    bounds: list[int] = []
-
-    def script(request: Asked) -> Answer:
-        bounds.append(upper_bound_tokens(request.messages, extra))
-        usage = {"prompt_tokens": bounds[0], "completion_tokens": request.body["max_tokens"]}
-        return Answer("a kernel", usage=usage)
-
-    endpoint(script)
-    call = asked(start, world)
-    assert send(call)
-    assert (call.tokens_in, call.estimated) == (bounds[0], False)
-    assert call.tokens_in + call.tokens_out == call.worst_tokens
-    assert call.cost_usd == pytest.approx(call.worst_usd)
 
 
 @pytest.mark.parametrize("status", ["PAUSED", "STOPPED"])

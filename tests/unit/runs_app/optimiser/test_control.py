@@ -78,30 +78,6 @@ def test_a_budget_of_zero_begins_nothing(start: Start, world: World, cap: str) -
     assert Submission.objects.exists() is (cap == "usd")
 
 
-def test_caps_hold_with_everything_in_flight(start: Start, world: World) -> None:
-    run = start(parameters={"asks": 9}, budget={"usd": 0.02}, max_tokens=4096)
-    world.to_first_calls(run)
-    worst = sum(run.calls.values_list("worst_usd", flat=True))
-    assert 0 < worst <= 0.02
-    assert run.usd == pytest.approx(worst)
-    assert run.calls.count() < 9
-
-
-def test_an_extension_lets_it_go_on(start: Start, world: World) -> None:
-    run = start(budget={"evaluations": 1})
-    world.to_first_calls(run)
-    assert (run.status, run.by_budget, run.evaluations) == ("FINISHED", True, 1)
-    extend_run(run=run, user=run.user, budget=Budget(evaluations=2), now=make.later(9))
-    world.advance(run, make.later(9))
-    assert (run.status, run.ended_at, run.calls.count()) == ("RUNNING", None, 3)
-    world.answer(run)
-    world.advance(run, make.later(9))
-    world.measure(run)
-    world.advance(run, make.later(10))
-    assert (run.status, run.by_budget, run.evaluations) == ("FINISHED", True, 2)
-    assert run.active_s == 1.0
-
-
 def test_wall_time_counts_running_only(start: Start, world: World) -> None:
     run = start(budget={"wall_time_s": 100})
     world.advance(run)

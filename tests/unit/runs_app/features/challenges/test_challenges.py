@@ -15,8 +15,8 @@ from kbench_web.accounts.names import delete_account
 from runs_app.core.errors import NotAllowed, QuotaExceeded, SubmissionError, WrongState
 from runs_app.core.hooks import place_changed
 from runs_app.core.work import lifecycle
-from runs_app.features.challenges.bearer import find_bearer
 from runs_app.features.challenges.figures import contenders, entry_results, ranking_words
+from runs_app.features.challenges.hooks import find_bearer
 from runs_app.features.challenges.models import Challenge, Entry
 from runs_app.features.challenges.page import curves
 from runs_app.features.challenges.selectors import evaluations_of
@@ -364,7 +364,7 @@ def test_contenders_are_medians_over_repeats(challenge: Challenge, ada: User) ->
     assert [each.name for each in found] == ["evolver, hot", "evolver, cold"]
     spread = found[0].spread("correct")
     assert spread is not None
-    assert (spread.median, spread.low, spread.high, spread.count) == (0.75, 0.5, 1.0, 2)
+    assert (spread.median, spread.low, spread.high, spread.repeats) == (0.75, 0.5, 1.0, 2)
     assert found[0].spread("unlisted_speedup") is None
 
 

@@ -37,18 +37,6 @@ def test_two_values_by_students_t() -> None:
     assert found.low * found.high == pytest.approx(4.0)
 
 
-def test_many_values_by_bootstrap() -> None:
-    """Close to the normal interval of the logarithms' mean."""
-    rng = random.Random(1)
-    logs = [rng.gauss(0.5, 0.2) for _ in range(100)]
-    found = geometric_interval([math.exp(x) for x in logs])
-    assert found is not None
-    assert found.method == "bootstrap"
-    half = math.log(found.high / found.low) / 2
-    assert half == pytest.approx(1.96 * 0.2 / 10, rel=0.25)
-    assert found == geometric_interval([math.exp(x) for x in logs])
-
-
 @pytest.mark.parametrize("repeats", [3, 12])
 def test_intervals_hold_the_truth_about_as_often_as_they_say(repeats: int) -> None:
     rng = random.Random(repeats)

@@ -14,7 +14,6 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from gpu_runner.data import codec
-from gpu_runner.data.queue import Urgency
 from gpu_runner.data.spool import SpoolFolder
 from runs_app.core.messaging import orders
 from runs_app.core.runners.reconcile import reconcile
@@ -133,15 +132,6 @@ def test_a_result_that_is_refused_goes_back_to_waiting_until_its_attempts_are_us
         row.refresh_from_db()
         assert row.status == state
     assert row.verdict == "SYSTEM_ERROR"
-
-
-def test_the_most_urgent_go_first_and_more_can_follow(folder: Path) -> None:
-    idle = make.make_evaluation(source=f"{make.SOURCE}// idle")
-    Evaluation.objects.filter(pk=idle.pk).update(queue_place=Urgency.BACKGROUND.place)
-    person = make.make_evaluation(source=f"{make.SOURCE}// person")
-    assert export(folder, most=1) == 1
-    assert [job.job_id for job in all_jobs(folder)] == [str(person.pk)]
-    assert export(folder) == 1
 
 
 def test_a_folder_with_other_things_and_other_devices_are_refused(

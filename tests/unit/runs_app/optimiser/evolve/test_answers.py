@@ -229,17 +229,6 @@ def problem(history: History, text: str, finish_reason: str = "stop") -> str:
     return answered.problem
 
 
-def test_an_answer_becomes_a_candidate_once() -> None:
-    history = a_history()
-    answered, drafted = told(history, fenced(SUM, "Sum"))
-    assert isinstance(answered, events.Answered)
-    assert (answered.problem, answered.cost_usd) == ("", 0.5)
-    assert isinstance(drafted, events.Drafted)
-    assert (drafted.number, drafted.ask, drafted.parents) == (2, 1, (1,))
-    assert (drafted.title, drafted.model, drafted.place.slot) == ("Sum", "small", 2)
-    assert history.questions[1].candidate == 2
-
-
 @pytest.mark.parametrize("losses", range(MAX_LOSSES + 1))
 def test_a_repeated_kernel_is_dropped_unless_it_was_given_up(losses: int) -> None:
     history = a_history()
@@ -267,17 +256,6 @@ def test_a_broken_call_is_used_if_its_code_is_whole() -> None:
     assert history.questions[1].candidate == 2
     for text in ("```cpp\n" + SUM[:-5], ""):
         assert kinds(broken(a_history(), text)) == ["failed"]
-
-
-def test_votes_and_consent() -> None:
-    voter = {"role": Role.VERIFY, "about": 1, "verifier": "memory", "parents": ()}
-    history = a_history(**voter)
-    assert kinds(told(history, "FINAL VERIFICATION ANSWER: False")) == ["answered", "voted"]
-    assert history.candidates[1].votes == {"memory": False}
-    assert "FINAL VERIFICATION ANSWER" in problem(a_history(**voter), "hm")
-    compiler = {"role": Role.COMPILE, "about": 1}
-    assert problem(a_history(**compiler), "OK") == ""
-    assert kinds(told(a_history(**compiler), fenced(SUM))) == ["answered", "drafted"]
 
 
 def test_edits_are_made_to_the_parent_and_a_whole_file_is_taken_as_well() -> None:

@@ -11,11 +11,10 @@ import pytest
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.optimiser.evolve import cpp_text, events
+from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.archive import (
     GENEROUS,
     MARGIN,
-    AddStatus,
     Archive,
     Arm,
     cell_of,
@@ -39,7 +38,6 @@ from tests.unit.runs_app.optimiser.evolve.driving import (
     a_config,
     a_problem,
     a_result,
-    kernel,
 )
 from tests.unit.runs_app.optimiser.evolve.worlds import Talk, judge, talking_world
 
@@ -55,11 +53,10 @@ def a_candidate(number: int, latency_ns: float | None = 100.0, **changes: Any) -
 def test_the_fastest_of_a_cell_stays() -> None:
     archive = Archive()
     times = (100.0, 120.0, 100.0, 80.0, None)
-    found = [archive.add(a_candidate(number, ns)) for number, ns in enumerate(times, 1)]
-    lost = AddStatus.REJECTED
-    assert found == [AddStatus.NEW, lost, lost, AddStatus.IMPROVED, lost]
-    assert archive.add(a_candidate(6, 300.0, bottleneck="compute")) is AddStatus.NEW
-    assert archive.add(a_candidate(7, 200.0, techniques=("simd", "openmp"))) is AddStatus.NEW
+    for number, ns in enumerate(times, 1):
+        archive.add(a_candidate(number, ns))
+    archive.add(a_candidate(6, 300.0, bottleneck="compute"))
+    archive.add(a_candidate(7, 200.0, techniques=("simd", "openmp")))
     assert ([elite.number for elite in archive], len(archive)) == ([4, 7, 6], 3)
     assert best_of([archive]) == [4]
 
@@ -114,15 +111,6 @@ def test_parents_are_drawn_by_rank_and_headroom() -> None:
     assert set(far) == {1, 2}  # an edit of the third cannot win
     near_the_floor = drawn(a_candidate(1, floor_fraction=0.9), a_candidate(2, floor_fraction=0.2))
     assert near_the_floor[2] > 3 * near_the_floor[1]
-
-
-def test_layout_and_comments_are_no_news() -> None:
-    code = kernel()
-    assert cpp_text.similarity(code, "// mine\n" + code.replace("\n", "\n\n  ")) == 1.0
-    assert cpp_text.similarity(code, "int x;") == 0.0
-    changed = cpp_text.similarity(code, kernel("y[i] = x[i] + x[i];"))
-    assert 0.3 < changed < 0.95
-    assert cpp_text.similarity("", "") == 1.0
 
 
 def timed(**times: tuple[float, float | None]) -> Feedback:

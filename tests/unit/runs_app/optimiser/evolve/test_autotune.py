@@ -13,7 +13,7 @@ from runs_app.optimiser.evolve.commands import Edit, Place
 from runs_app.optimiser.evolve.evaluations import MAX_LOSSES
 from runs_app.optimiser.evolve.history import Candidate
 from runs_app.optimiser.evolve.knobs import find_knobs, space_size
-from runs_app.optimiser.evolve.strategies.autotune import incumbent, neighbours
+from runs_app.optimiser.evolve.strategies.autotune import incumbent
 from tests.unit.runs_app.optimiser.evolve.driving import (
     Drive,
     World,
@@ -103,12 +103,6 @@ def test_lost_evaluations_do_not_stop_it_and_count_for_no_limit() -> None:
     assert run.end.reason.startswith("20 combinations")
     given_up = [c for c in run.history.candidates.values() if not c.is_told]
     assert {c.verdict for c in given_up} == {"SYSTEM_ERROR"}
-
-
-def test_neighbours_are_one_step_away() -> None:
-    knobs = find_knobs(SMALL)
-    assert list(neighbours(("2", "4"), knobs)) == [("3", "4"), ("1", "4"), ("2", "8")]
-    assert list(neighbours(("1", "8"), knobs)) == [("2", "8"), ("1", "4")]
 
 
 def test_an_incumbent_gives_way_only_to_a_lead_beyond_noise() -> None:

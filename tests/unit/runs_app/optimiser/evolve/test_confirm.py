@@ -109,16 +109,6 @@ def test_a_claim_is_the_longer_of_the_ranked_and_the_audited_time() -> None:
     assert drive.history.candidates[2].latency_ns == 510.0
 
 
-def test_near_ties_are_ranked_together_and_the_faster_one_is_chosen() -> None:
-    said = {(1, QUICK): 500.0, (2, QUICK): 505.0, (3, QUICK): 600.0}
-    drive = run({**said, (1, RANKED): 520.0, (2, RANKED): 498.0})
-    assert sorted(measured(drive, RANKED)) == [1, 1, 2, 2]
-    assert drive.world.most_pending["measuring"] >= 2
-    found = chosen(drive)
-    assert found.candidate == 3
-    assert measured(drive, AUDIT) == [2]
-
-
 def scored(*scores: float, latency_ns: float = 500.0) -> Iterator[EvaluationResult]:
     """Results with these scores, one after the other."""
     for value in scores:

@@ -58,22 +58,6 @@ def test_the_order_of_algorithm_1() -> None:
             assert max(later, default=0) <= place.generation
 
 
-def test_without_a_seed_it_translates_first() -> None:
-    def speak(ask: Ask) -> str:
-        if ask.role is Role.TRANSLATE:
-            return fenced(fast(4500) if ask.parents else broken())
-        return "missing" if ask.role is Role.SUMMARISE else improving(ask)
-
-    run = a_run("evolve", speak, parameters=SMALL, seed_source="")
-    assert steps(run)[:6] == [
-        "translate", "measure quick", "summarise", "translate", "measure quick", "propose",
-    ]  # fmt: skip
-    assert "4.50 us" in prompts_of(run, Role.PROPOSE)[0]
-    run = a_run("evolve", lambda ask: fenced(wrong(ask.place.slot)), seed_source="")
-    assert "no correct seed kernel after 10 tries" in ending(run)
-    assert "propose" not in steps(run)
-
-
 def test_recommendations_reach_the_next_generation() -> None:
     run = a_run("evolve", improving, parameters=SMALL)
     proposals = prompts_of(run, Role.PROPOSE)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gpu_runner.data.verdict import Mode, Verdict
+from gpu_runner.data.verdict import Verdict
 from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.commands import Ask, Edit, Role
 from runs_app.optimiser.evolve.config import VerifierConfig
@@ -27,7 +27,7 @@ from tests.unit.runs_app.optimiser.evolve.driving import (
     fenced,
     kernel,
 )
-from tests.unit.runs_app.optimiser.evolve.worlds import judge, talking_world
+from tests.unit.runs_app.optimiser.evolve.worlds import talking_world
 
 
 def a_run(world: World, problem: dict[str, Any] | None = None, **changes: Any) -> Drive:
@@ -75,22 +75,6 @@ def test_it_ends_at_the_floor() -> None:
     assert "of the physical limit" in run.end.reason
     assert (run.best.floor_fraction or 0.0) >= 0.7
     assert len(proposals(run)) < 500
-
-
-@pytest.mark.parametrize("wrong_seed", [False, True])
-def test_without_a_working_kernel_it_begins_with_a_translation(wrong_seed: bool) -> None:
-    def scripted(source: str, mode: Mode) -> Any:
-        works = source != kernel()
-        return judge(source, mode) if works else a_result(None, verdict=Verdict.WRONG_RESULT)
-
-    world = talking_world(1)
-    world.judge = scripted
-    run = a_run(world, {} if wrong_seed else {"seed_source": ""}).go()
-    roles = [event.role for event in run.events if isinstance(event, events.Asked)]
-    assert Role.TRANSLATE in roles
-    assert roles.index(Role.PROPOSE) > roles.index(Role.TRANSLATE)
-    parents = {event.parents[0] for event in proposals(run)}
-    assert all(run.history.candidates[number].is_correct for number in parents)
 
 
 def test_it_ends_whatever_models_and_hardware_do() -> None:

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.verdict import Mode, Verdict
+from gpu_runner.data.verdict import Mode
 from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.budget import spent
 from runs_app.optimiser.evolve.commands import (
     Ask,
     Command,
-    Draft,
     Edit,
     Finish,
     Measure,
@@ -25,7 +24,7 @@ from runs_app.optimiser.evolve.commands import (
 )
 from runs_app.optimiser.evolve.config import Budget, ModelSpec
 from runs_app.optimiser.evolve.events import Answer, Evaluated
-from runs_app.optimiser.evolve.history import AskState, CandidateState, History
+from runs_app.optimiser.evolve.history import CandidateState, History
 from tests.unit.runs_app.optimiser.evolve.driving import (
     Drive,
     Failure,
@@ -166,19 +165,6 @@ def test_a_run_ends_when_nothing_is_under_way() -> None:
     assert run.events == [events.Finished(reason="the strategy has nothing more to ask")]
 
 
-def test_a_lost_evaluation_is_nobodys_fault_and_ends() -> None:
-    def commands(history: History) -> list[Command]:
-        if not history.candidates:
-            return [Draft(source=kernel(), edit=Edit.SEED, place=Place())]
-        return [] if history.candidates[1].verdict else [Measure(candidate=1)]
-
-    world = World(judge=lambda _source, _mode: None)
-    run = begin(a_problem(), a_config("autotune"), world, Scripted(commands)).go()
-    seed = run.history.candidates[1]
-    assert (seed.verdict, seed.reason) == (Verdict.SYSTEM_ERROR, "it is gone")
-    assert run.end
-
-
 def asked(number: int, **changes: object) -> events.Asked:
     fields = {
         "number": number, "role": Role.PROPOSE, "model": "small", "temperature": 1.0,
@@ -206,18 +192,6 @@ def a_history(*told: events.Event) -> History:
     for event in told:
         history.apply(event)
     return history
-
-
-def test_spent_counts_calls_under_way_at_their_worst() -> None:
-    answered = events.Answered(ask=1, tokens_in=7, tokens_out=3, cost_usd=0.1, latency_s=1.0)
-    failed = events.Failed(ask=2, reason="429", tokens_in=1, cost_usd=0.01)
-    history = a_history(asked(1), asked(2), asked(3), answered, failed)
-    now = spent(history)
-    assert now.usd == pytest.approx(0.61)
-    assert now.tokens == 411
-    assert [q.number for q in history.waiting()] == [3]
-    assert history.questions[2].state is AskState.FAILED
-    assert history.questions[2].problem == "429"
 
 
 def test_correct_candidates_come_from_slow_to_fast() -> None:
