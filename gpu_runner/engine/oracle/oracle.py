@@ -48,7 +48,7 @@ _NO_SENSE = 1e300  # an error beyond any bound
 Request = dict[str, Any]
 Answer = dict[str, Any]
 
-_DRAWS_NOTHING = frozenset({"completed", "sample", "digest", "forget_calls"})
+_DRAWS_NOTHING = frozenset({"completed", "sample", "digest", "forget_calls", "rest"})
 """Operations after which PyTorch isn't asked how much it keeps: that takes longer than they do."""
 
 
@@ -94,6 +94,7 @@ class Oracle:
             "share": self._share,
             "stage": self._stage,
             "forget_calls": self._forget_calls,
+            "rest": self._rest,
             "completed": self._completed,
             "withdraw": self._withdraw,
             "check": self._check,
@@ -181,6 +182,10 @@ class Oracle:
         self._on_device().forget()
         return {}
 
+    def _rest(self, request: Request) -> Answer:
+        torch.cuda.empty_cache()
+        return {}
+
     def _completed(self, request: Request) -> Answer:
         device = self._on_device()
         wait_awake(self._handles)
@@ -235,7 +240,7 @@ class Oracle:
         answers: list[Answer] = []
         explains = bool(request.get("explain"))
         for index, (name, actual) in enumerate(actuals.items()):
-            check_shape(name, actual, expected, index)
+            arguments.check_shape(name, actual, expected, index)
             scale = None if scales is None else scales[index]
             result = compare(actual, expected[index], limit, scale)
             findings: tuple[Finding, ...] = ()
@@ -373,15 +378,6 @@ def explain(
         return diagnose(Case(actual, expected, wrong, limit.factor, scale, worst, length))
     except Exception:  # such as no memory for it
         return ()
-
-
-def check_shape(name: str, actual: Tensor, expected: tuple[Tensor, ...], index: int) -> None:
-    """Raise `ProblemError` if the reference gives another shape than it described."""
-    shape = tuple(expected[index].shape) if index < len(expected) else None
-    if shape != tuple(actual.shape):
-        raise ProblemError(
-            f"the reference's {name} is {shape} in float64, {tuple(actual.shape)} before"
-        )
 
 
 def _failed(text: str, error: BaseException) -> Answer:

@@ -213,3 +213,12 @@ def _plain(name: str, value: object) -> object:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise ProblemError(f"the argument {name!r} is {type(value).__name__}: not a tensor or a number")
+
+
+def check_shape(name: str, actual: Tensor, expected: tuple[Tensor, ...], index: int) -> None:
+    """Raise `ProblemError` if the reference gives another shape than it described."""
+    shape = tuple(expected[index].shape) if index < len(expected) else None
+    if shape != tuple(actual.shape):
+        raise ProblemError(
+            f"the reference's {name} is {shape} in float64, {tuple(actual.shape)} before"
+        )

@@ -76,7 +76,7 @@ class Bench:
         self.must_beat_ns: Mapping[str, float] = {}
         self.watch: Watch | None = None  # over the first process that is timed
         self.described: dict[str, Description] = {}
-        self._most: dict[str, int] = {}
+        self._most, self._sizes = dict[str, int](), (0, 0)
         self._distributions = InputDistributions({}, rng)
         self._direction = Direction.FORWARD
 
@@ -90,7 +90,7 @@ class Bench:
         direction: Direction,
         others: Mapping[str, Sequence[Values]],
     ) -> None:
-        """Have every workload described, and size the memory for the largest burst of them.
+        """Have every workload described, and set the memory's size for calls, and for bursts.
 
         others: families of values that calls of a workload may have besides its own, by its name.
         """
@@ -100,8 +100,9 @@ class Bench:
             described = self.oracle.describe(workload, direction, draw_seed(self._rng))
             self.described[workload.name] = described
             self._most[workload.name] = burst_sizes.most_calls(described, self._config.kind, room)
-        sizes = arena_sizes(list(self.described.values()), list(self._most.values()))
-        self.memory.begin(*sizes, self._batch(workloads[0], 1, 0))
+        every = list(self.described.values())
+        self._sizes = arena_sizes(every, list(self._most.values()))
+        self.memory.begin(*arena_sizes(every, [1] * len(every)), self._batch(workloads[0], 1, 0))
 
     def know_empty(self, times: Mapping[str, EmptyKernelTime]) -> None:
         """What the supervisor's clock adds, by workload: from now on it looks at these, too."""
@@ -366,7 +367,9 @@ class Bench:
         untimed: how long each call may take of which no time is kept, and what wraps the process.
         """
         config, wrapper = self._config, None
-        if untimed is not None:
+        if untimed is None:
+            self.memory.grow(*self._sizes)
+        else:
             timeout_s, wrapper = untimed
             config = replace(config, call_timeout_s=timeout_s, start_timeout_s=timeout_s)
         with (

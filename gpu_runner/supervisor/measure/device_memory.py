@@ -32,8 +32,8 @@ GONE_S = 5.0
 LOOKS = 10
 """So often the device must then be found idle before work on it was that process's own."""
 
-MOST_KEPT = 0.5  # chosen: part of the device's memory that leaves enough for a measurement
-_MUCH = 0.25  # chosen: half of what may be kept; a kernel that needs the rest may need more
+MOST_KEPT = 0.4  # chosen: part of the device's memory that leaves enough for a measurement
+_MUCH = 0.2  # chosen: half of what may be kept; a kernel that needs the rest may need more
 
 PROBES = 3  # in a group, one after each step of staging; the first may wait for the step itself
 
@@ -63,10 +63,18 @@ class DeviceMemory:
 
     def begin(self, inputs: int, outputs: int, first: Batch) -> None:
         """See `Memory.begin`."""
-        self._arenas = Arenas(*self._oracle.share(inputs, outputs), self._gate)
+        self.grow(inputs, outputs)
         self._first = first
         if self._staged(first, drawn=True) > DEVICE_BUSY_NS:
             raise _shared("something else is at work on the device", self._co_tenants.now())
+
+    def grow(self, inputs: int, outputs: int) -> None:
+        """See `Memory.grow`; the smaller memory stays with the oracle."""
+        held = self._arenas
+        if held is None or held.inputs.size < inputs or held.outputs.size < outputs:
+            shared = self._oracle.share(inputs, outputs)
+            self._let_go()
+            self._arenas = Arenas(*shared, self._gate)
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
@@ -147,6 +155,7 @@ class DeviceMemory:
 
     def is_roomy(self) -> bool:
         """See `Memory.is_roomy`."""
+        self._oracle.rest()
         return nvml.memory_used(self._index) <= MOST_KEPT * nvml.memory_total(self._index)
 
     def is_quiet(self) -> bool:
@@ -208,6 +217,9 @@ class DeviceMemory:
     def close(self) -> None:
         """See `Memory.close`."""
         self._gate.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
         if self._arenas is not None:
             for arena in (self._arenas.inputs, self._arenas.outputs):
                 with contextlib.suppress(OSError):

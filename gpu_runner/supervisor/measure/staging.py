@@ -145,7 +145,11 @@ class Memory(Protocol):
         ...
 
     def begin(self, inputs: int, outputs: int, first: Batch) -> None:
-        """Set the sizes in bytes, once, and stage a call before any runner starts."""
+        """Set the sizes in bytes, for single calls, and stage one before any runner starts."""
+        ...
+
+    def grow(self, inputs: int, outputs: int) -> None:
+        """Have at least so many bytes, for bursts of calls, before the next runner starts."""
         ...
 
     def stage(self, batch: Batch, *, drawn: bool = True, handed: bool = False) -> Handed:
@@ -172,7 +176,10 @@ class Memory(Protocol):
         ...
 
     def is_roomy(self) -> bool:
-        """Whether a device has memory enough for others while a runner stands still in a call."""
+        """Whether a device has memory enough for others while a runner stands still in a call.
+
+        What the oracle doesn't use is given back.
+        """
         ...
 
     def is_quiet(self) -> bool:
@@ -229,6 +236,9 @@ class HostMemory:
         self._poison.fill(self._inputs.view, 0, inputs)
         self.stage(first)
         self._inputs.seal()
+
+    def grow(self, inputs: int, outputs: int) -> None:
+        """See `Memory.grow`; on a CPU no calls are made together."""
 
     def stage(self, batch: Batch, *, drawn: bool = True, handed: bool = False) -> Handed:
         """See `Memory.stage`; if inputs are handed over, nobody needs the outputs' arena."""

@@ -225,6 +225,10 @@ class Oracle:
         """Have nothing of the calls so far left in the device's memory that runners map."""
         self._ask(op="forget_calls")
 
+    def rest(self) -> None:
+        """Have memory of the device given back that is in no use."""
+        self._ask(op="rest")
+
     @contextmanager
     def completion(self) -> Iterator[Completion]:
         """Have the oracle wait for a word, so that it looks at the device without delay.

@@ -57,7 +57,9 @@ class Obliging:
 
     def is_wanted(self) -> bool:
         """Whether the process is to be ended for somebody who waits."""
-        wanted = self._manners.is_wanted(by_equals=self._left > 0 and self._is_roomy())
+        wanted = self._manners.is_wanted()
+        if not wanted and self._left > 0:
+            wanted = self._manners.is_wanted(by_equals=True) and self._is_roomy()
         self._left -= wanted
         return wanted
 

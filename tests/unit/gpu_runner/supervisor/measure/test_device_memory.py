@@ -41,6 +41,8 @@ class Device:
         self.looks = 0
         self.pids: list[int] = []
         self.held: dict[int, int] = {}
+        self.shared: list[tuple[int, int]] = []
+        self.used, self.needed = 0, 0
         self.pid, self.fails = os.getpid(), ""
 
     def stage(self, calls: object, **_: object) -> Mapping[str, Any]:
@@ -54,8 +56,13 @@ class Device:
     def check(self) -> Mapping[str, Any]:
         raise OracleError(self.fails)
 
-    def share(self, *_: object) -> tuple[DeviceArena, DeviceArena]:
-        return DeviceArena(0, 64), DeviceArena(0, 64)
+    def share(self, inputs: int, outputs: int) -> tuple[DeviceArena, DeviceArena]:
+        self.shared.append((inputs, outputs))
+        first, second = (os.open(os.devnull, os.O_RDONLY) for _ in range(2))
+        return DeviceArena(first, inputs), DeviceArena(second, outputs)
+
+    def rest(self) -> None:
+        self.used = self.needed
 
     def listed(self, index: int) -> list[int]:
         assert index == 1
@@ -204,3 +211,28 @@ def test_a_kernel_is_not_at_its_limit_while_others_hold_much_memory(
             raise FaultError(own)
         with pytest.raises(FaultError), memory.watched():
             raise FaultError(host)
+
+
+def test_memory_for_bursts_is_made_once_they_are_measured(device: Device) -> None:
+    memory = begun(device)
+    small = memory.arenas
+    memory.grow(64, 64)
+    assert memory.arenas is small
+    memory.grow(64, 256)
+    memory.grow(64, 256)
+    assert memory.arenas.outputs.size == 256
+    assert device.shared == [(64, 64), (64, 256)]
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(small.outputs.descriptor)
+    memory.close()
+
+
+def test_who_waits_keeps_only_what_is_in_use(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nvml, "memory_used", lambda index: device.used)
+    device.used, device.needed = 90, 30
+    memory = begun(device)
+    assert memory.is_roomy()
+    device.needed = 50
+    assert not memory.is_roomy()
