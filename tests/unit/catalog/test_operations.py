@@ -1,6 +1,6 @@
 """Another operation in a network task's reference is far outside its tolerance.
 
-Those that are left out alone are what the reports of `test_families` reads by themselves.
+Those that are left out alone are tried by the reports that `test_families` reads.
 """
 
 from __future__ import annotations

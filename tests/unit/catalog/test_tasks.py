@@ -1,4 +1,4 @@
-"""The built-in tasks as data: they load, count their work, and have right gradients and baselines."""
+"""The built-in tasks as data: they load and count their work; their gradients and baselines."""
 
 from __future__ import annotations
 
