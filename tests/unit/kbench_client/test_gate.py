@@ -18,6 +18,8 @@ from tasks_app.models import Draft
 from tests import factories as make
 from tests.unit.kbench_client.conftest import Run
 
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
+
 NOW, BEFORE = {"verdict": "CORRECT", "reason": "", "time_ns": 2000.0}, "kernel, old"
 
 
@@ -99,8 +101,6 @@ def test_a_wrong_kernel_fails_and_a_new_script_is_judged_alone(
     answer = capsys.readouterr().out
     assert json.loads(answer[answer.index("{\n") :])["good"] is False
 
-
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
 
 SCRIPT = """
 import torch
