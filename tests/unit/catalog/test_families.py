@@ -29,12 +29,11 @@ from tests.bench.families import Found, Places, try_all, ways
 from tests.unit.catalog.judging import problem, task
 from tests.unit.catalog.test_tasks import NAMES
 
-pytestmark = pytest.mark.each_task
-
 DRAWS = 1
 DIRECTIONS = [(name, direction) for name in NAMES for direction in task(name).directions]
 
 
+@pytest.mark.each_task
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize(("name", "direction"), DIRECTIONS)
 def test_honest_families_are_right(name: str, direction: Direction) -> None:
@@ -89,6 +88,7 @@ DISHONEST: dict[str, tuple[str, Values, Instead]] = {
 }
 
 
+@pytest.mark.each_task
 @pytest.mark.parametrize("way", DISHONEST)
 def test_what_has_a_real_error_is_refused_in_each_evaluation(way: str) -> None:
     """What docs/bounds.md names; an evaluation makes more calls than these."""

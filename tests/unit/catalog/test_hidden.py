@@ -13,8 +13,6 @@ from gpu_runner.data.verdict import DeviceKind, Direction
 from tests.unit.catalog.judging import cases, problem, task
 from tests.unit.catalog.test_tasks import NAMES
 
-pytestmark = pytest.mark.each_task
-
 NO_SIZES = {"kernel_size", "stride", "padding", "shuffled", "base", "skew"}
 """Whole numbers among the parameters that are no size of an input."""
 AT_THE_CAP = 0.95 * 2**30
@@ -59,6 +57,7 @@ def any_size_beyond(hidden: Iterable[Workload], public: Iterable[Workload]) -> b
     return any(size > largest[key] for w in hidden for key, size in sizes(w).items())
 
 
+@pytest.mark.each_task
 @pytest.mark.parametrize(("name", "kind"), TASKS)
 def test_a_hidden_workload_is_larger_than_all_public_ones(name: str, kind: DeviceKind) -> None:
     """In bytes; or in one of its sizes, where the largest public one is at the cap."""
@@ -72,6 +71,7 @@ def test_a_hidden_workload_is_larger_than_all_public_ones(name: str, kind: Devic
             assert any_size_beyond(hidden, public)
 
 
+@pytest.mark.each_task
 @pytest.mark.parametrize(("name", "kind"), TASKS)
 def test_a_hidden_workload_has_a_size_of_one(name: str, kind: DeviceKind) -> None:
     for direction in task(name).directions:
@@ -80,6 +80,7 @@ def test_a_hidden_workload_has_a_size_of_one(name: str, kind: DeviceKind) -> Non
         assert found is (name.removesuffix("_bf16") not in NO_ONE)
 
 
+@pytest.mark.each_task
 @pytest.mark.parametrize(("name", "kind"), TASKS)
 def test_a_hidden_workload_has_an_unaligned_size(name: str, kind: DeviceKind) -> None:
     """One above eight, for which a kernel of whole vectors or tiles needs a tail."""
@@ -90,6 +91,7 @@ def test_a_hidden_workload_has_an_unaligned_size(name: str, kind: DeviceKind) ->
         assert found is (name.removesuffix("_bf16") not in ALL_ALIGNED)
 
 
+@pytest.mark.each_task
 @pytest.mark.parametrize(("name", "kind"), TASKS)
 def test_a_hidden_workload_is_of_whole_numbers(name: str, kind: DeviceKind) -> None:
     for direction in task(name).directions:
@@ -97,6 +99,7 @@ def test_a_hidden_workload_is_of_whole_numbers(name: str, kind: DeviceKind) -> N
         assert (Values.INTEGERS in families) is (name.removesuffix("_bf16") not in NO_INTEGERS)
 
 
+@pytest.mark.each_task
 @pytest.mark.parametrize("name", NAMES)
 def test_results_of_whole_numbers_are_not_all_zero(name: str) -> None:
     """Where few integers are exact, as in BF16, small ones among large ones become 0."""

@@ -97,12 +97,11 @@ def test_the_reference_knows_its_tolerance(name: str) -> None:
     assert task(name).tolerance.constant == names["LOOSEST"]
 
 
-pytestmark = pytest.mark.each_task
-
 SCALAR_OUTPUT = {"dot_product", "cross_entropy"}
 """Tasks whose one number hits the bound by luck now and then: a kernel fails on most calls only."""
 
 
+@pytest.mark.each_task
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("case", drawn_cases(*sorted(NETWORKS | TUNED)), ids=str)
@@ -121,6 +120,7 @@ def test_inputs_rounded_to_a_lower_precision_fail(case: Case, precision: str) ->
         assert case.fails(kernel, [2])
 
 
+@pytest.mark.each_task
 @pytest.mark.parametrize("case", drawn_cases("dot_product"), ids=str)
 def test_dot_product_that_adds_to_the_last_result(case: Case) -> None:
     before = torch.zeros(1)

@@ -18,8 +18,6 @@ from tasks_app.models import Draft
 from tests import factories as make
 from tests.unit.kbench_client.conftest import Run
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
-
 NOW, BEFORE = {"verdict": "CORRECT", "reason": "", "time_ns": 2000.0}, "kernel, old"
 
 
@@ -120,6 +118,8 @@ def ada(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     (home / "double.py").write_text(SCRIPT)
 
 
+@pytest.mark.django_db
+@pytest.mark.usefixtures("site")
 @pytest.mark.usefixtures("ada")
 def test_a_script_becomes_a_draft_and_its_kernels_submissions(kbench: Run) -> None:
     ran = kbench("push", "double.py", "--kernel", "kernel_two", "--json")
@@ -135,6 +135,8 @@ def test_a_script_becomes_a_draft_and_its_kernels_submissions(kbench: Run) -> No
     assert ran.document["url"] == f"http://localhost{draft.get_absolute_url()}"
 
 
+@pytest.mark.django_db
+@pytest.mark.usefixtures("site")
 @pytest.mark.usefixtures("ada")
 def test_a_kernel_takes_the_files_beside_it_along(kbench: Run, home: Path) -> None:
     (home / "double.py").write_text(f"import helper\n{SCRIPT}")
@@ -145,6 +147,8 @@ def test_a_kernel_takes_the_files_beside_it_along(kbench: Run, home: Path) -> No
     assert (submission.entry, submission.files) == ("double.py", {"helper.py": "A = 2\n"})
 
 
+@pytest.mark.django_db
+@pytest.mark.usefixtures("site")
 @pytest.mark.usefixtures("ada")
 def test_what_cannot_be_pushed_leaves_nothing(kbench: Run, home: Path) -> None:
     ran = kbench("push", "double.py", "--device", "h100")

@@ -53,9 +53,7 @@ def test_a_bar_is_filled_by_its_parts() -> None:
     assert drawings.stack({("done", ""): 1}, whole=4)[0].share == 0.25
 
 
-pytestmark = pytest.mark.django_db
-
-
+@pytest.mark.django_db
 def test_an_outline_is_what_the_document_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_known", {})
     version = make.make_task_version(description="adds two vectors")
@@ -69,6 +67,7 @@ def test_an_outline_is_what_the_document_says(monkeypatch: pytest.MonkeyPatch) -
     assert directions_of(Task.objects.all()) == {version.task.slug: outline.directions}
 
 
+@pytest.mark.django_db
 def test_a_list_reads_no_document_twice(client: Client) -> None:
     for name in ("one", "two"):
         make.make_task_version(name=name)

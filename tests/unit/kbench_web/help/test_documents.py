@@ -52,14 +52,13 @@ def test_every_word_that_a_template_explains_is_in_the_glossary() -> None:
     assert not any("<abbr" in text for text in texts), "a title is out of reach for touch"
 
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
-
-
 def titles(client: Client, question: str) -> list[tuple[str, str]]:
     hits = client.get("/search/suggestions/", {"q": question}).json()["hits"]
     return [(hit["kind"], hit["title"]) for hit in hits]
 
 
+@pytest.mark.django_db
+@pytest.mark.usefixtures("jobs")
 def test_it_finds_pages_tasks_authors_models_and_documents(client: Client) -> None:
     version = factories.make_task_version(name="row_softmax", title="Softmax of rows")
     factories.make_finished_evaluation(
@@ -79,6 +78,8 @@ def test_it_finds_pages_tasks_authors_models_and_documents(client: Client) -> No
     assert ("Task", "row_softmax") not in titles(client, "row_softmax")
 
 
+@pytest.mark.django_db
+@pytest.mark.usefixtures("jobs")
 def test_private_submissions_and_their_agents_are_their_authors_alone(client: Client) -> None:
     user = factories.make_user()
     evaluation = factories.make_finished_evaluation(user=user, private=True, agent="hidden-agent")
@@ -91,6 +92,8 @@ def test_private_submissions_and_their_agents_are_their_authors_alone(client: Cl
     assert titles(client, identity) == [("Submission", identity)]
 
 
+@pytest.mark.django_db
+@pytest.mark.usefixtures("jobs")
 def test_the_page_says_what_it_found_and_what_not(client: Client) -> None:
     factories.make_task_version(name="row_softmax", title="<b>rows</b>")
     text = client.get("/search/", {"q": "row_soft"}).content.decode()

@@ -97,9 +97,7 @@ def test_a_kernel_in_python_is_no_part_of_the_reference() -> None:
     assert task_page.reference_files(files) == [("reference.py", "1")]
 
 
-pytestmark = pytest.mark.django_db
-
-
+@pytest.mark.django_db
 def test_the_page_names_compilers_devices_and_flags(client: Client) -> None:
     factories.make_task_version()
     text = client.get("/tasks/scale/").content.decode()
@@ -133,6 +131,7 @@ def _schema() -> str:
     return str(examples[0])
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("source", [_document(), _schema()], ids=["kernels.md", "OpenAPI"])
 def test_example_defines_the_declared_function(source: str) -> None:
     """It has the signature, and compiles after the declaration that precedes every kernel."""
