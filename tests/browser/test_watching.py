@@ -11,10 +11,17 @@ from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode, Stage, Verdict
 from tests.browser.conftest import Stack
 from tests.browser.fake_runner import FakeRunner
-from tests.browser.walking import GOOD, WRONG, sign_in_as_admin, sign_up, submit, write
-
-MARK = "window.stillTheSamePage = true"
-MARKED = "() => window.stillTheSamePage === true"
+from tests.browser.walking import (
+    GOOD,
+    MARK,
+    MARKED,
+    WRONG,
+    fits,
+    sign_in_as_admin,
+    sign_up,
+    submit,
+    write,
+)
 
 
 def stage(page: Page, name: Stage) -> str:
@@ -227,17 +234,6 @@ CHECKS = (
         name="racecheck", state=AuditState.FAILED, reason="2 hazards", report="hazard " * 99
     ),
 )
-WIDTH = "document.documentElement.scrollWidth"
-
-
-def fits(page: Page) -> None:
-    """Nothing is wider than a phone, in either theme."""
-    before = page.viewport_size
-    page.set_viewport_size({"width": 390, "height": 800})
-    for scheme in ("dark", "light"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        assert page.evaluate(WIDTH) <= 390, page.url
-    page.set_viewport_size(before or {"width": 1280, "height": 800})
 
 
 def clear_it(browser: Browser, stack: Stack) -> None:
