@@ -5,7 +5,7 @@ EXTRAS ?= site,runner,mcp,parquet,dev
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install packages up test coverage lint redteam bench bench-site bench-chaos bench-doors evaluators format wheel lock clean
+.PHONY: help install packages up test coverage lint redteam bench bench-site bench-chaos evaluators format wheel lock clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -48,7 +48,6 @@ bench: $(STAMP) ## the figures of docs/benchmarks.md that this machine can measu
 	$(BIN)/python -m tests.bench.shipped --device cpu
 	$(BIN)/python -m tests.bench.repeat --task softmax --kernel tasks_app/catalog/softmax/kernels/good.cpp \
 	    --workload cpu_n64_c1024 --workload cpu_n16_c16384
-	$(BIN)/python -m tests.bench.optimise --device cpu --task matrix_mul softmax --evaluations 16
 	$(BIN)/python -m tests.bench.asks
 	$(BIN)/python -m tests.bench.turnaround --device cpu --only idle,wrong --samples 6
 
@@ -60,9 +59,6 @@ bench-site: $(STAMP) ## pages, watchers and ingest of a site with a million eval
 bench-chaos: $(STAMP) ## kill processes of every kind while a site works, and count what comes of it
 	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers
 	$(BIN)/python -m tests.bench.chaos $(ARGS)
-
-bench-doors: $(STAMP) ## how late jobs and events arrive over Redis and over HTTPS
-	$(BIN)/python -m tests.bench.doors $(ARGS)
 
 evaluators: $(STAMP) ## the evaluators for other searches, with the packages of those
 	test -d .venv-evaluators || "$(PYTHON)" -m venv .venv-evaluators

@@ -51,6 +51,7 @@ UNTIMED = {  # files there that judge outputs, or build, and bear company
         "test_killed_processes.py",
         "test_python_kernels.py",
         "test_reports.py",
+        "test_several_files.py",
         "test_symptoms.py",
         "test_task_faults.py",
     },

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from leaderboard_app.boards.groups import Group
 from leaderboard_app.boards.history import Day, progress
 from leaderboard_app.boards.ranking import fast_curve
+from tasks_app.numbers import scale_label
 
 _LINES = COLOURS = 8
 """Lines of a chart, and colours of the page's palette."""
@@ -17,6 +18,17 @@ _MARGIN = 0.25
 _LEAST_MARGIN = 0.2
 """The same on an axis of logarithms where all points lie together."""
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+_POWERS = range(-4, 5)
+_FAST_P_AXES = {
+    "xaxis": {
+        "type": "log",
+        "title": {"text": "p: speedup against the best baseline"},
+        "tickvals": [2.0**power for power in _POWERS],
+        "ticktext": [scale_label(power) for power in _POWERS],
+        "range": [-1.204, 1.204],
+    },
+    "yaxis": {"title": {"text": "fast_p, % of the tasks"}, "range": [0, 102], "dtick": 25},
+}
 
 
 def fast_p_figure(groups: Sequence[Group], p: float) -> dict[str, object]:
@@ -40,7 +52,7 @@ def fast_p_figure(groups: Sequence[Group], p: float) -> dict[str, object]:
                 "</extra>",
             }
         )
-    return {"data": traces, "layout": _layout() | {"shapes": _mark(p)}}
+    return {"data": traces, "layout": _layout(380) | _FAST_P_AXES | {"shapes": _mark(p)}}
 
 
 def cost_figure(groups: Sequence[Group]) -> dict[str, object] | None:
@@ -66,7 +78,7 @@ def cost_figure(groups: Sequence[Group]) -> dict[str, object] | None:
             _points(front, "Nobody is cheaper and faster", mode="lines", colour=1),
             _points(paid, "Each name", mode="markers+text", colour=0),
         ],
-        "layout": _plain_layout("", "speedup, geometric mean") | _room(paid),
+        "layout": _layout(320) | _room(paid),
     }
 
 
@@ -100,7 +112,8 @@ def progress_figure(days: Iterable[tuple[Day, ...]]) -> dict[str, object] | None
         }
         for place, name in enumerate(names)
     ]  # fmt: skip
-    return {"data": lines, "layout": _plain_layout("", "problems")}
+    axis = {"title": {"text": "problems"}, "rangemode": "tozero"}
+    return {"data": lines, "layout": _layout(320) | {"yaxis": axis}}
 
 
 def _points(
@@ -129,14 +142,12 @@ def _mark(p: float) -> list[dict[str, object]]:
     return [{"type": "line", "x0": p, "x1": p, "yref": "paper", "y0": 0, "y1": 1, "line": line}]
 
 
-def _plain_layout(x: str, y: str) -> dict[str, object]:
+def _layout(height: int) -> dict[str, object]:
     return {
-        "xaxis": {"title": {"text": x}},
-        "yaxis": {"title": {"text": y}, "rangemode": "tozero"},
         "margin": {"l": 60, "r": 16, "t": 16, "b": 52},
         "hovermode": "closest",
         "legend": {"orientation": "h", "y": -0.28},
-        "height": 320,
+        "height": height,
     }
 
 
@@ -145,21 +156,3 @@ def _free_slot(name: str, taken: set[int]) -> int:
     preferred = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
     slots = ((preferred + step) % COLOURS for step in range(COLOURS))
     return next(slot for slot in slots if slot not in taken)
-
-
-def _layout() -> dict[str, object]:
-    ticks = [1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16]
-    return {
-        "xaxis": {
-            "type": "log",
-            "title": {"text": "p: speedup against the best baseline"},
-            "tickvals": ticks,
-            "ticktext": [f"{tick:g}×" if tick >= 1 else f"1/{1 / tick:.0f}×" for tick in ticks],
-            "range": [-1.204, 1.204],
-        },
-        "yaxis": {"title": {"text": "fast_p, % of the tasks"}, "range": [0, 102], "dtick": 25},
-        "margin": {"l": 60, "r": 16, "t": 16, "b": 52},
-        "hovermode": "closest",
-        "legend": {"orientation": "h", "y": -0.28},
-        "height": 380,
-    }

@@ -1,4 +1,4 @@
-"""The documents can be read in a hurry: short sentences, short pages, links that lead on."""
+"""Documents and pages: short, in American English, with links that lead on and a whole glossary."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from tests.architecture.prose import (
     wide_lines,
     words,
 )
+from tests.architecture.texts import python_texts, script_texts, template_texts
+from tests.architecture.words import ROOT, SITE, enums, models
 from tests.architecture.wrap import wrapped
 
-ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 README_LINES = 120
@@ -133,3 +134,77 @@ def test_a_long_sentence_is_found() -> None:
     assert measured("Use `a b c d` now. Then `stop`.").mean_words == pytest.approx(2.5)
     assert [number for number, _ in wide_lines("a" * COLUMNS + "\n" + "b" * 101)] == [2]
     assert anchors("# A `b` c?\n## A b c\n") == {"a-b-c", "a-b-c-1"}
+
+
+_READERS = {".html": template_texts, ".txt": template_texts, ".py": python_texts,
+            ".js": script_texts}  # fmt: skip
+_BRITISH = re.compile(
+    r"\b(\w*(?:(?:cancel|label|model|travel|signal|tunnel|channel)l(?:ed|ing)"
+    r"|(?:optim|organ|recogn|summar|minim|maxim|normal|serial|synchron|initial|vector|quant"
+    r"|general|special|real|util|author|custom|parallel)is(?:e|ed|es|ing|ation)"
+    r"|(?:col|fav|behavi|neighb|hon|lab)our\w*|analys(?:e|ed|ing)|judgement\w*|catalogue\w*"
+    r"|artefact\w*|licence\w*|centre\w*|grey\w*|whilst|learnt))\b",
+    re.IGNORECASE,
+)
+_SKIPPED = {"migrations", "catalog"}
+_NAMES = {
+    "kbench_web/help/search.py": ["optimise"],  # a word that people may search for
+    "leaderboard_app/boards/tables.py": ["labelled", "labelled"],  # a class of styles
+    "static/js/draft.js": ["judgement", "judgements"],  # ids of elements
+}
+"""What is no text of the interface, by file."""
+
+
+def british(path: Path) -> list[str]:
+    """British words in what a file shows; one word in small letters is a value, not a text."""
+    shown = _READERS[path.suffix](path.read_text())
+    texts = [text for _, text in shown if re.search(r"^[A-Z][a-z]|\s", text)]
+    return [found[1] for text in texts for found in _BRITISH.finditer(text) if "/" not in text]
+
+
+@pytest.mark.parametrize("root", [*SITE, "gpu_runner", "kbench_client", "templates", "static/js"])
+def test_texts_of_the_interface_are_american(root: str) -> None:
+    files = [path for path in sorted((ROOT / root).rglob("*")) if path.suffix in _READERS]
+    read = [path for path in files if _SKIPPED.isdisjoint(path.parts)]
+    assert read
+    found = {str(path.relative_to(ROOT)): british(path) for path in read}
+    assert {name: words for name, words in found.items() if words != _NAMES.get(name, [])} == {}
+
+
+PAGE = (ROOT / "docs" / "glossary.md").read_text()
+
+
+def section(title: str) -> str:
+    """The text below one heading of the glossary."""
+    return PAGE.split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+def rows(text: str) -> dict[str, str]:
+    """Lines of a table by each name in their first cell."""
+    lines = [line for line in text.splitlines() if line.startswith("| `")]
+    return {
+        name: line for line in lines for name in re.findall(r"`([\w.]+)`", line.split(" | ")[0])
+    }
+
+
+def test_every_model_is_explained() -> None:
+    assert len(models()) > 20
+    assert set(rows(section("Models of the code"))) == models()
+
+
+def test_every_enum_is_explained() -> None:
+    assert len(enums()) > 30
+    assert set(rows(section("Enums of the code"))) == {enum.name for enum in enums()}
+
+
+def test_every_stage_and_state_is_there() -> None:
+    explained = rows(section("Enums of the code"))
+    states = [enum for enum in enums() if enum.is_of_steps]
+    assert {"Stage", "Status"} <= {enum.name for enum in states}
+    missing = [
+        f"{enum.name}: {value}"
+        for enum in states
+        for value in enum.values
+        if f"`{value}`" not in explained.get(enum.name, "")
+    ]
+    assert missing == []

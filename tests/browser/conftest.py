@@ -31,6 +31,8 @@ _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 _UNSET = {"DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "KBENCH_DATA_DIR"}
 _START_TIMEOUT_S = 240.0
 _PAGE_TIMEOUT_MS = 60_000
+MANY = 800
+"""Candidates of the run that is invented."""
 expect.set_options(timeout=_PAGE_TIMEOUT_MS)  # other tests run beside the browser's
 
 
@@ -178,6 +180,12 @@ def seeded(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def compared(seeded: Stack) -> list[str]:
     """Addresses of pages of the seeded site: a comparison of runs, a tuning, a language model."""
     return seeded.run("-m", "tests.browser.invented_comparison").split()
+
+
+@pytest.fixture(scope="session")
+def invented(seeded: Stack) -> str:
+    """Address of a run with many candidates, of which all is invented."""
+    return seeded.url + seeded.run("-m", "tests.browser.invented_run", str(MANY)).strip()
 
 
 @pytest.fixture(scope="session")

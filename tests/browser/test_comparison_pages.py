@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import Stack
+from tests.browser.walking import WIDTH
 
-WIDTH = "document.documentElement.scrollWidth"
 SHOTS = os.environ.get("KBENCH_TEST_SHOTS", "")
 
 

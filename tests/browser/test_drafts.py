@@ -8,20 +8,9 @@ import zipfile
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.conftest import Stack
-from tests.browser.walking import PASSWORD, begin_example, sign_in, sign_in_as_admin, sign_up
+from tests.browser.walking import PASSWORD, begin_example, fits, sign_in, sign_in_as_admin, sign_up
 
 SELECTED = "t => t.value.slice(t.selectionStart, t.selectionEnd)"
-WIDTH = "document.documentElement.scrollWidth"
-
-
-def fits(page: Page) -> None:
-    """Nothing is wider than a phone, in either theme."""
-    before = page.viewport_size
-    page.set_viewport_size({"width": 390, "height": 800})
-    for scheme in ("dark", "light"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        assert page.evaluate(WIDTH) <= 390, page.url
-    page.set_viewport_size(before or {"width": 1280, "height": 800})
 
 
 def write(page: Page, old: str, new: str) -> None:

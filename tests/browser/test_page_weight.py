@@ -27,9 +27,8 @@ OUTPUT = os.environ.get("KBENCH_TEST_WEIGHTS", "")
 
 
 @pytest.fixture(scope="module")
-def pages(seeded: Stack, browser: Browser, compared: list[str]) -> dict[str, str]:
-    """Path of each page by what it is called; a submission, and a run of 400 candidates."""
-    run = seeded.run("-m", "tests.browser.invented_run", "400").strip()
+def pages(seeded: Stack, browser: Browser, compared: list[str], invented: str) -> dict[str, str]:
+    """Path of each page by what it is called; a submission, and a run of many candidates."""
     page = browser.new_page()
     page.goto(seeded.url)
     submission = page.locator("a[href^='/submissions/']").first.get_attribute("href")
@@ -38,7 +37,7 @@ def pages(seeded: Stack, browser: Browser, compared: list[str]) -> dict[str, str
     several, tuning, _ = compared
     return {path: path for path in PAGES} | {
         "a submission": submission,
-        "a run": run,
+        "a run": invented.removeprefix(seeded.url),
         "a comparison of runs": several,
         "a tuning": tuning,
     }

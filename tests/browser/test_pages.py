@@ -28,7 +28,6 @@ OF_ADMINS = (
     "/operate/queues/cpu/empty/", "/operate/runners/1/sensors/", "/curate/history/",
     "/challenges/new/", "/language-models/new/",
 )  # fmt: skip
-WIDTH = "document.documentElement.scrollWidth"
 SIDEWAYS = """[...document.querySelectorAll(".table-wrap:has(> .board), .filters")].some(
     (wrap) => wrap.scrollWidth > wrap.clientWidth && !wrap.closest("details:not([open])"))"""
 
@@ -48,7 +47,7 @@ def test_nothing_is_wider_than_the_screen(
     page.locator("main a[href^='/submissions/']").first.click()
     page.wait_for_url("**/submissions/**")
     assert page.locator("h1").count() == 1
-    assert page.evaluate(WIDTH) <= width
+    assert page.evaluate(walking.WIDTH) <= width
 
 
 @pytest.mark.sampled(1)
@@ -68,7 +67,7 @@ def _faults(
     for path in paths if width == 390 else paths[::3]:
         answer = page.goto(seeded.url + path)
         assert answer is not None
-        widest, headings = page.evaluate(WIDTH), page.locator("h1").count()
+        widest, headings = page.evaluate(walking.WIDTH), page.locator("h1").count()
         faults += [(path, answer.status)] * (answer.ok == (path == "/nowhere/"))
         faults += [(path, "width", widest)] * (widest > width)
         faults += [(path, "headings", headings)] * (headings != 1)

@@ -11,14 +11,10 @@ from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Verdict
 from kbench_web.processes.installation import WORKER_OPTIONS
 from runs_app.optimiser.evolve.judging import Confusion, truth
-from tests.browser.conftest import Stack
+from tests.browser.conftest import MANY, Stack
 from tests.browser.fake_runner import FakeRunner
-from tests.browser.walking import sign_in, sign_up
+from tests.browser.walking import MARK, MARKED, WIDTH, sign_in, sign_up
 
-MARK = "window.stillTheSamePage = true"
-MARKED = "() => window.stillTheSamePage === true"
-WIDTH = "document.documentElement.scrollWidth"
-MANY = 800
 COUNTS = "[data-figure=candidates-sub]"
 FIVE = "written; 5 measured, 4 correct"
 
@@ -28,12 +24,6 @@ def working(stack: Stack) -> Stack:
     """The site with the worker that advances runs."""
     stack.spawn("runs", "manage.py", "rqworker", "runs", *WORKER_OPTIONS)
     return stack
-
-
-@pytest.fixture(scope="module")
-def invented(seeded: Stack) -> str:
-    """Address of a run with many candidates, of which all is invented."""
-    return seeded.url + seeded.run("-m", "tests.browser.invented_run", str(MANY)).strip()
 
 
 def start(page: Page, url: str, evaluations: int = 40) -> str:

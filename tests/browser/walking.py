@@ -11,6 +11,9 @@ from tests.browser.conftest import Stack
 CATALOG = Path(__file__).parents[2] / "tasks_app" / "catalog"
 PASSWORD = "tensor-watcher-19"
 FILLS = 3
+MARK = "window.stillTheSamePage = true"
+MARKED = "() => window.stillTheSamePage === true"
+WIDTH = "document.documentElement.scrollWidth"
 GOOD = (CATALOG / "vector_add" / "kernels" / "good.cpp").read_text()
 WRONG = (
     'extern "C" void vector_add(const float* A, const float* B, float* C, int N) {\n'
@@ -42,6 +45,16 @@ def sign_in_as_admin(page: Page, stack: Stack, name: str) -> None:
     add = f"User.objects.create_superuser('{name}', password='{PASSWORD}')"
     stack.run("manage.py", "shell", "-c", f"from django.contrib.auth.models import User; {add}")
     sign_in(page, stack.url, name)
+
+
+def fits(page: Page) -> None:
+    """Nothing is wider than a phone, in either theme."""
+    before = page.viewport_size
+    page.set_viewport_size({"width": 390, "height": 800})
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        assert page.evaluate(WIDTH) <= 390, page.url
+    page.set_viewport_size(before or {"width": 1280, "height": 800})
 
 
 def begin_example(page: Page, url: str) -> None:

@@ -1,4 +1,4 @@
-"""Where rounding decides what a gradient flows to, either choice passes, and nowhere else."""
+"""Where rounding decides what a gradient flows to, either choice passes; lower precisions fail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gpu_runner.data.verdict import Direction
-from tests.unit.catalog.judging import Case, cases, exactly, problem, task
+from gpu_runner.engine.problem.problem import map_tensors
+from tests.unit.catalog.judging import PRECISIONS, Case, cases, drawn_cases, exactly, problem, task
+from tests.unit.catalog.test_tasks import NETWORKS, TUNED
 
 CHOOSING = ("linear_relu", "conv_relu_pool")
 EPS = torch.finfo(torch.float32).eps
@@ -93,3 +95,38 @@ def test_the_reference_knows_its_tolerance(name: str) -> None:
     """It widens bounds in units of the tolerance's constant, which stands in task.toml."""
     names = getattr(problem(name).function(Direction.FORWARD), "__globals__", {})
     assert task(name).tolerance.constant == names["LOOSEST"]
+
+
+SCALAR_OUTPUT = {"dot_product", "cross_entropy"}
+"""Tasks whose one number hits the bound by luck now and then: a kernel fails on most calls only."""
+
+
+@pytest.mark.each_task
+@pytest.mark.sampled(30)
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("case", drawn_cases(*sorted(NETWORKS | TUNED)), ids=str)
+def test_inputs_rounded_to_a_lower_precision_fail(case: Case, precision: str) -> None:
+    """All else in float64, so that nothing but the rounding is seen."""
+    change = PRECISIONS[precision]
+
+    def kernel(*arguments: Any) -> Any:
+        return exactly(case.function())(*(map_tensors(change, a) for a in arguments))
+
+    if case.name in SCALAR_OUTPUT and case.direction is Direction.FORWARD:
+        failed = [seed for seed in range(12) if case.fails(kernel, [seed])]
+        assert len(failed) >= 6
+    else:
+        assert case.fails(kernel, [1])
+        assert case.fails(kernel, [2])
+
+
+@pytest.mark.each_task
+@pytest.mark.parametrize("case", drawn_cases("dot_product"), ids=str)
+def test_dot_product_that_adds_to_the_last_result(case: Case) -> None:
+    before = torch.zeros(1)
+
+    def kernel(x: Tensor, y: Tensor) -> Tensor:
+        before.add_(torch.dot(x, y))
+        return before.clone()
+
+    assert case.fails(kernel)

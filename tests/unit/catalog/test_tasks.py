@@ -1,6 +1,8 @@
-"""The built-in tasks as data: they load, cover both devices, and count their work rightly."""
+"""The built-in tasks as data: they load and count their work; their gradients and baselines."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +13,7 @@ from gpu_runner.data.formats import catalog_specifications
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
 from gpu_runner.engine.problem.arguments import as_signature_says
-from gpu_runner.engine.problem.problem import in_dtype, outputs_of
+from gpu_runner.engine.problem.problem import in_dtype, in_float64, outputs_of
 from tests.unit.catalog.judging import Case, cases, problem, task
 
 NETWORKS = {
@@ -126,3 +128,71 @@ def test_no_number_among_the_arguments_is_a_constant(name: str) -> None:
                     if isinstance(value, int | float):
                         found.setdefault((direction, argument), set()).add(value)
     assert [argument for argument, values in found.items() if len(values) == 1] == []
+
+
+WITH_BACKWARD = [name for name in NAMES if Direction.BACKWARD in task(name).directions]
+BACKWARD = cases(
+    *(name for name in WITH_BACKWARD if task(name).dtype == "float32"), direction=Direction.BACKWARD
+)
+TABLES = {"cosines", "sines"}
+"""Constants, of which nobody wants a gradient."""
+
+
+@pytest.mark.sampled(50)
+@pytest.mark.parametrize("case", BACKWARD, ids=str)
+def test_backward_equals_autograd(case: Case) -> None:
+    drawn = case.draw(5)
+    values = {**drawn.values, **drawn.named}
+    gradient = in_float64(values["grad_output"])
+    inputs = _inputs(case, values)
+    leaves = [v.requires_grad_() for n, v in inputs.items() if _is_real(v) and n not in TABLES]
+    forward = problem(case.name).function(Direction.FORWARD)
+    expected = torch.autograd.grad(forward(**inputs), leaves, gradient)
+    actual = outputs_of(case.function()(*in_float64(drawn.arguments)))
+    assert len(actual) == len(expected)
+    for mine, autograd in zip(actual, expected, strict=True):
+        torch.testing.assert_close(mine, autograd, rtol=1e-9, atol=1e-12)
+
+
+def _inputs(case: Case, values: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of the forward function, by name, in float64."""
+    forward = problem(case.name).draw(case.workload, Direction.FORWARD, 5, "cpu")
+    return {name: in_float64(values[name]) for name in forward.names}
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point()
+
+
+FORWARD = Direction.FORWARD
+OWN = [
+    name
+    for name in NAMES
+    if FORWARD in task(name).directions
+    and problem(name).baseline(FORWARD) is not problem(name).function(FORWARD)
+]
+SEED = 1
+
+
+@pytest.mark.sampled(40)
+@pytest.mark.each_task
+@pytest.mark.parametrize("case", cases(*OWN, direction=FORWARD), ids=str)
+def test_a_baseline_is_right_on_every_workload_of_a_cpu(case: Case) -> None:
+    baseline = problem(case.name).baseline(FORWARD)
+    assert case.passes(baseline(*case.draw(SEED).arguments), SEED)
+
+
+class OnDevice(torch.Tensor):
+    """A tensor that says it is on a GPU, for baselines that choose by that."""
+
+    is_cuda = True
+
+
+@pytest.mark.parametrize("case", cases("layernorm", direction=FORWARD), ids=str)
+def test_what_a_gpu_gets_is_right_too(case: Case) -> None:
+    """Of `histogram`, torch has it on GPUs alone."""
+    arguments = case.draw(SEED).arguments
+    marked = [a.as_subclass(OnDevice) if isinstance(a, torch.Tensor) else a for a in arguments]
+    output = problem(case.name).baseline(FORWARD)(*marked)
+    assert isinstance(output, OnDevice)
+    assert case.passes(output.as_subclass(torch.Tensor), SEED)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -64,11 +65,29 @@ BESIDE = {
     "task.py": "raise SystemExit\n",
 }
 COMMAND = "g++ kernel.cpp -O2 -shared -fPIC -include kbench_declaration.h -o library.so"
+SERVER = """
+import json, os, sys, traceback
+sys.path.append(sys.argv[1])
+import torch, torch._dynamo, torch.testing._internal.optests
+for line in sys.stdin:
+    home, name, code = json.loads(line)
+    if os.fork():
+        os.wait()
+        continue
+    os.environ["XDG_CACHE_HOME"] = home
+    sys.path.append(home + "/out")
+    known = {"name": name, "torch": torch}
+    try:
+        exec(code, known)
+        answer = known["found"]
+    except BaseException:
+        answer = {"error": traceback.format_exc()}
+    print(json.dumps(answer), flush=True)
+    os._exit(0)
+"""
+"""Each export is tried in a fork of this process, which has torch and nothing of kbench."""
 ALONE = """
-import importlib, importlib.util, io, json, sys, unittest
-sys.path += sys.argv[2:]
-import torch
-name = sys.argv[1]
+import importlib, importlib.util, io, sys, unittest
 package = importlib.import_module(name)
 tests = [f"{name}.test_verdict", f"{name}.test_op"]
 suite = unittest.defaultTestLoader.loadTestsFromNames(
@@ -124,54 +143,66 @@ def winner(source: str = RIGHT, *, device: str = "", **given: Any) -> Evaluation
     return make.make_finished_evaluation(result=result, **fields)
 
 
-def alone(
-    kbench: Command, home: Path, evaluation: Evaluation, target: str, code: str = CALLED
-) -> dict[str, Any]:
-    """What the exported package does in a process that has torch, and nothing of kbench."""
-    identity = str(evaluation.submission_id)
-    ran = kbench("export", identity, "--to", target, "--out", str(home / "out"), "--json")
-    assert ran.status == 0, ran.err
-    assert ran.document["faster"] == ["n256"]
-    about = next((home / "out").rglob("winner.json")).read_text()
-    assert make.HIDDEN_WORKLOAD not in about
+@pytest.fixture(scope="module")
+def server() -> Iterator[subprocess.Popen[str]]:
+    """See `SERVER`."""
     spec = find_spec("torch")
     assert spec is not None
     assert spec.origin is not None
-    code = f"{ALONE}{code}print(json.dumps(found))"
-    name, torch_is = Path(ran.document["folder"]).name, str(Path(spec.origin).parents[1])
-    done = subprocess.run(
-        [*(sys.executable, "-I", "-S", "-c", code, name), str(home / "out"), torch_is],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "XDG_CACHE_HOME": str(home)},
-    )
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
+    command = [sys.executable, "-I", "-S", "-c", SERVER, str(Path(spec.origin).parents[1])]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        yield process
 
 
-def test_an_operator_runs_without_kbench_where_it_is_faster(kbench: Command, home: Path) -> None:
-    found = alone(kbench, home, winner(), "torch")
+Alone = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def alone(kbench: Command, home: Path, server: subprocess.Popen[str]) -> Alone:
+    """What an exported package does in a process that has torch, and nothing of kbench."""
+
+    def tried(evaluation: Evaluation, target: str, code: str = CALLED) -> dict[str, Any]:
+        identity = str(evaluation.submission_id)
+        ran = kbench("export", identity, "--to", target, "--out", str(home / "out"), "--json")
+        assert ran.status == 0, ran.err
+        assert ran.document["faster"] == ["n256"]
+        about = next((home / "out").rglob("winner.json")).read_text()
+        assert make.HIDDEN_WORKLOAD not in about
+        name = Path(ran.document["folder"]).name
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(json.dumps([str(home), name, ALONE + code]) + "\n")
+        server.stdin.flush()
+        found = dict(json.loads(server.stdout.readline()))
+        assert "error" not in found, found["error"]
+        return found
+
+    return tried
+
+
+def test_an_operator_runs_without_kbench_where_it_is_faster(alone: Alone) -> None:
+    found = alone(winner(), "torch")
     assert found["kbench"] == []
     assert (found["tests"], found["failed"], found["skipped"]) == (3, 0, [])
     assert found["supports"] == [True, False, False, False, False, False]
     assert (found["sums"], found["compiled"], found["gradient"]) == (SUMS, SUMS[0], 256.0)
 
 
-def test_the_contained_test_finds_a_kernel_that_is_wrong(kbench: Command, home: Path) -> None:
-    found = alone(kbench, home, winner(KERNEL % "out[i] = x[i] + N"), "script")
+def test_the_contained_test_finds_a_kernel_that_is_wrong(alone: Alone) -> None:
+    found = alone(winner(KERNEL % "out[i] = x[i] + N"), "script")
     assert (found["tests"], found["failed"]) == (2, 2)  # of one test, with each of two seeds
 
 
-def test_another_device_gets_pytorch_and_skips_the_tests(kbench: Command, home: Path) -> None:
-    found = alone(kbench, home, winner(device="A CPU that nobody has"), "torch")
+def test_another_device_gets_pytorch_and_skips_the_tests(alone: Alone) -> None:
+    found = alone(winner(device="A CPU that nobody has"), "torch")
     assert (found["tests"], found["failed"], found["supports"]) == (3, 0, [False] * 6)
     assert found["sums"] == SUMS
     assert ["A CPU that nobody has" in reason for reason in found["skipped"]] == [True, True]
 
 
-def test_a_python_module_is_called_as_it_is(kbench: Command, home: Path) -> None:
-    found = alone(kbench, home, winner(MODULE, language=Language.PYTHON), "script")
+def test_a_python_module_is_called_as_it_is(alone: Alone) -> None:
+    found = alone(winner(MODULE, language=Language.PYTHON), "script")
     assert (found["tests"], found["failed"], found["skipped"]) == (2, 0, [])
     assert (found["supports"][:2], found["sums"]) == ([True, False], SUMS)
 
@@ -182,7 +213,7 @@ def several(factor: int) -> Evaluation:
     return winner(MAIN, language=Language.PYTHON, entry="main.v1.py", files=files)
 
 
-def test_modules_beside_a_module_are_its_own(kbench: Command, home: Path) -> None:
+def test_modules_beside_a_module_are_its_own(kbench: Command, home: Path, alone: Alone) -> None:
     """In a process where another export has a `helper`, and so has the caller."""
     other = kbench("export", str(several(2).submission_id), "--out", str(home / "out"), "--json")
     code = f"""
@@ -191,25 +222,25 @@ wrong = importlib.import_module({Path(other.document["folder"]).name!r})
 found["wrong"] = wrong.forward(torch.ones(256), 256).sum().item()
 found["seen"] = [each for each in ("pack", "main", "task") if each in sys.modules]
 """
-    found = alone(kbench, home, several(1), "torch", CALLED + code)
+    found = alone(several(1), "torch", CALLED + code)
     assert (found["tests"], found["failed"], found["skipped"]) == (3, 0, [])
     assert (found["supports"][:2], found["sums"]) == ([True, False], SUMS)
     assert (found["wrong"], found["seen"]) == (2 * SUMS[0], [])
 
 
-def test_the_contained_test_finds_a_module_that_is_wrong(kbench: Command, home: Path) -> None:
-    found = alone(kbench, home, several(2), "script", code="")
+def test_the_contained_test_finds_a_module_that_is_wrong(alone: Alone) -> None:
+    found = alone(several(2), "script", code="")
     assert (found["tests"], found["failed"]) == (2, 2)
 
 
-def test_files_beside_a_source_are_not_taken_for_it(kbench: Command, home: Path) -> None:
+def test_files_beside_a_source_are_not_taken_for_it(alone: Alone) -> None:
     files = {"kernel.cpp": "#error", "declaration.h": "#define TIMES(x) N * x", "op.hpp": "#error"}
     source = '#include "declaration.h"\n' + KERNEL % "out[i] = TIMES(x[i])"
-    found = alone(kbench, home, winner(source, entry="main.cpp", files=files), "torch")
+    found = alone(winner(source, entry="main.cpp", files=files), "torch")
     assert (found["tests"], found["failed"], found["sums"]) == (3, 0, SUMS)
 
 
-def test_what_a_kernel_changes_is_a_copy(kbench: Command, home: Path) -> None:
+def test_what_a_kernel_changes_is_a_copy(alone: Alone) -> None:
     """PyTorch's check of the operator sees it; the name `in` and the header are the task's."""
     task = {
         "signature": "void scale(int N, __nv_bfloat16* in, const float factor = 1.5)",
@@ -226,7 +257,7 @@ def test_what_a_kernel_changes_is_a_copy(kbench: Command, home: Path) -> None:
         "void scale(int N, __nv_bfloat16* in, float factor) { for (int i = 0; i < N; ++i)"
         " in[i] = __float2bfloat16(__bfloat162float(in[i]) * factor); }"
     )
-    found = alone(kbench, home, winner(source, task=task), "torch", code="")
+    found = alone(winner(source, task=task), "torch", code="")
     assert (found["tests"], found["failed"], found["skipped"]) == (3, 0, [])
 
 

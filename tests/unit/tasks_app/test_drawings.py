@@ -1,13 +1,21 @@
-"""Small pictures: where their points stand, and what they say."""
+"""Small pictures: where their points stand, and what they say; lists read each document once."""
 
 from __future__ import annotations
 
 import re
 from types import SimpleNamespace
 
+import pytest
+from django.db import connection
 from django.template import Context, Template
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from tasks_app import drawings
+from tasks_app import selectors as module
+from tasks_app.models import Task
+from tasks_app.selectors import directions_of, outlines
+from tests import factories as make
 
 
 def rendered(tag: str, **context: object) -> str:
@@ -43,3 +51,30 @@ def test_a_bar_is_filled_by_its_parts() -> None:
     assert ("<b>" in svg, "<i>" in svg) == (False, False)
     assert re.search(r'aria-label="&quot;&lt;i&gt;"', svg)
     assert drawings.stack({("done", ""): 1}, whole=4)[0].share == 0.25
+
+
+@pytest.mark.django_db
+def test_an_outline_is_what_the_document_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_known", {})
+    version = make.make_task_version(description="adds two vectors")
+    found = outlines([version.digest, "unknown"])
+    workloads = version.document["workloads"]
+    hidden = sum(bool(each.get("hidden")) for each in workloads)
+    assert list(found) == [version.digest]
+    outline = found[version.digest]
+    assert (outline.public, outline.hidden) == (len(workloads) - hidden, hidden)
+    assert outline.description == "adds two vectors"
+    assert directions_of(Task.objects.all()) == {version.task.slug: outline.directions}
+
+
+@pytest.mark.django_db
+def test_a_list_reads_no_document_twice(client: Client) -> None:
+    for name in ("one", "two"):
+        make.make_task_version(name=name)
+    board = "/leaderboard/?device=cpu"
+    for address in ("/tasks/", "/api/v1/tasks", "/submit/", "/runs/new/", board):
+        assert client.get(address).status_code == 200
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get(address).status_code == 200
+        read = [each["sql"] for each in queries if '"document"' in each["sql"]]
+        assert [sql for sql in read if "environment" not in sql] == []  # of a host, not a result
