@@ -215,7 +215,7 @@ class _Evaluation:
             self._record, self._timeline, bench, targets, self._workloads, drawn
         ).run()
         self._say_what_ran(target, unlisted() if hidden else unseen)
-        if fault.verdict is Verdict.CORRECT and not self._task.libraries:
+        if fault.verdict is Verdict.CORRECT:
             self._tell_work(bench, targets)
         if bench.doubt:
             self._record.say(measured_again=bench.doubt)
@@ -354,8 +354,9 @@ class _Evaluation:
             lister = Lister(self._request, bench, targets, record.build, record.results())
             listed = lister.listed()
         if listed is not None:
-            record.tell_work(listed.worked)
             record.suspicions += listed.suspicions
+        if listed is not None and not self._task.libraries:
+            record.tell_work(listed.worked)
         elif worked is not None and calls_one:
             record.suspicions.append(unknown_share(worked))
 
