@@ -195,14 +195,23 @@ class EntryResult:
 
 
 def ranking_words(result: EntryResult, now: datetime) -> str:
-    """How far the ranking of an entry that has ended is, and when it will be over; else nothing."""
+    """How far the ranking of an entry that has ended is, and what is missing; else nothing."""
     left = result.left_to_rank
     if not left:
-        return ""
+        return " ".join(filter(None, map(_missing, result.tasks)))
     known = [s for row in left if (s := verdict_in_s(row, now)) is not None]
     when = f"; done in about {in_words(max(known))}" if known else ""
     sent = sum(task.ranked is not None for task in result.tasks)
     return f"{len(left)} of {sent} kernels are still to be ranked{when}"
+
+
+def _missing(task: TaskResult) -> str:
+    if task.ranked is None or not task.is_missing:
+        return ""
+    name = task.version.task.slug
+    if task.ranked.awaits_baselines:
+        return f"The baselines of {name} are still being measured."
+    return f"The runner failed on {name}. An admin can evaluate it again."
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot
 from tasks_app.models import TaskVersion
 from tasks_app.numbers import counted, percent, times, usd
 
+_REPORTED = "as reported"
 _FINE = (Quarantine.NONE, Quarantine.CLEARED)
 _MEASURES = {measure.name: measure for measure in MEASURES}
 _WORDS = {
@@ -215,13 +216,17 @@ def curves(result: EntryResult, evaluations: Sequence[Evaluation]) -> list[Curve
 
 
 def spent(entry: Entry) -> list[tuple[str, str]]:
-    """The spending that an entry reports, in words."""
+    """The spending that an entry reports, in words, and its limit."""
     words = []
+    limit = entry.challenge.usd
     if entry.usd is not None:
-        limit = entry.challenge.usd
-        words.append(("Cost", usd(entry.usd) + (f" of {usd(limit)}" if limit else "")))
+        words.append(
+            ("Cost", usd(entry.usd) + (f" of {usd(limit)}, " if limit else ", ") + _REPORTED)
+        )
+    elif limit:
+        words.append(("Cost", f"at most {usd(limit)}; nothing reported yet"))
     if entry.tokens is not None:
-        words.append(("Tokens", f"{entry.tokens:,}"))
+        words.append(("Tokens", f"{entry.tokens:,}, {_REPORTED}"))
     return words
 
 

@@ -247,6 +247,26 @@ def test_whoever_has_ended_an_entry_waits_for_its_ranking(entry: Entry) -> None:
     assert (result.state, ranking_words(result, make.later(60))) == ("ranked", "")
 
 
+@pytest.mark.parametrize(
+    ("verdict", "result", "of"),
+    [
+        (Verdict.CORRECT, {"pending_baselines": ("compiled",)}, "The baselines of"),
+        (Verdict.SYSTEM_ERROR, {}, "The runner failed on"),
+    ],
+)
+def test_what_an_entry_lacks_after_its_end_is_named(
+    entry: Entry, verdict: Verdict, result: dict[str, Any], of: str
+) -> None:
+    tried(entry)
+    make.make_runner()
+    finish(entry=entry, user=make.make_admin(), now=make.later(60))
+    (final,) = ranked(entry)
+    end(final, verdict, **result)
+    (found,) = entry_results(entry.challenge, [Entry.objects.get(pk=entry.pk)])
+    task = final.task_version.task.slug
+    assert ranking_words(found, make.later(60)).startswith(f"{of} {task}")
+
+
 def test_the_end_of_the_time_ranks_once_all_evaluations_have_ended(entry: Entry) -> None:
     tried(entry, 2000.0)
     running = try_once(entry)
