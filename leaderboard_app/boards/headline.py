@@ -41,25 +41,23 @@ class Headline:
 
 
 def leading(rows: Sequence[Ranked[Entry]]) -> Headline | None:
-    """The headline of a task's board with these rows; None without a speedup."""
+    """The headline of a task's board with these rows; None while nothing sure has a speedup."""
     entry = rows[0].row
     level = [each.row.author.agent for each in rows[1:] if each.rank == 1]
     evaluations = Evaluation.objects.select_related("result", "submission__agent", "device")
     evaluation = evaluations.get(pk=entry.evaluation_id)
-    if not evaluation.rated:
+    if not evaluation.rated or not entry.is_sure:
         return None
     listed = [row for row in workload_rows(evaluation.result.data) if not row.hidden]
-    is_sure = entry.state.is_sure
     libraries = library_speedups(evaluation.result.data, evaluation.task_version)
     with_speed = speed(evaluation, evaluation.rated, evaluation.rated_spread)
     return Headline(
         number=significant(evaluation.rated),
         unit="×",
-        said=f"{_lead(level)}{'' if is_sure else ' for now'} on {evaluation.device}, with"
-        f" {with_speed}.{_beside(libraries)}",
+        said=f"{_lead(level)} on {evaluation.device}, with {with_speed}.{_beside(libraries)}",
         name=entry.author.agent,
         address=evaluation.submission.get_absolute_url(),
-        kind=standing(evaluation.rated, evaluation.rated_spread) if is_sure else "neutral",
+        kind=standing(evaluation.rated, evaluation.rated_spread),
         picture=comparison(
             evaluation,
             listed,

@@ -144,7 +144,8 @@ class Entry:
     @property
     def merit(self) -> float:
         """The value that boards sort by, like the database column of that name."""
-        return self.score.value if self.score else -self.latency.value
+        score = None if self.awaits_baselines else self.score
+        return score.value if score else -self.latency.value
 
     @property
     def listed_ratio(self) -> float | None:
