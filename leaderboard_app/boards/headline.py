@@ -180,7 +180,7 @@ def _of_sure(
     share = (
         f"{faster} the best baseline on this share of {counted(first.problems, 'task')} on {device}"
     )
-    kind = "faster" if first.is_sure and first.fast.value > 0.5 else "neutral"
+    kind = "faster" if first.fast.value > 0.5 else "neutral"
     number = percent(first.fast.value).removesuffix(" %")
     if level:
         names = get_text_list([row.owner for row in (first, *level)], "and")

@@ -174,6 +174,18 @@ def geometric_mean(estimates: Sequence[Estimate]) -> Estimate | None:
     return Estimate(math.exp(center), math.exp(center - below), math.exp(center + above))
 
 
+def sure_of(entries: Iterable[Entry]) -> list[Entry]:
+    """Those that totals and means are over: nothing about them is provisional."""
+    return [entry for entry in entries if entry.is_sure]
+
+
+def mean_rated(entries: Iterable[Entry]) -> Estimate | None:
+    """The mean score of those that are sure; if none has one, their mean speedup on listed sizes."""
+    sure = sure_of(entries)
+    scores = [entry.score for entry in sure if entry.score]
+    return geometric_mean(scores or [entry.speedup for entry in sure if entry.speedup])
+
+
 def fast_p(speedups: Iterable[Estimate], problems: int, p: float) -> Estimate:
     """Share of the `problems` that are solved correctly and more than `p` times as fast.
 

@@ -140,7 +140,7 @@ _GROUP = (
            classes="n at-last labelled", after="fast_p"),
     Column("evaluations_judged", int, value="judged"),
     Column("evaluations_correct", int, value="accepted"),
-    Column("provisional", int, help="Solved problems that fast_p doesn't count yet."),
+    Column("provisional", int, help="Solved problems that means and fast_p leave out."),
     Column("fast_p", BOUNDS, lambda page: f"fast_{short(page['query'].p)}", _CELLS + "fast.html",
            value="fast", is_always=True, sort=Sort.FAST, classes="n at-below labelled",
            after="score"),

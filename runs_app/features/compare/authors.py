@@ -40,7 +40,7 @@ MODELS = AuthorKind(
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """One author's best results in numbers; figures are over problems that all have solved.
+    """One author's best results in numbers; figures are over shared problems.
 
     `first` is over those that two or more have solved.
     """
@@ -48,7 +48,6 @@ class Standing:
     address: str
     solved: int
     common: Estimate | None
-    is_sure: bool  # whether no result in that mean is provisional
     faster: int
     first: int
 
@@ -60,6 +59,11 @@ class ProblemRow:
     problem: Problem
     entries: tuple[Entry | None, ...]
     first: int | None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether figures are over it: all have solved it, and no result is provisional."""
+        return all(entry is not None and entry.is_sure for entry in self.entries)
 
 
 def authors(
@@ -101,7 +105,7 @@ def standings(
         name = entry.author.agent if kind is AGENTS else entry.author.language_model
         by_name[name][entry.problem] = entry
     problems = _problems(list(by_name.values()))
-    shared = [p for p in problems if all(p.problem in held for held in by_name.values())]
+    shared = [row for row in problems if row.is_shared]
     return {
         name: _standing(place, author, len(by_name[name]), problems, shared)
         for place, (name, author) in enumerate(found.items())
@@ -150,7 +154,7 @@ def scores(rows: Sequence[ProblemRow]) -> list[Row]:
 
 def _mean(standing: Standing) -> str:
     mean = standing.common
-    return speedup(mean.value, mean.low, mean.high, sure=standing.is_sure) if mean else NONE
+    return speedup(mean.value, mean.low, mean.high) if mean else NONE
 
 
 def _score(entry: Entry | None) -> Cell:
@@ -209,7 +213,6 @@ def _standing(
         address=author.get_absolute_url(),
         solved=solved,
         common=geometric_mean(values),
-        is_sure=all(entry.is_sure for entry in own),
-        faster=sum(entry.is_sure and entry.rated.low > 1 for entry in own if entry.rated),
+        faster=sum(value.low > 1 for value in values),
         first=sum(row.first == place for row in problems),
     )

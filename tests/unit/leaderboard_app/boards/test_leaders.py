@@ -188,6 +188,7 @@ def test_every_board_can_be_taken_home(
     import pyarrow.parquet
 
     ranked(version, speedup=2.0, agent="robot", language_model="brain")
+    factories.pass_audits()
     for by in By:
         address = f"/api/v1/leaderboard?device=cpu&by={by.value}"
         rows = client.get(address).json()["rows"]
