@@ -60,7 +60,7 @@ class Group:
     problems: int
     judged: int
     accepted: int
-    fast: Estimate
+    p: float = 1.0
     kind: str = ""  # of the agent; empty for a language model
     usd: float | None = None  # what its runs on these problems cost; None if it had none
     tokens: int | None = None
@@ -121,6 +121,22 @@ class Group:
     def unlisted_speedup(self) -> float | None:
         """Geometric mean of the speedups over the best baseline on unlisted sizes."""
         return _mean_of(entry.unlisted_speedup for entry in self.sure)
+
+    @property
+    def counted(self) -> int:
+        """Number of problems that fast_p is a share of: without the provisional ones."""
+        return self.problems - self.provisional
+
+    @property
+    def fast(self) -> Estimate | None:
+        """fast_p for the board's p."""
+        return self.fast_at(self.p)
+
+    def fast_at(self, p: float) -> Estimate | None:
+        """fast_p; None if all is provisional. At 0, every correct result counts."""
+        if p <= 0:
+            return Estimate.exact(self.correct_share)
+        return fast_p(self.rated, self.counted, p)
 
     @property
     def rated(self) -> list[Estimate]:
@@ -289,18 +305,15 @@ def _group(
     name: str, best: Sequence[Entry], tallies: Sequence[Tally], p: float, problems: int | None
 ) -> Group:
     """The row of one name; over what it attempted where `problems` is None."""
-    known = [entry for entry in best if entry.rated]
-    counted = [entry.rated for entry in known if entry.rated and (entry.is_sure or p <= 0)]
     attempted = len({tally.problem for tally in tallies})
-    count = attempted if problems is None else problems
     return Group(
         owner=name,
         entries=tuple(sorted(best, key=lambda entry: entry.problem)),
         attempted=attempted,
-        problems=count,
+        problems=attempted if problems is None else problems,
         judged=sum(tally.judged for tally in tallies),
         accepted=sum(tally.accepted for tally in tallies),
-        fast=fast_p(counted, count, p),
+        p=p,
         kind=next((tally.author.kind for tally in tallies), ""),
     )
 

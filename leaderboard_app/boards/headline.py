@@ -152,16 +152,15 @@ def _of_names(section: Section, p: float, device: Device) -> Headline | None:
     """Of the first section of a board by agent or language model, which ranks by fast_p."""
     rows = [ranked.row for ranked in section.groups]
     [first, *level] = [ranked.row for ranked in section.groups if ranked.rank <= 1]
-    if not first.solved or first.rated_mean is None:
+    if first.rated_mean is None or first.fast is None:
         return None
     means = sorted(
         ((row.rated_mean, row) for row in rows if row.rated_mean), key=lambda pair: -pair[0].value
     )
-    alike = sum(row.fast.value == first.fast.value for row in rows) - 1
+    share = first.fast.value
+    alike = sum(row.fast is not None and row.fast.value == share for row in rows) - 1
     found = (
-        _of_sure(first, level, p, device, alike)
-        if first.fast.value
-        else _for_now(first, level, device)
+        _of_sure(first, share, level, p, device, alike) if share else _for_now(first, level, device)
     )
     return replace(
         found,
@@ -173,15 +172,15 @@ def _of_names(section: Section, p: float, device: Device) -> Headline | None:
 
 
 def _of_sure(
-    first: Group, level: Sequence[Group], p: float, device: Device, alike: int
+    first: Group, value: float, level: Sequence[Group], p: float, device: Device, alike: int
 ) -> Headline:
     """With the share of tasks; `alike` others have the same share."""
     faster = "faster than" if p == 1 else f"more than {p:g}× as fast as"
     share = (
-        f"{faster} the best baseline on this share of {counted(first.problems, 'task')} on {device}"
+        f"{faster} the best baseline on this share of {counted(first.counted, 'task')} on {device}"
     )
-    kind = "faster" if first.fast.value > 0.5 else "neutral"
-    number = percent(first.fast.value).removesuffix(" %")
+    kind = "faster" if value > 0.5 else "neutral"
+    number = percent(value).removesuffix(" %")
     if level:
         names = get_text_list([row.owner for row in (first, *level)], "and")
         said = f"Nobody leads: {names} are each {share}, and their speedups are too close to call."

@@ -180,21 +180,21 @@ def sure_of(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def mean_rated(entries: Iterable[Entry]) -> Estimate | None:
-    """The mean score of those that are sure; if none has one, their mean speedup on listed sizes."""
+    """Of those that are sure: the mean score or, if none has one, speedup on listed sizes."""
     sure = sure_of(entries)
     scores = [entry.score for entry in sure if entry.score]
     return geometric_mean(scores or [entry.speedup for entry in sure if entry.speedup])
 
 
-def fast_p(speedups: Iterable[Estimate], problems: int, p: float) -> Estimate:
+def fast_p(speedups: Iterable[Estimate], problems: int, p: float) -> Estimate | None:
     """Share of the `problems` that are solved correctly and more than `p` times as fast.
 
     `speedups` holds one estimate per solved problem; a problem without one counts against the
     share. The interval moves each speedup to the ends of its own, so it says what noise in the
-    timing could change, and nothing about other problems.
+    timing could change, and nothing about other problems. None without any problem.
     """
     if problems <= 0:
-        return Estimate.exact(0.0)
+        return None
     solved = list(speedups)
     return Estimate(
         sum(s.value > p for s in solved) / problems,

@@ -142,7 +142,7 @@ _GROUP = (
     Column("evaluations_correct", int, value="accepted"),
     Column("provisional", int, help="Solved problems that means and fast_p leave out."),
     Column("fast_p", BOUNDS, lambda page: f"fast_{short(page['query'].p)}", _CELLS + "fast.html",
-           value="fast", is_always=True, sort=Sort.FAST, classes="n at-below labelled",
+           value="fast", sort=Sort.FAST, classes="n at-below labelled",
            after="score"),
     *(
         replace(each, cell=_CELLS + "mean_score.html" if each.field == "score" else _AGAINST)
