@@ -193,7 +193,13 @@ class Section:
     @property
     def is_thin(self) -> bool:
         """Whether it compares names over so few problems that the order says little."""
-        return len(self.groups) > 1 and self.problems < LEAST_COMMON
+        counted = [ranked.row.counted for ranked in self.groups]
+        return len(counted) > 1 and min(counted) < LEAST_COMMON
+
+    @property
+    def has_leader(self) -> bool:
+        """Whether its first may be called the best: several names share enough problems."""
+        return len(self.groups) > 1 and self.over is not Over.OWN and not self.is_thin
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from django.urls import reverse
 from django.utils.text import get_text_list
@@ -22,6 +23,7 @@ from runs_app.submitting.pictures.comparison import comparison, standing
 from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot, shown_ends
 from runs_app.submitting.summary import speed
 from tasks_app.numbers import counted, percent, significant, times
+from tasks_app.templatetags.display import half_width
 
 _MOST_ROWS = 6  # chosen: as high as the figure and the sentence beside the picture
 
@@ -94,11 +96,12 @@ def headline(board: Board, device: Device) -> Headline | None:
         return _of_leaders([leader.entry for leader in board.leaders], device)
     if board.query.by is By.MATRIX:
         return _of_matrix(board.matrix.rows, device)
-    return _of_names(board.sections[0], board.query.p, device) if board.sections else None
+    first = board.sections[0] if board.sections else None
+    return _of_names(first, board.query.p, device) if first and first.has_leader else None
 
 
 def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
-    sure = [entry for entry in entries if entry.is_sure]
+    sure = [entry for entry in entries if entry.is_sure and entry.rated]
     if not sure:
         return None
     faster = sum(Cell(entry).level > 0 for entry in sure)
@@ -123,29 +126,25 @@ def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
 
 
 def _of_matrix(rows: Iterable[tuple[object, Sequence[Cell]]], device: Device) -> Headline | None:
-    solved = [
-        [cell.entry for cell in cells if cell.entry and cell.entry.rated] for _, cells in rows
-    ]
-    fastest = [max(entries, key=_speed_by) for entries in solved if entries]
-    sure = [(each.author.agent, each.author.agent_id) for each in fastest if each.is_sure]
+    solved = [[cell.entry for cell in cells if cell.entry] for _, cells in rows]
+    best = [max(entries, key=attrgetter("merit")) for entries in solved if entries]
+    sure = [each.author for each in best if each.is_sure and each.rated]
     if not sure:
         return None
-    wins = Counter(sure)
+    wins = Counter((author.agent, author.agent_id) for author in sure)
     most = max(wins.values())
     [first, *others] = sorted(agent for agent, count in wins.items() if count == most)
-    too = f"and {get_text_list([name for name, _ in others], 'and')} are each" if others else "is"
+    too = (
+        f"and {get_text_list([name for name, _ in others], 'and')} each lead" if others else "leads"
+    )
     return Headline(
         number=str(most),
-        unit=f"of {len(fastest)}",
-        said=f"{too} the fastest on {most} of {len(fastest)} solved tasks on {device}, not"
-        " counting provisional results.",
+        unit=f"of {len(best)}",
+        said=f"{too} {most} of {len(best)} solved tasks on {device}, not counting provisional"
+        " results.",
         name=first[0],
         address=reverse("agent", args=[first[1]]),
     )
-
-
-def _speed_by(entry: Entry) -> tuple[float, str]:
-    return (entry.rated.value if entry.rated else 0.0), entry.author.agent
 
 
 def _of_names(section: Section, p: float, device: Device) -> Headline | None:
@@ -165,8 +164,8 @@ def _of_names(section: Section, p: float, device: Device) -> Headline | None:
     return replace(
         found,
         picture=_picture(
-            [(r.owner, f"{r.solved} of {r.problems} solved", mean, "") for mean, r in means],
-            "Mean speedup of each, with its 95 % interval.",
+            [(r.owner, f"over {counted(len(r.sure), 'result')}", mean, "") for mean, r in means],
+            "Mean score of each, with its 95 % interval.",
         ),
     )
 
@@ -205,7 +204,7 @@ def _by_mean(alike: int) -> str:
 def _for_now(first: Group, level: Sequence[Group], device: Device) -> Headline:
     """No result is known to be faster, so the mean speedup is all there is to tell."""
     assert first.rated_mean is not None
-    share = f"this mean speedup over {counted(first.solved, 'task')} on {device}"
+    share = f"this mean speedup over {counted(len(first.sure), 'task')} on {device}"
     if level:
         names = get_text_list([row.owner for row in (first, *level)], "and")
         start, name, address = f"Nobody leads: {names} are tied. The first has {share}.", "", ""
@@ -233,7 +232,7 @@ def _picture(rows: Sequence[tuple[str, str, Estimate, str]], caption: str) -> Pl
         PlotRow(
             label=label,
             note=note,
-            value=times(each.value),
+            value=f"{times(each.value)} {half_width(each)}",
             marks=(axis.mark("bar", each.value, *_ends(each)),),
             address=address,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import Any
 
 import pytest
@@ -184,15 +185,47 @@ def test_totals_are_over_results_that_are_not_provisional(client: Client) -> Non
     assert [row[name] for name in names] == [None] * len(names)
 
 
-def test_names_that_are_level_have_no_leader(client: Client) -> None:
-    version = factories.make_task_version(name="first")
-    ranked(version, speedup=2.0, agent="one")
-    ranked(version, speedup=2.0, agent="two")
+def test_a_leader_is_named_where_enough_tasks_are_in_common(client: Client) -> None:
+    """And nowhere else: with few tasks, provisional ones, or over what each attempted."""
+
+    def solve(name: str, slow: float) -> None:
+        version = factories.make_task_version(name=name)
+        ranked(version, speedup=2.0, agent="one")
+        ranked(version, speedup=slow, agent="two")
+
+    for number in range(LEAST_COMMON - 1):
+        solve(f"task-{number}", 2.0)
+    factories.pass_audits()
+    page = opened(client, "by=agent")
+    assert ("verdict-head" in page, "too few to call anyone best" in page) == (False, True)
+    solve("last", 2.0)
     factories.pass_audits()
     page = opened(client, "by=agent")
     assert "Nobody leads: one and two are" in page
-    assert LEAST_COMMON > 1
-    assert "too few to call anyone best" in page
+    assert "too few to call anyone best" not in page
+    assert re.search(r"2.00× ±[\d.]+.%", page), "each mean has its interval"
+    assert "verdict-head" not in opened(client, "by=agent&over=own")
+    faster = Evaluation.objects.filter(submission__agent__name="one")
+    faster.update(speedup_best=4.0, score=4.0, merit=4.0)
+    assert "as another one, and has the highest mean speedup" in opened(client, "by=agent")
+    faster.filter(pk=faster.first().pk).update(awaits_baselines=True)
+    page = opened(client, "by=agent")
+    assert ("verdict-head" in page, "too few to call anyone best" in page) == (False, True)
+
+
+def test_leaders_and_the_matrix_count_the_same_leads(client: Client) -> None:
+    """A result that lacks a baseline takes a lead on neither, whatever its speedup."""
+    for name in ("first", "second", "third"):
+        version = factories.make_task_version(name=name)
+        ranked(version, speedup=2.0, agent="best")
+        waits = ranked(version, speedup=9.0, agent="waits")
+        rows = Evaluation.objects.filter(pk=waits.pk, task_version__task__slug__lt="third")
+        rows.update(awaits_baselines=True, merit=-waits.latency_ns)
+    factories.pass_audits()
+    assert "best leads the most: 2" in opened(client, "by=leaders")
+    head = opened(client, "by=matrix").partition('class="verdict-head')[2]
+    assert "leads 2 of 3 solved tasks" in head
+    assert "best</a>" in head.partition("leads")[0]
 
 
 def test_results_without_a_score_tie_by_their_times(client: Client) -> None:
