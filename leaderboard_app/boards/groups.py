@@ -108,6 +108,11 @@ class Group:
         return geometric_mean([entry.speedup for entry in self.sure if entry.speedup])
 
     @property
+    def compared_with(self) -> str:
+        """The baseline of `speedup` and the score, as `Entry` names it."""
+        return "best" if self.speedup else ""
+
+    @property
     def eager(self) -> Estimate | None:
         """The same against the eager baseline; None unless all of them have it."""
         return self._mean_of_all([entry.eager for entry in self.sure])

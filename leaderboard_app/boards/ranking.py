@@ -99,6 +99,13 @@ class Entry:
         return state_of_place(self)
 
     @property
+    def compared_with(self) -> str:
+        """The baseline of `speedup` and the score: "best" once all are known, else those known."""
+        if not self.speedup or not self.awaits_baselines:
+            return "best" if self.speedup else ""
+        return " and ".join(name for name in self.speedups if name != "best")
+
+    @property
     def no_baseline(self) -> str:
         """Why a speedup over a baseline is missing, as far as a board knows it."""
         if self.imported:

@@ -34,6 +34,11 @@ def _score_head(page: Mapping[str, Any]) -> str:
     return "Score" if page.get("has_scores", True) else "Speedup"
 
 
+_COMPARED_WITH = Column(
+    "compared_with", str,
+    help="Baseline of score, speedup_best, unlisted_speedup and p_score: best, which is the fastest"
+    " of all; eager, while no other is known; or empty.",
+)  # fmt: skip
 _SPEEDS = (
     Column("score", BOUNDS, _score_head, _CELLS + "score.html", value="score", sort=Sort.SCORE,
            term="score", classes="n at-end",
@@ -42,6 +47,7 @@ _SPEEDS = (
     Column("speedup_best", BOUNDS, "Listed", _AGAINST, value="speedup", sort=Sort.SPEEDUP,
            when=lambda page: page.get("has_scores", True),
            help="Speedup over the best baseline on listed sizes."),
+    _COMPARED_WITH,
     Column("unlisted_speedup", _NUMBER, "Unlisted", _CELLS + "unlisted.html",
            help="Speedup over the best baseline on unlisted sizes."),
     Column("speedup_eager", MIDDLE, "vs eager", _AGAINST, value="eager"),
@@ -180,6 +186,7 @@ MATRIX = Table(
         Column("solved", bool),
         Column("score", BOUNDS, value=lambda row: row.entry and row.entry.score),
         Column("speedup_best", BOUNDS, value=lambda row: row.entry and row.entry.speedup),
+        replace(_COMPARED_WITH, value=lambda row: row.entry.compared_with if row.entry else ""),
         Column("submission_id", _TEXT, value=lambda row: row.entry and row.entry.submission_id),
         Column("evaluation_id", _TEXT, value=lambda row: row.entry and row.entry.evaluation_id),
     ],

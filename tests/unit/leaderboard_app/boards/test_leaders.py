@@ -208,6 +208,26 @@ def test_every_board_can_be_taken_home(
     assert "kbench[parquet]" in told.json()["reason"]
 
 
+def test_every_board_says_which_baseline_a_speedup_is_over(
+    version: TaskVersion, client: Client
+) -> None:
+    known = ranked(version, speedup=2.0, agent="robot")
+    factories.pass_audits()
+
+    def told(by: By) -> str:
+        [row] = client.get(f"/api/v1/leaderboard?device=cpu&by={by.value}").json()["rows"]
+        return str(row["compared_with"])
+
+    boards = [By.LEADERS, By.MATRIX, By.SUBMISSION, By.AGENT]
+    assert [told(by) for by in boards] == ["best"] * 4
+    assert "vs eager</span>" not in client.get("/leaderboard/?by=matrix").content.decode()
+    Evaluation.objects.filter(pk=known.pk).update(awaits_baselines=True, speedup_compiled=None)
+    assert [told(by) for by in boards] == ["eager", "eager", "eager", ""]
+    assert "vs eager</span>" in client.get("/leaderboard/?by=matrix").content.decode()
+    Evaluation.objects.filter(pk=known.pk).update(speedup_best=None, speedup_eager=None)
+    assert [told(by) for by in boards] == [""] * 4
+
+
 def test_the_api_s_schema_has_the_type_of_every_column() -> None:
     schemas = api.get_openapi_schema()["components"]["schemas"]
     kinds = schemas["BoardOut"]["properties"]["rows"]["anyOf"]
