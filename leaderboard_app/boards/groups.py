@@ -64,7 +64,7 @@ class Group:
     kind: str = ""  # of the agent; empty for a language model
     usd: float | None = None  # what its runs on these problems cost; None if it had none
     tokens: int | None = None
-    no_unlisted: ClassVar[str] = "No result was compared on unlisted sizes."
+    no_unlisted: ClassVar[str] = "No result that counts here was compared on unlisted sizes."
     is_sure: ClassVar[bool] = True  # its figures may have a color
 
     @property

@@ -151,7 +151,7 @@ _GROUP = (
            value="fast", sort=Sort.FAST, classes="n at-below labelled",
            after="score"),
     *(
-        replace(each, cell=_CELLS + "mean_score.html" if each.field == "score" else _AGAINST)
+        replace(each, cell=_CELLS + ("mean_score.html" if each.field == "score" else "mean.html"))
         if each.kind in (BOUNDS, MIDDLE)
         else each
         for each in _SPEEDS
