@@ -111,7 +111,7 @@ def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
         ((entry.rated, entry) for entry in sure if entry.rated), key=lambda pair: -pair[0].value
     )
     rows = [
-        (entry.problem.task, entry.author.agent, rated, reverse("task", args=[entry.problem.task]))
+        (entry.problem.label, entry.author.agent, rated, reverse("task", args=[entry.problem.task]))
         for rated, entry in best
     ]
     return Headline(

@@ -42,6 +42,11 @@ class Problem(NamedTuple):
     task: str
     direction: str
 
+    @property
+    def label(self) -> str:
+        """Its name where there is no room for a tag."""
+        return self.task if self.direction == "forward" else f"{self.task}, {self.direction}"
+
 
 class Author(NamedTuple):
     """Who entered a solution and what wrote it; `language_model` is empty for people.

@@ -126,7 +126,7 @@ def picture(names: Sequence[str], rows: Sequence[ProblemRow]) -> Plot | None:
             if entry and (each := entry.rated):
                 marks.append(axis.mark(f"author-{place}", each.value, each.low, each.high))
         first = "alike" if row.first is None else names[row.first]
-        lines.append(PlotRow(label=_label(row.problem), value=first, marks=tuple(marks)))
+        lines.append(PlotRow(label=row.problem.label, value=first, marks=tuple(marks)))
     kinds = [(f"author-{place}", name) for place, name in enumerate(names)]
     return plot(axis, lines, "Scores with 95 % intervals.", kinds)
 
@@ -149,7 +149,7 @@ def figures(found: Mapping[str, Standing], pinned: str) -> list[Row]:
 def scores(rows: Sequence[ProblemRow]) -> list[Row]:
     """Each result on each of these problems."""
     held = [(row.problem, tuple(map(_score, row.entries))) for row in rows]
-    return [Row(_label(one), cells, reverse("task", args=[one.task])) for one, cells in held]
+    return [Row(one.label, cells, reverse("task", args=[one.task])) for one, cells in held]
 
 
 def _mean(standing: Standing) -> str:
@@ -168,10 +168,6 @@ def _score(entry: Entry | None) -> Cell:
 def _rows(device: str) -> QuerySet[Evaluation]:
     """What counts on the device; what was measured elsewhere stands on a device of its own."""
     return eligible_evaluations().filter(device=device, task_version__task__contaminated="")
-
-
-def _label(problem: Problem) -> str:
-    return problem.task if problem.direction == "forward" else f"{problem.task}, backward"
 
 
 def _problems(held: Sequence[Mapping[Problem, Entry]]) -> list[ProblemRow]:

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from gpu_runner.data.verdict import Verdict
+from gpu_runner.data.verdict import Abi, Direction, Verdict
 from kbench_web.api import api
 from leaderboard_app.boards import matrix as matrix_module
 from leaderboard_app.boards import selectors
@@ -81,6 +81,17 @@ def test_provisional_leaders_come_last_and_are_not_in_the_picture(
     assert list(found()) == ["third", "first", "second"]
     head = client.get("/leaderboard/?device=cpu").content.decode().partition("<table")[0]
     assert ("/tasks/third/" in head, "/tasks/second/" in head) == (True, False)
+
+
+def test_the_picture_tells_the_directions_of_a_task_apart(client: Client) -> None:
+    both = {"abi": Abi.TORCH, "signature": "", "work": {}, "kernels": ()}
+    directions = (Direction.FORWARD, Direction.BACKWARD)
+    version = factories.make_task_version(name="first", directions=directions, **both)
+    ranked(version, speedup=2.0)
+    ranked(version, speedup=3.0, direction="backward")
+    factories.pass_audits()
+    head = client.get("/leaderboard/?device=cpu").content.decode().partition("<table")[0]
+    assert ("first</a>" in head, "first, backward</a>" in head) == (True, True)
 
 
 def test_a_week_tells_who_took_it_from_whom(version: TaskVersion, client: Client) -> None:
