@@ -17,7 +17,7 @@ register = template.Library()
 
 _NOBODY = UUID(int=0)
 """In place of a submission's key in its address, which is looked up once for a row."""
-_SOLVED = '<td class="{}"><a href="{}?evaluation={}">{}</a>{}</td>'
+_SOLVED = '<td class="{}"><a href="{}?evaluation={}">{}{}</a></td>'
 _NOT_BEST = '<span aria-hidden="true">*</span><span class="visually-hidden"> vs {}</span>'
 _ATTEMPTED = SafeString(
     '<td class="failed"><span aria-hidden="true">✗</span>'
