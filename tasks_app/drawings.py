@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tasks_app.numbers import scale_label
 
@@ -17,8 +18,9 @@ AXIS_WIDTH = 200.0
 NOISE = 0.02
 """A ratio within this of 1 is neither faster nor slower, where no interval is known."""
 
-MOST_TICKS = 6
-"""Where there is room for so many words; a narrow column asks for fewer."""
+_TICKS_WIDTH = 7.0
+"""Width of an axis's words, in rem, that every page gives them: `.axis-ticks` of components.css."""
+_LETTER, _GAP = 0.49, 0.3  # rem: a letter's width there, and the least space between two words
 
 _EDGE = 3.0  # kept free around a trend, for its dot
 _FEWEST_OCTAVES = 2
@@ -111,14 +113,28 @@ class Axis:
         """Where 1 stands."""
         return self.place(1.0)
 
-    def ticks(self, most: int = MOST_TICKS) -> list[tuple[float, str]]:
-        """Places in hundredths of the width, and words, of at most so many powers of two."""
-        every = max(1, math.ceil((self.high - self.low) / (most - 1)))
-        powers = [p for p in range(int(self.low), int(self.high) + 1) if p % every == 0]
-        return [
-            (100 * (power - self.low) / (self.high - self.low), scale_label(power))
-            for power in powers
-        ]
+    def ticks(self) -> list[tuple[float, str]]:
+        """Places in hundredths of the width, and words, of as many powers of two as find room."""
+        powers = range(int(self.low), int(self.high) + 1)
+        every = 1
+        while not _have_room(ticks := [self._tick(p) for p in powers if p % every == 0]):
+            every += 1
+        return ticks
+
+    def _tick(self, power: int) -> tuple[float, str]:
+        return 100 * (power - self.low) / (self.high - self.low), scale_label(power)
+
+
+def _have_room(ticks: Iterable[tuple[float, str]]) -> bool:
+    spans = [_span(*tick) for tick in ticks]
+    return all(after[0] - before[1] >= _GAP for before, after in pairwise(spans))
+
+
+def _span(at: float, words: str) -> tuple[float, float]:
+    """Where a tick's words start and end, in rem; they don't leave the axis."""
+    width = len(words) * _LETTER
+    start = min(max(at / 100 * _TICKS_WIDTH - width / 2, 0.0), _TICKS_WIDTH - width)
+    return start, start + width
 
 
 def axis(ratios: Iterable[float | None], width: float = AXIS_WIDTH) -> Axis:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any, overload
 
-from django.db.models import F, QuerySet
+from django.db.models import Case, F, QuerySet, When
+from django.db.models.expressions import Combinable
 
 from leaderboard_app.boards.ranking import Author, Entry, Problem, Sort
 from runs_app.core.integrity.ranking import (
@@ -54,11 +55,18 @@ _COLUMNS = (
     "pk", "submission_id", "direction", "latency_ns", "latency_spread", "score", "score_spread",
     "noise", *_SAME, *itertools.chain(*_SPEEDUPS.values()),
 )  # fmt: skip
+
+
+def _against_all(column: str) -> Combinable:
+    """A figure over the best baseline: unknown while baselines are missing, and so listed last."""
+    return Case(When(awaits_baselines=False, then=column))
+
+
 _ORDERS: dict[Sort, Order] = {
     Sort.LATENCY: ("latency_ns", widened("latency_spread")),
-    Sort.SPEEDUP: ("speedup_best", widened("speedup_spread")),
+    Sort.SPEEDUP: (_against_all("speedup_best"), widened("speedup_spread")),
     Sort.SCORE: BY_SCORE,
-    Sort.P: ("p_score", None),
+    Sort.P: (_against_all("p_score"), None),
     Sort.FLOOR: ("floor_fraction", None),
 }
 

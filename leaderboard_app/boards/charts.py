@@ -35,8 +35,8 @@ def fast_p_figure(groups: Sequence[Group], p: float) -> dict[str, object]:
     """Curves of fast_p over p for the first groups, each name in its own colour and dash."""
     traces = []
     taken: set[int] = set()
-    for group in groups[:_LINES]:
-        points = fast_curve(group.rated, group.problems)
+    for group in [each for each in groups if each.counted][:_LINES]:
+        points = fast_curve(group.rated, group.counted)
         slot = _free_slot(group.owner, taken)
         taken.add(slot)
         traces.append(

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import ClassVar
 
 from gpu_runner.data.rounding import three_digits
-from leaderboard_app.boards.ranking import Author, Entry, Owner, Problem, fast_p, geometric_mean
+from leaderboard_app.boards.ranking import (
+    Author,
+    Entry,
+    Owner,
+    Problem,
+    fast_p,
+    geometric_mean,
+    mean_rated,
+    sure_of,
+)
 from runs_app.core.integrity.ranking import Estimate, Ranked, rank
 
 LEAST_COMMON = 5
@@ -38,7 +48,7 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """One owner's best results over all problems of a board.
+    """One owner's best results over all problems of a board; means leave out provisional ones.
 
     `attempted` and `problems` count problems, `judged` and `accepted` submissions by their latest
     ranked evaluation.
@@ -50,12 +60,12 @@ class Group:
     problems: int
     judged: int
     accepted: int
-    fast: Estimate
-    provisional: int = 0  # solved problems that `fast` doesn't count yet
+    p: float = 1.0
     kind: str = ""  # of the agent; empty for a language model
     usd: float | None = None  # what its runs on these problems cost; None if it had none
     tokens: int | None = None
-    no_unlisted: ClassVar[str] = "No result was compared on unlisted sizes."
+    no_unlisted: ClassVar[str] = "No result that counts here was compared on unlisted sizes."
+    is_sure: ClassVar[bool] = True  # its figures may have a color
 
     @property
     def usd_per_solved(self) -> float | None:
@@ -72,6 +82,16 @@ class Group:
         """Number of problems with a correct result."""
         return len(self.entries)
 
+    @cached_property
+    def sure(self) -> list[Entry]:
+        """The results that its means are over."""
+        return sure_of(self.entries)
+
+    @property
+    def provisional(self) -> int:
+        """Number of solved problems that means and `fast` leave out."""
+        return len(self.entries) - len(self.sure)
+
     @property
     def verified(self) -> int:
         """Number of solved problems whose result passed an audit."""
@@ -85,57 +105,73 @@ class Group:
     @property
     def speedup(self) -> Estimate | None:
         """Geometric mean over the solved problems that have a baseline."""
-        return geometric_mean([entry.speedup for entry in self.entries if entry.speedup])
+        return geometric_mean([entry.speedup for entry in self.sure if entry.speedup])
+
+    @property
+    def compared_with(self) -> str:
+        """The baseline of `speedup` and the score, as `Entry` names it."""
+        return "best" if self.speedup else ""
 
     @property
     def eager(self) -> Estimate | None:
         """The same against the eager baseline; None unless all of them have it."""
-        return self._mean_of_all([entry.eager for entry in self.entries])
+        return self._mean_of_all([entry.eager for entry in self.sure])
 
     @property
     def compiled(self) -> Estimate | None:
         """The same against the compiled baseline; None unless all of them have it."""
-        return self._mean_of_all([entry.compiled for entry in self.entries])
+        return self._mean_of_all([entry.compiled for entry in self.sure])
 
     @property
     def unlisted_speedup(self) -> float | None:
         """Geometric mean of the speedups over the best baseline on unlisted sizes."""
-        return _mean_of(entry.unlisted_speedup for entry in self.entries)
+        return _mean_of(entry.unlisted_speedup for entry in self.sure)
 
     @property
-    def is_sure(self) -> bool:
-        """Whether its figures may have a color: no result in them is provisional."""
-        return all(entry.is_sure for entry in self.entries)
+    def counted(self) -> int:
+        """Number of problems that fast_p is a share of: without the provisional ones."""
+        return self.problems - self.provisional
+
+    @property
+    def fast(self) -> Estimate | None:
+        """fast_p for the board's p."""
+        return self.fast_at(self.p)
+
+    def fast_at(self, p: float) -> Estimate | None:
+        """fast_p; None if all is provisional. At 0, every correct result counts."""
+        if p <= 0:
+            return Estimate.exact(self.correct_share)
+        return fast_p(self.rated, self.counted, p)
 
     @property
     def rated(self) -> list[Estimate]:
-        """The values of solved problems that fast_p is computed from; none is provisional."""
-        return [entry.rated for entry in self.entries if entry.rated and entry.is_sure]
+        """The values of solved problems that fast_p is computed from."""
+        return [entry.rated for entry in self.sure if entry.rated]
 
     @property
     def rated_mean(self) -> Estimate | None:
-        """Geometric mean of the scores and, where there is none, of the listed speedups."""
-        return geometric_mean([entry.rated for entry in self.entries if entry.rated])
+        """The mean score or, without any score, the mean speedup on listed sizes."""
+        return mean_rated(self.entries)
 
     @property
     def score(self) -> Estimate | None:
         """Geometric mean of the scores."""
-        return geometric_mean([entry.score for entry in self.entries if entry.score])
+        return geometric_mean([entry.score for entry in self.sure if entry.score])
 
     @property
     def p_score(self) -> float | None:
         """Geometric mean of the P scores."""
-        return _mean_of(entry.p_score for entry in self.entries)
+        return _mean_of(entry.p_score for entry in self.sure)
 
     @property
     def floor_fraction(self) -> float | None:
         """Geometric mean of the fractions of the physical limit."""
-        return _mean_of(entry.floor_fraction for entry in self.entries)
+        return _mean_of(entry.floor_fraction for entry in self.sure)
 
     @property
     def listed_ratio(self) -> float | None:
         """Geometric mean of the ratios of listed to unlisted."""
-        ratio = _mean_of(entry.listed_ratio for entry in self.entries)
+        ratio = _mean_of(entry.listed_ratio for entry in self.sure)
         return None if ratio is None else three_digits(ratio)
 
     def _mean_of_all(self, found: Sequence[Estimate | None]) -> Estimate | None:
@@ -162,7 +198,13 @@ class Section:
     @property
     def is_thin(self) -> bool:
         """Whether it compares names over so few problems that the order says little."""
-        return len(self.groups) > 1 and self.problems < LEAST_COMMON
+        counted = [ranked.row.counted for ranked in self.groups]
+        return len(counted) > 1 and min(counted) < LEAST_COMMON
+
+    @property
+    def has_leader(self) -> bool:
+        """Whether its first may be called the best: several names share enough problems."""
+        return len(self.groups) > 1 and self.over is not Over.OWN and not self.is_thin
 
 
 @dataclass(frozen=True)
@@ -274,19 +316,15 @@ def _group(
     name: str, best: Sequence[Entry], tallies: Sequence[Tally], p: float, problems: int | None
 ) -> Group:
     """The row of one name; over what it attempted where `problems` is None."""
-    known = [entry for entry in best if entry.rated]
-    counted = [entry.rated for entry in known if entry.rated and (entry.is_sure or p <= 0)]
     attempted = len({tally.problem for tally in tallies})
-    count = attempted if problems is None else problems
     return Group(
         owner=name,
         entries=tuple(sorted(best, key=lambda entry: entry.problem)),
         attempted=attempted,
-        problems=count,
+        problems=attempted if problems is None else problems,
         judged=sum(tally.judged for tally in tallies),
         accepted=sum(tally.accepted for tally in tallies),
-        fast=fast_p(counted, count, p),
-        provisional=len(known) - len(counted),
+        p=p,
         kind=next((tally.author.kind for tally in tallies), ""),
     )
 

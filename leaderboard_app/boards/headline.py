@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from django.urls import reverse
 from django.utils.text import get_text_list
@@ -22,6 +23,7 @@ from runs_app.submitting.pictures.comparison import comparison, standing
 from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot, shown_ends
 from runs_app.submitting.summary import speed
 from tasks_app.numbers import counted, percent, significant, times
+from tasks_app.templatetags.display import half_width
 
 _MOST_ROWS = 6  # chosen: as high as the figure and the sentence beside the picture
 
@@ -41,25 +43,23 @@ class Headline:
 
 
 def leading(rows: Sequence[Ranked[Entry]]) -> Headline | None:
-    """The headline of a task's board with these rows; None without a speedup."""
+    """The headline of a task's board with these rows; None while nothing sure has a speedup."""
     entry = rows[0].row
     level = [each.row.author.agent for each in rows[1:] if each.rank == 1]
     evaluations = Evaluation.objects.select_related("result", "submission__agent", "device")
     evaluation = evaluations.get(pk=entry.evaluation_id)
-    if not evaluation.rated:
+    if not evaluation.rated or not entry.is_sure:
         return None
     listed = [row for row in workload_rows(evaluation.result.data) if not row.hidden]
-    is_sure = entry.state.is_sure
     libraries = library_speedups(evaluation.result.data, evaluation.task_version)
     with_speed = speed(evaluation, evaluation.rated, evaluation.rated_spread)
     return Headline(
         number=significant(evaluation.rated),
         unit="×",
-        said=f"{_lead(level)}{'' if is_sure else ' for now'} on {evaluation.device}, with"
-        f" {with_speed}.{_beside(libraries)}",
+        said=f"{_lead(level)} on {evaluation.device}, with {with_speed}.{_beside(libraries)}",
         name=entry.author.agent,
         address=evaluation.submission.get_absolute_url(),
-        kind=standing(evaluation.rated, evaluation.rated_spread) if is_sure else "neutral",
+        kind=standing(evaluation.rated, evaluation.rated_spread),
         picture=comparison(
             evaluation,
             listed,
@@ -96,11 +96,12 @@ def headline(board: Board, device: Device) -> Headline | None:
         return _of_leaders([leader.entry for leader in board.leaders], device)
     if board.query.by is By.MATRIX:
         return _of_matrix(board.matrix.rows, device)
-    return _of_names(board.sections[0], board.query.p, device) if board.sections else None
+    first = board.sections[0] if board.sections else None
+    return _of_names(first, board.query.p, device) if first and first.has_leader else None
 
 
 def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
-    sure = [entry for entry in entries if entry.is_sure]
+    sure = [entry for entry in entries if entry.is_sure and entry.rated]
     if not sure:
         return None
     faster = sum(Cell(entry).level > 0 for entry in sure)
@@ -110,7 +111,7 @@ def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
         ((entry.rated, entry) for entry in sure if entry.rated), key=lambda pair: -pair[0].value
     )
     rows = [
-        (entry.problem.task, entry.author.agent, rated, reverse("task", args=[entry.problem.task]))
+        (entry.problem.label, entry.author.agent, rated, reverse("task", args=[entry.problem.task]))
         for rated, entry in best
     ]
     return Headline(
@@ -125,65 +126,60 @@ def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
 
 
 def _of_matrix(rows: Iterable[tuple[object, Sequence[Cell]]], device: Device) -> Headline | None:
-    solved = [
-        [cell.entry for cell in cells if cell.entry and cell.entry.rated] for _, cells in rows
-    ]
-    fastest = [max(entries, key=_speed_by) for entries in solved if entries]
-    sure = [(each.author.agent, each.author.agent_id) for each in fastest if each.is_sure]
+    solved = [[cell.entry for cell in cells if cell.entry] for _, cells in rows]
+    best = [max(entries, key=attrgetter("merit")) for entries in solved if entries]
+    sure = [each.author for each in best if each.is_sure and each.rated]
     if not sure:
         return None
-    wins = Counter(sure)
+    wins = Counter((author.agent, author.agent_id) for author in sure)
     most = max(wins.values())
     [first, *others] = sorted(agent for agent, count in wins.items() if count == most)
-    too = f"and {get_text_list([name for name, _ in others], 'and')} are each" if others else "is"
+    too = (
+        f"and {get_text_list([name for name, _ in others], 'and')} each lead" if others else "leads"
+    )
     return Headline(
         number=str(most),
-        unit=f"of {len(fastest)}",
-        said=f"{too} the fastest on {most} of {len(fastest)} solved tasks on {device}, not"
-        " counting provisional results.",
+        unit=f"of {len(best)}",
+        said=f"{too} {most} of {len(best)} solved tasks on {device}, not counting provisional"
+        " results.",
         name=first[0],
         address=reverse("agent", args=[first[1]]),
     )
-
-
-def _speed_by(entry: Entry) -> tuple[float, str]:
-    return (entry.rated.value if entry.rated else 0.0), entry.author.agent
 
 
 def _of_names(section: Section, p: float, device: Device) -> Headline | None:
     """Of the first section of a board by agent or language model, which ranks by fast_p."""
     rows = [ranked.row for ranked in section.groups]
     [first, *level] = [ranked.row for ranked in section.groups if ranked.rank <= 1]
-    if not first.solved or first.rated_mean is None:
+    if first.rated_mean is None or first.fast is None:
         return None
     means = sorted(
         ((row.rated_mean, row) for row in rows if row.rated_mean), key=lambda pair: -pair[0].value
     )
-    alike = sum(row.fast.value == first.fast.value for row in rows) - 1
+    share = first.fast.value
+    alike = sum(row.fast is not None and row.fast.value == share for row in rows) - 1
     found = (
-        _of_sure(first, level, p, device, alike)
-        if first.fast.value
-        else _for_now(first, level, device)
+        _of_sure(first, share, level, p, device, alike) if share else _for_now(first, level, device)
     )
     return replace(
         found,
         picture=_picture(
-            [(r.owner, f"{r.solved} of {r.problems} solved", mean, "") for mean, r in means],
-            "Mean speedup of each, with its 95 % interval.",
+            [(r.owner, f"over {counted(len(r.sure), 'result')}", mean, "") for mean, r in means],
+            "Mean score of each, with its 95 % interval.",
         ),
     )
 
 
 def _of_sure(
-    first: Group, level: Sequence[Group], p: float, device: Device, alike: int
+    first: Group, value: float, level: Sequence[Group], p: float, device: Device, alike: int
 ) -> Headline:
     """With the share of tasks; `alike` others have the same share."""
     faster = "faster than" if p == 1 else f"more than {p:g}× as fast as"
     share = (
-        f"{faster} the best baseline on this share of {counted(first.problems, 'task')} on {device}"
+        f"{faster} the best baseline on this share of {counted(first.counted, 'task')} on {device}"
     )
-    kind = "faster" if first.is_sure and first.fast.value > 0.5 else "neutral"
-    number = percent(first.fast.value).removesuffix(" %")
+    kind = "faster" if value > 0.5 else "neutral"
+    number = percent(value).removesuffix(" %")
     if level:
         names = get_text_list([row.owner for row in (first, *level)], "and")
         said = f"Nobody leads: {names} are each {share}, and their speedups are too close to call."
@@ -208,7 +204,7 @@ def _by_mean(alike: int) -> str:
 def _for_now(first: Group, level: Sequence[Group], device: Device) -> Headline:
     """No result is known to be faster, so the mean speedup is all there is to tell."""
     assert first.rated_mean is not None
-    share = f"this mean speedup over {counted(first.solved, 'task')} on {device}"
+    share = f"this mean speedup over {counted(len(first.sure), 'task')} on {device}"
     if level:
         names = get_text_list([row.owner for row in (first, *level)], "and")
         start, name, address = f"Nobody leads: {names} are tied. The first has {share}.", "", ""
@@ -236,7 +232,7 @@ def _picture(rows: Sequence[tuple[str, str, Estimate, str]], caption: str) -> Pl
         PlotRow(
             label=label,
             note=note,
-            value=times(each.value),
+            value=f"{times(each.value)} {half_width(each)}",
             marks=(axis.mark("bar", each.value, *_ends(each)),),
             address=address,
         )

@@ -10,12 +10,11 @@ from django.core.paginator import Page, Paginator
 
 from leaderboard_app.boards.board import Board
 from leaderboard_app.boards.charts import cost_figure, fast_p_figure, progress_figure
-from leaderboard_app.boards.groups import Group
 from leaderboard_app.boards.headline import Headline, headline, leading
 from leaderboard_app.boards.history import climbs, in_words
 from leaderboard_app.boards.matrix import SHADES
 from leaderboard_app.boards.query import By, Choices, Query, QueryError, default_sort
-from leaderboard_app.boards.ranking import THRESHOLDS, Entry, Problem, Sort, fast_p
+from leaderboard_app.boards.ranking import THRESHOLDS, Entry, Problem, Sort
 from leaderboard_app.boards.tables import TABLES
 from runs_app.core.integrity.board_place import PAGE_ROWS
 from runs_app.core.integrity.ranking import Ranked
@@ -85,7 +84,7 @@ class BoardPage:
     records: Sequence[tuple[Problem, Sequence[float], str]] = ()
     figure: Mapping[str, object] | None = None
     cost: Mapping[str, object] | None = None
-    curve: Sequence[tuple[str, Sequence[float]]] = ()
+    curve: Sequence[tuple[str, Sequence[float | None]]] = ()
     likeness: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -149,14 +148,10 @@ def _charts(board: Board, shown: Sequence[Any]) -> dict[str, Any]:
         "figure": fast_p_figure(leading, board.query.p) if leading else None,
         "cost": cost_figure(leading),
         "curve": [
-            (group.owner, [_fast(group, p) for p in THRESHOLDS]) for group in leading[:PAGE_ROWS]
+            (group.owner, [share and share.value for share in map(group.fast_at, THRESHOLDS)])
+            for group in leading[:PAGE_ROWS]
         ],
     }
-
-
-def _fast(group: Group, p: float) -> float:
-    """At 0, every correct result counts; above, only what isn't provisional."""
-    return fast_p(group.rated, group.problems, p).value if p > 0 else group.correct_share
 
 
 def _has_scores(rows: Iterable[Any]) -> bool:

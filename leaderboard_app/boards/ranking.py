@@ -42,6 +42,11 @@ class Problem(NamedTuple):
     task: str
     direction: str
 
+    @property
+    def label(self) -> str:
+        """Its name where there is no room for a tag."""
+        return self.task if self.direction == "forward" else f"{self.task}, {self.direction}"
+
 
 class Author(NamedTuple):
     """Who entered a solution and what wrote it; `language_model` is empty for people.
@@ -99,6 +104,13 @@ class Entry:
         return state_of_place(self)
 
     @property
+    def compared_with(self) -> str:
+        """The baseline of `speedup` and the score: "best" once all are known, else those known."""
+        if not self.speedup or not self.awaits_baselines:
+            return "best" if self.speedup else ""
+        return " and ".join(name for name in self.speedups if name != "best")
+
+    @property
     def no_baseline(self) -> str:
         """Why a speedup over a baseline is missing, as far as a board knows it."""
         if self.imported:
@@ -144,7 +156,8 @@ class Entry:
     @property
     def merit(self) -> float:
         """The value that boards sort by, like the database column of that name."""
-        return self.score.value if self.score else -self.latency.value
+        score = None if self.awaits_baselines else self.score
+        return score.value if score else -self.latency.value
 
     @property
     def listed_ratio(self) -> float | None:
@@ -173,15 +186,27 @@ def geometric_mean(estimates: Sequence[Estimate]) -> Estimate | None:
     return Estimate(math.exp(center), math.exp(center - below), math.exp(center + above))
 
 
-def fast_p(speedups: Iterable[Estimate], problems: int, p: float) -> Estimate:
+def sure_of(entries: Iterable[Entry]) -> list[Entry]:
+    """Those that totals and means are over: nothing about them is provisional."""
+    return [entry for entry in entries if entry.is_sure]
+
+
+def mean_rated(entries: Iterable[Entry]) -> Estimate | None:
+    """Of those that are sure: the mean score or, if none has one, speedup on listed sizes."""
+    sure = sure_of(entries)
+    scores = [entry.score for entry in sure if entry.score]
+    return geometric_mean(scores or [entry.speedup for entry in sure if entry.speedup])
+
+
+def fast_p(speedups: Iterable[Estimate], problems: int, p: float) -> Estimate | None:
     """Share of the `problems` that are solved correctly and more than `p` times as fast.
 
     `speedups` holds one estimate per solved problem; a problem without one counts against the
     share. The interval moves each speedup to the ends of its own, so it says what noise in the
-    timing could change, and nothing about other problems.
+    timing could change, and nothing about other problems. None without any problem.
     """
     if problems <= 0:
-        return Estimate.exact(0.0)
+        return None
     solved = list(speedups)
     return Estimate(
         sum(s.value > p for s in solved) / problems,

@@ -34,6 +34,11 @@ def _score_head(page: Mapping[str, Any]) -> str:
     return "Score" if page.get("has_scores", True) else "Speedup"
 
 
+_COMPARED_WITH = Column(
+    "compared_with", str,
+    help="Baseline of score, speedup_best, unlisted_speedup and p_score: best, which is the fastest"
+    " of all; eager, while no other is known; or empty.",
+)  # fmt: skip
 _SPEEDS = (
     Column("score", BOUNDS, _score_head, _CELLS + "score.html", value="score", sort=Sort.SCORE,
            term="score", classes="n at-end",
@@ -42,6 +47,7 @@ _SPEEDS = (
     Column("speedup_best", BOUNDS, "Listed", _AGAINST, value="speedup", sort=Sort.SPEEDUP,
            when=lambda page: page.get("has_scores", True),
            help="Speedup over the best baseline on listed sizes."),
+    _COMPARED_WITH,
     Column("unlisted_speedup", _NUMBER, "Unlisted", _CELLS + "unlisted.html",
            help="Speedup over the best baseline on unlisted sizes."),
     Column("speedup_eager", MIDDLE, "vs eager", _AGAINST, value="eager"),
@@ -140,12 +146,12 @@ _GROUP = (
            classes="n at-last labelled", after="fast_p"),
     Column("evaluations_judged", int, value="judged"),
     Column("evaluations_correct", int, value="accepted"),
-    Column("provisional", int, help="Solved problems that fast_p doesn't count yet."),
+    Column("provisional", int, help="Solved problems that means and fast_p leave out."),
     Column("fast_p", BOUNDS, lambda page: f"fast_{short(page['query'].p)}", _CELLS + "fast.html",
-           value="fast", is_always=True, sort=Sort.FAST, classes="n at-below labelled",
+           value="fast", sort=Sort.FAST, classes="n at-below labelled",
            after="score"),
     *(
-        replace(each, cell=_CELLS + "mean_score.html" if each.field == "score" else _AGAINST)
+        replace(each, cell=_CELLS + ("mean_score.html" if each.field == "score" else "mean.html"))
         if each.kind in (BOUNDS, MIDDLE)
         else each
         for each in _SPEEDS
@@ -180,6 +186,7 @@ MATRIX = Table(
         Column("solved", bool),
         Column("score", BOUNDS, value=lambda row: row.entry and row.entry.score),
         Column("speedup_best", BOUNDS, value=lambda row: row.entry and row.entry.speedup),
+        replace(_COMPARED_WITH, value=lambda row: row.entry.compared_with if row.entry else ""),
         Column("submission_id", _TEXT, value=lambda row: row.entry and row.entry.submission_id),
         Column("evaluation_id", _TEXT, value=lambda row: row.entry and row.entry.evaluation_id),
     ],

@@ -17,7 +17,8 @@ register = template.Library()
 
 _NOBODY = UUID(int=0)
 """In place of a submission's key in its address, which is looked up once for a row."""
-_SOLVED = '<td class="{}"><a href="{}?evaluation={}">{}</a></td>'
+_SOLVED = '<td class="{}"><a href="{}?evaluation={}">{}{}</a></td>'
+_NOT_BEST = '<span aria-hidden="true">*</span><span class="visually-hidden"> vs {}</span>'
 _ATTEMPTED = SafeString(
     '<td class="failed"><span aria-hidden="true">✗</span>'
     '<span class="visually-hidden">attempted, not solved</span></td>'
@@ -40,4 +41,6 @@ def _cell(cell: Cell, anywhere: str) -> SafeString:
         return _ATTEMPTED if cell.attempted else _NOT_ATTEMPTED
     words = ratio(entry.rated.value) if entry.rated else "?"
     address = anywhere.replace(str(_NOBODY), entry.submission_id)
-    return format_html(_SOLVED, cell.shade, address, entry.evaluation_id, words)
+    against = entry.compared_with
+    note = format_html(_NOT_BEST, against) if against not in ("", "best") else ""
+    return format_html(_SOLVED, cell.shade, address, entry.evaluation_id, words, note)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
-from leaderboard_app.boards.ranking import Entry, Problem, geometric_mean
+from leaderboard_app.boards.ranking import Entry, Problem, mean_rated, sure_of
 from leaderboard_app.boards.selectors import BoardTask, board_tasks
 from leaderboard_app.profiles.selectors import (
     Owner,
@@ -60,7 +60,7 @@ class Strength:
     @property
     def solved(self) -> int:
         """How many have a correct result."""
-        return sum(cell.entry is not None for cell in self.cells)
+        return len(self._entries)
 
     @property
     def attempted(self) -> int:
@@ -74,13 +74,17 @@ class Strength:
 
     @property
     def speedup(self) -> Estimate | None:
-        """Geometric mean over the solved ones that have a baseline."""
-        return mean_speedup(self.cells)
+        """The mean over the solved ones that aren't provisional."""
+        return mean_rated(self._entries)
 
     @property
-    def is_sure(self) -> bool:
-        """Whether that mean may have a color: no result in it is provisional."""
-        return all(cell.entry.is_sure for cell in self.cells if cell.entry is not None)
+    def provisional(self) -> int:
+        """How many solved ones that mean leaves out."""
+        return self.solved - len(sure_of(self._entries))
+
+    @property
+    def _entries(self) -> list[Entry]:
+        return [cell.entry for cell in self.cells if cell.entry is not None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,12 +199,6 @@ def work(owner: Owner, viewer: Viewer) -> Work:
     runs = runs_of(owner, viewer)
     partners = partners_of(owner, solved_with(owner))
     return Work(partners=partners, runs=run_rows(runs[:_RUNS]), spend=spend_of(runs))
-
-
-def mean_speedup(cells: Iterable[Cell]) -> Estimate | None:
-    """Geometric mean over the solved ones that have a baseline."""
-    entries = (cell.entry for cell in cells if cell.entry is not None)
-    return geometric_mean([entry.rated for entry in entries if entry.rated is not None])
 
 
 def _profile(owner: Owner, device: Device, devices: list[Device]) -> Profile:

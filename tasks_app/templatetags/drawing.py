@@ -88,9 +88,9 @@ def _number(value: float) -> str:
 
 
 @register.inclusion_tag("tasks_app/drawings/ticks.html")
-def axis_ticks(axis: drawings.Axis, most: int = drawings.MOST_TICKS) -> dict[str, object]:
-    """The words of an axis, to be put above or below the rows that share it; at most so many."""
-    return {"ticks": axis.ticks(most)}
+def axis_ticks(axis: drawings.Axis) -> dict[str, object]:
+    """The words of an axis, to be put above or below the rows that share it."""
+    return {"ticks": axis.ticks()}
 
 
 @register.inclusion_tag("tasks_app/drawings/bar.html")

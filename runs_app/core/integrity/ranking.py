@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db.models import F, QuerySet, Window
+from django.db.models import Case, F, QuerySet, When, Window
 from django.db.models.expressions import Combinable
-from django.db.models.functions import Coalesce, RowNumber
+from django.db.models.functions import RowNumber
 
 from runs_app.core.integrity.eligibility import BOARD_ORDER, eligible_evaluations
 from runs_app.core.work.noise import widened
@@ -24,11 +24,17 @@ OWNER = ("submission__author", "submission__agent")
 """Columns of those whose best result is a row of a board by submission."""
 
 
-Order = tuple[str, Combinable | None]
-"""A column of evaluations and the spread of its value; one without a spread is exact."""
+Order = tuple[str | Combinable, Combinable | None]
+"""A value of evaluations and its spread; one without a spread is exact."""
 
-BY_SCORE: Order = ("merit", Coalesce("score_spread", widened("latency_spread")))
-"""What a task's board is ordered by. Without a score, merit is the negated time."""
+BY_SCORE: Order = (
+    "merit",
+    Case(
+        When(merit__gt=0, score_spread__isnull=False, then="score_spread"),
+        default=widened("latency_spread"),
+    ),
+)
+"""What a task's board is ordered by. Merit that isn't a score is the negated time."""
 
 
 @dataclass(frozen=True)

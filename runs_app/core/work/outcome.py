@@ -17,7 +17,8 @@ def apply(evaluation: Evaluation, result: EvaluationResult, between: float) -> N
     """Put verdict, reason and numbers on the row; the caller saves it.
 
     The reason is the public one; the stored result has the full one for admins. `merit` is the
-    score or, without one, the negated time, so that such results rank below all others.
+    score or, without one or while baselines are missing, the negated time: such results rank below
+    all others.
     between: as of `noise_between`.
     """
     evaluation.verdict = result.verdict.value
@@ -33,7 +34,8 @@ def apply(evaluation: Evaluation, result: EvaluationResult, between: float) -> N
     evaluation.p_score = result.p_score
     evaluation.awaits_baselines = bool(result.pending_baselines)
     if result.latency_ns is not None:
-        evaluation.merit = evaluation.score or -result.latency_ns
+        score = None if evaluation.awaits_baselines else evaluation.score
+        evaluation.merit = score or -result.latency_ns
         _apply_spreads(evaluation, result, between)
 
 

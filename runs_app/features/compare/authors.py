@@ -40,7 +40,7 @@ MODELS = AuthorKind(
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """One author's best results in numbers; figures are over problems that all have solved.
+    """One author's best results in numbers; figures are over shared problems.
 
     `first` is over those that two or more have solved.
     """
@@ -48,7 +48,6 @@ class Standing:
     address: str
     solved: int
     common: Estimate | None
-    is_sure: bool  # whether no result in that mean is provisional
     faster: int
     first: int
 
@@ -60,6 +59,11 @@ class ProblemRow:
     problem: Problem
     entries: tuple[Entry | None, ...]
     first: int | None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether figures are over it: all have solved it, and no result is provisional."""
+        return all(entry is not None and entry.is_sure for entry in self.entries)
 
 
 def authors(
@@ -101,7 +105,7 @@ def standings(
         name = entry.author.agent if kind is AGENTS else entry.author.language_model
         by_name[name][entry.problem] = entry
     problems = _problems(list(by_name.values()))
-    shared = [p for p in problems if all(p.problem in held for held in by_name.values())]
+    shared = [row for row in problems if row.is_shared]
     return {
         name: _standing(place, author, len(by_name[name]), problems, shared)
         for place, (name, author) in enumerate(found.items())
@@ -122,7 +126,7 @@ def picture(names: Sequence[str], rows: Sequence[ProblemRow]) -> Plot | None:
             if entry and (each := entry.rated):
                 marks.append(axis.mark(f"author-{place}", each.value, each.low, each.high))
         first = "alike" if row.first is None else names[row.first]
-        lines.append(PlotRow(label=_label(row.problem), value=first, marks=tuple(marks)))
+        lines.append(PlotRow(label=row.problem.label, value=first, marks=tuple(marks)))
     kinds = [(f"author-{place}", name) for place, name in enumerate(names)]
     return plot(axis, lines, "Scores with 95 % intervals.", kinds)
 
@@ -145,12 +149,12 @@ def figures(found: Mapping[str, Standing], pinned: str) -> list[Row]:
 def scores(rows: Sequence[ProblemRow]) -> list[Row]:
     """Each result on each of these problems."""
     held = [(row.problem, tuple(map(_score, row.entries))) for row in rows]
-    return [Row(_label(one), cells, reverse("task", args=[one.task])) for one, cells in held]
+    return [Row(one.label, cells, reverse("task", args=[one.task])) for one, cells in held]
 
 
 def _mean(standing: Standing) -> str:
     mean = standing.common
-    return speedup(mean.value, mean.low, mean.high, sure=standing.is_sure) if mean else NONE
+    return speedup(mean.value, mean.low, mean.high) if mean else NONE
 
 
 def _score(entry: Entry | None) -> Cell:
@@ -164,10 +168,6 @@ def _score(entry: Entry | None) -> Cell:
 def _rows(device: str) -> QuerySet[Evaluation]:
     """What counts on the device; what was measured elsewhere stands on a device of its own."""
     return eligible_evaluations().filter(device=device, task_version__task__contaminated="")
-
-
-def _label(problem: Problem) -> str:
-    return problem.task if problem.direction == "forward" else f"{problem.task}, backward"
 
 
 def _problems(held: Sequence[Mapping[Problem, Entry]]) -> list[ProblemRow]:
@@ -209,7 +209,6 @@ def _standing(
         address=author.get_absolute_url(),
         solved=solved,
         common=geometric_mean(values),
-        is_sure=all(entry.is_sure for entry in own),
-        faster=sum(entry.is_sure and entry.rated.low > 1 for entry in own if entry.rated),
+        faster=sum(value.low > 1 for value in values),
         first=sum(row.first == place for row in problems),
     )

@@ -117,9 +117,9 @@ def _authors_page(
     names = authors.offered(kind, device) if choice.has_room else []
     shown = [row for row in rows if choice.show_all or row.first is not None]
     heads = [choice.head(name, name, each.address) for name, each in found.items()]
-    shared = sum(all(row.entries) for row in rows)
-    over = f"Over {counted(shared, 'task')} that all have solved"
-    caption = f"{over}, except in the first and last rows."
+    shared = counted(sum(row.is_shared for row in rows), "task")
+    over = f"Over {shared} that all have solved and where no result is provisional"
+    caption = f"{over}. The first and last rows cover more tasks."
     lines = authors.figures(found, choice.pinned) if found else []
     return AuthorsPage(
         choice=choice,

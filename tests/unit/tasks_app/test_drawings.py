@@ -40,6 +40,15 @@ def test_an_interval_is_read_aloud() -> None:
         assert rendered(tag, each=None, axis=drawings.axis([])).strip() == ""
 
 
+def test_the_words_of_an_axis_never_touch() -> None:
+    def words(low: float, high: float) -> list[str]:
+        return [word for _, word in drawings.axis([low, high]).ticks()]
+
+    assert words(0.5, 2) == ["1/2×", "1×", "2×"]
+    assert words(0.7, 14) == ["1×", "4×", "16×"], "1/2× would touch 1×"
+    assert words(2**-20, 2**20).count("1×") == 1
+
+
 def test_a_bar_is_filled_by_its_parts() -> None:
     parts = drawings.stack({("running", "1 runs"): 1, ("people", "0 wait"): 0, ("behind", "x"): 3})
     told = [(part.kind, part.start, part.percent) for part in parts]

@@ -47,6 +47,7 @@ def test_boards_of_authors_leave_them_out() -> None:
         query = Query(device="cpu", by=by, **fields)
         return board_of(query, selectors.board_tasks()).groups[0].row
 
+    factories.pass_audits()
     for by in (By.AGENT, By.MODEL):
         clean = group(by)
         assert (clean.problems, clean.solved, clean.attempted, clean.judged) == (1, 1, 1, 1)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from typing import Any
 
 import pytest
@@ -62,6 +65,7 @@ def test_people_agents_and_the_sites_own_stand_apart(
     ranked(versions[0], agent="robot")
     ranked(versions[0], speedup=2.0, user=factories.make_user(username="ada"))
     shipped = ranked(versions[0], speedup=3.0, agent="own")
+    factories.pass_audits()
     Agent.objects.filter(name="own").update(kind=Agent.Kind.SHIPPED, owner=None)
     found = sections()
     assert {kind: names(section) for kind, section in found.items()} == {
@@ -69,6 +73,7 @@ def test_people_agents_and_the_sites_own_stand_apart(
     }  # fmt: skip
     assert set(sections(who="person")) == {"person"}
     ranked(versions[0], speedup=4.0, agent="z-faster", language_model="brain")
+    factories.pass_audits()
     faster = [(1, "z-faster"), (2, "robot")]  # equal shares are told apart by the speedup
     assert names(sections()["agent"]) == faster
     other = ranked(versions[1], agent="other")
@@ -87,6 +92,7 @@ def test_in_common_or_by_own_attempts_or_over_all(
     ranked(second, speedup=8.0, agent="broad")
     ranked(first, speedup=3.0, agent="narrow")
     ranked(second, verdict=Verdict.WRONG_RESULT, agent="remote")
+    factories.pass_audits()
 
     common = sections()["agent"]
     assert (common.over, common.problems, common.left_out) == (Over.COMMON, 1, ("remote",))
@@ -129,7 +135,7 @@ def group(name: str, usd: float, speedup: float) -> Group:
     speedups = {"best": Estimate.exact(speedup)}
     return Group(
         owner=name, entries=(entry(name, speedups=speedups),), attempted=1, problems=1, judged=1,
-        accepted=1, fast=Estimate.exact(1.0), usd=usd,
+        accepted=1, usd=usd,
     )  # fmt: skip
 
 
@@ -142,34 +148,86 @@ def agents(client: Client) -> dict[str, dict[str, object]]:
     return {row["name"]: row for row in rows}
 
 
-def test_what_is_provisional_is_not_yet_faster(client: Client) -> None:
+def test_fast_p_leaves_out_what_is_provisional(client: Client) -> None:
     versions = [factories.make_task_version(name=name) for name in ("first", "second")]
-    for version in versions:
-        ranked(version, speedup=4.0, agent="fast")
-        ranked(version, speedup=2.0, agent="slow")
-    measured = Evaluation.objects.filter(mode="ranked")
-    measured.update(awaits_baselines=True)
-    rows = agents(client)
-    assert [(row["fast_p"], row["provisional"], row["rank"]) for row in rows.values()] == [
-        (0.0, 2, 1),
-        (0.0, 2, 2),
+    kept, waits = [
+        ranked(version, speedup=speed, agent="one")
+        for version, speed in zip(versions, (0.5, 4.0), strict=True)
     ]
-    assert list(rows) == ["fast", "slow"]
-    assert "is ahead for now" in opened(client, "by=agent")
-    measured.update(awaits_baselines=False, audited="passed")
-    assert {row["fast_p"] for row in agents(client).values()} == {1.0}
-    assert "as another one, and has the highest mean speedup" in opened(client, "by=agent")
+    factories.pass_audits()
+    for sure, waiting, share in ((kept, waits, 0.0), (waits, kept, 1.0)):
+        Evaluation.objects.filter(pk=sure.pk).update(awaits_baselines=False)
+        Evaluation.objects.filter(pk=waiting.pk).update(awaits_baselines=True)
+        row = agents(client)["one"]
+        assert (row["fast_p"], row["provisional"], row["rank"]) == (share, 1, 1)
+    Evaluation.objects.filter(mode="ranked").update(awaits_baselines=True)
+    row = agents(client)["one"]
+    assert (row["fast_p"], row["provisional"], row["rank"]) == (None, 2, None)
+    path = "/api/v1/leaderboard?device=cpu&by=agent&format=csv"
+    [line] = csv.DictReader(io.StringIO(client.get(path).content.decode()))
+    assert (line["fast_p"], line["fast_p_low"]) == ("", "")
+    assert "–" in opened(client, "by=agent").partition("fast_1")[2]
 
 
-def test_names_that_are_level_have_no_leader(client: Client) -> None:
-    version = factories.make_task_version(name="first")
-    ranked(version, speedup=2.0, agent="one")
-    ranked(version, speedup=2.0, agent="two")
+def test_totals_are_over_results_that_are_not_provisional(client: Client) -> None:
+    versions = [factories.make_task_version(name=name) for name in ("first", "second")]
+    kept, waits = [
+        ranked(v, speedup=s, agent="one") for v, s in zip(versions, (2.0, 9.0), strict=True)
+    ]
+    factories.pass_audits()
+    Evaluation.objects.filter(pk=waits.pk).update(awaits_baselines=True)
+    row = agents(client)["one"]
+    assert (row["speedup_best"], row["speedup_eager"], row["provisional"]) == (2.0, 2.0, 1)
+    page = opened(client, "by=agent&over=own")
+    assert "1 provisional, left out" in page
+    assert '<span class="sub">±' in page, "with its interval"
+    Evaluation.objects.filter(pk=kept.pk).update(awaits_baselines=True)
+    row = agents(client)["one"]
+    names = ("score", "speedup_best", "speedup_eager", "unlisted_speedup", "p_score")
+    assert [row[name] for name in names] == [None] * len(names)
+
+
+def test_a_leader_is_named_where_enough_tasks_are_in_common(client: Client) -> None:
+    """And nowhere else: with few tasks, provisional ones, or over what each attempted."""
+
+    def solve(name: str, slow: float) -> None:
+        version = factories.make_task_version(name=name)
+        ranked(version, speedup=2.0, agent="one")
+        ranked(version, speedup=slow, agent="two")
+
+    for number in range(LEAST_COMMON - 1):
+        solve(f"task-{number}", 2.0)
+    factories.pass_audits()
+    page = opened(client, "by=agent")
+    assert ("verdict-head" in page, "too few to call anyone best" in page) == (False, True)
+    solve("last", 2.0)
     factories.pass_audits()
     page = opened(client, "by=agent")
     assert "Nobody leads: one and two are" in page
-    assert LEAST_COMMON > 1
-    assert "too few to call anyone best" in page
+    assert "too few to call anyone best" not in page
+    assert re.search(r"2.00× ±[\d.]+.%", page), "each mean has its interval"
+    assert "verdict-head" not in opened(client, "by=agent&over=own")
+    faster = Evaluation.objects.filter(submission__agent__name="one")
+    faster.update(speedup_best=4.0, score=4.0, merit=4.0)
+    assert "as another one, and has the highest mean speedup" in opened(client, "by=agent")
+    faster.filter(pk=faster.first().pk).update(awaits_baselines=True)
+    page = opened(client, "by=agent")
+    assert ("verdict-head" in page, "too few to call anyone best" in page) == (False, True)
+
+
+def test_leaders_and_the_matrix_count_the_same_leads(client: Client) -> None:
+    """A result that lacks a baseline takes a lead on neither, whatever its speedup."""
+    for name in ("first", "second", "third"):
+        version = factories.make_task_version(name=name)
+        ranked(version, speedup=2.0, agent="best")
+        waits = ranked(version, speedup=9.0, agent="waits")
+        rows = Evaluation.objects.filter(pk=waits.pk, task_version__task__slug__lt="third")
+        rows.update(awaits_baselines=True, merit=-waits.latency_ns)
+    factories.pass_audits()
+    assert "best leads the most: 2" in opened(client, "by=leaders")
+    head = opened(client, "by=matrix").partition('class="verdict-head')[2]
+    assert "leads 2 of 3 solved tasks" in head
+    assert "best</a>" in head.partition("leads")[0]
 
 
 def test_results_without_a_score_tie_by_their_times(client: Client) -> None:
@@ -191,6 +249,7 @@ def test_results_without_a_score_tie_by_their_times(client: Client) -> None:
 def test_a_mean_against_a_baseline_is_over_all_that_it_stands_for(client: Client) -> None:
     versions = [factories.make_task_version(name=name) for name in ("first", "second")]
     rows = [ranked(version, agent="one") for version in versions]
+    factories.pass_audits()
     assert agents(client)["one"]["speedup_compiled"] == pytest.approx(1.5)
     Evaluation.objects.filter(pk=rows[0].pk).update(speedup_compiled=None)
     assert agents(client)["one"]["speedup_compiled"] is None

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from gpu_runner.data.verdict import Verdict
+from gpu_runner.data.verdict import Abi, Direction, Verdict
 from kbench_web.api import api
 from leaderboard_app.boards import matrix as matrix_module
 from leaderboard_app.boards import selectors
@@ -81,6 +81,17 @@ def test_provisional_leaders_come_last_and_are_not_in_the_picture(
     assert list(found()) == ["third", "first", "second"]
     head = client.get("/leaderboard/?device=cpu").content.decode().partition("<table")[0]
     assert ("/tasks/third/" in head, "/tasks/second/" in head) == (True, False)
+
+
+def test_the_picture_tells_the_directions_of_a_task_apart(client: Client) -> None:
+    both = {"abi": Abi.TORCH, "signature": "", "work": {}, "kernels": ()}
+    directions = (Direction.FORWARD, Direction.BACKWARD)
+    version = factories.make_task_version(name="first", directions=directions, **both)
+    ranked(version, speedup=2.0)
+    ranked(version, speedup=3.0, direction="backward")
+    factories.pass_audits()
+    head = client.get("/leaderboard/?device=cpu").content.decode().partition("<table")[0]
+    assert ("first</a>" in head, "first, backward</a>" in head) == (True, True)
 
 
 def test_a_week_tells_who_took_it_from_whom(version: TaskVersion, client: Client) -> None:
@@ -188,6 +199,7 @@ def test_every_board_can_be_taken_home(
     import pyarrow.parquet
 
     ranked(version, speedup=2.0, agent="robot", language_model="brain")
+    factories.pass_audits()
     for by in By:
         address = f"/api/v1/leaderboard?device=cpu&by={by.value}"
         rows = client.get(address).json()["rows"]
@@ -205,6 +217,26 @@ def test_every_board_can_be_taken_home(
     told = client.get("/api/v1/leaderboard?format=parquet")
     assert (told.status_code, told.json()["field"]) == (422, "format")
     assert "kbench[parquet]" in told.json()["reason"]
+
+
+def test_every_board_says_which_baseline_a_speedup_is_over(
+    version: TaskVersion, client: Client
+) -> None:
+    known = ranked(version, speedup=2.0, agent="robot")
+    factories.pass_audits()
+
+    def told(by: By) -> str:
+        [row] = client.get(f"/api/v1/leaderboard?device=cpu&by={by.value}").json()["rows"]
+        return str(row["compared_with"])
+
+    boards = [By.LEADERS, By.MATRIX, By.SUBMISSION, By.AGENT]
+    assert [told(by) for by in boards] == ["best"] * 4
+    assert "vs eager</span>" not in client.get("/leaderboard/?by=matrix").content.decode()
+    Evaluation.objects.filter(pk=known.pk).update(awaits_baselines=True, speedup_compiled=None)
+    assert [told(by) for by in boards] == ["eager", "eager", "eager", ""]
+    assert "vs eager</span>" in client.get("/leaderboard/?by=matrix").content.decode()
+    Evaluation.objects.filter(pk=known.pk).update(speedup_best=None, speedup_eager=None)
+    assert [told(by) for by in boards] == [""] * 4
 
 
 def test_the_api_s_schema_has_the_type_of_every_column() -> None:

@@ -88,3 +88,30 @@ def test_each_direction_has_a_board_of_its_own_and_long_ones_have_pages(monkeypa
     monkeypatch.setattr("runs_app.core.integrity.board_place.PAGE_ROWS", 1)
     last = ranked(version, 2000.0, 0.5)
     assert "page=2#e-" in told(last)["place"]["address"]
+
+
+def test_a_result_without_all_baselines_ranks_below_slower_ones_that_have_all() -> None:
+    """Its score is only against what is known, and falls when the other baselines come in."""
+    version, agents = factories.make_task_version(), ("eager-only", "whole")
+    pending = {"pending_baselines": ("compiled",)}
+    waits = ranked(version, 900.0, 2.0, agent=agents[0], result=pending)
+    whole = ranked(version, 1000.0, 1.2, agent=agents[1])
+    factories.pass_audits()
+    leaderboard = f"/leaderboard/?device=cpu&task={version.task.slug}"
+    api = "/api" + leaderboard.replace("/leaderboard/", "/v1/leaderboard")
+    for sort, ranks in (("score", [1, 2]), ("speedup", [1, None]), ("p", [1, None])):
+        rows = Client().get(f"{api}&sort={sort}").json()["rows"]
+        assert [(row["agent"], row["rank"]) for row in rows] == [
+            ("whole", ranks[0]), ("eager-only", ranks[1]),
+        ], sort  # fmt: skip
+    everything = Client().get("/api/v1/leaderboard?device=cpu&by=submission&sort=score").json()
+    assert [row["agent"] for row in everything["rows"]] == ["whole", "eager-only"]
+    [leader] = Client().get("/api/v1/leaderboard?device=cpu&by=leaders").json()["rows"]
+    assert leader["agent"] == "whole"
+    for address in (leaderboard, f"/tasks/{version.task.slug}/"):
+        head = Client().get(address).content.decode().partition('class="verdict-head')[2]
+        assert f"/submissions/{whole.submission_id}/" in head.partition("<table")[0], address
+    assert told(whole)["place"]["rank"] == 1
+    Evaluation.objects.filter(pk=whole.pk).delete()
+    assert 'class="verdict-head' not in Client().get(leaderboard).content.decode()
+    assert told(waits)["place"]["rank"] is None

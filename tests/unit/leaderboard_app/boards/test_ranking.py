@@ -64,8 +64,8 @@ def test_fast_p_counts_problems_without_a_result_as_slow() -> None:
     """Two solved of four, one faster than the baseline: 25 %."""
     solved = [Estimate(2, 1.9, 2.1), Estimate(0.9, 0.8, 1.1)]
     assert fast_p(solved, problems=4, p=1) == Estimate(0.25, 0.25, 0.5)
-    assert fast_p(solved, problems=4, p=0).value == 0.5
-    assert fast_p([], problems=0, p=1).value == 0
+    assert fast_p(solved, problems=4, p=0) == Estimate.exact(0.5)
+    assert fast_p([], problems=0, p=1) is None
 
 
 def ranked_by_speedup(rows: list[Entry]) -> list[Ranked[Entry]]:

@@ -80,14 +80,21 @@ def test_what_is_provisional_is_no_record_and_has_no_color(robot: Agent, client:
     ranked("fourth", 32.0, user=robot.owner)
     found = profile(Owner(robot))
     assert found is not None
-    assert (found.leads, found.whole.is_sure) == (2, False), "its audit has not ended"
+    assert (found.leads, found.whole.provisional) == (2, 1), "its audit has not ended"
+    assert found.whole.speedup is not None
+    assert found.whole.speedup.value == pytest.approx(4.0), "without it"
     assert found.trend is not None
     assert found.trend.solved[-1] == 2
-    assert "provisional" in client.get(robot.get_absolute_url()).content.decode()
+    page = " ".join(client.get(robot.get_absolute_url()).content.decode().split())
+    assert "1 provisional result left out" in page
     factories.pass_audits()
     found = profile(Owner(robot))
     assert found is not None
-    assert (found.leads, found.whole.is_sure) == (3, True)
+    assert (found.leads, found.whole.provisional) == (3, 0)
+    Evaluation.objects.filter(mode="ranked").update(awaits_baselines=True)
+    found = profile(Owner(robot))
+    assert found is not None
+    assert (found.whole.speedup, found.whole.provisional) == (None, 3)
 
 
 def test_an_unknown_device_is_not_found(client: Client, robot: Agent) -> None:
