@@ -21,6 +21,8 @@ from kbench_client.results import (
 Document = dict[str, Any]
 
 LOG_CHARACTERS = 2_500  # chosen: some thirty lines; the first errors explain the rest
+SHORT_ID = 8
+"""Characters of an ID that are enough, as a rule."""
 FILES_BYTES = 7_500  # chosen: an answer with names and quotes around them stays below 8 KB
 _NOTES, _KERNELS, _FINDINGS = 16, 5, 5  # chosen, so that a profile stays below 4 KB
 _LINE = 300  # characters of a line or a sentence
@@ -104,6 +106,8 @@ def brief_files(files: Mapping[str, str]) -> dict[str, str]:
 def brief_row(row: Document) -> Document:
     """A row of a board or list with what tells kernels apart."""
     kept = {name: value for name, value in row.items() if not _OF_ROWS.fullmatch(name)}
+    if identity := row.get("submission_id"):
+        kept["submission"] = identity[:SHORT_ID]
     return {name: value for name, value in kept.items() if value not in (None, "", [], False)}
 
 
@@ -170,13 +174,18 @@ def _mismatch_lines(mismatch: Document, reason: str) -> str:
         bound = f", off by more than {mismatch['bound']:.3g}" if "bound" in mismatch else ""
         lines.append(
             f"first wrong: {place} of {mismatch.get('workload', 'a workload')}: expected"
-            f" {mismatch['expected']:.7g}, got {mismatch.get('actual', float('nan')):.7g}{bound}"
+            f" {_number(mismatch['expected'])}, got {_number(mismatch.get('actual'))}{bound}"
         )
     if "wrong_elements" in mismatch and "elements" in mismatch:
         lines.append(f"wrong elements: {mismatch['wrong_elements']} of {mismatch['elements']}")
     findings = (text for text in mismatch.get("findings", ()) if text not in reason)
     lines += [f"it looks like: {text}" for text in findings]
     return "\n".join(lines)
+
+
+def _number(value: object) -> str:
+    """JSON has no NaN and no infinities, so the API gives their names."""
+    return f"{value:.7g}" if isinstance(value, int | float) else str(value or "nan")
 
 
 def _profile(profile: Document) -> Document:

@@ -143,7 +143,8 @@ def checked(words: Sequence[str], output: Output) -> tuple[dict[str, Any], str, 
     """What `gpu_runner check` gives: its document, its text and its status. Raises `Stop`."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "checked.json")
-        done = _engine(["check", *words, "--json", str(out)], out, is_quiet=output.is_quiet)
+        is_quiet = output.is_quiet or output.as_json  # the document says what was wrong
+        done = _engine(["check", *words, "--json", str(out)], out, is_quiet=is_quiet)
         return json.loads(out.read_text()), done.stdout.rstrip(), done.returncode
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kbench_client.commands.submitting import add_watch_options, watch
 from kbench_client.comparison import comparison, comparison_table
-from kbench_client.details import brief, brief_board, brief_own, summary
+from kbench_client.details import SHORT_ID, brief, brief_board, brief_own, summary
 from kbench_client.exits import Exit, Stop, exit_of
 from kbench_client.kernels import texts_of, write_files
 from kbench_client.output import Output
@@ -115,8 +115,9 @@ def _leaderboard(options: argparse.Namespace, site: Site, output: Output) -> Exi
         who = row["name"] if "name" in row else row["agent"]
         what = f"{row['solved']}/{row['problems']}" if "name" in row else row["task"]
         shown = (duration(row.get("latency_ns")), rated(row), row.get("state") or "-")
-        rows.append((row.get("rank") or "-", who, row.get("kind") or "-", what, *shown))
-    heading = ("rank", "agent", "kind", "task or solved", "time", "score", "state")
+        identity = (row.get("submission_id") or "-")[:SHORT_ID]
+        rows.append((row.get("rank") or "-", who, row.get("kind") or "-", what, *shown, identity))
+    heading = ("rank", "agent", "kind", "task or solved", "time", "score", "state", "submission")
     text = table([heading, *rows]) if rows else "there are no results here yet"
     document = board if options.raw else brief_board(board)
     output.answer(document, f"{board['device']}, by {board['by']}\n{text}")

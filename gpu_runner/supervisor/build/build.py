@@ -21,7 +21,11 @@ from gpu_runner.data.signature import Signature
 from gpu_runner.data.verdict import Abi, DeviceKind, Language
 from gpu_runner.supervisor.build import passes
 from gpu_runner.supervisor.build.answers import asked_again
-from gpu_runner.supervisor.build.compiler_log import kernel_resources, without_header_warnings
+from gpu_runner.supervisor.build.compiler_log import (
+    kernel_resources,
+    shortened,
+    without_header_warnings,
+)
 from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER, declaration, shim_source, unmet
 from gpu_runner.supervisor.build.importer import Importer, build_limits
 from gpu_runner.supervisor.build.module import ModuleRecipe, handed_over, module_recipe
@@ -39,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 LIBRARY_LIMIT_BYTES = 64 << 20  # chosen: ten times a large torch extension
 _TOO_LARGE = f"\nerror: the library is larger than {LIBRARY_LIMIT_BYTES >> 20} MiB"
-LOG_LIMIT_CHARACTERS = 32 * 1024  # chosen: what a person reads; a compiler's last words count
+LOG_LIMIT_CHARACTERS = 32 * 1024  # chosen: what a person reads
 _DECLARATION = "kbench_declaration.h"
 _KILLED_PART = re.compile(
     r"^(?:\S+: fatal error: (?:Killed|Terminated|Interrupt|Hangup|Quit) signal terminated program "
@@ -310,7 +314,7 @@ def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | N
         ok=ok,
         cached=False,
         duration_s=time.monotonic() - started,
-        log=log[-LOG_LIMIT_CHARACTERS:],
+        log=shortened(log, LOG_LIMIT_CHARACTERS),
         command=shlex.join(recipe.command()),
         compiler=recipe.compiler,
         digest=recipe.key(),

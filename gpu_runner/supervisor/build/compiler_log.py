@@ -11,6 +11,8 @@ _INTRODUCES = re.compile(
 )
 _SAYS = re.compile(r"(?P<file>[^\s:][^:]*):\d+(?::\d+)?: (?P<kind>[a-z ]+): ")
 _OWN = "/usr/lib/gcc/"
+_ERROR = re.compile(r"\berror\b|undefined reference", re.IGNORECASE)
+_LEFT_OUT = "\n... left out here ...\n"
 KERNELS_LIMIT = 64
 """A torch extension can instantiate hundreds of library kernels; a report names the first."""
 
@@ -41,6 +43,19 @@ def without_header_warnings(log: str) -> str:
         kept += [] if is_left_out else [*introduction, line]
         introduction = []
     return "".join(kept + introduction)
+
+
+def shortened(log: str, limit: int) -> str:
+    """At most so many characters of a log: from its first error on, and its last words."""
+    if len(log) <= limit:
+        return log
+    lines = log.splitlines(keepends=True)
+    first = next((place for place, line in enumerate(lines) if _ERROR.search(line)), 0)
+    rest = "".join(lines[max(first - 1, 0) :])  # the line before says in which function it is
+    if len(rest) <= limit:
+        return log[-limit:]
+    end = limit // 4
+    return rest[: limit - end - len(_LEFT_OUT)] + _LEFT_OUT + rest[-end:]
 
 
 def kernel_resources(log: str) -> tuple[KernelResources, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.host.config import SupervisorConfig
 
+_ERROR = re.compile(r"\berror\s*:|\bfatal\s*:|required symbol|undefined reference")
 _REPORT_VERSION = "5"  # of what is kept beside a library; part of the cache's key
 
 
@@ -108,9 +110,7 @@ class Built:
             return f"{self.step} took longer than {config.build_timeout_s:g} s"
         if self.memory_exceeded:
             return f"{self.step} used more memory than it may (limit {self.memory_limit})"
-        lines = self.report.log.splitlines()
-        marks = ("error", "required symbol", "undefined reference")
-        found = (line for line in lines if any(mark in line for mark in marks))
+        found = filter(_ERROR.search, self.report.log.splitlines())
         how = f"crashed ({self.crash})" if self.crash else "failed without a message"
         reason = next(found, f"{self.step} {how}")[:500]
         return f"{reason}; the task expects: {self.expected}" if self.expected else reason

@@ -19,6 +19,7 @@ from gpu_runner.data.archive import EXTENSIONS
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.extension import EXTENSION_LIMIT_BYTES, Extension
 from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.build.compiler_log import shortened
 from gpu_runner.supervisor.build.elf import Library, NotALibrary
 from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.device import toolchain
@@ -106,7 +107,7 @@ class Workshop:
             self._send({"key": "", "name": "", "log": reason or many}, None)
             return
         made, key = self.make(asked), asked.key()
-        told = {"key": key, "name": made.name, "log": made.log[-_LOG_CHARACTERS:]}
+        told = {"key": key, "name": made.name, "log": shortened(made.log, _LOG_CHARACTERS)}
         if made.library is not None:
             self.files[f"{EXTENSIONS}/{key}/{made.name}.so"] = made.library
         self._send(told, made.library)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -9,6 +10,8 @@ from typing import Protocol
 
 from gpu_runner.data import wire
 from gpu_runner.data.verdict import Verdict
+
+_FOLDERS = re.compile(r"/\S+/(?=[^/\s]+\.so\b)")
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ def told(failed: wire.Failed, when: str, *, is_module: bool) -> Fault:
             return Fault(Verdict.MEMORY_LIMIT, f"out of memory {when}: {text}")
         case wire.ErrorCode.SYMBOL:
             what = "module" if is_module else "library"
-            return Fault(Verdict.COMPILE_ERROR, f"the {what} cannot be used: {text}")
+            words = _FOLDERS.sub("", text)  # of this host
+            return Fault(Verdict.COMPILE_ERROR, f"the {what} cannot be used: {words}")
         case wire.ErrorCode.INPUT_WRITE:
             return Fault(Verdict.VIOLATION, f"{text}: inputs must not be changed")
         case wire.ErrorCode.INPUT_RETURNED:

@@ -83,12 +83,16 @@ def test_a_result_tells_what_its_author_needs(kbench: Command, ada: Any) -> None
         tool="portable", reason="ncu is for CUDA devices", workload="n256",
         metrics=dict.fromkeys(THROUGHPUTS, 1.23456), notes=("times grow",), causes=("denormals",),
     )  # fmt: skip
+    nothing = Mismatch(workload="n256", output="out", reason="NaN", index=(0,), expected=1.0,
+                       actual=float("nan"))  # fmt: skip
     doubt = Suspicion(check=Check.SOURCE, reason="holds U+202E", line=3)
     version = make.make_task_version()
     told: tuple[tuple[Verdict, str, dict[str, Any], tuple[str, ...]], ...] = (
         (Verdict.WRONG_RESULT, "quick", {"mismatch": mismatch},
          ("first wrong: out[3, 1] of n256: expected 2, got 1.5",
           "wrong elements: 7 of 256\nit looks like: only the last 7 elements")),
+        (Verdict.WRONG_RESULT, "quick", {"mismatch": nothing},
+         ("first wrong: out[0] of n256: expected 1, got nan",)),
         (Verdict.CORRECT, "profile", {"profile": profile},
          ("profile of n256: near neither limit", "  cause: denormals\n", "  times grow")),
         (Verdict.CORRECT, "quick", {"suspicions": (doubt,)},
@@ -104,4 +108,4 @@ def test_a_result_tells_what_its_author_needs(kbench: Command, ada: Any) -> None
         document = kbench("show", str(found.submission_id), "--json").document
         brief.append(document["evaluations"][0]["result"])
     assert (brief[0]["mismatch"]["elements"], "profile" in brief[0]) == (256, False)
-    assert brief[1]["profile"]["causes"] == ["denormals"]
+    assert brief[2]["profile"]["causes"] == ["denormals"]

@@ -17,7 +17,7 @@ from gpu_runner.data.profile import KernelResources
 from gpu_runner.data.signature import Signature
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.build.build import build
-from gpu_runner.supervisor.build.compiler_log import KERNELS_LIMIT, kernel_resources
+from gpu_runner.supervisor.build.compiler_log import KERNELS_LIMIT, kernel_resources, shortened
 from gpu_runner.supervisor.build.declaration import declaration, shim_source
 from gpu_runner.supervisor.build.eviction import IN_USE_S, evict
 from gpu_runner.supervisor.build.recipe import Recipe
@@ -250,3 +250,13 @@ def test_a_log_without_kernels_or_with_many_stays_readable() -> None:
         for i in range(KERNELS_LIMIT + 9)
     )
     assert len(kernel_resources(many)) == KERNELS_LIMIT
+
+
+def test_a_long_log_keeps_its_first_error_and_its_last_words() -> None:
+    notes = "/usr/include/c++/12/system_error:279:5: note: candidate: 'template'\n" * 2000
+    log = f"{notes}k.cpp: In function 'f':\nk.cpp:11:3: error: no match\n{notes}1 error\n"
+    short = shortened(log, 32_768)
+    assert len(short) <= 32_768
+    assert short.startswith("k.cpp: In function 'f':\nk.cpp:11:3: error: no match\n")
+    assert short.endswith("1 error\n")
+    assert shortened("k.cpp:11:3: error: no match\n", 32_768) == "k.cpp:11:3: error: no match\n"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu_runner.data import wire
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.build.build import build
@@ -22,7 +23,7 @@ from gpu_runner.supervisor.host.proc import descendants
 from gpu_runner.supervisor.host.process import ChildProcess
 from gpu_runner.supervisor.oracle.client import Oracle
 from gpu_runner.supervisor.runner.conditions import Arenas
-from gpu_runner.supervisor.runner.faults import Fault, FaultError, InDoubt, RunnerUnfit
+from gpu_runner.supervisor.runner.faults import Fault, FaultError, InDoubt, RunnerUnfit, told
 from gpu_runner.supervisor.runner.preemption import Obliging, Undisturbed, patient
 from gpu_runner.supervisor.runner.session import Session
 from gpu_runner.supervisor.tools import anchor
@@ -188,3 +189,9 @@ def test_who_obliges_others_begins_anew_only_so_often() -> None:
     assert not obliging.is_wanted()
     room.append(True)
     assert [obliging.is_wanted() for _ in range(5)] == [True, True, True, False, False]
+
+
+def test_a_library_is_named_without_the_folders_of_this_host() -> None:
+    text = "/srv/kbench/cache/builds/ce/library.so: undefined symbol: cblas_sscal"
+    fault = told(wire.Failed(wire.ErrorCode.SYMBOL, text), "while it was loaded", is_module=False)
+    assert fault.reason == "the library cannot be used: library.so: undefined symbol: cblas_sscal"
