@@ -10,7 +10,7 @@ from gpu_runner.engine.runner.returned import CallError
 
 _TEXT_LINES, _TEXT_CHARACTERS = 5, 1000
 _MEMORY_WORDS = ("bad_alloc", "can't allocate memory", "not enough memory", "out of memory")
-_DEVICE_IS_FULL = "CUDA error: out of memory"
+_DEVICE_IS_FULL = ("CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
 _DEVICE_WORDS = ("CUDA error", "CUDA driver error", "cudaError", "CUBLAS_STATUS", "CUDNN_STATUS")
 
 
@@ -34,7 +34,8 @@ def lacks(error: BaseException) -> str:
     """What there was not enough of: "memory", "device memory", or "" if that is not why."""
     reason: BaseException | None = error
     while reason is not None:
-        if isinstance(reason, torch.OutOfMemoryError) or _DEVICE_IS_FULL in str(reason):
+        is_full = any(word in str(reason) for word in _DEVICE_IS_FULL)
+        if is_full or isinstance(reason, torch.OutOfMemoryError):
             return "device memory"
         if _code(reason) is ErrorCode.MEMORY:
             return "memory"

@@ -47,7 +47,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class _Seen:
-    """The kernels of a call of each workload, the longest one first; or why some are missing.
+    """The kernels of a call of each workload, in their order; or why some are missing.
 
     Whoever parts the calls of the last workload further gains nothing: each part is judged.
     """
@@ -77,9 +77,11 @@ class Lister:
         self._libraries = request.task.libraries
         times_ns = {r.name: r.measurement.time_ns for r in results if r.measurement}
         timed = [w for w in request.task.workloads if w.timed and w.name in times_ns]
-        timed.sort(key=lambda workload: -times_ns[workload.name])
+        public = [w for w in timed if not w.hidden]
+        longest = max(public, key=lambda workload: times_ns[workload.name], default=None)
         is_python = targets.public.python
-        self._public = [w for w in timed if not w.hidden][: None if is_python else 1]
+        self._public = public if is_python or longest is None else [longest]
+        self._longest = self._public.index(longest) if longest else 0
         self._unlisted = [w for w in timed if w.hidden and is_python]
         self._times_ns = times_ns
         self._ownership = Ownership(
@@ -95,55 +97,61 @@ class Lister:
         if failed := next((one for one in seen if one.reason), None):
             state = inconclusive if failed.is_exhausted else skipped
             return Profiled([state(name, failed.reason) for name in PROFILED_CHECKS])
-        unlisted, calls = self._look_at_unlisted(), [one.parts[0][1] for one in seen]
-        times = self._times(seen, self._public) + self._times([unlisted], self._unlisted)
-        checks = [
-            self._kernels(seen, unlisted),
-            next(filter(_is_short, times), times[0])
-            if all(calls)
-            else skipped("time", "no kernel was seen"),
-        ]
+        unlisted, calls = self._look_at_unlisted(), self._calls(seen)
+        checks = [self._kernels(seen, unlisted), self._time(seen, unlisted)]
         spent = (time.monotonic() - began) / len(checks)
         names = dict.fromkeys(launch.name for launch in calls[0])
         return Profiled([replace(check, duration_s=spent) for check in checks], tuple(names))
 
     def listed(self) -> Listed | None:
-        """What one look at the calls says; None where ncu doesn't tell.
-
-        A claim is too short if a second look says so, too.
-        """
-        seen, unlisted = self._look(self._targets.public, self._public), self._look_at_unlisted()
+        """What one look at the calls says; None where ncu doesn't tell."""
+        seen = self._look(self._targets.public, self._public)
         if not any(launches for _, launches in seen.parts):
             return None
-        short = self._short([seen], [unlisted])
-        if short:
-            again = [self._look(self._targets.public, self._public), self._look_at_unlisted()]
-            short = self._short([seen, again[0]], [unlisted, again[1]])
+        unlisted = self._look_at_unlisted()
+        short = self._short([seen], unlisted)
         suspicions = [Suspicion(check=Check.CLOCK, reason=check.reason) for check in short]
         return Listed(max(self._works(seen, unlisted), key=_share), suspicions)
 
-    def _short(self, public: Sequence[_Seen], unlisted: Sequence[_Seen]) -> list[AuditCheck]:
-        times = self._times(public, self._public) + self._times(unlisted, self._unlisted)
-        return list(filter(_is_short, times))
+    def _calls(self, seen: Sequence[_Seen]) -> list[list[Launch]]:
+        """The kernels of the longest call, as each of these looks has seen them."""
+        return [dict(enumerate(one.parts)).get(self._longest, ("", []))[1] for one in seen]
 
-    def _times(self, seen: Sequence[_Seen], workloads: Sequence[Workload]) -> list[AuditCheck]:
-        """Whether each claim is as long as its kernels, by the quickest of these looks."""
-        looks = [[launches for _, launches in one.parts] for one in seen]
+    def _time(self, seen: Sequence[_Seen], unlisted: _Seen) -> AuditCheck:
+        """Whether claims are as long as their kernels, of the longest call all together."""
+        calls, name = self._calls(seen), self._public[self._longest].name
+        if not all(calls):
+            return skipped("time", "no kernel was seen")
+        whole = kernel_list.time_check(self._times_ns[name], calls, name)
+        return next(filter(_is_short, (whole, *self._short(seen, unlisted))), whole)
+
+    def _short(self, seen: Sequence[_Seen], unlisted: _Seen) -> list[AuditCheck]:
+        """Claims that are shorter than the longest kernel of their calls, by two looks."""
+        found = self._shorter(seen, self._public)
+        if found and len(seen) == 1:
+            again = self._look(self._targets.public, self._public)
+            found = self._shorter([*seen, again], self._public)
+        hidden = self._shorter([unlisted], self._unlisted)
+        if hidden:
+            hidden = self._shorter([unlisted, self._look_at_unlisted()], self._unlisted)
+        return [*found, *map(_untold, hidden[:1])]
+
+    def _shorter(self, seen: Sequence[_Seen], workloads: Sequence[Workload]) -> list[AuditCheck]:
+        """The same by the quickest of these looks."""
+        looks = [parts for one in seen if any(parts := [launches for _, launches in one.parts])]
         if any(len(parts) > len(workloads) for parts in looks):
             reason = "it launches spin_kernel, which tells its calls apart"
             return [AuditCheck(name="time", state=AuditState.SUSPICIOUS, reason=reason)]
-        claims = [(self._times_ns[workload.name], told_name(workload)) for workload in workloads]
         checks = [
-            kernel_list.time_check(claim, calls, name)
-            for (claim, name), *calls in zip(claims, *looks, strict=False)
-            if all(calls)
+            kernel_list.time_check(self._times_ns[each.name], calls, each.name, is_whole=False)
+            for each, *calls in zip(workloads, *looks, strict=False)
+            if calls and all(calls)
         ]
-        return [_untold(check) for check in checks] if workloads is self._unlisted else checks
+        return list(filter(_is_short, checks))
 
     def _kernels(self, seen: Sequence[_Seen], unlisted: _Seen) -> AuditCheck:
         works = [] if self._libraries else self._works(*seen, unlisted)
-        calls = [one.parts[0][1] for one in seen]
-        check = kernel_list.kernels_check(calls, self._ownership, works)
+        check = kernel_list.kernels_check(self._calls(seen), self._ownership, works)
         if check.state is AuditState.PASSED and unlisted.reason:
             return inconclusive(check.name, "ncu saw no kernel on unlisted sizes")
         return check

@@ -13,7 +13,7 @@ from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.audit.sanitizer_report import Finding, ran_out
-from gpu_runner.supervisor.runner.faults import Fault, FaultError
+from gpu_runner.supervisor.runner.faults import Fault, FaultError, NoRoom
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper
 
@@ -78,6 +78,8 @@ def run_under(
                 bench.run_profiled(target, workloads, wrapper)
             except FaultError as error:
                 fault = _beside(error.fault, (known_ns or {}).get(workload.name))
+            except NoRoom as error:  # the tool's share of it may have been too much
+                fault = Fault(Verdict.MEMORY_LIMIT, str(error))
             found.append(Ran(wrapper.report(), workload.hidden, fault))
         if fault is not None:
             break

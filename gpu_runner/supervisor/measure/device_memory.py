@@ -22,8 +22,9 @@ from gpu_runner.supervisor.measure.staging import Batch
 from gpu_runner.supervisor.oracle.client import Completion, Oracle, OracleError
 from gpu_runner.supervisor.runner.answer import Returned
 from gpu_runner.supervisor.runner.conditions import Arenas
-from gpu_runner.supervisor.runner.faults import Fault, FaultError, InDoubt, RunnerUnfit
+from gpu_runner.supervisor.runner.faults import Fault, FaultError, InDoubt, NoRoom, RunnerUnfit
 from gpu_runner.supervisor.runner.gate import NOTHING, Gate, Handed
+from gpu_runner.supervisor.runner.preemption import Interrupted
 
 PAUSE_S = 0.1  # chosen: far below `GONE_S`
 GONE_S = 5.0
@@ -85,6 +86,9 @@ class DeviceMemory:
             yield
         except LeftWork:
             self._look_again()
+            raise
+        except Interrupted:
+            self._oracle.rest()  # until its next turn
             raise
         except FaultError as error:
             ran_out = error.fault.verdict is Verdict.MEMORY_LIMIT
@@ -192,7 +196,7 @@ class DeviceMemory:
         """A kernel that fills the device leaves the oracle no room, which is the kernel's fault.
 
         The oracle may lack it for a tensor (torch's words) or for code that CUDA loads (CUDA's).
-        Raises `RunnerUnfit` if others use the device and may have taken the memory.
+        Raises `NoRoom` if others may have taken the memory.
         """
         try:
             yield
@@ -204,15 +208,13 @@ class DeviceMemory:
             raise FaultError(fault) from None
 
     def _refuse_if_full(self) -> None:
-        """Raise `RunnerUnfit` if others, or evaluations that wait, hold much of the memory."""
-        if others := self._co_tenants.now():
-            raise _shared("no memory is free on the device, and others use it", others) from None
+        """Raise `NoRoom` if evaluations that wait, or strangers, hold much of the memory."""
         held = nvml.compute_memory(self._index)
-        ours = living.without(held, {*living.holders(self._config)} - {self._oracle.pid})
-        waiting = sum(held.values()) - sum(held[pid] for pid in ours)
-        if waiting > _MUCH * nvml.memory_total(self._index):
-            reason = "no memory is free on the device, and waiting evaluations hold much of it"
-            raise RunnerUnfit(reason) from None
+        others = living.without(held, [self._oracle.pid, os.getpid()])
+        if sum(held[pid] for pid in others) > _MUCH * nvml.memory_total(self._index):
+            strangers = f": {names}" if (names := ", ".join(self._co_tenants.now()[:5])) else ""
+            reason = "no memory is free on the device, and others hold much of it"
+            raise NoRoom(f"{reason}{strangers}") from None
 
     def close(self) -> None:
         """See `Memory.close`."""

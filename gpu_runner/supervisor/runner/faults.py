@@ -72,6 +72,10 @@ class RunnerUnfit(Exception):
     """The runner itself cannot work on this host; never the author's fault."""
 
 
+class NoRoom(RunnerUnfit):
+    """Others hold much of the memory of a device on which there is none left."""
+
+
 def told(failed: wire.Failed, when: str, *, is_module: bool) -> Fault:
     """The fault that a runner itself reports."""
     text = failed.text.strip() or failed.code.name.lower()

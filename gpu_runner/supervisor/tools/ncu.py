@@ -82,7 +82,7 @@ LAUNCH_METRICS: Mapping[str, tuple[str, ...]] = {
 
 STALLS_SHOWN = 5  # chosen: of a report for a person
 _STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
-_PARTING = "spin_kernel"  # of `torch.cuda._sleep`
+_PARTING = re.compile(r"\bspin_kernel\b")  # of `torch.cuda._sleep`
 _DURATION = "gpu__time_duration.sum"
 
 
@@ -173,7 +173,7 @@ def parted(launches: Sequence[Launch]) -> list[list[Launch]]:
     """The launches of each workload, which the torch runner parts by a busy wait."""
     found: list[list[Launch]] = [[]]
     for launch in launches:
-        if _PARTING in launch.name:
+        if _PARTING.search(launch.name):
             found.append([])
         else:
             found[-1].append(launch)

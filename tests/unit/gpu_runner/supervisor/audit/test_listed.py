@@ -28,13 +28,15 @@ HIDDEN = [w for w in TASK.workloads if w.unlisted][:2]
 LISTED, OTHERS = (Target(Abi.TORCH, Direction.FORWARD, source=text) for text in ("a", "b"))
 ASKED = request(TASK, "import triton", Mode.RANKED, Language.PYTHON)
 OWN, LIBRARY, PARTING = "mine_0d1d", "void at::native::softmax_warp(T1)", "spin_kernel(long)"
+LONGEST = "mine_too"
 
 
-def report(*names: str) -> str:
-    """What ncu writes of these kernels, of 9 µs each."""
+def report(*names: str, longest: int = 9000) -> str:
+    """What ncu writes of these kernels: of the longest, and of 9 µs each."""
     text = io.StringIO()
     rows = [["Kernel Name", "gpu__time_duration.sum"], ["", "ns"]]
-    csv.writer(text).writerows([*rows, *([name, "9000"] for name in names)])
+    times = {LONGEST: longest}
+    csv.writer(text).writerows([*rows, *([name, times.get(name, 9000)] for name in names)])
     return text.getvalue()
 
 
@@ -109,16 +111,18 @@ def test_an_audit_passes_nothing_that_it_has_not_seen() -> None:
     assert lister(Says(GOOD, silent)).listed() is not None
 
 
-LONG = [OWN] * 20  # 180 µs, of which 100 µs are claimed
+LONG = report(OWN, LONGEST, PARTING, OWN, longest=180_000)  # of which 100 µs are claimed
+MANY = [OWN] * 20  # 180 µs together
 
 
 @pytest.mark.parametrize(
     ("listed", "others", "of"),
     [
-        (report(*LONG, PARTING, OWN), GOOD, PUBLIC[0].name),
-        (report(OWN, PARTING, *LONG), GOOD, PUBLIC[1].name),
-        (GOOD, report(OWN, PARTING, *LONG), "on unlisted sizes"),
+        (LONG, GOOD, PUBLIC[0].name),
+        (report(OWN, PARTING, LONGEST, longest=180_000), GOOD, PUBLIC[1].name),
+        (GOOD, LONG, "on unlisted sizes"),
         (report(OWN, PARTING, OWN, PARTING, OWN), GOOD, "spin_kernel"),
+        (report(OWN, PARTING, *MANY), report(*MANY, PARTING, *MANY), ""),  # maybe side by side
     ],
 )
 def test_a_claim_shorter_than_its_kernels_is_seen(listed: str, others: str, of: str) -> None:
@@ -127,4 +131,11 @@ def test_a_claim_shorter_than_its_kernels_is_seen(listed: str, others: str, of: 
     assert [of in each.reason for each in found.suspicions] == [True] * bool(of)
     checks = {check.name: check for check in lister(Says(listed, others)).profiled().checks}
     assert checks["time"].state is (AuditState.SUSPICIOUS if of else AuditState.PASSED)
-    assert not any(letter.isdigit() for letter in checks["time"].reason) or others is GOOD
+    if of == "on unlisted sizes":
+        assert not any(letter.isdigit() for letter in checks["time"].reason)
+
+
+def test_an_audit_takes_all_kernels_of_the_longest_call_together() -> None:
+    times = {check.name: check for check in lister(Says(report(*MANY, PARTING, OWN), GOOD))
+             .profiled().checks}  # fmt: skip
+    assert times["time"].state is AuditState.SUSPICIOUS

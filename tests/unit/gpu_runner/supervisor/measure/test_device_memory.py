@@ -22,7 +22,8 @@ from gpu_runner.supervisor.measure.device_memory import LOOKS, DeviceMemory
 from gpu_runner.supervisor.measure.layout import Layout
 from gpu_runner.supervisor.measure.staging import Batch
 from gpu_runner.supervisor.oracle.client import Description, Oracle, OracleError, OutputSpec
-from gpu_runner.supervisor.runner.faults import Fault, FaultError, InDoubt, RunnerUnfit
+from gpu_runner.supervisor.runner.faults import Fault, FaultError, InDoubt, NoRoom, RunnerUnfit
+from gpu_runner.supervisor.runner.preemption import Interrupted
 
 IDLE, BUSY = 30_000, 2_500_000
 STRANGER = os.getppid()  # a real process that this one has not started
@@ -187,8 +188,11 @@ def test_a_kernel_that_leaves_no_memory_is_at_its_limit(device: Device, words: s
     with pytest.raises(FaultError, match="left no memory free on the device") as caught:
         memory.check(batch())
     assert caught.value.fault.verdict is Verdict.MEMORY_LIMIT
-    device.pids = [STRANGER]
-    with pytest.raises(RunnerUnfit, match="no memory is free on the device, and others use it"):
+    device.pids, device.held = [STRANGER], {device.pid: 90, STRANGER: 5}
+    with pytest.raises(FaultError):
+        memory.check(batch())
+    device.held = {device.pid: 60, STRANGER: 35}
+    with pytest.raises(NoRoom, match=f"others hold much of it: process {STRANGER}"):
         memory.check(batch())
     device.fails = "the task's code failed in 'check': CUDA error: an illegal memory access"
     with pytest.raises(OracleError, match="illegal memory access"):
@@ -196,21 +200,28 @@ def test_a_kernel_that_leaves_no_memory_is_at_its_limit(device: Device, words: s
 
 
 def test_a_kernel_is_not_at_its_limit_while_others_hold_much_memory(
-    device: Device, ours: int, monkeypatch: pytest.MonkeyPatch
+    device: Device, ours: int
 ) -> None:
-    monkeypatch.setattr(device_memory.living, "holders", lambda config: [device.pid, ours])
     memory = DeviceMemory(cast(Oracle, device), random.Random(7), CONFIG)
     device.fails = "the task's code failed in 'check': CUDA error: out of memory"
     own = Fault(Verdict.MEMORY_LIMIT, "out of memory in a call: OutOfMemoryError: CUDA out of")
     host = Fault(Verdict.MEMORY_LIMIT, "out of memory in a call: std::bad_alloc")
-    for waiting, error in ((60, RunnerUnfit), (20, FaultError), (0, FaultError)):
-        device.held = {device.pid: 10, STRANGER: 30, ours: waiting}
+    for waiting, error in ((30, NoRoom), (15, FaultError), (0, FaultError)):
+        device.held = {device.pid: 10, ours: 50, STRANGER: waiting}
         with pytest.raises(error):
             memory.check(batch())
         with pytest.raises(error), memory.watched():
             raise FaultError(own)
         with pytest.raises(FaultError), memory.watched():
             raise FaultError(host)
+
+
+def test_who_is_interrupted_keeps_only_what_is_in_use(device: Device) -> None:
+    memory = begun(device)
+    device.used, device.needed = 90, 30
+    with pytest.raises(Interrupted), memory.watched():
+        raise Interrupted
+    assert device.used == device.needed
 
 
 def test_memory_for_bursts_is_made_once_they_are_measured(device: Device) -> None:
