@@ -7,6 +7,8 @@ from datetime import datetime
 from django.conf import settings
 from django.db import models
 
+_ANOTHER = "your account page, at /account/, makes another"
+
 
 class ApiToken(models.Model):
     """A token that a program shows instead of a password."""
@@ -38,12 +40,9 @@ class ApiToken(models.Model):
     def refusal(self, scope: str, now: datetime) -> str:
         """Why this token does not allow `scope` at `now`; empty if it does."""
         if self.revoked_at is not None:
-            return "this token was revoked; create another with: manage.py create_token USER"
+            return f"this token was revoked; {_ANOTHER}"
         if self.expires_at <= now:
-            return (
-                f"this token expired on {self.expires_at:%Y-%m-%d};"
-                " create another with: manage.py create_token USER"
-            )
+            return f"this token expired on {self.expires_at:%Y-%m-%d}; {_ANOTHER}"
         if scope not in self.scopes:
             return f"this token lacks the scope {scope!r}; it has: {', '.join(self.scopes)}"
         if not self.user.is_active:

@@ -28,8 +28,9 @@ def identity(text: str, user: Viewer) -> UUID:
         )
     if len(found) == 1:
         return found[0]
-    many = "there are several submissions whose ids begin" if found else "no submission's id begins"
-    raise Http404(f"{many} with {text!r}; give more digits")
+    if found:
+        raise Http404(f"several submissions have ids that begin with {text!r}; give more digits")
+    raise Http404(f"no submission that you may see has an id that begins with {text!r}")
 
 
 def beginning_with(text: str, rows: QuerySet[Any]) -> list[UUID] | None:
