@@ -183,7 +183,8 @@ def _more(row: StoredCandidate) -> dict[str, object]:
 
 
 def _call(row: Question, at: datetime) -> dict[str, object]:
-    return {**{name: getattr(row, name) for name in _OF_CALLS}, "at": _ms(at)}
+    shown = {name: getattr(row, name) for name in _OF_CALLS}
+    return {**shown, "unusable": bool(row.problem), "at": _ms(at)}
 
 
 def _candidate_of(row: RunEvent) -> int | None:

@@ -134,7 +134,7 @@ def run_rows(runs: Iterable[Run]) -> list[RunRow]:
     return [
         RunRow(
             run=run,
-            over_seed=over_seed(run, run.best_latency_ns),
+            over_seed=over_seed(run, run.best_latency_ns) if run.has_own_best else None,
             over_baseline=run.best.speedup if run.best else None,
         )
         for run in runs

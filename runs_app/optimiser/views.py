@@ -220,7 +220,7 @@ def _run_response(
         config_rows=run_page.config_rows(run),
         table=table,
         class_scores=run_page.scores_of_classes(run),
-        over_seed=run_page.over_seed(run, run.best_latency_ns),
+        over_seed=run_page.over_seed(run, run.best_latency_ns) if run.has_own_best else None,
     )
     return render(request, "runs_app/optimisation/run.html", vars(page), status=status)
 

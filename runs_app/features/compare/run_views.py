@@ -154,7 +154,7 @@ def ablation(request: HttpRequest) -> HttpResponse:
     metric = request.GET.get("metric", "")
     metric = metric if metric in METRICS else "seed"
     finished = runs_of(request.user, problem, metric, timezone.now())
-    found = [run for run in finished if run.measured]  # the others tried nothing
+    found = [run for run in finished if run.tried]
     offered = varying(found)
     wanted = [name for name in request.GET.getlist("factor") if name in offered]
     factors = wanted or list(telling(found))

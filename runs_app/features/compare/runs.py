@@ -38,7 +38,8 @@ _UNMEASURED: Mapping[str, str] = {
 class RunSummary:
     """One column of a comparison.
 
-    measured: candidates of which hardware has spoken; a lost evaluation says nothing.
+    measured: candidates of which hardware has spoken; a lost evaluation says nothing. The seed
+    isn't a candidate here: nobody wrote it in the run.
     speedup_seed: the seed's time over the best one's. failures: candidates that hardware refused
     by verdict, dropped and replaced ones, answers without a kernel, failed calls.
     """
@@ -88,10 +89,14 @@ def summaries(runs: QuerySet[Run], now: datetime, *, points: bool = False) -> li
 
 
 def _candidate_counts(runs: Iterable[Run]) -> dict[object, list[tuple[str, str, int, int]]]:
-    """For each run: fate, verdict, how many there are, how many a language model wrote."""
+    """For each run: fate, verdict, how many there are, how many a language model wrote.
+
+    Its seed isn't one of them.
+    """
     replaced = When(state=Candidate.State.DROPPED, reason__startswith=REPLACED, then=Value(_FIXED))
     fate = Case(replaced, default=F("state"), output_field=CharField())
-    rows = Candidate.objects.filter(run__in=runs).order_by().annotate(fate=fate)
+    rows = Candidate.objects.filter(run__in=runs).exclude(edit=Edit.SEED).order_by()
+    rows = rows.annotate(fate=fate)
     found: dict[object, list[tuple[str, str, int, int]]] = {}
     counted = rows.values_list("run_id", "fate", "verdict")
     written = Count("call")  # those with one
@@ -190,6 +195,7 @@ def _ablation_run(summary: RunSummary, metric: str) -> AblationRun:
         tokens=summary.run.tokens,
         measured=summary.measured,
         correct=summary.correct,
+        tried=bool(summary.measured or summary.proposals or summary.run.best),
     )
 
 

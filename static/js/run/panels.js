@@ -56,6 +56,7 @@ export function meters(state, now) {
 function seedWords(state, hasSeed) {
   const seed = seedOf(state);
   if (!seed && !hasSeed) return "the run has no seed kernel";
+  if (seed && seed.number === state.best) return isOver(state) ? "no kernel was faster than the seed kernel" : "no kernel is faster than the seed kernel yet";
   if (seed?.latency_ns) return `seed kernel: ${duration(seed.latency_ns)}, its first quick time`;
   if (seed?.state === "measured") return `the seed kernel ended as “${VERDICTS[seed.verdict]?.[2] || seed.verdict}”, so it has no time`;
   if (seed?.state === "dropped") return "the seed kernel was dropped, so it has no time";
@@ -70,14 +71,15 @@ export function figures(state, config) {
   say("best", best ? duration(best.latency_ns) : "–");
   say("best-sub", best ? `candidate ${best.number}, its latest time` : "no correct candidate yet");
   const seed = seedOf(state);
-  say("seed", best && seed?.latency_ns ? ratio(seed.latency_ns / best.latency_ns) : "–");
+  const wins = best && best.edit !== "seed";
+  say("seed", wins && seed?.latency_ns ? ratio(seed.latency_ns / best.latency_ns) : "–");
   say("seed-sub", seedWords(state, config.hasSeed));
   say("baseline", best?.speedup ? ratio(best.speedup) : "–");
   say("baseline-sub", best && !best.speedup ? "no baseline for this device yet" : "");
   say("floor", best?.floor_fraction ? percent(best.floor_fraction) : "–");
   say("floor-sub", best && !best.floor_fraction ? "no known physical limit for this device" : "");
   say("candidates", whole(state.candidates.length));
-  say("candidates-sub", `written; ${whole(measured)} measured, ${whole(ends.get("CORRECT") || 0)} correct`);
+  say("candidates-sub", `${seed ? "with the seed kernel; of the others, " : "written; "}${whole(measured)} measured, ${whole(ends.get("CORRECT") || 0)} correct`);
 }
 
 export function outcomes(state) {

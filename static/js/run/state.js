@@ -68,10 +68,11 @@ function entry(map, key, fresh) {
   return map.get(key);
 }
 
-// How many candidates ended in each way.
+// How many candidates ended in each way; nobody wrote the seed in the run.
 export function outcomesOf(state) {
   const counts = new Map();
   for (const row of state.candidates) {
+    if (row?.edit === "seed") continue;
     const name = row?.state === "dropped" ? (row.replaced ? "REPLACED" : "DROPPED") : row?.state === "measured" ? row.verdict : "";
     if (name) counts.set(name, (counts.get(name) || 0) + 1);
   }
@@ -85,7 +86,7 @@ export function modelsOf(state) {
   for (const call of state.calls.values()) {
     const model = named(call.model);
     model.calls += 1;
-    model.failed += call.state === "failed" ? 1 : 0;
+    model.failed += call.state === "failed" || call.unusable ? 1 : 0;
     model.usd += call.cost_usd;
     model.tokens += call.tokens;
   }
