@@ -236,7 +236,8 @@ def _line(row: RunEvent, calls: Mapping[int, Question]) -> dict[str, object] | N
     if not _tells(row):
         return None
     text, is_bad = _words(row.kind, row.payload, calls)
-    return {"at": _ms(row.created_at), "text": text, "bad": is_bad} if text else None
+    line = {"at": _ms(row.created_at), "text": text, "bad": is_bad, "call": _call_of(row)}
+    return line if text else None
 
 
 def _words(

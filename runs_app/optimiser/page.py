@@ -215,6 +215,7 @@ def script_config(run: Run) -> dict[str, object]:
             "replay": reverse("run-replay", args=[run.pk]),
             "head": reverse("run-head", args=[run.pk]),
             "candidate": reverse("run-candidate", args=[run.pk, 0]),
+            "call": reverse("run-call", args=[run.pk, 0]),
             "socket": f"/ws/runs/{run.pk}/",
         },
     }

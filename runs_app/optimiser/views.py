@@ -195,6 +195,17 @@ def candidate_detail(request: HttpRequest, run_id: UUID, number: int) -> HttpRes
     return render(request, f"runs_app/optimisation/{name}", vars(page))
 
 
+@never_cache
+@require_safe
+def call_detail(request: HttpRequest, run_id: UUID, number: int) -> HttpResponse:
+    """The prompt and the answer of a call, for everybody who may see the run."""
+    run = _run(request, run_id)
+    page = candidate_page.find_call(run, number) if number <= _LARGEST else None
+    if page is None:
+        raise Http404("The run has no such call.")
+    return render(request, "runs_app/optimisation/run_call.html", vars(page))
+
+
 @login_required
 @require_POST
 def candidate_enter(request: AuthenticatedRequest, run_id: UUID, number: int) -> HttpResponse:

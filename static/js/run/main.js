@@ -65,7 +65,7 @@ async function draw() {
   panels.verifiers(view);
   panels.islands(view, config.strategy, over, open);
   panels.calls(view, replay.state ? new Map() : progress, now);
-  panels.log(view);
+  panels.log(view, config.urls.call);
   stream.update(view, over);
   genealogy.draw(view, colours, over);
   byId("best-words").textContent = bestWords(view);

@@ -193,12 +193,17 @@ export function calls(state, progress, now) {
   );
 }
 
-export function log(state) {
+export function log(state, callUrl) {
   const lines = state.lines.slice(-SHOWN_LOG).reverse();
   const list = document.getElementById("log-lines");
   list.replaceChildren(...lines.map((line) => {
     const item = element("li", line.bad ? "bad" : "");
     item.append(element("span", "num faint", clock(line.at)), ` ${line.bad ? "✗ " : ""}${line.text}`);
+    if (line.call) {
+      const link = element("a", "", "Prompt and answer");
+      link.href = callUrl.replace("/0/", `/${line.call}/`);
+      item.append(" ", link);
+    }
     return item;
   }));
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
+from django.utils.html import escape
 
 from runs_app.core.errors import NotAllowed
 from runs_app.features.compare.runs import runs_of
@@ -75,3 +76,20 @@ def test_neither_calls_nor_an_ablation_count_the_seed_as_correct(
     (found,) = runs_of(run.user, problem, "seed", make.NOW)
     assert (found.measured, found.correct, found.improved) == (0, 0, False)
     assert found.tried  # it counts among the runs without success
+
+
+def test_a_line_about_a_failed_call_leads_to_its_prompt_and_answer(
+    start: Start, world: World, client: Client
+) -> None:
+    run = refused(start, world, failed=1)
+    change = change_of(run, run.events.order_by("seq"), make.NOW)
+    assert sorted(line["call"] for line in change["lines"] if line["bad"]) == [1, 2, 3]
+    client.force_login(run.user)
+    page = client.get(f"{run.get_absolute_url()}calls/2/").content.decode()
+    for words in ("Make it faster, try 1.", escape(REFUSAL), "calls/1/", "calls/3/"):
+        assert words in page
+    assert "HTTP 500" in client.get(f"{run.get_absolute_url()}calls/1/").content.decode()
+    assert client.get(f"{run.get_absolute_url()}calls/9/").status_code == 404
+    Run.objects.filter(pk=run.pk).update(private=True)
+    client.force_login(make.make_user())
+    assert client.get(f"{run.get_absolute_url()}calls/2/").status_code == 404
