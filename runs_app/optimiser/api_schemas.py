@@ -185,6 +185,9 @@ class RunListed(Schema):
     budget: dict[str, object]
     seed_latency_ns: float | None
     best_latency_ns: float | None
+    over_seed: float | None = Field(
+        description="The seed's time over the best candidate's, both measured in the search."
+    )
     best: int | None = Field(description="Number of the best candidate.")
     events: int = Field(description="Number of the newest event.")
     created_at: datetime

@@ -19,6 +19,7 @@ from runs_app.models import Candidate, LanguageModelCall, Result, Run
 from runs_app.optimiser.disclosure import public_call
 from runs_app.optimiser.evolve.feedback import feedback_of
 from runs_app.optimiser.evolve.judging import truth
+from runs_app.optimiser.selectors.over_seed import OverSeed
 from tasks_app.disclosure import public_result
 from tasks_app.drawings import NOISE
 from tasks_app.pages.text_diff import Line
@@ -47,7 +48,7 @@ class CandidatePage:
     candidate: Candidate
     feedback: Mapping[str, object]
     language: str
-    over_seed: float | None
+    over_seed: OverSeed | None
     parents: Sequence[Candidate]
     diff: Sequence[Line] | None
     times: WorkloadTimes

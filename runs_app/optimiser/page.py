@@ -16,6 +16,7 @@ from runs_app.optimiser.evolve.judging import VERIFIERS, truth
 from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.evolve.strategies.contract import with_defaults
 from runs_app.optimiser.selectors.confirmation import Confirmation
+from runs_app.optimiser.selectors.over_seed import OverSeed, over_seeds
 from runs_app.optimiser.selectors.runs import budgets, spent_by
 from runs_app.optimiser.selectors.settings import parameter_label, parameters_of, text
 from runs_app.optimiser.services.history import config_now
@@ -107,7 +108,7 @@ class RunPage:
     config_rows: list[tuple[str, str]]
     table: Page[Candidate]
     class_scores: list[ClassScore]
-    over_seed: float | None
+    over_seed: OverSeed | None
 
 
 def growing(run: Run) -> list[Growing]:
@@ -130,20 +131,17 @@ def scores_of_classes(run: Run) -> list[ClassScore]:
 
 
 def run_rows(runs: Iterable[Run]) -> list[RunRow]:
-    """Runs as lists show them."""
+    """Runs as lists show them; one query."""
+    runs = list(runs)
+    gains = over_seeds(runs)
     return [
         RunRow(
             run=run,
-            over_seed=over_seed(run, run.best_latency_ns) if run.has_own_best else None,
+            over_seed=gains[run.pk].value if run.pk in gains else None,
             over_baseline=run.best.speedup if run.best else None,
         )
         for run in runs
     ]
-
-
-def over_seed(run: Run, latency_ns: float | None) -> float | None:
-    """How many times as fast as the seed kernel a kernel of the run is; None for unknown times."""
-    return run.seed_latency_ns / latency_ns if run.seed_latency_ns and latency_ns else None
 
 
 def budget(run: Run) -> dict[str, Any]:

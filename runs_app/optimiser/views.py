@@ -29,6 +29,7 @@ from runs_app.optimiser.changes import change_of, replayed
 from runs_app.optimiser.disclosure import public_call, public_candidate
 from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.selectors.confirmation import confirmation_of
+from runs_app.optimiser.selectors.over_seed import over_seed_of, over_seeds
 from runs_app.optimiser.selectors.runs import (
     RUN_FILTERS,
     filtered_runs,
@@ -231,7 +232,7 @@ def _run_response(
         config_rows=run_page.config_rows(run),
         table=table,
         class_scores=run_page.scores_of_classes(run),
-        over_seed=run_page.over_seed(run, run.best_latency_ns) if run.has_own_best else None,
+        over_seed=over_seeds([run]).get(run.pk),
     )
     return render(request, "runs_app/optimisation/run.html", vars(page), status=status)
 
@@ -270,7 +271,7 @@ def _candidate_page(
         candidate=candidate,
         feedback=candidate.feedback or {},
         language=run.problem.get("language", "cpp"),
-        over_seed=run_page.over_seed(run, candidate.latency_ns),
+        over_seed=over_seed_of(run, candidate),
         parents=parents,
         diff=diff(parent.source, candidate.source, Budget()).lines if parent else (),
         times=workload_times(run, candidate, seed, parent),

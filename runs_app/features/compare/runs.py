@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ from runs_app.models import Candidate, LanguageModelCall, Run
 from runs_app.optimiser.evolve.commands import Edit
 from runs_app.optimiser.evolve.strategies.cudamaster import REPLACED
 from runs_app.optimiser.selectors.language_models import CODE_ROLES
+from runs_app.optimiser.selectors.over_seed import OverSeed, over_seeds
 from runs_app.optimiser.selectors.runs import active_s, extensions, visible_runs
 from runs_app.optimiser.selectors.settings import OWN_KERNEL, PARAMETERS, parameters_of, text
 from tasks_app.people import Viewer
@@ -40,8 +41,8 @@ class RunSummary:
 
     measured: candidates of which hardware has spoken; a lost evaluation says nothing. The seed
     isn't a candidate here: nobody wrote it in the run.
-    speedup_seed: the seed's time over the best one's. failures: candidates that hardware refused
-    by verdict, dropped and replaced ones, answers without a kernel, failed calls.
+    speedup_seed: the seed's time over the best one's, both of the search. failures: candidates that
+    hardware refused by verdict, dropped and replaced ones, answers without a kernel, failed calls.
     """
 
     run: Run
@@ -80,9 +81,13 @@ def summaries(runs: QuerySet[Run], now: datetime, *, points: bool = False) -> li
     rows = list(runs.defer(None).defer("task_version__document", "best__source", "best__feedback"))
     candidates = _candidate_counts(rows)
     calls = _call_counts(rows)
+    gains = over_seeds(rows)
     return [
-        _summary(
-            run, settings, candidates.get(run.pk, []), calls.get(run.pk, []), now, points=points
+        replace(
+            _summary(
+                run, settings, candidates.get(run.pk, []), calls.get(run.pk, []), now, points=points
+            ),
+            speedup_seed=_speedup_seed(run, gains.get(run.pk)),
         )
         for run, settings in zip(rows, settings_of(rows), strict=True)
     ]
@@ -148,7 +153,7 @@ def _summary(
         run=run,
         settings=settings,
         active_s=active_s(run, now),
-        speedup_seed=_quotient(run.seed_latency_ns, run.best_latency_ns),
+        speedup_seed=None,
         speedup_baseline=run.best.speedup if run.best else None,
         measured=measured,
         correct=correct,
@@ -199,8 +204,10 @@ def _ablation_run(summary: RunSummary, metric: str) -> AblationRun:
     )
 
 
-def _quotient(above: float | None, below: float | None) -> float | None:
-    return above / below if above and below else None
+def _speedup_seed(run: Run, gain: OverSeed | None) -> float | None:
+    """Over the seed; 1 if nothing was faster than it."""
+    is_unbeaten = run.best is not None and run.best.is_seed
+    return gain.value if gain else 1.0 if is_unbeaten else None
 
 
 SEED = "random seed"

@@ -108,6 +108,22 @@ def test_runs_stand_side_by_side(client: Client) -> None:
     assert figure["data"][0]["y"] == [0.5]
 
 
+def test_speedups_over_different_seeds_have_no_difference(client: Client) -> None:
+    version = make.make_task_version()
+    runs = [finished(500.0, version, usd=1.0), finished(250.0, version)]
+    address = f"/runs/compare/?run={runs[0].pk}&run={runs[1].pk}"
+    same = client.get(address).content.decode()
+    assert ("different seed kernels" in same, "+100 %" in same) == (False, True)
+    assert "−100 %" in same  # of the cost: $0.00 isn't "0×" of $1.00
+    assert "0×<" not in same.replace("00×", "")
+    runs[1].problem |= {"seed_source": "other"}
+    runs[1].save()
+    other = client.get(address).content.decode()
+    assert "These runs start from different seed kernels" in " ".join(other.split())
+    row = other.split("Best speedup over the seed")[1].split("</tr>")[0]
+    assert ("4.00×" in row, "%" in row) == (True, False)
+
+
 def test_what_cannot_be_compared_is_said(client: Client) -> None:
     version = make.make_task_version()
     secret = finished(500.0, version, name="secret", private=True)
