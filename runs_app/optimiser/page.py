@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from gpu_runner.data.verdict import Verdict
 from runs_app.core.profile.diagnosis import ClassScore, class_scores
-from runs_app.models import Candidate, Device, Run
+from runs_app.models import Candidate, Device, Evaluation, Run
 from runs_app.optimiser.evolve.judging import VERIFIERS, truth
 from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.evolve.strategies.contract import with_defaults
@@ -93,6 +93,7 @@ class RunHead:
     active_s: float
     waiting_reason: str
     confirmation: Confirmation
+    entry: Evaluation | None
     may_control: bool
     budget_form: BudgetForm
     most_usd: float | None

@@ -28,7 +28,7 @@ from runs_app.optimiser.candidate_page import workload_times
 from runs_app.optimiser.changes import change_of, replayed
 from runs_app.optimiser.disclosure import public_call, public_candidate
 from runs_app.optimiser.evolve.strategies import STRATEGIES
-from runs_app.optimiser.selectors.confirmation import confirmation_of
+from runs_app.optimiser.selectors.confirmation import confirmation_of, entry_of_best
 from runs_app.optimiser.selectors.over_seed import over_seed_of, over_seeds
 from runs_app.optimiser.selectors.runs import (
     RUN_FILTERS,
@@ -250,6 +250,7 @@ def _head(request: HttpRequest, run: Run, form: BudgetForm) -> run_page.RunHead:
         active_s=active_s,
         waiting_reason=run_waiting_reason(run, now),
         confirmation=confirmation_of(run),
+        entry=entry_of_best(run),
         may_control=controls,
         budget_form=form,
         most_usd=None if sees_hidden(request.user) else settings.MAX_RUN_USD,

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from gpu_runner.data.verdict import Mode
-from runs_app.models import LanguageModelCall, Result, Run
+from runs_app.models import Evaluation, LanguageModelCall, Result, Run
 from runs_app.optimiser.evolve.commands import Edit
 from runs_app.optimiser.evolve.evaluations import LAST_MODES, is_refusal
 from runs_app.optimiser.selectors.language_models import CODE_ROLES
@@ -69,6 +69,16 @@ def confirmation_of(run: Run) -> Confirmation:
     elif state in (ConfirmationState.RANKED, ConfirmationState.AUDITED) and (doubt := _doubt(run)):
         words = f"{words} A person has to look at it once it is submitted: {doubt}."
     return Confirmation(state=state, words=words, rankings=rankings)
+
+
+def entry_of_best(run: Run) -> Evaluation | None:
+    """The ranked evaluation by which the best was entered: what boards and its page go by."""
+    if run.best is None or run.best.entry_id is None:
+        return None
+    ranked = Evaluation.objects.filter(
+        submission=run.best.entry_id, device=run.device_id, mode=Mode.RANKED.value
+    )
+    return ranked.select_related("submission").order_by("-created_at").first()
 
 
 def _without_own_best(run: Run) -> str:
@@ -140,6 +150,6 @@ def _chosen(name: str, payload: dict[str, Any]) -> tuple[ConfirmationState, str]
     if not payload.get("is_audited"):
         return (
             ConfirmationState.RANKED,
-            f"{name} was ranked; its audit had no result. {reason.capitalize()}.",
+            f"{name} was ranked in the run; its audit had no result. {reason.capitalize()}.",
         )
-    return ConfirmationState.AUDITED, f"{name} was ranked and audited; {reason}."
+    return ConfirmationState.AUDITED, f"{name} was ranked and audited in the run; {reason}."
