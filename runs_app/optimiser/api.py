@@ -184,9 +184,10 @@ def again(
     run_id: str,
     payload: AgainIn = AgainIn.left_out(),
 ) -> Status[dict[str, object]]:
-    """Start a run with the settings, the kernel and the seed of another one.
+    """Start a run with the settings and the kernel of another one, and a new random seed.
 
-    What the body names is changed: other language models, another seed, another budget.
+    What the body names is changed: other language models, another budget. To repeat the same random
+    choices, send the other run's `seed`.
     """
     changes = payload.dict(exclude_unset=True)
     run = _started(request, {**request_of(_find(request, run_id)), **changes})
