@@ -217,7 +217,7 @@ _WORDS = {
     "resumed": "Resumed{by}",
     "stopped": "Stopped{by}",
     "started": "Started{by}",
-    "searched": "The search has ended ({reason}). Its best candidates are ranked next",
+    "searched": "The search has ended: {reason}",
     "finished": "Finished: {reason}",
     "briefed": "The task or its device was measured again; prompts use these figures from now on",
     "entered": "Candidate {candidate} was submitted",
