@@ -132,7 +132,7 @@ class Tools:
             str, Field(description="cpp or cuda: only kernels in this language")
         ] = "cpp",
         others: Annotated[
-            bool, Field(description="also include the other kernels that come with it")
+            bool, Field(description="also include the naive kernels of all directions")
         ] = False,
         raw: Annotated[bool, Field(description="all of them, however long")] = False,
     ) -> dict[str, str]:

@@ -49,7 +49,7 @@ def signed(value: float, unit: str = "%") -> str:
 
 def change(ratio: float) -> str:
     """A new value compared with an old one: −64 %, or 2144× if they are far apart."""
-    near = 1 / _WIDEST < ratio < _WIDEST
+    near = 1 / _WIDEST < ratio < _WIDEST or not ratio  # nothing at all is 100 % less
     return signed((ratio - 1) * 100) if near else times(ratio)
 
 

@@ -16,6 +16,7 @@ from kbench_client.site import Site
 FILTERS = ("q", "scenario", "difficulty", "tag", "abi", "direction", "dtype")
 DOCUMENT = "task.json"
 _NAIVE = "kbench-naive"
+_KERNELS = "kernels/"
 _VERIFIER = "def verify_fn("
 
 
@@ -80,9 +81,10 @@ def _get(options: argparse.Namespace, site: Site, output: Output) -> Exit:
 def folder_of(task: dict[str, Any]) -> dict[str, str]:
     """The files of a task's folder: what the site shows, words about it, and kernels to begin with.
 
-    Raises `Stop` where a site names a file outside the folder.
+    Tuned kernels are left out: an agent that reads the folder is to write its own. Raises `Stop`
+    where a site names a file outside the folder.
     """
-    document = task["document"]
+    document = _with_starters_alone(task["document"])
     files = {"README.md": about(task), DOCUMENT: json.dumps(document, indent=1) + "\n"}
     for name, text in document.get("files", {}).items():
         path = PurePosixPath(name)
@@ -98,6 +100,18 @@ def folder_of(task: dict[str, Any]) -> dict[str, str]:
             directive = f"// kbench: task={task['name']} mode=quick\n"
             files[f"kernel{suffix}"] = directive + files[kernel["path"]]
     return files
+
+
+def _with_starters_alone(document: dict[str, Any]) -> dict[str, Any]:
+    """A task's document without the shipped kernels that aren't naive."""
+    naive = [kernel for kernel in document.get("kernels", ()) if kernel["agent"] == _NAIVE]
+    kept = {kernel["path"] for kernel in naive}
+    files = {
+        path: text
+        for path, text in document.get("files", {}).items()
+        if path in kept or not path.startswith(_KERNELS)
+    }
+    return {**document, "kernels": naive, "files": files}
 
 
 def _tolerance(document: dict[str, Any]) -> str:

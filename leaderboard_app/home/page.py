@@ -142,7 +142,9 @@ def best_so_far(run: Run) -> list[float | None]:
     correct = run.candidates.filter(verdict="CORRECT", latency_ns__isnull=False).order_by("number")
     best = run.seed_latency_ns
     line: list[float | None] = [1.0, *[None] * run.candidates_made]
-    for number, latency_ns in correct.values_list("number", "latency_ns"):
+    columns = ("number", "latency_ns", "feedback__latency_ns")  # the feedback is of the search
+    for number, latest_ns, search_ns in correct.values_list(*columns):
+        latency_ns = search_ns or latest_ns
         if latency_ns and latency_ns < best and number < len(line):
             best, line[number] = latency_ns, run.seed_latency_ns / latency_ns
     line[-1] = run.seed_latency_ns / best

@@ -75,3 +75,8 @@ class Candidate(models.Model):
 
     def __str__(self) -> str:
         return f"#{self.number}"
+
+    @property
+    def is_seed(self) -> bool:
+        """Whether it is the kernel that the run started with, so nobody wrote it in the run."""
+        return self.edit == "seed"

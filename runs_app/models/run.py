@@ -104,6 +104,11 @@ class Run(models.Model):
         """Whether it has ended; an extension may still let it go on."""
         return self.status in (self.Status.FINISHED, self.Status.STOPPED)
 
+    @property
+    def has_own_best(self) -> bool:
+        """Whether its best is a kernel that was written in the run, not its seed."""
+        return self.best is not None and not self.best.is_seed
+
 
 class RunEvent(models.Model):
     """One event of a run: an event of `runs_app.optimiser.evolve.events`, or what a person did.

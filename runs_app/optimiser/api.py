@@ -28,6 +28,7 @@ from runs_app.optimiser.api_schemas import (
 from runs_app.optimiser.disclosure import public_candidate
 from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.selectors.confirmation import confirmation_of
+from runs_app.optimiser.selectors.over_seed import OverSeed, over_seeds
 from runs_app.optimiser.selectors.runs import (
     EVENTS_AT_ONCE,
     budgets,
@@ -85,8 +86,8 @@ def list_runs(
     faults.tell(SubmissionError)
     rows = filtered_runs(request.user, given)
     runs = newest_first(rows, request, response, after=filters.after, limit=filters.limit)
-    now, caps = timezone.now(), budgets(runs)
-    return [_listed(run, caps[run.pk], now) for run in runs]
+    now, caps, gains = timezone.now(), budgets(runs), over_seeds(runs)
+    return [_listed(run, caps[run.pk], gains.get(run.pk), now) for run in runs]
 
 
 @router.get("/runs/{run_id}", response={200: RunOut, 404: Problem}, summary="One run")
@@ -183,9 +184,10 @@ def again(
     run_id: str,
     payload: AgainIn = AgainIn.left_out(),
 ) -> Status[dict[str, object]]:
-    """Start a run with the settings, the kernel and the seed of another one.
+    """Start a run with the settings and the kernel of another one, and a new random seed.
 
-    What the body names is changed: other language models, another seed, another budget.
+    What the body names is changed: other language models, another budget. To repeat the same random
+    choices, send the other run's `seed`.
     """
     changes = payload.dict(exclude_unset=True)
     run = _started(request, {**request_of(_find(request, run_id)), **changes})
@@ -212,14 +214,16 @@ def _find(request: HttpRequest, run_id: str) -> Run:
 
 def _run(run: Run) -> dict[str, Any]:
     now = timezone.now()
-    listed = _listed(run, budgets([run])[run.pk], now)
+    listed = _listed(run, budgets([run])[run.pk], over_seeds([run]).get(run.pk), now)
     return listed | {
         "waiting_reason": run_waiting_reason(run, now),
         "confirmation": asdict(confirmation_of(run)),
     }
 
 
-def _listed(run: Run, budget: dict[str, object], now: datetime) -> dict[str, object]:
+def _listed(
+    run: Run, budget: dict[str, object], gain: OverSeed | None, now: datetime
+) -> dict[str, object]:
     same = ("id", "name", "direction", "strategy", "private", "enters_best", "seed", "by_budget")
     more = ("seed_latency_ns", "created_at", "ended_at")
     return {
@@ -232,6 +236,7 @@ def _listed(run: Run, budget: dict[str, object], now: datetime) -> dict[str, obj
         "agent": run.agent.name,
         "user": shown_name(run.user),
         "budget": budget,
+        "over_seed": gain.value if gain else None,
         "best": run.best.number if run.best else None,
         "events": run.events_stored,
     }

@@ -63,7 +63,11 @@ class AgainIn(Body):
     """What is to be another way than in the run that is started once more."""
 
     models: list[str] = Field([], description="If left out, the same models.")
-    seed: StrictInt | None = Field(None, json_schema_extra=between(0, SEED_LIMIT - 1))
+    seed: StrictInt | None = Field(
+        None,
+        description="If left out, a new random one.",
+        json_schema_extra=between(0, SEED_LIMIT - 1),
+    )
     budget: BudgetIn | None = None
     parameters: dict[str, object] = Field({}, description="Of the strategy; if left out, the same.")
     name: str = Field("", json_schema_extra={"maxLength": NAME_LENGTH})
@@ -185,6 +189,9 @@ class RunListed(Schema):
     budget: dict[str, object]
     seed_latency_ns: float | None
     best_latency_ns: float | None
+    over_seed: float | None = Field(
+        description="The seed's time over the best candidate's, both measured in the search."
+    )
     best: int | None = Field(description="Number of the best candidate.")
     events: int = Field(description="Number of the newest event.")
     created_at: datetime

@@ -16,8 +16,10 @@ from django.db.models import F, Q
 from gpu_runner.data import codec
 from gpu_runner.data.verdict import Mode
 from runs_app.models import Candidate, LanguageModelCall, Result, Run
+from runs_app.optimiser.disclosure import public_call
 from runs_app.optimiser.evolve.feedback import feedback_of
 from runs_app.optimiser.evolve.judging import truth
+from runs_app.optimiser.selectors.over_seed import OverSeed
 from tasks_app.disclosure import public_result
 from tasks_app.drawings import NOISE
 from tasks_app.pages.text_diff import Line
@@ -46,7 +48,7 @@ class CandidatePage:
     candidate: Candidate
     feedback: Mapping[str, object]
     language: str
-    over_seed: float | None
+    over_seed: OverSeed | None
     parents: Sequence[Candidate]
     diff: Sequence[Line] | None
     times: WorkloadTimes
@@ -60,6 +62,16 @@ class CandidatePage:
     before: int | None
     after: int | None
     may_control: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallPage:
+    """A call of a run: its prompt and answer. `before` and `after` number its neighbors."""
+
+    run: Run
+    call: LanguageModelCall
+    before: int | None
+    after: int | None
 
 
 def votes(candidate: Candidate) -> list[Vote]:
@@ -78,6 +90,22 @@ def calls_about(run: Run, candidate: Candidate) -> list[LanguageModelCall]:
     if candidate.call_id is not None:
         about |= Q(pk=candidate.call_id)
     return list(run.calls.filter(about).select_related("language_model").order_by("number"))
+
+
+def find_call(run: Run, number: int) -> CallPage | None:
+    """The run's call of that number, with its prompt and answer; None if there is none."""
+    rows = run.calls.select_related("language_model")
+    call = rows.filter(number=number).first()
+    if call is None:
+        return None
+    others = rows.filter(number__in=(number - 1, number + 1)).values_list("number", flat=True)
+    found = set(others)
+    return CallPage(
+        run=run,
+        call=public_call(call, run.task_version.hidden_names),
+        before=number - 1 if number - 1 in found else None,
+        after=number + 1 if number + 1 in found else None,
+    )
 
 
 def thought(call: LanguageModelCall | None) -> str:

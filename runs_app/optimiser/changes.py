@@ -52,7 +52,7 @@ def change_of(run: Run, rows: Iterable[RunEvent], now: datetime) -> Change:
     telling: deque[RunEvent] = deque(maxlen=_SHOWN_LINES)
     for last in rows:
         if (number := _candidate_of(last)) is not None:
-            candidates.setdefault(number, {}).update(_noise(last))
+            candidates.setdefault(number, {}).update(_said(last))
         if (number := _call_of(last)) is not None:
             calls.add(number)
         if last.kind == "extended":
@@ -127,7 +127,7 @@ class _Past:
     def _note(self, row: RunEvent, candidate: Candidate) -> None:
         first = {"at": _ms(row.created_at), "best": False, "begun": False}
         more = self._more.setdefault(candidate.number, first)
-        more |= _noise(row)
+        more |= _said(row)
         more["best"] |= bool(row.payload.get("best"))
         more["begun"] |= row.kind == "measuring"
         if row.kind == "measured" and row.payload["mode"] in candidate.measured:
@@ -183,7 +183,8 @@ def _more(row: StoredCandidate) -> dict[str, object]:
 
 
 def _call(row: Question, at: datetime) -> dict[str, object]:
-    return {**{name: getattr(row, name) for name in _OF_CALLS}, "at": _ms(at)}
+    shown = {name: getattr(row, name) for name in _OF_CALLS}
+    return {**shown, "unusable": bool(row.problem), "at": _ms(at)}
 
 
 def _candidate_of(row: RunEvent) -> int | None:
@@ -200,17 +201,23 @@ def _call_of(row: RunEvent) -> int | None:
     return None if key is None else int(row.payload[key])
 
 
-def _noise(row: RunEvent) -> dict[str, bool]:
-    """Whether a ranked evaluation was too noisy to count; empty for any other event."""
-    is_ranked = row.kind == "measured" and row.payload["mode"] == Mode.RANKED
-    return {"noisy": says_nothing(row.payload["verdict"])} if is_ranked else {}
+def _said(row: RunEvent) -> dict[str, object]:
+    """What an evaluation alone tells: its time in the search, or that its ranking was too noisy."""
+    if row.kind != "measured":
+        return {}
+    payload = row.payload
+    if payload["mode"] == Mode.RANKED:
+        return {"noisy": says_nothing(payload["verdict"])}
+    if payload["mode"] in LAST_MODES or payload["verdict"] != Verdict.CORRECT:
+        return {}
+    return {"search_ns": payload.get("latency_ns"), "search_spread": payload.get("spread")}
 
 
 _WORDS = {
     "resumed": "Resumed{by}",
     "stopped": "Stopped{by}",
     "started": "Started{by}",
-    "searched": "The search has ended ({reason}). Its best candidates are ranked next",
+    "searched": "The search has ended: {reason}",
     "finished": "Finished: {reason}",
     "briefed": "The task or its device was measured again; prompts use these figures from now on",
     "entered": "Candidate {candidate} was submitted",
@@ -235,7 +242,8 @@ def _line(row: RunEvent, calls: Mapping[int, Question]) -> dict[str, object] | N
     if not _tells(row):
         return None
     text, is_bad = _words(row.kind, row.payload, calls)
-    return {"at": _ms(row.created_at), "text": text, "bad": is_bad} if text else None
+    line = {"at": _ms(row.created_at), "text": text, "bad": is_bad, "call": _call_of(row)}
+    return line if text else None
 
 
 def _words(

@@ -11,11 +11,12 @@ from django.urls import reverse
 
 from gpu_runner.data.verdict import Verdict
 from runs_app.core.profile.diagnosis import ClassScore, class_scores
-from runs_app.models import Candidate, Device, Run
+from runs_app.models import Candidate, Device, Evaluation, Run
 from runs_app.optimiser.evolve.judging import VERIFIERS, truth
 from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.evolve.strategies.contract import with_defaults
 from runs_app.optimiser.selectors.confirmation import Confirmation
+from runs_app.optimiser.selectors.over_seed import OverSeed, over_seeds
 from runs_app.optimiser.selectors.runs import budgets, spent_by
 from runs_app.optimiser.selectors.settings import parameter_label, parameters_of, text
 from runs_app.optimiser.services.history import config_now
@@ -92,6 +93,7 @@ class RunHead:
     active_s: float
     waiting_reason: str
     confirmation: Confirmation
+    entry: Evaluation | None
     may_control: bool
     budget_form: BudgetForm
     most_usd: float | None
@@ -107,7 +109,7 @@ class RunPage:
     config_rows: list[tuple[str, str]]
     table: Page[Candidate]
     class_scores: list[ClassScore]
-    over_seed: float | None
+    over_seed: OverSeed | None
 
 
 def growing(run: Run) -> list[Growing]:
@@ -130,20 +132,17 @@ def scores_of_classes(run: Run) -> list[ClassScore]:
 
 
 def run_rows(runs: Iterable[Run]) -> list[RunRow]:
-    """Runs as lists show them."""
+    """Runs as lists show them; one query."""
+    runs = list(runs)
+    gains = over_seeds(runs)
     return [
         RunRow(
             run=run,
-            over_seed=over_seed(run, run.best_latency_ns),
+            over_seed=gains[run.pk].value if run.pk in gains else None,
             over_baseline=run.best.speedup if run.best else None,
         )
         for run in runs
     ]
-
-
-def over_seed(run: Run, latency_ns: float | None) -> float | None:
-    """How many times as fast as the seed kernel a kernel of the run is; None for unknown times."""
-    return run.seed_latency_ns / latency_ns if run.seed_latency_ns and latency_ns else None
 
 
 def budget(run: Run) -> dict[str, Any]:
@@ -215,6 +214,7 @@ def script_config(run: Run) -> dict[str, object]:
             "replay": reverse("run-replay", args=[run.pk]),
             "head": reverse("run-head", args=[run.pk]),
             "candidate": reverse("run-candidate", args=[run.pk, 0]),
+            "call": reverse("run-call", args=[run.pk, 0]),
             "socket": f"/ws/runs/{run.pk}/",
         },
     }

@@ -29,6 +29,7 @@ urlpatterns = [
         views.candidate_enter,
         name="run-candidate-enter",
     ),
+    path("runs/<uuid:run_id>/calls/<int:number>/", views.call_detail, name="run-call"),
     path("verifiers/", verifiers, name="verifiers"),
     path("verifiers/tunings/<uuid:tuning_id>/", tuning, name="tuning"),
     path("language-models/new/", language_model_form, name="language-model-new"),

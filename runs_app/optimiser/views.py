@@ -28,7 +28,8 @@ from runs_app.optimiser.candidate_page import workload_times
 from runs_app.optimiser.changes import change_of, replayed
 from runs_app.optimiser.disclosure import public_call, public_candidate
 from runs_app.optimiser.evolve.strategies import STRATEGIES
-from runs_app.optimiser.selectors.confirmation import confirmation_of
+from runs_app.optimiser.selectors.confirmation import confirmation_of, entry_of_best
+from runs_app.optimiser.selectors.over_seed import over_seed_of, over_seeds
 from runs_app.optimiser.selectors.runs import (
     RUN_FILTERS,
     filtered_runs,
@@ -195,6 +196,17 @@ def candidate_detail(request: HttpRequest, run_id: UUID, number: int) -> HttpRes
     return render(request, f"runs_app/optimisation/{name}", vars(page))
 
 
+@never_cache
+@require_safe
+def call_detail(request: HttpRequest, run_id: UUID, number: int) -> HttpResponse:
+    """The prompt and the answer of a call, for everybody who may see the run."""
+    run = _run(request, run_id)
+    page = candidate_page.find_call(run, number) if number <= _LARGEST else None
+    if page is None:
+        raise Http404("The run has no such call.")
+    return render(request, "runs_app/optimisation/run_call.html", vars(page))
+
+
 @login_required
 @require_POST
 def candidate_enter(request: AuthenticatedRequest, run_id: UUID, number: int) -> HttpResponse:
@@ -220,7 +232,7 @@ def _run_response(
         config_rows=run_page.config_rows(run),
         table=table,
         class_scores=run_page.scores_of_classes(run),
-        over_seed=run_page.over_seed(run, run.best_latency_ns),
+        over_seed=over_seeds([run]).get(run.pk),
     )
     return render(request, "runs_app/optimisation/run.html", vars(page), status=status)
 
@@ -238,6 +250,7 @@ def _head(request: HttpRequest, run: Run, form: BudgetForm) -> run_page.RunHead:
         active_s=active_s,
         waiting_reason=run_waiting_reason(run, now),
         confirmation=confirmation_of(run),
+        entry=entry_of_best(run),
         may_control=controls,
         budget_form=form,
         most_usd=None if sees_hidden(request.user) else settings.MAX_RUN_USD,
@@ -259,7 +272,7 @@ def _candidate_page(
         candidate=candidate,
         feedback=candidate.feedback or {},
         language=run.problem.get("language", "cpp"),
-        over_seed=run_page.over_seed(run, candidate.latency_ns),
+        over_seed=over_seed_of(run, candidate),
         parents=parents,
         diff=diff(parent.source, candidate.source, Budget()).lines if parent else (),
         times=workload_times(run, candidate, seed, parent),

@@ -65,8 +65,9 @@ def _percentiles(logs: Sequence[float], seed: int) -> tuple[float, float]:
 class AblationRun:
     """One finished run: its setting by factor, and what came of it.
 
-    speedup: of its best correct kernel, None if it has none. measured, correct: its candidates.
-    improved: whether its best is faster than its seed.
+    speedup: of its best correct kernel, None if it has none. measured, correct: its candidates,
+    without the seed. improved: whether its best is faster than its seed. tried: whether it asked
+    for a kernel or measured one.
     """
 
     run: str
@@ -77,6 +78,7 @@ class AblationRun:
     tokens: int
     measured: int
     correct: int
+    tried: bool = True
 
 
 @dataclass(kw_only=True)

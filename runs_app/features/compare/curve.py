@@ -38,6 +38,7 @@ class Point:
     usd: float
     active_s: float
     latency_ns: float
+    search_ns: float  # the time that is compared with the seed's, which is of the search, too
     speedup: float | None  # against the best baseline
 
 
@@ -76,6 +77,7 @@ class _Clock:
 @dataclass(frozen=True)
 class _Time:
     latency_ns: float
+    search_ns: float
     speedup: float | None
 
 
@@ -102,7 +104,7 @@ def curve(run: Run) -> list[Point]:
             found.append(_point(best, evaluations, usd, clock.seconds))
     if best is not None:
         usd += sum(cost for _, cost in paid)
-        told = _time_of(run.best_latency_ns, run.best.speedup) if run.best else None
+        told = now.get(run.best.number) if run.best else None
         end = _point(told or best, evaluations, usd, clock.seconds)
         found += [end] if end != found[-1] else []
     return found
@@ -119,14 +121,17 @@ def _time(payload: dict[str, Any], now: dict[int, _Time | None]) -> _Time | None
     return now.get(payload["candidate"], told)
 
 
-def _time_of(latency_ns: float | None, speedup: float | None) -> _Time | None:
-    return _Time(latency_ns, speedup) if latency_ns else None
+def _time_of(
+    latency_ns: float | None, speedup: float | None, search_ns: float | None = None
+) -> _Time | None:
+    return _Time(latency_ns, search_ns or latency_ns, speedup) if latency_ns else None
 
 
 def _times(run: Run) -> dict[int, _Time | None]:
     """Times by candidate, None for what is refused, of those that hardware has spoken of."""
-    rows = run.candidates.exclude(verdict="").values_list("number", "latency_ns", "speedup")
-    return {number: _time_of(latency, speedup) for number, latency, speedup in rows}
+    columns = ("latency_ns", "speedup", "feedback__latency_ns")  # the feedback is of the search
+    rows = run.candidates.exclude(verdict="").values_list("number", *columns)
+    return {number: _time_of(*times) for number, *times in rows}
 
 
 def _payments(run: Run) -> list[tuple[datetime, float]]:
@@ -141,6 +146,7 @@ def _point(best: _Time, evaluations: int, usd: float, seconds: float) -> Point:
         usd=usd,
         active_s=seconds,
         latency_ns=best.latency_ns,
+        search_ns=best.search_ns,
         speedup=best.speedup,
     )
 
@@ -185,4 +191,4 @@ def _y(point: Point, run: Run, y: str) -> float | None:
     if y == "time":
         return point.latency_ns / 1000
     seed = run.seed_latency_ns
-    return seed / point.latency_ns if seed else None
+    return seed / point.search_ns if seed else None

@@ -34,8 +34,14 @@ from tasks_app.templatetags.display import amount, duration, seconds, speedup
 
 _RUNS = Kind(name="run", one="run", many="runs", repeated=("all", "x", "y"), in_files=False)
 _OFFERED = 100
+_OVER_SEED = "Best speedup over the seed"
+_DIFFERENCES = "Differences are against the pinned run."
+_SEEDS_DIFFER = (
+    f"{_DIFFERENCES} These runs start from different seed kernels, so speedups over the seed "
+    "don't compare."
+)
 _MEASURES: tuple[tuple[str, Callable[[float], str], Callable[[RunSummary], float | None]], ...] = (
-    ("Best speedup over the seed", times, lambda s: s.speedup_seed),
+    (_OVER_SEED, times, lambda s: s.speedup_seed),
     ("Best speedup over the best baseline", speedup, lambda s: s.speedup_baseline),
     ("Time of the best kernel", duration, lambda s: s.run.best_latency_ns),
     ("Cost", usd, lambda s: s.run.usd),
@@ -76,11 +82,15 @@ def _runs_page(
         choice.head(str(run.pk), str(run), run.get_absolute_url(), _where(run), run.status.title())
         for run in (row.run for row in rows)
     ]
-    lines = [_measured(*measure, rows, pinned) for measure in _MEASURES]
+    seeds_differ = len({row.settings["seed kernel"] for row in rows}) > 1
+    lines = [
+        _measured(*measure, rows, None if seeds_differ and measure[0] == _OVER_SEED else pinned)
+        for measure in _MEASURES
+    ]
     return RunsPage(
         choice=choice,
         offered=offered,
-        results=Table("Measure", heads, lines, "Differences are against the pinned run."),
+        results=Table("Measure", heads, lines, _SEEDS_DIFFER if seeds_differ else _DIFFERENCES),
         mixed=len({_problem(row) for row in rows}) > 1,
         summaries=rows,
         failures=Table("Failure", heads, _failures(rows)),
@@ -103,9 +113,12 @@ def _measured(
     shown: Callable[[float], str],
     measure: Callable[[RunSummary], float | None],
     rows: Sequence[RunSummary],
-    pinned: RunSummary,
+    pinned: RunSummary | None,
 ) -> Row:
-    pairs = [(measure(row), None if row is pinned else measure(pinned)) for row in rows]
+    """The measure of each run, with its difference from the pinned one where that compares."""
+    pairs = [
+        (measure(row), None if pinned is None or row is pinned else measure(pinned)) for row in rows
+    ]
     words = [(NONE if value is None else shown(value), value, base) for value, base in pairs]
     unit = "points" if shown is percent else ""
     return Row(label, tuple(Cell(text, _delta(value, base, unit)) for text, value, base in words))
@@ -154,7 +167,7 @@ def ablation(request: HttpRequest) -> HttpResponse:
     metric = request.GET.get("metric", "")
     metric = metric if metric in METRICS else "seed"
     finished = runs_of(request.user, problem, metric, timezone.now())
-    found = [run for run in finished if run.measured]  # the others tried nothing
+    found = [run for run in finished if run.tried]
     offered = varying(found)
     wanted = [name for name in request.GET.getlist("factor") if name in offered]
     factors = wanted or list(telling(found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ from runs_app.models import Candidate, LanguageModelCall, Run
 from runs_app.optimiser.evolve.commands import Edit
 from runs_app.optimiser.evolve.strategies.cudamaster import REPLACED
 from runs_app.optimiser.selectors.language_models import CODE_ROLES
+from runs_app.optimiser.selectors.over_seed import OverSeed, over_seeds
 from runs_app.optimiser.selectors.runs import active_s, extensions, visible_runs
 from runs_app.optimiser.selectors.settings import OWN_KERNEL, PARAMETERS, parameters_of, text
 from tasks_app.people import Viewer
@@ -38,9 +39,10 @@ _UNMEASURED: Mapping[str, str] = {
 class RunSummary:
     """One column of a comparison.
 
-    measured: candidates of which hardware has spoken; a lost evaluation says nothing.
-    speedup_seed: the seed's time over the best one's. failures: candidates that hardware refused
-    by verdict, dropped and replaced ones, answers without a kernel, failed calls.
+    measured: candidates of which hardware has spoken; a lost evaluation says nothing. The seed
+    isn't a candidate here: nobody wrote it in the run.
+    speedup_seed: the seed's time over the best one's, both of the search. failures: candidates that
+    hardware refused by verdict, dropped and replaced ones, answers without a kernel, failed calls.
     """
 
     run: Run
@@ -79,19 +81,27 @@ def summaries(runs: QuerySet[Run], now: datetime, *, points: bool = False) -> li
     rows = list(runs.defer(None).defer("task_version__document", "best__source", "best__feedback"))
     candidates = _candidate_counts(rows)
     calls = _call_counts(rows)
+    gains = over_seeds(rows)
     return [
-        _summary(
-            run, settings, candidates.get(run.pk, []), calls.get(run.pk, []), now, points=points
+        replace(
+            _summary(
+                run, settings, candidates.get(run.pk, []), calls.get(run.pk, []), now, points=points
+            ),
+            speedup_seed=_speedup_seed(run, gains.get(run.pk)),
         )
         for run, settings in zip(rows, settings_of(rows), strict=True)
     ]
 
 
 def _candidate_counts(runs: Iterable[Run]) -> dict[object, list[tuple[str, str, int, int]]]:
-    """For each run: fate, verdict, how many there are, how many a language model wrote."""
+    """For each run: fate, verdict, how many there are, how many a language model wrote.
+
+    Its seed isn't one of them.
+    """
     replaced = When(state=Candidate.State.DROPPED, reason__startswith=REPLACED, then=Value(_FIXED))
     fate = Case(replaced, default=F("state"), output_field=CharField())
-    rows = Candidate.objects.filter(run__in=runs).order_by().annotate(fate=fate)
+    rows = Candidate.objects.filter(run__in=runs).exclude(edit=Edit.SEED).order_by()
+    rows = rows.annotate(fate=fate)
     found: dict[object, list[tuple[str, str, int, int]]] = {}
     counted = rows.values_list("run_id", "fate", "verdict")
     written = Count("call")  # those with one
@@ -143,7 +153,7 @@ def _summary(
         run=run,
         settings=settings,
         active_s=active_s(run, now),
-        speedup_seed=_quotient(run.seed_latency_ns, run.best_latency_ns),
+        speedup_seed=None,
         speedup_baseline=run.best.speedup if run.best else None,
         measured=measured,
         correct=correct,
@@ -190,11 +200,14 @@ def _ablation_run(summary: RunSummary, metric: str) -> AblationRun:
         tokens=summary.run.tokens,
         measured=summary.measured,
         correct=summary.correct,
+        tried=bool(summary.measured or summary.proposals or summary.run.best),
     )
 
 
-def _quotient(above: float | None, below: float | None) -> float | None:
-    return above / below if above and below else None
+def _speedup_seed(run: Run, gain: OverSeed | None) -> float | None:
+    """Over the seed; 1 if nothing was faster than it."""
+    is_unbeaten = run.best is not None and run.best.is_seed
+    return gain.value if gain else 1.0 if is_unbeaten else None
 
 
 SEED = "random seed"

@@ -127,7 +127,7 @@ class Call:
     def _judge(self, answer: Answer) -> CallError | None:
         """What is wrong with an answer that came to its end; None if it can be used."""
         if answer.form == "page":
-            return CallError("the endpoint sent an HTML page: check base_url", "garbage")
+            return CallError("the endpoint sent an HTML page: check the base URL", "garbage")
         if answer.error and not answer.is_answer:
             return failure.of_document(answer.error)
         usage = self.meter.usage(answer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -48,7 +49,7 @@ def of_status(error: openai.APIStatusError, now: datetime, worst: Usage) -> Call
     status = error.status_code
     codes = {error.code, error.type}
     if status < 400:
-        reason = "the endpoint redirects; use its final address as base_url"
+        reason = "the endpoint redirects; use its final address as the base URL"
         return CallError(f"{reason} (HTTP {status})", "bad_request")
     explanation = explained(error.body)
     if status >= 500 and status not in KINDS:
@@ -79,20 +80,32 @@ def of_connection(error: Exception, worst: Usage) -> CallError:
     """No answer at all; `worst` is charged unless it is certain that the request did not go out."""
     cause = below(error)
     if isinstance(cause, UNCONNECTED):
-        what = type(cause).__name__
-        return CallError(f"no connection to the endpoint ({what})", "unavailable", transient=True)
+        reason = f"no connection to the endpoint ({_why_unconnected(cause)})"
+        return CallError(reason, "unavailable", transient=True)
     if isinstance(cause, httpx2.ReadTimeout):
         return CallInterrupted("the endpoint took the request but never answered", worst)
     if isinstance(cause, Compressed):
         reason = "the endpoint compresses its answers although it was asked not to"
         return CallError(reason, "garbage", usage=worst)
     if isinstance(cause, UNSENDABLE):
-        return CallError("the request cannot be sent: check base_url", "bad_request")
+        return CallError("the request can't be sent: check the base URL", "bad_request")
     if isinstance(cause, httpx2.RemoteProtocolError) and "without sending" not in str(cause):
-        reason = "the server doesn't speak HTTP: check base_url"
+        reason = "the server doesn't speak HTTP: check the base URL"
         return CallError(reason, "garbage", usage=worst)
     what = type(cause).__name__
     return CallInterrupted(f"the connection broke off before an answer came ({what})", worst)
+
+
+def _why_unconnected(cause: BaseException) -> str:
+    """What stopped a connection: the reason of the socket below it, where one is known."""
+    error: BaseException | None = cause
+    while error is not None:
+        if isinstance(error, socket.gaierror):
+            return "its host name is unknown: check the base URL"
+        if isinstance(error, ConnectionRefusedError):
+            return "nothing listens at its address and port: check the base URL"
+        error = error.__cause__ or error.__context__
+    return type(cause).__name__
 
 
 def of_answer(error: Exception, usage: Usage, text: str) -> CallError:

@@ -7,8 +7,10 @@ from enum import StrEnum
 from typing import Any
 
 from gpu_runner.data.verdict import Mode
-from runs_app.models import Result, Run
+from runs_app.models import Evaluation, LanguageModelCall, Result, Run
+from runs_app.optimiser.evolve.commands import Edit
 from runs_app.optimiser.evolve.evaluations import LAST_MODES, is_refusal
+from runs_app.optimiser.selectors.language_models import CODE_ROLES
 from tasks_app.disclosure import public_text
 
 _LAST = sorted(mode.value for mode in LAST_MODES)
@@ -56,15 +58,47 @@ class Confirmation:
 
 
 def confirmation_of(run: Run) -> Confirmation:
-    """What stands behind the run's best; two queries, however many candidates there are."""
+    """What stands behind the run's best; a few queries, however many candidates there are."""
     rows = run.events.filter(kind__in=("searched", "extended", "chosen")).order_by("seq")
     last = run.events.filter(kind="measured", payload__mode__in=_LAST).order_by("seq")
     found = list((rows | last).values_list("kind", "payload"))
     rankings = tuple(_ranking(run, payload) for kind, payload in found if kind == "measured")
     state, words = _state(run, [(kind, payload) for kind, payload in found if kind != "measured"])
-    if state in (ConfirmationState.RANKED, ConfirmationState.AUDITED) and (doubt := _doubt(run)):
+    if run.is_over and not run.has_own_best:
+        words = _without_own_best(run)
+    elif state in (ConfirmationState.RANKED, ConfirmationState.AUDITED) and (doubt := _doubt(run)):
         words = f"{words} A person has to look at it once it is submitted: {doubt}."
     return Confirmation(state=state, words=words, rankings=rankings)
+
+
+def entry_of_best(run: Run) -> Evaluation | None:
+    """The ranked evaluation by which the best was entered: what boards and its page go by."""
+    if run.best is None or run.best.entry_id is None:
+        return None
+    ranked = Evaluation.objects.filter(
+        submission=run.best.entry_id, device=run.device_id, mode=Mode.RANKED.value
+    )
+    return ranked.select_related("submission").order_by("-created_at").first()
+
+
+def _without_own_best(run: Run) -> str:
+    """What came of a run that wrote nothing faster than its seed."""
+    has_seed = run.best is not None
+    if run.candidates.exclude(edit=Edit.SEED.value).exists():
+        return "No candidate was faster than the seed kernel." if has_seed else ""
+    sent = run.calls.filter(role__in=CODE_ROLES, sent_at__isnull=False, ended_at__isnull=False)
+    failed = sent.exclude(status=LanguageModelCall.Status.ANSWERED).count()
+    answers = sent.count() - failed
+    still = "The seed kernel is still the fastest." if has_seed else ""
+    if not answers + failed:
+        return still
+    words = f"No answer contained a kernel: {_count(answers, 'answer')} had none"
+    words += f", and {_count(failed, 'call')} failed." if failed else "."
+    return f"{words} {still}".strip()
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _doubt(run: Run) -> str:
@@ -116,6 +150,6 @@ def _chosen(name: str, payload: dict[str, Any]) -> tuple[ConfirmationState, str]
     if not payload.get("is_audited"):
         return (
             ConfirmationState.RANKED,
-            f"{name} was ranked; its audit had no result. {reason.capitalize()}.",
+            f"{name} was ranked in the run; its audit had no result. {reason.capitalize()}.",
         )
-    return ConfirmationState.AUDITED, f"{name} was ranked and audited; {reason}."
+    return ConfirmationState.AUDITED, f"{name} was ranked and audited in the run; {reason}."

@@ -244,7 +244,10 @@ def _after_search(history: History) -> str:
     """What a run does that is over with its search; empty while it searches."""
     if history.searched is None:
         return ""
-    return f"its best kernels are being ranked, because the search ended: {history.searched.reason}"
+    return (
+        "its best kernels are being ranked and may change places; the search ended: "
+        f"{history.searched.reason}"
+    )
 
 
 def _outcome(call: LanguageModelCall) -> Outcome:

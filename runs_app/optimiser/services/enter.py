@@ -12,7 +12,6 @@ from runs_app.core.errors import NotAllowed, Stopped, SubmissionError
 from runs_app.core.work.lifecycle import evaluate
 from runs_app.core.work.limits import check_open
 from runs_app.models import Announcement, Candidate, LanguageModel, Run, Submission
-from runs_app.optimiser.evolve.commands import Edit
 from runs_app.optimiser.selectors.runs import may_control
 from runs_app.optimiser.services import log as run_log
 from runs_app.submitting.quota import check_quota
@@ -43,7 +42,7 @@ def enter_best(run: Run, number: int, *, now: datetime) -> Submission | None:
     While submissions are stopped a note says that it was not.
     """
     candidate = run.candidates.get(number=number)
-    if candidate.edit == Edit.SEED.value or _refusal(run, candidate):
+    if _refusal(run, candidate):
         return None
     try:
         check_open(Announcement.Kind.SUBMISSIONS, now)
@@ -55,6 +54,11 @@ def enter_best(run: Run, number: int, *, now: datetime) -> Submission | None:
 
 
 def _refusal(run: Run, candidate: Candidate) -> str:
+    if candidate.is_seed:
+        return (
+            f"candidate {candidate.number} is the seed kernel that the run started with, and a run "
+            "only submits kernels that it wrote. To have the seed ranked, submit it yourself"
+        )
     if candidate.entry_id is not None:
         return f"candidate {candidate.number} has already been entered"
     if candidate.verdict != Verdict.CORRECT or candidate.submission is None:

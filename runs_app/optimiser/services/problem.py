@@ -25,7 +25,7 @@ from runs_app.optimiser.services.brief import briefing_of
 from runs_app.optimiser.services.request import RunRequest
 from tasks_app.disclosure import public_task
 from tasks_app.models import TaskVersion
-from tasks_app.pages.task_page import command_text, entrances
+from tasks_app.pages.task_page import command_text, entrances, reference_files
 
 NAIVE, TUNABLE = "kbench-naive", "kbench-tunable"
 _TUNER = "autotune"
@@ -157,8 +157,7 @@ def _own(request: RunRequest, device: Device) -> Seed:
 def _reference(files: dict[str, str], direction: Direction) -> str:
     modules = [
         (path, reference_for(text, direction))
-        for path, text in sorted(files_for(files, direction).items())
-        if path.endswith(".py")
+        for path, text in sorted(reference_files(files_for(files, direction)))
     ]
     if len(modules) == 1:
         return modules[0][1]

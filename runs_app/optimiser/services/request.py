@@ -191,12 +191,15 @@ def _prompts(verifiers: VerifierConfig) -> dict[str, str]:
 
 
 def request_of(run: Run) -> dict[str, object]:
-    """What started the run, in the words of the API: its kernel, its seed, its budget of now."""
+    """What started the run, in the words of the API: its kernel, its budget of now.
+
+    Its random seed is left out, so that a repeat draws its own.
+    """
     config = config_now(run)
     document: dict[str, Any] = codec.encode(config)
     verifiers = {k: v for k, v in document["verifiers"].items() if k != "prompts"}
     source = run.problem.get("seed_source", "")
-    same = ("direction", "strategy", "seed", "name", "private", "enters_best")
+    same = ("direction", "strategy", "name", "private", "enters_best")
     return {
         **{name: document[name] for name in (*_SAME, "parameters", "profile")},
         **{name: getattr(run, name) for name in same},

@@ -286,7 +286,7 @@ def initial_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
         field_name(wanted["strategy"], name): value for name, value in wanted["parameters"].items()
     }
     return {
-        **{name: wanted[name] for name in (*_SAME, "models", "name", "source", "entry")},
+        **{name: wanted.get(name) for name in (*_SAME, "models", "name", "source", "entry")},
         **{name: budget.get(name) for name in ("usd", "tokens", "evaluations")},
         **parameters,
         "beside": wanted["files"],

@@ -11,6 +11,7 @@ from typing import Any
 from django import forms
 
 from runs_app.optimiser.evolve.strategies import STRATEGIES, StrategyInfo
+from runs_app.optimiser.selectors.settings import parameter_label
 
 
 def field_name(strategy: str, parameter: str) -> str:
@@ -26,7 +27,7 @@ def parameter_fields() -> Iterator[tuple[str, forms.Field]]:
             field = _field(hints[each.name])
             field.required = False
             field.initial = getattr(each.default, "value", each.default)
-            field.label = each.name.replace("_", " ").capitalize()
+            field.label = parameter_label(each.name).capitalize()
             field.help_text = info.help.get(each.name, "")
             yield field_name(info.name, each.name), field
 

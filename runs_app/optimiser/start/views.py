@@ -96,7 +96,7 @@ def _strategy(form: RunForm, name: str) -> StrategyFields:
 def _initial(request: HttpRequest) -> dict[str, object]:
     """What the address says; `?submission=` begins with that submission's kernel.
 
-    `?like=` has the settings, the kernel and the seed of that run.
+    `?like=` has the settings and the kernel of that run, with a new random seed.
     """
     like = find_run(request.GET.get("like", ""), request.user)
     if like is not None:

@@ -15,7 +15,7 @@ from runs_app.models import Evaluation, Result, Status
 from runs_app.optimiser.evolve.history import draw
 from runs_app.optimiser.evolve.judging import truth
 from runs_app.optimiser.evolve.tuning import Example
-from runs_app.optimiser.services.problem import Seed, problem_for
+from runs_app.optimiser.services.problem import NAIVE, Seed, problem_for
 from tasks_app.disclosure import public_reason
 
 MOST_EVALUATIONS = 50_000
@@ -74,20 +74,21 @@ def _example(row: Evaluation, kernel: Kernel, *, held_out: bool) -> Example:
         task=kernel.task,
         problem=problem,
         source=row.submission.source,
-        reference=_known_kernel(row),
+        reference=known_kernel(row),
         passes=kernel.passes,
         said=_said(row),
         held_out=held_out,
     )
 
 
-def _known_kernel(row: Evaluation) -> str:
-    """A kernel that came with the task, unless it is the one to be judged."""
+def known_kernel(row: Evaluation) -> str:
+    """The naive kernel that came with the task, unless it is the one to be judged."""
     data = row.task_version.data
     for kernel in data.kernels:
         source = data.files.get(kernel.path, "")
         fits = kernel.language is row.device.language and kernel.direction == row.direction
-        if fits and source and source.strip() != row.submission.source.strip():
+        is_other = bool(source) and source.strip() != row.submission.source.strip()
+        if fits and is_other and kernel.agent == NAIVE:
             return f"{kernel.agent}, which comes with the task:\n\n{source}"
     return "No kernel for this task is known to work yet."
 

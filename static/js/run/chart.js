@@ -1,6 +1,6 @@
 // The best time so far over a dot for each candidate.
 import { loadPlotly, whenSeen } from "../charts.js";
-import { candidate, kindOf, seedOf } from "./state.js";
+import { candidate, kindOf, overSeed, seedOf } from "./state.js";
 import { duration, ratio, outcome } from "./format.js";
 
 const MOST_DOTS = 600; // of the correct ones
@@ -202,6 +202,7 @@ export function bestWords(state) {
   const best = state.best === null ? null : candidate(state, state.best);
   const seed = seedOf(state);
   if (!best) return "no correct candidate yet";
-  const over = seed?.latency_ns ? `, ${ratio(seed.latency_ns / best.latency_ns)} as fast as the seed kernel` : "";
+  const gained = overSeed(seed, best);
+  const over = gained ? `, ${ratio(gained.value)} as fast as the seed kernel` : "";
   return `best: candidate ${best.number} with ${duration(best.latency_ns)}${over}`;
 }

@@ -1,6 +1,6 @@
 // The genealogy on a canvas: a mark for each candidate, a line to each parent. It draws only what
 // is in view.
-import { candidate, isOver, kindOf } from "./state.js";
+import { candidate, isOver, kindOf, searchNs } from "./state.js";
 import { at, beside, lineage, place } from "./layout.js";
 import { step } from "./colours.js";
 import { duration, outcome, ratio } from "./format.js";
@@ -155,7 +155,7 @@ export class Genealogy {
   }
 
   speedup(row) {
-    return this.reference === "baseline" ? row.speedup : this.reference / row.latency_ns;
+    return this.reference === "baseline" ? row.speedup : this.reference / searchNs(row);
   }
 
   choose(number) {

@@ -1,5 +1,5 @@
 // A run's live page: joins the feed to the views.
-import { candidate, emptyState, isOver, put, seedOf, spent, verifiersOf } from "./state.js";
+import { candidate, emptyState, isOver, put, searchNs, seedOf, spent, verifiersOf } from "./state.js";
 import { BestChart, bestWords } from "./chart.js";
 import { Drawer } from "./drawer.js";
 import { Feed } from "./feed.js";
@@ -39,7 +39,7 @@ const shown = () => replay.state || state;
 function reference(view) {
   const seed = seedOf(view);
   const overSeed = seed?.latency_ns && byId("over").value !== "baseline";
-  return overSeed ? seed.latency_ns : "baseline";
+  return overSeed ? searchNs(seed) : "baseline";
 }
 
 // Speedups are over the baseline as long as the seed kernel has no time.
@@ -65,7 +65,7 @@ async function draw() {
   panels.verifiers(view);
   panels.islands(view, config.strategy, over, open);
   panels.calls(view, replay.state ? new Map() : progress, now);
-  panels.log(view);
+  panels.log(view, config.urls.call);
   stream.update(view, over);
   genealogy.draw(view, colours, over);
   byId("best-words").textContent = bestWords(view);

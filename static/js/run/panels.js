@@ -1,6 +1,6 @@
 // The panels beside the charts: meters, outcomes, language models, verifiers, islands, calls, log.
-import { activeMs, candidate, held, isOver, kindOf, modelsOf, outcomesOf, seedOf, spent, verifiersOf, waiting } from "./state.js";
-import { VERDICTS, clock, duration, element, percent, period, ratio, usd, whole } from "./format.js";
+import { activeMs, candidate, held, isOver, kindOf, modelsOf, outcomesOf, overSeed, searchNs, seedOf, spent, verifiersOf, waiting } from "./state.js";
+import { VERDICTS, clock, duration, element, percent, period, ratio, significant, usd, whole } from "./format.js";
 import { step } from "./colours.js";
 
 const ORDER = ["CORRECT", "UNSTABLE", "COMPILE_ERROR", "WRONG_RESULT", "WRONG_SHAPE", "WRONG_DTYPE", "RUNTIME_ERROR", "TIME_LIMIT", "MEMORY_LIMIT", "VIOLATION", "TOO_SLOW", "SYSTEM_ERROR", "DROPPED", "REPLACED"];
@@ -56,7 +56,14 @@ export function meters(state, now) {
 function seedWords(state, hasSeed) {
   const seed = seedOf(state);
   if (!seed && !hasSeed) return "the run has no seed kernel";
-  if (seed?.latency_ns) return `seed kernel: ${duration(seed.latency_ns)}, its first quick time`;
+  if (seed && seed.number === state.best) return isOver(state) ? "no kernel was faster than the seed kernel" : "no kernel is faster than the seed kernel yet";
+  const best = state.best === null ? null : candidate(state, state.best);
+  const over = overSeed(seed, best);
+  if (over) {
+    const interval = over.low && over.high / over.low <= 10 ? ` (95 %: ${significant(over.low)} to ${significant(over.high)})` : "";
+    return `seed kernel ${duration(searchNs(seed))}, candidate ${best.number} ${duration(searchNs(best))}, both in the search${interval}`;
+  }
+  if (seed?.latency_ns) return `seed kernel: ${duration(searchNs(seed))}`;
   if (seed?.state === "measured") return `the seed kernel ended as “${VERDICTS[seed.verdict]?.[2] || seed.verdict}”, so it has no time`;
   if (seed?.state === "dropped") return "the seed kernel was dropped, so it has no time";
   return isOver(state) ? "the seed kernel was not measured" : "the seed kernel is not measured yet";
@@ -70,14 +77,15 @@ export function figures(state, config) {
   say("best", best ? duration(best.latency_ns) : "–");
   say("best-sub", best ? `candidate ${best.number}, its latest time` : "no correct candidate yet");
   const seed = seedOf(state);
-  say("seed", best && seed?.latency_ns ? ratio(seed.latency_ns / best.latency_ns) : "–");
+  const wins = best && best.edit !== "seed";
+  say("seed", ratio(wins && overSeed(seed, best)?.value));
   say("seed-sub", seedWords(state, config.hasSeed));
   say("baseline", best?.speedup ? ratio(best.speedup) : "–");
   say("baseline-sub", best && !best.speedup ? "no baseline for this device yet" : "");
   say("floor", best?.floor_fraction ? percent(best.floor_fraction) : "–");
   say("floor-sub", best && !best.floor_fraction ? "no known physical limit for this device" : "");
   say("candidates", whole(state.candidates.length));
-  say("candidates-sub", `written; ${whole(measured)} measured, ${whole(ends.get("CORRECT") || 0)} correct`);
+  say("candidates-sub", `${seed ? "with the seed kernel; of the others, " : "written; "}${whole(measured)} measured, ${whole(ends.get("CORRECT") || 0)} correct`);
 }
 
 export function outcomes(state) {
@@ -143,7 +151,7 @@ export function islands(state, strategy, reference, open) {
   document.querySelector("#islands .island-rows").replaceChildren(...names.map((name) => {
     const own = rows.filter((row) => row.island === name);
     const best = bestOf(own);
-    const speedup = best && (reference === "baseline" ? best.speedup : reference / best.latency_ns);
+    const speedup = best && (reference === "baseline" ? best.speedup : reference / searchNs(best));
     return rowOf(`Island ${name}`, [cell(whole(own.length), true), cell(whole(own.filter((row) => row.latency_ns).length), true), cell(duration(best?.latency_ns), true), cell(ratio(speedup), true)]);
   }));
   grid(rows.filter((row) => chosen.value === "all" || String(row.island) === chosen.value), techniques, reference, open);
@@ -162,7 +170,7 @@ function grid(rows, techniques, reference, open) {
     const best = bestOf(correct.filter((row) => technique(row) === name && (row.bottleneck || "unknown") === bottleneck));
     const made = cell("", true);
     if (!best) return made;
-    const speedup = reference === "baseline" ? best.speedup : reference / best.latency_ns;
+    const speedup = reference === "baseline" ? best.speedup : reference / searchNs(best);
     const button = element("button", `grid-cell scale-${step(speedup, best.spread)}`, `${ratio(speedup)} #${best.number}`);
     button.type = "button";
     button.addEventListener("click", () => open(best.number));
@@ -191,12 +199,17 @@ export function calls(state, progress, now) {
   );
 }
 
-export function log(state) {
+export function log(state, callUrl) {
   const lines = state.lines.slice(-SHOWN_LOG).reverse();
   const list = document.getElementById("log-lines");
   list.replaceChildren(...lines.map((line) => {
     const item = element("li", line.bad ? "bad" : "");
     item.append(element("span", "num faint", clock(line.at)), ` ${line.bad ? "✗ " : ""}${line.text}`);
+    if (line.call) {
+      const link = element("a", "", "Prompt and answer");
+      link.href = callUrl.replace("/0/", `/${line.call}/`);
+      item.append(" ", link);
+    }
     return item;
   }));
 }

@@ -43,6 +43,19 @@ export function candidate(state, number) {
 }
 
 export const seedOf = (state) => state.candidates.find((row) => row?.edit === "seed");
+
+// Times of the search alone are compared with the seed's: nobody ranks a seed.
+export const searchNs = (row) => row.search_ns || row.latency_ns;
+
+// How many times as fast as the seed a candidate is, and its 95 % interval where both times have one.
+export function overSeed(seed, row) {
+  if (!seed?.latency_ns || !row?.latency_ns) return null;
+  const value = searchNs(seed) / searchNs(row);
+  const [one, two] = [seed, row].map((each) => (each.search_ns ? each.search_spread : each.spread) ?? null);
+  const factor = one === null || two === null ? null : Math.exp(Math.hypot(one, two));
+  return { value, low: factor && value / factor, high: factor && value * factor };
+}
+
 export const waiting = (state) => [...state.calls.values()].filter((call) => call.state === "waiting");
 const sum = (rows, name) => rows.reduce((total, row) => total + row[name], 0);
 
@@ -68,10 +81,11 @@ function entry(map, key, fresh) {
   return map.get(key);
 }
 
-// How many candidates ended in each way.
+// How many candidates ended in each way; nobody wrote the seed in the run.
 export function outcomesOf(state) {
   const counts = new Map();
   for (const row of state.candidates) {
+    if (row?.edit === "seed") continue;
     const name = row?.state === "dropped" ? (row.replaced ? "REPLACED" : "DROPPED") : row?.state === "measured" ? row.verdict : "";
     if (name) counts.set(name, (counts.get(name) || 0) + 1);
   }
@@ -85,7 +99,7 @@ export function modelsOf(state) {
   for (const call of state.calls.values()) {
     const model = named(call.model);
     model.calls += 1;
-    model.failed += call.state === "failed" ? 1 : 0;
+    model.failed += call.state === "failed" || call.unusable ? 1 : 0;
     model.usd += call.cost_usd;
     model.tokens += call.tokens;
   }

@@ -1,5 +1,5 @@
 // The candidates, newest first, as a list of which only the rows in view exist.
-import { candidate, isOver, kindOf } from "./state.js";
+import { candidate, isOver, kindOf, searchNs } from "./state.js";
 import { duration, element, outcome, ratio } from "./format.js";
 
 const ROW = 48; // pixels; the style sheet says the same
@@ -112,7 +112,7 @@ export class Stream {
 
   speedup(row) {
     if (!row.latency_ns) return "";
-    return ratio(this.reference === "baseline" ? row.speedup : this.reference / row.latency_ns);
+    return ratio(this.reference === "baseline" ? row.speedup : this.reference / searchNs(row));
   }
 
   what(row) {

@@ -45,6 +45,7 @@ _TABLE = {
         /submissions/<submission_id>/card.png /evaluations/<evaluation_id>/live/
         /evaluations/<evaluation_id>/json/ /runs/<run_id>/ /runs/<run_id>/head/
         /runs/<run_id>/changes/ /runs/<run_id>/replay/ /runs/<run_id>/candidates/<number>/
+        /runs/<run_id>/calls/<number>/
         /entries/<entry_id>/transcript/ /agents/<agent_id>/ /language-models/<language_model_id>/
         /ws/evaluations/<evaluation_id>/ /ws/runs/<run_id>/
         """,

@@ -23,7 +23,15 @@ from runs_app.features.challenges.models import Entry
 from runs_app.features.challenges.services import enter
 from runs_app.features.notices.models import Notice, Watch, Webhook
 from runs_app.features.reevaluation.models import Reevaluation
-from runs_app.models import Announcement, Device, QuarantineCase, TaskCheck, Tuning
+from runs_app.models import (
+    Announcement,
+    Device,
+    LanguageModel,
+    LanguageModelCall,
+    QuarantineCase,
+    TaskCheck,
+    Tuning,
+)
 from tasks_app.models import TaskVersion
 from tests import factories as make
 from tests.unit.runs_app.features.challenges.invented import new_challenge
@@ -144,6 +152,14 @@ def _kernels_of(
     name = f"{user.username}s-run"
     run = make.make_run(user=user, task_version=version, private=private, name=name)
     make.make_candidate(run, source=source)
+    called, _ = LanguageModel.objects.get_or_create(
+        name="called", defaults={"created_at": make.NOW}
+    )
+    LanguageModelCall.objects.create(
+        run=run, number=1, language_model=called, role="propose",
+        messages=[{"role": "user", "content": source}], temperature=0.5, max_tokens=9,
+        created_at=make.NOW,
+    )  # fmt: skip
     return {
         "submission_id": evaluation.submission_id, "evaluation_id": evaluation.pk, "run_id": run.pk,
         "agent_id": evaluation.submission.agent_id,

@@ -104,7 +104,12 @@ def test_the_same_run_again_with_another_model(start: Start, world: World, model
     assert answer["Location"] == f"/api/v1/runs/{new.pk}"
     assert [each["name"] for each in new.config["models"]] == ["writer-2"]
     assert new.problem["seed_source"] == run.problem["seed_source"]
-    assert (new.seed, new.name, new.config["temperatures"]) == (7, "First", [0.25])
+    assert (new.name, new.config["temperatures"]) == ("First", [0.25])
+    assert new.seed != run.seed == 7
+    same = api_of(run.user).post(f"runs/{run.pk}/again", {"seed": 7})
+    assert Run.objects.get(pk=same.json()["id"]).seed == 7
+    form = Client().get(f"/runs/new/?like={run.pk}").context["form"]
+    assert form["seed"].value() is None
     assert new.config["budget"] == run.config["budget"]
     bad = api_of(run.user).post(f"runs/{run.pk}/again", {"models": ["nobody"]})
     assert (bad.status_code, bad.json()["field"]) == (422, "models")

@@ -15,9 +15,11 @@ from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import Candidate, Evaluation, Run
 from runs_app.optimiser.candidate_page import WorkloadTimes, workload_times
+from runs_app.optimiser.changes import change_of
 from runs_app.optimiser.evolve.config import Budget
 from runs_app.optimiser.evolve.feedback import Feedback
 from runs_app.optimiser.selectors.confirmation import ConfirmationState, confirmation_of
+from runs_app.optimiser.selectors.over_seed import over_seeds
 from runs_app.optimiser.selectors.runs import active_s
 from runs_app.optimiser.services.control import extend_run, pause_run, resume_run
 from runs_app.optimiser.services.replay import replay_run
@@ -265,3 +267,27 @@ def test_stored_feedback_of_another_evaluation_is_said_to_be_so() -> None:
     found = table(run, 2)
     assert found.notes == ("The time above is from a different evaluation.",)
     assert found.rows[0].over_seed.value == 2.0
+
+
+def test_a_speedup_over_the_seed_compares_times_of_the_search(start: Start, world: World) -> None:
+    """The ranked time is from another plan: the seed has none of it."""
+    run = searched(start, world)
+    end(run, 4, Mode.RANKED, 500.0, workloads=timed(500.0))
+    world.advance(run)
+    end(run, 4, Mode.AUDIT, 500.0, workloads=timed(500.0))
+    world.advance(run)
+    assert (run.status, run.best_latency_ns) == ("FINISHED", 500.0)
+    found = over_seeds([run])[run.pk]
+    assert (found.seed.ns, found.own.ns) == (1000.0, 700.0)
+    low, high = found.interval or (0, 0)
+    assert low < found.value < high
+    text = page(run)
+    assert "1.43×" in text
+    assert "2.00×" not in text
+    assert "candidate 4 700 ns, both in the search (95 %: " in text
+    assert "1.43×" in candidate_page(run, 4)
+    answer = Client().get(f"/api/v1/runs/{run.pk}").json()
+    assert answer["over_seed"] == pytest.approx(1000 / 700)
+    change = change_of(run, run.events.order_by("seq"), make.NOW)
+    shown = {row["number"]: row["search_ns"] for row in change["candidates"]}
+    assert (shown[1], shown[4]) == (1000.0, 700.0)

@@ -45,7 +45,8 @@ def measured(run: Run, **overrides: Any) -> Candidate:
         name="n256", parameters={"N": "256"}, time_ns=500.0, low_ns=490.0, high_ns=510.0,
         baseline_ns=1500.0, floor_ns=100.0,
     )  # fmt: skip
-    feedback = Feedback(verdict="CORRECT", reason="", latency_ns=500.0, workloads=(times,))
+    told_ns = overrides.get("latency_ns", 500.0)
+    feedback = Feedback(verdict="CORRECT", reason="", latency_ns=told_ns, workloads=(times,))
     fields: dict[str, Any] = {
         "state": "measured", "verdict": "CORRECT", "latency_ns": 500.0, "speedup": 3.0,
         "spread": 0.01, "floor_fraction": 0.2, "feedback": codec.encode(feedback),

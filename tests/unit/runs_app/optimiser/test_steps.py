@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import OperationalError
+from django.test import Client
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.event import EventKind
@@ -255,8 +256,28 @@ def test_a_best_candidate_enters_by_itself(start: Start, world: World, stopped: 
     assert (best.entry.run, best.entry.agent.name) == (None, "kbench-plain")
     assert best.entry.language_model.name == "writer-1"
     assert best.entry.evaluations.get().mode == "ranked"
+    shown_as_its_submission(run, best.entry.evaluations.get())
     with pytest.raises(NotAllowed, match="already been entered"):
         enter_candidate(candidate=best, user=run.user, now=make.NOW)
+
+
+def shown_as_its_submission(run: Run, ranked: Evaluation) -> None:
+    """The run's page says of its submission what the submission's page says."""
+    for fields, words in (
+        ({}, "Queued"),
+        (
+            {"status": "FINISHED", "verdict": "CORRECT", "latency_ns": 9.0, "audited": "waiting"},
+            "Unverified",
+        ),
+        ({"audited": "passed"}, "Verified"),
+    ):
+        for name, value in fields.items():
+            setattr(ranked, name, value)
+        if fields:
+            ranked.finished_at = make.NOW
+            ranked.save()
+        head = Client().get(f"{run.get_absolute_url()}head/").content.decode()
+        assert words in head.split('id="entry"')[1].split("</p>")[0]
 
 
 def test_a_stored_run_replays(start: Start, world: World) -> None:

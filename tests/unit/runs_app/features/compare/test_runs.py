@@ -80,7 +80,7 @@ def test_a_summary_counts_failures_by_kind() -> None:
         "no kernel in the answer": 1,
         "call failed": 1,
     }
-    assert (found.measured, found.correct, found.proposals, found.valid) == (3, 2, 3, 1)
+    assert (found.measured, found.correct, found.proposals, found.valid) == (2, 1, 3, 1)  # no seed
     assert found.speedup_seed == pytest.approx(2.0)
     assert found.speedup_baseline == pytest.approx(1.0)
     assert found.improved
@@ -106,6 +106,22 @@ def test_runs_stand_side_by_side(client: Client) -> None:
     page = client.get(f"{address}&x=minutes&y=time").content.decode()
     figure = json.loads(page.split('id="best-so-far" type="application/json">')[1].split("</")[0])
     assert figure["data"][0]["y"] == [0.5]
+
+
+def test_speedups_over_different_seeds_have_no_difference(client: Client) -> None:
+    version = make.make_task_version()
+    runs = [finished(500.0, version, usd=1.0), finished(250.0, version)]
+    address = f"/runs/compare/?run={runs[0].pk}&run={runs[1].pk}"
+    same = client.get(address).content.decode()
+    assert ("different seed kernels" in same, "+100 %" in same) == (False, True)
+    assert "−100 %" in same  # of the cost: $0.00 isn't "0×" of $1.00
+    assert "0×<" not in same.replace("00×", "")
+    runs[1].problem |= {"seed_source": "other"}
+    runs[1].save()
+    other = client.get(address).content.decode()
+    assert "These runs start from different seed kernels" in " ".join(other.split())
+    row = other.split("Best speedup over the seed")[1].split("</tr>")[0]
+    assert ("4.00×" in row, "%" in row) == (True, False)
 
 
 def test_what_cannot_be_compared_is_said(client: Client) -> None:

@@ -62,6 +62,13 @@ def test_usage_that_is_missing_is_estimated_on_the_high_side(caller: Caller) -> 
     assert (unseen.usage.tokens_out, unseen.usage.estimated) == (1000, True)
 
 
+def test_usage_of_an_answer_in_one_document_counts(caller: Caller) -> None:
+    usage = {"prompt_tokens": 90, "completion_tokens": 250}
+    with ScriptedEndpoint([Answer(LONG, stream=False, usage=usage)]) as endpoint:
+        done = caller.ask(endpoint.base_url)
+    assert done.usage == Usage(tokens_in=90, tokens_out=250)
+
+
 @pytest.mark.parametrize(
     "usage",
     [

@@ -53,7 +53,7 @@ def test_redirects_are_not_followed(caller: Caller) -> None:
             error = caller.fail(endpoint.base_url)
         assert elsewhere.asked == []
     assert (error.kind, error.usage is not None) == ("bad_request", False)
-    assert "base_url" in error.reason
+    assert "base URL" in error.reason
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -121,7 +121,18 @@ def test_a_web_page_in_place_of_an_answer_costs_nothing(caller: Caller) -> None:
     with ScriptedEndpoint([HTML]) as endpoint:
         error = caller.fail(endpoint.base_url)
     assert (error.kind, error.usage is not None) == ("garbage", False)
-    assert "check base_url" in error.reason
+    assert "check the base URL" in error.reason
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("http://127.0.0.1:1/v1", "nothing listens at its address and port"),
+        ("http://no-such-host.invalid/v1", "its host name is unknown"),
+    ],
+)
+def test_what_stops_a_connection_is_said(caller: Caller, address: str, words: str) -> None:
+    assert words in caller.fail(address).reason
 
 
 @pytest.mark.parametrize("code", [404, "404"])

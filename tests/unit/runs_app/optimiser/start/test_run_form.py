@@ -157,6 +157,13 @@ def test_the_estimate_follows_the_form(signed_in: Client) -> None:
     assert "/api/v1/runs" in page
     assert "&quot;generations&quot;: 2" in page
     assert Run.objects.count() == 0
+    assert "<dt>Calls</dt>" in page
+    tuned = signed_in.post("/runs/new/estimate/", fields(**TUNABLE)).content.decode()
+    assert "<dt>Evaluations</dt>" in tuned
+    assert ("<dt>Calls</dt>" in tuned, "<dt>Tokens</dt>" in tuned) == (False, False)
+    form = signed_in.get("/runs/new/").content.decode()
+    assert "input from:#run-form" in form  # it follows what is typed or pasted
+    assert (form.count(">Evaluations<"), ">Combinations at most<" in form) == (1, True)
 
 
 def test_a_submissions_kernel_can_be_the_seed(signed_in: Client) -> None:
