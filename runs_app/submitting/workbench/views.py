@@ -31,7 +31,13 @@ from runs_app.core.hooks import Bearer, bearer_of
 from runs_app.core.queue.devices import devices
 from runs_app.core.queue.loads import loads
 from runs_app.core.queue.selectors import wait_of_people
-from runs_app.core.work.access import asked_for, author_names, get_submission, visible_evaluations
+from runs_app.core.work.access import (
+    asked_for,
+    author_names,
+    get_submission,
+    standing_of,
+    visible_evaluations,
+)
 from runs_app.core.work.environments import cpu_in_short
 from runs_app.core.work.estimate import estimates
 from runs_app.models import Device, Submission
@@ -221,9 +227,11 @@ def _kernel(request: HttpRequest) -> str:
 
 
 def _console(submission: Submission, user: Viewer, device: str) -> page.Console:
-    """The newest evaluation of a submission, on that device if there is one."""
-    newest = asked_for(visible_evaluations(user).filter(submission=submission))
-    evaluation = newest.filter(device=device).first() or newest.first()
+    """The evaluation that is under way or stands for it, on that device if there is one."""
+    known = list(asked_for(visible_evaluations(user).filter(submission=submission)))
+    known = [each for each in known if each.device_id == device] or known
+    is_busy = bool(known) and not known[0].is_over
+    evaluation = known[0] if is_busy else standing_of(known)
     live = live_view(evaluation, user, timezone.now()) if evaluation else None
     return page.Console(submission=submission, live=live)
 
