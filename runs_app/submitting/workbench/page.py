@@ -52,6 +52,7 @@ class Brief:
 
     version: TaskVersion
     data: TaskData
+    board: str
     entrance: str
     workloads: Sequence[task_page.WorkloadRow]
     elsewhere: int
@@ -136,6 +137,7 @@ def brief(version: TaskVersion, direction: str, device: Device | None, user: Vie
     return Brief(
         version=version,
         data=data,
+        board=_board(data, version.task.slug, wanted, device),
         entrance=entrances.get(wanted.value) or next(iter(entrances.values())),
         workloads=here,
         elsewhere=len(rows) - len(here),
@@ -145,6 +147,14 @@ def brief(version: TaskVersion, direction: str, device: Device | None, user: Vie
         python_starter=task_page.python_starter(data, wanted),
         starts=tuple(_starts(version, wanted, device, user)),
     )
+
+
+def _board(data: TaskData, task: str, direction: Direction, device: Device | None) -> str:
+    """The address of the task's board, for the same device and direction."""
+    chosen = {"task": task} | ({"device": device.slug} if device else {})
+    if len(data.directions) > 1:
+        chosen["direction"] = direction.value
+    return f"{reverse('leaderboard')}?{urlencode(chosen)}"
 
 
 def kernel_source(version: TaskVersion, path: str, direction: str, user: Viewer) -> str | None:

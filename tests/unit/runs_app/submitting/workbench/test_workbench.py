@@ -71,6 +71,7 @@ def test_the_task_stands_beside_the_editor(client: Client) -> None:
     assert "1 more is hidden" in page
     assert "kbench-good" in page
     assert 'id="starter"' in page
+    assert 'href="/leaderboard/?task=scale&amp;device=cpu">Its board</a>' in page
     assert client.get("/submit/task/?task=nothing").status_code == 404
     assert "Choose a task" in shown(client, "/submit/task/")
 
