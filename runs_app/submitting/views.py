@@ -67,11 +67,12 @@ def submission_differences(request: HttpRequest, submission_id: UUID) -> HttpRes
 def submission_badge(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     """Its verdict as a small SVG, for a README."""
     submission = get_submission(submission_id, request.user)
-    context = {"badge": card.badge(_chosen(request, submission))}
+    chosen = _chosen(request, submission)
+    context = {"badge": card.badge(chosen)}
     answer = render(
         request, "runs_app/submissions/badge.svg", context, content_type="image/svg+xml"
     )
-    return _kept(answer, submission)
+    return _kept(answer, chosen)
 
 
 @require_safe
@@ -79,8 +80,8 @@ def submission_badge(request: HttpRequest, submission_id: UUID) -> HttpResponse:
 def submission_card(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     """Its verdict as a PNG, for sites that show what a link leads to."""
     submission = get_submission(submission_id, request.user)
-    picture = card.card(_chosen(request, submission))
-    return _kept(HttpResponse(picture, content_type="image/png"), submission)
+    chosen = _chosen(request, submission)
+    return _kept(HttpResponse(card.card(chosen), content_type="image/png"), chosen)
 
 
 @never_cache
@@ -173,9 +174,9 @@ def _chosen(
     return chosen
 
 
-def _kept(answer: HttpResponse, submission: Submission) -> HttpResponse:
-    """A picture of a public submission may be kept for a while; a private one's by nobody."""
-    if submission.private:
+def _kept(answer: HttpResponse, shown: Evaluation) -> HttpResponse:
+    """A public picture may be kept for a while; a private one, or without a verdict, by nobody."""
+    if shown.submission.private or not shown.is_over:
         patch_cache_control(answer, private=True, no_store=True)
     else:
         patch_cache_control(answer, public=True, max_age=_PICTURE_S)

@@ -36,6 +36,9 @@ def test_stages_and_verdicts_come_without_a_reload(
     sign_up(page, stack.url, "watcher")
     good = submit(page, stack.url, GOOD)
     page.evaluate(MARK)
+    shared = page.locator("#around details", has_text="Cite and share")
+    shared.locator("summary").click()
+    expect(page.locator("#bibtex")).to_contain_text("queued on")
     expect(page.locator("#live .live")).to_have_text("live")
     expect(page.locator("#waiting")).to_contain_text("in the queue")
 
@@ -50,6 +53,10 @@ def test_stages_and_verdicts_come_without_a_reload(
     runner.finish(Verdict.CORRECT)
     expect(page.locator("#outcome")).to_contain_text("Correct")
     expect(page.get_by_role("region", name="By workload")).to_be_visible()
+    for cited in (page.locator("#bibtex"), page.locator("#badge-markdown")):
+        expect(cited).to_contain_text("×")
+    expect(shared.locator("img[src$='badge.svg']")).to_have_attribute("alt", re.compile("×"))
+    expect(shared).to_have_attribute("open", "")
     assert page.evaluate(MARKED), "the page was loaded again"
     assert page.title().startswith("✓Correct · ")
 
