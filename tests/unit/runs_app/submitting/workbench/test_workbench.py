@@ -196,6 +196,24 @@ def test_a_script_gets_the_console(signed_in: Client) -> None:
     assert Submission.objects.count() == 1
 
 
+def test_who_was_signed_out_meanwhile_is_told_where_the_kernel_is(signed_in: Client) -> None:
+    factories.make_task_version()
+    assert 'name="signed_in"' in shown(signed_in, "/submit/?task=scale")
+    assert 'name="signed_in"' not in shown(Client(), "/submit/?task=scale")
+    attempt = factories.make_submission()
+    for path, sent in (
+        ("/submit/", form(signed_in="1")),
+        (f"/submit/rank/{attempt.pk}/", {"mode": "quick"}),
+    ):
+        other = Client()
+        answer = other.post(path, sent, **HTMX)
+        said = "You were signed out. Your kernel is kept in this browser."
+        assert said in shown(other, answer["HX-Redirect"])
+    fresh = Client()
+    answer = fresh.post("/submit/", form(), **HTMX)
+    assert "signed out" not in shown(fresh, answer["HX-Redirect"])
+
+
 def test_wrong_fields_and_what_the_service_refuses_are_said_at_once(signed_in: Client) -> None:
     factories.make_task_version()
     wrong = form(written_by="agent", agent="", direction="backward", language_model="m" * 101)
