@@ -272,3 +272,12 @@ def test_without_a_measured_workload_there_is_no_table(client: Client) -> None:
             Verdict.TIME_LIMIT, {"workloads": (workload,)}
         )
         assert ("Times by workload" in page_of(client, evaluation)) is is_there
+
+
+def test_what_a_time_is_known_to_is_said_in_a_sentence(client: Client) -> None:
+    evaluation = factories.make_finished_evaluation(mode="ranked")
+    Evaluation.objects.filter(pk=evaluation.pk).update(latency_spread=0.16, noise=0.0)
+    said = " ".join(page_of(client, evaluation).split())
+    assert "Another evaluation of this source would land within ±16" in said
+    Evaluation.objects.filter(pk=evaluation.pk).update(latency_spread=24.0)
+    assert "would land within" not in page_of(client, evaluation)
