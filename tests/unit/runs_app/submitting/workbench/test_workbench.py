@@ -15,7 +15,8 @@ from django.test import Client
 
 from gpu_runner.data.environment import Cache, Environment, Hardware
 from gpu_runner.data.evaluation import BuildReport
-from gpu_runner.data.verdict import DeviceKind, Verdict
+from gpu_runner.data.task import ShippedKernel
+from gpu_runner.data.verdict import DeviceKind, Language, Verdict
 from runs_app.models import Evaluation, Runner, Submission
 from runs_app.submitting.services import rerun
 from runs_app.submitting.workbench.attempts import Attempt, attempts
@@ -74,6 +75,33 @@ def test_the_task_stands_beside_the_editor(client: Client) -> None:
     assert 'href="/leaderboard/?task=scale&amp;device=cpu">Its board</a>' in page
     assert client.get("/submit/task/?task=nothing").status_code == 404
     assert "Choose a task" in shown(client, "/submit/task/")
+
+
+def test_only_kernels_that_the_device_runs_are_offered_each_with_its_language(
+    client: Client,
+) -> None:
+    texts = {
+        "good.cpp": factories.SOURCE,
+        "triton.py": "import triton\n",
+        "portable.py": "import torch\n",
+    }
+    kernels = tuple(
+        ShippedKernel(path=f"kernels/{name}", agent=name, language=Language(language))
+        for name, language in zip(texts, ("cpp", "python", "python"), strict=True)
+    )
+    files = {f"kernels/{name}": text for name, text in texts.items()}
+    factories.make_task_version(kernels=kernels, files={"reference.py": "", **files})
+    factories.make_cpu()
+    factories.make_device()
+    for device, offered, compiled in (
+        ("cpu", {"good.cpp", "portable.py"}, "C++"),
+        ("nvidia-h200", {"triton.py", "portable.py"}, "CUDA C++"),
+    ):
+        brief = shown(client, f"/submit/task/?task=scale&device={device}")
+        assert {name for name in texts if f"{name}'s kernel" in html.unescape(brief)} == offered
+        starter = brief.split("data-starter>the starter</a>")[1].split("</li>")[0]
+        assert f">{compiled}</span>" in starter
+        assert brief.count(">Python</span>") == len(offered - {"good.cpp"}) + 1
 
 
 def test_a_python_module_is_begun_and_entered(signed_in: Client) -> None:
