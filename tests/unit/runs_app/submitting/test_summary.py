@@ -80,7 +80,7 @@ def test_rivals_are_of_the_same_mode_and_one_source_is_no_rival() -> None:
 
 
 def test_a_wrong_result_leads_to_what_explains_it(client: Client) -> None:
-    other = "right on n256 with the task's usual values, but wrong on other values: whole numbers"
+    other = "right on n256 with the task's usual values, but wrong with whole numbers"
     hidden = Mismatch(workload=factories.HIDDEN_WORKLOAD, output="out", reason="off by 1777")
     for result, section in (
         ({"reason": other}, "other-values"),
