@@ -89,7 +89,7 @@ def test_the_workbench_is_never_left(page: Page, stack: Stack, runner: FakeRunne
     sign_up(page, stack.url, "careless")
     write(page, stack.url, WRONG)
     page.evaluate(MARK)
-    page.locator(".authorship > summary").click()
+    page.locator(".authorship > summary", has_text="Author and visibility").click()
     page.get_by_label("An agent").check()
     source = page.get_by_label("Source")
     source.press("Control+Enter")
@@ -158,8 +158,13 @@ def test_what_is_written_is_never_lost(page: Page, stack: Stack) -> None:
 
     page.goto(f"{opened}&kernel=starter")
     expect(source).to_contain_text("your kernel")
-    page.locator(".authorship > summary").click()
+    page.locator("#kept > summary").click()
     page.locator("#kept-texts").get_by_role("button").first.click()
+    expect(source).not_to_contain_text("your kernel")
+    page.get_by_role("link", name="the starter", exact=True).click()
+    expect(page.locator("#draft-state")).to_contain_text("under “Earlier drafts” below; Ctrl+Z")
+    expect(page.locator("#kept-texts").get_by_role("button").first).to_be_visible()
+    source.press("Control+z")
     expect(source).not_to_contain_text("your kernel")
 
     page.get_by_role("button", name="Submit").click()
