@@ -85,7 +85,10 @@ def test_a_profile_does_not_hide_the_evaluation_that_counts() -> None:
     assert [(row.evaluation.pk, row.under_way) for row in found.rows] == [(ranked.pk, again)]
     reader.force_login(submission.author)
     known = f"/submit/attempts/?task={ranked.task_version.task.slug}&device={ranked.device_id}"
-    assert "profile under way" in reader.get(known).content.decode()
+    row = reader.get(known).content.decode()
+    assert "profile under way" in row
+    assert ">Correct</span>" in row, "beside its speedup"
+    assert "1.50×" in row
 
 
 def test_others_profile_a_copy_and_wrong_results_have_nothing_to_profile() -> None:

@@ -109,6 +109,7 @@ def test_a_badge_has_the_colour_that_the_page_has(client: Client) -> None:
         (1.5, "good", "faster"),
         (1.001, "", "neutral"),
         (None, "", "neutral"),
+        (0.453, "warn", "slower"),  # right, so not red
     ):
         changes = {"score": speedup, "speedup_best": speedup, "audited": "passed"}
         Evaluation.objects.filter(pk=evaluation.pk).update(**changes)
