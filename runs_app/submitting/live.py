@@ -176,7 +176,7 @@ def live_view(evaluation: Evaluation, user: Viewer, now: datetime) -> Live:
         integrity=integrity,
         summary=summary(
             replace(
-                _facts(evaluation, result, shown, integrity),
+                _facts(evaluation, result, shown, integrity, user),
                 missing=missing,
                 reason=public_reason(evaluation, user),
                 waiting_reason=waiting_reason(evaluation, now),
@@ -202,6 +202,7 @@ def _facts(
     result: EvaluationResult | None,
     shown: ShownResult,
     integrity: IntegrityView,
+    user: Viewer,
 ) -> Facts:
     return Facts(
         evaluation=evaluation,
@@ -213,7 +214,7 @@ def _facts(
         diagnostics=shown.diagnostics,
         rivals=shown.rivals,
         limit=shown.profile.headline if shown.profile else "",
-        place=board_place(evaluation) if integrity.eligibility is Why.COUNTS else None,
+        place=board_place(evaluation, user) if integrity.eligibility is Why.COUNTS else None,
     )
 
 

@@ -242,7 +242,10 @@ def _no_speedup(facts: Facts) -> str:
     if evaluation.mode in (Mode.TEST, Mode.RANKED):
         return f"there is no speedup{_reasons(facts.missing)}"
     if facts.has_old_baselines:
-        return "its runner had no baselines, so the picture uses those of an earlier evaluation"
+        return (
+            f"{evaluation.mode} mode doesn't measure baselines, so the picture uses those of an"
+            " earlier evaluation"
+        )
     return "a ranked evaluation measures the baselines, and nobody has run one on this device yet"
 
 

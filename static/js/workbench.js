@@ -455,6 +455,9 @@ document.addEventListener("htmx:afterSwap", (event) => {
   const { target } = event.detail;
   if (target === brief && !isTouched() && !draft(held)) show(starter(), { from: "starter" });
   if (target !== attempts) return;
+  const here = JSON.parse(document.getElementById("expected-here")?.textContent || "{}");
+  if (expected[here.device]) expected[here.device].modes = here.modes; // a verdict may be the first of its mode
+  showTimes();
   for (const each of attempts.querySelectorAll("details")) if (opened.has(each.dataset.part)) each.open = true;
   showCurrent();
 });

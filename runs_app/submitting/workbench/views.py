@@ -113,7 +113,9 @@ def own_attempts(request: HttpRequest) -> HttpResponse:
     device = _device(request.GET.get("device", ""))
     known = _attempts(version, request.GET.get("direction", ""), device, request.user)
     left = quota(request.user, timezone.now()) if request.user.is_authenticated else None
-    return render(request, f"{_FOLDER}/parts/attempts.html", {"attempts": known, "quota": left})
+    expected = {"device": device.slug, "modes": estimates(device.slug)} if device and left else None
+    context = {"attempts": known, "quota": left, "expected": expected}
+    return render(request, f"{_FOLDER}/parts/attempts.html", context)
 
 
 @never_cache

@@ -123,6 +123,9 @@ def test_a_speedup_that_is_missing_says_why() -> None:
         assert (shown.number, shown.unit) == ("1.00", "µs")
         assert words in shown.sentence
         assert ". " not in shown.sentence
+    finished(task_version=version)
+    quick = said(finished(task_version=version, mode="quick", result={**alone, **NO_BASELINES}))
+    assert "quick mode doesn't measure baselines, so the picture uses those of" in quick.sentence
 
 
 def test_an_interval_that_says_nothing_has_no_digits() -> None:

@@ -347,6 +347,7 @@ def test_a_restored_attempt_brings_its_console_alone(signed_in: Client, ada: Use
     done = tried(ada, factories.make_task_version(), 1)
     page = signed_in.get(PART).content.decode()
     assert f'data-source="/submissions/{done.submission_id}/source/"' in page
+    assert 'id="expected-here" type="application/json">{"device": "cpu", "modes": {"quick":' in page
     assert "left today" in page
     answer = signed_in.get(f"/submit/?submission={done.submission_id}", **HTMX)
     assert answer["HX-Replace-Url"] == f"/submit/?submission={done.submission_id}"
