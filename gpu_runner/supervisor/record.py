@@ -243,17 +243,30 @@ def wrong_on_other_values(workload: str, found: Mapping[Values, Mismatch]) -> Fa
     """
     if Values.NEAR in found:
         reason = (
-            f"right on {workload}, but wrong on nearly the same inputs as in the previous call:"
-            " does it cache results, or rely on where values are? To reproduce it,"
+            f"right on {workload}, but wrong on nearly the same inputs as in the previous call."
+            " Does it cache results, or rely on where values are? To reproduce it,"
             f" {WAYS_TO_TRY[Values.NEAR]}"
         )
         return Fault(Verdict.WRONG_RESULT, reason)
     kinds = [values for values in Values if values in found]
     first, words = kinds[0], [KINDS_OF_VALUES[each] for each in kinds]
-    many = f"; with {words[0]}," if len(kinds) > 1 else ";"
-    like = "".join(f"{many} {GENERAL[each.symptom]}" for each in found[first].findings[:1])
+    where = f"With {words[0]}" if len(kinds) > 1 else "There"
+    like = "".join(
+        f" {where}, we saw this: {_aside(GENERAL[each.symptom])}."
+        for each in found[first].findings[:1]
+    )
     reason = (
-        f"right on {workload} with the task's usual values, but wrong on other values:"
-        f" {', '.join(words)}{like}. To reproduce it, {WAYS_TO_TRY[first]}"
+        f"right on {workload} with the task's usual values, but wrong with {_listed(words)}.{like}"
+        f" To reproduce it, {WAYS_TO_TRY[first]}"
     )
     return Fault(Verdict.WRONG_RESULT, reason)
+
+
+def _aside(text: str) -> str:
+    """What follows a sentence's colon, in parentheses instead."""
+    shown, _, more = text.partition(": ")
+    return f"{shown} ({more})" if more else shown
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)

@@ -48,7 +48,15 @@ class SignUpForm(AllauthSignUpForm):  # type: ignore[misc]
             if field := self.fields.get(name):
                 field.label, field.help_text = label, text
                 field.widget.attrs.pop("placeholder", None)
-        self.fields["username"].widget.attrs["autocapitalize"] = "none"
+        self.fields["username"].widget.attrs |= {"autocapitalize": "none", "autofocus": True}
+
+    def clean(self) -> dict[str, Any]:
+        """Two different passwords are told even if the first one is refused, too."""
+        cleaned: dict[str, Any] = super().clean()
+        first, second = (self.data.get(self.add_prefix(f"password{n}")) for n in (1, 2))
+        if first and second and first != second and "password2" not in self.errors:
+            self.add_error("password2", "You must type the same password each time.")
+        return cleaned
 
 
 class NameForm(forms.Form):

@@ -6,8 +6,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
+from django.conf import settings
+from django.db.models import (
+    Case,
+    Count,
+    Exists,
+    IntegerField,
+    Max,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from leaderboard_app.boards.groups import Tally
@@ -22,9 +36,10 @@ from runs_app.core.integrity.eligibility import (
 )
 from runs_app.core.integrity.facts import with_fact
 from runs_app.core.work.result_state import SURE
-from runs_app.models import Agent, Audited, Device, Evaluation
+from runs_app.models import Agent, Audited, Device, Evaluation, Runner
 from runs_app.models.runner import short_name
 from tasks_app.models import TaskVersion
+from tasks_app.people import Viewer
 from tasks_app.selectors import outlines, published_tasks
 
 _PROVISIONAL = "provisional"
@@ -106,11 +121,13 @@ def choices(tasks: Iterable[BoardTask]) -> Choices:
     )
 
 
-def default_device(task: str = "") -> str:
-    """The device with nonprovisional results for the most tasks, or the CPU.
+def default_device(task: str = "", reader: Viewer | None = None) -> str:
+    """The device whose board is shown where none is named; of no results, the CPU's.
 
-    Ties go to the device with any results for the most tasks, then to one of this site. For the
-    board of a `task`, only devices with results for it count.
+    A device of this site on which the reader has results comes first, then one with a live runner
+    and results that didn't come with the tasks. Then it's the device with nonprovisional results
+    for the most tasks; ties go to the one with any results for the most tasks, then to one of this
+    site. For the board of a `task`, only devices with results for it count.
     """
     standing = eligible_on(OuterRef("current_version")).filter(device=OuterRef(OuterRef("pk")))
     tasks = published_tasks().filter(slug=task) if task else published_tasks()
@@ -119,10 +136,31 @@ def default_device(task: str = "") -> str:
         solved = tasks.filter(Exists(rows)).order_by().values("state")
         return Subquery(solved.annotate(tasks=Count("pk")).values("tasks"))
 
+    entered = standing.exclude(submission__agent__kind=Agent.Kind.SHIPPED)
+    author = reader.pk if reader else None
+    own = (
+        counted(entered.filter(submission__author=author))
+        if author
+        else Value(None, output_field=IntegerField())
+    )
     devices = Device.objects.annotate(tasks=counted(standing)).exclude(tasks=None)
+    devices = devices.annotate(own=own, entered=counted(entered))
+    here = Case(
+        When(imported_from="", own__isnull=False, then=0),
+        When(Exists(_live_runners()), imported_from="", entered__isnull=False, then=1),
+        default=2,
+    )
     by_sure = Coalesce(counted(standing.filter(SURE)), 0).desc()
-    ordered = devices.order_by(by_sure, "-tasks", "imported_from", "slug")
+    ordered = devices.order_by(here, by_sure, "-tasks", "imported_from", "slug")
     return ordered.values_list("slug", flat=True).first() or DeviceKind.CPU.value
+
+
+def _live_runners() -> QuerySet[Runner]:
+    """Those of the query's device that take work."""
+    heard = timezone.now() - timedelta(seconds=settings.RUNNER_TIMEOUT_S)
+    return Runner.objects.filter(
+        device=OuterRef("pk"), state=Runner.State.READY, seen_at__gte=heard
+    )
 
 
 def devices_with_results() -> list[Device]:

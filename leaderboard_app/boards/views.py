@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import partial
 
 from csp.decorators import csp_update
 from django.http import HttpRequest, HttpResponse
@@ -27,10 +28,11 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
     tasks = selectors.board_tasks()
     choices = selectors.choices(tasks)
     error: QueryError | None = None
+    default = partial(selectors.default_device, reader=request.user)
     try:
-        query = parse_query(request.GET, choices, selectors.default_device)
+        query = parse_query(request.GET, choices, default)
     except QueryError as caught:
-        error, query = caught, Query(by=By.LEADERS, device=selectors.default_device())
+        error, query = caught, Query(by=By.LEADERS, device=default())
     fragment = request.headers.get("HX-Request") == "true"
     board = board_of(query, tasks)
     page = board_page(board, choices, request.GET.get("page"), error=error, fragment=fragment)

@@ -11,6 +11,7 @@ from django.db.models import Count, Q, QuerySet
 
 from leaderboard_app.boards.ranking import Entry
 from leaderboard_app.boards.records import Record, furthest_ahead, leaders, record_of_the_day
+from leaderboard_app.boards.selectors import default_device
 from runs_app.core.queue.loads import Load, loads
 from runs_app.core.queue.selectors import Bar
 from runs_app.core.work.access import listed_evaluations
@@ -160,9 +161,13 @@ def _first(rows: QuerySet[Evaluation], count: int) -> list[Evaluation]:
     return list(rows.filter(pk__in=list(keys)))
 
 
-def boards(leading: Collection[UUID]) -> tuple[Leaders | None, list[Device]]:
-    """The board that the first page shows, and the devices of the others."""
-    found = leaders(leading)
+def boards(leading: Collection[UUID], user: Viewer) -> tuple[Leaders | None, list[Device]]:
+    """The board that the first page shows, and the devices of the others.
+
+    It's the one on which the leaderboard opens, if that has leaders.
+    """
+    default = default_device(reader=user)
+    found = sorted(leaders(leading), key=lambda pair: pair[0].slug != default)
     if not found:
         return None, []
     device, entries = found[0]

@@ -20,7 +20,7 @@ def home(request: HttpRequest) -> HttpResponse:
     now = live(request.user, timezone.now(), keys)
     if request.headers.get("HX-Request") == "true":
         return render(request, "leaderboard_app/home/parts/live.html", {"live": now})
-    board, others = boards(keys)
+    board, others = boards(keys, request.user)
     host = request.build_absolute_uri("/").rstrip("/")
     page = HomePage(live=now, board=board, others=others, host=host)
     return render(request, "leaderboard_app/home/home.html", vars(page))

@@ -138,5 +138,5 @@ def _evaluation(
         "quarantine_reason": decision_reason(evaluation),
         "awaited_baselines": awaited_baselines(evaluation, result),
         "missing_baselines": missing_baselines(evaluation, result),
-        "place": asdict(board_place(evaluation)) if why is Why.COUNTS else None,
+        "place": asdict(board_place(evaluation, user)) if why is Why.COUNTS else None,
     }

@@ -30,7 +30,7 @@ from runs_app.submitting.pictures.comparison import comparison, workload_plot
 from runs_app.submitting.pictures.plot import Plot
 from runs_app.submitting.pictures.roofline import Roofline, roofline
 from runs_app.submitting.pictures.roofline import missing as no_roofline
-from runs_app.submitting.profile_page import ProfileStep, profile_step
+from runs_app.submitting.profile_page import Beside, ProfileStep, beside, profile_step
 from runs_app.submitting.selectors import Rival, rivals
 from runs_app.submitting.summary import Facts, Summary, summary
 from tasks_app.disclosure import sees_hidden
@@ -54,6 +54,8 @@ class ShownResult:
     above_limit: str = ""
     environment: list[tuple[str, str]] = field(default_factory=list)
     profile: profile_page.ProfileView | None = None
+    profiled: Evaluation | None = None
+    """Whose the profile is, if it isn't this evaluation's own."""
     diagnostics: list[Diagnostic] = field(default_factory=list)
     comparison: Plot | None = None
     workload_plot: Plot | None = None
@@ -79,7 +81,7 @@ class Live:
     result: EvaluationResult | None
     shown: ShownResult
     missing: Mapping[str, str]
-    profile_step: ProfileStep | None
+    beside: Beside
     integrity: IntegrityView
     summary: Summary
     stages: list[evaluation_page.StageRow]
@@ -99,6 +101,11 @@ class Live:
         """How long it still takes, for people, as the page's script says it from then on."""
         left_s = self.left_s or 0
         return f"Verdict in about {in_words(left_s)}" if left_s > 1 else "Takes longer than usual"
+
+    @property
+    def profile_step(self) -> ProfileStep | None:
+        """What leads to the kernel's profile."""
+        return profile_step(self.evaluation, self.beside, is_mine=self.is_mine)
 
     @property
     def submission(self) -> Submission:
@@ -154,22 +161,22 @@ def live_view(evaluation: Evaluation, user: Viewer, now: datetime) -> Live:
         # The row is never older than its events: nothing would tell the page of what it lacks.
         evaluation.refresh_from_db()
     result = shown_result(evaluation, user)
-    shown = _shown(evaluation, result, user) if result else ShownResult()
+    is_admin, near = sees_hidden(user), beside(evaluation, user)
+    shown = _shown(evaluation, result, user, near) if result else ShownResult()
     missing = missing_baselines(evaluation, result)
     integrity = integrity_view(evaluation, result, user)
     mine = user.is_authenticated and (user.pk == evaluation.submission.author_id or user.is_staff)
     started_at, ended_at = evaluation.started_at, evaluation.finished_at or now
-    is_admin = sees_hidden(user)
     return Live(
         evaluation=evaluation,
         result=result,
         shown=shown,
         missing=missing,
-        profile_step=profile_step(evaluation, result, user, is_mine=mine),
+        beside=near,
         integrity=integrity,
         summary=summary(
             replace(
-                _facts(evaluation, result, shown, integrity),
+                _facts(evaluation, result, shown, integrity, user),
                 missing=missing,
                 reason=public_reason(evaluation, user),
                 waiting_reason=waiting_reason(evaluation, now),
@@ -195,6 +202,7 @@ def _facts(
     result: EvaluationResult | None,
     shown: ShownResult,
     integrity: IntegrityView,
+    user: Viewer,
 ) -> Facts:
     return Facts(
         evaluation=evaluation,
@@ -206,13 +214,17 @@ def _facts(
         diagnostics=shown.diagnostics,
         rivals=shown.rivals,
         limit=shown.profile.headline if shown.profile else "",
-        place=board_place(evaluation) if integrity.eligibility is Why.COUNTS else None,
+        place=board_place(evaluation, user) if integrity.eligibility is Why.COUNTS else None,
     )
 
 
-def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> ShownResult:
+def _shown(
+    evaluation: Evaluation, result: EvaluationResult, user: Viewer, others: Beside
+) -> ShownResult:
     rows = evaluation_page.workload_rows(result)
     near = rivals(evaluation, user) if evaluation.is_correct else []
+    profiled = None if result.profile else others.profile
+    told = shown_result(profiled, user) if profiled else result
     known = _known_baselines(evaluation, result)
     dtype = evaluation.task_version.dtype
     libraries = evaluation_page.library_speedups(result, evaluation.task_version)
@@ -229,7 +241,8 @@ def _shown(evaluation: Evaluation, result: EvaluationResult, user: Viewer) -> Sh
         limits=evaluation_page.limit_sentences(result.environment),
         above_limit=evaluation_page.above_limit_sentence(result, dtype),
         environment=evaluation_page.environment_rows(result.environment),
-        profile=profile_page.profile_view(result.profile),
+        profile=profile_page.profile_view(told.profile if told else None),
+        profiled=profiled,
         diagnostics=diagnostics(result.build, result.profile, shown_files(evaluation.submission)),
         comparison=picture if evaluation.is_correct else None,
         workload_plot=workload_plot(rows),

@@ -9,12 +9,11 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.profile import THROUGHPUTS, KernelMetrics, Profile
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.profile.bottleneck import DEFAULT_THRESHOLD_PCT, class_of, filtered
 from runs_app.core.profile.diagnosis import MEANINGS, NEAR_PCT, diagnosis_of
-from runs_app.core.work.access import visible_evaluations
+from runs_app.core.work.access import asked_for, visible_evaluations
 from runs_app.models import Evaluation, Status, Submission
 from tasks_app.numbers import duration_text, significant
 from tasks_app.people import Viewer
@@ -176,22 +175,39 @@ class ProfileStep:
     address: str = ""
 
 
-def profile_step(
-    evaluation: Evaluation, result: EvaluationResult | None, user: Viewer, *, is_mine: bool
-) -> ProfileStep | None:
-    """What leads from a correct result to its kernel's profile; None from a profile itself."""
-    is_profile = evaluation.mode == Mode.PROFILE or bool(result and result.profile)
-    if not evaluation.is_correct or is_profile:
-        return None
-    rows = visible_evaluations(user).filter(
-        submission=evaluation.submission_id, device=evaluation.device_id, mode=Mode.PROFILE.value
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """Other evaluations of a submission that are told with one of them.
+
+    under_way: the newest that is later and not over. profile: the newest correct profile of the
+    kernel on the same device, for a correct evaluation that is no profile itself.
+    """
+
+    under_way: Evaluation | None = None
+    profile: Evaluation | None = None
+
+
+def beside(evaluation: Evaluation, user: Viewer) -> Beside:
+    """What else is told with an evaluation."""
+    rows = asked_for(visible_evaluations(user).filter(submission=evaluation.submission_id))
+    later = rows.filter(
+        created_at__gt=evaluation.created_at, status__in=(Status.QUEUED, Status.RUNNING)
     )
-    for row in rows.order_by("-created_at"):
-        address = f"{evaluation.submission.get_absolute_url()}?evaluation={row.pk}"
-        if row.verdict == Verdict.CORRECT:
-            return ProfileStep(words="See what limits this kernel", address=f"{address}{ANCHOR}")
-        if row.status in (Status.QUEUED, Status.RUNNING):
-            return ProfileStep(words="Its profile is being made", address=address)
+    profiles = rows.filter(
+        device=evaluation.device_id, mode=Mode.PROFILE.value, verdict=Verdict.CORRECT.value
+    )
+    takes_one = evaluation.is_correct and evaluation.mode != Mode.PROFILE
+    return Beside(under_way=later.first(), profile=profiles.first() if takes_one else None)
+
+
+def profile_step(evaluation: Evaluation, known: Beside, *, is_mine: bool) -> ProfileStep | None:
+    """What leads from a correct result to its kernel's profile; None from a profile itself."""
+    if not evaluation.is_correct or evaluation.mode == Mode.PROFILE:
+        return None
+    if known.profile:
+        return ProfileStep(words="See what limits this kernel", address=ANCHOR)
+    if known.under_way and known.under_way.mode == Mode.PROFILE:
+        return None
     return _action(evaluation, is_mine=is_mine)
 
 

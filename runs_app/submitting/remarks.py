@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection
 from uuid import UUID
 
 from django.core.cache import cache
 
+from gpu_runner.data.python_source import tree_of
 from gpu_runner.data.static import only_calls_libraries
 from gpu_runner.data.verdict import Language
 from runs_app.models import Agent, Submission
@@ -44,6 +46,34 @@ def library_remark(submission: Submission) -> str:
         return ""
     found = only_calls_libraries(submission.source, submission.task_version.data, submission.files)
     return f"The module {found}: its result will wait for an admin in quarantine." if found else ""
+
+
+_CUDA = re.compile(r"\b__(?:global|device|shared)__\b|<cuda\w*\.h|<<<")
+_CPP = re.compile(
+    r'^[ \t]*#[ \t]*include\b|\bextern[ \t]+"C"|^[ \t]*(?:template|namespace)\b', re.M
+)
+_PYTHON = re.compile(r"^(?:import|from|def|class)[ \t]+\w", re.M)
+
+_FITS = ((Language.CPP, Language.CUDA),)
+"""What looks like the first may be the second."""
+
+
+def language_hint(source: str, language: Language) -> str:
+    """That a source which didn't compile looks like another language; empty if it doesn't."""
+    looks = _looks_like(source)
+    if looks is None or looks is language or (looks, language) in _FITS:
+        return ""
+    if (looks, language) == (Language.CUDA, Language.CPP):
+        return f"This looks like {looks.label}; the device is a CPU."
+    return f"This looks like {looks.label}; Language is {language.label}."
+
+
+def _looks_like(source: str) -> Language | None:
+    if tree_of(source) is not None:
+        return Language.PYTHON if _PYTHON.search(source) else None
+    if _CUDA.search(source):
+        return Language.CUDA
+    return Language.CPP if _CPP.search(source) else None
 
 
 LEAST = 0.7

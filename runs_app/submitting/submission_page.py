@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from django.http import HttpRequest
 from django.urls import reverse
 
-from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.verdict import Mode
 from runs_app.core.queue.devices import devices
+from runs_app.core.work.access import shown_result
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting import citation
 from runs_app.submitting.live import Live
@@ -50,15 +51,19 @@ class SubmissionPage:
 
 
 def submission_page(
-    request: HttpRequest, submission: Submission, evaluations: list[Evaluation], live: Live
+    request: HttpRequest,
+    submission: Submission,
+    evaluations: list[Evaluation],
+    live: Live,
+    standing: Evaluation,
 ) -> SubmissionPage:
-    """The page with `live`, one of the submission's evaluations."""
+    """The page with `live`, one of the submission's evaluations; `standing` stands for it."""
     version, user = submission.task_version, request.user
     return SubmissionPage(
         submission=submission,
         evaluations=evaluations,
         live=live,
-        share=_share(request, live.evaluation, live.result),
+        share=_share(request, live, standing),
         first_of_its_source=first_of_its_source(submission),
         likeness=likeness(submission),
         task_has_page=shown_version(version.task.slug, user) is not None,
@@ -80,7 +85,11 @@ def _draft(version: TaskVersion, user: Viewer) -> Draft | None:
     return next((draft for draft in drafts if draft.open_to(user)), None)
 
 
-def _share(request: HttpRequest, evaluation: Evaluation, result: EvaluationResult | None) -> Share:
+def _share(request: HttpRequest, live: Live, standing: Evaluation) -> Share:
+    """A ranked evaluation is cited as it is shown; else the one that stands for the submission."""
+    evaluation, result = live.evaluation, live.result
+    if evaluation.pk != standing.pk and evaluation.mode != Mode.RANKED:
+        evaluation, result = standing, shown_result(standing, request.user)
     page = request.build_absolute_uri(evaluation.submission.get_absolute_url())
     address = f"{page}?evaluation={evaluation.pk}"
     picture = reverse("submission-badge", args=[evaluation.submission_id])
@@ -89,7 +98,7 @@ def _share(request: HttpRequest, evaluation: Evaluation, result: EvaluationResul
         address=address,
         line=line,
         bibtex=citation.bibtex(evaluation, result, address),
-        markdown=f"[![{line}]({request.build_absolute_uri(picture)})]({page})",
+        markdown=f"[![{citation.in_a_line(standing)}]({request.build_absolute_uri(picture)})]({page})",
         card=request.build_absolute_uri(
             f"{reverse('submission-card', args=[evaluation.submission_id])}"
             f"?evaluation={evaluation.pk}"

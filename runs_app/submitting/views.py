@@ -17,12 +17,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from gpu_runner.data import codec
-from gpu_runner.data.verdict import Mode
 from runs_app.core.forms import refusals
 from runs_app.core.work.access import (
     find_evaluation,
     get_submission,
     shown_result,
+    standing_of,
     visible_evaluations,
 )
 from runs_app.models import Evaluation, Submission
@@ -41,12 +41,13 @@ _PICTURE_S = 300
 @require_safe
 @takes("evaluation")
 def submission_detail(request: HttpRequest, submission_id: UUID) -> HttpResponse:
-    """One submission with one of its evaluations: the newest, or the one in the address."""
+    """One submission with one of its evaluations: what counts, or the one in the address."""
     submission = get_submission(submission_id, request.user)
     evaluations = _evaluations(request, submission)
     chosen = _chosen(request, submission, evaluations)
     live = live_view(chosen, request.user, timezone.now())
-    page = submission_page(request, submission, evaluations, live)
+    standing = standing_of(evaluations) or chosen
+    page = submission_page(request, submission, evaluations, live, standing)
     return render(request, "runs_app/submissions/submission.html", {"page": page})
 
 
@@ -66,11 +67,12 @@ def submission_differences(request: HttpRequest, submission_id: UUID) -> HttpRes
 def submission_badge(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     """Its verdict as a small SVG, for a README."""
     submission = get_submission(submission_id, request.user)
-    context = {"badge": card.badge(_chosen(request, submission))}
+    chosen = _chosen(request, submission)
+    context = {"badge": card.badge(chosen)}
     answer = render(
         request, "runs_app/submissions/badge.svg", context, content_type="image/svg+xml"
     )
-    return _kept(answer, submission)
+    return _kept(answer, chosen)
 
 
 @require_safe
@@ -78,8 +80,8 @@ def submission_badge(request: HttpRequest, submission_id: UUID) -> HttpResponse:
 def submission_card(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     """Its verdict as a PNG, for sites that show what a link leads to."""
     submission = get_submission(submission_id, request.user)
-    picture = card.card(_chosen(request, submission))
-    return _kept(HttpResponse(picture, content_type="image/png"), submission)
+    chosen = _chosen(request, submission)
+    return _kept(HttpResponse(card.card(chosen), content_type="image/png"), chosen)
 
 
 @never_cache
@@ -134,13 +136,14 @@ def submission_rerun(request: AuthenticatedRequest, submission_id: UUID) -> Http
     """Measure a submission again."""
     submission = get_submission(submission_id, request.user)
     with refusals(request, "Not queued"):
-        rerun(
+        begun = rerun(
             submission=submission,
             user=request.user,
             mode=request.POST.get("mode", ""),
             device=request.POST.get("device", ""),
             now=timezone.now(),
         )
+        return redirect(f"{submission.get_absolute_url()}?evaluation={begun.pk}")
     return redirect(submission)
 
 
@@ -156,25 +159,24 @@ def evaluation_cancel(request: AuthenticatedRequest, evaluation_id: UUID) -> Htt
 
 def _evaluations(request: HttpRequest, submission: Submission) -> list[Evaluation]:
     rows = visible_evaluations(request.user).filter(submission=submission)
-    return list(rows.order_by("-created_at"))
+    return list(rows.order_by("-created_at", "-pk"))
 
 
 def _chosen(
     request: HttpRequest, submission: Submission, evaluations: list[Evaluation] | None = None
 ) -> Evaluation:
-    """The evaluation in the address, or the newest; nobody asked for audits."""
+    """The evaluation in the address, or the one that stands for the submission."""
     known = _evaluations(request, submission) if evaluations is None else evaluations
     wanted = request.GET.get("evaluation", "")
-    usual = [e for e in known if wanted or e.mode != Mode.AUDIT]
-    chosen = next((e for e in usual if not wanted or str(e.pk) == wanted), None)
+    chosen = next((e for e in known if str(e.pk) == wanted), None) if wanted else standing_of(known)
     if chosen is None:
         raise Http404("This submission has no such evaluation.")
     return chosen
 
 
-def _kept(answer: HttpResponse, submission: Submission) -> HttpResponse:
-    """A picture of a public submission may be kept for a while; a private one's by nobody."""
-    if submission.private:
+def _kept(answer: HttpResponse, shown: Evaluation) -> HttpResponse:
+    """A public picture may be kept for a while; a private one, or without a verdict, by nobody."""
+    if shown.submission.private or not shown.is_over:
         patch_cache_control(answer, private=True, no_store=True)
     else:
         patch_cache_control(answer, public=True, max_age=_PICTURE_S)

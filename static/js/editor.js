@@ -82,7 +82,8 @@ export function createEditor(textarea, { nonce, label, description, language, on
 
   function set(text) {
     silent = true;
-    view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, selection: { anchor: 0 } });
+    // As an event of its own, so that one Ctrl+Z brings back what was there.
+    view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, selection: { anchor: 0 }, userEvent: "input.replace" });
     silent = false;
     mark([]);
   }

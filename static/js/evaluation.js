@@ -60,6 +60,26 @@
     said.textContent = left <= 1 ? "Takes longer than usual" : `Verdict in about ${words}`;
   }
 
+  const openParts = (part) => new Set([...part.querySelectorAll("details[data-part][open]")].map((each) => each.dataset.part));
+
+  // Puts a fresh part in the place of one, with the same panels open.
+  function swap(part, fresh) {
+    const open = openParts(part);
+    part.replaceWith(fresh);
+    for (const each of fresh.querySelectorAll("details")) if (open.has(each.dataset.part)) each.open = true;
+    window.htmx?.process(fresh);
+  }
+
+  // The list of evaluations and what is shared of one stand below it, and say how it is, too.
+  async function refreshAround() {
+    const part = document.getElementById("around");
+    const response = part && await fetch(location.href, { headers: { "X-Requested-With": "fetch" } });
+    if (!response?.ok) return;
+    const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("around");
+    await kbench.released(part);
+    if (fresh && part.isConnected) swap(part, fresh);
+  }
+
   // Follows the evaluation that the page shows now, until it is over or the page shows another.
   class Follower {
     constructor() {
@@ -85,10 +105,9 @@
       const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("live");
       await kbench.released(live());
       if (live()?.dataset.evaluation !== this.evaluation) return;
-      const open = new Set([...live().querySelectorAll("details[data-part][open]")].map((each) => each.dataset.part));
-      live().replaceWith(fresh);
-      for (const each of live().querySelectorAll("details")) if (open.has(each.dataset.part)) each.open = true;
-      window.htmx?.process(live());
+      const { status } = live().dataset;
+      swap(live(), fresh);
+      if (status !== fresh.dataset.status) refreshAround().catch(() => {});
       this.seq = Math.max(this.seq, Number(live().dataset.seq));
       announce();
       document.dispatchEvent(new CustomEvent("kbench:live"));

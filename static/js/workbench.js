@@ -148,13 +148,17 @@ function showKept() {
     const lines = each.text.trimEnd().split("\n");
     button.textContent = `${new Date(each.at).toLocaleString()}, ${lines.length} lines: ${lines[0].slice(0, 60)}`;
     button.addEventListener("click", () => {
+      const isKept = isTouched();
       replace(each.text, "kept", each.files);
-      say("The earlier draft is back. The text it replaced is under “Earlier drafts”.");
+      say(`The earlier draft is back. ${isKept ? whereOld() : ""}`);
     });
     item.append(button);
     return item;
   }));
 }
+
+// The editor can undo that a text was replaced; the plain field can't.
+const whereOld = () => `The text it replaced is under “Earlier drafts” below${editor ? "; Ctrl+Z brings it back" : ""}.`;
 
 // Puts another text in; what was there is kept, if anybody worked on it.
 function replace(text, from, beside) {
@@ -325,10 +329,11 @@ async function startFrom(link) {
   const text = link.dataset.starter === undefined ? await sourceAt(link.dataset.source) : starter();
   if (text === null) return say(`${link.dataset.name} could not be loaded; the editor is as it was.`);
   pick(link.dataset.language);
+  const isKept = isTouched();
   replace(text, link.dataset.opening);
   guess();
   reveal("editor");
-  say(`Started from ${link.dataset.name}. ${kept(held).length ? "Your earlier text is kept." : ""}`);
+  say(`Started from ${link.dataset.name}. ${isKept ? whereOld() : ""}`);
   if (attempts.contains(link)) await htmx.ajax("GET", link.href, { target: "#console", swap: "innerHTML" });
 }
 
@@ -450,6 +455,9 @@ document.addEventListener("htmx:afterSwap", (event) => {
   const { target } = event.detail;
   if (target === brief && !isTouched() && !draft(held)) show(starter(), { from: "starter" });
   if (target !== attempts) return;
+  const here = JSON.parse(document.getElementById("expected-here")?.textContent || "{}");
+  if (expected[here.device]) expected[here.device].modes = here.modes; // a verdict may be the first of its mode
+  showTimes();
   for (const each of attempts.querySelectorAll("details")) if (opened.has(each.dataset.part)) each.open = true;
   showCurrent();
 });

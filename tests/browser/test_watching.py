@@ -66,14 +66,21 @@ def test_stages_and_verdicts_come_without_a_reload(
 
 
 def test_without_a_socket_the_page_asks(page: Page, stack: Stack, runner: FakeRunner) -> None:
-    """A network that drops WebSockets costs seconds, not the result."""
+    """A network that drops WebSockets costs seconds, not the result, its citation or its badge."""
     sign_up(page, stack.url, "polling")
     page.route_web_socket(re.compile(r"/ws/"), lambda socket: socket.close())
     submit(page, stack.url, GOOD)
+    shared = page.locator("#around details", has_text="Cite and share")
+    shared.locator("summary").click()
+    expect(page.locator("#bibtex")).to_contain_text("queued on")
     expect(page.locator("#live .live")).to_contain_text("updating")
     runner.take()
     runner.finish(Verdict.CORRECT)
     expect(page.locator("#outcome")).to_contain_text("Correct")
+    for cited in (page.locator("#bibtex"), page.locator("#badge-markdown")):
+        expect(cited).to_contain_text("×")
+    expect(shared.locator("img[src$='badge.svg']")).to_have_attribute("alt", re.compile("×"))
+    expect(shared).to_have_attribute("open", "")
 
 
 def test_the_workbench_is_never_left(page: Page, stack: Stack, runner: FakeRunner) -> None:
@@ -82,7 +89,7 @@ def test_the_workbench_is_never_left(page: Page, stack: Stack, runner: FakeRunne
     sign_up(page, stack.url, "careless")
     write(page, stack.url, WRONG)
     page.evaluate(MARK)
-    page.locator(".authorship > summary").click()
+    page.locator(".authorship > summary", has_text="Author and visibility").click()
     page.get_by_label("An agent").check()
     source = page.get_by_label("Source")
     source.press("Control+Enter")
@@ -151,8 +158,13 @@ def test_what_is_written_is_never_lost(page: Page, stack: Stack) -> None:
 
     page.goto(f"{opened}&kernel=starter")
     expect(source).to_contain_text("your kernel")
-    page.locator(".authorship > summary").click()
+    page.locator("#kept > summary").click()
     page.locator("#kept-texts").get_by_role("button").first.click()
+    expect(source).not_to_contain_text("your kernel")
+    page.get_by_role("link", name="the starter", exact=True).click()
+    expect(page.locator("#draft-state")).to_contain_text("under “Earlier drafts” below; Ctrl+Z")
+    expect(page.locator("#kept-texts").get_by_role("button").first).to_be_visible()
+    source.press("Control+z")
     expect(source).not_to_contain_text("your kernel")
 
     page.get_by_role("button", name="Submit").click()

@@ -108,14 +108,16 @@ def test_what_is_wrong_on_other_values_is_said_in_kinds_alone() -> None:
     found = {Values.HEAVY: wrong, Values.LARGE: wrong}
     reason = wrong_on_other_values("n256", found).reason
     assert reason == (
-        "right on n256 with the task's usual values, but wrong on other values: very large values,"
-        f" rows with a few very large values; with very large values, {GENERAL[Symptom.FACTOR]}."
-        " To reproduce it, multiply the inputs by 1000"
+        "right on n256 with the task's usual values, but wrong with very large values and rows with"
+        " a few very large values. With very large values, we saw this: all values are off by the"
+        " same factor (a scale, or the division of a mean). To reproduce it, multiply the inputs by"
+        " 1000"
     )
     alone = wrong_on_other_values("n256", {Values.HARD: wrong}).reason
     assert alone.endswith(
-        f"the task's own hard values; {GENERAL[Symptom.FACTOR]}. To reproduce it, draw the inputs"
-        " with make_hard_inputs of the task's reference"
+        "but wrong with the task's own hard values. There, we saw this: all values are off by the"
+        " same factor (a scale, or the division of a mean). To reproduce it, draw the inputs with"
+        " make_hard_inputs of the task's reference"
     )
     near = wrong_on_other_values("n256", {Values.NEAR: wrong, Values.LARGE: wrong}).reason
     assert near.endswith("To reproduce it, call it twice, and change a few inputs in between")

@@ -12,6 +12,7 @@ from gpu_runner.data.verdict import Direction
 from runs_app.core.integrity.ranking import Place, ranked_places_beside
 from runs_app.core.work.result_state import EAGER_ONLY, result_state
 from runs_app.models import Evaluation
+from tasks_app.people import Viewer
 from tasks_app.selectors import outlines
 
 PAGE_ROWS = 100  # chosen: rows of a page of a board
@@ -32,14 +33,15 @@ class BoardPlace:
     address: str
 
 
-def board_place(evaluation: Evaluation) -> BoardPlace:
-    """The place of an evaluation that counts on its board."""
+def board_place(evaluation: Evaluation, reader: Viewer) -> BoardPlace:
+    """The place of an evaluation that counts on its board, as `reader` is told."""
     places = ranked_places_beside(evaluation)
     at = next((at for at, each in enumerate(places) if each.pk == evaluation.pk), None)
     state = result_state(evaluation)
     rank, tied = None, False
     if at is None:
-        words = f"The {_board(evaluation)} shows a better result of its author"
+        whose = "yours" if reader.pk == evaluation.submission.author_id else "its author"
+        words = f"The {_board(evaluation)} shows a better result of {whose}"
     elif state is not None and not state.is_sure:
         words = f"Its place on the {_board(evaluation)} is provisional: {_awaited(evaluation)}"
     else:

@@ -21,6 +21,7 @@ from tasks_app.people import Viewer
 from tasks_app.templatetags.display import period
 
 _SHOWN = 100  # entries of a queue, where a caller says nothing else
+_PROMPT_S = 30  # chosen: a free runner asks for jobs every few seconds
 _SAMPLE = 500  # evaluations behind the percentiles of waiting times
 
 _LISTED = (
@@ -44,6 +45,11 @@ class QueueEntry:
     waiting_s: float
     evaluation: Evaluation | None
     own: bool
+
+    @property
+    def soon(self) -> str:
+        """When it begins if it is next and a runner is free."""
+        return soon(self.waiting_s)
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,13 @@ class DeviceQueue:
     @property
     def bar(self) -> Bar:
         """What runs and waits, drawn."""
-        return load_bar(len(self.running), self.depth - self.behind, self.behind)
+        return load_bar(self.busy, self.depth - self.behind, self.behind)
+
+    @property
+    def busy(self) -> int:
+        """How many jobs of any kind run: what its runners say, and evaluations in a spool."""
+        said = sum(len(each.runner.current) for each in self.runners if each.alive)
+        return max(len(self.running), said)
 
     @property
     def ahead(self) -> int:
@@ -121,7 +133,14 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
     if len(busy) == len(ready):
         those = f"{' and '.join(busy)} {'is' if len(busy) == 1 else 'are'}"
         return f"{position}; {those} busy with others{when}"
-    return f"{position}; a runner is free and takes it within seconds{when}"
+    return f"{position}; {soon((now - evaluation.queued_at).total_seconds())}{when}"
+
+
+def soon(waited_s: float) -> str:
+    """When a job that is next begins while a runner is free."""
+    if waited_s < _PROMPT_S:
+        return "a runner is free and takes it within seconds"
+    return "it starts as soon as a runner asks for its next job"
 
 
 def verdict_in_s(evaluation: Evaluation, now: datetime) -> float | None:

@@ -17,6 +17,7 @@ from runs_app.core.hooks import evaluation_ended
 from runs_app.core.integrity import audits, quarantine
 from runs_app.core.messaging import queues
 from runs_app.core.work import audit_state, lifecycle, noise, outcome, replaced
+from runs_app.core.work.estimate import learn
 from runs_app.core.work.plausible import check_plausible
 from runs_app.models import BaselineMeasurement, Evaluation, Result, Status
 from runs_app.models.runner_job import LONGEST_TEXT
@@ -84,4 +85,6 @@ def ended(evaluation: Evaluation, now: datetime) -> None:
     run_id = evaluation.submission.run_id
     if run_id is not None:
         transaction.on_commit(lambda: queues.enqueue_advance(run_id))
+    device, mode = evaluation.device_id, evaluation.mode
+    transaction.on_commit(lambda: learn(device, mode))
     evaluation_ended.send(sender=Evaluation, evaluation=evaluation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
@@ -10,8 +10,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from gpu_runner.data.evaluation import EvaluationResult
-from gpu_runner.data.verdict import Mode
-from runs_app.models import Agent, Evaluation, LanguageModel, Result, Submission
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.models import Agent, Evaluation, LanguageModel, Result, Status, Submission
 from tasks_app.disclosure import public_result, public_text, sees_hidden
 from tasks_app.people import Viewer
 
@@ -60,6 +60,21 @@ def visible_evaluations(user: Viewer) -> QuerySet[Evaluation]:
 def asked_for(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     """Without audits, which nobody asks for; newest first."""
     return rows.exclude(mode=Mode.AUDIT.value).order_by("-created_at", "-pk")
+
+
+def standing_of(newest_first: Iterable[Evaluation]) -> Evaluation | None:
+    """The evaluation that stands for its submission, on its page as on boards.
+
+    It is the latest ranked one that ended, unless by our fault; without one it is the newest.
+    """
+    known = [each for each in newest_first if each.mode != Mode.AUDIT]
+    return next((each for each in known if _ranks(each)), next(iter(known), None))
+
+
+def _ranks(evaluation: Evaluation) -> bool:
+    """As `work.replaced.later` has it."""
+    is_ended = evaluation.mode == Mode.RANKED and evaluation.status == Status.FINISHED
+    return is_ended and evaluation.verdict != Verdict.SYSTEM_ERROR
 
 
 def find_submission(submission_id: UUID | str, user: Viewer) -> Submission | None:

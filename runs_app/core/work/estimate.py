@@ -85,7 +85,7 @@ def left_s(device_slug: str, running: QuerySet[Evaluation, object], now: datetim
 
 def _by_mode(device_slug: str) -> dict[str, Estimate]:
     """Of the modes that somebody tried on the device; kept for a minute."""
-    key = f"estimates:{device_slug}"
+    key = _key(device_slug)
     with suppress(ValidationError):  # nothing is kept, or something of another release
         return _KEPT.validate_python(cache.get(key))
     each = ((mode.value, estimate(device_slug, mode.value)) for mode in Mode)
@@ -93,6 +93,17 @@ def _by_mode(device_slug: str) -> dict[str, Estimate]:
     if found:  # the first estimate of a device is told at once
         cache.set(key, _KEPT.dump_python(found, mode="json"), timeout=_KEPT_S)
     return found
+
+
+def learn(device_slug: str, mode: str) -> None:
+    """An evaluation has ended: if it's the first of its mode, what is kept is out of date."""
+    key = _key(device_slug)
+    if mode not in (cache.get(key) or {}):
+        cache.delete(key)
+
+
+def _key(device_slug: str) -> str:
+    return f"estimates:{device_slug}"
 
 
 def in_words(seconds: float) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.core.work.access import asked_for, visible_evaluations
+from runs_app.core.work.access import asked_for, standing_of, visible_evaluations
 from runs_app.core.work.result_state import is_sure
 from runs_app.models import Device, Evaluation, Status, Submission
 from tasks_app.models import TaskVersion
@@ -21,11 +21,12 @@ _SECONDS = 0.3  # for counting the lines of all of them; the differences are loa
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """A submission with its newest evaluation on the device that is chosen.
+    """A submission with the evaluation that stands for it on the device that is chosen.
 
     `number` counts from 1, the oldest. `change`: from the one before in the same language.
-    `others`: its newest correct evaluation in each other mode. `may_repeat`: nothing but its author
-    keeps it from being measured again for all to see; `may_rank`: it was right, and isn't ranked.
+    `others`: its newest correct evaluation in each other mode. `under_way`: the newest one, if
+    that is another and isn't over. `may_repeat`: nothing but its author keeps it from being
+    measured again for all to see; `may_rank`: it was right, and isn't ranked.
     """
 
     number: int
@@ -35,6 +36,7 @@ class Attempt:
     may_repeat: bool
     may_rank: bool
     others: Sequence[Evaluation] = ()
+    under_way: Evaluation | None = None
 
     @property
     def score(self) -> float | None:
@@ -105,18 +107,20 @@ def _rows(
     ranked = {each.digest for each in submissions if _is_ranked(evaluations[each.pk])}
     for place, each in enumerate(submissions):
         known = evaluations[each.pk]
-        if not known:
+        shown = standing_of(known)
+        if shown is None:
             continue
         may_repeat = is_current and not (each.private or each.budgeted)
         before = next(_like(each, submissions[place + 1 :]), None)
         yield Attempt(
             number=count - place,
             submission=each,
-            evaluation=known[0],
+            evaluation=shown,
             change=diff(before.solution.whole, each.solution.whole, budget) if before else None,
             may_repeat=may_repeat,
-            may_rank=may_repeat and each.digest not in ranked and _is_right(known[0]),
-            others=_others(known),
+            may_rank=may_repeat and each.digest not in ranked and _is_right(shown),
+            others=_others(known, shown),
+            under_way=None if known[0].is_over or known[0] == shown else known[0],
         )
 
 
@@ -129,8 +133,8 @@ def _like(submission: Submission, earlier: Iterable[Submission]) -> Iterator[Sub
     )
 
 
-def _others(known: Sequence[Evaluation]) -> list[Evaluation]:
-    timed = [each for each in known if each.latency_ns and each.mode != known[0].mode]
+def _others(known: Sequence[Evaluation], shown: Evaluation) -> list[Evaluation]:
+    timed = [each for each in known if each.latency_ns and each.mode != shown.mode]
     return list({each.mode: each for each in reversed(timed)}.values())
 
 
@@ -138,5 +142,5 @@ def _is_ranked(known: Sequence[Evaluation]) -> bool:
     return any(each.mode == Mode.RANKED and each.status != Status.CANCELLED for each in known)
 
 
-def _is_right(newest: Evaluation) -> bool:
-    return newest.verdict == Verdict.CORRECT and newest.status == Status.FINISHED
+def _is_right(shown: Evaluation) -> bool:
+    return shown.verdict == Verdict.CORRECT and shown.status == Status.FINISHED

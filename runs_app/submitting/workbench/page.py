@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from django.forms import Form
 from django.urls import reverse
 
+from gpu_runner.data.static import gpu_reason
 from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.verdict import DeviceKind, Direction, Language
 from runs_app.core.hooks import Bearer
@@ -43,6 +44,8 @@ class Start:
     address: str
     source_url: str = ""
     language: str = ""
+    written_in: str = ""
+    """The language for people; `language` is empty for the one that the device compiles."""
     evaluation: Evaluation | None = None
 
 
@@ -52,6 +55,7 @@ class Brief:
 
     version: TaskVersion
     data: TaskData
+    board: str
     entrance: str
     workloads: Sequence[task_page.WorkloadRow]
     elsewhere: int
@@ -136,6 +140,7 @@ def brief(version: TaskVersion, direction: str, device: Device | None, user: Vie
     return Brief(
         version=version,
         data=data,
+        board=_board(data, version.task.slug, wanted, device),
         entrance=entrances.get(wanted.value) or next(iter(entrances.values())),
         workloads=here,
         elsewhere=len(rows) - len(here),
@@ -145,6 +150,14 @@ def brief(version: TaskVersion, direction: str, device: Device | None, user: Vie
         python_starter=task_page.python_starter(data, wanted),
         starts=tuple(_starts(version, wanted, device, user)),
     )
+
+
+def _board(data: TaskData, task: str, direction: Direction, device: Device | None) -> str:
+    """The address of the task's board, for the same device and direction."""
+    chosen = {"task": task} | ({"device": device.slug} if device else {})
+    if len(data.directions) > 1:
+        chosen["direction"] = direction.value
+    return f"{reverse('leaderboard')}?{urlencode(chosen)}"
 
 
 def kernel_source(version: TaskVersion, path: str, direction: str, user: Viewer) -> str | None:
@@ -173,6 +186,7 @@ def _starts(
         name="the starter",
         opening=f"kernel:{STARTER}",
         address=_address(query | {"kernel": STARTER}),
+        written_in=device.language.label if device else "",
     )
     module = query | {"kernel": PYTHON_STARTER}
     yield Start(
@@ -180,6 +194,7 @@ def _starts(
         opening=f"kernel:{PYTHON_STARTER}",
         address=_address(module),
         language=Language.PYTHON.value,
+        written_in=Language.PYTHON.label,
         source_url=f"{reverse('workbench-source')}?{urlencode(module)}",
     )
     first = leader(version, direction.value, device.slug) if device else None
@@ -187,9 +202,7 @@ def _starts(
         yield _submitted(first, f"the leader, by {first.submission.agent}")
     files: dict[str, str] = task_document(version, user)["files"]
     for kernel in task_page.kernel_views(version.data, files):
-        kinds = Language(kernel.language).device_kinds
-        fits = device is None or DeviceKind(device.kind) in kinds
-        if not fits or kernel.direction != direction.value:
+        if not _runs_on(device, kernel) or kernel.direction != direction.value:
             continue
         chosen = query | {"kernel": kernel.path}
         yield Start(
@@ -198,7 +211,17 @@ def _starts(
             address=_address(chosen),
             source_url=f"{reverse('workbench-source')}?{urlencode(chosen)}",
             language=kernel.language,
+            written_in=Language(kernel.language).label,
         )
+
+
+def _runs_on(device: Device | None, kernel: task_page.KernelView) -> bool:
+    """Whether the device runs such a kernel; a Python module may be for GPUs alone."""
+    language = Language(kernel.language)
+    if device is None or device.kind not in language.device_kinds:
+        return device is None
+    is_module = language is Language.PYTHON and device.kind == DeviceKind.CPU
+    return not (is_module and gpu_reason(kernel.source))
 
 
 def _own(
@@ -228,6 +251,7 @@ def _submitted(evaluation: Evaluation, name: str) -> Start:
         address=_address(query),
         source_url=reverse("submission-source", args=[key]),
         language=evaluation.submission.language,
+        written_in=Language(evaluation.submission.language).label,
         evaluation=evaluation if evaluation.latency_ns else None,
     )
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from csp.constants import NONCE
 from csp.decorators import csp_update
-from django.contrib.auth.decorators import login_required
+from django.contrib import messages
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.forms import Form
@@ -31,7 +31,13 @@ from runs_app.core.hooks import Bearer, bearer_of
 from runs_app.core.queue.devices import devices
 from runs_app.core.queue.loads import loads
 from runs_app.core.queue.selectors import wait_of_people
-from runs_app.core.work.access import asked_for, author_names, get_submission, visible_evaluations
+from runs_app.core.work.access import (
+    asked_for,
+    author_names,
+    get_submission,
+    standing_of,
+    visible_evaluations,
+)
 from runs_app.core.work.environments import cpu_in_short
 from runs_app.core.work.estimate import estimates
 from runs_app.models import Device, Submission
@@ -45,7 +51,7 @@ from runs_app.submitting.workbench.attempts import Attempts, attempts
 from runs_app.submitting.workbench.forms import MODES, SubmissionForm, refusal
 from tasks_app.models import Task, TaskVersion
 from tasks_app.parameters import takes
-from tasks_app.people import AuthenticatedRequest, Viewer
+from tasks_app.people import Viewer
 from tasks_app.selectors import directions_of, evaluable_tasks, find_task
 
 _FOLDER = "runs_app/workbench"
@@ -68,7 +74,9 @@ def submit(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _opened(request, in_place=in_place)
     if not request.user.is_authenticated:
-        return _to_sign_in(request, in_place=in_place)
+        task = request.POST.get("task", "")
+        back = reverse("submit") + (f"?task={task}" if _open_version(task, request.user) else "")
+        return _to_sign_in(request, back, was_signed_in="signed_in" in request.POST)
     form = SubmissionForm(request.POST, request.FILES, user=request.user)
     submission = _enter(request.user, form)
     if submission is None and in_place:
@@ -79,10 +87,12 @@ def submit(request: HttpRequest) -> HttpResponse:
     return _begun(request, request.user, submission) if in_place else redirect(submission)
 
 
-@login_required
 @require_POST
-def rank(request: AuthenticatedRequest, submission_id: UUID) -> HttpResponse:
+def rank(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     """Have an attempt measured in `mode`, or for the boards; a script gets the console."""
+    if not request.user.is_authenticated:
+        back = f"{reverse('submit')}?submission={submission_id}"
+        return _to_sign_in(request, back, was_signed_in=True)
     submission = get_submission(str(submission_id), request.user)
     device, mode = request.POST.get("device", ""), request.POST.get("mode", Mode.RANKED.value)
     try:
@@ -103,7 +113,9 @@ def own_attempts(request: HttpRequest) -> HttpResponse:
     device = _device(request.GET.get("device", ""))
     known = _attempts(version, request.GET.get("direction", ""), device, request.user)
     left = quota(request.user, timezone.now()) if request.user.is_authenticated else None
-    return render(request, f"{_FOLDER}/parts/attempts.html", {"attempts": known, "quota": left})
+    expected = {"device": device.slug, "modes": estimates(device.slug)} if device and left else None
+    context = {"attempts": known, "quota": left, "expected": expected}
+    return render(request, f"{_FOLDER}/parts/attempts.html", context)
 
 
 @never_cache
@@ -128,12 +140,14 @@ def start_source(request: HttpRequest) -> HttpResponse:
     return HttpResponse(_kernel(request), content_type="text/plain; charset=utf-8")
 
 
-def _to_sign_in(request: HttpRequest, *, in_place: bool) -> HttpResponse:
-    task = request.POST.get("task", "")
-    version = _open_version(task, request.user)
-    back = reverse("submit") + (f"?task={task}" if version else "")
+def _to_sign_in(request: HttpRequest, back: str, *, was_signed_in: bool) -> HttpResponse:
+    """To the sign-in page and then `back`; a script has kept what the editor holds."""
     to_login = redirect_to_login(back)
-    return HttpResponseClientRedirect(to_login.url) if in_place else to_login
+    if request.headers.get("HX-Request") != "true":
+        return to_login
+    if was_signed_in:
+        messages.warning(request, "You were signed out. Your kernel is kept in this browser.")
+    return HttpResponseClientRedirect(to_login.url)
 
 
 def _refused(request: HttpRequest, form: Form) -> HttpResponse:
@@ -221,9 +235,11 @@ def _kernel(request: HttpRequest) -> str:
 
 
 def _console(submission: Submission, user: Viewer, device: str) -> page.Console:
-    """The newest evaluation of a submission, on that device if there is one."""
-    newest = asked_for(visible_evaluations(user).filter(submission=submission))
-    evaluation = newest.filter(device=device).first() or newest.first()
+    """The evaluation that is under way or stands for it, on that device if there is one."""
+    known = list(asked_for(visible_evaluations(user).filter(submission=submission)))
+    known = [each for each in known if each.device_id == device] or known
+    is_busy = bool(known) and not known[0].is_over
+    evaluation = known[0] if is_busy else standing_of(known)
     live = live_view(evaluation, user, timezone.now()) if evaluation else None
     return page.Console(submission=submission, live=live)
 

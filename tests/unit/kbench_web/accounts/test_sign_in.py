@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from allauth.account.models import EmailAddress
 from axes.models import AccessAttempt
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core import mail
 from django.core.cache import cache
@@ -77,6 +78,16 @@ class TestSignUp:
             answer = client.post("/sign-up/", FIELDS | change)
             assert (answer.status_code, words in answer.content.decode()) == (422, True), change
         assert User.objects.count() == before
+
+    def test_the_form_begins_at_the_name_and_says_that_there_is_no_mail(
+        self, client: Client
+    ) -> None:
+        text = client.get("/sign-up/").content.decode()
+        assert re.search(r'<input[^>]*name="username"[^>]*autofocus', text)
+        assert ("This site sends no e-mail" in text) is not settings.EMAIL_CONFIGURED
+        both = {"password1": "password", "password2": "passwort"}
+        said = client.post("/sign-up/", FIELDS | both).content.decode()
+        assert ("too common" in said, "same password" in said) == (True, True), "all at once"
 
     def test_closed_means_closed(self, client: Client) -> None:
         decide(Mode.CLOSED)

@@ -6,10 +6,12 @@ import re
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 from django.test import Client
 
 from gpu_runner.data.verdict import Abi, Direction
 from kbench_client.results import standing_line
+from runs_app.core.integrity.board_place import board_place
 from runs_app.models import Evaluation
 from tests import factories
 
@@ -70,6 +72,8 @@ def test_a_better_result_of_the_same_author_takes_the_place() -> None:
     assert place["rank"] is None
     assert place["words"].endswith("board shows a better result of its author")
     assert "#" not in place["address"]
+    words = [board_place(slower, each).words for each in (user, AnonymousUser())]
+    assert [said.rpartition(" of ")[2] for said in words] == ["yours", "its author"]
     quick = factories.make_finished_evaluation(task_version=version)
     assert told(quick)["place"] is None
 

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -17,7 +18,7 @@ from leaderboard_app.boards.selectors import default_device
 from leaderboard_app.home.page import best_so_far, boards, live
 from runs_app.core.integrity.eligibility import eligible_evaluations, leader
 from runs_app.core.integrity.ranking import BY_SCORE, OWNER, ranked_places
-from runs_app.models import Device, Evaluation
+from runs_app.models import Agent, Device, Evaluation
 from tests import factories
 from tests.unit.runs_app.core.integrity.suspicious import held
 
@@ -138,14 +139,14 @@ def test_the_device_with_most_tasks_is_shown_whichever_was_measured_last() -> No
     assert live(there.submission.author, timezone.now(), []).verdicts == []
     Device.objects.create(slug="other", kind="cpu", name="O", created_at=timezone.now())
     here = ranked("here", 2.0, device="other", task_version=versions[0])
-    board, others = boards(leading())
+    board, others = boards(leading(), AnonymousUser())
     assert board is not None
     assert (board.device, board.first, board.leads, board.of) == (there.device, "", 0, 2)
     assert others == [here.device]
     assert default_device() == default_device("second") == there.device_id
     assert default_device(versions[0].task.slug) == "other"
     ranked("here", 2.0, device="other", task_version=versions[1])
-    board, _ = boards(leading())
+    board, _ = boards(leading(), AnonymousUser())
     assert board is not None
     assert board.device == here.device, "of equals, one of this site"
     assert default_device() == "other"
@@ -157,9 +158,42 @@ def test_results_that_are_not_provisional_decide_which_device_is_shown() -> None
     Device.objects.create(slug="other", kind="cpu", name="O", created_at=timezone.now())
     for name in ("second", "third"):
         ranked("here", 2.0, device="other", task_version=factories.make_task_version(name=name))
-    board, _ = boards(leading())
+    board, _ = boards(leading(), AnonymousUser())
     assert board is not None
     assert board.device.slug == default_device() == "cpu"
+
+
+def test_home_and_leaderboard_open_on_a_device_of_the_reader_or_of_a_live_runner(
+    client: Client,
+) -> None:
+    """A fresh site has shipped kernels and imported results; then people come."""
+    version = factories.make_task_version()
+    there = ranked("there", 9.0, task_version=version)
+    factories.pass_audits()
+    Device.objects.filter(pk=there.device_id).update(imported_from="elsewhere", name="Imported")
+    for slug in ("busy", "own"):
+        Device.objects.create(slug=slug, kind="cpu", name=slug, created_at=timezone.now())
+    shipped = ranked("naive", 1.0, task_version=version, device="busy")
+    Agent.objects.filter(pk=shipped.submission.agent_id).update(kind=Agent.Kind.SHIPPED, owner=None)
+    runner = factories.make_runner(device=Device.objects.get(pk="busy"), seen_at=timezone.now())
+
+    def opens_on(slug: str) -> bool:
+        board, _ = boards(leading(), reader)
+        assert board is not None
+        on_board = f'value="{slug}" selected' in client.get("/leaderboard/").content.decode()
+        return (board.device.slug, default_device(reader=reader), on_board) == (slug, slug, True)
+
+    reader = factories.make_user()
+    client.force_login(reader)
+    assert opens_on(there.device_id), "only shipped kernels were measured here"
+    ranked("somebody", 2.0, task_version=version, device="busy")
+    assert opens_on("busy")
+    runner.seen_at -= timedelta(days=1)
+    runner.save()
+    assert opens_on(there.device_id), "nobody is there to measure"
+    ranked("mine", 2.0, task_version=version, device="own", user=reader)
+    assert opens_on("own")
+    assert default_device() == there.device_id
 
 
 def test_it_shows_verdicts_work_queues_run_and_record(client: Client) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import timezone
 
 from gpu_runner.data.evaluation import BuildReport, Mismatch, StageTime
 from gpu_runner.data.event import EventKind
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.data.verdict import Language, Mode, Stage, Verdict
 from runs_app.models import Evaluation, Submission
@@ -225,6 +228,31 @@ def test_the_queue_says_why_and_shows_nothing_private(client: Client) -> None:
     assert {entry["evaluation"] for entry in queue["waiting"]} == {str(evaluation.pk), None}
 
 
+def test_the_queue_counts_every_job_and_says_who_goes_first(client: Client) -> None:
+    """A runner may work at a baseline or a check; what waits for long isn't taken in seconds."""
+    background = factories.make_evaluation(now=timezone.now() - timedelta(minutes=4))
+    rows = Evaluation.objects.filter(pk=background.pk)
+    rows.update(queue_place=Urgency.BACKGROUND.place)
+    runner = factories.make_runner(seen_at=timezone.now())
+
+    def shown() -> str:
+        return " ".join(client.get("/queue/").content.decode().split())
+
+    text = shown()
+    assert "1 waiting; yours would go before it · 0 running" in text
+    assert "The site&#x27;s own work: 1 waiting" in text or "The site's own work: 1 waiting" in text
+    assert "it starts as soon as a runner asks for its next job" in text
+    runner.current = ["a-baseline"]
+    runner.save()
+    text = shown()
+    assert "· 1 running" in text
+    assert "next, as soon as a runner is free" in text
+    rows.update(queued_at=timezone.now())
+    runner.current = []
+    runner.save()
+    assert "a runner is free and takes it within seconds" in shown()
+
+
 def test_stages_of_a_failure_say_where_it_failed() -> None:
     times = tuple(
         StageTime(stage=stage, started_s=0.0, duration_s=1.0)
@@ -272,3 +300,12 @@ def test_without_a_measured_workload_there_is_no_table(client: Client) -> None:
             Verdict.TIME_LIMIT, {"workloads": (workload,)}
         )
         assert ("Times by workload" in page_of(client, evaluation)) is is_there
+
+
+def test_what_a_time_is_known_to_is_said_in_a_sentence(client: Client) -> None:
+    evaluation = factories.make_finished_evaluation(mode="ranked")
+    Evaluation.objects.filter(pk=evaluation.pk).update(latency_spread=0.16, noise=0.0)
+    said = " ".join(page_of(client, evaluation).split())
+    assert "Another evaluation of this source would land within ±16" in said
+    Evaluation.objects.filter(pk=evaluation.pk).update(latency_spread=24.0)
+    assert "would land within" not in page_of(client, evaluation)

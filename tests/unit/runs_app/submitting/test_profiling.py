@@ -15,6 +15,8 @@ from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import Evaluation
 from runs_app.submitting.live import live_view
 from runs_app.submitting.profile_page import ProfileStep
+from runs_app.submitting.services import rerun
+from runs_app.submitting.workbench.attempts import attempts
 from tasks_app.people import Viewer
 from tests import factories
 
@@ -36,23 +38,57 @@ def test_a_button_makes_the_profile_then_a_link_leads_to_it(client: Client) -> N
     submission = evaluation.submission
     client.force_login(submission.author)
     address = f"/submissions/{submission.pk}/"
-    client.post(f"{address}rerun/", {"mode": "profile", "device": evaluation.device_id})
+    answer = client.post(f"{address}rerun/", {"mode": "profile", "device": evaluation.device_id})
     profiled = Evaluation.objects.get(mode="profile")
-    found = step(evaluation)
-    assert found is not None
-    assert (found.words, found.address) == (
-        "Its profile is being made", f"{address}?evaluation={profiled.pk}",
-    )  # fmt: skip
+    own = f"{address}?evaluation={profiled.pk}"
+    assert answer["Location"] == own, "who asked for it watches it"
+    assert step(evaluation) is None
+    waiting = Client().get(address).content.decode()
+    line = waiting.split('id="under-way"')[1].split("</p>")[0]
+    assert own in line
+    assert "profile on" in line
     factories.start(profiled)
     factories.finish(profiled, profile=SEEN)
     found = step(evaluation)
     assert found is not None
-    assert found.address == f"{address}?evaluation={profiled.pk}#h-profile"
+    assert found.address == "#h-profile"
     assert step(Evaluation.objects.get(pk=profiled.pk)) is None
-    page = client.get(found.address).content.decode()
+    page = client.get(own).content.decode()
     assert f'href="#h-profile">{CAUSE.rstrip(".")}</a>.' in page, "the cause follows the sentence"
     panel = page.split('id="h-profile"')[1]
     assert panel.index("Cause:") < panel.index("ear neither limit") < panel.index("no ncu here")
+
+
+def test_a_profile_does_not_hide_the_evaluation_that_counts() -> None:
+    """The page, its citation, its badge and the attempt show the ranked one; the page, both."""
+    ranked = factories.make_finished_evaluation(mode="ranked")
+    submission = ranked.submission
+    evaluated = {"submission": submission, "user": submission.author, "mode": "profile"}
+    profiled = rerun(**evaluated, now=factories.later(60))
+    factories.start(profiled)
+    factories.finish(profiled, profile=SEEN, speedups={"best": 3.67}, latency_ns=400.0)
+    address, reader = f"/submissions/{submission.pk}/", Client()
+    page = reader.get(address).content.decode()
+    assert f'data-evaluation="{ranked.pk}"' in page
+    assert ("Not on a board" in page, "3.67×" in page.split("All evaluations")[0]) == (False, False)
+    assert "under-way" not in page
+    panel = page.split('id="h-profile"')[1]
+    assert panel.index(f"?evaluation={profiled.pk}") < panel.index("profile evaluation</a>")
+    assert panel.index("profile evaluation</a>") < panel.index("Cause:")
+    for part in (page, reader.get(f"{address}?evaluation={profiled.pk}").content.decode()):
+        assert f"@misc{{kbench-{ranked}," in part
+    assert "1.50×" in reader.get(f"{address}badge.svg").content.decode()
+    found = attempts(ranked.task_version, "forward", ranked.device, submission.author)
+    assert [(row.evaluation.pk, row.under_way) for row in found.rows] == [(ranked.pk, None)]
+    again = rerun(**evaluated, now=factories.later(120))
+    found = attempts(ranked.task_version, "forward", ranked.device, submission.author)
+    assert [(row.evaluation.pk, row.under_way) for row in found.rows] == [(ranked.pk, again)]
+    reader.force_login(submission.author)
+    known = f"/submit/attempts/?task={ranked.task_version.task.slug}&device={ranked.device_id}"
+    row = reader.get(known).content.decode()
+    assert "profile under way" in row
+    assert ">Correct</span>" in row, "beside its speedup"
+    assert "1.50×" in row
 
 
 def test_others_profile_a_copy_and_wrong_results_have_nothing_to_profile() -> None:

@@ -80,6 +80,8 @@ def test_a_badge_says_the_verdict(client: Client) -> None:
     assert "kbench scale, CPU: 1.50×" in answer.content.decode()
     wrong = finished(verdict=Verdict.WRONG_RESULT, task_version=right.task_version)
     assert "Wrong result" in client.get(of(wrong, "badge.svg")).content.decode()
+    waiting = factories.make_evaluation(task_version=right.task_version)
+    assert "no-store" in client.get(of(waiting, "badge.svg"))["Cache-Control"], "it changes soon"
     assert client.get(of(right, f"badge.svg?evaluation={right.pk}")).status_code == 200
     assert client.get(of(right, "badge.svg?evaluation=17")).status_code == 404
     mine = finished(private=True, task_version=right.task_version)
@@ -107,6 +109,7 @@ def test_a_badge_has_the_colour_that_the_page_has(client: Client) -> None:
         (1.5, "good", "faster"),
         (1.001, "", "neutral"),
         (None, "", "neutral"),
+        (0.453, "warn", "slower"),  # right, so not red
     ):
         changes = {"score": speedup, "speedup_best": speedup, "audited": "passed"}
         Evaluation.objects.filter(pk=evaluation.pk).update(**changes)

@@ -14,7 +14,7 @@ from gpu_runner.data.environment import Environment
 from gpu_runner.data.evaluation import BuildReport, EvaluationResult, Mismatch
 from gpu_runner.data.integrity import Suspicion
 from gpu_runner.data.profile import THROUGHPUTS, Profile
-from gpu_runner.data.verdict import DeviceKind, Verdict
+from gpu_runner.data.verdict import DeviceKind, Language, Verdict
 from runs_app.core.integrity.eligibility import Why
 from runs_app.models import Evaluation
 from runs_app.submitting.diagnostics import diagnostics
@@ -26,6 +26,7 @@ from runs_app.submitting.page import (
     threads_sentence,
     workload_rows,
 )
+from runs_app.submitting.remarks import language_hint
 from runs_app.submitting.summary import Summary
 from tasks_app.templatetags.source import ShownFile
 from tests import factories
@@ -79,7 +80,7 @@ def test_rivals_are_of_the_same_mode_and_one_source_is_no_rival() -> None:
 
 
 def test_a_wrong_result_leads_to_what_explains_it(client: Client) -> None:
-    other = "right on n256 with the task's usual values, but wrong on other values: whole numbers"
+    other = "right on n256 with the task's usual values, but wrong with whole numbers"
     hidden = Mismatch(workload=factories.HIDDEN_WORKLOAD, output="out", reason="off by 1777")
     for result, section in (
         ({"reason": other}, "other-values"),
@@ -122,6 +123,9 @@ def test_a_speedup_that_is_missing_says_why() -> None:
         assert (shown.number, shown.unit) == ("1.00", "µs")
         assert words in shown.sentence
         assert ". " not in shown.sentence
+    finished(task_version=version)
+    quick = said(finished(task_version=version, mode="quick", result={**alone, **NO_BASELINES}))
+    assert "quick mode doesn't measure baselines, so the picture uses those of" in quick.sentence
 
 
 def test_an_interval_that_says_nothing_has_no_digits() -> None:
@@ -167,6 +171,24 @@ def test_a_failure_names_its_first_element_or_its_line(client: Client) -> None:
         sentence = said(finished(verdict=verdict, task_version=version)).sentence
         assert (sentence[-1], ". " in sentence) == (".", False)
     assert said(factories.make_evaluation(task_version=version)).sentence.endswith(".")
+
+
+def test_a_source_in_the_wrong_language_is_told_so() -> None:
+    cpp = '#include <cmath>\nextern "C" void scale(float* out) { out[0] = 1; }\n'
+    cuda = "#include <cuda_runtime.h>\n__global__ void scale(float* out) {}\n"
+    python = "import torch\n\ndef forward(x):\n    return x\n"
+    hints = {
+        (cpp, "python"): "This looks like C++; Language is Python.",
+        (cuda, "python"): "This looks like CUDA C++; Language is Python.",
+        (cuda, "cpp"): "This looks like CUDA C++; the device is a CPU.",
+        (python, "cpp"): "This looks like Python; Language is C++.",
+        (python, "cuda"): "This looks like Python; Language is CUDA C++.",
+    }
+    for source in (cpp, cuda, python, "def forward(:\n", "int f( {\n"):
+        for language in Language:
+            assert language_hint(source, language) == hints.get((source, language.value), "")
+    failed = finished(verdict=Verdict.COMPILE_ERROR, source=cuda)
+    assert said(failed).sentence.endswith(". This looks like CUDA C++; the device is a CPU.")
 
 
 THEORETICAL = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.core.cache import cache
+from django.test import TestCase
 
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode
@@ -43,6 +44,14 @@ def test_a_mode_takes_what_its_like_took_lately() -> None:
     assert estimates("cpu") == {"quick": "about 3 s, seldom 7 min"}
     Evaluation.objects.update(finished_at=make.later(9.0))
     assert estimates("cpu") == {"quick": "about 3 s, seldom 7 min"}  # what is told is kept
+
+
+def test_the_first_evaluation_of_a_mode_is_known_at_once() -> None:
+    took(3.0)
+    assert set(estimates("cpu")) == {"quick"}
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        make.make_finished_evaluation(mode="ranked")
+    assert set(estimates("cpu")) == {"quick", "ranked"}
 
 
 def test_what_people_submit_counts_before_the_sites_own() -> None:

@@ -15,7 +15,8 @@ from django.test import Client
 
 from gpu_runner.data.environment import Cache, Environment, Hardware
 from gpu_runner.data.evaluation import BuildReport
-from gpu_runner.data.verdict import DeviceKind, Verdict
+from gpu_runner.data.task import ShippedKernel
+from gpu_runner.data.verdict import DeviceKind, Language, Verdict
 from runs_app.models import Evaluation, Runner, Submission
 from runs_app.submitting.services import rerun
 from runs_app.submitting.workbench.attempts import Attempt, attempts
@@ -71,8 +72,36 @@ def test_the_task_stands_beside_the_editor(client: Client) -> None:
     assert "1 more is hidden" in page
     assert "kbench-good" in page
     assert 'id="starter"' in page
+    assert 'href="/leaderboard/?task=scale&amp;device=cpu">Its board</a>' in page
     assert client.get("/submit/task/?task=nothing").status_code == 404
     assert "Choose a task" in shown(client, "/submit/task/")
+
+
+def test_only_kernels_that_the_device_runs_are_offered_each_with_its_language(
+    client: Client,
+) -> None:
+    texts = {
+        "good.cpp": factories.SOURCE,
+        "triton.py": "import triton\n",
+        "portable.py": "import torch\n",
+    }
+    kernels = tuple(
+        ShippedKernel(path=f"kernels/{name}", agent=name, language=Language(language))
+        for name, language in zip(texts, ("cpp", "python", "python"), strict=True)
+    )
+    files = {f"kernels/{name}": text for name, text in texts.items()}
+    factories.make_task_version(kernels=kernels, files={"reference.py": "", **files})
+    factories.make_cpu()
+    factories.make_device()
+    for device, offered, compiled in (
+        ("cpu", {"good.cpp", "portable.py"}, "C++"),
+        ("nvidia-h200", {"triton.py", "portable.py"}, "CUDA C++"),
+    ):
+        brief = shown(client, f"/submit/task/?task=scale&device={device}")
+        assert {name for name in texts if f"{name}'s kernel" in html.unescape(brief)} == offered
+        starter = brief.split("data-starter>the starter</a>")[1].split("</li>")[0]
+        assert f">{compiled}</span>" in starter
+        assert brief.count(">Python</span>") == len(offered - {"good.cpp"}) + 1
 
 
 def test_a_python_module_is_begun_and_entered(signed_in: Client) -> None:
@@ -195,6 +224,24 @@ def test_a_script_gets_the_console(signed_in: Client) -> None:
     assert Submission.objects.count() == 1
 
 
+def test_who_was_signed_out_meanwhile_is_told_where_the_kernel_is(signed_in: Client) -> None:
+    factories.make_task_version()
+    assert 'name="signed_in"' in shown(signed_in, "/submit/?task=scale")
+    assert 'name="signed_in"' not in shown(Client(), "/submit/?task=scale")
+    attempt = factories.make_submission()
+    for path, sent in (
+        ("/submit/", form(signed_in="1")),
+        (f"/submit/rank/{attempt.pk}/", {"mode": "quick"}),
+    ):
+        other = Client()
+        answer = other.post(path, sent, **HTMX)
+        said = "You were signed out. Your kernel is kept in this browser."
+        assert said in shown(other, answer["HX-Redirect"])
+    fresh = Client()
+    answer = fresh.post("/submit/", form(), **HTMX)
+    assert "signed out" not in shown(fresh, answer["HX-Redirect"])
+
+
 def test_wrong_fields_and_what_the_service_refuses_are_said_at_once(signed_in: Client) -> None:
     factories.make_task_version()
     wrong = form(written_by="agent", agent="", direction="backward", language_model="m" * 101)
@@ -300,6 +347,7 @@ def test_a_restored_attempt_brings_its_console_alone(signed_in: Client, ada: Use
     done = tried(ada, factories.make_task_version(), 1)
     page = signed_in.get(PART).content.decode()
     assert f'data-source="/submissions/{done.submission_id}/source/"' in page
+    assert 'id="expected-here" type="application/json">{"device": "cpu", "modes": {"quick":' in page
     assert "left today" in page
     answer = signed_in.get(f"/submit/?submission={done.submission_id}", **HTMX)
     assert answer["HX-Replace-Url"] == f"/submit/?submission={done.submission_id}"
