@@ -7,7 +7,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import models
 
-_ANOTHER = "your account page, at /account/, makes another"
+_ANOTHER = "create another one on your account page, /account/"
 
 
 class ApiToken(models.Model):

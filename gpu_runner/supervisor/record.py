@@ -244,15 +244,15 @@ def wrong_on_other_values(workload: str, found: Mapping[Values, Mismatch]) -> Fa
     if Values.NEAR in found:
         reason = (
             f"right on {workload}, but wrong on nearly the same inputs as in the previous call."
-            " Does it cache results, or rely on where values are? To reproduce it,"
-            f" {WAYS_TO_TRY[Values.NEAR]}"
+            " Does it cache results, or assume that values are at the same addresses? To reproduce"
+            f" it, {WAYS_TO_TRY[Values.NEAR]}"
         )
         return Fault(Verdict.WRONG_RESULT, reason)
     kinds = [values for values in Values if values in found]
     first, words = kinds[0], [KINDS_OF_VALUES[each] for each in kinds]
-    where = f"With {words[0]}" if len(kinds) > 1 else "There"
+    where = f"With {words[0]}, the" if len(kinds) > 1 else "The"
     like = "".join(
-        f" {where}, we saw this: {_aside(GENERAL[each.symptom])}."
+        f" {where} output looked like this: {_aside(GENERAL[each.symptom])}."
         for each in found[first].findings[:1]
     )
     reason = (

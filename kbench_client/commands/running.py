@@ -147,7 +147,7 @@ def follow(site: Site, identity: str, output: Output, timeout_s: float) -> dict[
 
 def _line(run: dict[str, Any]) -> str:
     best, over_seed = run["best_latency_ns"], run.get("over_seed")
-    gain = f", {factor(over_seed)} its seed in the search" if over_seed else ""
+    gain = f", {factor(over_seed)} the speed of its seed (in the search)" if over_seed else ""
     spent = f"{run['evaluations']} evaluations, {money(run['usd'])}"
     reason = f" ({run['reason']})" if run["reason"] else ""
     return f"{run['status']}{reason}: best {duration(best)}{gain}; {spent}"

@@ -202,9 +202,9 @@ def _by_mean(alike: int) -> str:
 
 
 def _for_now(first: Group, level: Sequence[Group], device: Device) -> Headline:
-    """No result is known to be faster, so the mean speedup is all there is to tell."""
+    """No result is known to be faster, so the mean score is all there is to tell."""
     assert first.rated_mean is not None
-    share = f"this mean speedup over {counted(len(first.sure), 'task')} on {device}"
+    share = f"this mean score over {counted(len(first.sure), 'task')} on {device}"
     if level:
         names = get_text_list([row.owner for row in (first, *level)], "and")
         start, name, address = f"Nobody leads: {names} are tied. The first has {share}.", "", ""

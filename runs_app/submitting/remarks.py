@@ -59,13 +59,13 @@ _FITS = ((Language.CPP, Language.CUDA),)
 
 
 def language_hint(source: str, language: Language) -> str:
-    """That a source which didn't compile looks like another language; empty if it doesn't."""
+    """A hint that a source that didn't compile looks like another language, or nothing."""
     looks = _looks_like(source)
     if looks is None or looks is language or (looks, language) in _FITS:
         return ""
     if (looks, language) == (Language.CUDA, Language.CPP):
-        return f"This looks like {looks.label}; the device is a CPU."
-    return f"This looks like {looks.label}; Language is {language.label}."
+        return f"This looks like {looks.label}, but the device is a CPU: choose a GPU."
+    return f"This looks like {looks.label}, but Language is set to {language.label}: change it."
 
 
 def _looks_like(source: str) -> Language | None:

@@ -39,7 +39,7 @@ class Profiled:
 
 @dataclass(frozen=True)
 class Listed:
-    """Whose work the calls were where libraries do most of it, and claims that are too short."""
+    """Who did the work where libraries do most of it, and which claims are too short."""
 
     worked: Worked
     suspicions: list[Suspicion]
@@ -104,7 +104,7 @@ class Lister:
         return Profiled([replace(check, duration_s=spent) for check in checks], tuple(names))
 
     def listed(self) -> Listed | None:
-        """What one look at the calls says; None where ncu doesn't tell."""
+        """What one run of the profiler says of the calls; None if ncu can't tell."""
         seen = self._look(self._targets.public, self._public)
         if not any(launches for _, launches in seen.parts):
             return None
@@ -140,7 +140,7 @@ class Lister:
         """The same by the quickest of these looks."""
         looks = [parts for one in seen if any(parts := [launches for _, launches in one.parts])]
         if any(len(parts) > len(workloads) for parts in looks):
-            reason = "it launches spin_kernel, which tells its calls apart"
+            reason = "it launches a kernel named spin_kernel, which kbench marks calls with"
             return [AuditCheck(name="time", state=AuditState.SUSPICIOUS, reason=reason)]
         checks = [
             kernel_list.time_check(self._times_ns[each.name], calls, each.name, is_whole=False)
@@ -199,7 +199,9 @@ def _is_short(check: AuditCheck) -> bool:
 
 def _untold(check: AuditCheck) -> AuditCheck:
     """The same without figures, which could tell sizes."""
-    return replace(check, reason="on unlisted sizes, the kernels took longer than was claimed")
+    return replace(
+        check, reason="on unlisted sizes, a kernel took longer than the time claimed for the call"
+    )
 
 
 def _share(worked: Worked) -> float:

@@ -12,7 +12,7 @@ _INTRODUCES = re.compile(
 _SAYS = re.compile(r"(?P<file>[^\s:][^:]*):\d+(?::\d+)?: (?P<kind>[a-z ]+): ")
 _OWN = "/usr/lib/gcc/"
 _ERROR = re.compile(r"\berror\b|undefined reference", re.IGNORECASE)
-_LEFT_OUT = "\n... left out here ...\n"
+_LEFT_OUT = "\n... part of the log is left out ...\n"
 KERNELS_LIMIT = 64
 """A torch extension can instantiate hundreds of library kernels; a report names the first."""
 

@@ -23,8 +23,9 @@ class Aside:
 
     Whoever is more urgent gets it at once, and equals after a turn: if they took it at once, a call
     among many of them would never end. It goes on once they are done. If it cannot be stopped, it
-    is ended instead. So it is for somebody more urgent if it holds much of the device's memory, or
-    its work is not done. Equals wait for that: those who wait must leave room to measure in.
+    is ended instead. It's also ended for somebody more urgent if it holds much of the device's
+    memory or its work isn't done. Equals wait instead, because whoever steps aside must leave room
+    to measure in.
     After a turn that an equal ended, the next one is twice as long: a call must end even if new
     equals keep coming.
     """

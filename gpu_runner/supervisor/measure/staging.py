@@ -145,11 +145,11 @@ class Memory(Protocol):
         ...
 
     def begin(self, inputs: int, outputs: int, first: Batch) -> None:
-        """Set the sizes in bytes, for single calls, and stage one before any runner starts."""
+        """Reserve memory for single calls, in bytes, and stage one before any runner starts."""
         ...
 
     def grow(self, inputs: int, outputs: int) -> None:
-        """Have at least so many bytes, for bursts of calls, before the next runner starts."""
+        """Make room for bursts of calls before the next runner starts."""
         ...
 
     def stage(self, batch: Batch, *, drawn: bool = True, handed: bool = False) -> Handed:

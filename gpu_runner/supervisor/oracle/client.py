@@ -226,7 +226,7 @@ class Oracle:
         self._ask(op="forget_calls")
 
     def rest(self) -> None:
-        """Have memory of the device given back that is in no use."""
+        """Return device memory that isn't in use."""
         self._ask(op="rest")
 
     @contextmanager

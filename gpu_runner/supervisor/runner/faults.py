@@ -73,7 +73,7 @@ class RunnerUnfit(Exception):
 
 
 class NoRoom(RunnerUnfit):
-    """Others hold much of the memory of a device on which there is none left."""
+    """The device's memory is full, and others hold much of it."""
 
 
 def told(failed: wire.Failed, when: str, *, is_module: bool) -> Fault:

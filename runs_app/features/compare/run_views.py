@@ -37,8 +37,8 @@ _OFFERED = 100
 _OVER_SEED = "Best speedup over the seed"
 _DIFFERENCES = "Differences are against the pinned run."
 _SEEDS_DIFFER = (
-    f"{_DIFFERENCES} These runs start from different seed kernels, so speedups over the seed "
-    "don't compare."
+    f"{_DIFFERENCES} These runs start from different seed kernels, so their speedups over the seed "
+    "can't be compared."
 )
 _MEASURES: tuple[tuple[str, Callable[[float], str], Callable[[RunSummary], float | None]], ...] = (
     (_OVER_SEED, times, lambda s: s.speedup_seed),

@@ -92,6 +92,8 @@ def _without_own_best(run: Run) -> str:
     still = "The seed kernel is still the fastest." if has_seed else ""
     if not answers + failed:
         return still
+    if not answers:
+        return f"No call was answered: {_count(failed, 'call')} failed. {still}".strip()
     words = f"No answer contained a kernel: {_count(answers, 'answer')} had none"
     words += f", and {_count(failed, 'call')} failed." if failed else "."
     return f"{words} {still}".strip()

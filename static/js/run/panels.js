@@ -61,7 +61,7 @@ function seedWords(state, hasSeed) {
   const over = overSeed(seed, best);
   if (over) {
     const interval = over.low && over.high / over.low <= 10 ? ` (95 %: ${significant(over.low)} to ${significant(over.high)})` : "";
-    return `seed kernel ${duration(searchNs(seed))}, candidate ${best.number} ${duration(searchNs(best))}, both in the search${interval}`;
+    return `seed kernel: ${duration(searchNs(seed))}; candidate ${best.number}: ${duration(searchNs(best))}; both from the search${interval}`;
   }
   if (seed?.latency_ns) return `seed kernel: ${duration(searchNs(seed))}`;
   if (seed?.state === "measured") return `the seed kernel ended as “${VERDICTS[seed.verdict]?.[2] || seed.verdict}”, so it has no time`;

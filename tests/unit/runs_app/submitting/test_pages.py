@@ -239,7 +239,7 @@ def test_the_queue_counts_every_job_and_says_who_goes_first(client: Client) -> N
         return " ".join(client.get("/queue/").content.decode().split())
 
     text = shown()
-    assert "1 waiting; yours would go before it · 0 running" in text
+    assert "1 waiting; a submission would go before it · 0 running" in text
     assert "The site&#x27;s own work: 1 waiting" in text or "The site's own work: 1 waiting" in text
     assert "it starts as soon as a runner asks for its next job" in text
     runner.current = ["a-baseline"]
@@ -306,6 +306,6 @@ def test_what_a_time_is_known_to_is_said_in_a_sentence(client: Client) -> None:
     evaluation = factories.make_finished_evaluation(mode="ranked")
     Evaluation.objects.filter(pk=evaluation.pk).update(latency_spread=0.16, noise=0.0)
     said = " ".join(page_of(client, evaluation).split())
-    assert "Another evaluation of this source would land within ±16" in said
+    assert "Another evaluation of this source would be within ±16" in said
     Evaluation.objects.filter(pk=evaluation.pk).update(latency_spread=24.0)
-    assert "would land within" not in page_of(client, evaluation)
+    assert "would be within" not in page_of(client, evaluation)

@@ -178,17 +178,19 @@ def test_a_source_in_the_wrong_language_is_told_so() -> None:
     cuda = "#include <cuda_runtime.h>\n__global__ void scale(float* out) {}\n"
     python = "import torch\n\ndef forward(x):\n    return x\n"
     hints = {
-        (cpp, "python"): "This looks like C++; Language is Python.",
-        (cuda, "python"): "This looks like CUDA C++; Language is Python.",
-        (cuda, "cpp"): "This looks like CUDA C++; the device is a CPU.",
-        (python, "cpp"): "This looks like Python; Language is C++.",
-        (python, "cuda"): "This looks like Python; Language is CUDA C++.",
+        (cpp, "python"): "This looks like C++, but Language is set to Python: change it.",
+        (cuda, "python"): "This looks like CUDA C++, but Language is set to Python: change it.",
+        (cuda, "cpp"): "This looks like CUDA C++, but the device is a CPU: choose a GPU.",
+        (python, "cpp"): "This looks like Python, but Language is set to C++: change it.",
+        (python, "cuda"): "This looks like Python, but Language is set to CUDA C++: change it.",
     }
     for source in (cpp, cuda, python, "def forward(:\n", "int f( {\n"):
         for language in Language:
             assert language_hint(source, language) == hints.get((source, language.value), "")
     failed = finished(verdict=Verdict.COMPILE_ERROR, source=cuda)
-    assert said(failed).sentence.endswith(". This looks like CUDA C++; the device is a CPU.")
+    assert said(failed).sentence.endswith(
+        ". This looks like CUDA C++, but the device is a CPU: choose a GPU."
+    )
 
 
 THEORETICAL = {
