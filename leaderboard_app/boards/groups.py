@@ -203,8 +203,13 @@ class Section:
 
     @property
     def has_leader(self) -> bool:
-        """Whether its first may be called the best: several names share enough problems."""
-        return len(self.groups) > 1 and self.over is not Over.OWN and not self.is_thin
+        """Whether its first may be called the best: several names share enough problems.
+
+        Each of them must be judged over as many.
+        """
+        is_even = len({group.row.counted for group in self.groups}) == 1
+        is_shared = len(self.groups) > 1 and self.over is not Over.OWN
+        return is_shared and is_even and not self.is_thin
 
 
 @dataclass(frozen=True)

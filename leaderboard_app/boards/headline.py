@@ -58,7 +58,7 @@ def leading(rows: Sequence[Ranked[Entry]]) -> Headline | None:
         unit="×",
         said=f"{_lead(level)} on {evaluation.device}, with {with_speed}.{_beside(libraries)}",
         name=entry.author.agent,
-        address=evaluation.submission.get_absolute_url(),
+        address=evaluation.get_absolute_url(),
         kind=standing(evaluation.rated, evaluation.rated_spread),
         picture=comparison(
             evaluation,

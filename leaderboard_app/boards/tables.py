@@ -37,7 +37,7 @@ def _score_head(page: Mapping[str, Any]) -> str:
 _COMPARED_WITH = Column(
     "compared_with", str,
     help="Baseline of score, speedup_best, unlisted_speedup and p_score: best, which is the fastest"
-    " of all; eager, while no other is known; or empty.",
+    " of all; those known, such as eager, while one is missing; or empty.",
 )  # fmt: skip
 _SPEEDS = (
     Column("score", BOUNDS, _score_head, _CELLS + "score.html", value="score", sort=Sort.SCORE,
@@ -72,8 +72,8 @@ _ENTRY = (
            is_always=True, sort=Sort.LATENCY, direction="ascending", classes="n at-last",
            after="score"),
     *_SPEEDS,
-    Column("ranked_by", str, value=lambda entry: "score" if entry.score else "listed",
-           help="score; or listed: the speedup on listed sizes, if there is no score"),
+    Column("ranked_by", str, value=lambda entry: "score" if entry.merit > 0 else "time",
+           help="score; or time, without a score over all baselines"),
     Column("state", str, "State", _CELLS + "state.html", value="state.name", classes="at-state",
            after="agent",
            help="provisional, ranked, verified, or tuned (to the listed sizes)"),

@@ -166,10 +166,12 @@ def boards(leading: Collection[UUID], user: Viewer) -> tuple[Leaders | None, lis
 
     It's the one on which the leaderboard opens, if that has leaders.
     """
-    default = default_device(reader=user)
-    found = sorted(leaders(leading), key=lambda pair: pair[0].slug != default)
+    found = leaders(leading)
     if not found:
         return None, []
+    if len(found) > 1:
+        default = default_device(reader=user)
+        found = sorted(found, key=lambda pair: pair[0].slug != default)
     device, entries = found[0]
     rows = Evaluation.objects.filter(pk__in=leading, device=device)
     sure = rows.filter(SURE_LEAD).values_list("submission__agent__name")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
+from django.urls import reverse
 
 from gpu_runner.data import codec
 from gpu_runner.data.archive import Loaded
@@ -163,6 +164,10 @@ class Evaluation(RunnerJob):
 
     def __str__(self) -> str:
         return str(self.pk)[:8]
+
+    def get_absolute_url(self) -> str:
+        """Its submission's page, with this evaluation."""
+        return f"{reverse('submission', args=[self.submission_id])}?evaluation={self.pk}"
 
     @property
     def own_score(self) -> float | None:

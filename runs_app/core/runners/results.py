@@ -86,5 +86,5 @@ def ended(evaluation: Evaluation, now: datetime) -> None:
     if run_id is not None:
         transaction.on_commit(lambda: queues.enqueue_advance(run_id))
     device, mode = evaluation.device_id, evaluation.mode
-    transaction.on_commit(lambda: learn(device, mode))
+    transaction.on_commit(lambda: learn(device, mode), robust=True)
     evaluation_ended.send(sender=Evaluation, evaluation=evaluation)

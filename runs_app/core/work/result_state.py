@@ -112,7 +112,9 @@ def is_sure(evaluation: Evaluation) -> bool:
 
 def compared_with(evaluation: Evaluation) -> str:
     """What its speedup compares with, as the end of a sentence."""
-    return "PyTorch eager" if result_state(evaluation) is EAGER_ONLY else "the best baseline"
+    if result_state(evaluation) is EAGER_ONLY:
+        return "PyTorch eager"
+    return "the baselines known so far" if evaluation.awaits_baselines else "the best baseline"
 
 
 SURE = Q(awaits_baselines=False) & ~Q(audited=Audited.WAITING)

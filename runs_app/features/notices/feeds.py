@@ -49,7 +49,7 @@ class _Results(Feed):  # type: ignore[type-arg]
         return f"{duration_text(item.latency_ns)}, {item.direction}{stands}"
 
     def item_link(self, item: Evaluation) -> str:
-        return f"{item.submission.get_absolute_url()}?evaluation={item.pk}"
+        return item.get_absolute_url()
 
     def item_pubdate(self, item: Evaluation) -> datetime | None:
         return item.finished_at

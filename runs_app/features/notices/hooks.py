@@ -130,14 +130,17 @@ def _where(evaluation: Evaluation) -> str:
 
 
 def _is_clear(before: Evaluation, after: Evaluation) -> bool:
-    """Whether the new leader's interval lies above the old one's."""
-    if after.score is None:
-        if before.score is not None or before.latency_ns is None or after.latency_ns is None:
+    """Whether the new leader's interval lies above the old one's, by what boards rank by."""
+    if after.score is None or after.awaits_baselines:
+        is_scored = before.score is not None and not before.awaits_baselines
+        if is_scored or before.latency_ns is None or after.latency_ns is None:
             return False
         most = after.latency_ns * (1 + (after.spread("latency") or 0.0))
         return most < before.latency_ns * (1 - (before.spread("latency") or 0.0))
     least = after.score * math.exp(-(after.score_spread or 0.0))
-    return before.score is None or least > before.score * math.exp(before.score_spread or 0.0)
+    if before.score is None or before.awaits_baselines:
+        return True
+    return least > before.score * math.exp(before.score_spread or 0.0)
 
 
 @receiver(run_halted)

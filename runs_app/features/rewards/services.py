@@ -106,6 +106,8 @@ def reward_of(
         return 0.0, f"{REJECTED.label}: an audit of the same source failed."
     if (state := result_state(evaluation)) in (QUARANTINED, REJECTED):
         return 0.0, f"{state.label}: {state.meaning}"
+    if evaluation.awaits_baselines and not evaluation.imported:
+        return None, "It is correct, but its baselines are still being measured."
     if evaluation.rated is None:
         return None, "It is correct, but there is no baseline to compare it with yet."
     return evaluation.rated, reason

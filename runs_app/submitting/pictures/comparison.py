@@ -96,7 +96,7 @@ def _lines(
     for rival in rivals:
         ns = rival.evaluation.latency_ns
         if ns and rival.evaluation.pk != evaluation.pk:
-            address = rival.evaluation.submission.get_absolute_url()
+            address = rival.evaluation.get_absolute_url()
             kind = "leader" if rival.is_leader else "before"
             width = rival.evaluation.spread("latency")
             found.append(_Line(rival.name, kind, one_ns / ns, ns, width, address))
