@@ -103,7 +103,7 @@ def test_the_chart_is_drawn(page: Page, seeded: Stack) -> None:
     chart = page.locator("[data-figure=fast-p]")
     chart.scroll_into_view_if_needed()
     expect(chart.locator(".legend")).to_be_visible()
-    expect(chart.locator(".legend")).to_contain_text("kbench-good")
+    expect(chart.locator(".legend")).to_contain_text("grace")
     expect(page.get_by_role("region", name="fast_p by threshold")).to_be_visible()
 
 

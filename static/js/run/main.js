@@ -2,10 +2,9 @@
 import { candidate, emptyState, isOver, put, searchNs, seedOf, spent, verifiersOf } from "./state.js";
 import { BestChart, bestWords } from "./chart.js";
 import { Drawer } from "./drawer.js";
-import { Feed } from "./feed.js";
+import { Feed, Replay } from "./events.js";
 import { Genealogy } from "./genealogy.js";
 import * as panels from "./panels.js";
-import { Replay } from "./replay.js";
 import { Stream } from "./stream.js";
 import { palette } from "./colours.js";
 

@@ -56,7 +56,7 @@ export function meters(state, now) {
 function seedWords(state, hasSeed) {
   const seed = seedOf(state);
   if (!seed && !hasSeed) return "the run has no seed kernel";
-  if (seed && seed.number === state.best) return isOver(state) ? "no kernel was faster than the seed kernel" : "no kernel is faster than the seed kernel yet";
+  if (seed && seed.number === state.best) return `no kernel is faster than the seed kernel${isOver(state) ? "" : " yet"}`;
   const best = state.best === null ? null : candidate(state, state.best);
   const over = overSeed(seed, best);
   if (over) {
