@@ -16,7 +16,7 @@ class Check(StrEnum):
     LIBRARY = "library"  # the built library needs or holds what a kernel does not
     FLOOR = "floor"  # a time below the device's theoretical limit
     LUCK = "luck"  # on a CPU, few calls are far faster than all others
-    CLOCK = "clock"  # claimed times far below what the supervisor's own clock saw
+    CLOCK = "clock"  # claims far below what the supervisor's own clock, or a profiler, saw
     DEVICE = "device"  # the device was not as it was found before
     LOADED = "loaded"  # a measured process ran code that was not compiled from its source
     WORK = "work"  # a library did what the task asks of the kernel itself
