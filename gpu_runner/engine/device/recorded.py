@@ -28,12 +28,15 @@ class Recorder:
         self._pool: Any = None
         self._graph: torch.cuda.CUDAGraph | None = None  # it must outlive its calls' outputs
         self._refused: set[int] = set()
+        self.results: Results = []
+        """What the calls returned that were recorded last; empty where they could not be."""
 
     def record(self, setup: int, calls: Calls) -> Callable[[], Results]:
         """What makes these calls of a workload, and returns what each returned.
 
         setup: the workload's number. A workload that could not be recorded is not tried again.
         """
+        self.results = []
         if setup not in self._refused:
             try:
                 return self.recorded(calls)
@@ -57,7 +60,7 @@ class Recorder:
                 results = [call() for call in calls]
             finally:
                 graph.capture_end()
-        self._graph = graph
+        self._graph, self.results = graph, results
 
         def made() -> Results:
             graph.replay()

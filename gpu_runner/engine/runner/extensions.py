@@ -12,7 +12,6 @@ import json
 import os
 import re
 import shlex
-import socket
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -20,10 +19,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from gpu_runner.data import codec
+from gpu_runner.data import asking, codec
 from gpu_runner.data.extension import Extension
+from gpu_runner.engine.runner.asking import Asking, WorkshopGone
 
-_ANSWER_BYTES = 256 << 10  # chosen: more than a log has
 _FILES = 500  # chosen: beside a source; a repository's csrc has fewer
 _TEXTS = frozenset(
     ".h .hh .hpp .hxx .cuh .inl .inc .ipp .tpp .c .cc .cpp .cxx .cu .s .S".split()  # noqa: SIM905
@@ -34,10 +33,9 @@ _FOLDER = re.compile(r"-(?:I|isystem|iquote)")
 class Extensions:
     """Compiled extensions, by the key of what was asked for, each in a folder of its own."""
 
-    def __init__(self, folder: Path, asking: int | None = None) -> None:
-        """asking: a socket to the supervisor; a measured process has none."""
-        self._folder = folder
-        self._asking = None if asking is None else socket.socket(fileno=asking)
+    def __init__(self, folder: Path, workshop: Asking | None = None) -> None:
+        """workshop: who compiles; a measured process has nobody."""
+        self._folder, self._workshop = folder, workshop
         self._planned: dict[str, Any] = {}
         self._found: dict[tuple[str, str], Path] = {}
 
@@ -61,7 +59,7 @@ class Extensions:
         asked = _extension(plan, build_directory)
         library = self._known(asked)
         if library is None:
-            if self._asking is None:
+            if self._workshop is None:
                 raise NotCompiled(_NOT_COMPILED.format(asked.name))
             library = self._ask(asked, error_prefix, verbose=verbose)
         self._found[build_directory, asked.name] = library
@@ -71,29 +69,19 @@ class Extensions:
 
     def _ask(self, asked: Extension, error_prefix: str, *, verbose: bool) -> Path:
         """Have it compiled. Raises `RuntimeError` with the compiler's log, as torch does."""
-        assert self._asking is not None
-        with tempfile.TemporaryFile() as file:
-            file.write(json.dumps(codec.encode(asked)).encode())
-            file.flush()
-            socket.send_fds(self._asking, [b"?"], [file.fileno()])
-        key = asked.key()
-        while True:  # what a process before this one asked for may be answered first
-            told, descriptors, _, _ = socket.recv_fds(self._asking, _ANSWER_BYTES, 1)
-            if not told:
-                raise RuntimeError(f"{error_prefix}: the compiler is gone")
-            answer = json.loads(told)
-            if answer["key"] in ("", key):
-                break
-            for descriptor in descriptors:
-                os.close(descriptor)
+        assert self._workshop is not None
+        content, key = json.dumps(codec.encode(asked)).encode(), asked.key()
+        try:
+            answer, library = self._workshop.ask(asking.EXTENSION, content, key)
+        except WorkshopGone:
+            raise RuntimeError(f"{error_prefix}: the compiler is gone") from None
         if verbose:
             sys.stdout.write(f"{answer['log']}\n")
-        if not descriptors:
+        if library is None:
             raise RuntimeError(f"{error_prefix}: {answer['log']}")
         place = self._folder / key / f"{answer['name']}.so"
         place.parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(descriptors[0], "rb") as library:
-            place.write_bytes(library.read())
+        place.write_bytes(library)
         return place
 
     def _import(self, module_name: str, path: str, is_python_module: bool) -> object:  # noqa: FBT001

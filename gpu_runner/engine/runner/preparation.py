@@ -27,6 +27,7 @@ from gpu_runner.data.normal_form import NormalForm
 from gpu_runner.data.static.module_compilers import LEFT_TO_CALLS, names_extensions
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.device.turn import hold, import_ahead
+from gpu_runner.engine.runner.asking import Asking
 from gpu_runner.engine.runner.prepared import Folder, TooLarge, form_of
 
 _MESSAGE_BYTES, _MOST_DESCRIPTORS = 4096, 8  # chosen: many times what the message has
@@ -58,7 +59,7 @@ def prepare(direction: Direction, device: str, descriptors: Mapping[str, int]) -
     folder.use()
     folder.programs.remember()
     if any(map(names_extensions, [form.text, *form.files.values()])):
-        folder.extensions(descriptors["workshop"]).take_over()
+        folder.extensions(Asking(descriptors["workshop"])).take_over()
     from gpu_runner.engine.runner.module import entry_of, load_module
     from gpu_runner.engine.runner.returned import CallError
 

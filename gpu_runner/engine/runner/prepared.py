@@ -13,6 +13,7 @@ from pathlib import Path
 
 from gpu_runner.data.archive import CACHES, EXTENSIONS, PROGRAMS
 from gpu_runner.data.normal_form import NormalForm
+from gpu_runner.engine.runner.asking import Asking
 from gpu_runner.engine.runner.extensions import Extensions
 from gpu_runner.engine.runner.programs import Programs
 
@@ -55,9 +56,9 @@ class Folder:
         """What programs answered."""
         return Programs(self.root / PROGRAMS)
 
-    def extensions(self, asking: int | None = None) -> Extensions:
-        """Compiled extensions of torch; asking: see `Extensions`."""
-        return Extensions(self.root / EXTENSIONS, asking)
+    def extensions(self, workshop: Asking | None = None) -> Extensions:
+        """Compiled extensions of torch; workshop: see `Extensions`."""
+        return Extensions(self.root / EXTENSIONS, workshop)
 
     def place(self, form: NormalForm) -> None:
         """Put the texts there, for whoever reads its own functions or the files beside it."""

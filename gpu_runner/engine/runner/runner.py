@@ -10,7 +10,6 @@ import select
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,9 @@ from gpu_runner.data.wire import (
 from gpu_runner.engine.device import torch_settings
 from gpu_runner.engine.device.heap import Poison, keep_freed_memory
 from gpu_runner.engine.device.recorded import Recorder
-from gpu_runner.engine.runner.again import Again, PlacedCall, made
+from gpu_runner.engine.runner.again import Again, PlacedCall
+from gpu_runner.engine.runner.asking import Asking
+from gpu_runner.engine.runner.bursts import Bursts
 from gpu_runner.engine.runner.clock import Clock, make_clock
 from gpu_runner.engine.runner.mapped_arena import MappedArena
 from gpu_runner.engine.runner.module import Module
@@ -48,6 +49,7 @@ from gpu_runner.engine.runner.placement import Placement
 from gpu_runner.engine.runner.prepared import Folder, form_of
 from gpu_runner.engine.runner.returned import CallError, copy_out, record_of, returned_tensors
 from gpu_runner.engine.runner.subject import Baseline, Extension, Null, Prepared, Subject
+from gpu_runner.engine.runner.triton_stages import TritonStages
 
 _SETUP_LIMIT_BYTES = 64 << 20  # the supervisor is trusted; a task's files come with it
 _WARM_CALLS = 6  # chosen: by then what is compiled, loaded or cached is there
@@ -119,6 +121,7 @@ class Runner:
         self._prepared: list[Prepared] = []
         self._recorder = Recorder()
         self._again = Again(gate, clock, self._recorder)
+        self._bursts = Bursts(self, self._recorder, device)
         self._kept: list[Tensor] = []  # the last call's outputs, until they have been read
         self._returned: list[tuple[PlacedCall, object]] = []  # what calls on a device have returned
 
@@ -181,20 +184,13 @@ class Runner:
     def _burst(self, burst_id: int, calls: Sequence[Call]) -> Done:
         """Calls that the supervisor times: as few other things as possible happen in between."""
         coming = [self._placed(call) for call in calls]
-        burst = self._recorded(coming)
+        burst = self._bursts.of(coming)
         self._clock.settle()
         self._gate.wait(burst_id, Coming(), lambda: None)
         results = burst()
         self._clock.finish()
-        self._returned = list(zip(coming, results, strict=True))
+        self._returned = self._bursts.still_there(coming, results)
         return Done(burst_id, 1.0, ())
-
-    def _recorded(self, coming: Sequence[PlacedCall]) -> Callable[[], list[object]]:
-        """What makes the calls of a burst once their inputs are there."""
-        calls = [partial(made, one) for one in coming]
-        if self._device == "cpu" or not all(one.prepared.recordable for one in coming):
-            return lambda: [one() for one in calls]
-        return self._recorder.record(coming[0].call.setup, calls)
 
     def _repeated(self, command: Command, number: int, times: int, call: Call) -> Done:
         """A call that nobody times, made so many times or as a CUDA graph."""
@@ -217,7 +213,8 @@ class Runner:
         """Copy what was returned to its places; the records are those of the last call."""
         outputs: list[Tensor] = []
         for one, result in self._returned:
-            outputs = self._hand_out(one, result)
+            outputs = self.hand_out(one, result)
+            self._bursts.look(one.call.setup, outputs)
         self._returned = []
         self._clock.finish()
         return Done(number, 1.0, tuple(map(record_of, outputs)))
@@ -232,7 +229,8 @@ class Runner:
             tensors = [written[n] if n in prepared.owned else t for n, t in enumerate(tensors)]
         return PlacedCall(call, prepared, tensors)
 
-    def _hand_out(self, one: PlacedCall, result: object) -> list[Tensor]:
+    def hand_out(self, one: PlacedCall, result: object) -> list[Tensor]:
+        """See `bursts.Memory`."""
         outputs, inputs = returned_tensors(result, self._device), self._arenas.inputs
         assert self._arenas.outputs is not None
         if self._strict and isinstance(inputs, MappedArena):
@@ -242,6 +240,11 @@ class Runner:
                     raise CallError(ErrorCode.INPUT_RETURNED, _INPUT_RETURNED)
         copy_out(outputs, one.prepared.dtypes, one.places, self._arenas.outputs)
         return outputs
+
+    def is_ours(self, tensor: Tensor) -> bool:
+        """See `bursts.Memory`."""
+        inputs = self._arenas.inputs
+        return not isinstance(inputs, MappedArena) or inputs.has(tensor)
 
     def _tidy(self, sizes: Sequence[int]) -> None:
         """No garbage is left for the call, and the memory that it will be given holds noise."""
@@ -333,10 +336,12 @@ def _module(
     folder.unpack(descriptors["library"])
     folder.place(form)
     folder.use()
+    workshop = Asking(descriptors["workshop"]) if manner == "rehearsed" else None
     if any(map(names_extensions, [form.text, *form.files.values()])):
-        workshop = [descriptors["workshop"]] if manner == "rehearsed" else []
-        folder.extensions(*workshop).take_over()
-    if manner == "rehearsed":
+        folder.extensions(workshop).take_over()
+    if workshop is not None:
+        if device == "cuda":
+            TritonStages(workshop).take_over()
         folder.programs.remember()
     else:
         folder.programs.recall()

@@ -30,6 +30,7 @@ from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER, declaration, 
 from gpu_runner.supervisor.build.importer import Importer, build_limits
 from gpu_runner.supervisor.build.module import ModuleRecipe, handed_over, module_recipe
 from gpu_runner.supervisor.build.recipe import Built, Recipe
+from gpu_runner.supervisor.build.triton_compiler import TritonCompiler
 from gpu_runner.supervisor.build.workshop import Made, Workshop, entry_name, extension_recipes
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.device.device import cuda_architecture
@@ -334,7 +335,7 @@ def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | N
 
 
 def workshop(config: SupervisorConfig) -> Workshop:
-    """What compiles extensions for a module's process, no longer than that may take."""
+    """What compiles for a module's process, no longer than that may take."""
     deadline = time.monotonic() + config.build_timeout_s
 
     def make(asked: Extension) -> Made:
@@ -346,7 +347,7 @@ def workshop(config: SupervisorConfig) -> Workshop:
         content = built.library.read_bytes()
         return Made(entry_name(content, asked.name), built.report.log, content)
 
-    return Workshop(make)
+    return Workshop(make, TritonCompiler(config, deadline))
 
 
 def sealed_archive(

@@ -32,8 +32,8 @@ class Importer:
             modules = modules_ahead(config, whole=ahead and not quietly)
             words = [str(theirs.fileno()), config.kind.value, modules, *map(str, lock)]
             program = [sys.executable, "-m", "gpu_runner.engine.runner.preparation", *words]
-            given = [theirs.fileno(), *lock]
-            self.child = ChildProcess(_jail(config), program, jailed=jailed, descriptors=given)
+            jail, given = module_jail(config), [theirs.fileno(), *lock]
+            self.child = ChildProcess(jail, program, jailed=jailed, descriptors=given)
         if not ahead:
             self.child.watch()
 
@@ -70,6 +70,7 @@ def build_limits(config: SupervisorConfig) -> Limits:
     )
 
 
-def _jail(config: SupervisorConfig) -> Jail:
+def module_jail(config: SupervisorConfig) -> Jail:
+    """A jail without a device, in which compilers run for a module."""
     environment = {**python_environment(), **module_environment(config)}
     return Jail(limits=build_limits(config), paths=python_paths(), environment=environment)

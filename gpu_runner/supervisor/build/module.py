@@ -116,5 +116,5 @@ _INDUCTOR = {  # which reads them when it is imported
 
 
 def _own_code() -> str:
-    names = ("preparation", "prepared", "programs", "module", "beside", "extensions")
+    names = ("preparation", "prepared", "programs", "module", "beside", "extensions", "asking")
     return "".join((_PACKAGE / f"engine/runner/{name}.py").read_text() for name in names)

@@ -9,12 +9,13 @@ import shlex
 import socket
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from gpu_runner.data import codec
+from gpu_runner.data import asking, codec
 from gpu_runner.data.archive import EXTENSIONS
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.extension import EXTENSION_LIMIT_BYTES, Extension
@@ -22,6 +23,7 @@ from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.build.compiler_log import shortened
 from gpu_runner.supervisor.build.elf import Library, NotALibrary
 from gpu_runner.supervisor.build.recipe import Recipe
+from gpu_runner.supervisor.build.triton_compiler import TritonCompiler
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.files import sealed
@@ -54,7 +56,9 @@ class Workshop:
     """
 
     make: Make
+    triton: TritonCompiler
     files: dict[str, bytes] = field(default_factory=dict)  # libraries, by name in the archive
+    _since: float | None = None
     _error: BaseException | None = None
 
     def __enter__(self) -> Self:
@@ -78,25 +82,33 @@ class Workshop:
         """The end that a process inherits."""
         return self._theirs.fileno()
 
+    def busy_s(self) -> float:
+        """For how long something has been compiled: whoever asked for it waits for the answer."""
+        since = self._since
+        return 0.0 if since is None else time.monotonic() - since
+
     def _serve(self) -> None:
         try:
-            while asked := self._asked():
-                self._answer(*asked)
+            while self._served_one():
+                self._since = None
         except OSError:  # the socket was shut while an answer was under way
             return
         except BaseException as error:  # raised where somebody can see it
             self._error = error
             self._ours.shutdown(socket.SHUT_RDWR)
+        finally:
+            self._since = None
+            self.triton.close()
 
-    def _asked(self) -> tuple[Extension | None, str] | None:
-        """The next request, or why it is none; None at the end."""
+    def _served_one(self) -> bool:
         told, descriptors, _, _ = socket.recv_fds(self._ours, 1, 1)
-        if not told:
-            return None
+        self._since = time.monotonic()
         try:
-            return codec.decode(Extension, _document(descriptors)), ""
-        except (DataError, ValueError, RecursionError) as error:
-            return None, f"error: it cannot be compiled: {error}"
+            if told == asking.EXTENSION:
+                self._answer(*_asked(descriptors))
+            elif told:
+                self._send(*self.triton.answer(descriptors))
+            return bool(told)
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -132,6 +144,14 @@ def entry_name(library: bytes, name: str) -> str:
 
 def _is_entry(symbol: str) -> bool:
     return symbol.startswith(_ENTRY) and symbol.removeprefix(_ENTRY).isidentifier()
+
+
+def _asked(descriptors: list[int]) -> tuple[Extension | None, str]:
+    """What is asked for, or why that can't be compiled."""
+    try:
+        return codec.decode(Extension, _document(descriptors)), ""
+    except (DataError, ValueError, RecursionError) as error:
+        return None, f"error: it cannot be compiled: {error}"
 
 
 def _document(descriptors: list[int]) -> object:

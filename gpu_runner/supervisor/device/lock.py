@@ -70,13 +70,14 @@ class Turn:
         self._line = folder / f"{config.kind}-{config.index}.line"
         self._held: int | None = None
 
-    def is_wanted(self, *, by_equals: bool = False) -> bool:
+    def is_wanted(self, *, by_equals: bool = False, unused: bool = False) -> bool:
         """Whether somebody more urgent waits for the device; by_equals: or as urgent.
 
-        Equals who came later have one turn. Then they wait until this one is done: if all took
-        turns to the end, nobody would be done early.
+        Equals who came later have one turn. Then they wait until this one is done, or until they
+        are overdue: if all took turns to the end, nobody would be done early. unused: the device
+        isn't needed now, so that every equal may have it.
         """
-        if self._is_behind(f"{self._rank}-"):
+        if self._is_behind(f"{self._rank + unused}-"):
             return True
         return by_equals and self._is_seen(self._lets_pass)
 
@@ -97,9 +98,13 @@ class Turn:
                     self._move(_Place.OVERDUE)
                 time.sleep(_PAUSE_S)
 
-    def step_aside(self) -> None:
-        """Leave the device to those who are more urgent or as urgent, and wait for it again."""
+    def step_aside(self, until: Callable[[], None] = lambda: None) -> None:
+        """Leave the device to those who are more urgent or as urgent, and wait for it again.
+
+        until: returns once it is needed again.
+        """
         self.give()
+        until()
         self._place, self._number = _Place.ASIDE, next(_numbers)  # no file has a name again
         self.take()
 
@@ -115,7 +120,7 @@ class Turn:
 
     def _lets_pass(self, name: str) -> bool:
         rank, place, came, *_ = name.split("-")
-        return rank == str(self._rank) and (place == _Place.NEW or came < self._came)
+        return rank == str(self._rank) and (place != _Place.ASIDE or came < self._came)
 
     def _move(self, place: _Place) -> None:
         before, self._place = self._name, place
@@ -193,12 +198,12 @@ class Courteous:
         """`aside` surrounds the wait; `settle` comes after it: the device may be broken by then."""
         self._turn, self._aside, self._settle = turn, aside, settle
 
-    def is_wanted(self, *, by_equals: bool = False) -> bool:
-        return self._turn.is_wanted(by_equals=by_equals)
+    def is_wanted(self, *, by_equals: bool = False, unused: bool = False) -> bool:
+        return self._turn.is_wanted(by_equals=by_equals, unused=unused)
 
-    def step_aside(self) -> None:
+    def step_aside(self, until: Callable[[], None] = lambda: None) -> None:
         with self._aside():
-            self._turn.step_aside()
+            self._turn.step_aside(until)
         self._settle()
 
 

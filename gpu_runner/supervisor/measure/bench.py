@@ -194,7 +194,7 @@ class Bench:
         """As `run_profiled`, a call each, in a process that may compile; see `Aside`."""
         limit = self._config.build_timeout_s, None
         with self.opened(target, workloads, {}, self.untimed(), limit) as session:
-            session.onlooker = Aside(self.manners, self.memory, self._config)
+            session.onlooker = Aside(self.manners, self.memory, self._config, target.workshop)
             return self._unjudged(session, workloads, calls=1)
 
     def _unjudged(self, session: Session, workloads: Sequence[Workload], *, calls: int) -> str:

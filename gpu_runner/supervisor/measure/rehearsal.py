@@ -70,7 +70,7 @@ class Rehearsal:
     def _rehearsed(self, target: Target, workloads: Sequence[Workload]) -> dict[str, bytes]:
         with unnamed("rehearsal") as file:
             with workshop(self._config) as shop:
-                rehearsing = file.fileno(), shop.descriptor
+                rehearsing = file.fileno(), shop
                 try:
                     self._bench.run_rehearsal(replace(target, rehearsing=rehearsing), workloads)
                 except FaultError as error:

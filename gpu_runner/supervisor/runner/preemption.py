@@ -26,23 +26,29 @@ class Interrupted(Exception):
 class Manners(Protocol):
     """Knows who else waits for the device."""
 
-    def is_wanted(self, *, by_equals: bool = False) -> bool:
-        """Whether somebody more urgent waits for it; by_equals: or somebody as urgent."""
+    def is_wanted(self, *, by_equals: bool = False, unused: bool = False) -> bool:
+        """Whether somebody more urgent waits for it.
+
+        by_equals: or somebody as urgent whose turn it is. unused: or anybody as urgent.
+        """
         ...
 
-    def step_aside(self) -> None:
-        """Let those have it who wait and are as urgent or more; come back when they are done."""
+    def step_aside(self, until: Callable[[], None] = lambda: None) -> None:
+        """Let those have it who wait and are as urgent or more; come back when they are done.
+
+        until: returns once the device is needed again.
+        """
         ...
 
 
 class Undisturbed:
     """Nobody else waits."""
 
-    def is_wanted(self, *, by_equals: bool = False) -> bool:
+    def is_wanted(self, *, by_equals: bool = False, unused: bool = False) -> bool:
         """See `Manners`."""
         return False
 
-    def step_aside(self) -> None:
+    def step_aside(self, until: Callable[[], None] = lambda: None) -> None:
         """See `Manners`."""
 
 

@@ -175,7 +175,8 @@ class TorchProcess:
             raise RuntimeError("the torch runner was given nothing to run")
         descriptors = {name: arena.descriptor for name, arena in self._memory.items()}
         if self._target.rehearsing is not None:
-            descriptors["keeping"], descriptors["workshop"] = self._target.rehearsing
+            descriptors["keeping"], workshop = self._target.rehearsing
+            descriptors["workshop"] = workshop.descriptor
         with contextlib.ExitStack() as opened:
             for name, file in _handed_over(self._target):
                 descriptors[name] = opened.enter_context(file).fileno()

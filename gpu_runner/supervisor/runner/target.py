@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpu_runner.data.verdict import Abi, Direction
+from gpu_runner.supervisor.build.workshop import Workshop
 from gpu_runner.supervisor.runner.mapped import Witness
 
 
@@ -23,13 +24,18 @@ class Target:
     baseline: str = ""  # "eager", "compiled", a library's name, or "empty", which does nothing
     source: str = ""  # of a Python module, as its processes get it; the library is its archive
     witness: Witness = field(default_factory=Witness, compare=False)
-    rehearsing: tuple[int, int] | None = None
-    """Of a rehearsal: the file that takes what its calls compile, and the workshop's socket."""
+    rehearsing: tuple[int, Workshop] | None = None
+    """Of a rehearsal: the file that takes what its calls compile, and who compiles for it."""
 
     @property
     def is_module(self) -> bool:
         """Whether a Python module is run."""
         return bool(self.source)
+
+    @property
+    def workshop(self) -> Workshop | None:
+        """Who compiles for it, where something may be compiled."""
+        return None if self.rehearsing is None else self.rehearsing[1]
 
     @property
     def is_watched(self) -> bool:

@@ -18,7 +18,8 @@ from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Language
 from gpu_runner.supervisor.build.answers import asked_again
 from gpu_runner.supervisor.build.module import ModuleRecipe, module_recipe
-from gpu_runner.supervisor.build.workshop import EXTENSIONS_LIMIT, Made, Workshop
+from gpu_runner.supervisor.build.triton_compiler import TritonCompiler
+from gpu_runner.supervisor.build.workshop import EXTENSIONS_LIMIT, Made, Make, Workshop
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.killed import KilledFromOutside
@@ -102,12 +103,16 @@ def ask(shop: Workshop, document: Any, send: Callable[[Any], bytes]) -> tuple[An
     return json.loads(told), library
 
 
+def workshop(make: Make) -> Workshop:
+    return Workshop(make, TritonCompiler(SupervisorConfig(), deadline=0.0))
+
+
 def encoded(document: Any) -> bytes:
     return json.dumps(codec.encode(document)).encode()
 
 
 def test_a_library_comes_with_its_key_and_goes_into_the_archive() -> None:
-    with Workshop(made) as shop:
+    with workshop(made) as shop:
         told, library = ask(shop, ASKED, encoded)
     assert (told["key"], told["name"], library) == (ASKED.key(), "own", b"\x7fELFown")
     assert shop.files == {f"extensions/{ASKED.key()}/own.so": library}
@@ -115,7 +120,7 @@ def test_a_library_comes_with_its_key_and_goes_into_the_archive() -> None:
 
 @pytest.mark.parametrize("sent", [b"", b"{}", b"nonsense", b"[" * 99_999, b"9" * (9 << 20)])
 def test_what_is_no_request_is_refused_and_the_next_is_served(sent: bytes) -> None:
-    with Workshop(made) as shop:
+    with workshop(made) as shop:
         told, library = ask(shop, sent, bytes)
         assert (told["key"], library) == ("", b"")
         assert told["log"].startswith("error: ")
@@ -123,7 +128,7 @@ def test_what_is_no_request_is_refused_and_the_next_is_served(sent: bytes) -> No
 
 
 def test_a_module_has_so_many_extensions_at_most() -> None:
-    with Workshop(made) as shop:
+    with workshop(made) as shop:
         for number in range(EXTENSIONS_LIMIT):
             asked = Extension(name="own", files={"a.cpp": str(number)}, sources=("a.cpp",))
             assert ask(shop, asked, encoded)[1]
@@ -136,5 +141,5 @@ def test_what_goes_wrong_on_our_side_is_raised_here() -> None:
         raise KilledFromOutside("by somebody")
 
     unanswered = pytest.raises(json.JSONDecodeError)
-    with pytest.raises(KilledFromOutside), Workshop(killed) as shop, unanswered:
+    with pytest.raises(KilledFromOutside), workshop(killed) as shop, unanswered:
         ask(shop, ASKED, encoded)

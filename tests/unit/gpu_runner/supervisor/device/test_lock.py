@@ -164,6 +164,7 @@ def test_who_has_waited_for_long_goes_before_newcomers(
     newcomer = Waiting(config, Urgency.PEOPLE)
     assert stands(config, 2)
     assert stands(config, 1, "[0-9]-0-*")
+    assert Turn(config, Urgency.PEOPLE).is_wanted(by_equals=True)
     holder.give()
     overdue.join(60)
     assert not overdue.is_alive()

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from gpu_runner.data.queue import Urgency
-from gpu_runner.supervisor.device.lock import Courteous, exclusive
+from gpu_runner.supervisor.device.lock import Courteous, Turn, exclusive
 from gpu_runner.supervisor.host import living
 from gpu_runner.supervisor.host.channel import Channel
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -153,6 +154,37 @@ def test_equals_wait_for_the_end_of_its_turn(config: SupervisorConfig, call: Cal
         aside(turn, Device(), config)(call.freezer, call.channel)
     person.join()
     assert int(person.met) - began >= TURN_S * 100 / 2  # half of its steps on an idle host
+
+
+def test_equals_have_the_device_while_the_workshop_compiles(
+    config: SupervisorConfig, call: Call
+) -> None:
+    """From before the end of a turn, and its time counts as the call's own."""
+    compiled_s, began = 2.0, time.monotonic()
+    workshop = cast(Any, SimpleNamespace())
+    workshop.busy_s = lambda: 1.0 if time.monotonic() - began < compiled_s else 0.0
+
+    with exclusive(config, Urgency.PEOPLE) as turn:
+        later = Turn(config, Urgency.PEOPLE)
+        met: list[float] = []
+
+        def measured() -> None:
+            later.step_aside()  # it has had the device before, and came later
+            met.append(time.monotonic() - began)
+            later.give()
+
+        again = threading.Thread(target=measured)
+        again.start()
+        while not turn.is_wanted(by_equals=True, unused=True):
+            time.sleep(0.01)
+        assert not turn.is_wanted(by_equals=True)
+        call.channel.allow(60)
+        manners = Courteous(turn, nullcontext, lambda: None)
+        Aside(manners, cast(Any, Device()), config, workshop)(call.freezer, call.channel)
+        again.join()
+        assert met[0] < compiled_s
+        assert call.channel.left_s < 60 - compiled_s / 2
+        assert call.step == LAST
 
 
 def test_it_lets_nobody_pass_who_is_less_urgent(config: SupervisorConfig, call: Call) -> None:

@@ -1,0 +1,84 @@
+"""Calls of a kernel one after the other, which the supervisor times together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import combinations
+from typing import Protocol
+
+from torch import Tensor
+
+from gpu_runner.engine.device.recorded import Recorder
+from gpu_runner.engine.runner.again import PlacedCall, made
+from gpu_runner.engine.runner.returned import returned_tensors
+
+Results = list[object]
+
+
+class Memory(Protocol):
+    """Where the results of calls end up."""
+
+    def is_ours(self, tensor: Tensor) -> bool:
+        """Whether a tensor lies in memory that was chosen for its call."""
+        ...
+
+    def hand_out(self, one: PlacedCall, result: object) -> list[Tensor]:
+        """Copy what a call returned to its places."""
+        ...
+
+
+class Bursts:
+    """Records bursts where that is possible.
+
+    Some kernels return the same memory in each call, such as those that replay a CUDA graph. There,
+    the next call would write over what one returned. So their results are copied after each call of
+    a burst, and these copies count as its time.
+    """
+
+    def __init__(self, memory: Memory, recorder: Recorder, device: str) -> None:
+        self._memory, self._recorder, self._device = memory, recorder, device
+        self._first: dict[int, list[Tensor]] = {}
+        self._keeping: set[int] = set()  # workloads with such kernels
+
+    def of(self, coming: Sequence[PlacedCall]) -> Callable[[], Results]:
+        """What makes these calls once their inputs are there."""
+        setup, recorder = coming[0].call.setup, self._recorder
+        calls = [partial(made, one) for one in coming]
+        copied = [partial(self._made_and_copied, one) for one in coming]
+        if self._device == "cpu" or not all(one.prepared.recordable for one in coming):
+            plain = copied if setup in self._keeping else calls
+            return lambda: [call() for call in plain]
+        if setup not in self._keeping:
+            burst = recorder.record(setup, calls)
+            self._compare(setup, [returned_tensors(r, self._device) for r in recorder.results])
+            if setup not in self._keeping:
+                return burst
+        return recorder.record(setup, copied)
+
+    def still_there(
+        self, coming: Sequence[PlacedCall], results: Results
+    ) -> list[tuple[PlacedCall, object]]:
+        """The calls whose results have not been copied, or are the last ones, with these."""
+        both = list(zip(coming, results, strict=True))
+        return both[-1:] if coming[0].call.setup in self._keeping else both
+
+    def look(self, setup: int, outputs: list[Tensor]) -> None:
+        """Compare the second call's outputs with the first's, whose memory is held until then."""
+        first = self._first.setdefault(setup, outputs)
+        if first is not outputs:
+            self._compare(setup, [first, outputs])
+            self._first[setup] = []
+
+    def _compare(self, setup: int, calls: Iterable[Sequence[Tensor]]) -> None:
+        places = [{t.data_ptr() for t in one if self._is_own(t)} for one in calls]
+        if any(one & other for one, other in combinations(places, 2)):
+            self._keeping.add(setup)
+
+    def _is_own(self, tensor: Tensor) -> bool:
+        return tensor.numel() > 0 and not self._memory.is_ours(tensor)
+
+    def _made_and_copied(self, one: PlacedCall) -> object:
+        result = made(one)
+        self._memory.hand_out(one, result)
+        return result

@@ -1,0 +1,172 @@
+"""Triton kernels are compiled in a jail without a device, for a process that waits meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gpu_runner.data import asking
+from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.engine.runner.asking import Asking
+from gpu_runner.engine.runner.triton_stages import TritonStages
+from gpu_runner.supervisor.build.build import workshop
+from gpu_runner.supervisor.build.workshop import Workshop
+from gpu_runner.supervisor.host.config import SupervisorConfig
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def row(x, y, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    values = tl.load(x + at, mask=at < n, other=-float("inf"))
+    tl.store(y + at, tl.exp(values - tl.max(values, 0)), mask=at < n)
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Workshop]:
+    config = SupervisorConfig(cache_folder=tmp_path, kind=DeviceKind.CUDA)
+    with workshop(config) as shop:
+        yield shop
+
+
+def test_triton_compiles_the_same_there(
+    shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    triton = pytest.importorskip("triton")
+    from triton.backends.compiler import GPUTarget
+    from triton.backends.nvidia.compiler import CUDABackend
+    from triton.compiler.compiler import ASTSource
+
+    monkeypatch.setattr(CUDABackend, "add_stages", CUDABackend.add_stages)  # as it was, at the end
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_kernel.py").write_text(KERNEL)
+    kernel: Any = __import__("own_kernel")
+
+    def made(folder: str) -> Any:
+        monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / folder))
+        types = {"x": "*fp32", "y": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+        source = ASTSource(kernel.row, types, {(3,): 1024}, {(0,): [["tt.divisibility", 16]]})
+        return triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 8})
+
+    here = made("here")
+    TritonStages(Asking(os.dup(shop.descriptor))).take_over()
+    there = made("there")
+    assert shop.triton.served == 1
+    assert there.metadata == here.metadata
+    for stage in ("ttgir", "llir", "ptx"):
+        assert there.asm[stage] == here.asm[stage]
+
+
+@pytest.mark.parametrize("sent", [b"", b"{}", b"nonsense"])
+def test_what_it_cant_compile_is_left_to_whoever_asks(shop: Workshop, sent: bytes) -> None:
+    told, made = Asking(os.dup(shop.descriptor)).ask(asking.TRITON, sent, key_of(sent))
+    assert (told, made) == ({"key": key_of(sent)}, None)
+    while shop.busy_s() > 0:
+        time.sleep(0.01)
+
+
+def key_of(content: bytes) -> str:
+    import hashlib
+
+    return hashlib.sha256(content).hexdigest()
+
+
+class Backend:
+    """As much of Triton's as is asked for, with two stages."""
+
+    target = SimpleNamespace(backend="cuda", arch=90, warp_size=32)
+
+    def add_stages(self, stages: Any, options: Any, language: Any = None) -> None:
+        stages["ttir"] = lambda module, metadata: module
+        stages["ttgir"] = lambda module, metadata: f"own ttgir of {module}"
+        stages["cubin"] = lambda module, metadata: f"own cubin of {module}".encode()
+
+
+class Answering:
+    """A workshop that makes this of whatever is asked."""
+
+    def __init__(self, made: dict[str, Any] | None) -> None:
+        self.made, self.asked = made, list[Any]()
+
+    def ask(self, word: bytes, content: bytes, key: str) -> tuple[dict[str, str], bytes | None]:
+        self.asked.append((word, asking.read(content)))
+        return {"key": key}, None if self.made is None else asking.written(self.made)
+
+
+@pytest.fixture
+def settings(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Triton's settings, of a Triton that is no more than this."""
+    found: dict[str, str] = {}
+    backend = type("CUDABackend", (Backend,), {})
+    parts: dict[str, dict[str, Any]] = {
+        "triton": {"knobs": SimpleNamespace(runtime=SimpleNamespace())},
+        "triton._C.libtriton": {"get_cache_invalidating_env_vars": lambda: dict(found)},
+        "triton.backends.nvidia.compiler": {"CUDABackend": backend},
+    }
+    for name, content in parts.items():
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(**content))
+    return found
+
+
+def compiled(workshop: Answering, options: Any = None) -> tuple[Any, dict[str, Any]]:
+    """The last stage's result, and what was noted."""
+    backend = sys.modules["triton.backends.nvidia.compiler"].CUDABackend()
+    stages: dict[str, Any] = {}
+    backend.add_stages(stages, options or SimpleNamespace(num_warps=4, shape=(1, 2)))
+    metadata: dict[str, Any] = {"num_warps": 4}
+    module: Any = "text"
+    for stage in stages.values():
+        module = stage(module, metadata)
+    return module, metadata
+
+
+def taken_over(made: dict[str, Any] | None) -> Answering:
+    workshop = Answering(made)
+    TritonStages(workshop).take_over()  # type: ignore[arg-type]
+    return workshop
+
+
+def test_later_stages_are_asked_for_at_once(settings: dict[str, str]) -> None:
+    made = {"stages": {"ttgir": "theirs", "cubin": b"their code"}, "metadata": {"shared": 16}}
+    workshop = taken_over(made)
+    assert compiled(workshop) == (b"their code", {"num_warps": 4, "shared": 16})
+    asked = {"options": {"num_warps": 4, "shape": (1, 2)}, "target": ("cuda", 90, 32)}
+    assert workshop.asked == [(asking.TRITON, {**asked, "ttir": "text"})]
+
+
+@pytest.mark.parametrize("case", ["refused", "settings", "options"])
+def test_otherwise_triton_compiles_as_usual(settings: dict[str, str], case: str) -> None:
+    workshop = taken_over(None)
+    if case == "settings":  # of the module's own, which the workshop doesn't have
+        settings["DISABLE_LLVM_OPT"] = "1"
+    options = SimpleNamespace(num_warps=object()) if case == "options" else None
+    assert compiled(workshop, options) == (b"own cubin of own ttgir of text", {"num_warps": 4})
+    assert len(workshop.asked) == (case == "refused")
+
+
+def test_who_asks_while_nobody_answers_any_more_compiles(settings: dict[str, str]) -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    theirs.close()
+    TritonStages(Asking(ours.detach())).take_over()
+    assert compiled(Answering(None))[0] == b"own cubin of own ttgir of text"
+
+
+def test_a_stale_answer_is_passed_over() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    for key in ("of an earlier process", "own"):
+        theirs.send(json.dumps({"key": key}).encode())
+    assert Asking(ours.detach()).ask(asking.TRITON, b"{}", "own") == ({"key": "own"}, None)
+    theirs.close()
