@@ -82,7 +82,7 @@ class Site:
 
         folder: its data, which stay there; without one it has a folder of its own, gone with it.
         """
-        self.kind, self.device, self._token = kind, "", ""
+        self.kind, self.device, self.token = kind, "", ""
         self._keeps, self._has_user = folder is not None, bool(folder and folder.exists())
         self.folder = folder or Path(tempfile.mkdtemp(prefix="kbench-site-"))
         chosen = NO_LIMITS | dict(settings or {})
@@ -111,7 +111,7 @@ class Site:
                 ),
                 DJANGO_SUPERUSER_PASSWORD=secrets.token_urlsafe(),
             )
-        self._token = self.installation.manage("create_token", USER).strip()
+        self.token = self.installation.manage("create_token", USER).strip()
         if measures:
             self.installation.wait(self._find_device, f"no {self.kind} device", _DEVICE_S)
 
@@ -136,7 +136,7 @@ class Site:
             f"{self.installation.url}/api/v1/{path}",
             data=None if document is None else json.dumps(document).encode(),
             headers={
-                "Authorization": f"Bearer {self._token}",
+                "Authorization": f"Bearer {self.token}",
                 "Content-Type": "application/json",
                 **({"Idempotency-Key": key} if key else {}),
             },

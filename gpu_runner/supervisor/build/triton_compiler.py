@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
+import stat
 import sys
 import time
 
@@ -33,7 +34,7 @@ class TritonCompiler:
 
     def answer(self, descriptors: list[int]) -> tuple[dict[str, str], bytes | None]:
         """The key of a request, and what was made of it. descriptors: of the request's file."""
-        content = os.pread(descriptors[0], asking.LIMIT_BYTES, 0) if descriptors else b""
+        content = content_of(descriptors, asking.LIMIT_BYTES)
         told = {"key": hashlib.sha256(content).hexdigest()}
         with unnamed("request", content) as request, unnamed("made") as made:
             if not self._served(request.fileno(), made.fileno()):
@@ -77,3 +78,10 @@ class TritonCompiler:
         if self._child is not None:
             self._child.kill()
             self._child = None
+
+
+def content_of(descriptors: list[int], limit_bytes: int) -> bytes:
+    """What a file holds that came with a request; nothing if none came."""
+    if not descriptors or not stat.S_ISREG(os.fstat(descriptors[0]).st_mode):
+        return b""
+    return os.pread(descriptors[0], limit_bytes, 0)

@@ -7,7 +7,6 @@ import json
 import os
 import shlex
 import socket
-import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +22,7 @@ from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.build.compiler_log import shortened
 from gpu_runner.supervisor.build.elf import Library, NotALibrary
 from gpu_runner.supervisor.build.recipe import Recipe
-from gpu_runner.supervisor.build.triton_compiler import TritonCompiler
+from gpu_runner.supervisor.build.triton_compiler import TritonCompiler, content_of
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.files import sealed
@@ -155,9 +154,7 @@ def _asked(descriptors: list[int]) -> tuple[Extension | None, str]:
 
 
 def _document(descriptors: list[int]) -> object:
-    if not descriptors or not stat.S_ISREG(os.fstat(descriptors[0]).st_mode):
-        raise ValueError("no file came with it")
-    content = os.pread(descriptors[0], EXTENSION_LIMIT_BYTES + 1, 0)
+    content = content_of(descriptors, EXTENSION_LIMIT_BYTES + 1)
     if len(content) > EXTENSION_LIMIT_BYTES:
         raise ValueError(f"its texts take more than {EXTENSION_LIMIT_BYTES >> 20} MiB")
     return json.loads(content)

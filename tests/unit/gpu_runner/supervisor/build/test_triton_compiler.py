@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import socket
@@ -78,9 +79,14 @@ def test_what_it_cant_compile_is_left_to_whoever_asks(shop: Workshop, sent: byte
         time.sleep(0.01)
 
 
-def key_of(content: bytes) -> str:
-    import hashlib
+def test_what_is_no_file_is_refused_too(shop: Workshop) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, socket.socket(fileno=os.dup(shop.descriptor)) as asked:
+        socket.send_fds(asked, [asking.TRITON], [ours.fileno()])
+        assert json.loads(asked.recv(1000)) == {"key": key_of(b"")}
 
+
+def key_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
