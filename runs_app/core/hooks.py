@@ -150,8 +150,8 @@ class Bearer:
     def __init__(self, name: str, pk: object, user: User, scopes: Sequence[str]) -> None:
         self.name, self.pk, self.user, self.scopes = name, pk, user, scopes
 
-    def refusal(self, scope: str, now: datetime) -> str:
-        """Why its token does not allow `scope` at `now`; empty if it does."""
+    def refusal(self, now: datetime) -> str:
+        """Why its token isn't valid at `now`; empty if it is."""
         raise NotImplementedError
 
     def viewer(self, path: str, *, reading: bool) -> Viewer | None:
