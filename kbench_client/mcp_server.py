@@ -17,7 +17,7 @@ from kbench_client.commands.reading import BOARD
 from kbench_client.commands.submitting import TIMEOUT_S
 from kbench_client.commands.tasks import DOCUMENT, folder_of, task_line
 from kbench_client.comparison import comparison
-from kbench_client.details import brief_board, brief_files, details, summary
+from kbench_client.details import brief_files, details, summary
 from kbench_client.exits import Exit, Stop
 from kbench_client.kernels import LANGUAGES, Kernel, directives, payload
 from kbench_client.results import newest
@@ -238,8 +238,7 @@ class Tools:
         given = {"task": task, "device": device, "by": by, "sort": sort}
         assert set(given) <= set(BOARD)
         found = {name: text for name, text in given.items() if text}
-        board = self.site.board(**found, limit=str(limit))
-        return board if raw else brief_board(board)
+        return self.site.board(**found, limit=str(limit), fields="all" if raw else "")
 
     def start_run(
         self,

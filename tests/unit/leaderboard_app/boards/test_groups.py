@@ -127,7 +127,7 @@ def test_money_and_tokens_are_those_of_public_runs(
     page = client.get("/leaderboard/?device=cpu&by=agent").content.decode()
     assert "$2.00" in page
     assert "2,000 tokens" in page
-    [row] = client.get("/api/v1/leaderboard?device=cpu&by=agent").json()["rows"]
+    [row] = client.get("/api/v1/leaderboard?fields=all&device=cpu&by=agent").json()["rows"]
     assert (row["usd"], row["tokens"], row["kind"], row["over"]) == (2.0, 2000, "agent", "own")
 
 
@@ -144,7 +144,7 @@ def opened(client: Client, address: str) -> str:
 
 
 def agents(client: Client) -> dict[str, dict[str, object]]:
-    rows = client.get("/api/v1/leaderboard?device=cpu&by=agent").json()["rows"]
+    rows = client.get("/api/v1/leaderboard?fields=all&device=cpu&by=agent").json()["rows"]
     return {row["name"]: row for row in rows}
 
 
@@ -238,7 +238,7 @@ def test_results_without_a_score_tie_by_their_times(client: Client) -> None:
             score=None, score_spread=None, latency_ns=latency_ns, latency_spread=0.02,
             merit=-latency_ns,
         )  # fmt: skip
-    rows = client.get("/api/v1/leaderboard?device=cpu&task=first").json()["rows"]
+    rows = client.get("/api/v1/leaderboard?fields=all&device=cpu&task=first").json()["rows"]
     assert [(row["rank"], row["tied"], row["ranked_by"]) for row in rows] == [
         (1, True, "time"),
         (1, True, "time"),
