@@ -75,6 +75,8 @@ class Slot(StrEnum):
     """Below the title of a task's page. Tells: `task`."""
     BOARD = "board"
     """Below the board of a device. Tells: `device`, and `slug`, the task's or empty."""
+    BOARD_ROW = "board-row"
+    """Before the name in a row of a task's board. Tells: `entry`."""
     SUBMISSION = "submission"
     """A chip below the sentence that says how a submission went. Tells: `submission`, and `device`.
 
