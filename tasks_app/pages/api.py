@@ -245,7 +245,7 @@ def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[Task
         link_next(request, response, shown[-1].task.slug)
     schema = TaskSummary if filters.fields else TaskListed
     found = (_summary(row.task, row.version, row.outline.directions) for row in shown)
-    return [schema(**each) for each in found]
+    return [schema.model_validate(each) for each in found]
 
 
 @router.get("/tasks/{slug}", response=TaskDetail, summary="One task")

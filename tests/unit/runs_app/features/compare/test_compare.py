@@ -150,6 +150,7 @@ def test_agents_over_what_they_have_in_common(client: Client) -> None:
     models = page(client, "/compare/language-models/?model=model-snail&model=model-hare")
     assert "model-hare" in models
     assert "Over 1 task" in models
+    assert ">2.00× (1 task)<" in page(client, "/compare/agents/?agent=snail&agent=hare")
     assert 'href="/compare/agents/?device=cpu"' in page(client, "/leaderboard/?device=cpu")
     profile = Agent.objects.get(name="hare").get_absolute_url()
     assert 'href="/compare/agents/?agent=hare"' in page(client, profile)
