@@ -31,12 +31,6 @@ _FEW = (
     *("eligibility", "quarantine", "created_at"),
 )
 """What is told of evaluations other than the one that is shown."""
-_OF_ROWS = re.compile(
-    r".*_(low|high|id|before)|speedup_(eager|compiled)|p_score|listed_ratio|audited|guest"
-    r"|wrote_task|movement|gain|records|submitter"
-)
-"""Columns of boards and lists that are left to `raw`."""
-ROWS_LEFT_OUT = "columns that are empty, or about intervals, earlier leaders and audits"
 _MARK = re.compile(r"\berror\b|undefined reference|required symbol|^the task ", re.IGNORECASE)
 
 
@@ -101,20 +95,6 @@ def brief_files(files: Mapping[str, str]) -> dict[str, str]:
     others = [name for name in files if name not in kept]
     left_out = f"{', '.join(others)}, to stay brief; raw=true includes all"
     return kept | ({"left_out": left_out} if others else {})
-
-
-def brief_row(row: Document) -> Document:
-    """A row of a board or list with what tells kernels apart."""
-    kept = {name: value for name, value in row.items() if not _OF_ROWS.fullmatch(name)}
-    if identity := row.get("submission_id"):
-        kept["submission"] = identity[:SHORT_ID]
-    return {name: value for name, value in kept.items() if value not in (None, "", [], False)}
-
-
-def brief_board(board: Document) -> Document:
-    """A board with short rows; it says what they lack."""
-    rows = [brief_row(row) for row in board["rows"]]
-    return board | {"rows": rows, "left_out": ROWS_LEFT_OUT}
 
 
 def _told(value: Any) -> Any:

@@ -28,6 +28,8 @@ LIMIT_BYTES = 1 << 20
 LIMIT_FILES = 32
 _LINES = 60
 _DIRECTIVE = re.compile(r"\s*(?://|#)\s*kbench:\s*(.*?)\s*$")
+_PYTHON = re.compile(r"^(?:import \w|from [\w.]+ import |def \w+\()", re.MULTILINE)
+_CUDA = re.compile(r"\b__(?:global|device)__\b|<<<|#include\s*[<\"](?:cu|cooperative_groups)")
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
@@ -123,6 +125,15 @@ def read_kernel(path: Path) -> Kernel:
             "language",
         )
     return Kernel(source=source, language=language, directives=found)
+
+
+def language_of(source: str, name: str = "") -> str:
+    """The language by the file's name if it has a known suffix, else by the source's words."""
+    if known := LANGUAGES.get(Path(name).suffix.lower()):
+        return known
+    if _PYTHON.search(source):
+        return "python"
+    return "cuda" if _CUDA.search(source) else "cpp"
 
 
 def text_of(path: Path) -> str:

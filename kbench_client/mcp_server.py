@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 import anyio.to_thread
+from mcp import types
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
@@ -17,9 +18,9 @@ from kbench_client.commands.reading import BOARD
 from kbench_client.commands.submitting import TIMEOUT_S
 from kbench_client.commands.tasks import DOCUMENT, folder_of, task_line
 from kbench_client.comparison import comparison
-from kbench_client.details import brief_board, brief_files, details, summary
+from kbench_client.details import brief_files, details, summary
 from kbench_client.exits import Exit, Stop
-from kbench_client.kernels import LANGUAGES, Kernel, directives, payload
+from kbench_client.kernels import LANGUAGES, Kernel, directives, language_of, payload
 from kbench_client.results import newest
 from kbench_client.site import Site
 
@@ -106,6 +107,7 @@ test, wait, fix what the reason says, then submit it in mode ranked. Submissions
 public unless you make them private. In a challenge, entry says what is left of your
 budget."""
 _DEVICE = Field(description="cpu, cuda or a device of the board; if left out, the language decides")
+_LANGUAGE = "cpp, cuda or python; if left out, told from entry or the source"
 _MODE = Field(description="compile, test, quick, profile or ranked")
 
 
@@ -153,7 +155,7 @@ class Tools:
         self,
         source: Annotated[str, Field(description="may begin with: // kbench: task=NAME mode=test")],
         task: str = "",
-        language: Annotated[str, Field(description="cpp, cuda or python")] = "",
+        language: Annotated[str, Field(description=_LANGUAGE)] = "",
         device: Annotated[str, _DEVICE] = "",
         mode: Annotated[str, _MODE] = "",
         direction: Annotated[str, Field(description="forward or backward")] = "",
@@ -169,9 +171,7 @@ class Tools:
     ) -> Document:
         """Enter a kernel; answers with its id, for `wait` and `result`."""
         said = directives(source)
-        spoken = language or said.get("language", "")
-        if not spoken:
-            raise Stop(Exit.MISUSE, "give cpp, cuda or python", "language")
+        spoken = language or said.get("language") or language_of(source, entry)
         given = {
             "task": task, "device": device, "mode": mode, "direction": direction, "agent": agent,
             "model": model, "private": private,
@@ -238,8 +238,7 @@ class Tools:
         given = {"task": task, "device": device, "by": by, "sort": sort}
         assert set(given) <= set(BOARD)
         found = {name: text for name, text in given.items() if text}
-        board = self.site.board(**found, limit=str(limit))
-        return board if raw else brief_board(board)
+        return self.site.board(**found, limit=str(limit), fields="all" if raw else "")
 
     def start_run(
         self,
@@ -281,8 +280,29 @@ class Tools:
         return self.site.steer_run(run, step, {k: v for k, v in given.items() if v})
 
 
+class _Server(MCPServer):
+    """Refuses arguments that a tool doesn't have; otherwise they would be left out."""
+
+    async def list_tools(self) -> list[types.Tool]:
+        """All tools; each says that it takes no other arguments."""
+        found = await super().list_tools()
+        for tool in found:
+            tool.input_schema = {**tool.input_schema, "additionalProperties": False}
+        return found
+
+    async def call_tool(self, name: str, arguments: Document, context: Any = None) -> Any:
+        """Call a tool; raises `ToolError` with the names of unknown arguments."""
+        known = {tool.name: tool.input_schema["properties"] for tool in await self.list_tools()}
+        if name in known and (unknown := [each for each in arguments if each not in known[name]]):
+            raise ToolError(
+                f"{name} has no argument {', '.join(map(repr, unknown))}; nothing was done."
+                f" Its arguments: {', '.join(known[name])}"
+            )
+        return await super().call_tool(name, arguments, context)
+
+
 def server(site: Site) -> MCPServer:
-    found: MCPServer = MCPServer("kbench", instructions=_ABOUT, version=version())
+    found: MCPServer = _Server("kbench", instructions=_ABOUT, version=version())
     for tools in (Tools(site), ChallengeTools(site)):
         for name in vars(type(tools)):
             if not name.startswith("_"):

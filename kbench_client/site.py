@@ -64,7 +64,7 @@ class Site:
 
     def tasks(self, **filters: str) -> list[Document]:
         """All tasks that fit, by name."""
-        return list(self._pages("/tasks", filters))
+        return list(self._pages("/tasks", {"fields": "all", **filters}))
 
     def task(self, name: str) -> Document:
         return dict(self.get(f"/tasks/{_segment(name)}"))

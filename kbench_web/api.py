@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja.errors import HttpError, ValidationError
 from ninja.openapi.docs import Swagger
 
-from kbench_web.api_access import BearerAuth, Unauthorized
+from kbench_web.api_access import BearerAuth, OutOfReach, Unauthorized
 from kbench_web.api_contract import Api, UnknownParameter
 from kbench_web.client.api import router as site_router
 from kbench_web.idempotency import once
@@ -57,6 +57,11 @@ def _unauthorized(request: HttpRequest, error: Unauthorized) -> HttpResponse:
     response = _error(request, "Authorization", str(error), 401)
     response["WWW-Authenticate"] = "Bearer"
     return response
+
+
+@api.exception_handler(OutOfReach)
+def _out_of_reach(request: HttpRequest, error: OutOfReach) -> HttpResponse:
+    return _error(request, "Authorization", str(error), 403)
 
 
 @api.exception_handler(UnknownParameter)

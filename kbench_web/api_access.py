@@ -23,7 +23,11 @@ _KNOWN = "_api_token"
 
 
 class Unauthorized(Exception):
-    """No token, or one that does not allow this; says why."""
+    """No token, or one that isn't valid; says why."""
+
+
+class OutOfReach(Exception):
+    """A valid token that does not allow this; says what it lacks."""
 
 
 class BearerAuth(AuthBase):
@@ -33,7 +37,7 @@ class BearerAuth(AuthBase):
     openapi_scheme = _SCHEME
 
     def __call__(self, request: HttpRequest) -> object:
-        """Put the token's user on the request; raises `Unauthorized`.
+        """Put the token's user on the request; raises `Unauthorized` or `OutOfReach`.
 
         A token that is shown must be valid, even where none is needed. Session cookies do not
         count: a page of another site could make a browser send them.
@@ -43,10 +47,14 @@ class BearerAuth(AuthBase):
         if not _header(request) and reading:
             return request.user
         token = _token(request)
-        scope = ApiToken.Scope.READ if reading else ApiToken.Scope.SUBMIT
-        refusal = token.refusal(scope.value, timezone.now())
-        if refusal:
+        if refusal := token.refusal(timezone.now()):
             raise Unauthorized(refusal)
+        scope = (ApiToken.Scope.READ if reading else ApiToken.Scope.SUBMIT).value
+        if scope not in token.scopes:
+            has = ", ".join(token.scopes) or "none"
+            raise OutOfReach(
+                f"this token lacks the scope {scope!r}; it has: {has}. Create another on /account/"
+            )
         request.user = _as_whom(request, token, reading=reading)
         return token
 
@@ -82,8 +90,7 @@ def _client(request: HttpRequest) -> str:
     A header that is no valid token counts for the address, as if it were not there.
     """
     token = known_token(request)
-    scope = token.scopes[0] if token is not None and token.scopes else ApiToken.Scope.READ.value
-    if token is not None and not token.refusal(scope, timezone.now()):
+    if token is not None and not token.refusal(timezone.now()):
         return f"user {token.user.pk}"
     return client_address(request) or ""
 
@@ -109,12 +116,12 @@ def known_token(request: HttpRequest) -> ApiToken | Bearer | None:
 
 
 def _as_whom(request: HttpRequest, token: ApiToken | Bearer, *, reading: bool) -> Viewer:
-    """Who asks; raises `Unauthorized` where a token does not reach."""
+    """Who asks; raises `OutOfReach` where a token does not reach."""
     if isinstance(token, ApiToken):
         return token.user
     viewer = token.viewer(request.path_info, reading=reading)
     if viewer is None:
-        raise Unauthorized(token.reach)
+        raise OutOfReach(token.reach)
     return viewer
 
 

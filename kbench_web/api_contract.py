@@ -25,6 +25,7 @@ _UNCHANGED = {"description": "Nothing has changed: If-None-Match names the curre
 _ALWAYS = (
     HTTPStatus.BAD_REQUEST,  # what cannot be read
     HTTPStatus.UNAUTHORIZED,  # a token that is shown must be valid
+    HTTPStatus.FORBIDDEN,  # and have the scope that this needs
     HTTPStatus.UNPROCESSABLE_ENTITY,  # a parameter that is not known
     HTTPStatus.TOO_MANY_REQUESTS,
 )

@@ -24,6 +24,7 @@ from kbench_web.api_contract import IDEMPOTENCY_KEY
 from kbench_web.models import ApiToken, IdempotencyKey
 from runs_app.core.hooks import Bearer
 
+SUBMIT = ApiToken.Scope.SUBMIT.value
 HEADER = str(IDEMPOTENCY_KEY["name"])
 KEPT = timedelta(days=1)
 
@@ -39,7 +40,7 @@ def once(run: Run) -> Run:
         if request.method != "POST" or key is None:
             return run(request, **values)
         token = known_token(request)
-        if token is None or token.refusal(ApiToken.Scope.SUBMIT.value, timezone.now()):
+        if token is None or token.refusal(timezone.now()) or SUBMIT not in token.scopes:
             return run(request, **values)  # which refuses it
         if not re.fullmatch(r"[!-~]{1,100}", key):
             return _refused("must be 1 to 100 visible ASCII characters")

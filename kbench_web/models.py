@@ -37,14 +37,12 @@ class ApiToken(models.Model):
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}...)"
 
-    def refusal(self, scope: str, now: datetime) -> str:
-        """Why this token does not allow `scope` at `now`; empty if it does."""
+    def refusal(self, now: datetime) -> str:
+        """Why this token isn't valid at `now`; empty if it is."""
         if self.revoked_at is not None:
             return f"this token was revoked; {_ANOTHER}"
         if self.expires_at <= now:
             return f"this token expired on {self.expires_at:%Y-%m-%d}; {_ANOTHER}"
-        if scope not in self.scopes:
-            return f"this token lacks the scope {scope!r}; it has: {', '.join(self.scopes)}"
         if not self.user.is_active:
             return "the account of this token is disabled"
         return ""

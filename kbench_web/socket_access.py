@@ -69,6 +69,6 @@ def _owner(text: str) -> object:
     """The user whose token this is; None if it does not allow reading."""
     now = timezone.now()
     token = find_token(text, now)
-    if token is None or token.refusal(ApiToken.Scope.READ.value, now):
+    if token is None or token.refusal(now) or ApiToken.Scope.READ.value not in token.scopes:
         return None
     return token.user

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -89,6 +89,14 @@ class Table:
     def record(self, row: object) -> Record:
         """A row as a flat record."""
         return {name: value for each in self.columns for name, value in each.record(row).items()}
+
+    def only(self, names: Collection[str]) -> Table:
+        """A table of these fields alone, without the ends of intervals."""
+        kept = [each for each in self.columns if each.field in names]
+        return Table(
+            f"Brief{self.name}",
+            [replace(each, kind=MIDDLE) if each.kind == BOUNDS else each for each in kept],
+        )
 
     def showing(self, words: Mapping[str, Mapping[str, Any]]) -> Table:
         """The same fields, but pages show only the columns in `words`, with these changes."""

@@ -16,6 +16,7 @@ from gpu_runner.check.script import Script, read_script
 from gpu_runner.data.codec import DataError, encode
 from gpu_runner.data.evaluation import EvaluationResult, Measurement
 from gpu_runner.data.numbers import duration_text, plus_minus, times
+from gpu_runner.data.task import KINDS_OF_VALUES, Values
 from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
 from gpu_runner.supervisor.device.device import cuda_devices, device_slug, first_gpu
 from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
@@ -23,6 +24,14 @@ from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_fo
 GOOD, BAD, MISUSE = 0, 1, 2
 _DEFAULT_ROUNDS = 5  # chosen: enough to tell 5 %, in a minute
 _LOG_LIMIT = 2000  # chosen: characters of a compiler's log, whose beginning tells most
+
+TRIED = "as inputs() draws them"
+NOT_TRIED = tuple(
+    words
+    for values, words in KINDS_OF_VALUES.items()
+    if values not in (Values.DRAWN, Values.NEAR, Values.HARD)  # near: drawn, but for a few
+)
+"""Kinds of values that a task's workloads may ask for, and a script's cannot."""
 
 WHY = """Why a loop around the kernel gives a different time:
   launch      a loop of calls on a GPU hides what a single launch costs; each call here is timed
@@ -130,6 +139,7 @@ def text_of(checked: Checked) -> str:
     lines += [_ratio(name, ratio) for name, ratio in checked.ratios.items()]
     for where, reason in checked.baselines.errors.items():
         lines.append(f"baseline {where}: {reason}")
+    lines.append(f"values: {TRIED} only. Not tried: {', '.join(NOT_TRIED)}")
     return "\n".join([*lines, "", WHY])
 
 
@@ -139,6 +149,7 @@ def document_of(checked: Checked) -> dict[str, Any]:
         "good": checked.is_good,
         "device": checked.device,
         "bound": {**encode(checked.bound), "proven": checked.bound.is_proven},
+        "values": {"tried": [TRIED], "not_tried": list(NOT_TRIED)},
         "kernels": {
             name: {
                 "verdict": str(result.verdict),

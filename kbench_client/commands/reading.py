@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kbench_client.commands.submitting import add_watch_options, watch
 from kbench_client.comparison import comparison, comparison_table
-from kbench_client.details import SHORT_ID, brief, brief_board, brief_own, summary
+from kbench_client.details import SHORT_ID, brief, brief_own, summary
 from kbench_client.exits import Exit, Stop, exit_of
 from kbench_client.kernels import texts_of, write_files
 from kbench_client.output import Output
@@ -16,6 +16,7 @@ from kbench_client.results import duration, newest, rated, table
 from kbench_client.site import Site
 
 BOARD = ("by", "device", "task", "scenario", "dtype", "direction", "sort")
+_EVERY_ROW = 1 << 30  # chosen: more than any board has
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -107,9 +108,9 @@ def _compare(options: argparse.Namespace, site: Site, output: Output) -> Exit:
 
 def _leaderboard(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     given = {name: getattr(options, name) for name in BOARD if getattr(options, name)}
-    if options.limit > 0:
-        given["limit"] = str(options.limit)
-    board = site.board(**given)
+    limit = options.limit if options.limit > 0 else _EVERY_ROW
+    fields = "all" if options.raw else ""
+    board = site.board(**given, limit=str(limit), fields=fields)
     rows: list[tuple[object, ...]] = []
     for row in board["rows"]:
         who = row["name"] if "name" in row else row["agent"]
@@ -119,8 +120,7 @@ def _leaderboard(options: argparse.Namespace, site: Site, output: Output) -> Exi
         rows.append((row.get("rank") or "-", who, row.get("kind") or "-", what, *shown, identity))
     heading = ("rank", "agent", "kind", "task or solved", "time", "score", "state", "submission")
     text = table([heading, *rows]) if rows else "there are no results here yet"
-    document = board if options.raw else brief_board(board)
-    output.answer(document, f"{board['device']}, by {board['by']}\n{text}")
+    output.answer(board, f"{board['device']}, by {board['by']}\n{text}")
     return Exit.GOOD
 
 

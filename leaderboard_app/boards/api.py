@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Field, Query, Router, Schema, Status
@@ -15,11 +15,12 @@ from leaderboard_app.boards.board import board as board_of
 from leaderboard_app.boards.groups import Over
 from leaderboard_app.boards.query import FLAGS, By, QueryError, parse_query
 from leaderboard_app.boards.query import Query as BoardQuery
-from leaderboard_app.boards.tables import TABLES
+from leaderboard_app.boards.tables import BRIEF_TABLES, TABLES
 from runs_app.core.api_body import one_of
 from tasks_app import spreadsheet
 from tasks_app.api_pages import Fault, link_next
 from tasks_app.columns import Record
+from tasks_app.numbers import counted
 from tasks_app.spreadsheet import as_csv
 
 router = Router(tags=["leaderboard"])
@@ -28,6 +29,9 @@ router = Router(tags=["leaderboard"])
 def _flag(description: str) -> Any:
     words = one_of("", "0", "1", "false", "true")
     return Field("", description=description, json_schema_extra=words)
+
+
+_FEW = 20  # chosen: brief rows have some 330 bytes, so an agent reads at most 8 KB
 
 
 class BoardIn(Schema):
@@ -77,10 +81,18 @@ class BoardIn(Schema):
 
 
 class PageIn(Schema):
-    """Which of the board's rows."""
+    """Which of the board's rows, and how much of each."""
 
-    limit: int | None = Field(None, ge=1, description="The most rows to return; all if left out.")
+    limit: int | None = Field(
+        None,
+        ge=1,
+        description=f"The most rows to return. If left out: {_FEW}, or all rows of a file or with"
+        " fields=all.",
+    )
     after: int = Field(0, ge=0, description="Rows to skip first.")
+    fields: Literal["", "all"] = Field(
+        "", description="all: every column, with intervals. Files always have every column."
+    )
 
 
 class ContaminatedOut(Schema):
@@ -106,9 +118,12 @@ class _BoardOut(Schema):
         description="Those in this selection; left out unless asked for, or named as `task`."
     )
     problems: int = Field(description="Tasks, each in each of its directions, on this board.")
+    total: int = Field(description="Rows of the whole board; the header Link has the next page.")
+    left_out: str = Field(description="What isn't here, and how to get it; empty if all is.")
 
 
-_ROWS: Any = reduce(or_, (list[table.schema] for table in TABLES.values()))  # type: ignore[name-defined]
+_KINDS = (*TABLES.values(), *BRIEF_TABLES.values())
+_ROWS: Any = reduce(or_, (list[table.schema] for table in _KINDS))  # type: ignore[name-defined]
 BoardOut = create_model("BoardOut", __base__=_BoardOut, __doc__=_BoardOut.__doc__, rows=_ROWS)
 
 
@@ -131,7 +146,7 @@ def show_leaderboard(
 ) -> object:
     """Answer with the rows, as JSON or with `format=csv` or `format=parquet` as a file.
 
-    A page of them is read at the cost of its rows: `limit` of them, `after` so many.
+    JSON is brief: the first rows, and what tells kernels apart. `fields=all` has everything.
     """
     tasks = selectors.board_tasks()
     try:
@@ -141,10 +156,13 @@ def show_leaderboard(
         return Status(422, {"field": error.field, "reason": error.reason})
     board = board_of(query, tasks)
     whole = board.matrix.attempts if query.by is By.MATRIX else board.rows
-    stop = len(whole) if page.limit is None else page.after + page.limit
+    is_brief = filters.format == "json" and not page.fields
+    limit = page.limit or (_FEW if is_brief else len(whole))
+    stop = page.after + limit
     if stop < len(whole):
         link_next(request, answer, stop)
-    rows = [TABLES[query.by].record(row) for row in whole[page.after : stop]]
+    table = (BRIEF_TABLES if is_brief else TABLES)[query.by]
+    rows = [table.record(row) for row in whole[page.after : stop]]
     if filters.format != "json":
         file = _file(rows, query, filters.format)
         if "Link" in answer:
@@ -160,8 +178,15 @@ def show_leaderboard(
             {"task": task.slug, "reason": task.contaminated} for task in board.contaminated
         ],
         "problems": len(board.problems),
-        "rows": [TABLES[query.by].schema(**row) for row in rows],
+        "total": len(whole),
+        "left_out": _left_out(len(whole) - len(rows), is_brief=is_brief),
+        "rows": [table.schema(**row) for row in rows],
     }
+
+
+def _left_out(rows: int, *, is_brief: bool) -> str:
+    words = [f"{counted(rows, 'row')}: use limit and after"] if rows > 0 else []
+    return "; ".join(words + (["columns, among them intervals: fields=all"] if is_brief else []))
 
 
 def _check_format(format: str) -> None:

@@ -13,6 +13,7 @@ from django.utils.text import get_text_list
 from leaderboard_app.boards.board import Board
 from leaderboard_app.boards.groups import Group, Section
 from leaderboard_app.boards.matrix import Cell
+from leaderboard_app.boards.paired import lead
 from leaderboard_app.boards.query import By
 from leaderboard_app.boards.ranking import Entry
 from runs_app.core.baselines.selectors import Baselines
@@ -161,8 +162,10 @@ def _of_names(section: Section, p: float, device: Device) -> Headline | None:
     found = (
         _of_sure(first, share, level, p, device, alike) if share else _for_now(first, level, device)
     )
+    ahead = lead(first.entries, rows[1].entries)
     return replace(
         found,
+        said=f"{found.said} {ahead.sentence(first.owner, rows[1].owner)}" if ahead else found.said,
         picture=_picture(
             [(r.owner, f"over {counted(len(r.sure), 'result')}", mean, "") for mean, r in means],
             "Mean score of each, with its 95 % interval.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -195,3 +196,13 @@ TABLES = {
     By.LEADERS: LEADERS, By.MATRIX: MATRIX, By.SUBMISSION: ENTRIES, By.AGENT: GROUPS,
     By.MODEL: GROUPS,
 }  # fmt: skip
+_IN_BRIEF = frozenset(
+    {
+        "rank", "task", "direction", "agent", "name", "kind", "language_model", "problems",
+        "solved", "correct_share", "fast_p", "latency_ns", "score", "speedup_best",
+        "floor_fraction", "usd", "compared_with", "state", "submission_id",
+    }
+)  # fmt: skip
+_brief = cache(lambda table: table.only(_IN_BRIEF))
+BRIEF_TABLES: dict[By, Table] = {by: _brief(table) for by, table in TABLES.items()}
+"""What the API tells of a row unless it is asked for all."""

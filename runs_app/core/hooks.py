@@ -75,6 +75,8 @@ class Slot(StrEnum):
     """Below the title of a task's page. Tells: `task`."""
     BOARD = "board"
     """Below the board of a device. Tells: `device`, and `slug`, the task's or empty."""
+    BOARD_ROW = "board-row"
+    """Before the name in a row of a task's board. Tells: `entry`."""
     SUBMISSION = "submission"
     """A chip below the sentence that says how a submission went. Tells: `submission`, and `device`.
 
@@ -150,8 +152,8 @@ class Bearer:
     def __init__(self, name: str, pk: object, user: User, scopes: Sequence[str]) -> None:
         self.name, self.pk, self.user, self.scopes = name, pk, user, scopes
 
-    def refusal(self, scope: str, now: datetime) -> str:
-        """Why its token does not allow `scope` at `now`; empty if it does."""
+    def refusal(self, now: datetime) -> str:
+        """Why its token isn't valid at `now`; empty if it is."""
         raise NotImplementedError
 
     def viewer(self, path: str, *, reading: bool) -> Viewer | None:

@@ -154,7 +154,7 @@ class RunFilters(Schema):
     device: str = ""
     strategy: str = Field("", json_schema_extra=one_of("", *STRATEGIES))
     status: str = Field("", json_schema_extra=one_of("", *Run.Status.values))
-    limit: int = Field(50, ge=1, le=MOST_LISTED)
+    limit: int = Field(10, ge=1, le=MOST_LISTED)
     after: str = Field("", description="Id of the last one that you have; see the Link header.")
 
 

@@ -80,20 +80,25 @@ class SourceDifference:
 
 
 def differences(evaluation: Evaluation, user: Viewer) -> list[SourceDifference]:
-    """Against those that there are, and that `user` may read; each submission once."""
+    """Against its usual others."""
+    budget, whole = Budget(), evaluation.submission.solution.whole
+    return [
+        SourceDifference(name=name, other=each, diff=diff(each.solution.whole, whole, budget))
+        for name, each in usual_others(evaluation, user)
+    ]
+
+
+def usual_others(evaluation: Evaluation, user: Viewer) -> list[tuple[str, Submission]]:
+    """Its author's last and the leader: those that `user` may read; each submission once."""
     submission = evaluation.submission
     own = submission.author_id == user.pk
     last = _last_before(submission, user)
     first = leader(evaluation.task_version, evaluation.direction, evaluation.device_id)
     others = [("your last" if own else "its author's last", last)]
     others.append(("the leader", first.submission if first else None))
-    budget, seen, found = Budget(), {submission.pk}, []
-    for name, other in others:
-        if other is not None and other.pk not in seen:
-            seen.add(other.pk)
-            text = diff(other.solution.whole, submission.solution.whole, budget)
-            found.append(SourceDifference(name=name, other=other, diff=text))
-    return found
+    unique = {other.pk: (name, other) for name, other in reversed(others) if other is not None}
+    unique.pop(submission.pk, None)
+    return list(reversed(unique.values()))
 
 
 def _last_before(submission: Submission, user: Viewer) -> Submission | None:

@@ -88,7 +88,7 @@ class OwnFilters(Schema):
 
     task: str = ""
     agent: str = ""
-    limit: int = Field(50, ge=1, le=200)
+    limit: int = Field(10, ge=1, le=200)
     after: str = Field("", description="Id of the last one that you have; see the Link header.")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Literal
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
@@ -26,23 +27,29 @@ from tasks_app.pages.text_diff import Budget
 from tasks_app.people import Viewer
 
 router = Router(tags=["tasks"])
+_FEW = 60  # chosen: a brief task has some 110 bytes, so an agent reads at most 8 KB
 _OF_REPORT = ("device", "kind", "created_at", "passed", "refusal", "survivors")
 _OF_COMPARISON = ("facts", "workloads", "files", "hidden_differ", "withheld_differ")
 
 
-class TaskSummary(Schema):
+class TaskListed(Schema):
     """A task in the list."""
 
     name: str = Field(examples=["softmax"])
-    title: str = Field(examples=["Row-wise softmax"])
-    scenario: str = Field(examples=["llm"])
     abi: str = Field(examples=["c"])
     dtype: str = Field(examples=["float32"])
     directions: list[str] = Field(examples=[["forward"]])
+    difficulty: str = Field(description="easy, medium or hard; empty if not set.")
+
+
+class TaskSummary(TaskListed):
+    """A task in the list, with `fields=all`."""
+
+    title: str = Field(examples=["Row-wise softmax"])
+    scenario: str = Field(examples=["llm"])
     version: int = Field(examples=[1])
     url: str = Field(examples=["/tasks/softmax/"])
     tags: list[str] = Field(examples=[["attention", "reduction"]])
-    difficulty: str = Field(description="easy, medium or hard; empty if not set.")
     contaminated: str = Field(description="Why it counts in no aggregate; empty if it does.")
 
 
@@ -209,17 +216,23 @@ class TaskFilters(Schema):
     abi: str = Field("", description="c or torch")
     direction: str = Field("", description="forward or backward")
     dtype: str = ""
-    limit: int = Field(MOST_LISTED, ge=1, le=MOST_LISTED)
+    fields: Literal["", "all"] = Field("", description="all: also titles, tags and more.")
+    limit: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_LISTED,
+        description=f"If left out: {_FEW}, or {MOST_LISTED} with fields=all.",
+    )
     after: str = Field("", description="Name of the last one that you have; see the header Link.")
 
 
 @router.get(
     "/tasks",
-    response={200: list[TaskSummary], 422: Fault},
+    response={200: list[TaskSummary] | list[TaskListed], 422: Fault},
     summary="All published tasks",
 )
 def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[TaskFilters]) -> object:
-    """Answer with the published tasks that fit, by name."""
+    """Answer with the published tasks that fit, by name; the header Link has the next page."""
     rows, wanted = task_rows(), read_filters(filters.dict())
     try:
         check_filters(rows, wanted)
@@ -227,10 +240,12 @@ def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[Task
         return Status(422, {"field": error.field, "reason": error.reason})
     fitting = [row for row in chosen(rows, wanted) if row.task.slug > filters.after]
     fitting.sort(key=lambda row: row.task.slug)  # as Python compares, not as the database does
-    shown = fitting[: filters.limit]
+    shown = fitting[: filters.limit or (MOST_LISTED if filters.fields else _FEW)]
     if len(fitting) > len(shown):
         link_next(request, response, shown[-1].task.slug)
-    return [_summary(row.task, row.version, row.outline.directions) for row in shown]
+    schema = TaskSummary if filters.fields else TaskListed
+    found = (_summary(row.task, row.version, row.outline.directions) for row in shown)
+    return [schema.model_validate(each) for each in found]
 
 
 @router.get("/tasks/{slug}", response=TaskDetail, summary="One task")
@@ -284,7 +299,7 @@ def list_versions(
     request: HttpRequest,
     response: HttpResponse,
     slug: str,
-    limit: int = Query(MOST_LISTED, ge=1, le=MOST_LISTED),  # type: ignore[type-arg]
+    limit: int = Query(20, ge=1, le=MOST_LISTED),  # type: ignore[type-arg]
     after: int | None = Query(  # type: ignore[type-arg]
         None, ge=1, lt=2**31, description="Number of the last one that you have; see Link."
     ),

@@ -60,7 +60,7 @@ def test_a_kernel_is_made_right_and_ranked_without_leaving_the_editor(
     expect(page.locator("[data-stage=measure]")).to_have_attribute("data-state", "running")
     live = page.evaluate(HEIGHT)
     runner.finish(Verdict.CORRECT)
-    expect(page.get_by_role("button", name="Rank it")).to_be_visible()
+    expect(page.get_by_role("button", name="Rank attempt")).to_be_visible()
     assert page.evaluate(HEIGHT) == live > 0
     expect(source).to_be_focused()
     assert page.evaluate(SCROLLED) == [0, 0, 0]
@@ -71,7 +71,7 @@ def test_a_kernel_is_made_right_and_ranked_without_leaving_the_editor(
     runner.take()
     runner.finish(Verdict.CORRECT)
     expect(page.locator("#outcome")).to_contain_text("Correct")
-    expect(page.get_by_role("button", name="Rank it")).to_have_count(0)
+    expect(page.get_by_role("button", name="Rank attempt")).to_have_count(0)
     expect(page.locator(".attempts > li")).to_have_count(1)
 
 

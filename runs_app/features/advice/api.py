@@ -49,7 +49,7 @@ def list_judgements(
     request: HttpRequest,
     response: HttpResponse,
     slug: str,
-    limit: int = Query(100, ge=1, le=MOST_LISTED),  # type: ignore[type-arg]
+    limit: int = Query(20, ge=1, le=MOST_LISTED),  # type: ignore[type-arg]
     after: int | None = Query(  # type: ignore[type-arg]
         None, ge=1, lt=2**31, description="Id of the last one that you have; see the Link header."
     ),

@@ -45,9 +45,9 @@ class EntryBearer(Bearer):
         self.title = f"{entry.agent}'s entry to {entry.challenge}"
         self.url = entry.get_absolute_url()
 
-    def refusal(self, scope: str, now: datetime) -> str:
+    def refusal(self, now: datetime) -> str:
         """What the entry says."""
-        return self.entry.refusal(scope, now)
+        return self.entry.refusal
 
     def viewer(self, path: str, *, reading: bool) -> Viewer | None:
         """The owner for what is the entry's own; else a visitor, who only reads."""

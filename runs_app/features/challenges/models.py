@@ -152,11 +152,10 @@ class Entry(models.Model):
         limit = self.challenge.usd
         return None if limit is None else max(limit - (self.usd or 0.0), 0.0)
 
-    def refusal(self, scope: str, now: datetime) -> str:
-        """Why its token does not allow `scope` at `now`; empty if it does."""
-        if not self.user.is_active:
-            return "the account of this token is disabled"
-        return "" if scope in self.scopes else f"this token lacks the scope {scope!r}"
+    @property
+    def refusal(self) -> str:
+        """Why its token isn't valid; empty if it is."""
+        return "" if self.user.is_active else "the account of this token is disabled"
 
 
 class Attempt(models.Model):

@@ -3,62 +3,10 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-BOOTSTRAP_FROM = 10
-"""Fewer repeats than this get an interval by Student's t: a bootstrap of so few is too narrow."""
-
-RESAMPLES = 4000
-_T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306)
-"""97.5 % points of Student's t with 1 to 8 degrees of freedom."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A geometric mean with its 95 % interval; `method` is "t", "bootstrap" or, for one, "none"."""
-
-    mean: float
-    low: float
-    high: float
-    method: str
-
-    def overlaps(self, other: Interval) -> bool:
-        """Whether neither is shown to be better. One value has no interval, so it shows nothing."""
-        if "none" in (self.method, other.method):
-            return True
-        return self.low <= other.high and other.low <= self.high
-
-
-def geometric_interval(values: Sequence[float], seed: int = 0) -> Interval | None:
-    """Geometric mean of positive `values` with a 95 % interval; None for no values.
-
-    On logarithms: Student's t below `BOOTSTRAP_FROM` values, else percentiles of `RESAMPLES`
-    resamples, drawn from `seed`. Raises `ValueError` for a value that is not positive.
-    """
-    if not values:
-        return None
-    if min(values) <= 0:
-        raise ValueError("values: must be positive")
-    logs = [math.log(value) for value in values]
-    mean = math.fsum(logs) / len(logs)
-    if len(logs) == 1:
-        return Interval(math.exp(mean), math.exp(mean), math.exp(mean), "none")
-    if len(logs) < BOOTSTRAP_FROM:
-        variance = math.fsum((x - mean) ** 2 for x in logs) / (len(logs) - 1)
-        half = _T_975[len(logs) - 2] * math.sqrt(variance / len(logs))
-        return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half), "t")
-    low, high = _percentiles(logs, seed)
-    return Interval(math.exp(mean), math.exp(low), math.exp(high), "bootstrap")
-
-
-def _percentiles(logs: Sequence[float], seed: int) -> tuple[float, float]:
-    rng = random.Random(seed)  # noqa: S311 - resampling, no secret
-    size = len(logs)
-    means = sorted(math.fsum(rng.choices(logs, k=size)) / size for _ in range(RESAMPLES))
-    cut = round(RESAMPLES * 0.025)
-    return means[cut], means[RESAMPLES - 1 - cut]
+from runs_app.core.integrity.intervals import Interval, geometric_interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +42,7 @@ class Group:
     @property
     def interval(self) -> Interval | None:
         """Of the speedups of those runs that found a correct kernel."""
-        return geometric_interval([t.speedup for t in self.runs if t.speedup is not None])
+        return geometric_interval(tuple(t.speedup for t in self.runs if t.speedup is not None))
 
     @property
     def improved_share(self) -> float:

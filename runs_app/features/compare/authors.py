@@ -9,6 +9,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.urls import reverse
 
 from leaderboard_app.boards.best import best_of
+from leaderboard_app.boards.paired import lead
 from leaderboard_app.boards.ranking import Entry, Problem, geometric_mean
 from leaderboard_app.boards.selectors import default_device
 from runs_app.core.integrity.eligibility import eligible_evaluations
@@ -47,6 +48,7 @@ class Standing:
 
     address: str
     solved: int
+    shared: tuple[Entry, ...]
     common: Estimate | None
     faster: int
     first: int
@@ -133,9 +135,15 @@ def picture(names: Sequence[str], rows: Sequence[ProblemRow]) -> Plot | None:
 
 def figures(found: Mapping[str, Standing], pinned: str) -> list[Row]:
     """Each standing in numbers; on the shared problems, also as a multiple of the pinned one."""
-    every, base = list(found.values()), found[pinned].common
+    every, base = list(found.values()), found[pinned]
+    leads = (lead(each.shared, base.shared) for each in every)
     ratios = (
-        times(each.common.value / base.value) if each.common and base else NONE for each in every
+        NONE
+        if found is None
+        else times(1.0)
+        if each is base
+        else f"{times(found.ratio.mean)} ({found.interval})"
+        for each, found in zip(every, leads, strict=True)
     )
     return [
         plain("Tasks solved", (each.solved for each in every)),
@@ -208,6 +216,7 @@ def _standing(
     return Standing(
         address=author.get_absolute_url(),
         solved=solved,
+        shared=tuple(own),
         common=geometric_mean(values),
         faster=sum(value.low > 1 for value in values),
         first=sum(row.first == place for row in problems),

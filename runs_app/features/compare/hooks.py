@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from django.template.context import Context
 
+from leaderboard_app.boards.query import By
+from leaderboard_app.boards.ranking import Entry
 from runs_app.core.hooks import Filling, Slot, fills
 from runs_app.models import Agent, Device, LanguageModel, Run, Submission
 from runs_app.submitting.selectors import SourceDifference
@@ -24,6 +26,25 @@ def _of_author(
     """A button for one that is compared with others."""
     values = {"agent": agent, "language_model": language_model}
     return Filling("compare/parts/author.html", values)
+
+
+@fills(Slot.BOARD)
+def _selected(context: Context, device: Device, slug: str) -> Filling | None:
+    """A button for the rows of a task's board that are selected."""
+    is_shown = slug and context.get("by") == By.SUBMISSION
+    return Filling("compare/parts/selected.html", {"device": device}) if is_shown else None
+
+
+@fills(Slot.BOARD_ROW)
+def _row(context: Context, entry: Entry) -> Filling:
+    """Selects a row of a task's board."""
+    return Filling("compare/parts/row.html", {"entry": entry})
+
+
+@fills(Slot.SUBMISSION)
+def _usual(context: Context, submission: Submission, device: Device) -> Filling:
+    """Leads to a submission beside its author's last and the leader."""
+    return Filling("compare/parts/usual.html", {"submission": submission, "device": device})
 
 
 @fills(Slot.DIFFERENCES)

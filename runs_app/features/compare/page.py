@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from runs_app.features.compare.ablation import BOOTSTRAP_FROM, RESAMPLES, Group
+from runs_app.core.integrity.intervals import BOOTSTRAP_FROM, RESAMPLES
+from runs_app.features.compare.ablation import Group
 from runs_app.features.compare.choice import Choice, Table
 from runs_app.features.compare.runs import MOST_RUNS, RunSummary
 from runs_app.features.compare.submissions import SourceDifference

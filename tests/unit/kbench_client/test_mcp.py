@@ -16,6 +16,7 @@ from mcp import Client
 
 from kbench_client.config import Account
 from kbench_client.exits import Stop
+from kbench_client.kernels import language_of
 from kbench_client.mcp_server import ChallengeTools, Tools, server
 from kbench_client.site import Site
 from runs_app.features.challenges.models import Challenge, Entry
@@ -77,15 +78,33 @@ def test_an_agent_reads_a_task_and_submits(monkeypatch: pytest.MonkeyPatch) -> N
     assert brief["left_out"].endswith("to stay brief; raw=true includes all")
     assert brief.keys() - {"left_out"} < files.keys()
     assert call("get_task", task="scale", raw=True).structured_content == files
-    source = f"// kbench: task=scale language=cpp mode=test\n{make.SOURCE}"
+    source = f"// kbench: task=scale mode=test\n{make.SOURCE}"
     answer = call("submit", source=source, agent="robot")
     assert not answer.is_error, answer.content
     submission = Submission.objects.get()
     assert (submission.author, submission.agent.name) == (ada, "robot")
+    assert submission.language == "cpp"  # as the source says
     waited = call("wait", submission=str(submission.pk), timeout_s=0)
     assert waited.structured_content["over"] is False
+    called_wrong = call("submit", source=source, tasks="scale", watch=True)
+    assert called_wrong.is_error
+    assert "no argument 'tasks', 'watch'" in called_wrong.content[0].text
+    assert Submission.objects.count() == 1
     answer = call("get_task", task="nothing")
     assert (answer.is_error, "no task 'nothing'" in answer.content[0].text) == (True, True)
+
+
+def test_a_language_is_told_from_the_name_or_else_the_source() -> None:
+    module = 'import torch\n\nSOURCE = """__global__ void f() {}"""\n'
+    for source, name, language in (
+        (make.SOURCE, "", "cpp"),
+        ("__global__ void f() {}", "", "cuda"),
+        (module, "", "python"),
+        ("def forward(x):\n    return (", "", "python"),
+        (make.SOURCE, "mine.cu", "cuda"),
+        (module, "mine.txt", "python"),
+    ):
+        assert language_of(source, name) == language, (source, name)
 
 
 def test_results_boards_and_runs() -> None:

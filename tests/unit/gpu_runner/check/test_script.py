@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gpu_runner.check.checking import Bound, Ratio
+from gpu_runner.check.checking import Bound, Checked, Ratio
+from gpu_runner.check.command import document_of, text_of
 from gpu_runner.check.script import SIZE, Script, read_script
+from gpu_runner.data.baselines import BaselineReport
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.task import KINDS_OF_VALUES, Values
 from gpu_runner.data.verdict import DeviceKind, Language
 
 SCRIPT = '''"""Softmax."""
@@ -170,6 +173,18 @@ def test_a_difference_beyond_the_noise_is_one(factor: float) -> None:
     assert ratio.value == pytest.approx(factor)
     assert (ratio.low > 1) == (factor > 1)
     assert (ratio.high < 1) == (factor < 1)
+
+
+def test_an_answer_says_which_values_were_not_tried(tmp_path: Path) -> None:
+    task = read(tmp_path).task
+    assert {workload.values for workload in task.workloads} == {Values.DRAWN}
+    baselines = BaselineReport(task_digest=task.digest())
+    checked = Checked(task=task, device="cpu", bound=Bound(), baselines=baselines, results={})
+    told = document_of(checked)["values"]
+    assert KINDS_OF_VALUES[Values.LARGE] in told["not_tried"]
+    assert KINDS_OF_VALUES[Values.DRAWN] not in told["not_tried"]
+    [line] = [line for line in text_of(checked).splitlines() if line.startswith("values: ")]
+    assert all(words in line for words in (*told["tried"], *told["not_tried"]))
 
 
 def test_a_bound_is_proven_by_several_ways_that_all_pass() -> None:

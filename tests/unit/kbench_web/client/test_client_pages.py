@@ -78,6 +78,20 @@ def test_the_site_says_whose_token_it_is() -> None:
     assert (about["user"], about["scopes"]) == ("ada", ["read"])
 
 
+@pytest.mark.usefixtures("jobs")
+def test_the_body_that_the_guide_sends_is_taken() -> None:
+    make.make_task_version(name="vector_add")
+    guide = Client().get("/agents.md").content.decode()
+    body = re.search(r"<<'JSON'\n(.*?)\nJSON\n", guide, re.DOTALL)
+    assert body
+    headers = {"Authorization": f"Bearer {make.make_token(make.make_user())}"}
+    address = "/api/v1/submissions"
+    made = Client().post(address, body[1], content_type="application/json", headers=headers)
+    assert made.status_code == 201
+    status = Client().get(f"{address}/{made.json()['id']}/status").content.decode()
+    assert '"over": false' in status  # as the guide's command looks for
+
+
 def test_every_command_of_the_guide_and_of_the_page_exists(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

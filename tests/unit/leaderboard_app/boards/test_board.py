@@ -163,13 +163,13 @@ def test_the_api_names_wrong_fields_and_csv_disarms_formulas(
 ) -> None:
     user = factories.make_user(username="@SUM(A1)")
     evaluation = ranked(version, user=user)
-    answer = client.get("/api/v1/leaderboard?by=submission&device=cpu").json()
+    answer = client.get("/api/v1/leaderboard?fields=all&by=submission&device=cpu").json()
     assert (answer["by"], answer["device"], answer["problems"]) == ("submission", "cpu", 1)
     [row] = answer["rows"]
     assert (row["evaluation_id"], row["rank"]) == (str(evaluation.pk), 1)
     assert row["latency_ns_low"] < row["latency_ns"] == 1000.0
     for address in ("device=abacus", "p=x", "format=xml"):
-        answer = client.get(f"/api/v1/leaderboard?{address}")
+        answer = client.get(f"/api/v1/leaderboard?fields=all&{address}")
         assert (answer.status_code, answer.json()["field"]) == (422, address.split("=")[0])
     answer = client.get("/leaderboard/?device=abacus")
     assert (answer.status_code, "abacus" in answer.content.decode()) == (400, True)
@@ -239,9 +239,17 @@ def test_a_page_and_an_answer_load_the_rows_that_they_show(
         queries = asked(client, f"{address}&page={page}")
         [loaded] = [sql for sql in queries if '"runs_app_evaluation"."id" IN (' in sql]
         assert loaded.split(" IN (")[1].count(",") + 1 == rows
-    address = "/api/v1/leaderboard?by=submission&device=cpu"
+    address = "/api/v1/leaderboard?fields=all&by=submission&device=cpu"
     whole = client.get(address).json()["rows"]
     assert len(whole) == 3
+    told = client.get(f"{address.replace('fields=all&', '')}&limit=2").json()
+    assert [row["submission_id"] for row in told["rows"]] == [
+        row["submission_id"] for row in whole[:2]
+    ]
+    assert "latency_ns_low" in whole[0].keys() - told["rows"][0].keys()
+    assert (told["total"], told["left_out"]) == (
+        3, "1 row: use limit and after; columns, among them intervals: fields=all",
+    )  # fmt: skip
     assert client.get(f"{address}&limit=1&after=1").json()["rows"] == whole[1:2]
     assert client.get(f"{address}&after=2").json()["rows"] == whole[2:]
     assert client.get(f"{address}&limit=1&format=csv").content.count(b"\n") == 2

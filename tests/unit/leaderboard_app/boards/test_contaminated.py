@@ -88,15 +88,15 @@ def test_the_first_page_has_no_board_of_contaminated_results_alone(client: Clien
 
 
 def test_the_api_and_its_files_leave_them_out(client: Client, pair: dict[str, Evaluation]) -> None:
-    answer = client.get("/api/v1/leaderboard?device=cpu").json()
+    answer = client.get("/api/v1/leaderboard?fields=all&device=cpu").json()
     assert [row["task"] for row in answer["rows"]] == ["clean"]
     assert answer["contaminated_tasks"] == [{"task": "known", "reason": REASON}]
     assert (answer["contaminated"], answer["problems"]) == (False, 1)
-    answer = client.get("/api/v1/leaderboard?device=cpu&contaminated=1").json()
+    answer = client.get("/api/v1/leaderboard?fields=all&device=cpu&contaminated=1").json()
     assert {row["task"] for row in answer["rows"]} == {"clean", "known"}
     assert (answer["contaminated"], answer["problems"]) == (True, 2)
     text = client.get("/api/v1/leaderboard?format=csv").content.decode()
     assert "clean" in text
     assert "known" not in text
-    [group] = client.get("/api/v1/leaderboard?by=agent").json()["rows"]
+    [group] = client.get("/api/v1/leaderboard?fields=all&by=agent").json()["rows"]
     assert (group["problems"], group["solved"]) == (1, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from typing import Any
 
@@ -14,8 +15,9 @@ from gpu_runner.data.verdict import Verdict
 from leaderboard_app.boards import selectors
 from leaderboard_app.boards.board import board as board_of
 from leaderboard_app.boards.groups import LEAST_COMMON, Group, Over, Section, in_common
+from leaderboard_app.boards.paired import lead
 from leaderboard_app.boards.query import By, Query
-from leaderboard_app.boards.ranking import Problem, fast_curve
+from leaderboard_app.boards.ranking import Entry, Problem, fast_curve
 from runs_app.core.integrity.ranking import Estimate
 from runs_app.models import Agent, Evaluation, Run
 from tasks_app.models import TaskVersion
@@ -127,7 +129,7 @@ def test_money_and_tokens_are_those_of_public_runs(
     page = client.get("/leaderboard/?device=cpu&by=agent").content.decode()
     assert "$2.00" in page
     assert "2,000 tokens" in page
-    [row] = client.get("/api/v1/leaderboard?device=cpu&by=agent").json()["rows"]
+    [row] = client.get("/api/v1/leaderboard?fields=all&device=cpu&by=agent").json()["rows"]
     assert (row["usd"], row["tokens"], row["kind"], row["over"]) == (2.0, 2000, "agent", "own")
 
 
@@ -144,7 +146,7 @@ def opened(client: Client, address: str) -> str:
 
 
 def agents(client: Client) -> dict[str, dict[str, object]]:
-    rows = client.get("/api/v1/leaderboard?device=cpu&by=agent").json()["rows"]
+    rows = client.get("/api/v1/leaderboard?fields=all&device=cpu&by=agent").json()["rows"]
     return {row["name"]: row for row in rows}
 
 
@@ -187,6 +189,28 @@ def test_totals_are_over_results_that_are_not_provisional(client: Client) -> Non
     assert [row[name] for name in names] == [None] * len(names)
 
 
+def test_a_lead_is_over_the_tasks_that_both_solved_and_has_an_interval() -> None:
+    def solved(*scores: float, first: int = 0) -> list[Entry]:
+        return [
+            entry("result", value, problem=Problem(f"task-{number:02}", "forward"))
+            for number, value in enumerate(scores, first)
+        ]
+
+    slow = solved(*[1.0] * 12)
+    assert lead(solved(2.0, first=90), slow) is None
+    for ratios in ((2.0,), (2.0, 3.0, 2.5), (2.0, 3.0, 2.5) * 4):
+        found = lead(solved(*ratios) + solved(50.0, first=90), slow)
+        assert found is not None
+        assert found.tasks == len(ratios)
+        assert found.ratio.mean == pytest.approx(math.prod(ratios) ** (1 / len(ratios)))
+        is_clear = found.ratio.low > 1 and found.tasks > 1
+        assert ("too close" in found.sentence("one", "two")) == (not is_clear)
+        assert found == lead(solved(*ratios), slow), "another answer for the same results"
+    mixed = lead(solved(*(2.0, 0.5) * 6), slow)
+    assert mixed is not None
+    assert mixed.ratio.low < 1 < mixed.ratio.high
+
+
 def test_a_leader_is_named_where_enough_tasks_are_in_common(client: Client) -> None:
     """And nowhere else: with few tasks, provisional ones, or over what each attempted."""
 
@@ -209,7 +233,9 @@ def test_a_leader_is_named_where_enough_tasks_are_in_common(client: Client) -> N
     assert "verdict-head" not in opened(client, "by=agent&over=own")
     faster = Evaluation.objects.filter(submission__agent__name="one", mode="ranked")
     faster.update(speedup_best=4.0, score=4.0, merit=4.0)
-    assert "as another one, and has the highest mean speedup" in opened(client, "by=agent")
+    page = opened(client, "by=agent")
+    assert "as another one, and has the highest mean speedup" in page
+    assert f"Over {LEAST_COMMON} tasks that both solved, one is 2.00× as fast as two" in page
     faster.filter(pk=faster.first().pk).update(awaits_baselines=True)
     page = opened(client, "by=agent")
     assert ("verdict-head" in page, "too few to call anyone best" in page) == (False, True)
@@ -238,7 +264,7 @@ def test_results_without_a_score_tie_by_their_times(client: Client) -> None:
             score=None, score_spread=None, latency_ns=latency_ns, latency_spread=0.02,
             merit=-latency_ns,
         )  # fmt: skip
-    rows = client.get("/api/v1/leaderboard?device=cpu&task=first").json()["rows"]
+    rows = client.get("/api/v1/leaderboard?fields=all&device=cpu&task=first").json()["rows"]
     assert [(row["rank"], row["tied"], row["ranked_by"]) for row in rows] == [
         (1, True, "time"),
         (1, True, "time"),

@@ -19,7 +19,7 @@ from leaderboard_app.boards.history import Day, Leader, progress
 from leaderboard_app.boards.matrix import Cell
 from leaderboard_app.boards.query import By, Query
 from leaderboard_app.boards.ranking import Author, Entry, Problem, Sort
-from leaderboard_app.boards.tables import TABLES
+from leaderboard_app.boards.tables import BRIEF_TABLES, TABLES
 from runs_app.core.integrity.ranking import Estimate
 from runs_app.models import Evaluation
 from tasks_app import spreadsheet
@@ -111,7 +111,7 @@ def test_a_week_tells_who_took_it_from_whom(version: TaskVersion, client: Client
     leader = found()["first"]
     assert [day.latency_ns for day in leader.days] == [1500.0, 1000.0, 750.0]
     assert leader.trend == sorted(leader.trend)
-    [row] = client.get("/api/v1/leaderboard?device=cpu").json()["rows"]
+    [row] = client.get("/api/v1/leaderboard?fields=all&device=cpu").json()["rows"]
     assert (row["movement"], row["led_before"], row["records"]) == ("taken", "old", 3)
     assert "new leader" in client.get("/leaderboard/?device=cpu").content.decode()
     page = client.get("/leaderboard/?device=cpu&task=first").content.decode()
@@ -176,7 +176,7 @@ def test_the_matrix_shows_what_was_solved_and_what_was_attempted(
     page = client.get("/leaderboard/?device=cpu&by=matrix").content.decode()
     assert f"/submissions/{good.submission_id}/?evaluation={good.pk}" in page
     assert "attempted, not solved" in page
-    rows = client.get("/api/v1/leaderboard?device=cpu&by=matrix").json()["rows"]
+    rows = client.get("/api/v1/leaderboard?fields=all&device=cpu&by=matrix").json()["rows"]
     assert [(row["agent"], row["solved"]) for row in rows] == [("robot", True), ("loser", False)]
 
 
@@ -201,7 +201,7 @@ def test_every_board_can_be_taken_home(
     ranked(version, speedup=2.0, agent="robot", language_model="brain")
     factories.pass_audits()
     for by in By:
-        address = f"/api/v1/leaderboard?device=cpu&by={by.value}"
+        address = f"/api/v1/leaderboard?fields=all&device=cpu&by={by.value}"
         rows = client.get(address).json()["rows"]
         answer = client.get(f"{address}&format=parquet")
         assert answer["Content-Type"] == "application/vnd.apache.parquet"
@@ -244,7 +244,10 @@ def test_the_api_s_schema_has_the_type_of_every_column() -> None:
     kinds = schemas["BoardOut"]["properties"]["rows"]["anyOf"]
     rows = [schemas[kind["items"]["$ref"].rpartition("/")[2]] for kind in kinds]
     assert [list(row["properties"]) for row in rows] == [
-        list(TABLES[by].fields) for by in By if by is not By.MODEL
+        list(tables[by].fields)
+        for tables in (TABLES, BRIEF_TABLES)
+        for by in By
+        if by is not By.MODEL
     ]
     for row in rows:
         assert all("type" in each or "anyOf" in each for each in row["properties"].values())

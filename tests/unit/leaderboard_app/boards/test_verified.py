@@ -33,7 +33,7 @@ def pair() -> tuple[Evaluation, Evaluation]:
 
 
 def test_boards_say_what_is_verified(pair: tuple[Evaluation, Evaluation], client: Client) -> None:
-    rows = client.get("/api/v1/leaderboard?by=submission&device=cpu").json()["rows"]
+    rows = client.get("/api/v1/leaderboard?fields=all&by=submission&device=cpu").json()["rows"]
     assert [(row["agent"], row["audited"], row["verified"]) for row in rows] == [
         ("swift", "passed", True), ("slow", "none", False),
     ]  # fmt: skip
@@ -44,7 +44,7 @@ def test_boards_say_what_is_verified(pair: tuple[Evaluation, Evaluation], client
 
 
 def test_verified_only(pair: tuple[Evaluation, Evaluation], client: Client) -> None:
-    answer = client.get("/api/v1/leaderboard?device=cpu&verified=1").json()
+    answer = client.get("/api/v1/leaderboard?fields=all&device=cpu&verified=1").json()
     assert answer["verified"] is True
     assert [row["evaluation_id"] for row in answer["rows"]] == [str(pair[0].pk)]
     csv = client.get("/api/v1/leaderboard?device=cpu&verified=1&format=csv").content.decode()
@@ -61,8 +61,8 @@ def test_what_a_person_must_decide_or_an_audit_refused_counts_nowhere(client: Cl
     first = ranked(agent="cheat")
     end_audit(first, FAILED)
     held(task_version=first.task_version, agent="odd", source="// odd\n")
-    assert client.get("/api/v1/leaderboard?device=cpu").json()["rows"] == []
-    assert client.get("/api/v1/leaderboard?device=cpu&by=agent").json()["rows"] == []
+    assert client.get("/api/v1/leaderboard?fields=all&device=cpu").json()["rows"] == []
+    assert client.get("/api/v1/leaderboard?fields=all&device=cpu&by=agent").json()["rows"] == []
     assert selectors.solved_tasks() == {}
     assert selectors.devices_with_results() == []
 
@@ -84,7 +84,7 @@ def test_what_a_guest_measured_is_called_so_and_can_be_left_out(
     pair: tuple[Evaluation, Evaluation], client: Client
 ) -> None:
     Evaluation.objects.filter(pk=pair[0].pk).update(guest=True)
-    answer = client.get("/api/v1/leaderboard?by=submission&device=cpu").json()
+    answer = client.get("/api/v1/leaderboard?fields=all&by=submission&device=cpu").json()
     assert [(row["agent"], row["guest"]) for row in answer["rows"]] == [
         ("swift", True), ("slow", False),
     ]  # fmt: skip
@@ -93,10 +93,11 @@ def test_what_a_guest_measured_is_called_so_and_can_be_left_out(
         assert "guest runner" in client.get(address).content.decode(), address
     for by in By:
         trusted = f"by={by.value}&device=cpu&trusted=1"
-        assert client.get(f"/api/v1/leaderboard?{trusted}").json()["trusted"] is True
+        assert client.get(f"/api/v1/leaderboard?fields=all&{trusted}").json()["trusted"] is True
         for address in (f"/leaderboard/?{trusted}", f"/api/v1/leaderboard?{trusted}&format=csv"):
             assert str(pair[0].pk) not in client.get(address).content.decode(), address
-    rows = client.get("/api/v1/leaderboard?by=submission&device=cpu&trusted=1").json()["rows"]
+    address = "/api/v1/leaderboard?fields=all&by=submission&device=cpu&trusted=1"
+    rows = client.get(address).json()["rows"]
     assert [row["evaluation_id"] for row in rows] == [str(pair[1].pk)]
 
 
@@ -108,7 +109,7 @@ def test_boards_filter_by_facts_of_audits(client: Client) -> None:
     ranked(task_version=first.task_version, agent="slow", source="// slow\n", result=slower)
 
     def agents(parameters: str) -> list[str]:
-        address = f"/api/v1/leaderboard?by=submission&device=cpu&{parameters}"
+        address = f"/api/v1/leaderboard?fields=all&by=submission&device=cpu&{parameters}"
         return [row["agent"] for row in client.get(address).json()["rows"]]
 
     assert agents("same_bits=1") == ["swift"]

@@ -53,7 +53,7 @@ def test_ends_changed_places_and_each_round_are_told() -> None:
 class Guest(hooks.Bearer):
     reach = "this is a guest's token: it reads, no more"
 
-    def refusal(self, scope: str, now: datetime) -> str:
+    def refusal(self, now: datetime) -> str:
         return ""
 
     def viewer(self, path: str, *, reading: bool) -> Viewer | None:
@@ -61,12 +61,12 @@ class Guest(hooks.Bearer):
 
 
 def test_a_feature_knows_whose_a_token_is(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    guest = Guest("guest 1", 1, make.make_user(username="ada"), ("read",))
+    guest = Guest("guest 1", 1, make.make_user(username="ada"), ("read", "submit"))
     monkeypatch.setattr(hooks, "_finders", [])
     hooks.finds_bearer(lambda text, user: guest if text == "guest" else None)
     headers = {"Authorization": "Bearer guest"}
     assert client.get("/api/v1/site", headers=headers).json()["user"] == "ada"
     refused = client.post("/api/v1/submissions", {}, "application/json", headers=headers)
-    assert (refused.status_code, refused.json()["reason"]) == (401, guest.reach)
+    assert (refused.status_code, refused.json()["reason"]) == (403, guest.reach)
     unknown = client.get("/api/v1/site", headers={"Authorization": "Bearer nobody"})
     assert unknown.status_code == 401

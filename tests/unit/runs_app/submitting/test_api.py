@@ -133,13 +133,16 @@ def test_who_may_not_submit_is_told_why(token: str) -> None:
     client = Client()
     client.force_login(make.make_admin())
     assert post("", body(), client).status_code == 401, "a session is no token"
-    weak: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"lifetime": timedelta(seconds=-1)}, "expired"),
-        ({"scopes": ["read"]}, "lacks the scope 'submit'"),
+    past = {"lifetime": timedelta(seconds=-1)}
+    weak: tuple[tuple[dict[str, Any], int, str], ...] = (
+        (past, 401, "expired"),
+        ({"scopes": ["read"], **past}, 401, "expired"),
+        ({"scopes": ["read"]}, 403, "lacks the scope 'submit'"),
     )
-    for changes, words in weak:
+    for changes, status, words in weak:
         response = post(make.make_token(make.make_user(), **changes), body())
-        assert (response.status_code, words in response.json()["reason"]) == (401, True)
+        assert (response.status_code, words in response.json()["reason"]) == (status, True)
+        assert ("WWW-Authenticate" in response) == (status == 401)
     assert post(token, body(source="x" * (9 << 20))).status_code == 413
     assert not Submission.objects.exists()
 
@@ -329,7 +332,7 @@ def test_an_evaluation_is_cancelled_by_its_owner_alone() -> None:
     assert cancel(path, stranger).status_code == 403
     token = make.make_token(evaluation.submission.author)
     reading = make.make_token(evaluation.submission.author, scopes=["read"])
-    assert cancel(path, reading).status_code == 401
+    assert cancel(path, reading).status_code == 403
     evaluation.refresh_from_db()
     assert evaluation.status == "QUEUED"
     assert cancel(str(uuid4()), token).status_code == 404

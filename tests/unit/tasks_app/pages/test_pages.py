@@ -39,6 +39,23 @@ def test_filters_choose_tasks(client: Client) -> None:
 
 
 @pytest.mark.django_db
+def test_an_agent_reads_a_page_of_tasks_at_once(client: Client) -> None:
+    names = [f"grouped_query_attention_paged_{number:02}" for number in range(61)]
+    for name in names:
+        factories.make_task_version(name=name)
+    brief = client.get("/api/v1/tasks")
+    assert len(brief.content) < 8192
+    assert brief.json()[0] == {
+        "name": names[0], "abi": "c", "dtype": "float32", "directions": ["forward"],
+        "difficulty": "",
+    }  # fmt: skip
+    onward = brief["Link"].partition(">")[0][1:]
+    assert [each["name"] for each in brief.json() + client.get(onward).json()] == names
+    whole = client.get("/api/v1/tasks?fields=all").json()
+    assert [each["title"] for each in whole] == ["Scale a vector"] * 61
+
+
+@pytest.mark.django_db
 def test_hidden_workloads_are_a_number_only(client: Client) -> None:
     hostile = "<script>alert(1)</script> [x](javascript:alert(2))"
     factories.make_task_version(description=hostile)

@@ -130,7 +130,7 @@ def test_its_token_does_nothing_else(
         f"submissions/{mine.pk}/audit",
     ):
         refused = post(path, token, {})
-        assert refused.status_code == 401, path
+        assert refused.status_code == 403, path
         assert "this is an entry's token" in refused.json()["reason"]
     for hidden in (private, mine):
         assert get(f"submissions/{hidden.pk}", token).status_code == 404
@@ -147,7 +147,7 @@ def test_its_token_takes_short_ids_and_cancels_its_own(entered: dict[str, Any], 
         assert get(path).status_code == 404
     theirs = post("submissions", hers, KERNEL).json()["id"]
     for path in (theirs, theirs[:8]):
-        assert post(f"submissions/{path}/cancel", token).status_code == 401
+        assert post(f"submissions/{path}/cancel", token).status_code == 403
     assert post(f"submissions/{number[:8]}/cancel", token).json()["status"] == "CANCELLED"
     assert get(f"submissions/{theirs[:8]}/status", hers).json()["over"] is False
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from runs_app.features.compare.ablation import AblationRun, Interval, geometric_interval, group
+from runs_app.core.integrity.intervals import Interval, geometric_interval
+from runs_app.features.compare.ablation import AblationRun, group
 
 
 def run(speedup: float | None, **setting: str) -> AblationRun:
@@ -18,18 +19,18 @@ def run(speedup: float | None, **setting: str) -> AblationRun:
 
 
 def test_nothing_has_no_mean_and_one_value_no_interval() -> None:
-    assert geometric_interval([]) is None
-    found = geometric_interval([3.0])
+    assert geometric_interval(()) is None
+    found = geometric_interval((3.0,))
     assert found is not None
     assert (found.mean, found.method) == (pytest.approx(3.0), "none")
     assert Interval(9.0, 9.0, 9.0, "none").overlaps(Interval(1.0, 0.9, 1.1, "t"))
     with pytest.raises(ValueError, match="positive"):
-        geometric_interval([1.0, 0.0])
+        geometric_interval((1.0, 0.0))
 
 
 def test_two_values_by_students_t() -> None:
     """mean of logs ln 4 / 2 = ln 2, deviation ln(4)/sqrt(2), error ln(4)/2, t = 12.706."""
-    found = geometric_interval([1.0, 4.0])
+    found = geometric_interval((1.0, 4.0))
     assert found is not None
     assert found.method == "t"
     assert found.mean == pytest.approx(2.0)
@@ -42,7 +43,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(repeats: int) -> No
     rng = random.Random(repeats)
     held = 0
     for _ in range(150):
-        values = [math.exp(rng.gauss(0.7, 0.3)) for _ in range(repeats)]
+        values = tuple(math.exp(rng.gauss(0.7, 0.3)) for _ in range(repeats))
         found = geometric_interval(values)
         assert found is not None
         held += found.low <= math.exp(0.7) <= found.high

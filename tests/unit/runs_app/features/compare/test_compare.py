@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.http import QueryDict
 from django.test import Client
 
 from runs_app.models import Agent, Evaluation
@@ -70,6 +71,27 @@ def test_two_submissions_against_the_pinned_one(client: Client) -> None:
     assert ">0.500×</span>" in turned
 
 
+def test_a_submission_and_a_board_lead_to_comparisons(client: Client) -> None:
+    version = factories.make_task_version()
+    leads = finished(task_version=version, result=faster(400.0))
+    user = factories.make_user()
+    last = finished(task_version=version, user=user, result=faster(900.0))
+    own = finished(
+        task_version=version, user=user, now=factories.later(9), result=faster(1000.0),
+    )  # fmt: skip
+    text = client.get(own.submission.get_absolute_url()).content.decode()
+    link = text.partition('href="/compare/submissions/')[2].partition('"')[0]
+    answer = client.get(f"/compare/submissions/{link.replace('&amp;', '&')}")
+    assert answer.status_code == 302
+    told = [str(each.submission_id) for each in (own, last, leads)]
+    assert QueryDict(answer["Location"].partition("?")[2]).getlist("submission") == told
+    board = client.get("/leaderboard/?task=scale&device=cpu").content.decode()
+    assert board.count('form="compare"') == board.count('<form id="compare"') + 1 == 2
+    assert f'value="{leads.submission_id}"' in board
+    for other in ("by=agent&task=scale", "by=submission"):
+        assert 'form="compare"' not in client.get(f"/leaderboard/?{other}").content.decode()
+
+
 def test_what_is_in_quarantine_is_told_beside_its_verdict(client: Client) -> None:
     doubted = held()
     fine = finished(task_version=doubted.task_version)
@@ -128,6 +150,7 @@ def test_agents_over_what_they_have_in_common(client: Client) -> None:
     models = page(client, "/compare/language-models/?model=model-snail&model=model-hare")
     assert "model-hare" in models
     assert "Over 1 task" in models
+    assert ">2.00× (1 task)<" in page(client, "/compare/agents/?agent=snail&agent=hare")
     assert 'href="/compare/agents/?device=cpu"' in page(client, "/leaderboard/?device=cpu")
     profile = Agent.objects.get(name="hare").get_absolute_url()
     assert 'href="/compare/agents/?agent=hare"' in page(client, profile)

@@ -322,13 +322,18 @@ def test_an_attempt_keeps_its_times_of_other_modes(signed_in: Client, ada: User)
 def test_the_newest_evaluation_of_a_submission_is_shown(signed_in: Client, ada: User) -> None:
     version = factories.make_task_version()
     first = tried(ada, version, 1)
-    assert "Rank it" in signed_in.get(PART).content.decode()
-    answer = signed_in.post(f"/submit/rank/{first.submission_id}/", {"device": "cpu"}, **HTMX)
+    ranks = f"/submit/rank/{first.submission_id}/"
+    assert "Rank attempt 1<" in signed_in.get(PART).content.decode()
+    beside = signed_in.get(f"/submit/?submission={first.submission_id}").content.decode()
+    assert beside.count(f'hx-post="{ranks}"') == 2, "the profile leaves the workbench"
+    own_page = signed_in.get(f"/submissions/{first.submission_id}/").content.decode()
+    assert f'hx-post="{ranks}"' not in own_page
+    answer = signed_in.post(ranks, {"device": "cpu"}, **HTMX)
     assert answer.status_code == 200
     assert answer["HX-Replace-Url"] == f"/submit/?submission={first.submission_id}"
     text = answer.content.decode()
     assert 'id="attempts" hx-swap-oob' in text
-    assert "Rank it" not in text
+    assert "Rank attempt" not in text
     [row] = rows_of(version, ada)
     assert (row.evaluation.mode, row.evaluation.status) == ("ranked", "QUEUED")
     assert f'data-rank="{first.submission_id}"' in text
