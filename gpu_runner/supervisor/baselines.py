@@ -68,14 +68,17 @@ class Baselines:
         self._unsure: dict[tuple[str, str], Baseline] = {}  # of this evaluation only
         self._folder = config.cached("baselines", of) / direction
 
-    def known(self, workload: Workload) -> dict[str, Baseline]:
-        """What is remembered for a workload, by name, at the speed that `anchor_ns` shows."""
+    def known(self, workload: Workload, *, noisy: bool = False) -> dict[str, Baseline]:
+        """What is remembered for a workload, by name, at the speed that `anchor_ns` shows.
+
+        noisy: also what another evaluation has measured on a busy host, where nothing else is.
+        """
         found = {}
         for name in self._names:
-            path = self._path(workload, name)
+            paths = [self._path(workload, name), *([self._noisy(workload, name)] if noisy else [])]
             if (workload.name, name) in self._unsure:
                 found[name] = self._unsure[workload.name, name].carried(self.anchor_ns)
-            elif path.exists():
+            elif path := next((path for path in paths if path.exists()), None):
                 found[name] = decode(Baseline, read_json(path)).carried(self.anchor_ns)
         return found
 
@@ -217,9 +220,15 @@ class Baselines:
             if measured and measured.time_ns * (1 + limit) < slow_ns:
                 self._path(workload, name).unlink(missing_ok=True)  # it was a bad moment
             self._unsure[workload.name, name] = baseline
+            if measured and not self._anew:
+                write_atomically(self._noisy(workload, name), encode(baseline))
             return
         self._unsure.pop((workload.name, name), None)
         write_atomically(self._path(workload, name), encode(baseline))
+        self._noisy(workload, name).unlink(missing_ok=True)
+
+    def _noisy(self, workload: Workload, name: str) -> Path:
+        return self._path(workload, name).with_suffix(".noisy.json")
 
     def _path(self, workload: Workload, name: str) -> Path:
         return self._folder / hashlib.sha256(workload.name.encode()).hexdigest() / f"{name}.json"

@@ -146,7 +146,8 @@ class Measuring:
             self._record.say(anchor_ns=times)
             baselines.anchor_ns = times.mean
         for workload in self._timed:
-            self._record.add_baselines(workload, baselines.known(workload))
+            known = baselines.known(workload, noisy=not self._plan.baselines)
+            self._record.add_baselines(workload, known)
         if libraries := library_versions(self._request.task):
             self._record.say(libraries=libraries)
         if self._request.mode is Mode.RANKED:

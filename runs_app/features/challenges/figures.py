@@ -210,7 +210,7 @@ def _missing(task: TaskResult) -> str:
         return ""
     name = task.version.task.slug
     if task.ranked.awaits_baselines:
-        return f"The baselines of {name} are still being measured."
+        return f"Not all baselines of {name} have been measured."
     return f"The runner failed on {name}. An admin can evaluate it again."
 
 

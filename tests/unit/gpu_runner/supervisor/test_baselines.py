@@ -76,6 +76,23 @@ def test_a_baseline_that_is_killed_is_measured_once_more(tmp_path: Path) -> None
         tmp_path = tmp_path / "other"
 
 
+def test_a_noisy_baseline_does_for_modes_that_measure_none(tmp_path: Path) -> None:
+    """Without it, nobody learns on a busy host how much faster a kernel is."""
+    task = find_task("vector_add")
+    workload, *_ = task.workloads_for(DeviceKind.CPU, Direction.FORWARD, hidden=False)
+    noisy = Baseline(measurement=Measurement(time_ns=1000.0, low_ns=500.0, high_ns=1500.0, calls=9))
+
+    def another() -> Baselines:
+        return Baselines(task, Direction.FORWARD, SupervisorConfig(cache_folder=tmp_path))
+
+    another()._remember(workload, "eager", noisy)
+    assert another().known(workload) == {}
+    assert another().expected_processes([workload])
+    assert another().known(workload, noisy=True) == {"eager": noisy}
+    another()._remember(workload, "eager", Baseline(measurement=THEN))
+    assert another().known(workload, noisy=True)["eager"].measurement == THEN
+
+
 def test_a_library_that_cannot_do_it_is_not_asked_again(tmp_path: Path) -> None:
     """One size at a time, since it may be able to do others."""
     task = find_task("multi_head_attention_bf16")
