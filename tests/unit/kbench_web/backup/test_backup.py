@@ -167,7 +167,7 @@ def test_a_failed_backup_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_database_without_a_site_is_not_backed_up(tmp_path: Path) -> None:
     """As in cron, which doesn't know the site's environment."""
-    with another_database(tmp_path), pytest.raises(BackupError, match="another.* holds no site"):
+    with another_database(tmp_path), pytest.raises(BackupError, match="holds no site"):
         backup(tmp_path / "site.tar.gz")
     assert not (tmp_path / "site.tar.gz").exists()
 
