@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -57,6 +58,7 @@ class Command(BaseCommand):
     _console: Console
     _supervisor: Supervisor
     _scheme = "http"
+    _address = ""
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
@@ -84,6 +86,10 @@ class Command(BaseCommand):
             programs = installation.programs(
                 host, port, call_workers=settings.CALL_WORKERS, tls=tls
             )
+            self._scheme = "https" if tls else "http"
+            self._address = installation.address(self._scheme, host, port, settings.ALLOWED_HOSTS)
+            if not settings.PRODUCTION and not env.text("KBENCH_SITE_URL", ""):
+                os.environ["KBENCH_SITE_URL"] = self._address
             os.environ.setdefault("KBENCH_CACHE", str(folder / "cache"))
             devices = ["cpu", *(f"cuda-{index}" for index in installation.cuda_devices())]
             names = ["up", *(each.name for each in _STORES), *(p.name for p in programs), *devices]
@@ -97,7 +103,6 @@ class Command(BaseCommand):
                     programs += installation.runners(self._login())
                 for program in programs:
                     self._supervisor.add(program)
-                self._scheme = "https" if tls else "http"
                 self._welcome(host, port, stops, demo=measures and not options["no_demo"])
                 while not stops:
                     self._supervisor.tick()
@@ -187,8 +192,7 @@ class Command(BaseCommand):
             self._run("demo")
             # In the background, behind whatever people submit.
             self._run("submit_shipped_kernels", "--tuned")
-        shown = "localhost" if host in ("127.0.0.1", "::1", "0.0.0.0") else host  # noqa: S104
-        self._say(f"kbench is ready at {self._scheme}://{shown}:{port}/  (Ctrl-C stops it)")
+        self._say(f"kbench is ready at {self._address}/  (Ctrl-C stops it)")
 
     def _status_of_home(self, host: str, port: int) -> int | None:
         """HTTP status of the home page, or None while nobody answers."""
@@ -198,7 +202,7 @@ class Command(BaseCommand):
             context = ssl._create_unverified_context()  # noqa: S323 (our own process)
             connection = http.client.HTTPSConnection(address, port, timeout=10, context=context)
         try:
-            connection.request("GET", "/", headers={"Host": "localhost"})
+            connection.request("GET", "/", headers={"Host": urlsplit(self._address).netloc})
             return connection.getresponse().status
         except OSError:
             return None
