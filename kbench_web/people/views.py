@@ -29,6 +29,13 @@ from runs_app.submitting.quota import Quota, quota
 from tasks_app.parameters import query_of, takes
 from tasks_app.people import AuthenticatedRequest, admins_only, shown_name
 
+_CHANGED = {
+    "activate": "can sign in again",
+    "deactivate": "can no longer sign in",
+    "admin": "is an admin now",
+    "no-admin": "is no longer an admin",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class PeoplePage:
@@ -120,7 +127,7 @@ def sign_up_mode(request: AuthenticatedRequest) -> HttpResponse:
     if form.is_valid():
         mode = SignUpPolicy.Mode(form.cleaned_data["mode"])
         invitations.decide_sign_up(mode=mode, user=request.user, now=timezone.now())
-        messages.success(request, f"Accounts: {mode.label.lower()}.")
+        messages.success(request, f"{mode.label} can create an account now.")
     else:
         messages.error(request, "Nothing changed: there is no such rule.")
     return redirect("people")
@@ -203,7 +210,7 @@ def person_change(request: AuthenticatedRequest, user_id: int) -> HttpResponse:
             services.set_active(active=change == "activate", **asked)
         else:
             services.set_admin(admin=change == "admin", **asked)
-        messages.success(request, f"{shown_name(who)}: changed.")
+        messages.success(request, f"{shown_name(who)} {_CHANGED[change]}.")
     return redirect("person", who.pk)
 
 
