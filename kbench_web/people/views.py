@@ -29,6 +29,8 @@ from runs_app.submitting.quota import Quota, quota
 from tasks_app.parameters import query_of, takes
 from tasks_app.people import AuthenticatedRequest, admins_only, shown_name
 
+_SITE = "kbench ("
+"""How names of the site's own accounts begin, which belong to nobody: nobody can choose a blank."""
 _CHANGED = {
     "activate": "can sign in again",
     "deactivate": "can no longer sign in",
@@ -106,7 +108,7 @@ def people(request: AuthenticatedRequest) -> HttpResponse:
 
 
 def _found(words: str, state: str) -> QuerySet[User]:
-    rows = User.objects.order_by("-date_joined", "-pk")
+    rows = User.objects.exclude(username__startswith=_SITE).order_by("-date_joined", "-pk")
     if words:
         named = Q(username__icontains=words) | Q(first_name__icontains=words)
         rows = rows.filter(named | Q(email__icontains=words))
