@@ -86,10 +86,7 @@ class Command(BaseCommand):
             programs = installation.programs(
                 host, port, call_workers=settings.CALL_WORKERS, tls=tls
             )
-            self._scheme = "https" if tls else "http"
-            self._address = installation.address(self._scheme, host, port, settings.ALLOWED_HOSTS)
-            if not settings.PRODUCTION and not env.text("KBENCH_SITE_URL", ""):
-                os.environ["KBENCH_SITE_URL"] = self._address
+            self._choose_address(host, port, tls)
             os.environ.setdefault("KBENCH_CACHE", str(folder / "cache"))
             devices = ["cpu", *(f"cuda-{index}" for index in installation.cuda_devices())]
             names = ["up", *(each.name for each in _STORES), *(p.name for p in programs), *devices]
@@ -119,6 +116,14 @@ class Command(BaseCommand):
         if port != wanted:
             self.stdout.write(f"port {wanted} is taken by another program: using {port}")
         return port
+
+    def _choose_address(self, host: str, port: int, tls: installation.Tls | None) -> None:
+        """Say where the site is, for its links too unless a proxy in front has another address."""
+        self._scheme = "https" if tls else "http"
+        self._address = installation.address(self._scheme, host, port, settings.ALLOWED_HOSTS)
+        behind_proxy = settings.PRODUCTION and tls is None
+        if not behind_proxy and not env.text("KBENCH_SITE_URL", ""):
+            os.environ["KBENCH_SITE_URL"] = self._address
 
     def _start_redis(self, store: _Store, folder: Path) -> None:
         url = os.environ.get(store.variable, "")
