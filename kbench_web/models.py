@@ -85,7 +85,7 @@ class SignUpPolicy(models.Model):
         """Who may."""
 
         OPEN = "open", "Everybody"
-        INVITATION = "invitation", "Who is invited"
+        INVITATION = "invitation", "People with an invitation"
         CLOSED = "closed", "Nobody"
 
     mode = models.CharField(max_length=10, choices=Mode.choices)

@@ -84,6 +84,8 @@ class Manifest:
 @contextlib.contextmanager
 def workplace(beside: Path) -> Iterator[Path]:
     """A folder that nobody else can read, and that is gone afterwards."""
+    if not beside.is_dir():
+        raise BackupError(f"there is no folder {beside}; make it first")
     try:
         with tempfile.TemporaryDirectory(dir=beside, prefix=".kbench-backup-") as folder:
             yield Path(folder)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
@@ -28,6 +29,11 @@ def backup(path: Path, *, now: datetime) -> Manifest:
         )
     with archive.workplace(path.parent) as folder:
         held = _engine().dump(folder / DATABASE)
+        if not _holds_site(held.rows):
+            raise BackupError(
+                f"the database {connection.settings_dict['NAME']} holds no site; set the site's own"
+                " KBENCH_DATA_DIR or DATABASE_URL, also in cron"
+            )
         if _secret_key().exists() and _secret_key().read_text().strip() == settings.SECRET_KEY:
             shutil.copy(_secret_key(), folder / SECRET_KEY)
         manifest = Manifest(
@@ -67,6 +73,8 @@ def _check(manifest: Manifest, *, replace: bool) -> None:
             f"this backup is of {manifest.vendor}, but DATABASE_URL names {connection.vendor}:"
             f" set it to a {manifest.vendor} database"
         )
+    if not _holds_site(manifest.rows):
+        raise BackupError("this backup holds no site, only an empty database; take another one")
     loader = MigrationLoader(None)
     known = set(loader.disk_migrations)
     known |= {old for each in loader.disk_migrations.values() for old in each.replaces}
@@ -85,6 +93,11 @@ def _check(manifest: Manifest, *, replace: bool) -> None:
         raise BackupError(
             f"{others} other connection(s) use the database: stop the site, then restore"
         )
+
+
+def _holds_site(rows: Mapping[str, int]) -> bool:
+    """Whether these are a site's tables: a wrong environment names a new, empty database."""
+    return User._meta.db_table in rows
 
 
 def _tables() -> list[str]:

@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
             name='SignUpPolicy',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('mode', models.CharField(choices=[('open', 'Everybody'), ('invitation', 'Who is invited'), ('closed', 'Nobody')], max_length=10)),
+                ('mode', models.CharField(choices=[('open', 'Everybody'), ('invitation', 'People with an invitation'), ('closed', 'Nobody')], max_length=10)),
                 ('decided_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('decided_at', models.DateTimeField()),
             ],

@@ -29,6 +29,15 @@ from runs_app.submitting.quota import Quota, quota
 from tasks_app.parameters import query_of, takes
 from tasks_app.people import AuthenticatedRequest, admins_only, shown_name
 
+_SITE = "kbench ("
+"""How names of the site's own accounts begin, which belong to nobody: nobody can choose a blank."""
+_CHANGED = {
+    "activate": "can sign in again",
+    "deactivate": "can no longer sign in",
+    "admin": "is an admin now",
+    "no-admin": "is no longer an admin",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class PeoplePage:
@@ -99,7 +108,7 @@ def people(request: AuthenticatedRequest) -> HttpResponse:
 
 
 def _found(words: str, state: str) -> QuerySet[User]:
-    rows = User.objects.order_by("-date_joined", "-pk")
+    rows = User.objects.exclude(username__startswith=_SITE).order_by("-date_joined", "-pk")
     if words:
         named = Q(username__icontains=words) | Q(first_name__icontains=words)
         rows = rows.filter(named | Q(email__icontains=words))
@@ -120,7 +129,7 @@ def sign_up_mode(request: AuthenticatedRequest) -> HttpResponse:
     if form.is_valid():
         mode = SignUpPolicy.Mode(form.cleaned_data["mode"])
         invitations.decide_sign_up(mode=mode, user=request.user, now=timezone.now())
-        messages.success(request, f"Accounts: {mode.label.lower()}.")
+        messages.success(request, f"{mode.label} can create an account now.")
     else:
         messages.error(request, "Nothing changed: there is no such rule.")
     return redirect("people")
@@ -203,7 +212,7 @@ def person_change(request: AuthenticatedRequest, user_id: int) -> HttpResponse:
             services.set_active(active=change == "activate", **asked)
         else:
             services.set_admin(admin=change == "admin", **asked)
-        messages.success(request, f"{shown_name(who)}: changed.")
+        messages.success(request, f"{shown_name(who)} {_CHANGED[change]}.")
     return redirect("person", who.pk)
 
 

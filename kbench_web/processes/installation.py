@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,6 +95,13 @@ def programs(host: str, port: int, *, call_workers: int, tls: Tls | None = None)
             ),
         ),
     ]
+
+
+def address(scheme: str, host: str, port: int, allowed: Sequence[str]) -> str:
+    """The site's own address, by a name that it answers to."""
+    if host in ("127.0.0.1", "::1", "0.0.0.0", "::"):  # noqa: S104
+        host = next((name for name in allowed if not name.startswith((".", "*"))), "localhost")
+    return f"{scheme}://{host}:{port}"
 
 
 OF_RUNNERS = (

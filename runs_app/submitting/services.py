@@ -55,6 +55,7 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     private: bool = False,
     origin: Submission.Origin = Submission.Origin.PERSON,
     faults: Faults | None = None,
+    kept: bool = False,
 ) -> Submission:
     """Enter a kernel and queue its first evaluation.
 
@@ -63,15 +64,19 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     and `source` decide. An empty `agent` means that `user` wrote the kernel. A private submission
     for a version that was never public is a dry run, whatever `origin` says. Raises
     `SubmissionError` naming all wrong fields; nothing is stored then. `faults` are those that the
-    caller has found; only if it has found one can the version be None. A task's first ranked
-    submission on a device brings the task's own kernels along.
+    caller has found; only if it has found one can the version be None. `kept`: the version is
+    taken even if its task was retired since. A task's first ranked submission on a device brings
+    the task's own kernels along.
     """
     faults, beside = faults or Faults(), files or {}
     target = faults.of(resolve_device, device, language, code_of(source, beside))
     solution = faults.of(
         solution_for, source, language, direction, target, entry=entry, files=beside
     )
-    _check_task(faults, task_version, user, direction, target)
+    if task_version and not kept:
+        faults.of(_check_open, task_version, user)
+    if task_version and target and direction in set(Direction):
+        faults.of(check_fit, task_version, direction, target)
     chosen_mode = faults.of(_mode, mode)
     author = faults.of(agent_of, user, agent, now)
     writer = faults.of(language_model_of, language_model, now)
@@ -223,16 +228,6 @@ def _check_packages(language: str, source: str, device: Device) -> None:
     line = " ".join(["pip install", *(PACKAGES[name][0] for name in lacking)])
     reason = f"no runner of {device.name} has {words}, which the source imports"
     raise SubmissionError("source", f"{reason}; its operator can install {what} ({line})")
-
-
-def _check_task(
-    faults: Faults, version: TaskVersion | None, user: User, direction: str, device: Device | None
-) -> None:
-    """Find out whether a task takes submissions in this direction on this device."""
-    if version is not None:
-        faults.of(_check_open, version, user)
-        if device and direction in set(Direction):
-            faults.of(check_fit, version, direction, device)
 
 
 def _check_open(version: TaskVersion, user: User) -> None:

@@ -150,7 +150,7 @@ class TaskVersion(models.Model):
             return ""
         reports = self.reports.all()
         if not reports:
-            return "nobody has shown that wrong kernels fail it: it has no soundness report"
+            return "it has no soundness report, so nobody has shown that wrong kernels fail it"
         against = [report for report in reports if report.refusal]
         if len(reports) == 1:
             return "".join(map(words, against))

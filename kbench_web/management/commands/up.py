@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -57,6 +58,7 @@ class Command(BaseCommand):
     _console: Console
     _supervisor: Supervisor
     _scheme = "http"
+    _address = ""
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
@@ -84,6 +86,7 @@ class Command(BaseCommand):
             programs = installation.programs(
                 host, port, call_workers=settings.CALL_WORKERS, tls=tls
             )
+            self._choose_address(host, port, tls)
             os.environ.setdefault("KBENCH_CACHE", str(folder / "cache"))
             devices = ["cpu", *(f"cuda-{index}" for index in installation.cuda_devices())]
             names = ["up", *(each.name for each in _STORES), *(p.name for p in programs), *devices]
@@ -97,7 +100,6 @@ class Command(BaseCommand):
                     programs += installation.runners(self._login())
                 for program in programs:
                     self._supervisor.add(program)
-                self._scheme = "https" if tls else "http"
                 self._welcome(host, port, stops, demo=measures and not options["no_demo"])
                 while not stops:
                     self._supervisor.tick()
@@ -114,6 +116,14 @@ class Command(BaseCommand):
         if port != wanted:
             self.stdout.write(f"port {wanted} is taken by another program: using {port}")
         return port
+
+    def _choose_address(self, host: str, port: int, tls: installation.Tls | None) -> None:
+        """Say where the site is, for its links too unless a proxy in front has another address."""
+        self._scheme = "https" if tls else "http"
+        self._address = installation.address(self._scheme, host, port, settings.ALLOWED_HOSTS)
+        behind_proxy = settings.PRODUCTION and tls is None
+        if not behind_proxy and not env.text("KBENCH_SITE_URL", ""):
+            os.environ["KBENCH_SITE_URL"] = self._address
 
     def _start_redis(self, store: _Store, folder: Path) -> None:
         url = os.environ.get(store.variable, "")
@@ -187,8 +197,7 @@ class Command(BaseCommand):
             self._run("demo")
             # In the background, behind whatever people submit.
             self._run("submit_shipped_kernels", "--tuned")
-        shown = "localhost" if host in ("127.0.0.1", "::1", "0.0.0.0") else host  # noqa: S104
-        self._say(f"kbench is ready at {self._scheme}://{shown}:{port}/  (Ctrl-C stops it)")
+        self._say(f"kbench is ready at {self._address}/  (Ctrl-C stops it)")
 
     def _status_of_home(self, host: str, port: int) -> int | None:
         """HTTP status of the home page, or None while nobody answers."""
@@ -198,7 +207,7 @@ class Command(BaseCommand):
             context = ssl._create_unverified_context()  # noqa: S323 (our own process)
             connection = http.client.HTTPSConnection(address, port, timeout=10, context=context)
         try:
-            connection.request("GET", "/", headers={"Host": "localhost"})
+            connection.request("GET", "/", headers={"Host": urlsplit(self._address).netloc})
             return connection.getresponse().status
         except OSError:
             return None

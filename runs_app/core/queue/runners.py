@@ -49,8 +49,7 @@ class RunnerStatus:
             return f"silent for {period(self.age_s)}"
         if not self.runner.reason:
             return self.state
-        between = " " if self.runner.reason.startswith("by ") else ": "
-        return f"{self.state}{between}{self.runner.reason}"
+        return f"{self.state} ({self.runner.reason})"
 
 
 def runner_list(now: datetime, device_slug: str = "") -> list[RunnerStatus]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 import secrets
 from collections.abc import Sequence
@@ -72,14 +73,24 @@ def add_runner(
 
 
 def local_runner(*, now: datetime) -> RunnerToken:
-    """The token of the runners that `make up` starts beside the site, made if there is none."""
-    name = settings.LOCAL_RUNNER
-    token = RunnerToken.objects.filter(name=name).first()
-    if token is None:
-        token, _ = _made(name, RunnerToken.Serves.ANY, trusted=True, user=None, now=now)
-    if token.revoked_at is not None:
-        raise WrongState("", f"the token {name} was revoked; a new runner needs another name")
-    return token
+    """The token of the runners that `make up` starts beside the site, made if there is none.
+
+    After a revocation they get another one: whoever starts them has the site's own rights.
+    """
+    base = settings.LOCAL_RUNNER
+    for name in itertools.chain([base], (f"{base}-{number}" for number in itertools.count(2))):
+        token = RunnerToken.objects.filter(name=name).first()
+        if token is None:
+            return _made(name, RunnerToken.Serves.ANY, trusted=True, user=None, now=now)[0]
+        if is_local(token) and token.revoked_at is None:
+            return token
+    raise AssertionError("names don't end")
+
+
+def is_local(token: RunnerToken) -> bool:
+    """Whether `local_runner` has made it."""
+    base, _, number = token.name.partition("-")
+    return token.made_by_id is None and base == settings.LOCAL_RUNNER and (number or "2").isdigit()
 
 
 def _made(

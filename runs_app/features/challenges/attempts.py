@@ -64,6 +64,7 @@ def submit_for_entry(  # noqa: PLR0913 - keywords only: one for each field of a 
         origin=Submission.Origin.API,
         now=now,
         faults=faults,
+        kept=True,
     )
     submission.budgeted = True
     submission.save(update_fields=["budgeted"])

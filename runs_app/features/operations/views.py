@@ -29,6 +29,16 @@ from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest, admins_only
 
 _HOURS = (6, 24, 168)
+_ENDED = {
+    Announcement.Kind.NOTE: "The announcement has ended.",
+    Announcement.Kind.SUBMISSIONS: "People can submit kernels again.",
+    Announcement.Kind.RUNS: "People can start and resume runs again.",
+}
+_STEERED = {
+    Runner.Wanted.WORK: "takes jobs again",
+    Runner.Wanted.DRAIN: "stops taking new jobs",
+    Runner.Wanted.DISABLE: "gives its jobs back",
+}
 
 
 @never_cache
@@ -61,7 +71,7 @@ def announcement_end(request: AuthenticatedRequest, announcement_id: int) -> Htt
     announcement = get_object_or_404(Announcement, pk=announcement_id)
     with refusals(request, "Nothing changed"):
         end_announcement(announcement=announcement, user=request.user, now=timezone.now())
-        messages.success(request, "It has ended.")
+        messages.success(request, _ENDED[Announcement.Kind(announcement.kind)])
     return redirect("operate")
 
 
@@ -81,7 +91,7 @@ def runner_steer(request: AuthenticatedRequest, runner_id: int) -> HttpResponse:
     except SubmissionError as error:
         messages.error(request, f"{runner.name}: {error}.")
     else:
-        words = f"{runner.name} is told to {wanted.label.lower()}; takes effect within seconds."
+        words = f"{runner.name} {_STEERED[wanted]} within seconds."
         messages.success(request, words)
     return redirect("operate")
 

@@ -7,7 +7,7 @@ from django.utils import timezone
 from redis.exceptions import RedisError
 
 from runs_app.core.errors import SubmissionError
-from runs_app.core.runners.tokens import grant_login, local_runner
+from runs_app.core.runners.tokens import grant_login, is_local, local_runner
 from runs_app.models import RunnerToken
 
 
@@ -43,4 +43,10 @@ class Command(BaseCommand):
             known = ", ".join(tokens.values_list("name", flat=True)) or "none"
             words = f"there is no runner {options['name']!r}; add it on the Operate page."
             raise CommandError(f"{words} Known: {known}")
+        if is_local(found):
+            raise CommandError(
+                f"`make up` gives {found.name} its login, and a new one would cut off the runners"
+                " of this host; add another runner on the Operate page"
+            )
+        self.stderr.write(f"Earlier logins of {found.name} no longer work.")
         return found

@@ -20,6 +20,7 @@ from runs_app.optimiser.selectors.language_models import is_used
 
 MOST_ATTEMPTS = 50
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+_PATH = "/chat/completions"
 _KEY_NAME = re.compile(r"(?!KBENCH_)[A-Z0-9_]+_API_KEY")
 
 
@@ -74,6 +75,8 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean_base_url(self) -> str:
         """An http(s) address without credentials and query, a command of the host, or nothing."""
         base_url: str = self.cleaned_data["base_url"].strip()
+        if base_url.rstrip("/").endswith(_PATH):  # each call appends it
+            base_url = base_url.rstrip("/").removesuffix(_PATH)
         if base_url.startswith(COMMAND):
             _check_command(base_url.removeprefix(COMMAND))
         if base_url:

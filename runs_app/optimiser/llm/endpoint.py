@@ -79,13 +79,13 @@ class Endpoint:
         key = os.environ.get(self.key_variable, "").strip()
         if not key:
             raise MissingKey(
-                f"{self.name}: the environment variable {self.key_variable} has no key; set "
-                "it where the site and its workers run, and restart them"
+                f"the environment variable {self.key_variable} has no key; set it in .env or "
+                "where the site and its workers run, and restart them"
             )
         if not HEADER_VALUE.fullmatch(key):
             raise MissingKey(
-                f"{self.name}: the environment variable {self.key_variable} has characters that a "
-                "key can't have; set it to the key only"
+                f"the environment variable {self.key_variable} has characters that a key can't "
+                "have; set it to the key only"
             )
         return key
 

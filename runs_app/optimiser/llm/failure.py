@@ -34,6 +34,10 @@ SENTENCES: dict[Kind, str] = {
     "rate_limited": "the endpoint's rate limit is reached",
     "bad_request": "the endpoint does not accept the request",
 }
+NOT_FOUND = (
+    "the endpoint has no such address or model: check the base URL, which often ends in /v1, and"
+    " the API name"
+)
 UNCONNECTED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 UNSENDABLE = (httpx2.LocalProtocolError, httpx2.UnsupportedProtocol, httpx2.InvalidURL)
 TRANSIENT = frozenset({408, 429, 500, 502, 503, 529})
@@ -60,8 +64,9 @@ def of_status(error: openai.APIStatusError, now: datetime, worst: Usage) -> Call
         kind = "auth"
     elif codes & FILTERED:
         kind = "refused"
+    sentence = NOT_FOUND if status == 404 else SENTENCES[kind]
     return CallError(
-        f"{SENTENCES[kind]} (HTTP {status}){explanation}",
+        f"{sentence} (HTTP {status}){explanation}",
         kind,
         retry_after_s=retry_after_s(error.response.headers, now),
         transient=status in TRANSIENT and kind in ("unavailable", "rate_limited"),

@@ -86,3 +86,17 @@ def test_the_sites_commands_find_the_redis_that_it_started(tmp_path: Path) -> No
     assert load(tmp_path, shown).stdout.split() == found
     named = {"REDIS_URL": "redis://a/0", "KBENCH_RUNNERS_REDIS_URL": "redis://b/0"}
     assert load(tmp_path, shown, **named).stdout.split() == list(named.values())
+
+
+def test_a_command_says_what_is_wrong_with_its_environment(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.argv = ['manage.py', 'create_token', 'ada']; import manage; manage.main()"
+    )
+    for variables, words in (
+        ({}, "kbench.sqlite3 is empty. Start the site with `make up` first"),
+        ({"KBENCH_SIGN_UP": "x"}, "Error in the settings: KBENCH_SIGN_UP is 'x'"),
+    ):
+        done = load(tmp_path, code, **variables)
+        assert done.returncode == 1
+        assert words in done.stderr
+        assert "Traceback" not in done.stderr

@@ -194,7 +194,7 @@ def refusal(kind: AuditEntry.Kind, task: Task) -> str:
 def public_refusal(task: Task, version: TaskVersion) -> str:
     """Why a version cannot be made public, its soundness apart; empty if it can."""
     if task.state == Task.State.RETIRED:
-        return "the task is retired: restore it first"
+        return "the task is retired, so restore it first"
     if task.state == Task.State.PUBLISHED and task.current_version_id == version.pk:
         return f"version {version.number} is public"
     drafts = version.drafts.filter(state__in=Draft.UNDER_WAY)

@@ -278,7 +278,7 @@ def _must_be_as_seen(draft: Draft, revision: int | None) -> None:
 def _must_follow(version: TaskVersion, task: Task, replaces: int | None) -> None:
     """Raise `CurationError` if the task is not what it was when the version was looked at."""
     if task.state == Task.State.RETIRED:
-        raise CurationError("", f"the task {task.slug} is retired: restore it first")
+        raise CurationError("", f"the task {task.slug} is retired, so restore it first")
     public = task.current_version.number if task.current_version else 0
     if replaces not in (None, public) and public != version.number:
         reason = f"version {public} has become public since you opened it: look at the differences"

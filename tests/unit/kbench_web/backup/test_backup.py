@@ -165,6 +165,13 @@ def test_a_failed_backup_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     assert list(folder.iterdir()) == []
 
 
+def test_a_database_without_a_site_is_not_backed_up(tmp_path: Path) -> None:
+    """As in cron, which doesn't know the site's environment."""
+    with another_database(tmp_path), pytest.raises(BackupError, match="holds no site"):
+        backup(tmp_path / "site.tar.gz")
+    assert not (tmp_path / "site.tar.gz").exists()
+
+
 def rewrite(path: Path, change: Callable[[dict[str, bytes]], None]) -> None:
     """Write an archive again with other members."""
     with tarfile.open(path) as tar:
@@ -243,6 +250,7 @@ class TestRefused:
             (change_manifest(format=2, version="9.0"), of_newer),
             (change_manifest(version="9.0", migrations=future), of_newer),
             (change_manifest(vendor="oracle"), "is of oracle, but DATABASE_URL names"),
+            (change_manifest(rows={}), "holds no site"),
         ):
             path.write_bytes(whole)
             rewrite(path, change)

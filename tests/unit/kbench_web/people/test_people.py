@@ -52,6 +52,7 @@ def test_nobody_else_gets_in(client: Client) -> None:
 def test_people_are_found_by_name_and_state(desk: Client) -> None:
     make.make_user(username="ada", first_name="Countess")
     make.make_user(username="eve", is_active=False)
+    make.make_user(username="kbench (site)")
     for query, names in (("?q=count", {"Countess"}), ("?state=x", {"Countess", "eve", "judge"}),
                          ("?state=inactive", {"eve"}), ("?state=admins", {"judge"}),
                          ("?q=nobody", set())):  # fmt: skip

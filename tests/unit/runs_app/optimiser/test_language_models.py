@@ -51,6 +51,12 @@ def entered(**overrides: Any) -> LanguageModelForm:
     return LanguageModelForm({**fields, **overrides})
 
 
+def test_the_path_of_each_call_is_left_out_of_the_base_url() -> None:
+    form = entered(base_url="https://models.example/v1/chat/completions/")
+    assert form.is_valid()
+    assert form.cleaned_data["base_url"] == "https://models.example/v1"
+
+
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [

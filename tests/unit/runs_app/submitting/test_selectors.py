@@ -73,7 +73,7 @@ def test_waiting_reason_with_runners_that_take_no_work() -> None:
     Runner.objects.filter(pk=runner.pk).update(state=Runner.State.DRAINING)
     make.make_runner(name="host-2", state=Runner.State.UNFIT, reason="no jail")
     text = reason(evaluation)
-    assert text.endswith("test.host-1 is draining; test.host-2 is unfit: no jail")
+    assert text.endswith("test.host-1 is draining; test.host-2 is unfit (no jail)")
 
 
 def test_waiting_reason_in_a_queue() -> None:

@@ -41,8 +41,10 @@ class Command(BaseCommand):
         path: Path = options["path"]
         site = options["site"].strip() or own_name()
         device, task = options["device"], options["task"]
-        if device and not Device.objects.filter(slug=device, imported_from="").exists():
-            raise CommandError(f"--device: this site measures on no device {device!r}")
+        known = list(Device.objects.filter(imported_from="").values_list("slug", flat=True))
+        if device and device not in known:
+            have = ", ".join(known) or "none"
+            raise CommandError(f"--device: there is no device {device!r}; known devices: {have}")
         if task and not published_tasks().filter(slug=task).exists():
             raise CommandError(f"--task: there is no published task {task!r}")
         now = timezone.now()

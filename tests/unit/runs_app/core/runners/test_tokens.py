@@ -87,8 +87,9 @@ class TestAdding:
         assert local_runner(now=make.later(9)) == token
         assert (token.name, token.trusted, token.serves) == ("local", True, "any")
         revoke(token=token, reason="moved", user=make.make_admin(), now=make.NOW)
-        with pytest.raises(WrongState, match="the token local was revoked"):
-            local_runner(now=make.NOW)
+        another = local_runner(now=make.NOW)
+        assert (another.name, another.trusted) == ("local-2", True)
+        assert local_runner(now=make.NOW) == another
 
 
 def test_only_admins_decide_about_runners() -> None:
@@ -319,6 +320,8 @@ class TestTheCommand:
         assert Redis.from_url(printed[1]).blpop([QUEUE], 1)
         call_command("runner_login", "--local")
         assert f"://runner-{RunnerToken.objects.get(name='local').pk}:" in capsys.readouterr().out
+        with pytest.raises(CommandError, match="would cut off the runners of this host"):
+            call_command("runner_login", "local")
 
     def test_a_runner_that_is_not_there_is_named_with_those_that_are(self, site: Redis) -> None:
         make.make_runner_token(name="lab")

@@ -102,6 +102,8 @@ def test_a_task_keeps_its_version(entry: Entry) -> None:
     make.make_task_version(name="scale", title="Changed")
     assert Task.objects.get(slug="scale").current_version != before
     assert try_once(entry).task_version == before
+    Task.objects.filter(slug="scale").update(state=Task.State.RETIRED)
+    assert try_once(entry).task_version == before
 
 
 def test_entering_counts_repeats_of_agent_and_setting(challenge: Challenge, ada: User) -> None:

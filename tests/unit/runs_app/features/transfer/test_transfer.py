@@ -281,7 +281,7 @@ def test_a_command_names_what_is_wrong(tmp_path: Path, monkeypatch: pytest.Monke
     for options, reason in (
         ({"site": ""}, "--site: "),
         ({"site": "<b>"}, "site: must have"),
-        ({"device": "gpu"}, "--device: this site measures on no device 'gpu'"),
+        ({"device": "gpu"}, "--device: there is no device 'gpu'; known devices: cpu"),
         ({"task": "nothing"}, "--task: there is no published task 'nothing'"),
     ):
         with pytest.raises(CommandError) as caught:

@@ -44,6 +44,7 @@ def test_what_would_fail_again_is_not_sent_again(
         assert len(endpoint.asked) == 1
     assert (error.kind, error.usage is not None, error.attempts) == (kind, False, 1)
     assert error.reason.endswith(f"(HTTP {status}): so it is")
+    assert ("base URL" in error.reason) == (status == 404)
 
 
 def test_redirects_are_not_followed(caller: Caller) -> None:
