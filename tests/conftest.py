@@ -33,65 +33,13 @@ PURE_FOLDERS = {"evolve", "llm"}  # in runs_app, but without a database
 WHOLE_SITES = {"browser", "integration"}
 WHOLE_SITE_S = 900
 """A site's tables and its 142 tasks take two minutes beside four other processes of tests."""
-TIMED_FOLDERS = {"adversarial", "protocol", "supervisor", "gpu"}
-UNTIMED = {  # files there that judge outputs, or build, and bear company
-    "adversarial": {
-        "test_bad_kernels.py",
-        "test_blame.py",
-        "test_builder_safety.py",
-        "test_judging.py",
-        "test_redteam_outputs.py",
-        "test_strangers.py",
-        "test_strangers_gpu.py",
-    },
-    "protocol": {
-        "test_check.py",
-        "test_command_line.py",
-        "test_facts.py",
-        "test_killed_processes.py",
-        "test_python_kernels.py",
-        "test_reports.py",
-        "test_several_files.py",
-        "test_symptoms.py",
-        "test_task_faults.py",
-    },
+TIMED = {  # files that measure, or need a quiet host; all others of these folders bear company
+    "adversarial": {"test_host_safety.py", "test_redteam.py"},
+    "protocol": {"test_limits.py", "test_measurements.py"},
     "supervisor": {
-        "test_arena.py",
-        "test_aside.py",
-        "test_attribution.py",
-        "test_audit.py",
-        "test_audit_cpu.py",
-        "test_binary.py",
-        "test_build.py",
-        "test_cutlass.py",
-        "test_distributions.py",
-        "test_doctor.py",
-        "test_filters.py",
-        "test_foreign_memory.py",
-        "test_further_sizes.py",
-        "test_further_workloads.py",
-        "test_health.py",
-        "test_in_doubt.py",
-        "test_interposed.py",
-        "test_judge.py",
-        "test_kernel_list.py",
-        "test_layout.py",
-        "test_memory.py",
-        "test_module.py",
-        "test_outside.py",
-        "test_pool.py",
-        "test_process.py",
-        "test_profile_parts.py",
-        "test_races.py",
-        "test_sampled_outputs.py",
-        "test_seccomp.py",
-        "test_shapes.py",
-        "test_shortage.py",
-        "test_solution_build.py",
-        "test_soundness.py",
-        "test_statistics.py",
-        "test_torch_build.py",
-        "test_varied.py",
+        *("test_empty_kernel.py", "test_energy.py", "test_freeze.py", "test_gate.py"),
+        *("test_jail.py", "test_killed.py", "test_leftovers.py", "test_lock.py"),
+        *("test_looking.py", "test_session.py", "test_teams.py"),
     },
 }
 
@@ -104,8 +52,8 @@ def is_of_the_site(path: Path) -> bool:
 
 def is_timed(path: Path) -> bool:
     """Whether a file's tests measure kernels."""
-    folders = TIMED_FOLDERS & set(path.relative_to(TESTS).parts[:-1])
-    return any(path.name not in UNTIMED.get(folder, ()) for folder in folders)
+    folders = path.relative_to(TESTS).parts[:-1]
+    return "gpu" in folders or any(path.name in TIMED.get(folder, ()) for folder in folders)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

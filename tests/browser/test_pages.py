@@ -97,16 +97,6 @@ def _links_in_sight(page: Page) -> int:
     return len(links)
 
 
-def test_the_chart_is_drawn(page: Page, seeded: Stack) -> None:
-    """Under the content policy, with the table of its numbers below."""
-    page.goto(f"{seeded.url}/leaderboard/?device=cpu&by=agent")
-    chart = page.locator("[data-figure=fast-p]")
-    chart.scroll_into_view_if_needed()
-    expect(chart.locator(".legend")).to_be_visible()
-    expect(chart.locator(".legend")).to_contain_text("grace")
-    expect(page.get_by_role("region", name="fast_p by threshold")).to_be_visible()
-
-
 def test_filters_live_in_the_address(page: Page, seeded: Stack) -> None:
     """A choice changes the address, the address restores the choice."""
     page.goto(f"{seeded.url}/leaderboard/?device=cpu")
@@ -153,28 +143,6 @@ def test_keyboard(page: Page, seeded: Stack) -> None:
     source.fill("def kernel(x):")
     coloured = page.locator(".cm-line span", has_text="def")  # other words are no span
     expect(coloured).to_be_visible()
-
-
-def test_a_token_is_shown_once(page: Page, seeded: Stack) -> None:
-    """Made, shown, used, revoked."""
-    walking.sign_in(page, seeded.url, "grace")
-    page.goto(f"{seeded.url}/account/")
-    page.get_by_label("What it's for").fill("laptop")
-    page.get_by_role("button", name="Create a token").click()
-    token = page.locator("#new-token").inner_text()
-    assert token.startswith("kb_")
-    answer = page.request.get(
-        f"{seeded.url}/api/v1/queue", headers={"Authorization": f"Bearer {token}"}
-    )
-    assert answer.ok
-    page.goto(f"{seeded.url}/account/")
-    assert token not in page.content()
-    page.get_by_role("button", name="Revoke laptop").click()
-    expect(page.get_by_role("status")).to_contain_text("revoked")
-    answer = page.request.get(
-        f"{seeded.url}/api/v1/queue", headers={"Authorization": f"Bearer {token}"}
-    )
-    assert answer.status == 401
 
 
 def test_the_palette_jumps_and_shortcuts_are_listed(page: Page, seeded: Stack) -> None:

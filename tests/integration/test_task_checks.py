@@ -27,27 +27,12 @@ from tasks_app.publishing.snapshots import snapshot
 from tests import factories as make
 from tests.integration.test_ingestion import drain, wait_for
 from tests.unit.gpu_runner.daemon.running import RunningDaemon, descendants, supervise
+from tests.unit.runs_app.core.checks.test_varied_tasks import FILE
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="no jail can be made here"),
 ]
-
-FILE = """
-import torch
-
-rows = 64
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.relu(x)
-
-def get_inputs():
-    return [torch.randn(rows, 8)]
-
-def get_init_inputs():
-    return []
-"""
 
 StartDaemon = Callable[[], RunningDaemon]
 

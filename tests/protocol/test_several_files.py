@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from gpu_runner.__main__ import main
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.integrity import Check
@@ -45,19 +43,6 @@ from torch.utils.cpp_extension import load
 
 here = Path(__file__).parent
 own = load("own", [str(here / "csrc" / "own.cpp")], extra_include_paths=[str(here)])
-
-
-def forward(input, N, C):
-    assert own.half() == 0.5
-    return torch.softmax(input.view(N, C), -1).view(input.shape)
-"""
-INLINE = """
-from pathlib import Path
-
-import torch
-from torch.utils.cpp_extension import load_inline
-
-own = load_inline("own", Path(__file__).with_name("own.cpp").read_text(), functions=["half"])
 
 
 def forward(input, N, C):
@@ -114,17 +99,8 @@ def test_a_module_has_helpers_and_reads_its_files(
     assert (result.verdict, result.reason) == (Verdict.COMPILE_ERROR, words)
 
 
-@pytest.mark.parametrize(
-    ("source", "files"),
-    [
-        (LOADED, {"csrc/own.cpp": BOUND, "half.h": HALF}),
-        (INLINE, {"own.cpp": HALF.replace("inline ", "")}),
-    ],
-)
-def test_a_module_compiles_a_file_beside_it(
-    source: str, files: dict[str, str], config: SupervisorConfig, oracles: Oracles
-) -> None:
-    result = run(config, oracles, source, files)
+def test_a_module_compiles_a_file_beside_it(config: SupervisorConfig, oracles: Oracles) -> None:
+    result = run(config, oracles, LOADED, {"csrc/own.cpp": BOUND, "half.h": HALF})
     assert result.verdict is Verdict.CORRECT, result.reason
     assert {part.part: part.files for part in result.loaded}["extensions"] == 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,3 +84,17 @@ def kbench(home: Path, capsys: pytest.CaptureFixture[str]) -> Run:
         return Ran(status, printed.out, printed.err)
 
     return run
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that `gpu_runner`, which is not run, is called with."""
+    seen: list[list[str]] = []
+
+    def run(words: list[str], **_: Any) -> Any:
+        seen.append(words)
+        return subprocess.CompletedProcess(words, 2, "", "gpu_runner: no")
+
+    monkeypatch.setattr("kbench_client.commands.local.missing", lambda: [])
+    monkeypatch.setattr("kbench_client.commands.local.subprocess.run", run)
+    return seen

@@ -6,7 +6,6 @@ import functools
 import io
 import json
 import stat
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -310,16 +309,8 @@ def test_a_package_that_no_runner_has_is_said_before_anything_is_queued(
 
 
 def test_evaluate_leaves_the_device_of_a_module_to_gpu_runner(
-    kbench: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+    kbench: Command, home: Path, asked: list[list[str]]
 ) -> None:
-    asked: list[list[str]] = []
-
-    def run(words: list[str], **_: Any) -> Any:
-        asked.append(words)
-        return subprocess.CompletedProcess(words, 2, "", "gpu_runner: no")
-
-    monkeypatch.setattr("kbench_client.commands.local.missing", lambda: [])
-    monkeypatch.setattr("kbench_client.commands.local.subprocess.run", run)
     (home / "k.py").write_text("import triton\n")
     for more in ([], ["--device", "cpu"]):
         kbench("evaluate", str(home / "k.py"), "--folder", str(home), *more)

@@ -37,7 +37,6 @@ def forward_fn(x, N):
 """
 KERNEL = "void scale(float* out, const float* x, int N) { for (int i = 0; i < N; ++i) %s; }"
 RIGHT = KERNEL % "out[i] = N * x[i]"
-MODULE = "def forward(x, N):\n    return N * x\n"
 MAIN = """
 import importlib.util
 from importlib import import_module
@@ -182,7 +181,10 @@ def alone(kbench: Command, home: Path, server: subprocess.Popen[str]) -> Alone:
 
 
 def test_an_operator_runs_without_kbench_where_it_is_faster(alone: Alone) -> None:
-    found = alone(winner(), "torch")
+    """And files beside the source are not taken for it, or for the export's own."""
+    files = {"kernel.cpp": "#error", "declaration.h": "#define TIMES(x) N * x", "op.hpp": "#error"}
+    source = '#include "declaration.h"\n' + KERNEL % "out[i] = TIMES(x[i])"
+    found = alone(winner(source, entry="main.cpp", files=files), "torch")
     assert found["kbench"] == []
     assert (found["tests"], found["failed"], found["skipped"]) == (3, 0, [])
     assert found["supports"] == [True, False, False, False, False, False]
@@ -199,12 +201,6 @@ def test_another_device_gets_pytorch_and_skips_the_tests(alone: Alone) -> None:
     assert (found["tests"], found["failed"], found["supports"]) == (3, 0, [False] * 6)
     assert found["sums"] == SUMS
     assert ["A CPU that nobody has" in reason for reason in found["skipped"]] == [True, True]
-
-
-def test_a_python_module_is_called_as_it_is(alone: Alone) -> None:
-    found = alone(winner(MODULE, language=Language.PYTHON), "script")
-    assert (found["tests"], found["failed"], found["skipped"]) == (2, 0, [])
-    assert (found["supports"][:2], found["sums"]) == ([True, False], SUMS)
 
 
 def several(factor: int) -> Evaluation:
@@ -226,18 +222,6 @@ found["seen"] = [each for each in ("pack", "main", "task") if each in sys.module
     assert (found["tests"], found["failed"], found["skipped"]) == (3, 0, [])
     assert (found["supports"][:2], found["sums"]) == ([True, False], SUMS)
     assert (found["wrong"], found["seen"]) == (2 * SUMS[0], [])
-
-
-def test_the_contained_test_finds_a_module_that_is_wrong(alone: Alone) -> None:
-    found = alone(several(2), "script", code="")
-    assert (found["tests"], found["failed"]) == (2, 2)
-
-
-def test_files_beside_a_source_are_not_taken_for_it(alone: Alone) -> None:
-    files = {"kernel.cpp": "#error", "declaration.h": "#define TIMES(x) N * x", "op.hpp": "#error"}
-    source = '#include "declaration.h"\n' + KERNEL % "out[i] = TIMES(x[i])"
-    found = alone(winner(source, entry="main.cpp", files=files), "torch")
-    assert (found["tests"], found["failed"], found["sums"]) == (3, 0, SUMS)
 
 
 def test_what_a_kernel_changes_is_a_copy(alone: Alone) -> None:

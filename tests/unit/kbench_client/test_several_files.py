@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -131,13 +129,6 @@ def test_nothing_from_outside_the_folder_is_sent(folder: Path) -> None:
     assert read_kernels([folder]).files["link.h"] == TEXTS["b.h"]
 
 
-def test_a_folder_of_many_files_is_refused_before_they_are_read(folder: Path) -> None:
-    for number in range(30):
-        (folder / f"f{number}.h").write_bytes(b"\xff")
-    with pytest.raises(Stop, match="has 33 files; the limit is 32"):
-        read_kernels([folder])
-
-
 @pytest.mark.parametrize("name", ["../x.h", "/etc/x.h", "a/../../x.h"])
 def test_a_site_cannot_write_elsewhere(name: str, tmp_path: Path) -> None:
     with pytest.raises(Stop, match="is not a path in the folder"):
@@ -150,16 +141,8 @@ def test_the_client_takes_what_the_site_takes() -> None:
 
 
 def test_evaluate_passes_the_files_on(
-    kbench: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+    kbench: Command, folder: Path, asked: list[list[str]]
 ) -> None:
-    asked: list[list[str]] = []
-
-    def run(words: list[str], **_: Any) -> Any:
-        asked.append(words)
-        return subprocess.CompletedProcess(words, 2, "", "gpu_runner: no")
-
-    monkeypatch.setattr("kbench_client.commands.local.missing", lambda: [])
-    monkeypatch.setattr("kbench_client.commands.local.subprocess.run", run)
     (folder / "task.json").write_text(json.dumps({}))
     kbench("evaluate", str(folder), "--folder", str(folder))
     words = asked[0]

@@ -44,23 +44,6 @@ def test_the_reporter_never_waits_and_keeps_the_last_word(
     assert [found.seq for found in read_events(connection, "e1")] == [2]
 
 
-def test_the_reporter_tries_again_until_redis_is_back(
-    redis_server: RedisServer, tmp_path: Path
-) -> None:
-    url = redis_server.url.replace("://", "://runner-1:pw@")
-    redis_server.stop()
-    connection = redis.Redis.from_url(redis_server.url)
-    reporter = Reporter(RedisSource(url), Outbox(tmp_path / "outbox"))
-    for seq in (1, 2, 3):
-        reporter.publish(event(seq), keep=seq == 3)
-    time.sleep(0.3)
-    redis_server.start()
-    login(redis_server.url)
-    reporter.close(20)
-    assert [found.seq for found in read_events(connection, "e1")] == [1, 2, 3]
-    assert not list((tmp_path / "outbox").iterdir())
-
-
 def test_a_loss_comes_after_what_was_kept_and_a_broken_file_holds_up_none(
     redis_url: str, tmp_path: Path
 ) -> None:

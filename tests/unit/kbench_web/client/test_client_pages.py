@@ -16,7 +16,6 @@ from django.test import Client
 
 from kbench_client import main as client
 from kbench_web.client import wheel
-from tests import factories as make
 
 pytestmark = pytest.mark.django_db
 
@@ -67,15 +66,6 @@ def test_a_client_that_cannot_be_built_is_a_503(
     answer = Client().get(f"/client/{wheel.name()}")
     assert (answer.status_code, b"no build tool" in answer.content) == (503, True)
     assert not list((tmp_path / "client").glob("*"))
-
-
-def test_the_site_says_whose_token_it_is() -> None:
-    about = Client().get("/api/v1/site")
-    assert (about.json()["user"], about.json()["scopes"]) == ("", [])
-    assert about["Kbench-Version"] == about.json()["version"]
-    token = make.make_token(make.make_user(username="ada"), scopes=["read"])
-    about = Client().get("/api/v1/site", headers={"Authorization": f"Bearer {token}"}).json()
-    assert (about["user"], about["scopes"]) == ("ada", ["read"])
 
 
 @pytest.mark.usefixtures("jobs")

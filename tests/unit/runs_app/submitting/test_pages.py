@@ -139,17 +139,6 @@ def test_a_refusal_names_the_field_and_keeps_everything(signed_in: Client, setti
     assert signed_in.post("/submit/", form()).status_code == 422, "the quota is used"
 
 
-def test_a_correct_result_is_shown_without_its_hidden_workloads(client: Client) -> None:
-    evaluation = factories.make_finished_evaluation(mode="ranked")
-    text = page_of(client, evaluation)
-    assert "n256" in text
-    assert "1.50" in text
-    assert factories.HIDDEN_WORKLOAD not in text
-    answer = client.get(f"/evaluations/{evaluation.pk}/json/")
-    assert answer.json()["evaluation_id"] == str(evaluation.pk)
-    assert factories.HIDDEN_WORKLOAD not in answer.content.decode()
-
-
 def test_a_wrong_result_shows_its_first_wrong_element(client: Client) -> None:
     mismatch = Mismatch(
         workload="n256", output="out", reason="off by 3e-2", index=(3, 17), expected=0.125,
@@ -211,21 +200,6 @@ def test_the_live_part_carries_what_the_script_needs(client: Client) -> None:
     factories.make_finished_evaluation(mode=evaluation.mode)
     text = client.get(f"/evaluations/{evaluation.pk}/live/").content.decode()
     assert re.search(r'data-left="\d+">(Verdict in about|Takes longer than usual)', text)
-
-
-def test_the_queue_says_why_and_shows_nothing_private(client: Client) -> None:
-    evaluation = factories.make_evaluation()
-    private = factories.make_evaluation(
-        task_version=evaluation.task_version, private=True, agent="secret-robot"
-    )
-    text = client.get("/queue/").content.decode()
-    assert "no runner for cpu" in text
-    assert f"/submissions/{evaluation.submission_id}/" in text
-    assert str(private.submission_id) not in text
-    assert "secret-robot" not in text
-    (queue,) = client.get("/api/v1/queue").json()
-    assert (queue["device"], queue["depth"]) == ("cpu", 2)
-    assert {entry["evaluation"] for entry in queue["waiting"]} == {str(evaluation.pk), None}
 
 
 def test_the_queue_counts_every_job_and_says_who_goes_first(client: Client) -> None:

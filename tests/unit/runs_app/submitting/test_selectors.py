@@ -26,7 +26,6 @@ from runs_app.core.work.access import (
     shown_result,
 )
 from runs_app.models import Agent, Device, Evaluation, Runner
-from runs_app.submitting.quota import quota as quota_of
 from runs_app.submitting.shipped import submit_shipped_kernels
 from tests import factories as make
 
@@ -86,16 +85,6 @@ def test_waiting_reason_in_a_queue() -> None:
     make.start(first, runner="host-1")
     assert reason(first) == ""
     assert reason(second) == "next in the queue; test.host-1 is busy with others"
-
-
-def test_a_quota_counts_what_is_used(settings: Any) -> None:
-    settings.MAX_SUBMISSIONS_PER_DAY = 3
-    user = make.make_user()
-    make.make_submission(user=user)
-    make.make_finished_evaluation(user=user, now=make.later(10))
-    quota = quota_of(user, make.later(20))
-    assert (quota.waiting, quota.today, quota.remaining) == (1, 2, 1)
-    assert quota.resets_at == make.later(24 * 3600)
 
 
 def test_hidden_workloads_are_for_admins_only() -> None:

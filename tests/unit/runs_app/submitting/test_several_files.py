@@ -16,7 +16,6 @@ from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Language, Verdict
 from runs_app.models import Submission
-from runs_app.submitting.remarks import likeness
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -137,12 +136,3 @@ def test_the_sources_of_several_files_differ_in_any_of_them(client: Client, toke
     page = client.get(f"{second.get_absolute_url()}differences/").content.decode()
     assert "int c;" in page
     assert "==&gt; b.hpp &lt;==" in page
-
-
-def test_a_kernel_is_like_another_wherever_its_lines_stand(token: str) -> None:
-    submission = entered(token)
-    [kernel] = submission.task_version.data.kernels[:1]
-    text = submission.task_version.data.files[kernel.path]
-    copied = entered(token, source="// nothing of its own\n", files={"all.h": text})
-    assert likeness(copied).endswith(kernel.agent)
-    assert likeness(submission) == "" or "%" in likeness(submission)

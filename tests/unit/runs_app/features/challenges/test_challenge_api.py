@@ -66,17 +66,6 @@ def test_challenges_are_listed_and_shown_to_everybody(challenge: Challenge) -> N
     assert get("challenges?limit=0").status_code == 422
 
 
-def test_an_entry_begins_with_a_token_of_its_own(entered: dict[str, Any]) -> None:
-    assert entered["token"].startswith("kbe_")
-    assert (entered["agent"], entered["setting"], entered["repeat"]) == ("evolver", "cold", 1)
-    assert [task["left"] for task in entered["tasks"]] == [3, 3]
-    shown = get(f"entries/{entered['id']}").json()
-    assert "token" not in shown
-    assert shown["measures"]["correct"] == 0.0
-    site = get("site", entered["token"]).json()
-    assert (site["user"], site["scopes"]) == ("ada", ["read", "submit"])
-
-
 def test_what_it_submits_is_of_its_entry(entered: dict[str, Any]) -> None:
     token = entered["token"]
     for _ in range(2):  # and once alone
@@ -161,26 +150,3 @@ def test_an_admins_entry_does_not_see_hidden_workloads(challenge: Challenge) -> 
     own = get(f"submissions/{number}", entered["token"])
     assert own.status_code == 200
     assert make.HIDDEN_WORKLOAD not in own.content.decode()
-
-
-def test_it_reports_and_finishes(entered: dict[str, Any], ada: User) -> None:
-    token, path = entered["token"], f"entries/{entered['id']}"
-    post("submissions", token, KERNEL)
-    end(Evaluation.objects.get())
-    reported = post(f"{path}/report", token, {"usd": 2, "tokens": 30, "transcript": "I tried"})
-    assert (reported.json()["usd"], reported.json()["tokens"]) == (2.0, 30)
-    assert post(f"{path}/report", make.make_token(make.make_user()), {}).status_code == 403
-    finished = post(f"{path}/finish", token)
-    assert (finished.json()["state"], finished.json()["final"]) == ("ranking", False)
-    waiting = get(path)
-    assert (waiting.json()["over"], waiting["Retry-After"]) == (False, "1")
-    assert waiting.json()["ranking"] == "1 of 1 kernels are still to be ranked"
-    assert post(f"{path}/finish", make.make_token(ada)).status_code == 409
-    assert post("submissions", token, KERNEL).json()["reason"] == "this entry has ended: finished"
-    end(Evaluation.objects.get(mode="ranked"))
-    (entry,) = get("challenges/autumn/entries").json()
-    assert (entry["state"], entry["final"], entry["over"]) == ("ranked", True, True)
-    assert entry["measures"]["unlisted_speedup"] == pytest.approx(1.5)
-    (contender,) = get("challenges/autumn").json()["contenders"]
-    figures = {"median": 0.5, "low": 0.5, "high": 0.5, "repeats": 1}
-    assert contender["measures"]["hidden_correct"] == figures

@@ -143,13 +143,6 @@ def test_a_refusal_is_said_beside_its_field(
         assert 'value="kept as it was"' in answer.content.decode()
 
 
-def test_strangers_sign_in_first(client: Client) -> None:
-    make.make_task_version()
-    answer = client.post("/runs/new/", {"task": "scale"})
-    assert "/sign-in/" in answer.headers["Location"]
-    assert "Sign in" in client.post("/runs/new/estimate/", {"task": "scale"}).content.decode()
-
-
 def test_the_estimate_follows_the_form(signed_in: Client) -> None:
     sent = fields(strategy="evolve", models=["writer"], **{"evolve-generations": "2"})
     page = signed_in.post("/runs/new/estimate/", sent).content.decode()
@@ -164,14 +157,3 @@ def test_the_estimate_follows_the_form(signed_in: Client) -> None:
     form = signed_in.get("/runs/new/").content.decode()
     assert "input from:#run-form" in form  # it follows what is typed or pasted
     assert (form.count(">Evaluations<"), ">Combinations at most<" in form) == (1, True)
-
-
-def test_a_submissions_kernel_can_be_the_seed(signed_in: Client) -> None:
-    evaluation = make.make_finished_evaluation(
-        task_version=make.make_task_version(), source="int mine;\n"
-    )
-    page = signed_in.get(f"/runs/new/?submission={evaluation.submission_id}").content.decode()
-    assert "int mine;" in page
-    assert 'value="own" checked' in page
-    for odd in ("nonsense", "0b7c1f5e-5a0e-4c2f-9a35-2f0c7f2f8a11"):
-        assert signed_in.get(f"/runs/new/?submission={odd}").status_code == 200

@@ -22,6 +22,7 @@ from runs_app.submitting.services import rerun
 from runs_app.submitting.workbench.attempts import Attempt, attempts
 from tasks_app.models import TaskVersion
 from tests import factories
+from tests.unit.runs_app.submitting.test_pages import form
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
@@ -38,15 +39,6 @@ def ada() -> User:
 def signed_in(client: Client, ada: User) -> Client:
     client.force_login(ada)
     return client
-
-
-def form(**overrides: Any) -> dict[str, Any]:
-    """What the form sends for a good submission."""
-    fields = {
-        "task": "scale", "direction": "forward", "device": "cpu", "mode": "ranked",
-        "source": factories.SOURCE, "written_by": "person",
-    }  # fmt: skip
-    return fields | overrides
 
 
 def shown(client: Client, address: str) -> str:
@@ -240,20 +232,6 @@ def test_who_was_signed_out_meanwhile_is_told_where_the_kernel_is(signed_in: Cli
     fresh = Client()
     answer = fresh.post("/submit/", form(), **HTMX)
     assert "signed out" not in shown(fresh, answer["HX-Redirect"])
-
-
-def test_wrong_fields_and_what_the_service_refuses_are_said_at_once(signed_in: Client) -> None:
-    factories.make_task_version()
-    wrong = form(written_by="agent", agent="", direction="backward", language_model="m" * 101)
-    answer = signed_in.post("/submit/", wrong, **HTMX)
-    text = answer.content.decode()
-    assert (answer.status_code, text.count("<li")) == (422, 3), text
-    for words in ("Name the agent", "at most 100", "has only: forward"):
-        assert words in text
-    upload = SimpleUploadedFile("mine.cpp", b"\xff")
-    answer = signed_in.post("/submit/", form(source="", file=upload, device="abacus"), **HTMX)
-    assert answer.content.decode().count("<li") == 2
-    assert not Submission.objects.exists()
 
 
 def test_one_may_start_from_the_leader(signed_in: Client) -> None:
