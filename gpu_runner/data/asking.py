@@ -9,6 +9,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from typing import TypedDict
+
+
+class TritonRequest(TypedDict):
+    """See above; `target` has the backend's name, the architecture and the size of a warp."""
+
+    options: dict[str, object]
+    target: tuple[str, int, int]
+    ttir: str
+
 
 EXTENSION, TRITON = b"?", b"t"
 LIMIT_BYTES = 64 << 20  # chosen: what an archive may have

@@ -15,7 +15,7 @@ import tempfile
 import traceback
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import cast
 
 from gpu_runner.data import asking
 
@@ -29,7 +29,9 @@ def main(argv: list[str]) -> None:
             return
         request, answer = descriptors
         try:
-            made = asking.written(compiled(asking.read(_content(request))))
+            made = asking.written(
+                compiled(cast(asking.TritonRequest, asking.read(_content(request))))
+            )
             os.pwrite(answer, made, 0)
         except Exception:  # whoever asked does it again, and tells what Triton says about it
             traceback.print_exc()
@@ -38,7 +40,7 @@ def main(argv: list[str]) -> None:
         asked.send(told)
 
 
-def compiled(asked: dict[str, Any]) -> dict[str, object]:
+def compiled(asked: asking.TritonRequest) -> dict[str, object]:
     """The answer to a request."""
     from triton._C.libtriton import ir
     from triton.backends.compiler import GPUTarget

@@ -16,6 +16,7 @@ from django.test import Client
 
 from kbench_client import main as client
 from kbench_web.client import wheel
+from tests import factories as make
 
 pytestmark = pytest.mark.django_db
 
