@@ -115,6 +115,7 @@ class Entry(models.Model):
         """The first comes first; repeats of an agent and setting have numbers of their own."""
 
         ordering = ("started_at", "pk")
+        verbose_name_plural = "entries"
         constraints = (
             models.UniqueConstraint(
                 fields=("challenge", "agent", "setting", "repeat"), name="entry_repeat"

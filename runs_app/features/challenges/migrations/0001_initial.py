@@ -59,6 +59,7 @@ class Migration(migrations.Migration):
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to=settings.AUTH_USER_MODEL)),
             ],
             options={
+                'verbose_name_plural': 'entries',
                 'ordering': ('started_at', 'pk'),
             },
         ),
