@@ -44,7 +44,9 @@ def _low_disk(context: Context) -> Filling | None:
 @fills(Slot.CRUMBS)
 def _link(context: Context) -> Filling | None:
     """Leads admins to the page on which they steer the site."""
-    return Filling("operations/parts/link.html", {}) if context["user"].is_staff else None
+    if not context["user"].is_staff:
+        return None
+    return Filling("operations/parts/link.html", {"request": context["request"]})
 
 
 @receiver(heartbeat)
