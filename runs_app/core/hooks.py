@@ -77,6 +77,8 @@ class Slot(StrEnum):
     """Below the board of a device. Tells: `device`, and `slug`, the task's or empty."""
     BOARD_ROW = "board-row"
     """Before the name in a row of a task's board. Tells: `entry`."""
+    BOARD_ROWS = "board-rows"
+    """Below the rows of a task's board. Tells: `device`."""
     SUBMISSION = "submission"
     """A chip below the sentence that says how a submission went. Tells: `submission`, and `device`.
 

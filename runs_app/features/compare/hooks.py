@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from django.template.context import Context
 
-from leaderboard_app.boards.query import By
 from leaderboard_app.boards.ranking import Entry
 from runs_app.core.hooks import Filling, Slot, fills
 from runs_app.models import Agent, Device, LanguageModel, Run, Submission
@@ -28,11 +27,10 @@ def _of_author(
     return Filling("compare/parts/author.html", values)
 
 
-@fills(Slot.BOARD)
-def _selected(context: Context, device: Device, slug: str) -> Filling | None:
+@fills(Slot.BOARD_ROWS)
+def _selected(context: Context, device: Device) -> Filling:
     """A button for the rows of a task's board that are selected."""
-    is_shown = slug and context.get("by") == By.SUBMISSION
-    return Filling("compare/parts/selected.html", {"device": device}) if is_shown else None
+    return Filling("compare/parts/selected.html", {"device": device})
 
 
 @fills(Slot.BOARD_ROW)
