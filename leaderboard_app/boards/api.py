@@ -72,14 +72,14 @@ class BoardIn(Schema):
         "1: only results that gave the same bits for the same input, by their audit."
     )
     graph: str = _flag("1: only results that work in a CUDA graph, by their audit.")
-    contaminated: str = _flag("1: with contaminated tasks, which a board over tasks leaves out.")
+    contaminated: str = _flag("1: include contaminated tasks, which boards across tasks leave out.")
     format: str = Field("json", json_schema_extra=one_of("json", "csv", "parquet"))
 
 
 class PageIn(Schema):
     """Which of the board's rows."""
 
-    limit: int | None = Field(None, ge=1, description="The most rows to return; all if left out.")
+    limit: int | None = Field(None, ge=1, description="Maximum number of rows; default: all.")
     after: int = Field(0, ge=0, description="Rows to skip first.")
 
 
@@ -103,9 +103,10 @@ class _BoardOut(Schema):
     graph: bool
     contaminated: bool = Field(description="Whether contaminated tasks were asked for.")
     contaminated_tasks: list[ContaminatedOut] = Field(
-        description="Those in this selection; left out unless asked for, or named as `task`."
+        description="Contaminated tasks in this selection. Boards leave them out unless you ask"
+        " for them, or name one as `task`."
     )
-    problems: int = Field(description="Tasks, each in each of its directions, on this board.")
+    problems: int = Field(description="Tasks on this board; each direction counts as one.")
 
 
 _ROWS: Any = reduce(or_, (list[table.schema] for table in TABLES.values()))  # type: ignore[name-defined]

@@ -43,7 +43,7 @@ class TaskSummary(Schema):
     url: str = Field(examples=["/tasks/softmax/"])
     tags: list[str] = Field(examples=[["attention", "reduction"]])
     difficulty: str = Field(description="easy, medium or hard; empty if not set.")
-    contaminated: str = Field(description="Why it counts in no aggregate; empty if it does.")
+    contaminated: str = Field(description="Why it's left out of aggregates; empty if it isn't.")
 
 
 class SoundnessOut(Schema):

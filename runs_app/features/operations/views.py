@@ -81,7 +81,7 @@ def runner_steer(request: AuthenticatedRequest, runner_id: int) -> HttpResponse:
     except SubmissionError as error:
         messages.error(request, f"{runner.name}: {error}.")
     else:
-        words = f"{runner.name} is told to {wanted.label.lower()}; takes effect within seconds."
+        words = f"Told {runner.name} to {wanted.label.lower()}. This takes effect within seconds."
         messages.success(request, words)
     return redirect("operate")
 

@@ -56,8 +56,8 @@ def entered(**overrides: Any) -> LanguageModelForm:
     [
         ("base_url", "models.example/v1", "http or https"),
         ("base_url", "https://me:secret@models.example/v1", "credentials"),
-        ("base_url", "command:agent", "names no command"),
-        ("base_url", "command:/bin/sh", "names no command"),
+        ("base_url", "command:agent", "has no command"),
+        ("base_url", "command:/bin/sh", "has no command"),
         ("key_variable", "sk-abc123", "never the key itself"),
         ("key_variable", "lower_case", "never the key itself"),
         ("key_variable", "KBENCH_SECRET_KEY", "ends in _API_KEY"),
