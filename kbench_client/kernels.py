@@ -193,7 +193,7 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
     except FileExistsError:
-        raise Stop(Exit.MISUSE, f"{folder} is there already", "out") from None
+        raise Stop(Exit.MISUSE, f"{folder} already exists", "out") from None
     except OSError as error:
         raise Stop(Exit.MISUSE, f"{folder}: {error.strerror or error}", "out") from None
 

@@ -269,9 +269,9 @@ class Tools:
         self,
         run: Annotated[str, Field(description="its id")],
         step: Literal["pause", "resume", "stop", "extend", "again"],
-        budget: Annotated[Document | None, Field(description="extend, again: new caps")] = None,
-        parameters: Annotated[Document | None, Field(description="extend, again")] = None,
-        models: Annotated[list[str] | None, Field(description="again: other ones")] = None,
+        budget: Annotated[Document | None, Field(description="for extend, again: new caps")] = None,
+        parameters: Annotated[Document | None, Field(description="for extend, again")] = None,
+        models: Annotated[list[str] | None, Field(description="for again: other ones")] = None,
     ) -> Document:
         """Pause a run, resume, stop or extend it, or start it once more with changes."""
         caps = budget or {}

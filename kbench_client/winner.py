@@ -263,7 +263,7 @@ def _readme(about: Document, *, operator: bool) -> str:
         for each in about["workloads"]
     ]
     cpus = f" with {device['cpus']} processors" if device["cpus"] else ""
-    said = f"\n`torch.ops.kbench.{name}({taken})` is the same as an operator.\n"
+    said = f"\n`torch.ops.kbench.{name}({taken})` is the same kernel as a PyTorch operator.\n"
     tests = [f"{name}.test_verdict", *([f"{name}.test_op"] if operator else [])]
     values = {
         "device": f"{device['name']}{cpus}",

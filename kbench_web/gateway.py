@@ -96,7 +96,7 @@ class Gateway:
 async def _answered(scope: dict[str, Any], receive: App) -> _Answer:
     path = scope["path"].removeprefix(PREFIX)
     if path not in ("events", *_ANSWERS):
-        raise _Refusal(404, f"runners use take, events and word below {PREFIX}; update this one")
+        raise _Refusal(404, f"runners use {PREFIX}take, events and word; update this runner")
     if scope["method"] != "POST":
         raise _Refusal(405, "use POST")
     headers = {name.lower(): value for name, value in scope["headers"]}

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 RETRY_AFTER_S = 30
 _FULL = "the site's disk is full"
-_AWAY = "the database does not answer"
+_AWAY = "the database isn't responding"
 _REDIS = "Redis, which holds the site's jobs, isn't accepting anything right now"
 _SQLITE = {
     sqlite3.SQLITE_FULL: _FULL,

@@ -72,5 +72,5 @@ def _or(otherwise: Any, function: Callable[..., Any], *arguments: object, **opti
     try:
         return function(*arguments, **options)
     except RedisError as error:
-        log.warning("the cache is away: %s", error)
+        log.warning("the cache is unavailable: %s", error)
         return otherwise

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from gpu_runner.check.checking import ROUNDS, Bound, Checked, Ratio, check, compare
 from gpu_runner.check.script import Script, read_script
@@ -143,7 +142,7 @@ def text_of(checked: Checked) -> str:
     return "\n".join([*lines, "", WHY])
 
 
-def document_of(checked: Checked) -> dict[str, Any]:
+def document_of(checked: Checked) -> dict[str, object]:
     """The same for a program, ready for JSON; times in ns."""
     return {
         "good": checked.is_good,

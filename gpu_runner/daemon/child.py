@@ -14,7 +14,6 @@ import signal
 import struct
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from gpu_runner.daemon import lineage
 from gpu_runner.data.verdict import DeviceKind
@@ -60,7 +59,7 @@ class Child:
         self.end()
         return True
 
-    def start(self, target: Callable[..., None], *arguments: Any) -> None:
+    def start(self, target: Callable[..., None], *arguments: object) -> None:
         """Run a function. Its process ends with the daemon, and by the signals that end others."""
         self._process = _fork.Process(target=_run, args=(os.getpid(), target, arguments))
         self._process.start()
@@ -73,7 +72,7 @@ class Child:
             self._process = None
 
 
-def _run(parent: int, target: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+def _run(parent: int, target: Callable[..., None], arguments: tuple[object, ...]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     lineage.die_with(parent)

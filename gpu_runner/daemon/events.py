@@ -133,5 +133,5 @@ def report_or_keep(event: Event, source: Source, outbox: Outbox) -> None:
         outbox.flush(source)
         tell(event, source)
     except Away as error:
-        logger.warning("the site is away, the event %s is kept: %s", event.kind, error)
+        logger.warning("the site is unavailable, so the event %s is kept: %s", event.kind, error)
         outbox.keep(event)

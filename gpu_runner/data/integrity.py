@@ -102,8 +102,8 @@ class Audit:
     """All checks of an audit, in the order in which they ran.
 
     required: names of the checks that this submission needs on this device, whether or not they
-    could be made. kernels: names of the device functions that really ran in a profiled call, where
-    that is known. facts: what people ask before they use it; none is a check.
+    could be made. kernels: names of the device functions that actually ran in a profiled call,
+    where that is known. facts: what people ask before they use it; none is a check.
     """
 
     checks: tuple[AuditCheck, ...]

@@ -24,8 +24,8 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command("export", "a ranked kernel as a package, used where it is measurably faster")
     parser.add_argument("submission", metavar="ID")
     parser.add_argument("--to", choices=TARGETS, default="script", help="script if left out")
-    parser.add_argument("--device", default="", help="whose ranked result; the newest if left out")
-    parser.add_argument("--out", type=Path, default=Path(), help="folder that the package goes to")
+    parser.add_argument("--device", default="", help="device of the result (default: the newest's)")
+    parser.add_argument("--out", type=Path, default=Path(), help="folder for the package")
     parser.set_defaults(run=_export)
 
 

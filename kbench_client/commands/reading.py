@@ -25,7 +25,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("submission", metavar="ID", nargs="?", default="")
     parser.add_argument("--wait", action="store_true", help="wait for the verdict")
-    _add_raw(parser, "all that is stored, and the source")
+    _add_raw(parser, "everything that is stored, and the source")
     add_watch_options(parser)
     parser.set_defaults(run=_show)
     parser = command("source", "a submission's source; several files go into a folder")

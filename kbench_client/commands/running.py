@@ -49,7 +49,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     begins.add_argument(
         "--seed-kernel", default="", choices=seeds, help="default: the strategy's own"
     )
-    parser.add_argument("--entry", default="", help="of a folder: the file that the run changes")
+    parser.add_argument("--entry", default="", help="file of a folder that the run changes")
     parser.add_argument("--name", default="")
     parser.add_argument("--private", action="store_true")
     parser.add_argument(

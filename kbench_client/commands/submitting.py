@@ -28,7 +28,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command("submit", "submit a kernel: a file, several, or a folder")
     add_kernel_files(parser)
     add_kernel_options(parser)
-    parser.add_argument("--agent", default="", help="who wrote it; you, if left out")
+    parser.add_argument("--agent", default="", help="author of the kernel (default: you)")
     parser.add_argument("--model", default="", help="the language model that wrote it")
     parser.add_argument("--private", action="store_true", help="visible only to you and admins")
     parser.add_argument("--watch", action="store_true", help="wait for the verdict")
@@ -39,13 +39,13 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
         help="with --watch: exit with 6 if the score (without one, the speedup) is lower",
     )
     parser.set_defaults(run=_submit)
-    parser = command("import", "submit every kernel in a folder whose task the site has")
+    parser = command("import", "submit every kernel in a folder for which the site has a task")
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     entry = "treat each subfolder that has this file as one kernel, with this file as its entry"
     parser.add_argument("--entry", default="", metavar="NAME", help=entry)
     parser.add_argument("--device", default="", help="cpu, cuda or a device on the queue page")
     parser.add_argument("--mode", default="", choices=("", *MODES), help="default: quick")
-    parser.add_argument("--agent", default="", help="who wrote them; you, if left out")
+    parser.add_argument("--agent", default="", help="author of the kernels (default: you)")
     parser.add_argument("--model", default="", help="the language model that wrote them")
     parser.add_argument("--private", action="store_true", help="visible only to you and admins")
     parser.add_argument(
@@ -57,9 +57,15 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
 def add_kernel_files(parser: argparse.ArgumentParser) -> None:
     """The kernel itself: see `read_kernels`."""
     parser.add_argument(
-        "files", type=Path, metavar="FILE", nargs="+", help="several: the first is the entry"
+        "files",
+        type=Path,
+        metavar="FILE",
+        nargs="+",
+        help="if there are several, the first is the entry",
     )
-    parser.add_argument("--entry", default="", metavar="NAME", help="what is built or imported")
+    parser.add_argument(
+        "--entry", default="", metavar="NAME", help="the file that is built or imported"
+    )
 
 
 def add_kernel_options(parser: argparse.ArgumentParser) -> None:

@@ -210,7 +210,7 @@ class Judge:
         late = [each for each in list(self._open) if time.monotonic() > each.deadline]
         for each in late:
             where = f"submission {each.id} continues" if each.id else "it was not submitted"
-            why = f"; the site said last: {self._trouble}" if self._trouble else ""
+            why = f"; the site's last message: {self._trouble}" if self._trouble else ""
             reason = f"no reward after {self.limit_s:g} s: {where}{why}"
             self._fail([each], Stop(Exit.TIME_OVER, reason))
 

@@ -61,10 +61,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", default="", help="a device of the site")
     parser.add_argument("--mode", default="quick", help="quick, profile or ranked")
     parser.add_argument("--direction", default="forward", help="forward or backward")
-    parser.add_argument("--agent", default="", help="who writes the kernels; you, if left out")
+    parser.add_argument("--agent", default="", help="author of the kernels (default: you)")
     parser.add_argument("--model", default="", help="the language model that writes them")
-    parser.add_argument("--folder", default="", help="its files go with each program")
-    parser.add_argument("--entry", default="", help="of the folder: what each program replaces")
+    parser.add_argument("--folder", default="", help="folder to submit with each program")
+    parser.add_argument("--entry", default="", help="file of --folder that each program replaces")
     parser.add_argument("--limit_s", type=float, default=600.0, help="seconds until it gives up")
     return parser
 

@@ -37,7 +37,7 @@ class SiteOut(Schema):
     user: str = Field(description="Whose token you sent; empty without one.")
     scopes: list[str] = Field(description="What the token allows.", examples=[["read", "submit"]])
     entry: str = Field(description="In a challenge: the entry whose token you sent, or empty.")
-    quota: QuotaOut | None = Field(description="Of a person's token; an entry has its own budget.")
+    quota: QuotaOut | None = Field(description="A person's quota; an entry has its own budget.")
 
 
 @router.get("/site", response=SiteOut, summary="The site, and whose token this is")

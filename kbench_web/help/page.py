@@ -35,7 +35,7 @@ SHELVES = {
     "Run a site": {
         "operating": "Stops, runners, people, backups, and what to do when something fails.",
         "settings": "All environment variables.",
-        "lend-a-gpu": "Join a GPU to a site from the cloud, Slurm or your desk.",
+        "lend-a-gpu": "Connect a GPU to a site, from the cloud, Slurm or your desk.",
         "offline": "Measure on hosts that can't reach the site.",
         "curation": "Propose, review, publish and retire tasks.",
         "soundness": "How kbench proves that wrong kernels fail a task.",

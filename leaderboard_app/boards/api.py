@@ -76,7 +76,7 @@ class BoardIn(Schema):
         "1: only results that gave the same bits for the same input, by their audit."
     )
     graph: str = _flag("1: only results that work in a CUDA graph, by their audit.")
-    contaminated: str = _flag("1: with contaminated tasks, which a board over tasks leaves out.")
+    contaminated: str = _flag("1: include contaminated tasks, which boards across tasks leave out.")
     format: str = Field("json", json_schema_extra=one_of("json", "csv", "parquet"))
 
 
@@ -86,8 +86,7 @@ class PageIn(Schema):
     limit: int | None = Field(
         None,
         ge=1,
-        description=f"The most rows to return. If left out: {_FEW}, or all rows of a file or with"
-        " fields=all.",
+        description=f"Maximum number of rows; default: {_FEW}, or all in files or with fields=all.",
     )
     after: int = Field(0, ge=0, description="Rows to skip first.")
     fields: Literal["", "all"] = Field(
@@ -115,9 +114,10 @@ class _BoardOut(Schema):
     graph: bool
     contaminated: bool = Field(description="Whether contaminated tasks were asked for.")
     contaminated_tasks: list[ContaminatedOut] = Field(
-        description="Those in this selection; left out unless asked for, or named as `task`."
+        description="Contaminated tasks in this selection. Boards leave them out unless you ask"
+        " for them, or name one as `task`."
     )
-    problems: int = Field(description="Tasks, each in each of its directions, on this board.")
+    problems: int = Field(description="Tasks on this board; each direction counts as one.")
     total: int = Field(description="Rows of the whole board; the header Link has the next page.")
     left_out: str = Field(description="What isn't here, and how to get it; empty if all is.")
 

@@ -79,8 +79,7 @@ def _beside(libraries: Mapping[str, float]) -> str:
         return ""
     title, speedup = min(libraries.items(), key=lambda pair: pair[1])
     return (
-        f" {title} is the fastest library: on listed sizes, the leader has {times(speedup)} its"
-        " speed."
+        f" {title} is the fastest library: on listed sizes, the leader is {times(speedup)} as fast."
     )
 
 

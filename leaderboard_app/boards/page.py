@@ -154,7 +154,7 @@ def _charts(board: Board, shown: Sequence[Any]) -> dict[str, Any]:
     }
 
 
-def _has_scores(rows: Iterable[Any]) -> bool:
+def _has_scores(rows: Iterable[object]) -> bool:
     """Whether any of the shown rows has a score; without, they have speedups on listed sizes."""
     shown = (getattr(each, "entry", None) or getattr(each, "row", None) for each in rows)
     return any(getattr(each, "score", None) is not None for each in shown)

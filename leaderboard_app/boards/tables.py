@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from operator import attrgetter
-from typing import Any
 
 from leaderboard_app.boards.query import By
 from leaderboard_app.boards.ranking import Sort
@@ -30,7 +29,7 @@ _PLACE = (
 )  # fmt: skip
 
 
-def _score_head(page: Mapping[str, Any]) -> str:
+def _score_head(page: Mapping[str, object]) -> str:
     """What boards rank by: without any score, the column has the speedups on listed sizes."""
     return "Score" if page.get("has_scores", True) else "Speedup"
 

@@ -69,7 +69,7 @@ class AgainIn(Body):
         json_schema_extra=between(0, SEED_LIMIT - 1),
     )
     budget: BudgetIn | None = None
-    parameters: dict[str, object] = Field({}, description="Of the strategy; if left out, the same.")
+    parameters: dict[str, object] = Field({}, description="The strategy's; if left out, the same.")
     name: str = Field("", json_schema_extra={"maxLength": NAME_LENGTH})
     private: StrictBool = False
 

@@ -45,7 +45,8 @@ class Problem(Fault):
 Entry = Annotated[
     str,
     Field(
-        examples=[""], description="The source's name, if there are other files; kernel.cpp, say."
+        examples=[""],
+        description="The source's name, such as kernel.cpp, if there are other files.",
     ),
 ]
 Files = Annotated[
@@ -96,7 +97,7 @@ class SubmissionIn(Body):
         description="compile, test, quick, profile or ranked; profile is quick plus a profile",
         json_schema_extra=one_of(*(mode for mode in Mode if mode is not Mode.AUDIT)),
     )
-    agent: str = Field("", description="Who wrote the kernel; you, if left out.")
+    agent: str = Field("", description="Author of the kernel; default: you.")
     model: str = Field("", description="The language model that wrote it, if one did.")
     private: StrictBool = Field(False, description="Visible only to you and admins.")
 
@@ -148,7 +149,7 @@ class EvaluationOut(Schema):
     attempt: int
     waiting_reason: str
     awaited_baselines: str = Field(
-        description="Which baselines its result lacks, and when they come; empty if none."
+        description="Which baselines its result lacks, and when to expect them; empty if none."
     )
     missing_baselines: dict[str, str] = Field(
         examples=[{"compiled": "this runner has no working torch.compile"}],
@@ -183,7 +184,7 @@ class EvaluationOut(Schema):
     )
     quarantine_reason: str = Field(description="Why a person decided this; empty until one has.")
     audited: str = Field(
-        description="Of a ranked evaluation: none, waiting, passed, failed, suspicious or"
+        description="Audit of a ranked evaluation: none, waiting, passed, failed, suspicious or"
         " inconclusive. Only passed is verified; failed and suspicious are on no board."
     )
     audited_reason: str
@@ -203,7 +204,7 @@ class EvaluationOut(Schema):
     )
     bottleneck: str = Field(description="What limits the kernel, if it has a profile.")
     result: dict[str, object] | None = Field(
-        description="The result, once it exists, without what `left_out` names."
+        description="The result, once it exists, without the parts in `left_out`."
     )
 
 
@@ -242,7 +243,7 @@ class SubmissionOut(Schema):
 class AnswerIn(Schema):
     """How much of a submission is asked for."""
 
-    raw: bool = Field(False, description="Also what results leave out: see `left_out`.")
+    raw: bool = Field(False, description="Include what results leave out: see `left_out`.")
 
 
 class AuditIn(Body):

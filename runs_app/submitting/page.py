@@ -197,7 +197,7 @@ def above_limit_sentence(result: EvaluationResult, dtype: str) -> str:
     rate = peak.flop_per_s or math.inf
     known = [work for work in result.workloads if work.bytes and work.flops and not work.hidden]
     if not any((work.flops or 0) / rate > (work.bytes or 0) / peak.bytes_per_s for work in known):
-        return "The limit counts every byte as read from memory; caches can exceed it."
+        return "The limit counts every byte as read from memory. Caches let a kernel exceed it."
     if dtype in PARTS:
         return f"The limit is {peak_name(dtype)}, {TENSOR_CORES}."
     return "The limit counts every operation of the task's formula; an algorithm can save some."

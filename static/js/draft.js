@@ -170,7 +170,7 @@
     }
   });
   document.addEventListener("htmx:sendError", (event) => {
-    if (event.detail.requestConfig?.elt === save) sayUnsaved("The site does not answer; try again.");
+    if (event.detail.requestConfig?.elt === save) sayUnsaved("The site isn't responding; try again.");
   });
   // A check, a dry run or a question takes the stored files: what is in the editor is stored before.
   let awaiting = null;

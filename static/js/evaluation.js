@@ -128,7 +128,7 @@
       if (this.poll || !this.isWanted) return;
       say("polling", "updating every 3 s");
       this.poll = setInterval(() => {
-        if (!document.hidden) this.refresh().catch(() => say("polling", "the site doesn't answer; trying again"));
+        if (!document.hidden) this.refresh().catch(() => say("polling", "the site isn't responding; trying again"));
       }, POLL_MS);
     }
 

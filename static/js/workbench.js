@@ -63,7 +63,7 @@ function showFiles({ entry = "", texts = {} } = {}) {
   form.elements.entry.value = entry;
   form.elements.beside.value = JSON.stringify(texts);
   others.querySelector("summary").textContent = `Add files${names.length ? ` (${names.length} here)` : ""}`;
-  legend.textContent = `${entry || "The source"} comes with these. Check those to remove.`;
+  legend.textContent = `${entry || "The source"} comes with these. Check the ones to remove.`;
   list.hidden = !names.length;
   list.replaceChildren(legend, ...names.map((name) => {
     const label = Object.assign(document.createElement("label"), { className: "check" });
@@ -480,7 +480,7 @@ document.addEventListener("htmx:afterSettle", (event) => {
   marks();
   kbench.follow();
 });
-document.addEventListener("htmx:sendError", () => say("The site does not answer. Your text is kept in this browser."));
+document.addEventListener("htmx:sendError", () => say("The site isn't responding. Your text is kept in this browser."));
 document.addEventListener("htmx:responseError", () => say("The site refused that. Your text is kept in this browser."));
 document.addEventListener("kbench:live", () => { marks(); tell(); });
 

@@ -50,7 +50,7 @@ class TaskSummary(TaskListed):
     version: int = Field(examples=[1])
     url: str = Field(examples=["/tasks/softmax/"])
     tags: list[str] = Field(examples=[["attention", "reduction"]])
-    contaminated: str = Field(description="Why it counts in no aggregate; empty if it does.")
+    contaminated: str = Field(description="Why it's left out of aggregates; empty if it isn't.")
 
 
 class SoundnessOut(Schema):

@@ -42,7 +42,7 @@ def lines(result: Result, *, brief: bool = False) -> Iterator[str]:
         yield f"{len(found.reports)} ignored, soundness reports (see --soundness): {names}"
     if found.ignored:
         names = _few([_shown(path, found) for path in found.ignored])
-        yield f"{len(found.ignored)} ignored, no tasks by their names: {names}"
+        yield f"{len(found.ignored)} ignored, because their names aren't those of tasks: {names}"
     if found.offers:
         kernels = f"{len(found.offers)} {'kernel' if len(found.offers) == 1 else 'kernels'}"
         command = f"manage.py submit_shipped_kernels --origin {found.path}"

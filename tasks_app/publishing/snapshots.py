@@ -100,7 +100,7 @@ def name_refusal(draft: Draft, name: str) -> str:
         return ""
     if task.versions.filter(published_at__isnull=False).exists():
         taken = f"a task {name!r} already exists: choose another name"
-        return f"{taken} (only admins begin next versions of a task)"
+        return f"{taken} (only admins can begin a task's next version)"
     unseen = "a task that is not public, such as one that somebody is writing"
     return f"{name!r} is the name of {unseen}: choose another name"
 

@@ -93,7 +93,7 @@ class RedisSource:
         key = mailbox.answer_key(self._mailbox, ask.ticket)
         found = self._waiting.blpop([key], _ANSWER_S)
         if found is None:
-            raise Away("the site does not answer; its `ingest_events` may be down")
+            raise Away("the site isn't responding; its `ingest_events` may be down")
         self._pending = None
         document = json.loads(found[1])
         if document is None:
@@ -126,7 +126,7 @@ def _or_away() -> Iterator[None]:
     try:
         yield
     except redis.RedisError as error:
-        raise Away(f"Redis is away: {error}") from error
+        raise Away(f"Redis is unavailable: {error}") from error
 
 
 logging.getLogger("rq").setLevel(logging.WARNING)

@@ -65,7 +65,7 @@ def read_tensor(path: Path, key: str, field: str) -> tuple[str, list[int], list[
     except OSError:
         raise DataError(field, "is in a file that isn't here; get the data set's blob/") from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, struct.error):
-        raise DataError(field, "is in no safetensors file (a pointer of Git LFS?)") from None
+        raise DataError(field, "isn't in a safetensors file (is it a Git LFS pointer?)") from None
     if not all(map(math.isfinite, numbers)):
         raise DataError(field, "holds numbers that are not finite")
     return dtype, shape, numbers

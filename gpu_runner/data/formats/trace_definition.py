@@ -121,7 +121,7 @@ class Definition(Open):
             return
         run = own["run"]
         if run.args.vararg is None and len(parameter_names(run)) != len(self.inputs):
-            takes = f"has run() of {len(parameter_names(run))} parameters"
+            takes = f"has a run() with {len(parameter_names(run))} parameters"
             yield DataError(REFERENCE, f"{takes} for {len(self.inputs)} inputs", run.lineno)
         for name, function in own.items():
             for call in ast.walk(function) if name != draws else ():

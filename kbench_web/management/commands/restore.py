@@ -34,6 +34,5 @@ class Command(BaseCommand):
         self.stdout.write(
             f"Restored the backup of {made.made_at}: each of its {len(made.rows)} tables has as"
             f" many rows as it says, {sum(made.rows.values()):,} in all.\n"
-            "Start the site now. It queues again whatever was waiting, a few seconds after the"
-            " start."
+            "Start the site now. Within seconds, it requeues whatever was waiting."
         )

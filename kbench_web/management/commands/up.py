@@ -62,11 +62,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-        parser.add_argument("--port", type=int, default=8000, help="or the next free one")
+        parser.add_argument("--port", type=int, default=8000, help="or the next free port")
         parser.add_argument(
             "--certificate", type=Path, metavar="FILE", help="serve HTTPS with it; needs --key"
         )
-        parser.add_argument("--key", type=Path, metavar="FILE", help="of the certificate")
+        parser.add_argument("--key", type=Path, metavar="FILE", help="its private key")
         parser.add_argument(
             "--no-demo", action="store_true", help="submit no kernels, and show no shipped results"
         )
@@ -104,7 +104,7 @@ class Command(BaseCommand):
                 while not stops:
                     self._supervisor.tick()
             finally:
-                self._say("stopping; Ctrl-C again to stop at once")
+                self._say("stopping; Ctrl-C again to stop immediately")
                 self._supervisor.stop(_PATIENCE_S, lambda: len(stops) > 1)
             self._say("stopped")
 
@@ -142,7 +142,7 @@ class Command(BaseCommand):
         self._supervisor.tick()
         if fault := redis_server.wait(url):
             log = data / redis_server.LOG
-            raise CommandError(f"the Redis started here does not answer: {fault}; see {log}")
+            raise CommandError(f"the Redis started here isn't responding: {fault}; see {log}")
         self._say(f"{store.what}: port {port} ({redis_server.binary()})")
 
     def _login(self) -> str:
@@ -189,7 +189,7 @@ class Command(BaseCommand):
             if stops:
                 return
             if time.monotonic() > deadline:
-                raise CommandError(f"the site does not answer after {_ANSWER_TIMEOUT_S:g} s")
+                raise CommandError(f"the site isn't responding after {_ANSWER_TIMEOUT_S:g} s")
             self._supervisor.tick()
         if status >= http.client.INTERNAL_SERVER_ERROR:
             self._say(f"the home page fails with status {status}: see the lines of `web`")

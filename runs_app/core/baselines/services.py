@@ -61,7 +61,7 @@ def joined(evaluation: Evaluation, result: EvaluationResult, now: datetime) -> E
         report = codec.decode_stored(BaselineReport, newest.report)
         return _with(report, result, report.pending if is_tried_again else ())
     except DataError as error:  # which is no fault of this result
-        log.warning("baselines do not join the result of %s: %s", evaluation.pk, error)
+        log.warning("can't add baselines to the result of %s: %s", evaluation.pk, error)
         return result
 
 
@@ -91,7 +91,7 @@ def finish(measurement: BaselineMeasurement, document: object, now: datetime) ->
         try:
             _join(evaluation, report, pending, between, now)
         except DataError as error:  # of another version of ours; it keeps what it has
-            log.warning("baselines do not join the result of %s: %s", key, error)
+            log.warning("can't add baselines to the result of %s: %s", key, error)
     noise.pool(*waiting)
 
 

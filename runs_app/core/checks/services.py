@@ -64,7 +64,7 @@ def cancel_check(*, check: TaskCheck, user: User, now: datetime) -> None:
     """
     locked = lifecycle.lock(TaskCheck, check.pk)
     if locked.is_over:
-        raise CurationError("", f"this check is {locked.get_status_display().lower()} already")
+        raise CurationError("", f"this check is already {locked.get_status_display().lower()}")
     if not may_cancel(locked, user):
         raise CurationError("", "only admins and the person who asked for a check may cancel it")
     locked.reason = f"canceled by {role_of(user, locked.asked_by_id)}"

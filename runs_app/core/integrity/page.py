@@ -97,7 +97,7 @@ class CheckRow:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditView:
-    """The report of an audit; `kernels` are the device functions that really ran."""
+    """The report of an audit; `kernels` are the device functions that actually ran."""
 
     checks: tuple[CheckRow, ...]
     kernels: tuple[str, ...]

@@ -45,8 +45,8 @@ def failure() -> str:
         connection().ping()
     except RedisError as error:
         return (
-            f"the runners' Redis does not answer ({error}), so nothing was queued or stored. Start "
-            "the site with `make up`, or set KBENCH_RUNNERS_REDIS_URL, and try again"
+            f"the runners' Redis isn't responding ({error}), so nothing was queued or stored. "
+            "Start the site with `make up`, or set KBENCH_RUNNERS_REDIS_URL, and try again"
         )
     return ""
 
@@ -121,7 +121,7 @@ def answer(token: RunnerToken, ticket: str, order: Order | None) -> None:
             pipe.expire(key, _ANSWER_KEPT_S)
             pipe.execute()
     except ResponseError as error:
-        log.warning("runner %s gets no answer: %s", token, error)
+        log.warning("could not answer runner %s: %s", token, error)
 
 
 def word_to(runner: Runner) -> Word:
@@ -160,6 +160,6 @@ def tell(runner: Runner) -> bool:
         word = json.dumps(codec.encode(word_to(runner)))
         connection().set(key, word, ex=_KEPT_S)
     except RedisError as error:
-        log.warning("runner %s is not told yet: %s", runner.name, error)
+        log.warning("could not tell runner %s yet: %s", runner.name, error)
         return False
     return True

@@ -180,7 +180,7 @@ def widen_login(token: RunnerToken) -> None:
             _acl("SETUSER", token.mailbox, "clearselectors", "resetkeys", *_rules(token))
             _keep()
     except RedisError as error:
-        orders.log.warning("the login of %s is as it was: %s", token, error)
+        orders.log.warning("could not update the login of %s: %s", token, error)
 
 
 def forget_login(token: RunnerToken) -> None:
@@ -190,7 +190,7 @@ def forget_login(token: RunnerToken) -> None:
             _keep()
         orders.connection().unlink(mailbox.events_key(token.mailbox))
     except RedisError as error:
-        orders.log.warning("the login of %s is still there: %s", token, error)
+        orders.log.warning("could not remove the login of %s: %s", token, error)
 
 
 def forget_revoked() -> None:

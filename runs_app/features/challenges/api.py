@@ -48,7 +48,7 @@ _KEPT = "Hidden figures are null until every kernel has been measured on hidden 
 class EntryIn(Body):
     """Who enters a challenge."""
 
-    agent: str = Field("", description="Whose kernels they are; you, if left out.")
+    agent: str = Field("", description="Author of the kernels; default: you.")
     setting: str = Field(
         "",
         max_length=LONGEST_SETTING,
@@ -94,7 +94,7 @@ class MeasuresOut(Schema):
     correct: float | None = Field(description="Share of tasks solved on public workloads.")
     hidden_correct: float | None = Field(description="Share that is right on hidden ones, too.")
     kept_correct: float | None = Field(description="hidden_correct over correct.")
-    fast: float | None = Field(description="Share right and faster than the best baseline.")
+    fast: float | None = Field(description="Share that is right and faster than the best baseline.")
     hidden_fast: float | None = Field(description="The same on unlisted sizes.")
     speedup: float | None = Field(
         description="Geometric mean of the speedups over the best baseline on listed sizes."
@@ -130,13 +130,13 @@ class TaskOut(Schema):
     task: str
     used: int
     left: int = Field(description="Evaluations left.")
-    best_latency_ns: float | None = Field(description="Of the fastest correct submission.")
+    best_latency_ns: float | None = Field(description="Time of the fastest correct submission.")
     verdict: str = Field(
-        description="Of its ranked evaluation, after the entry's end; empty before.",
+        description="Verdict of its ranked evaluation; empty until the entry has ended.",
         json_schema_extra=one_of("", *Verdict),
     )
     doubted: bool = Field(description="A suspicion or audit keeps the ranked result from counting.")
-    latency_ns: float | None = Field(description="Of its ranked evaluation.")
+    latency_ns: float | None = Field(description="Time in its ranked evaluation.")
     speedup: float | None = Field(description="Speedup over the best baseline on listed sizes.")
     unlisted_speedup: float | None
 
@@ -153,8 +153,8 @@ class EntryOut(Schema):
     model: str
     user: str
     state: str = Field(
-        description="running; ended: takes no more; ranking: its best kernels are being measured,"
-        " hidden workloads included; ranked: they have been, or no kernel was correct.",
+        description="running; ended: it accepts no more; ranking: its best kernels are being"
+        " measured, hidden workloads included; ranked: they have been, or no kernel was correct.",
         json_schema_extra=one_of(*Entry.State.values, RANKING),
     )
     reason: str = Field(description="Why it ended; empty while it runs.")

@@ -126,7 +126,7 @@ def _authors_page(
     shown = [row for row in rows if choice.show_all or row.first is not None]
     heads = [choice.head(name, name, each.address) for name, each in found.items()]
     shared = counted(sum(row.is_shared for row in rows), "task")
-    over = f"Over {shared} that all have solved and where no result is provisional"
+    over = f"Over {shared} that all of them solved without provisional results"
     caption = f"{over}. The first and last rows cover more tasks."
     lines = authors.figures(found, choice.pinned) if found else []
     return AuthorsPage(

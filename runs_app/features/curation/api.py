@@ -55,7 +55,7 @@ class DraftIn(Body):
         max_length=MOST_KERNELS,
         description="Each becomes a private submission, which counts as any other.",
     )
-    device: str = Field("", description="Where they're tried; as in a submission.")
+    device: str = Field("", description="The device they're tried on, as in a submission.")
 
 
 class DraftOut(Schema):

@@ -84,7 +84,7 @@ def url_refusal(url: str, look_up: Resolve = resolve) -> str:
     if parts.username is not None or parts.password is not None:
         return "must not contain a password: check the signature instead"
     if port not in _PORTS and port < _FIRST_FREE_PORT:
-        return "must use port 80 or 443, or one from 1024 on"
+        return "must use port 80 or 443, or one above 1023"
     try:
         public_address(parts.hostname, port, look_up)
     except NotPublicError as error:

@@ -102,7 +102,7 @@ def _place(
     """
     refused = before is not None and eligibility(before).is_doubt
     if before is not None and refused:
-        text = f"{_where(before)}: your result led here and no longer counts; its page says why"
+        text = f"{_where(before)}: your first place no longer counts; the result's page says why"
         url = before.submission.get_absolute_url()
         tell([before.submission.author], NoticeKind.PLACE, text, url, now=now)
     if after is None or (before is not None and not refused and not _is_clear(before, after)):

@@ -41,7 +41,7 @@ class EmptyingForm(ServiceForm):
         error_messages={"required": "Choose what to cancel."},
     )
     reason = forms.CharField(
-        max_length=500, error_messages={"required": "Say why: the owners read it."}
+        max_length=500, error_messages={"required": "Say why: the owners will read it."}
     )
 
 

@@ -28,8 +28,8 @@ from runs_app.features.reevaluation.selectors import (
 from runs_app.models import UNDER_WAY, Device, Evaluation, Status, Submission
 from tasks_app.models import Task, TaskVersion
 
-_WAITS = "under way already"
-_DONE = "measured there already"
+_WAITS = "already under way"
+_DONE = "already measured there"
 
 
 @dataclass(frozen=True, kw_only=True)

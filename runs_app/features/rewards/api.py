@@ -41,7 +41,7 @@ class RewardKernel(Body):
     language: str = Field(
         "",
         examples=["cpp"],
-        description="cuda, cpp or python; if left out, what the device compiles. If it's wrong,"
+        description="cuda, cpp or python; default: the device's. If it's wrong,"
         " only this kernel is refused.",
     )
     entry: Entry = ""
@@ -64,7 +64,7 @@ class RewardsIn(Body):
         description="quick, profile or ranked: the modes that give a speedup",
         json_schema_extra=one_of(*_MODES),
     )
-    agent: str = Field("", description="Who wrote the kernels; you, if left out.")
+    agent: str = Field("", description="Author of the kernels; default: you.")
     model: str = Field("", description="The language model that wrote them, if one did.")
     private: StrictBool = Field(True, description="Visible only to you and admins.")
 
@@ -76,7 +76,7 @@ class RewardEntered(Schema):
     field: str = Field(description="What is wrong with a refused kernel.")
     reason: str = Field(description="Why it was refused; empty if it wasn't.")
     later: bool = Field(
-        description="Only the quota refused it: send it again when others have ended."
+        description="Refused only because of the quota: send it again when others have ended."
     )
 
 

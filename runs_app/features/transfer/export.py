@@ -174,7 +174,7 @@ def _refusal(run: Run) -> str:
         return f"is by {run.agent.name!r}, which could be an e-mail address: rename that agent"
     waits = Evaluation.objects.filter(submission__run=run, status__in=UNDER_WAY).exists()
     if not run.is_over or waits or run.calls.filter(told=False).exists():
-        return "is not over: stop it, or wait until nothing of it is under way"
+        return "is not over: stop it, or wait until it has ended"
     return ""
 
 

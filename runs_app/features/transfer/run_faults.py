@@ -109,7 +109,7 @@ def _candidates(
             wrong = list(_undecoded(Feedback, each.feedback, f"{field}.feedback"))
             yield from wrong or _untold(each.feedback, [each], f"{field}.feedback.")
     if entered:
-        yield DataError("results", "has a submission that no candidate was entered by")
+        yield DataError("results", "has a submission that didn't come from any candidate")
 
 
 def _is_of(entry: ResultRecord | None, candidate: Record, run: Record) -> bool:
@@ -127,7 +127,7 @@ def _events(run: Record, now: datetime) -> Iterator[DataError]:
         field = f"run.events[{n}]"
         yield from _moments(each, field, now)
         if each.kind == IMPORTED:
-            yield DataError(f"{field}.kind", "is only for an import to write")
+            yield DataError(f"{field}.kind", "can only be written by an import")
         if not events.is_known(each.kind):
             continue
         payload = {key: value for key, value in each.payload.items() if key != "row"}
@@ -177,14 +177,14 @@ def _untold(
         if value is not None and not any(
             math.isclose(value, each, rel_tol=faults.CLOSE) for each in known
         ):
-            yield DataError(prefix + name, f"is {value}, which no evaluation says")
+            yield DataError(prefix + name, f"is {value}, which matches no evaluation")
     ratios = [v for r in results for v in (*r.speedups.values(), *r.unlisted_speedups.values())]
     most = (1 + faults.CLOSE) * max(ratios, default=0.0)
     told = {name: said.get(name) for name in ("speedup", "score")}
     told |= {f"speedups.{name}": value for name, value in said.get("speedups", {}).items()}
     for name, value in told.items():
         if value is not None and not 0 < value <= most:
-            yield DataError(prefix + name, f"is {value}, which no evaluation says")
+            yield DataError(prefix + name, f"is {value}, which matches no evaluation")
 
 
 def _money(row: Record, field: str, names: Sequence[str]) -> Iterator[DataError]:

@@ -258,5 +258,5 @@ def _refuse_unreadable(run: Run) -> None:
         for candidate in run.candidates.all():
             votes(candidate)
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
-        reason = f"don't tell the story of a run: {type(error).__name__} {error}"
+        reason = f"don't add up to a run: {type(error).__name__} {error}"
         raise DataError("run.events", reason[:200]) from None

@@ -166,7 +166,7 @@ class Command(BaseCommand):
             log.warning("%d interrupted or forgotten call(s) were taken up again", count)
 
     def _wait(self, what: str, error: Exception) -> None:
-        log.warning("%s is away, trying again: %s", what, error)
+        log.warning("%s is unavailable, trying again: %s", what, error)
         time.sleep(_PAUSE_S)
 
     def _stop(self, *_: object) -> None:

@@ -48,7 +48,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
             "api_name": "API name",
             "price_in_usd": "Price of input, in USD",
             "price_out_usd": "Price of output, in USD",
-            "max_output_tokens": "Longest answer, in tokens",
+            "max_output_tokens": "Answer limit, in tokens",
             "supports_temperature": "Takes a temperature",
             "timeout_s": "Timeout, in seconds",
             "extra": "Extra fields, as JSON",
@@ -91,12 +91,12 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         name: str = self.cleaned_data["key_variable"].strip()
         if name and not _VARIABLE.fullmatch(name):
             raise forms.ValidationError(
-                "give the name of an environment variable in capitals, such as OPENAI_API_KEY; "
+                "enter the name of an environment variable in capitals, such as OPENAI_API_KEY; "
                 "never the key itself"
             )
         if name and not _KEY_NAME.fullmatch(name) and name not in settings.KEY_VARIABLES:
             raise forms.ValidationError(
-                "give a variable whose name ends in _API_KEY and does not begin with KBENCH_, or "
+                "enter a variable whose name ends in _API_KEY and does not begin with KBENCH_, or "
                 "have its name put into KBENCH_KEY_VARIABLES"
             )
         return name
@@ -105,7 +105,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         """1 to 86400 seconds."""
         seconds: int = self.cleaned_data["timeout_s"]
         if seconds > 86_400:
-            raise forms.ValidationError("give at most 86400 seconds (a day)")
+            raise forms.ValidationError("enter at most 86400 seconds (a day)")
         return seconds
 
     def clean_attempts(self) -> int:
@@ -113,7 +113,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         attempts: int = self.cleaned_data["attempts"] or 0
         base_url = self.cleaned_data.get("base_url", "")
         if attempts > MOST_ATTEMPTS:
-            raise forms.ValidationError(f"give at most {MOST_ATTEMPTS}")
+            raise forms.ValidationError(f"enter at most {MOST_ATTEMPTS}")
         if attempts and not base_url.startswith(COMMAND):
             raise forms.ValidationError("only commands can try kernels; enter 0")
         return attempts
@@ -124,10 +124,10 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         if extra is None:
             return {}
         if not isinstance(extra, dict):
-            raise forms.ValidationError('give a JSON object, such as {"reasoning_effort": "low"}')
+            raise forms.ValidationError('enter a JSON object, such as {"reasoning_effort": "low"}')
         taken = sorted(RESERVED & set(extra))
         if taken:
-            raise forms.ValidationError(f"each call sets {', '.join(taken)} itself; take it out")
+            raise forms.ValidationError(f"each call sets {', '.join(taken)} itself; remove it")
         return extra
 
 
@@ -140,15 +140,15 @@ def _check_command(name: str) -> None:
     if name not in known:
         have = ", ".join(sorted(known)) or "none"
         raise forms.ValidationError(
-            f"this host names no command {name!r} in {COMMANDS_VARIABLE}; it names: {have}"
+            f"{COMMANDS_VARIABLE} of this host has no command {name!r}; it has: {have}"
         )
 
 
 def _check_price(value: float) -> None:
     if not 0 <= value < float("inf"):
-        raise forms.ValidationError("give 0 or more, in USD per million tokens")
+        raise forms.ValidationError("enter 0 or more, in USD per million tokens")
 
 
 def _check_positive(value: int) -> None:
     if value < 1:
-        raise forms.ValidationError("give 1 or more")
+        raise forms.ValidationError("enter 1 or more")

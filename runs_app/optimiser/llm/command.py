@@ -60,7 +60,7 @@ def _command_of(endpoint: Endpoint) -> list[str]:
     except ValueError as error:
         raise CallError(str(error), "auth") from None
     if name not in known:
-        raise CallError(f"{COMMANDS_VARIABLE} of this host names no command {name!r}", "auth")
+        raise CallError(f"{COMMANDS_VARIABLE} of this host has no command {name!r}", "auth")
     return known[name]
 
 
@@ -153,7 +153,7 @@ class _Waiting:
         try:
             self.on_progress(_answer(self.folder)[0])
         except StopCall:
-            reason = "the call was given up while the command ran"
+            reason = "the call was abandoned while the command was running"
             raise CallInterrupted(reason, self.worst, _answer(self.folder)[0]) from None
 
 
@@ -165,7 +165,7 @@ def _read(folder: Path, endpoint: Endpoint, worst: Usage, status: int, *, late: 
         raise CallInterrupted(reason, usage, text)
     if status != 0:
         words = _last_words(folder, endpoint)
-        reason = f"the command ended with status {status}" + (f": {words}" if words else "")
+        reason = f"the command exited with status {status}" + (f": {words}" if words else "")
         raise CallError(reason[:MAX_REASON], "unavailable", usage=usage, text=text)
     if not text.strip():
         raise CallError("the command gave no answer", "empty", usage=usage)

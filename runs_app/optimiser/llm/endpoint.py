@@ -122,7 +122,7 @@ def check_url(base_url: str) -> None:
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_legal:
         raise ValueError("base_url: give an http or https address like https://host/v1")
     if "@" in parts.netloc:
-        raise ValueError("base_url: take the credentials out; keys come from the environment")
+        raise ValueError("base_url: remove the credentials; keys come from the environment")
     if parts.query or parts.fragment or not base_url.isprintable() or " " in base_url:
         raise ValueError("base_url: give an address without a query, a fragment or spaces")
 

@@ -98,7 +98,7 @@ def of_connection(error: Exception, worst: Usage) -> CallError:
         reason = "the server doesn't speak HTTP: check the base URL"
         return CallError(reason, "garbage", usage=worst)
     what = type(cause).__name__
-    return CallInterrupted(f"the connection broke off before an answer came ({what})", worst)
+    return CallInterrupted(f"the connection was lost before an answer came ({what})", worst)
 
 
 def _why_unconnected(cause: BaseException) -> str:
@@ -108,7 +108,7 @@ def _why_unconnected(cause: BaseException) -> str:
         if isinstance(error, socket.gaierror):
             return "its host name is unknown: check the base URL"
         if isinstance(error, ConnectionRefusedError):
-            return "nothing listens at its address and port: check the base URL"
+            return "nothing is listening at its address and port: check the base URL"
         error = error.__cause__ or error.__context__
     return type(cause).__name__
 
@@ -123,9 +123,9 @@ def of_answer(error: Exception, usage: Usage, text: str) -> CallError:
     elif isinstance(cause, httpx2.TimeoutException):
         reason = f"the answer stopped coming ({cause})" if str(cause) else "the answer stopped"
     elif isinstance(cause, httpx2.HTTPError):
-        reason = "the connection broke off in the middle of the answer"
+        reason = "the connection was lost in the middle of the answer"
     elif isinstance(cause, openai.APIError):
-        reason = f"the endpoint broke off its answer{explained(cause.body)}"
+        reason = f"the endpoint cut off its answer{explained(cause.body)}"
     else:
         reason = "the call was stopped"
     return CallInterrupted(reason, usage, text)

@@ -196,7 +196,7 @@ def _check_goes_on(run: Run, budget: Budget, now: datetime) -> None:
     for name, used in spent_by(run, active_seconds(run, now)).items():
         cap, may_be_reached = getattr(budget, name), name in ("usd", "tokens")
         if cap is not None and (cap < used or (cap == used and not may_be_reached)):
-            reason = f"the run has used {used:.6g} of {cap:.6g} already: give more, or no cap"
+            reason = f"the run has already used {used:.6g} of {cap:.6g}: raise or remove the cap"
             faults.add(f"budget.{name}", reason)
     faults.tell(SubmissionError)
 

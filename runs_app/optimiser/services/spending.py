@@ -60,8 +60,8 @@ def check_day(budget: Budget, *, user: User, now: datetime, run: Run | None = No
     cost = budget.usd - (paid_usd(run) if run else 0.0)
     if cost > left:
         reason = (
-            f"the run may still cost {usd(cost)}. Your runs may cost {usd(limit)} in 24 hours, of"
-            f" which {usd(left)} is left after what was spent and the caps of running ones"
+            f"the run could cost another {usd(cost)}. You can spend {usd(limit)} on runs in 24"
+            f" hours, of which {usd(left)} is left after past spending and the caps of running runs"
         )
         raise QuotaExceeded(
             _FIELD, f"{reason}; give a lower cap, or wait{limits.why('usd_per_day')}"

@@ -56,11 +56,11 @@ SEED_KERNELS = (
 _LABELS = {
     "source": "Source of the seed kernel",
     "models": "Language models",
-    "max_tokens": "Longest answer, tokens",
+    "max_tokens": "Answer limit, tokens",
     "usd": "Money, USD",
     "minutes": "Running time, minutes",
     "verifier_use": "Verifiers",
-    "threshold": "Least share of passing votes",
+    "threshold": "Minimum share of passing votes",
     "survivors": "Measured per generation",
     "verifier_model": "Who judges",
     "profile": "Profile in prompts",

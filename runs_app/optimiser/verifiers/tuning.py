@@ -138,7 +138,7 @@ class _Campaign:
             self.stopping = BY_HAND
             self._drain(pool)
         except BaseException as error:
-            self.stopping = f"it broke off: {error}"
+            self.stopping = f"it failed: {error}"
             raise
         finally:
             pool.shutdown(wait=False)

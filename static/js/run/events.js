@@ -76,7 +76,7 @@ export class Feed {
     if (this.poll) return;
     this.on.state("polling", "updating every 3 s");
     this.poll = setInterval(() => {
-      if (!document.hidden) this.catchUp().catch(() => this.on.state("polling", "the site doesn't answer; trying again"));
+      if (!document.hidden) this.catchUp().catch(() => this.on.state("polling", "the site isn't responding; trying again"));
     }, POLL_MS);
   }
 
@@ -130,7 +130,7 @@ export class Replay {
       this.reading = answer.json();
       this.changes.push(...(await this.reading).changes);
     } catch {
-      this.words.textContent = "The site doesn't answer, so the replay can't be loaded. Try again in a moment.";
+      this.words.textContent = "The site isn't responding, so the replay can't be loaded. Try again in a moment.";
     } finally {
       this.reading = null;
     }

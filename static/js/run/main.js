@@ -121,7 +121,7 @@ async function control(form) {
     document.activeElement.blur(); // or the head would not be replaced
     await refreshHead();
   } catch {
-    refusal = "The site does not answer, so nothing was changed. Try again in a moment.";
+    refusal = "The site isn't responding, so nothing was changed. Try again in a moment.";
   }
   button.disabled = false;
   byId("control-words").textContent = refusal;

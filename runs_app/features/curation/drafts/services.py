@@ -139,7 +139,7 @@ def send_back(*, draft: Draft, user: User, reason: str, now: datetime) -> Draft:
     locked = _locked(draft)
     must_curate(user)
     _must_be_in_review(locked)
-    why = clean_reason(reason, "say what needs to change: its author reads it")
+    why = clean_reason(reason, "say what needs to change: its author will read it")
     _leave_review(locked, AuditEntry.Kind.RETURNED, user, why, now)
     return locked
 
@@ -162,7 +162,7 @@ def close_draft(*, draft: Draft, user: User, reason: str, now: datetime) -> Draf
         raise CurationError("", "only its author and admins can close it")
     if locked.state not in Draft.UNDER_WAY:
         raise CurationError("", f"it is {_words(locked)} already")
-    why = clean_reason(reason, "say why: its author and other admins read it")
+    why = clean_reason(reason, "say why: its author and other admins will read it")
     _leave_review(locked, AuditEntry.Kind.CLOSED, user, why, now)
     return locked
 

@@ -179,7 +179,7 @@ INFO = StrategyInfo(
     parameters=AutotuneParameters,
     grows=("evaluations", "patience"),
     help={
-        "evaluations": "The most combinations that are measured, including the kernel's own.",
+        "evaluations": "The maximum number of combinations to measure, including the kernel's own.",
         "sample": "How many of them are random, before the search continues from the best.",
         "explore": "Share of random draws after that, so that the search can leave a local best.",
         "patience": "How many measurements without an improvement beyond noise end the search.",

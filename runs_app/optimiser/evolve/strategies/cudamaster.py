@@ -77,7 +77,8 @@ class CudaMaster(Planned[CudaMasterParameters]):
                 current = steps.profiled(outcome)
                 kept.append(current)
         best = fastest(kept) or current
-        return f"all {self.parameters.r} rounds are done: kernel #{best.number} is the fastest kept"
+        done = f"all {self.parameters.r} rounds are done"
+        return f"{done}: kernel #{best.number} is the fastest one kept"
 
     def _round(
         self, steps: Steps, number: int, current: Candidate, strategy: str

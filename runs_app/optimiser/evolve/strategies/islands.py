@@ -361,7 +361,7 @@ INFO = StrategyInfo(
     grows=("proposals",),
     help={
         "islands": "How many populations search side by side.",
-        "proposals": "The most kernels that are requested.",
+        "proposals": "The maximum number of kernels to request.",
         "migration_interval": "After how many measured kernels each island's best moves on to the "
         "next island.",
         "diff": "Weight of edits that change parts of one kernel.",

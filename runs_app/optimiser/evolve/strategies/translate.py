@@ -135,7 +135,7 @@ INFO = StrategyInfo(
     parameters=TranslateParameters,
     grows=("tries",),
     help={
-        "tries": "The most attempts in a row.",
+        "tries": "The maximum number of attempts in a row.",
         "summarise": "Whether a separate call condenses an error before the next try.",
         "stop_when_correct": "Whether the run ends with the first kernel that is correct.",
     },

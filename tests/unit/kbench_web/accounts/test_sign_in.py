@@ -153,7 +153,7 @@ class TestSignIn:
         for password in (PASSWORD, "guess"):
             refused = client.post("/sign-in/", right | {"password": password})
             assert refused.status_code == 429
-            assert "10 wrong passwords" in refused.content.decode()
+            assert "10 failed sign-ins" in refused.content.decode()
         assert client.post("/sign-in/", right, REMOTE_ADDR="192.0.2.7").status_code == 302
         client.logout()
         assert client.post("/sign-in/", right | {"login": "grace"}).status_code == 302

@@ -62,8 +62,8 @@ def test_the_path_of_each_call_is_left_out_of_the_base_url() -> None:
     [
         ("base_url", "models.example/v1", "http or https"),
         ("base_url", "https://me:secret@models.example/v1", "credentials"),
-        ("base_url", "command:agent", "names no command"),
-        ("base_url", "command:/bin/sh", "names no command"),
+        ("base_url", "command:agent", "has no command"),
+        ("base_url", "command:/bin/sh", "has no command"),
         ("key_variable", "sk-abc123", "never the key itself"),
         ("key_variable", "lower_case", "never the key itself"),
         ("key_variable", "KBENCH_SECRET_KEY", "ends in _API_KEY"),

@@ -21,8 +21,8 @@ class Command(BaseCommand):
 
     help = (
         "Write a public run that is over into FILE: .json or .json.gz. It contains the prompts, "
-        "answers, candidates and measurements, but nothing of hidden workloads. Another site shows "
-        "the run with `manage.py import_run FILE`."
+        "answers, candidates and measurements, but nothing about hidden workloads. Another site "
+        "shows the run with `manage.py import_run FILE`."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

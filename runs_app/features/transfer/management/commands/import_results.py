@@ -56,7 +56,7 @@ class Command(BaseCommand):
             try:
                 done = import_results(document=document, now=timezone.now())
             except DataError as error:
-                raise CommandError(f"nothing of {each} was stored:\n{error}") from None
+                raise CommandError(f"nothing from {each} was stored:\n{error}") from None
             for line in _lines(each, done):
                 self.stdout.write(line)
 
@@ -67,7 +67,7 @@ def _read(path: Path, *, only_unseen: bool) -> files.Document | None:
     except files.FileError as error:
         raise CommandError(f"nothing was stored: {error}") from None
     except DataError as error:
-        raise CommandError(f"nothing of {path} was stored:\n{error}") from None
+        raise CommandError(f"nothing from {path} was stored:\n{error}") from None
 
 
 def _lines(path: Path, done: Imported) -> list[str]:

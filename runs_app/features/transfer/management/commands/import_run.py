@@ -19,7 +19,7 @@ class Command(BaseCommand):
     help = (
         "Store the runs of the FILEs, which `manage.py export_run` wrote. They are read-only and "
         "say where they were measured. A run that is here already stays as it is. If anything in "
-        "a file is wrong, nothing of it is stored."
+        "a file is wrong, nothing from it is stored."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -33,6 +33,6 @@ class Command(BaseCommand):
                 raise CommandError(f"nothing was stored: {error}") from None
             except DataError as error:
                 first = str(error).split("\n", 1)[0]
-                raise CommandError(f"nothing of {path} was stored: {first}") from None
+                raise CommandError(f"nothing from {path} was stored: {first}") from None
             said = run.get_absolute_url() if run else "known before"
             self.stdout.write(f"{path.name}: {said}")

@@ -144,7 +144,7 @@ class TestAsking:
         assert (entry.actor, entry.version) == (admin, check.version)
         assert entry.details["device"] == "cpu"
         assert not Soundness.objects.exists()
-        with pytest.raises(CurationError, match="canceled already"):
+        with pytest.raises(CurationError, match="already canceled"):
             cancel_check(check=check, user=admin, now=make.NOW)
 
 

@@ -95,7 +95,7 @@ def test_starting_again_queues_nothing_twice_and_a_lost_one_once_more() -> None:
     version = next_version()
     seen = plan_of(chosen(version)).seen
     row = begin(version)
-    assert {reason for _, reason in planned(plan_of(chosen(version)))} == {"under way already"}
+    assert {reason for _, reason in planned(plan_of(chosen(version)))} == {"already under way"}
     for pressed_again in (seen, "1-2-0"):
         with pytest.raises(SubmissionError) as caught:
             reevaluate(
@@ -107,7 +107,7 @@ def test_starting_again_queues_nothing_twice_and_a_lost_one_once_more() -> None:
     end(fast, 2.5)
     cancel(evaluation=slow, user=slow.submission.author, now=make.later(300))
     plan = plan_of(chosen(version))
-    assert planned(plan) == [("fast", "measured there already"), ("slow", "")]
+    assert planned(plan) == [("fast", "already measured there"), ("slow", "")]
     assert plan.entered == 0
     begin(version, seconds=400)
     assert Submission.objects.filter(task_version=version).count() == 2
@@ -141,7 +141,7 @@ def test_measuring_again_makes_no_submission_and_keeps_places_until_then() -> No
     assert Submission.objects.count() == 1
     [again] = row.evaluations.all()
     assert eligible_evaluations().get() == first
-    assert planned(plan_of(chosen(version))) == [("fast", "under way already")]
+    assert planned(plan_of(chosen(version))) == [("fast", "already under way")]
     end(again, 3.3)
     [shown] = progress_of(row).rows
     assert (shown.before, shown.now) == (first, again)
@@ -270,7 +270,7 @@ def test_it_is_shown_first_and_queued_as_it_was_shown(admin: Client, form: dict[
     assert Submission.objects.filter(carried_from__isnull=False).count() == 1
     assert Reevaluation.objects.count() == 2
     text = admin.post(ADDRESS, sent, follow=True).content.decode()
-    assert "under way already" in text
+    assert "already under way" in text
     assert Evaluation.objects.count() == before + 3
 
 

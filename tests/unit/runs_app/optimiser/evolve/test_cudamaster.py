@@ -35,7 +35,7 @@ def good(ask: Ask) -> str:
 def test_three_rounds_of_the_papers_steps_each_told_what_it_needs() -> None:
     run = a_run("cudamaster", good)
     assert steps(run) == ["measure profile", *ROUND * 3, "end"]
-    assert ending(run) == "all 3 rounds are done: kernel #4 is the fastest kept"
+    assert ending(run) == "all 3 rounds are done: kernel #4 is the fastest one kept"
     assert run.world.most_pending == {"asked": 1, "measuring": 1}
     first, second, third = prompts_of(run, Role.PLAN)
     assert "dram_throughput_pct: 80" in first
@@ -84,7 +84,7 @@ def test_debugging_up_to_three_times() -> None:
     assert "Strategy 1: tiles." in prompts_of(run, Role.DEBUG)[1]
     lost = a_run("cudamaster", failing(9), parameters=one_round)
     assert steps(lost)[1:] == [*ROUND, *["debug", "measure profile"] * 3, "end"]
-    assert ending(lost) == "all 1 rounds are done: kernel #1 is the fastest kept"
+    assert ending(lost) == "all 1 rounds are done: kernel #1 is the fastest one kept"
     never = a_run("cudamaster", failing(1), parameters={"r": 2, "d": 0})
     assert "debug" not in steps(never)
     assert "-> #2 kernel: COMPILE_ERROR" in prompts_of(never, Role.PLAN)[1]
@@ -120,7 +120,7 @@ def test_valid_kernels_are_kept_as_in_the_paper_or_only_faster_ones() -> None:
 
     valid = a_run("cudamaster", slower, parameters={"r": 2})
     assert [q.parents for q in valid.history.find(Role.CODE)] == [(1,), (2,)]
-    assert ending(valid).endswith("kernel #1 is the fastest kept")
+    assert ending(valid).endswith("kernel #1 is the fastest one kept")
     faster = a_run("cudamaster", slower, parameters={"r": 2, "keep": "faster"})
     assert [q.parents for q in faster.history.find(Role.CODE)] == [(1,), (1,)]
 

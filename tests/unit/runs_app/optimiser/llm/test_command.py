@@ -193,7 +193,7 @@ def test_one_that_says_nothing_or_is_given_up_has_answered_nothing(agent: Agent)
 
     with pytest.raises(CallError, match="gave no answer"):
         ask(agent("pass"))
-    with pytest.raises(CallInterrupted, match="given up"):
+    with pytest.raises(CallInterrupted, match="abandoned"):
         ask(agent("import time; time.sleep(60)"), on_progress=stop)
 
 

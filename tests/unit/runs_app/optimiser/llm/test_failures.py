@@ -128,7 +128,7 @@ def test_a_web_page_in_place_of_an_answer_costs_nothing(caller: Caller) -> None:
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        ("http://127.0.0.1:1/v1", "nothing listens at its address and port"),
+        ("http://127.0.0.1:1/v1", "nothing is listening at its address and port"),
         ("http://no-such-host.invalid/v1", "its host name is unknown"),
     ],
 )
@@ -153,8 +153,8 @@ PART = f"data: {json.dumps(choice(delta={'content': LONG[:32]}))}\n\n"
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (Answer(LONG, drop="after", drop_chunks=3), "the connection broke off"),
-        (Answer(LONG, error_after=3, message="overloaded"), "broke off its answer: overloaded"),
+        (Answer(LONG, drop="after", drop_chunks=3), "the connection was lost"),
+        (Answer(LONG, error_after=3, message="overloaded"), "cut off its answer: overloaded"),
         (Answer(LONG[:32], done=False), "ended in the middle"),
         (events(choice(delta={"content": LONG[:32]}), {"error": "gone"}), "its answer: gone"),
         (Answer(body=PART + "data: {\n\n"), ""),
@@ -203,7 +203,7 @@ def test_what_was_not_worked_on_is_sent_again(caller: Caller, status: int) -> No
     ("answer", "words"),
     [
         *[(Answer(status=status), f"HTTP {status}") for status in (504, 520, 524)],
-        (Answer(drop="before"), "broke off"),  # the request was taken, so it may be paid
+        (Answer(drop="before"), "was lost"),  # the request was taken, so it may be paid
     ],
 )
 def test_what_may_be_paid_is_not_sent_again(caller: Caller, answer: Answer, words: str) -> None:
