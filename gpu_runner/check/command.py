@@ -36,7 +36,7 @@ WHY = """Why a loop around the kernel gives a different time:
   launch      a loop of calls on a GPU hides what a single launch costs; each call here is timed
               alone, from an idle device
   caches      a loop finds its inputs in the caches; here the caches are emptied before each call
-  values      a loop reads the same values again; here each call has new values at new places
+  values      a loop reads the same values again; here each call has new values at new addresses
   Triton's `do_bench` empties the L2 cache, too, but keeps its values"""
 
 
@@ -138,7 +138,7 @@ def text_of(checked: Checked) -> str:
     lines += [_ratio(name, ratio) for name, ratio in checked.ratios.items()]
     for where, reason in checked.baselines.errors.items():
         lines.append(f"baseline {where}: {reason}")
-    lines.append(f"values: {TRIED} only. Not tried: {', '.join(NOT_TRIED)}")
+    lines.append(f"values: only {TRIED}. Not tried: {', '.join(NOT_TRIED)}")
     return "\n".join([*lines, "", WHY])
 
 

@@ -160,7 +160,7 @@ def _decode_union(hint: object, value: object, field: str, *, strict: bool) -> o
             return _decode(option, value, field, strict=strict)
         except DataError as caught:
             error = error or caught
-    raise error or DataError(field, "fits no allowed type")
+    raise error or DataError(field, "matches no allowed type")
 
 
 def _decode_tuple(hint: object, value: object, field: str, *, strict: bool) -> tuple[object, ...]:

@@ -135,4 +135,4 @@ def check_runner(field: str, name: str, boot_id: str, device: str) -> None:
     if not _BOOT.fullmatch(boot_id):
         raise DataError("boot_id", "must be 1 to 64 letters, digits and dashes")
     if not _DEVICE.fullmatch(device) or device.endswith(_ENDS_OF_QUEUES):
-        raise DataError("device", f"{device[:100]!r} can name no device")
+        raise DataError("device", f"{device[:100]!r} can't be a device's name")

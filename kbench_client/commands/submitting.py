@@ -96,7 +96,7 @@ def _submit(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     site.need_token()
     if options.min_speedup is not None and not options.watch:
         raise Stop(
-            Exit.MISUSE, "needs --watch, because the verdict isn't known any earlier", "min-speedup"
+            Exit.MISUSE, "needs --watch, because without it there is no verdict yet", "min-speedup"
         )
     names = ("task", "device", "mode", "direction", "language", "agent", "model", "private")
     body = payload(read_kernels(options.files, options.entry), given(options, *names))

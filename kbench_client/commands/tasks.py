@@ -24,7 +24,9 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command("tasks", "list the tasks")
     for name in FILTERS:
         parser.add_argument(f"--{name}", default="")
-    parser.add_argument("--raw", action="store_true", help="with --json: all that is known of each")
+    parser.add_argument(
+        "--raw", action="store_true", help="with --json: everything known about each"
+    )
     parser.set_defaults(run=_tasks)
     parser = command("get", "a task as a folder: signature, reference, workloads, first kernels")
     parser.add_argument("task", metavar="TASK")

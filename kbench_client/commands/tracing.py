@@ -16,7 +16,9 @@ from kbench_client.traces import data_set, solution, traces
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command("trace", "print results as FlashInfer Trace traces, one per line")
     parser.add_argument("submissions", metavar="ID", nargs="+")
-    parser.add_argument("--to", type=Path, help="a data set's folder; also gets the kernels")
+    parser.add_argument(
+        "--to", type=Path, help="write traces and kernels to this data set's folder"
+    )
     parser.set_defaults(run=_trace)
 
 

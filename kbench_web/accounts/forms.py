@@ -40,7 +40,7 @@ class SignUpForm(AllauthSignUpForm):  # type: ignore[misc]
             ),
             "password1": (
                 "Password",
-                "At least 8 characters, not only digits, and no common password.",
+                "At least 8 characters, not only digits, and not a common password.",
             ),
             "password2": ("Password again", ""),
         }

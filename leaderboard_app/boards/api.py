@@ -45,7 +45,7 @@ class BoardIn(Schema):
     )
     over: str = Field(
         "",
-        description="For agent and model: the problems that each is judged over.",
+        description="For agent and model: the problems that each is judged on.",
         json_schema_extra=one_of("", *Over),
     )
     device: str = Field("", description="A device's name; if left out, the latest result's.")

@@ -138,7 +138,7 @@ _GROUP = (
     Column("name", str, lambda page: "Name" if page["by"] == By.AGENT else "Language model",
            _CELLS + "name.html", value="owner", is_name=True),
     Column("kind", help="agent, person or shipped; empty for a language model"),
-    Column("problems", int, help="Problems that the name is judged over."),
+    Column("problems", int, help="Problems that the name is judged on."),
     Column("attempted", int),
     Column("solved", int),
     Column("verified", int, help="Solved problems whose result passed an audit."),

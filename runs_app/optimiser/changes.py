@@ -219,7 +219,7 @@ _WORDS = {
     "started": "Started{by}",
     "searched": "The search has ended: {reason}",
     "finished": "Finished: {reason}",
-    "briefed": "The task or its device was measured again; prompts use these figures from now on",
+    "briefed": "The task or its device was measured again; prompts use the new figures from now on",
     "entered": "Candidate {candidate} was submitted",
     "note": "{text}",
 }

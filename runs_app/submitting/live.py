@@ -100,7 +100,7 @@ class Live:
     def left_words(self) -> str:
         """How long it still takes, for people, as the page's script says it from then on."""
         left_s = self.left_s or 0
-        return f"Verdict in about {in_words(left_s)}" if left_s > 1 else "Takes longer than usual"
+        return f"Verdict in about {in_words(left_s)}" if left_s > 1 else "Taking longer than usual"
 
     @property
     def profile_step(self) -> ProfileStep | None:

@@ -88,7 +88,7 @@ def check_quota(user: User, now: datetime, mode: Mode = Mode.RANKED) -> None:
         raise QuotaExceeded("", f"{reason} wait for one to end, or cancel one{used.why_waiting}")
     if mode is Mode.COMPILE:
         if used.builds_today >= used.builds_limit:
-            reason = f"you have used all {used.builds_limit} compile checks for 24 hours"
+            reason = f"you have used all {used.builds_limit} compile checks allowed in 24 hours"
             raise QuotaExceeded("", reason + used.why_daily)
     elif used.remaining == 0:
         at = f"{used.resets_at:%Y-%m-%d %H:%M} UTC"

@@ -45,7 +45,7 @@ def library_remark(submission: Submission) -> str:
     if submission.language != Language.PYTHON.value:
         return ""
     found = only_calls_libraries(submission.source, submission.task_version.data, submission.files)
-    return f"The module {found}: its result will wait for an admin in quarantine." if found else ""
+    return f"The module {found}: its result will wait in quarantine for an admin." if found else ""
 
 
 _CUDA = re.compile(r"\b__(?:global|device|shared)__\b|<cuda\w*\.h|<<<")

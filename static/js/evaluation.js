@@ -57,7 +57,7 @@
     said.dataset.until ||= Date.now() + Number(said.dataset.left) * 1000;
     const left = Math.round((said.dataset.until - Date.now()) / 1000);
     const words = left < 100 ? `${left} s` : `${Math.round(left / 60)} min`;
-    said.textContent = left <= 1 ? "Takes longer than usual" : `Verdict in about ${words}`;
+    said.textContent = left <= 1 ? "Taking longer than usual" : `Verdict in about ${words}`;
   }
 
   const openParts = (part) => new Set([...part.querySelectorAll("details[data-part][open]")].map((each) => each.dataset.part));

@@ -150,7 +150,7 @@ class TaskVersion(models.Model):
             return ""
         reports = self.reports.all()
         if not reports:
-            return "it has no soundness report, so nobody has shown that wrong kernels fail it"
+            return "it has no soundness report, so nobody has shown that it rejects wrong kernels"
         against = [report for report in reports if report.refusal]
         if len(reports) == 1:
             return "".join(map(words, against))

@@ -34,7 +34,7 @@ class AuditLine:
         """What was done: "Edited, 18 times"."""
         entry = self.entry
         begun = entry.kind == AuditEntry.Kind.UPLOADED and "public" in entry.details
-        words = "Began a next version" if begun else str(entry.get_kind_display())
+        words = "Started the next version" if begun else str(entry.get_kind_display())
         return f"{words}, {self.count} times" if self.count > 1 else words
 
     @property
@@ -189,7 +189,7 @@ def choices(filters: Mapping[str, str]) -> list[Choice]:
     )
     names = tuple((name, name) for name in people.values_list("username", flat=True))
     options = {
-        "person": (*names, (SITE, "Commands of the site")),
+        "person": (*names, (SITE, "The site's own commands")),
         "kind": tuple(AuditEntry.Kind.choices),
     }
     labels = {"person": "Person", "kind": "Kind"}

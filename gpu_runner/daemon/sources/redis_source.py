@@ -52,7 +52,7 @@ class RedisSource:
         if not mailbox.MAILBOX.fullmatch(self._mailbox):
             raise DataError(
                 "REDIS_URL",
-                "names no login of a runner, such as redis://runner-1:PASSWORD@HOST:6379/0;"
+                "contains no runner login, such as redis://runner-1:PASSWORD@HOST:6379/0;"
                 " `manage.py runner_login NAME` on the site's host prints one",
             )
         timeouts = {"socket_connect_timeout": SOCKET_TIMEOUT_S, "socket_timeout": SOCKET_TIMEOUT_S}

@@ -296,7 +296,7 @@ class Oracle:
         ):
             key = (workload.name, workload.values, direction, seed)
             if loaded.drawn.setdefault(key, found) != found:
-                reason = "make_inputs gave other inputs for the same seed the second time"
+                reason = "make_inputs gave different inputs for the same seed the second time"
                 raise ProblemError(reason)
         return drawn
 

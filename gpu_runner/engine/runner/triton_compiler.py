@@ -50,7 +50,7 @@ def compiled(asked: asking.TritonRequest) -> dict[str, object]:
     backend, context = make_backend(target), ir.context()
     options = backend.parse_options(asked["options"])
     if vars(options) != asked["options"]:
-        raise ValueError("these options can't be told from outside")
+        raise ValueError("these options can't be determined from outside")
     ir.load_dialects(context)
     backend.load_dialects(context)
     with tempfile.NamedTemporaryFile("w", suffix=".ttir") as file:

@@ -83,7 +83,7 @@ class FactFinder:
                 conditions = self._bench.conditions()
                 trials.run(self._target, chosen[-1:], conditions, lambda t: self._meter(t[0], read))
         left = [name for name in NAMES if name not in self._said]
-        self._said.update(dict.fromkeys(left, "its process ended before"))
+        self._said.update(dict.fromkeys(left, "its process ended first"))
         return codec.decode(
             Facts, {**self._values, "said": self._said, "workload": chosen[-1].name}
         )
@@ -228,7 +228,7 @@ class PeakMemory:
         told = re.findall(r"^(\w+):\s*(\d+) kB$", (self._process / "status").read_text(), re.M)
         known = {name: int(kilobytes) << 10 for name, kilobytes in told}
         if missing := [name for name in _FIELDS if name not in known]:
-            raise OSError(f"this host's /proc does not tell {missing[0]}")
+            raise OSError(f"this host's /proc does not report {missing[0]}")
         return known
 
 

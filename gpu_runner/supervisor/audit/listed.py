@@ -188,7 +188,7 @@ def _lacking(ran: Ran, *, has_some: bool) -> _Seen:
     if fault is not None:
         return _Seen(reason=f"ncu saw nothing: {fault.reason}")
     if has_some:
-        return _Seen(reason="ncu saw the kernels of some calls only")
+        return _Seen(reason="ncu saw the kernels of only some calls")
     worked = "==PROF==" in ran.report or "No kernels" in ran.report
     return _Seen(reason="" if worked else ncu.SAW_NOTHING)
 

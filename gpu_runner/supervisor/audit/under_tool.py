@@ -21,7 +21,7 @@ REPORT_LIMIT_CHARACTERS = 8 * 1024  # chosen: what a person reads; the first fin
 TOOL_LIMIT_S = 180.0
 """After this long no further process is started under a tool; each has its own limits, too."""
 
-STARTING = "while it was started"
+STARTING = "while it was starting"
 """In the reasons of faults that come before a submission is loaded: they are the tool's own."""
 
 

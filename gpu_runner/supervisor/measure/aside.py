@@ -100,5 +100,5 @@ class Aside:
             if self._manners.is_wanted():
                 raise Interrupted
             if time.monotonic() > deadline:
-                reason = f"its work was on the device {limit_s:g} s after its process was stopped"
+                reason = f"its work still ran {limit_s:g} s after its process was stopped"
                 raise FaultError(Fault(Verdict.TIME_LIMIT, f"{reason}: an infinite loop?"))

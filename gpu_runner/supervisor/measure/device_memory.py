@@ -166,7 +166,7 @@ class DeviceMemory:
         """See `Memory.is_quiet`."""
         is_busy = self._busy()
         if is_busy and (others := self._co_tenants.now()):
-            raise _shared("the device was at work while a call stood still", others)
+            raise _shared("the device was busy while a call was halted", others)
         return not is_busy
 
     def check(self, batch: Batch) -> None:

@@ -135,13 +135,13 @@ class Session:
         self._allow(self._config.start_timeout_s)
         self._process.begin()
         self._await()
-        overhead_ns = self._ready("while it was started")
+        overhead_ns = self._ready("while it was starting")
         if self._ncu is None and not 0 <= overhead_ns <= MAX_OVERHEAD_NS:
             raise RunnerUnfit(f"an empty measurement takes {overhead_ns:.0f} ns on this host")
         tree = [self._child.pid] if self._freezer is None else self._freezer.tree()
         if not tree:
             if not self._child.running:
-                raise self._death("while it was started")
+                raise self._death("while it was starting")
             raise RunnerUnfit("this host doesn't list processes' children, so none can be stopped")
         self.pid = tree[-1]  # the jail's own processes come before it
         self._freeze()

@@ -306,7 +306,7 @@ def check_task(
 
         def tell(text: str) -> None:
             if manners.is_wanted():
-                progress("stepped aside for somebody more urgent")
+                progress("stepped aside for more urgent work")
                 manners.step_aside()
             progress(text)
 

@@ -178,7 +178,7 @@ def _gpu_fault(config: SupervisorConfig, instruments: Instruments) -> str:
     if gpu.memory_used > used_before + slack:
         used, before = gpu.memory_used >> 20, used_before >> 20
         others = " and ".join(instruments.others(gpu.pids)[:3]) or "no process that we can see"
-        words = f"{used} MiB of the GPU's memory are in use, {before} MiB were"
+        words = f"{used} MiB of the GPU's memory are in use, up from {before} MiB"
         return f"{words}; besides our own, {others} uses it"
     tried = instruments.probe(config)
     if tried.wrong:

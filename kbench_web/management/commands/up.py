@@ -192,7 +192,7 @@ class Command(BaseCommand):
                 raise CommandError(f"the site isn't responding after {_ANSWER_TIMEOUT_S:g} s")
             self._supervisor.tick()
         if status >= http.client.INTERNAL_SERVER_ERROR:
-            self._say(f"the home page fails with status {status}: see the lines of `web`")
+            self._say(f"the home page fails with status {status}: see the log lines of `web`")
         if demo:
             self._run("demo")
             # In the background, behind whatever people submit.

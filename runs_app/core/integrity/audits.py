@@ -237,7 +237,7 @@ def _outcome(
         return Audited.INCONCLUSIVE, _lacking(audit, evaluation)
     passed = sum(check.state is AuditState.PASSED for check in audit.checks)
     others = len(audit.checks) - passed
-    left_out = f", {others} did not fit here" if others else ""
+    left_out = f", {others} did not apply" if others else ""
     return Audited.PASSED, f"{passed} check{'s' if passed > 1 else ''} passed{left_out}"
 
 

@@ -84,7 +84,7 @@ def plan_challenge(  # noqa: PLR0913 - keywords only: one for each field of the 
     """
     if not may_make(user):
         raise NotAllowed(
-            "", "only admins, and people an admin has allowed to, can create challenges"
+            "", "only admins, and people with an admin's permission, can create challenges"
         )
     faults = faults or Faults()
     names = faults.of(_names, name)
@@ -220,7 +220,7 @@ def end_challenge(*, challenge: Challenge, user: User, now: datetime) -> Challen
     """Let nobody enter any more, and end all entries."""
     locked = Challenge.objects.select_for_update(no_key=True).get(pk=challenge.pk)
     if not may_end(user, locked):
-        raise NotAllowed("", "only admins and its maker may end a challenge")
+        raise NotAllowed("", "only admins and the challenge's creator may end it")
     if now >= locked.ends_at:
         raise WrongState("", "this challenge has ended")
     if now <= locked.starts_at:

@@ -100,7 +100,7 @@ class Command(BaseCommand):
             with broadcast.together():
                 record_events(events=events, now=timezone.now())
         except Exception as error:
-            log.debug("a batch is recorded one by one: %s", error)
+            log.debug("a batch's events are recorded one by one: %s", error)
             return False
         stream.done(*entries)
         return True
@@ -159,11 +159,11 @@ class Command(BaseCommand):
         self.reconciled_at = time.monotonic()
         count = reconcile(now=now, listening_since=self.listening_since, unheard=unheard, most=MOST)
         if count:
-            log.warning("%d lost or forgotten job(s) were taken up again", count)
+            log.warning("%d lost or forgotten job(s) were picked up again", count)
         hooks.tick.send_robust(sender=Command, now=now)  # one that fails is logged
         count = reconcile_runs(now=now, listening_since=self.listening_since)
         if count:
-            log.warning("%d interrupted or forgotten call(s) were taken up again", count)
+            log.warning("%d interrupted or forgotten call(s) were picked up again", count)
 
     def _wait(self, what: str, error: Exception) -> None:
         log.warning("%s is unavailable, trying again: %s", what, error)

@@ -208,7 +208,7 @@ def check_running(user: User, now: datetime) -> None:
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
     running = Run.objects.filter(user=user, status=Run.Status.RUNNING).count()
     if running >= limits.running_runs:
-        words = "run of yours is" if running == 1 else "runs of yours are"
+        words = "of your runs is" if running == 1 else "of your runs are"
         reason = f"{running} {words} running, which is the limit; pause or stop one first"
         raise QuotaExceeded("", f"{reason}{limits.why('running_runs')}")
 

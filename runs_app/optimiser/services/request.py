@@ -146,7 +146,7 @@ def _check(faults: Faults, request: RunRequest) -> None:
         if storable(getattr(request, name)) != getattr(request, name):
             faults.add(name, "contains a character that can't be stored, such as NUL")
     if len(request.name) > NAME_LENGTH:
-        faults.add("name", f"has {len(request.name)} characters of {NAME_LENGTH}")
+        faults.add("name", f"has {len(request.name)} characters; the limit is {NAME_LENGTH}")
     faults.of(check_budget, request.budget)
 
 

@@ -61,7 +61,7 @@ def check_day(budget: Budget, *, user: User, now: datetime, run: Run | None = No
     if cost > left:
         reason = (
             f"the run could cost another {usd(cost)}. You can spend {usd(limit)} on runs in 24"
-            f" hours, of which {usd(left)} is left after past spending and the caps of running runs"
+            f" hours, of which {usd(left)} is left after past spending and the caps of active runs"
         )
         raise QuotaExceeded(
             _FIELD, f"{reason}; give a lower cap, or wait{limits.why('usd_per_day')}"

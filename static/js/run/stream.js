@@ -79,7 +79,7 @@ export class Stream {
     const last = Math.min(this.numbers.length, Math.ceil((this.box.scrollTop + this.box.clientHeight) / ROW) + SPARE);
     const rows = [];
     for (let index = first; index < last; index += 1) rows.push(this.row(index));
-    if (!this.numbers.length) rows.push(element("p", "stream-empty", this.state.candidates.length ? "No candidate matches this filter." : "No candidate yet. The first one appears here."));
+    if (!this.numbers.length) rows.push(element("p", "stream-empty", this.state.candidates.length ? "No candidate matches this filter." : "No candidates yet. The first one will appear here."));
     this.list.replaceChildren(...rows);
     const chosen = this.list.querySelector(".chosen");
     if (chosen) this.box.setAttribute("aria-activedescendant", chosen.id);

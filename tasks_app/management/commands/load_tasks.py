@@ -66,7 +66,7 @@ class Command(BaseCommand):
         "Publish the task, or the folder of tasks, at PATH (the built-in tasks if left out), and "
         "report what was loaded, adapted or refused, and why."
         " Unchanged tasks are left alone; changed ones get a new version. A task is published only"
-        " if a soundness report shows that wrong kernels fail it and that no filter flags it"
+        " if a soundness report shows that it rejects wrong kernels and that no filter flags it"
         " (python -m gpu_runner filter --task PATH --json REPORT); the others wait in review,"
         " where admins can try them."
     )

@@ -218,9 +218,9 @@ def _shown_name(name: str) -> str:
 def _check_inside(name: str) -> None:
     """Refuse paths that lead out of the upload."""
     if name.startswith("/") or not {"", ".", ".."}.isdisjoint(name.split("/")):
-        raise DataError(_shown_name(name) or _FIELD, "leads out of the upload")
+        raise DataError(_shown_name(name) or _FIELD, "points outside the upload")
     if re.match(r"[A-Za-z]:", name):
-        raise DataError(_shown_name(name), "leads out of the upload, to a drive")
+        raise DataError(_shown_name(name), "points outside the upload, to a drive")
 
 
 def _check_path(name: str) -> None:

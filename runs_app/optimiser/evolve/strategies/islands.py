@@ -365,8 +365,8 @@ INFO = StrategyInfo(
         "migration_interval": "After how many measured kernels each island's best moves on to the "
         "next island.",
         "diff": "Weight of edits that change parts of one kernel.",
-        "rewrite": "Weight of kernels that are rewritten from one.",
-        "crossover": "Weight of kernels that join two.",
+        "rewrite": "Weight of complete rewrites of one kernel.",
+        "crossover": "Weight of kernels that combine two others.",
         "similarity": "Kernels that share this much of their code with a parent or one of their "
         "island's best aren't measured.",
         "mend": "How many times a failing kernel is repaired, given its error, before it is "

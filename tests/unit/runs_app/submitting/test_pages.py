@@ -199,7 +199,7 @@ def test_the_live_part_carries_what_the_script_needs(client: Client) -> None:
     cache.clear()
     factories.make_finished_evaluation(mode=evaluation.mode)
     text = client.get(f"/evaluations/{evaluation.pk}/live/").content.decode()
-    assert re.search(r'data-left="\d+">(Verdict in about|Takes longer than usual)', text)
+    assert re.search(r'data-left="\d+">(Verdict in about|Taking longer than usual)', text)
 
 
 def test_the_queue_counts_every_job_and_says_who_goes_first(client: Client) -> None:

@@ -20,7 +20,7 @@ class Command(BaseCommand):
     """`manage.py export_run RUN_ID FILE [--site NAME] [--note TEXT]`."""
 
     help = (
-        "Write a public run that is over into FILE: .json or .json.gz. It contains the prompts, "
+        "Write a finished public run to FILE: .json or .json.gz. It contains the prompts, "
         "answers, candidates and measurements, but nothing about hidden workloads. Another site "
         "shows the run with `manage.py import_run FILE`."
     )

@@ -125,8 +125,8 @@ NULL = "==7==ERROR: AddressSanitizer: SEGV on unknown address 0x000000000000\n"
 @pytest.mark.parametrize(
     ("fault", "report", "state", "words"),
     [
-        (Fault(Verdict.RUNTIME_ERROR, "died while it was started"), "", "skipped", "this host"),
-        (Fault(Verdict.TIME_LIMIT, "no answer while it was started"), "", "skipped", "this host"),
+        (Fault(Verdict.RUNTIME_ERROR, "died while it was starting"), "", "skipped", "this host"),
+        (Fault(Verdict.TIME_LIMIT, "no answer while it was starting"), "", "skipped", "this host"),
         (DIED, "", "suspicious", "no report"),
         (Fault(Verdict.MEMORY_LIMIT, "more than 8 GiB"), "", "inconclusive", "more memory"),
         (Fault(Verdict.TIME_LIMIT, "no answer in a call"), "", "inconclusive", "more time"),
@@ -214,7 +214,7 @@ def test_a_call_that_ends_only_without_the_tool_is_told_of_with_both_times() -> 
     workload = Workload(name="a", parameters={})
     for when, state, more in (
         ("in a call", AuditState.INCONCLUSIVE, "; without the tool it takes 12.5 µs"),
-        ("while it was started", AuditState.SKIPPED, ""),
+        ("while it was starting", AuditState.SKIPPED, ""),
     ):
         ran = run_under(
             SlowBench(when), TARGET, [[workload]], lambda: Sanitized({}), {"a": 12_500.0}

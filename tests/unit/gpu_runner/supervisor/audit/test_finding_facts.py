@@ -109,7 +109,7 @@ def test_a_process_that_fails_leaves_later_facts_unknown(find: Callable[..., Any
     found = find(keep=WRONG_CALL)
     assert (found.same_bits, found.graph, found.energy_joules) == (None, None, None)
     assert found.scratch_bytes == 4096
-    assert found.said["graph"] == "its process ended before"
+    assert found.said["graph"] == "its process ended first"
 
 
 def test_what_nobody_expected_fails_no_audit(find: Callable[..., Any]) -> None:

@@ -110,7 +110,7 @@ def test_a_passed_audit_verifies() -> None:
     evaluation = ranked()
     audit = end_audit(evaluation, MEMCHECK, SKIPPED)
     assert (audit.state, evaluation.audited) == ("passed", "passed")
-    assert audit.reason == "1 check passed, 1 did not fit here"
+    assert audit.reason == "1 check passed, 1 did not apply"
     assert evaluation.events.filter(kind="audited").count() == 2
     assert stands(evaluation)
 

@@ -69,8 +69,8 @@ def test_of_packages_only_known_names_and_versions_are_kept() -> None:
         ({"state": "asleep"}, EventError, "'asleep' is not a runner's state"),
         ({"device_kind": "cuda"}, EventError, "device 'cpu' is a cpu, not a cuda"),
         ({"device": "nvidia-h200", "device_kind": "cuda"}, EventError, "results from another site"),
-        ({"device": "../cpu"}, DataError, "'../cpu' can name no device"),
-        ({"device": "x" * 61}, DataError, "can name no device"),
+        ({"device": "../cpu"}, DataError, "'../cpu' can't be a device's name"),
+        ({"device": "x" * 61}, DataError, "can't be a device's name"),
         *[({"name": n}, DataError, "name: must") for n in ("", "x" * 101, "a b", ".hidden")],
     ],
 )
