@@ -111,7 +111,7 @@ def _add_evaluate(commands: _Commands) -> None:
     )
     one.add_argument("--kernel", required=True, type=Path, help="source file, .cu, .cpp or .py")
     one.add_argument(
-        "--files", nargs="*", type=Path, default=[], help="files below its folder that it needs"
+        "--files", nargs="*", type=Path, default=[], help="files the kernel needs, under its folder"
     )
     one.add_argument(
         "--device",
@@ -149,7 +149,7 @@ def _add_vary(commands: _Commands) -> None:
     varied = commands.add_parser(
         "vary",
         help="give a KernelBench file workloads of other sizes",
-        description="Runs the file with other sizes, in a jail and without elements, and writes the"
+        description="Runs the file with other sizes, in a jail and without any data, and writes the"
         " task with all workloads that its model takes: `filter` and `load_tasks` read it."
         " Exit 0 if there are some, 1 if not, 2 for a broken file.",
         parents=_shared("json", "allow-unjailed"),

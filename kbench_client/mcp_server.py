@@ -102,12 +102,12 @@ class ChallengeTools:
         return found
 
 
-_ABOUT = """Measure compute kernels on a kbench site: get_task, write a kernel, submit it in mode
-test, wait, fix what the reason says, then submit it in mode ranked. Submissions are
+_ABOUT = """Measure compute kernels on a kbench site: call get_task, write a kernel, submit it in
+mode test, wait, fix what the reason points out, then submit it in mode ranked. Submissions are
 public unless you make them private. In a challenge, entry says what is left of your
 budget."""
 _DEVICE = Field(description="cpu, cuda or a device of the board; if left out, the language decides")
-_LANGUAGE = "cpp, cuda or python; if left out, told from entry or the source"
+_LANGUAGE = "cpp, cuda or python; if left out, inferred from entry or the source"
 _MODE = Field(description="compile, test, quick, profile or ranked")
 
 
@@ -136,10 +136,10 @@ class Tools:
         others: Annotated[
             bool, Field(description="also include the naive kernels of all directions")
         ] = False,
-        raw: Annotated[bool, Field(description="all of them, however long")] = False,
+        raw: Annotated[bool, Field(description="every file in full, however long")] = False,
     ) -> dict[str, str]:
         """A task's files: README.md says what to write, reference.py what is right, and kernel.*
-        is a right and slow kernel to begin with."""
+        is a correct but slow kernel to start from."""
         files = folder_of(self.site.task(task))
         foreign = [each for each, known in LANGUAGES.items() if known not in (language, "python")]
         found = {
@@ -249,11 +249,11 @@ class Tools:
         usd: Annotated[float, Field(description="a cap on what language models cost")] = 0.0,
         models: list[str] | None = None,
         parameters: Document | None = None,
-        seed_kernel: Annotated[str, Field(description="naive, best, none, or own: source")] = "",
+        seed_kernel: Annotated[str, Field(description="naive, best, none or own (in source)")] = "",
         source: Annotated[str, Field(description="the seed kernel, if own")] = "",
         entry: Annotated[str, Field(description="the source's name, if it has files")] = "",
         files: Annotated[
-            dict[str, str] | None, Field(description="texts beside the source, which stay")
+            dict[str, str] | None, Field(description="texts beside the source, left unchanged")
         ] = None,
     ) -> Document:
         """Let one of the site's strategies look for a faster kernel; `wait` takes its id."""
@@ -271,7 +271,7 @@ class Tools:
         step: Literal["pause", "resume", "stop", "extend", "again"],
         budget: Annotated[Document | None, Field(description="for extend, again: new caps")] = None,
         parameters: Annotated[Document | None, Field(description="for extend, again")] = None,
-        models: Annotated[list[str] | None, Field(description="for again: other ones")] = None,
+        models: Annotated[list[str] | None, Field(description="for again: other models")] = None,
     ) -> Document:
         """Pause a run, resume, stop or extend it, or start it once more with changes."""
         caps = budget or {}

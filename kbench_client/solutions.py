@@ -149,7 +149,7 @@ def _texts(sources: list[Any]) -> dict[str, str]:
         raise _refused("sources", "must be one or more files, each with a path and content")
     found = {str(each.get("path")): str(each.get("content", "")) for each in sources}
     if len(found) != len(sources):
-        raise _refused("sources", "have two files of the same path")
+        raise _refused("sources", "have two files with the same path")
     return found
 
 

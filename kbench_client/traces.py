@@ -104,7 +104,7 @@ def _evaluation(workload: Document, evaluation: Document, wrong: str | None) -> 
     environment, status = result["environment"], _STATUS[evaluation["verdict"]]
     log = "" if status == "PASSED" else evaluation["reason"]
     if log and wrong is None:
-        log = f"{evaluation['verdict']}, of the submission as a whole: {log}"
+        log = f"{evaluation['verdict']}, for the submission as a whole: {log}"
     found = {
         "status": status,
         "environment": {

@@ -158,7 +158,7 @@ def portable(command: list[str]) -> list[str]:
 
 def _functions(task: Document) -> dict[str, ast.FunctionDef]:
     if task["format"] != "kbench":
-        raise Stop(Exit.MISUSE, f"is of the format {task['format']}, which needs kbench", "task")
+        raise Stop(Exit.MISUSE, f"is in the format {task['format']}, which needs kbench", "task")
     body = ast.parse(task["files"][_REFERENCE]).body
     return {each.name: each for each in body if isinstance(each, ast.FunctionDef)}
 

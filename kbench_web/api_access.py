@@ -53,7 +53,7 @@ class BearerAuth(AuthBase):
         if scope not in token.scopes:
             has = ", ".join(token.scopes) or "none"
             raise OutOfReach(
-                f"this token lacks the scope {scope!r}; it has: {has}. Create another on /account/"
+                f"this token lacks the scope {scope!r}; it has: {has}. Create another at /account/"
             )
         request.user = _as_whom(request, token, reading=reading)
         return token
@@ -128,12 +128,12 @@ def _as_whom(request: HttpRequest, token: ApiToken | Bearer, *, reading: bool) -
 def _token(request: HttpRequest) -> ApiToken | Bearer:
     if not _header(request):
         raise Unauthorized(
-            "send the header 'Authorization: Bearer TOKEN'; create a token on /account/,"
+            "send the header 'Authorization: Bearer TOKEN'; create a token at /account/,"
             " or on the site's machine: .venv/bin/python manage.py create_token USER"
         )
     if not _bearer(request):
         raise Unauthorized("the Authorization header must read: Bearer TOKEN")
     token = known_token(request)
     if token is None:
-        raise Unauthorized("this token is not known here")
+        raise Unauthorized("this site does not know this token")
     return token

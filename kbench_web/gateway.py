@@ -85,7 +85,7 @@ class Gateway:
         except DataError as error:
             answer = _Answer(422, {"field": error.field, "reason": error.reason})
         except RecursionError:
-            answer = _Answer(422, {"field": "", "reason": "it is nested too deeply"})
+            answer = _Answer(422, {"field": "", "reason": "the request is nested too deeply"})
         except (RedisError, OperationalError, InterfaceError, OSError) as error:
             log.warning("a runner was asked to try again later: %s", error)
             reason = "the site cannot reach its database or Redis; try again in a moment"
@@ -281,7 +281,7 @@ async def _body(receive: App, most: int) -> bytes:
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > most:
-            raise _Refusal(413, f"it is larger than {most >> 10} KiB")
+            raise _Refusal(413, f"the request is larger than {most >> 10} KiB")
         if not message.get("more_body"):
             return b"".join(parts)
 

@@ -55,7 +55,7 @@ class Outbox:
             except FileNotFoundError:
                 continue  # another process has just sent it
             except ValueError as error:
-                logger.error("cannot read the kept event %s, set aside: %s", path, error)
+                logger.error("cannot read the kept event %s, so it is set aside: %s", path, error)
                 path.rename(path.with_suffix(".unreadable"))
                 continue
             tell(event, source)

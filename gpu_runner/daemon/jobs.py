@@ -142,7 +142,7 @@ class EvaluationJob(Job):
         try:
             result = self.evaluate(request, context.supervisor, report, oracles=context.oracles)
         except Exception as error:
-            logger.exception("the evaluation %s failed because of us", request.evaluation_id)
+            logger.exception("the runner failed in evaluation %s", request.evaluation_id)
             result = _system_error(request, error)
         payload = {"result": codec.encode(result)}
         return End(EventKind.FINISHED, payload, result.verdict, result.verdict.value)
@@ -160,7 +160,7 @@ class TaskJob(Job):
         What this host has ended is LOST: another attempt, or another host, may do better.
         """
         began_at = time.monotonic()
-        stage = "it had not begun"
+        stage = "not yet begun"
 
         def progress(text: str) -> None:
             nonlocal stage
@@ -181,12 +181,12 @@ class TaskJob(Job):
             reason = _shortened(str(error))
         except JobTimeout:
             elapsed_s = time.monotonic() - began_at
-            reason = f"stopped after {elapsed_s:.0f} s, the time limit, at: {stage}"
+            reason = f"stopped after {elapsed_s:.0f} s, the time limit; last stage: {stage}"
         except Exception as error:
             if lacking := shortage(error):
                 kind, reason = EventKind.LOST, lacking
             else:
-                logger.exception("a job about a task failed because of us")
+                logger.exception("the runner failed in a job about a task")
                 reason = _shortened(_our_fault(error))
         return End(kind, {"reason": reason}, Verdict.RUNTIME_ERROR, reason)
 

@@ -179,9 +179,9 @@ class _SlotProcess:
         while horse.is_alive() and not cause:
             horse.join(_TICK_S)
             if self._state.dropped:
-                cause = "the site has taken it back"
+                cause = "the site has taken the job back"
             elif time.monotonic() > deadline:
-                cause = "it took longer than the job may, and was killed"
+                cause = "the job took longer than allowed, and was killed"
             elif stood.is_over(horse.pid or 0):
                 cause = "the runner's work process was stopped by a signal, so it was killed"
         if cause:
@@ -235,7 +235,7 @@ def _work_horse(
 
 
 def _time_is_over(*_: object) -> None:
-    raise JobTimeout("it took longer than the job may")
+    raise JobTimeout("the job took longer than allowed")
 
 
 def report_loss(state: SlotState, source: Source, outbox: Outbox, cause: str) -> None:

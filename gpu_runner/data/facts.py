@@ -51,7 +51,7 @@ class Facts:
         for name in ("scratch_bytes", "energy_joules", "energy_error"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
-                raise DataError(name, "must be a finite number of at least 0")
+                raise DataError(name, "must be a finite number, 0 or more")
         if unknown := sorted(set(self.said) - set(NAMES)):
             raise DataError(f"said.{unknown[0]}", f"is not one of {', '.join(NAMES)}")
 

@@ -46,7 +46,7 @@ def check_files(entry: str, files: Mapping[str, str], language: Language) -> Non
     The entry lies at the top of the folder, and is written in the solution's language.
     """
     if len(files) + 1 > FILES_LIMIT:
-        reason = f"has {len(files) + 1} files with the entry; the limit is {FILES_LIMIT}"
+        reason = f"has {len(files) + 1} files, counting the entry; the limit is {FILES_LIMIT}"
         raise DataError("files", reason)
     refuse(_entry_errors(entry, language))
     refuse(
@@ -102,5 +102,5 @@ def _clash(name: str, names: list[str]) -> str:
         if other.lower() in folders:
             return f"cannot lie in {other!r}, which is a file"
     if sum(other.lower() == name.lower() for other in names) > 1:
-        return "has the name of another file"
+        return "has the same name as another file"
     return ""

@@ -223,7 +223,7 @@ def _asked_for(source: str) -> Iterator[tuple[int, str]]:
     comments = list(_comments(source))
     if len(comments) > 1:
         first, second = comments[0][0], comments[1][0]
-        reason = f"line {second}: flags must be in one comment, which is on line {first}"
+        reason = f"line {second}: flags must be in one comment, and line {first} already has one"
         raise DataError("source", reason)
     for number, text in comments:
         for flag in _flags(text):

@@ -82,7 +82,7 @@ GENERAL: Mapping[Symptom, str] = {
     Symptom.PERMUTED: "the right values, but in other places: check how threads are mapped to "
     "elements",
     Symptom.SIGN: "the right values, but with the opposite sign",
-    Symptom.FACTOR: "all values are off by the same factor: a scale, or the division of a mean",
+    Symptom.FACTOR: "all values are off by the same factor: a scale, or the divisor of a mean",
     Symptom.OFFSET: "all values are off by the same amount: a bias, an epsilon or an initial value",
     Symptom.FACTOR_BY_LINE: "each row or column is off by its own factor: its sum, norm or scale "
     "is wrong",

@@ -68,7 +68,7 @@ WAYS_TO_TRY: Mapping[Values, str] = {
     Values.STRUCTURED: "of every four rows, let one repeat the row before, and set one to zero",
     Values.INTEGERS: "round the inputs to whole numbers, negative ones and zeros among them",
     Values.HARD: "draw the inputs with make_hard_inputs of the task's reference",
-    Values.NEAR: "call it twice, and change a few inputs in between",
+    Values.NEAR: "call the kernel twice, and change a few inputs in between",
 }
 """How a person can try values of that family. The engine's `values` draws them."""
 
@@ -204,7 +204,7 @@ class Task:
             if reason := self._wrong_values(workload):
                 yield DataError(f"workloads[{index}].values", reason)
             if workload.name in names:
-                yield DataError(f"workloads[{index}].name", "is that of another workload too")
+                yield DataError(f"workloads[{index}].name", "is also the name of another workload")
             names.add(workload.name)
         formulas = [self._reduction]
         for direction, work in self.work.items():

@@ -155,8 +155,8 @@ def _lines(facts: dict[str, Any], gpus: list[int]) -> list[str]:
         lines.append(_line("audits", found == "complete", words, unverified))
     measured = set(facts["devices"]) <= set(facts["calibrated"])
     found = ", ".join(facts["calibrated"]) or "none"
-    meaning = "doctor --calibrate measures what it reaches"
-    lines.append(_line("peaks", measured, f"measured of: {found}", meaning))
+    meaning = "doctor --calibrate measures what a device reaches"
+    lines.append(_line("peaks", measured, f"measured for: {found}", meaning))
     for index in gpus:
         name = device_name(DeviceKind.CUDA, index)
         known = "peaks from the data sheet" if name in PEAKS else "peaks from the driver's figures"

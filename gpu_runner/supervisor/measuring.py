@@ -196,7 +196,7 @@ class Measuring:
     def _log_hidden(self, what: str) -> None:
         """Say what failed to who runs this host alone: it tells of what is hidden."""
         name = self._request.evaluation_id
-        logger.info("evaluation %s failed on what is hidden: %.300r", name, what)
+        logger.info("evaluation %s failed on something hidden: %.300r", name, what)
 
     def _one_process(
         self,

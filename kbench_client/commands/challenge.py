@@ -30,7 +30,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
         help="a challenge, or an entry's id; default with an entry's token: that entry",
     )
     parser.add_argument("--enter", action="store_true", help="begin an entry and print its token")
-    parser.add_argument("--agent", default="", help="with --enter: whose kernels they are")
+    parser.add_argument("--agent", default="", help="with --enter: author of the kernels")
     parser.add_argument("--setting", default="", help="with --enter: name of the agent's setting")
     parser.add_argument("--model", default="", help="with --enter: its language model")
     parser.add_argument("--usd", type=float, help="for an entry: US dollars spent in total")

@@ -35,23 +35,23 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command("evaluate", "measure a kernel's file on this machine; the site ranks nothing")
     add_kernel_files(parser)
     add_kernel_options(parser)
-    parser.add_argument("--folder", type=Path, help="the task as `kbench get` wrote it; no site")
+    parser.add_argument("--folder", type=Path, help="task as `kbench get` wrote it; needs no site")
     parser.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     parser.set_defaults(run=_evaluate)
     parser = command("check", "judge and time a script's kernels on this machine; needs no site")
     _add_script(parser, "cpu or cuda")
     parser.add_argument(
-        "--compare", metavar="OLD", help="alternate with the kernels of the same names in that file"
+        "--compare", metavar="OLD", help="alternate with the same-named kernels in that file"
     )
     parser.add_argument("--rounds", help="rounds of --compare (default 5)")
     parser.add_argument("--mode", help="quick, ranked or audit")
     parser.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     parser.set_defaults(run=_check)
-    _add_gate(command("gate", "compare scripts with those of another commit; for CI"))
+    _add_gate(command("gate", "compare scripts with those at another commit; for CI"))
     parser = command(
-        "push", "make a script a draft of a task, and submit its kernels; needs the extra `runner`"
+        "push", "turn a script into a draft task, and submit its kernels; needs the extra `runner`"
     )
-    _add_script(parser, "where the kernels are tried")
+    _add_script(parser, "device to try the kernels on")
     parser.set_defaults(run=_push)
 
 
@@ -65,7 +65,7 @@ def _add_script(parser: argparse.ArgumentParser, device: str) -> None:
 
 
 def _add_gate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="as of `kbench check`")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="as for `kbench check`")
     parser.add_argument("--base", default="HEAD~1", help="the commit (default HEAD~1)")
     parser.add_argument(
         "--threshold",
@@ -90,7 +90,7 @@ def require_runner(site: Site) -> None:
         raise Stop(
             Exit.MISUSE,
             f"needs {', '.join(lacking)} on this machine: pip install 'kbench[runner] @ URL',"
-            f" with the URL of {site.account.url}/agents.md",
+            f" with the URL from {site.account.url}/agents.md",
         )
 
 
@@ -161,7 +161,7 @@ def _engine(words: Sequence[str], out: Path, *, is_quiet: bool) -> subprocess.Co
     done = subprocess.run(program, stdout=subprocess.PIPE, stderr=progress, text=True, check=False)
     if not out.exists():
         reason = (done.stderr or "").replace("gpu_runner: ", "").strip()
-        raise Stop(Exit.MISUSE, reason or ("gives no result" if is_quiet else "see above"))
+        raise Stop(Exit.MISUSE, reason or ("runner gave no result" if is_quiet else "see above"))
     return done
 
 

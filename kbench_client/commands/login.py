@@ -37,7 +37,7 @@ def _login(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     file = config.keep(account)
     shown = {"url": url, "user": about["user"], "scopes": about["scopes"], "file": str(file)}
     scopes = ", ".join(about["scopes"])
-    output.answer(shown, f"{about['user']} at {url}, may {scopes}; the token is in {file}")
+    output.answer(shown, f"{about['user']} at {url}, scopes: {scopes}; the token is in {file}")
     return Exit.GOOD
 
 

@@ -19,7 +19,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
 def _mcp(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     if importlib.util.find_spec("mcp") is None:
         guide = f"{site.account.url}/agents.md"
-        raise Stop(Exit.MISUSE, f"needs the extra `mcp` of this client; {guide} has the command")
+        raise Stop(Exit.MISUSE, f"needs this client's `mcp` extra; {guide} says how to add it")
     from kbench_client.mcp_server import server
 
     server(site).run("stdio")

@@ -35,7 +35,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command("cancel", "take a submission's evaluation out of the queue, or stop it")
     parser.add_argument("submission", metavar="ID")
     parser.set_defaults(run=_cancel)
-    parser = command("compare", "compare submissions for one task and device with the first")
+    parser = command("compare", "compare submissions for one task and device against the first")
     parser.add_argument("submissions", metavar="ID", nargs="+")
     parser.set_defaults(run=_compare)
     parser = command("leaderboard", "a board's rows")

@@ -21,7 +21,7 @@ STEPS = {
     "pause": "pause it: start nothing new",
     "resume": "resume it",
     "stop": "end it for good",
-    "extend": "change the given caps, and with --parameter NAME=MORE those of its strategy",
+    "extend": "change the given caps; with --parameter NAME=MORE, also those of its strategy",
     "again": "start it again, with these changes",
 }
 """What may be done with a run."""
@@ -49,7 +49,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     begins.add_argument(
         "--seed-kernel", default="", choices=seeds, help="default: the strategy's own"
     )
-    parser.add_argument("--entry", default="", help="file of a folder that the run changes")
+    parser.add_argument("--entry", default="", help="for a folder: the file that the run changes")
     parser.add_argument("--name", default="")
     parser.add_argument("--private", action="store_true")
     parser.add_argument(

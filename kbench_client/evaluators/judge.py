@@ -63,7 +63,7 @@ class Judged:
     def value(self) -> float:
         """The reward; raises `Stop` if there is none, so that nobody learns from our faults."""
         if self.reward is None:
-            reason = f"kbench could not judge this kernel, which may be right: {self.reason}"
+            reason = f"kbench could not judge this kernel, which may be correct: {self.reason}"
             raise Stop(Exit.UNREACHABLE, f"{reason} ({self.url})")
         return self.reward
 

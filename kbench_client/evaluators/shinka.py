@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--program_path", required=True)
     parser.add_argument("--results_dir", required=True)
     parser.add_argument("--task", required=True, help="the task's name on the site")
-    parser.add_argument("--device", default="", help="a device of the site")
+    parser.add_argument("--device", default="", help="a device on the site")
     parser.add_argument("--mode", default="quick", help="quick, profile or ranked")
     parser.add_argument("--direction", default="forward", help="forward or backward")
     parser.add_argument("--agent", default="", help="author of the kernels (default: you)")

@@ -183,7 +183,7 @@ def reset_done(request: HttpRequest) -> HttpResponse:
 @require_safe
 def inactive(request: HttpRequest) -> HttpResponse:
     """The account was deactivated by an admin."""
-    lede = "An admin of this site deactivated it. Ask an admin why, or to activate it again."
+    lede = "A site admin deactivated it. Ask an admin why, or ask to have it reactivated."
     return _said(request, "This account is deactivated", lede, ("home", "Home"), status=403)
 
 

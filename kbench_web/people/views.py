@@ -143,7 +143,7 @@ def invitation_revoke(request: AuthenticatedRequest, invitation_id: int) -> Http
     if invitations.revoke(invitation=invitation, user=request.user, now=timezone.now()):
         messages.success(request, f"The invitation for {invitation} no longer works.")
     else:
-        messages.error(request, "It has been used, revoked, or has expired.")
+        messages.error(request, "This invitation has been used or revoked, or has expired.")
     return redirect("people")
 
 

@@ -214,7 +214,7 @@ class Supervisor:
             self._wait(group, patience_s, impatient)
             for process in group:
                 if process.status is None:
-                    self._say(process.program.name, "does not stop: killed")
+                    self._say(process.program.name, "did not stop, so it was killed")
                 process.kill()  # also what it may have left behind
                 process.close()
 

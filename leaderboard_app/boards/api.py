@@ -73,9 +73,9 @@ class BoardIn(Schema):
     verified: str = _flag("1: only results whose submission passed an audit.")
     trusted: str = _flag("1: only results from runners that the site's admins control.")
     same_bits: str = _flag(
-        "1: only results that gave the same bits for the same input, by their audit."
+        "1: only results that gave the same bits for the same input in their audit."
     )
-    graph: str = _flag("1: only results that work in a CUDA graph, by their audit.")
+    graph: str = _flag("1: only results that worked in a CUDA graph in their audit.")
     contaminated: str = _flag("1: include contaminated tasks, which boards across tasks leave out.")
     format: str = Field("json", json_schema_extra=one_of("json", "csv", "parquet"))
 

@@ -75,7 +75,7 @@ def cost_figure(groups: Sequence[Group]) -> dict[str, object] | None:
             best = point[1]
     return {
         "data": [
-            _points(front, "Nobody is cheaper and faster", mode="lines", colour=1),
+            _points(front, "Nobody is both cheaper and faster", mode="lines", colour=1),
             _points(paid, "Each name", mode="markers+text", colour=0),
         ],
         "layout": _layout(320) | _room(paid),

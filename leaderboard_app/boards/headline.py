@@ -199,7 +199,7 @@ def _of_sure(
 def _by_mean(alike: int) -> str:
     if not alike:
         return ""
-    others = "another one" if alike == 1 else f"{alike} others"
+    others = "is another one" if alike == 1 else f"are {alike} others"
     return f", as {others}, and has the highest mean speedup of these"
 
 

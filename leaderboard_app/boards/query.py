@@ -165,7 +165,7 @@ def parse_query(
     sort = _one_of(values, "sort", [s.value for s in by.sorts], default_sort(by, task).value)
     since, until = _day(values, "since"), _day(values, "until")
     if since and until and until < since:
-        raise QueryError("until", f"{until} is before {since}, which `since` names")
+        raise QueryError("until", f"{until} is before the `since` date, {since}")
     return Query(
         by=by,
         over=Over(_one_of(values, "over", [over.value for over in Over], Over.COMMON.value)),

@@ -36,7 +36,7 @@ def _score_head(page: Mapping[str, object]) -> str:
 
 _COMPARED_WITH = Column(
     "compared_with", str,
-    help="Baseline of score, speedup_best, unlisted_speedup and p_score: best, which is the fastest"
+    help="Baseline for score, speedup_best, unlisted_speedup and p_score: best, the fastest"
     " of all; those known, such as eager, while one is missing; or empty.",
 )  # fmt: skip
 _SPEEDS = (

@@ -78,7 +78,7 @@ class VerifiersIn(Body):
     """Language-model judges that vote on a candidate before it is measured."""
 
     names: list[str] = Field(
-        [], examples=[["compile", "memory", "numerics"]], description="None switches them off."
+        [], examples=[["compile", "memory", "numerics"]], description="If empty, they are off."
     )
     soft: StrictBool = Field(True, description="Measure the best `survivors` of a generation.")
     threshold: StrictFloat = Field(

@@ -38,7 +38,7 @@ class StatusOut(Schema):
 
     submission: UUID
     evaluation: UUID
-    url: str = Field(description="The page for people.")
+    url: str = Field(description="Its web page, for people.")
     task: str
     device: str
     mode: str = Field(json_schema_extra=one_of(*Mode))

@@ -139,7 +139,7 @@ def _under_way(facts: Facts) -> str:
         return f"It is being measured in {evaluation.mode} mode on {evaluation.device}{again}"
     if evaluation.status == Status.CANCELLED:
         return facts.reason or "it was canceled before it had a verdict"
-    return facts.waiting_reason or facts.reason or "it waits for a runner"
+    return facts.waiting_reason or facts.reason or "it is waiting for a runner"
 
 
 def _ordinal(count: int) -> str:
@@ -160,7 +160,7 @@ def _ended(facts: Facts) -> str:
         return f"it is correct but has no score, because {reason}; a re-run may settle it"
     if found and found.index and found.expected is not None and found.actual is not None:
         place = f"{found.output}[{', '.join(map(str, found.index))}]"
-        values = f"{place} is {found.actual:.4g}, and {found.expected:.4g} was expected"
+        values = f"{place} is {found.actual:.4g}, but {found.expected:.4g} was expected"
         return f"on {found.workload}, {values}" if found.workload else values
     return reason or verdict_meaning(verdict)
 
@@ -238,7 +238,7 @@ def _no_speedup(facts: Facts) -> str:
     if facts.why.is_doubt:
         return _kept_away(facts)
     if facts.result and facts.result.pending_baselines and not evaluation.imported:
-        return "its speedup follows when its baselines have been measured"
+        return "its speedup will appear once its baselines have been measured"
     if evaluation.mode in (Mode.TEST, Mode.RANKED):
         return f"there is no speedup{_reasons(facts.missing)}"
     if facts.has_old_baselines:

@@ -172,7 +172,7 @@ def tolerance_text(data: Task) -> str:
     """The tolerance as a sentence in Markdown."""
     if data.has_verifier:
         return (
-            f"The task judges by its own verifier, `{VERIFIER}` in `reference.py`. It gets the "
+            f"The task uses its own verifier, `{VERIFIER}` in `reference.py`. It gets the "
             "inputs as the kernel saw them and what the kernel wrote, in float64, and returns "
             "scaled residuals. Each must be at most 1."
         )

@@ -182,7 +182,7 @@ def must_be_seen(version: TaskVersion, reports: str | None) -> None:
     """
     locked = _lock(version)
     if reports not in (None, locked.evidence):
-        reason = "a soundness report has arrived since you opened it: read it, then decide"
+        reason = "a soundness report has arrived since you opened this page: read it, then decide"
         raise CurationError("reports", reason)
 
 

@@ -110,17 +110,19 @@ def test_what_is_wrong_on_other_values_is_said_in_kinds_alone() -> None:
     assert reason == (
         "right on n256 with the task's usual values, but wrong with very large values and rows with"
         " a few very large values. With very large values, the output looked like this: all values"
-        " are off by the same factor (a scale, or the division of a mean). To reproduce it,"
+        " are off by the same factor (a scale, or the divisor of a mean). To reproduce it,"
         " multiply the inputs by 1000"
     )
     alone = wrong_on_other_values("n256", {Values.HARD: wrong}).reason
     assert alone.endswith(
         "but wrong with the task's own hard values. The output looked like this: all values are"
-        " off by the same factor (a scale, or the division of a mean). To reproduce it, draw the"
+        " off by the same factor (a scale, or the divisor of a mean). To reproduce it, draw the"
         " inputs with make_hard_inputs of the task's reference"
     )
     near = wrong_on_other_values("n256", {Values.NEAR: wrong, Values.LARGE: wrong}).reason
-    assert near.endswith("To reproduce it, call it twice, and change a few inputs in between")
+    assert near.endswith(
+        "To reproduce it, call the kernel twice, and change a few inputs in between"
+    )
     assert "777" not in reason
     assert set(KINDS_OF_VALUES) == set(WAYS_TO_TRY) == set(Values)
 

@@ -91,6 +91,6 @@ class HttpsSource:
 
 def _reason(response: httpx2.Response) -> str:
     try:
-        return f"the site refuses: {response.json()['reason']}"
+        return f"the site refused the request: {response.json()['reason']}"
     except (ValueError, KeyError, TypeError, json.JSONDecodeError):
-        return f"the site refuses with status {response.status_code}"
+        return f"the site refused the request with status {response.status_code}"

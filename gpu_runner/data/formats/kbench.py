@@ -204,7 +204,7 @@ def _verifier_errors(task: Task, function: ast.FunctionDef) -> Iterator[DataErro
     names = parameter_names(function)
     extra = function.args.vararg or function.args.kwarg or function.args.kwonlyargs
     if extra or names not in (["inputs", "outputs"], ["inputs", "outputs", "eps"]):
-        reason = f"has {VERIFIER}(), which must take inputs and outputs, and eps if it wants it"
+        reason = f"has {VERIFIER}(), which must take inputs and outputs, and optionally eps"
         yield DataError(REFERENCE, reason, function.lineno)
     if task.directions != (Direction.FORWARD,):
         reason = f"has {VERIFIER}(), which is only for tasks of the forward direction"

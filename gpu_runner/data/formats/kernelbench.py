@@ -95,7 +95,7 @@ def with_workloads(task: Task, workloads: Sequence[Workload]) -> Task:
         unlisted, parameters = found.name in UNLISTED, found.parameters if index else {}
         made = replace(_OWN, name=found.name, unlisted=unlisted, parameters=parameters)
         if replace(found, devices=_OWN.devices) != made:
-            raise DataError(f"workloads[{index}]", "is not one of a varied file")
+            raise DataError(f"workloads[{index}]", "is not a workload of a varied file")
     varied = replace(task, workloads=tuple(workloads))
     refuse(itertools.chain(task_errors(varied), size_errors(varied)))
     return varied
@@ -107,7 +107,7 @@ def _changed(tree: ast.Module, forward: ast.FunctionDef) -> Iterator[str]:
     if needs_cuda(tree):
         yield "it is for CUDA devices only, because it names CUDA"
     if any(sets_seed(node) for node in nodes if isinstance(node, ast.Call)):
-        yield "a seed that a function sets is derived from each call's own: inputs are always new"
+        yield "a seed that a function sets is derived from the call's seed: inputs are always new"
     if any(node.attr in _NARROW for node in nodes if isinstance(node, ast.Attribute)):
         yield "floating-point tensors are converted to float32, narrower ones too"
     if any(isinstance(n, ast.Return) and isinstance(n.value, ast.Dict) for n in ast.walk(forward)):
@@ -142,7 +142,7 @@ def size_errors(task: Task) -> Iterator[DataError]:
 def _check_size(known: Globals, name: str, value: object, field: str) -> None:
     items = value if isinstance(value, list | tuple) else [value]
     if not items or not all(type(item) is int and 0 < item < _LARGEST for item in items):
-        raise DataError(field, "must be an integer above 0, or a list of such")
+        raise DataError(field, "must be an integer above 0, or a list of them")
     if name in known.bound:
         raise DataError(field, "is read by more than get_inputs(): Model needs it")
     if name not in known.names:
@@ -177,7 +177,7 @@ def _description(
         f"1. the values of `get_inputs()`: {_listed(inputs)};\n"
         "2. the parameters and then the floating-point buffers of `Model`, each in the order of "
         f"its `state_dict()`{_layers(init)}, and tensors that it keeps as plain attributes;\n"
-        "3. those values of `get_init_inputs()` that are numbers, truth values or tuples of "
+        "3. those values of `get_init_inputs()` that are numbers, booleans or tuples of "
         f"them; `Model` takes {_listed(parameter_names(init)[1:] if init else [])}.",
         "`Model` is in training mode, but dropout is off. Arguments must not be changed: only what "
         "the function returns is judged.",

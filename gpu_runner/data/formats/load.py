@@ -104,7 +104,7 @@ def _apart(reading: Reading) -> Reading:
     if task.format is TaskFormat.KBENCH or task.name not in catalog_specifications():
         return reading
     name = f"{task.format.value}-{task.name}"[:NAME_LIMIT]
-    note = f"is named {name}: the built-in task {task.name} is another one"
+    note = f"is named {name}: {task.name} is already the name of a built-in task"
     return replace(reading, task=replace(task, name=name), adaptations=(note, *reading.adaptations))
 
 

@@ -94,7 +94,7 @@ def _task(tasks: Iterable[Task], dtype: str, symbol: str, name: str) -> Task:
     for task in tasks:
         if task.abi is Abi.C and task.dtype == dtype and task.c_signature.symbol == symbol:
             return task
-    raise DataError(name, f"no built-in task of {dtype} asks for {symbol}()")
+    raise DataError(name, f"no built-in task in {dtype} asks for {symbol}()")
 
 
 def _compare(declared: Signature, task: Task, name: str) -> list[str]:
@@ -105,7 +105,7 @@ def _compare(declared: Signature, task: Task, name: str) -> list[str]:
     pairs = zip(declared.parameters, wanted.parameters, strict=True)
     for ours, theirs in pairs:
         if ours.role is Role.INPUT and theirs.role is Role.OUTPUT:
-            raise DataError(name, f"declares {ours.name} const, which {task.name} has written")
+            raise DataError(name, f"declares {ours.name} const, but {task.name} writes to it")
     return [
         ours.name
         for ours, theirs in zip(declared.parameters, wanted.parameters, strict=True)

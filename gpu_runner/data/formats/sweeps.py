@@ -69,7 +69,7 @@ def _sweep(sweep: object, field: str) -> Iterator[dict[str, object]]:
         raise DataError(f"{field}.prefix", "must be a string")
     names = list(sweep["parameters"])
     if len(names) > _MOST_PARAMETERS:
-        raise DataError(f"{field}.parameters", f"are more than {_MOST_PARAMETERS}")
+        raise DataError(f"{field}.parameters", f"has more than {_MOST_PARAMETERS} entries")
     values = [v if isinstance(v, list) else [v] for v in sweep["parameters"].values()]
     common = {name: value for name, value in sweep.items() if name not in _OWN}
     combinations = list(itertools.islice(itertools.product(*values), _LARGEST + 1))

@@ -89,7 +89,7 @@ def _tolerance_errors(task: Task) -> Iterator[DataError]:
     for name in ("constant", "growth"):
         value = getattr(task.tolerance, name)
         if not value >= 0:  # NaN is refused, too; without a bound, wrong kernels survive
-            yield DataError(f"tolerance.{name}", f"is {value}: must be a number from 0")
+            yield DataError(f"tolerance.{name}", f"is {value}: must be a number, 0 or more")
 
 
 def _integer_errors(task: Task) -> Iterator[DataError]:
@@ -117,7 +117,7 @@ def _in_words(dtype: str) -> str:
 def refuse_too_many(workloads: Sequence[object]) -> None:
     """Refuse more workloads than a task may have."""
     if len(workloads) > WORKLOADS_LIMIT:
-        raise DataError("workloads", f"are more than {WORKLOADS_LIMIT}")
+        raise DataError("workloads", f"has more than {WORKLOADS_LIMIT} entries")
 
 
 def _one_of(field: str, value: str, allowed: tuple[str, ...]) -> Iterator[DataError]:
@@ -135,7 +135,7 @@ def _direction_errors(task: Task) -> Iterator[DataError]:
             yield DataError("workloads", f"has no public one for the direction {direction.value}")
     for direction in task.work:
         if direction not in task.directions:
-            yield DataError(f"work.{direction.value}", "has no direction that the task has")
+            yield DataError(f"work.{direction.value}", "is for a direction that the task lacks")
 
 
 def _is_name(name: str) -> bool:
@@ -165,12 +165,12 @@ def _kernel_errors(task: Task, kernel: ShippedKernel, field: str) -> Iterator[Da
     if kernel.path not in task.files:
         yield DataError(f"{field}.path", f"is not one of the task's files: {kernel.path!r}")
     if not kernel.path.endswith(suffix):
-        yield DataError(f"{field}.path", f"must end in {suffix}, being a {kernel.language} kernel")
+        yield DataError(f"{field}.path", f"must end in {suffix} for a {kernel.language} kernel")
     if kernel.direction not in task.directions:
         yield DataError(f"{field}.direction", "is not one that the task has")
     if not _AGENT.fullmatch(kernel.agent):
         reason = "must be 1 to 100 of A-Z, a-z, 0-9, spaces and _ . : / @ + ( ) -"
-        yield DataError(f"{field}.agent", f"{reason}, a letter or digit first")
+        yield DataError(f"{field}.agent", f"{reason}, starting with a letter or digit")
     yield from _source_errors(task, kernel)
 
 
@@ -182,4 +182,4 @@ def _source_errors(task: Task, kernel: ShippedKernel) -> Iterator[DataError]:
     try:
         Solution(source=source, language=kernel.language, direction=kernel.direction)
     except DataError as error:
-        yield DataError(kernel.path, f"is listed as a kernel, and {error.reason}")
+        yield DataError(kernel.path, f"is listed as a kernel, but {error.reason}")

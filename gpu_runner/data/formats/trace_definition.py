@@ -68,7 +68,7 @@ class Definition(Open):
             value = given.get(name) if axis.type == "var" else axis.value
             if axis.type != "expr":
                 if type(value) is not int or value < 0:
-                    raise DataError(f"axes.{name}", "must have a whole number from 0")
+                    raise DataError(f"axes.{name}", "must have a whole number, 0 or more")
                 found[name] = value
         for name, axis in self.axes.items():
             if axis.type == "expr":

@@ -229,7 +229,7 @@ WORD_RULES = (
     ),
     Rule(
         "interposition",
-        "addresses of the runtime's and the clock's functions, which are only called",
-        Words("takes {!r} without calling it", odd=_HANDED_OVER, unless=r"\s*\("),
+        "addresses of the runtime's and the clock's functions, which may only be called",
+        Words("uses {!r} without calling it", odd=_HANDED_OVER, unless=r"\s*\("),
     ),
 )

@@ -94,7 +94,7 @@ def _of_factor(factor: float) -> Finding | None:
     if abs(factor + 1) < _FINE:
         return Finding(symptom=Symptom.SIGN, text=GENERAL[Symptom.SIGN])
     text = (
-        f"wrong values are {factor:.5g} times what was expected: a scale, or the division of a mean"
+        f"wrong values are {factor:.5g} times what was expected: a scale, or the divisor of a mean"
     )
     return Finding(symptom=Symptom.FACTOR, text=text)
 

@@ -220,5 +220,5 @@ def check_shape(name: str, actual: Tensor, expected: tuple[Tensor, ...], index: 
     shape = tuple(expected[index].shape) if index < len(expected) else None
     if shape != tuple(actual.shape):
         raise ProblemError(
-            f"the reference's {name} is {shape} in float64, {tuple(actual.shape)} before"
+            f"the reference's {name} is {shape} in float64, but was {tuple(actual.shape)} before"
         )

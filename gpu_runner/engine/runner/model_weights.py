@@ -121,7 +121,7 @@ def _matched(model: nn.Module, wanted: dict[str, tuple[int, ...]]) -> list[nn.Pa
     raise CallError(
         ErrorCode.SYMBOL,
         f"ModelNew has no place for parameters of Model: {shown}{more}; "
-        "they go by name and shape, or else in order where all shapes agree",
+        "they are matched by name and shape, or else in order where all shapes agree",
     )
 
 

@@ -134,7 +134,7 @@ def _made(
     """The model, and how a call's arguments become its weights."""
     told = told or {"arguments": [], "keywords": {}, "inputs": len(given)}
     if reason := told.get("reason"):
-        raise CallError(ErrorCode.SYMBOL, f"{MODEL} cannot be made: {reason}; export 'forward'")
+        raise CallError(ErrorCode.SYMBOL, f"{MODEL} cannot be created: {reason}; export 'forward'")
     arguments = map(plain_of, told["arguments"])
     model = entry(*arguments, **{name: plain_of(v) for name, v in told["keywords"].items()})
     if isinstance(model, nn.Module):

@@ -192,7 +192,7 @@ class CpuSanitizers:
         failed = next((c.name for c in checks if c.state is AuditState.FAILED), "")
         if not failed:
             return checks
-        ended = f"its process ended with what {failed!r} found"  # or would have
+        ended = f"its process ended because of what {failed!r} found"  # or would have
         return [
             skipped(check.name, ended) if check.state is AuditState.SUSPICIOUS else check
             for check in checks
@@ -268,7 +268,7 @@ class RaceSearch:
             return "none: it starts no threads"
         short = sorted((ns, w.name, w) for w, ns in times_ns if ns <= RACE_CALL_NS)
         if not short:
-            return "not checked, because its calls take too long; an audit does check"
+            return "not checked, because its calls take too long; an audit does check for races"
         looked: list[Ran] = []
 
         def run(target: Target, tool: Callable[[], Tool]) -> Sequence[Ran]:

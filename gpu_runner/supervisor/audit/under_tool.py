@@ -136,7 +136,7 @@ def _unfinished(name: str, ran: Ran, reason: str) -> AuditCheck:
 def _failed(name: str, finding: Finding, ran: Ran) -> AuditCheck:
     if ran.hidden:
         return AuditCheck(
-            name=name, state=AuditState.FAILED, reason="something on a hidden workload"
+            name=name, state=AuditState.FAILED, reason="found something on a hidden workload"
         )
     return AuditCheck(
         name=name, state=AuditState.FAILED, reason=finding.words, report=cut(ran.report)

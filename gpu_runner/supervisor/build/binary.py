@@ -145,7 +145,7 @@ def _imports(inspected: _Inspected) -> Iterator[str]:
 def _exports(inspected: _Inspected) -> Iterator[str]:
     for symbol in inspected.library.symbols:
         if symbol.defined and _INTERPOSED.fullmatch(symbol.name):
-            yield f"export: defines {symbol.name!r}, which is another library's"
+            yield f"export: defines {symbol.name!r}, which belongs to another library"
 
 
 def _constructors(inspected: _Inspected) -> Iterator[str]:
@@ -174,7 +174,7 @@ def _mapping(inspected: _Inspected) -> Iterator[str]:
     if library.executable_stack:
         yield "mapping: it makes stacks executable"
     if library.writable_code:
-        yield "mapping: a part of it is both written and executed"
+        yield "mapping: a part of it is both writable and executable"
     flags = library.entry(elf.FLAGS, 0)
     if flags & elf.FLAG_TEXTREL or any(tag == elf.TEXTREL for tag, _ in library.dynamic):
         yield "mapping: loading it changes its code"

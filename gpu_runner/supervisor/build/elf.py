@@ -96,7 +96,7 @@ class Library:
         offset, self._section_offset = header[7], header[8]
         count, self._section_count = header[12], header[14]
         if header[11] != _SEGMENT.size:
-            raise NotALibrary("its program headers have another size")
+            raise NotALibrary("its program headers have an unexpected size")
         self.segments = [self._segment(offset + i * _SEGMENT.size) for i in range(count)]
         self._loads = [segment for segment in self.segments if segment.kind == _LOAD]
         self.dynamic = list(self._dynamic())
@@ -148,7 +148,7 @@ class Library:
     def _text(self, offset: int) -> str:
         end = self.content.find(b"\0", offset, offset + 65536) if offset >= 0 else -1
         if end < 0:
-            raise NotALibrary("a name does not end")
+            raise NotALibrary("a name is not terminated")
         self._named += end - offset
         if self._named > NAMES_LIMIT:
             raise NotALibrary("its names are too long")
@@ -187,7 +187,7 @@ class Library:
     def symbols(self) -> list[Symbol]:
         """All dynamic symbols that a relocation or the hash table can reach."""
         if self.entry(SYMENT) != _SYMBOL.size:
-            raise NotALibrary("its symbols have another size")
+            raise NotALibrary("its symbols have an unexpected size")
         last = max((symbol for _, _, symbol, _ in self.relocations), default=0)
         count = max(last + 1, self._hashed())
         if count > SYMBOLS_LIMIT:

@@ -109,7 +109,7 @@ class Built:
         if self.timed_out:
             return f"{self.step} took longer than {config.build_timeout_s:g} s"
         if self.memory_exceeded:
-            return f"{self.step} used more memory than it may (limit {self.memory_limit})"
+            return f"{self.step} used more memory than allowed (limit {self.memory_limit})"
         found = filter(_ERROR.search, self.report.log.splitlines())
         how = f"crashed ({self.crash})" if self.crash else "failed without a message"
         reason = next(found, f"{self.step} {how}")[:500]

@@ -66,7 +66,7 @@ class Answer:
         shapes = found.shapes or ()
         dimensions = [number for shape in shapes for number in shape]
         if not all(0 < number < _LARGEST for number in numbers):
-            raise OracleError(f"{_SENSELESS}: a size below 1, or beyond all integers")
+            raise OracleError(f"{_SENSELESS}: a size below 1, or too large for an integer")
         if not all(0 <= number < _LARGEST for number in dimensions):
             raise OracleError(f"{_SENSELESS}: a shape that no tensor has")
         if len(shapes) > _MOST_TENSORS or max(map(len, shapes), default=0) > _MOST_DIMENSIONS:

@@ -50,5 +50,5 @@ def vary(task: Task, config: SupervisorConfig) -> Varied:
 
 def _alone(sizes: Sizes) -> str:
     if sizes.own.fault:
-        return f"no further workload: Model cannot be run without elements ({sizes.own.fault})"
-    return "no further workload: get_inputs() has no size to itself that may change"
+        return f"no further workload: Model cannot be run without any data ({sizes.own.fault})"
+    return "no further workload: get_inputs() has no size of its own that may change"

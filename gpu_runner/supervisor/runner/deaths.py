@@ -23,7 +23,7 @@ def silence(when: str, allowed_s: float, *, stopped: bool) -> FaultError:
 def death(when: str, child: ChildProcess, status: int | None, *, is_idle: bool) -> FaultError:
     """Why the process is gone; raises `KilledFromOutside` where its code is not the cause."""
     if child.memory_exceeded:
-        reason = f"used more memory than it may {when} (limit {child.memory_limit})"
+        reason = f"used more memory than allowed {when} (limit {child.memory_limit})"
         return FaultError(Fault(Verdict.MEMORY_LIMIT, reason))
     was_killed = is_from_outside(status)
     if child.killed_from_outside(status) or (was_killed and is_idle):

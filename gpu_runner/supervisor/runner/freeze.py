@@ -81,7 +81,7 @@ class Freezer:
             if not moving:
                 break
             if is_late:
-                raise NotStopped(f"a process of it could not be stopped for {_LONGEST_S:g} s")
+                raise NotStopped(f"one of its processes could not be stopped for {_LONGEST_S:g} s")
         self._stopped = tree
         self._living = [pid for pid in tree if not is_dead(pid)]
         self._first = self._first or frozenset(self._living)
@@ -123,7 +123,7 @@ class Freezer:
                 break
             time.sleep(_DYING_LOOK_S)
         if dead and all(status_of(pid) == -signal.SIGKILL for pid in dead):
-            raise KilledFromOutside("the process was killed from outside while it stood still")
+            raise KilledFromOutside("the process was killed from outside while it was stopped")
         if dead:
             raise NotStopped("ran while it was stopped")
 

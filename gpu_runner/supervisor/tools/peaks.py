@@ -48,7 +48,7 @@ def device_peak(config: SupervisorConfig, moved_bytes_per_s: float = 0.0) -> Kno
     known = PEAKS.get(device_name(config.kind, config.index))
     if known is not None:
         return KnownPeak(known, "the vendor's data sheet")
-    return KnownPeak(driver_peak(config.index), "clocks, bus width and cores, as the driver says")
+    return KnownPeak(driver_peak(config.index), "clocks, bus width and cores, from the driver")
 
 
 def theoretical(config: SupervisorConfig) -> KnownPeak | None:

@@ -42,7 +42,7 @@ class Symbols:
             self._data = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
         header = struct.unpack_from("<4sBB10xHHIQQQIHHHHHH", self._data)
         if header[0] != b"\x7fELF":
-            raise ValueError("no ELF file")
+            raise ValueError("not an ELF file")
         self._machine = header[4]
         self._segments = [
             _SEGMENT.unpack_from(self._data, header[7] + i * _SEGMENT.size)

@@ -35,7 +35,7 @@ def work_suspicions(worked: Worked) -> list[Suspicion]:
         most = worked.told().libraries.most_common()
         named = [(name, n / worked.seen) for name, n in most if n > LIBRARY_SHARE * worked.seen]
         words = ", ".join(f"{name} did {share:.0%}" for name, share in named or _together(worked))
-        reason = f"{words} of the work of {worked.workload}, and this task allows no library"
+        reason = f"{words} of the work of {worked.workload}, and this task allows no libraries"
         found.append(Suspicion(check=Check.WORK, reason=reason))
     if worked.slower > WATCHED_SLOWER:
         is_public = worked.told() is worked
@@ -51,7 +51,7 @@ def work_suspicions(worked: Worked) -> list[Suspicion]:
 def unknown_share(worked: Worked) -> Suspicion:
     """What is said of a GPU's kernel whose host calls a library, where no profiler tells more."""
     name, _ = worked.libraries.most_common(1)[0]
-    reason = f"calls {name}, and no profiler on this host can tell how much of the work that did"
+    reason = f"calls {name}, and no profiler on this host can tell how much of the work it did"
     return Suspicion(check=Check.WORK, reason=reason)
 
 

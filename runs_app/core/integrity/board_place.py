@@ -40,8 +40,8 @@ def board_place(evaluation: Evaluation, reader: Viewer) -> BoardPlace:
     state = result_state(evaluation)
     rank, tied = None, False
     if at is None:
-        whose = "yours" if reader.pk == evaluation.submission.author_id else "its author"
-        words = f"The {_board(evaluation)} shows a better result of {whose}"
+        whose = "of yours" if reader.pk == evaluation.submission.author_id else "by its author"
+        words = f"The {_board(evaluation)} shows a better result {whose}"
     elif state is not None and not state.is_sure:
         words = f"Its place on the {_board(evaluation)} is provisional: {_awaited(evaluation)}"
     else:

@@ -30,11 +30,11 @@ class Why(TextChoices):
         "Its audit is in quarantine, so it doesn't count until an admin decides.",
     )
     NOT_RANKED = "not_ranked", "Only ranked evaluations count on boards."
-    OF_A_RUN = "of_a_run", "It is a candidate of a run, and those aren't on boards."
+    OF_A_RUN = "of_a_run", "It is a candidate from a run, and candidates aren't on boards."
     PRIVATE = "private", "Its submission is private, so it isn't on a board."
     CANCELLED = "cancelled", "It was canceled."
     UNDER_WAY = "under_way", "It hasn't finished yet."
-    SYSTEM_ERROR = ("system_error", "It failed because of us, which says nothing about the kernel.")
+    SYSTEM_ERROR = ("system_error", "The failure was ours and says nothing about the kernel.")
     NOT_CURRENT = "not_current", "It is for a version of its task that is no longer ranked."
     NOT_CORRECT = "not_correct", "Only correct results count on boards."
     REPLACED = "replaced", "A later evaluation of the same submission has replaced it."

@@ -31,12 +31,12 @@ _CHECKS = {
     "clock": "Claimed times",
     "device": "State of the device",
     "loaded": "Code that ran",
-    "work": "Who did the work",
+    "work": "Code that did the work",
     "audit": "Audit",
 }
-_OF_CODE = "A re-run raises the same suspicion. Change what is named below, and submit it again."
+_OF_CODE = "A re-run raises the same suspicion. Fix what is named below and resubmit the kernel."
 _OF_TIMES = (
-    "A busy host can cause a suspicion about times. Run it again at a quieter time: the new result "
+    "A busy host can make times look suspicious. Run it again at a quieter time: the new result "
     "replaces this one."
 )
 _ADVICE = {

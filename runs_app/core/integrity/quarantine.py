@@ -70,7 +70,7 @@ def decide(
     Raises `NotAllowed` for anybody but admins and `SubmissionError` without a reason.
     """
     if not (user.is_active and user.is_staff):
-        raise NotAllowed("", "only admins decide about quarantined results")
+        raise NotAllowed("", "only admins can decide on quarantined results")
     reason = _checked(state, reason)
     locked = QuarantineCase.objects.select_for_update(of=("self",)).get(pk=case.pk)
     decision = QuarantineDecision.objects.create(

@@ -31,7 +31,7 @@ from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
 from tasks_app.templatetags.source import ShownFile
 
-_REFUSAL = "only admins decide about quarantined results"
+_REFUSAL = "only admins can decide on quarantined results"
 _OPEN_ROWS = 20
 _DECIDED_ROWS = 50
 
@@ -94,7 +94,7 @@ def quarantine_decide(request: AuthenticatedRequest, case_id: int) -> HttpRespon
 @require_POST
 def submission_audit(request: AuthenticatedRequest, submission_id: UUID) -> HttpResponse:
     """Queue an audit of a submission on a device."""
-    user = admin_of(request, "only admins request audits")
+    user = admin_of(request, "only admins can request audits")
     submission = get_submission(submission_id, user)
     with refusals(request, "No audit"):
         device = resolve_device(

@@ -204,7 +204,7 @@ def _send_all(messages: Sequence[tuple[str, dict[str, object]]]) -> None:
         else:
             async_to_sync(_send_in_order)(layer, messages)
     except (RedisError, OSError) as error:
-        log.warning("watchers of %s miss %d event(s): %s", messages[0][0], len(messages), error)
+        log.warning("watchers of %s missed %d event(s): %s", messages[0][0], len(messages), error)
 
 
 def _publish(

@@ -69,7 +69,7 @@ class Hub:
             try:
                 group, seq, text = _read(await layer.receive(channel))
             except Exception as error:  # of any kind: what stands in Redis is anybody's
-                log.warning("ignored a message to sockets that can't be read: %r", error)
+                log.warning("ignored an unreadable message to sockets: %r", error)
                 await asyncio.sleep(_PAUSE_S)
             else:
                 await self._tell(group, seq, text)
@@ -86,7 +86,7 @@ def _read(message: Any) -> tuple[str, int, str]:
     """Group, number and text of a message; raises an exception if it is no message of ours."""
     group, seq, text = message["group"], message["seq"], message["text"]
     if not (isinstance(group, str) and isinstance(seq, int) and isinstance(text, str)):
-        raise TypeError(f"a message of other types: {message!r:.200}")
+        raise TypeError(f"a message with the wrong types: {message!r:.200}")
     return group, seq, text
 
 

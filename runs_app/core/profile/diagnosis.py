@@ -80,7 +80,7 @@ def stall_line(metrics: Mapping[str, float]) -> str:
         return ""
     worst = sorted(stalls.items(), key=lambda item: -item[1])[:3]
     listed = ", ".join(f"{name} {value:.2g}" for name, value in worst)
-    return f"Warps wait most for (cycles per instruction): {listed}"
+    return f"What warps wait for most (cycles per instruction): {listed}"
 
 
 def class_line(name: str, metrics: Mapping[str, float]) -> str:

@@ -97,7 +97,7 @@ def _gpu(environment: Environment, facts: Hardware) -> Iterator[str]:
         yield (
             f"{facts.sms} SMs, each with {_size(facts.shared_bytes_per_sm)} of shared memory"
             f" (a block at most {_size(facts.shared_bytes_per_block)}),"
-            f" {facts.registers_per_sm} registers of 32 bits, {facts.threads_per_sm} threads"
+            f" {facts.registers_per_sm} 32-bit registers, {facts.threads_per_sm} threads"
         )
     yield from _clock(facts)
     if facts.l2_bytes:

@@ -132,14 +132,14 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
     when = "" if seconds is None else f"; expect its verdict in about {in_words(seconds)}"
     if len(busy) == len(ready):
         those = f"{' and '.join(busy)} {'is' if len(busy) == 1 else 'are'}"
-        return f"{position}; {those} busy with others{when}"
+        return f"{position}; {those} busy with other jobs{when}"
     return f"{position}; {soon((now - evaluation.queued_at).total_seconds())}{when}"
 
 
 def soon(waited_s: float) -> str:
     """When a job that is next begins while a runner is free."""
     if waited_s < _PROMPT_S:
-        return "a runner is free and takes it within seconds"
+        return "a runner is free and will take it within seconds"
     return "it starts as soon as a runner asks for its next job"
 
 
@@ -292,7 +292,7 @@ def load_bar(running: int, people: int, behind: int, whole: int = 0) -> Bar:
     """What runs, and what waits of people and behind them, as a bar."""
     counts = {
         ("running", f"{running} running"): running,
-        ("people", f"{people} of people waiting"): people,
+        ("people", f"{people} waiting from people"): people,
         ("behind", f"{behind} behind them"): behind,
     }
     said = ", ".join(label for (_, label), count in counts.items() if count)

@@ -81,9 +81,9 @@ def _check(state: RunnerState, token: RunnerToken) -> None:
     if token.revoked_at is not None:
         raise EventError(f"the token of runner {token} was revoked")
     if state.state not in Runner.State.values:
-        raise EventError(f"{state.state!r} is not a runner's state")
+        raise EventError(f"{state.state!r} is not a valid runner state")
     if not 0 <= state.builds <= _MOST_BUILDS:
-        raise EventError(f"{state.builds} is not a number of parallel builds")
+        raise EventError(f"{state.builds} is not a valid number of parallel builds")
 
 
 def _packages(state: RunnerState) -> dict[str, str]:
@@ -140,7 +140,7 @@ def _check_serves(
         return
     if token.serves != known.LISTED and device is None and len(served) < MOST_DEVICES:
         return
-    raise Implausible(f"it reports the device {slug!r}, which it may not serve")
+    raise Implausible(f"it reports the device {slug!r}, which it isn't allowed to serve")
 
 
 def _made(state: RunnerState, now: datetime) -> Device:

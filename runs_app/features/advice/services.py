@@ -82,7 +82,7 @@ def _last_object(text: str) -> Mapping[str, object] | Unusable:
     try:
         document = json.loads(piece)
     except (ValueError, RecursionError):
-        return Unusable("the answer has no JSON object with its verdicts at its end")
+        return Unusable("the answer doesn't end with a JSON object of verdicts")
     if not isinstance(document, dict):
         return Unusable("the answer's JSON is not an object")
     return document

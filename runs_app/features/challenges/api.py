@@ -92,9 +92,9 @@ class MeasuresOut(Schema):
     """Figures over all tasks. Hidden ones are null until all has been measured there."""
 
     correct: float | None = Field(description="Share of tasks solved on public workloads.")
-    hidden_correct: float | None = Field(description="Share that is right on hidden ones, too.")
+    hidden_correct: float | None = Field(description="Share also solved on hidden workloads.")
     kept_correct: float | None = Field(description="hidden_correct over correct.")
-    fast: float | None = Field(description="Share that is right and faster than the best baseline.")
+    fast: float | None = Field(description="Share of tasks solved faster than the best baseline.")
     hidden_fast: float | None = Field(description="The same on unlisted sizes.")
     speedup: float | None = Field(
         description="Geometric mean of the speedups over the best baseline on listed sizes."
@@ -121,7 +121,7 @@ class ContenderOut(Schema):
     agent: str
     setting: str
     repeats: int
-    measures: dict[str, SpreadOut | None] = Field(description=f"As for an entry. {_KEPT}")
+    measures: dict[str, SpreadOut | None] = Field(description=f"Same as for an entry. {_KEPT}")
 
 
 class TaskOut(Schema):
@@ -186,7 +186,7 @@ class EntryCreated(EntryOut):
 class ChallengeOut(ChallengeListed):
     """A challenge with what came of it."""
 
-    entered: int = Field(description="How many entries it has; they have their own list.")
+    entered: int = Field(description="Number of entries; a separate endpoint lists them.")
     contenders: list[ContenderOut] = Field(description="By agent and setting, best first.")
 
 
@@ -294,7 +294,7 @@ def create_report(
     """Store the totals so far; what is left out stays as it is."""
     entry = find_entry(entry_id)
     if entry.user_id != request.user.pk:
-        raise NotAllowed("", "only its owner can report for an entry")
+        raise NotAllowed("", "only an entry's owner can report for it")
     report(entry=entry, now=timezone.now(), **payload.dict())
     return _entry_out(find_entry(entry_id))
 

@@ -133,7 +133,7 @@ def _check_fit(faults: Faults, entry: Entry, direction: str, device: str, mode: 
         faults.add("direction", f"this challenge takes {challenge.direction} kernels only")
     is_it = device in ("", challenge.device_id) or device == challenge.device.kind == "cuda"
     if not is_it:
-        faults.add("device", f"this challenge is on {challenge.device_id}")
+        faults.add("device", f"this challenge runs on {challenge.device_id}")
     if mode == Mode.RANKED:
         reason = "the best kernel of each task is ranked once the entry has ended; use quick"
         faults.add("mode", reason)
@@ -141,7 +141,7 @@ def _check_fit(faults: Faults, entry: Entry, direction: str, device: str, mode: 
 
 def _check_author(faults: Faults, entry: Entry, agent: str, language_model: str) -> None:
     if agent.strip() not in ("", entry.agent.name):
-        faults.add("agent", f"this entry is one of {entry.agent.name!r}")
+        faults.add("agent", f"this entry belongs to {entry.agent.name!r}")
     own = entry.language_model.name if entry.language_model else ""
     if own and language_model.strip() not in ("", own):
         faults.add("language_model", f"this entry names {own!r}")

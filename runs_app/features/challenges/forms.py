@@ -65,7 +65,7 @@ class ChallengeForm(_Form):
         initial=20,
         min_value=1,
         max_value=MOST_EVALUATIONS,
-        help_text="For each entry. Evaluations that fail because of us don't count.",
+        help_text="For each entry. Evaluations that fail with a system error don't count.",
     )
     minutes = forms.IntegerField(
         label="Minutes",
@@ -106,7 +106,7 @@ class EntryForm(_Form):
     agent = forms.CharField(
         required=False,
         max_length=100,
-        help_text="Its name on pages. Leave empty to enter under your own name.",
+        help_text="The name to show on pages. Leave empty to enter under your own name.",
     )
     setting = forms.CharField(
         required=False,

@@ -162,7 +162,7 @@ def chosen(query: QueryDict, kind: Kind, *, numbers: bool = False) -> Choice:
         for text in [text for text in choice.keys if not _is_number(text)]:
             choice.keys.remove(text)
             choice.problems.append(
-                f"{name}: {text[:60]!r} is not a {name}'s number; copy it from its address."
+                f"{name}: {text[:60]!r} is not a {name} number; copy it from the {name}'s address."
             )
     long = [text for text in choice.keys if len(text) > _LONGEST]
     choice.keys = [text for text in choice.keys if text not in long]

@@ -30,7 +30,7 @@ MOST_RUNS = 500
 _CALLS = LanguageModelCall.Status
 _FIXED = "replaced"
 _UNMEASURED: Mapping[str, str] = {
-    Candidate.State.DROPPED: "dropped before hardware",
+    Candidate.State.DROPPED: "dropped before reaching hardware",
     _FIXED: "replaced by a repaired version",
 }
 

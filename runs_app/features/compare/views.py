@@ -30,8 +30,8 @@ _SUBMISSIONS = Kind(
 )
 _OFFERED = 30
 _CAPTION = (
-    "Differences are against the pinned one. Each is represented by its newest correct ranked "
-    "evaluation, or else by its newest one."
+    "Differences are relative to the pinned submission. Each submission is represented by its "
+    "newest correct ranked evaluation, or else by its newest one."
 )
 
 

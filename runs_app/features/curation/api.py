@@ -53,7 +53,7 @@ class DraftIn(Body):
     kernels: list[DraftKernel] = Field(
         [],
         max_length=MOST_KERNELS,
-        description="Each becomes a private submission, which counts as any other.",
+        description="Each becomes a private submission, which counts like any other.",
     )
     device: str = Field("", description="The device they're tried on, as in a submission.")
 

@@ -49,6 +49,6 @@ def _of_draft(context: Context, draft: Draft) -> Filling:
 @receiver(account_closing)
 def _close_drafts(sender: Any, user: User, now: datetime, **_: Any) -> None:
     """Close what its author was writing."""
-    reason = "its author deleted the account"
+    reason = "its author deleted their account"
     for draft in Draft.objects.filter(author=user, state__in=Draft.UNDER_WAY):
         close_draft(draft=draft, user=user, reason=reason, now=now)

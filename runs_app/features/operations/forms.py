@@ -56,7 +56,7 @@ class RunnerForm(ServiceForm):
     serves = forms.ChoiceField(
         choices=RunnerToken.Serves.choices,
         initial=RunnerToken.Serves.NEW,
-        label="Which devices it may serve",
+        label="Devices that it may serve",
     )
     devices = forms.ModelMultipleChoiceField(
         Device.objects.filter(imported_from=""),

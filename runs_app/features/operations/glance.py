@@ -232,9 +232,9 @@ class SiteCollector(Collector):
         since = self._now - DAY
         failed = sum(each.count for each in troubles(since))
         yield _gauge(
-            "spend_usd_day", "US dollars spent on language models in a day", spent_usd(since)
+            "spend_usd_day", "US dollars spent on language models in the last day", spent_usd(since)
         )
-        yield _gauge("errors_day", "Jobs and calls that failed because of us in a day", failed)
+        yield _gauge("errors_day", "Jobs and calls that failed because of us, last day", failed)
         if disk := data_disk():
             yield _gauge("disk_free_bytes", "Free space on the disk of the data folder", disk.free)
             yield _gauge("disk_size_bytes", "Size of the disk of the data folder", disk.total)
@@ -257,7 +257,7 @@ class SiteCollector(Collector):
 
     def _evaluations(self) -> Iterator[GaugeMetricFamily]:
         labels = ("device", "verdict")
-        count = _family("evaluations_hour", "Evaluations that ended in an hour", *labels)
+        count = _family("evaluations_hour", "Evaluations that ended in the last hour", *labels)
         for each in ended(self._now - HOUR, self._now):
             count.add_metric([each.device, each.verdict or "CANCELLED"], each.count)
         runners = _family("runners", "Runners by state", "device", "state")

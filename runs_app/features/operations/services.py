@@ -79,7 +79,7 @@ def steer(
     )
     why = "" if wanted == Runner.Wanted.WORK else checked_reason(reason, "reason")
     if locked.wanted == wanted:
-        raise WrongState("", f"{locked.name} has already been told")
+        raise WrongState("", f"{locked.name} has already been told to do that")
     before = locked.get_wanted_display()
     locked.wanted, locked.wanted_reason = wanted, why
     locked.save(update_fields=["wanted", "wanted_reason"])

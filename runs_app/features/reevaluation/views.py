@@ -156,7 +156,7 @@ def tasks_reevaluate(request: AuthenticatedRequest) -> HttpResponse:
     try:
         tasks, device = selected(request)
     except CurationError as error:
-        messages.error(request, f"Nothing is evaluated: {error.reason}.")
+        messages.error(request, f"Nothing was queued: {error.reason}.")
         return back(request)
     found = best_of_each(tasks, device)
     if "confirm" not in request.POST:

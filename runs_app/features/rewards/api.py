@@ -114,7 +114,7 @@ class RewardOut(Schema):
     seconds: float | None = Field(
         description="How long a runner had it, including the build. Null until it is over."
     )
-    url: str = Field(description="The page for people.")
+    url: str = Field(description="Its web page, for people.")
 
 
 @router.post(

@@ -97,7 +97,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         if name and not _KEY_NAME.fullmatch(name) and name not in settings.KEY_VARIABLES:
             raise forms.ValidationError(
                 "enter a variable whose name ends in _API_KEY and does not begin with KBENCH_, or "
-                "have its name put into KBENCH_KEY_VARIABLES"
+                "have its name added to KBENCH_KEY_VARIABLES"
             )
         return name
 

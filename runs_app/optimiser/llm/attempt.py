@@ -141,7 +141,7 @@ class Call:
             return CallError(f"the answer has no text{why_empty(answer)}", "empty", usage=usage)
         is_whole = answer.form == "document" or answer.is_cut
         if not (is_whole or answer.finish_reason or answer.usage):
-            return CallInterrupted("the answer ended in the middle", usage, text)
+            return CallInterrupted("the answer broke off partway through", usage, text)
         return None
 
     def _without_key(self, text: str, shortest: int) -> str:

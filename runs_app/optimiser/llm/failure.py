@@ -31,7 +31,7 @@ SENTENCES: dict[Kind, str] = {
     "auth": "the endpoint does not accept the key or the account",
     "refused": "the endpoint's content filter refused the prompt",
     "unavailable": "the endpoint failed",
-    "rate_limited": "the endpoint's rate limit is reached",
+    "rate_limited": "the endpoint's rate limit was reached",
     "bad_request": "the endpoint does not accept the request",
 }
 NOT_FOUND = (

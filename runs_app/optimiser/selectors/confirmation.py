@@ -139,7 +139,7 @@ def _state(run: Run, life: list[tuple[str, dict[str, object]]]) -> tuple[Confirm
     if chosen and chosen[-1]["candidate"] == run.best.number:
         return _chosen(name, chosen[-1])
     if run.status in (Run.Status.RUNNING, Run.Status.PAUSED) and run.config.get("ranks_best"):
-        words = f"{name} is the fastest so far. It is ranked when the search is over."
+        words = f"{name} is the fastest so far. It will be ranked when the search is over."
     else:
         words = f"{name} was measured on public workloads only. Submit it to have it ranked."
     return ConfirmationState.MEASURED, words

@@ -138,7 +138,7 @@ def _unattended(run: Run, now: datetime) -> str:
     if waiting:
         busy = queues.has_worker(queues.CALLS_QUEUE)
         why = "all workers are busy" if busy else "no worker for calls is running"
-        return f"{waiting} call(s) to language models were not sent yet: {why}"
+        return f"{waiting} call(s) to language models have not been sent yet: {why}"
     asleep = (run.advanced_at or run.created_at) < long_ago
     if asleep and not queues.has_worker(queues.RUNS_QUEUE):
         return "no worker for runs is running, so its next step can't begin"

@@ -30,7 +30,7 @@ VERIFIERS = (
 )
 VERIFIER_USE = (
     ("off", "Off", "every candidate is measured"),
-    ("soft", "Soft", "the candidates with the best votes of a generation are measured"),
+    ("soft", "Soft", "the candidates in each generation with the best votes are measured"),
     ("hard", "Threshold", "candidates with too few passing votes are dropped"),
 )
 PROFILES = (
@@ -41,7 +41,7 @@ PROFILES = (
 SEED_KERNELS = (
     (
         "",
-        "Usual",
+        "Default",
         "the naive kernel, if there is one; for autotune the one with knobs; for translate none",
     ),
     (
@@ -62,9 +62,9 @@ _LABELS = {
     "verifier_use": "Verifiers",
     "threshold": "Minimum share of passing votes",
     "survivors": "Measured per generation",
-    "verifier_model": "Who judges",
+    "verifier_model": "Verifier model",
     "profile": "Profile in prompts",
-    "concurrent_asks": "Calls at a time",
+    "concurrent_asks": "Calls at once",
     "seed": "Seed number",
     "name": "Name of the run",
 }

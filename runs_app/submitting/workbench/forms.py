@@ -58,7 +58,7 @@ class Held(forms.JSONField):
         except (ValueError, RecursionError):
             raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from None
         if not isinstance(held, dict) or not all(isinstance(text, str) for text in held.values()):
-            raise forms.ValidationError("The files must be an object of texts by name.")
+            raise forms.ValidationError("The files must be an object that maps names to texts.")
         return held
 
     def bound_data(self, data: Any, initial: Any) -> Any:

@@ -115,7 +115,7 @@ async function control(form) {
   try {
     const answer = await fetch(form.action, { method: "POST", body: new FormData(form) });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    if (!answer.ok) refusal = `The site refused, with status ${answer.status}. Reload the page and try again.`;
+    if (!answer.ok) refusal = `The site refused the request (status ${answer.status}). Reload the page and try again.`;
     else if (!page.getElementById("run-head")) location.assign(answer.url); // to sign in
     else refusal = page.querySelector(".messages .bad")?.textContent || "";
     document.activeElement.blur(); // or the head would not be replaced

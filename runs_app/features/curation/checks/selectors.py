@@ -171,7 +171,7 @@ def _check_note(check: TaskCheck, user: Viewer, now: datetime) -> str:
     elif all(status.runner.current for status in runners if status.takes_work):
         words = f"{place}; its runners are busy with others"
     else:
-        words = place if before else f"{place}; a runner takes it within seconds"
+        words = place if before else f"{place}; a runner will take it within seconds"
     again = check_reason(check, user)
     return f"tried again: {again}; {words}" if again else words
 

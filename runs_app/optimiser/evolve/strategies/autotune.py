@@ -181,7 +181,7 @@ INFO = StrategyInfo(
     help={
         "evaluations": "The maximum number of combinations to measure, including the kernel's own.",
         "sample": "How many of them are random, before the search continues from the best.",
-        "explore": "Share of random draws after that, so that the search can leave a local best.",
+        "explore": "Share of random draws after that, so the search can escape a local optimum.",
         "patience": "How many measurements without an improvement beyond noise end the search.",
     },
     make=Autotune,

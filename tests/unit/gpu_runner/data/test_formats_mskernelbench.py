@@ -81,7 +81,7 @@ def test_a_file_with_another_symbol_gets_the_tasks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "old", "new", "reason"),
     [
-        ("fp32/other.cu", "scale", "other", "no built-in task of float32 asks for other()"),
+        ("fp32/other.cu", "scale", "other", "no built-in task in float32 asks for other()"),
         ("fp32/scale.cu", "const int N,", "long N,", "but scale asks for `void scale"),
         ("fp32/scale.cu", "float* __restrict__ out", "const float* out", "has no output"),
         ("fp32/scale.cu", 'extern "C"', "static", "defines 0 functions"),

@@ -89,9 +89,9 @@ def test_all_texts_come_in_order_with_their_names() -> None:
         ("torch_headers/torch/extension.h", CPP, "has a name that kbench itself uses"),
         ("kbench_kernel.py", PYTHON, "has a name that kbench itself uses"),
         ("gpu_runner/data/wire.py", PYTHON, "has a name that kbench itself uses"),
-        ("kernel.cpp", CPP, "has the name of another file"),
+        ("kernel.cpp", CPP, "has the same name as another file"),
         ("Kernel.CPP", CPP, "must end with one of"),
-        ("KERNEL.cpp", CPP, "has the name of another file"),
+        ("KERNEL.cpp", CPP, "has the same name as another file"),
         ("kernel.cpp/x.h", CPP, "cannot lie in 'kernel.cpp', which is a file"),
     ],
 )
@@ -127,7 +127,7 @@ def test_sizes_and_counts_are_limited_together() -> None:
     assert "source: is empty" in refused({"a.h": "x"}, source=" ")
     many = {f"a{index}.h": "" for index in range(31)}
     assert len(solution(many).texts) == 32
-    assert "has 33 files with the entry; the limit is 32" in refused({**many, "b.h": ""})
+    assert "has 33 files, counting the entry; the limit is 32" in refused({**many, "b.h": ""})
 
 
 @pytest.mark.parametrize(

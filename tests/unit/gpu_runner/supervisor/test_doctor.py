@@ -35,6 +35,6 @@ def test_a_cpu_is_measured_below_its_limits_and_remembered(
     assert dict(found.bytes_per_s) == measured["bytes_per_s"]
     assert main(["doctor", "--cache", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    assert "measured of: cpu" in printed
+    assert "measured for: cpu" in printed
     for name in ("jail", "g++", "torch", "headers", "cpu", "nvcc", "gpu", "ncu"):
         assert f" {name}" in printed

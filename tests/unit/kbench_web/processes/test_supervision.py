@@ -104,7 +104,7 @@ def test_stopping_leaves_nothing_behind(log: Log, stubborn: bool) -> None:
     time.sleep(0.2)
     assert len(family) == 2
     assert [pid for pid in family if alive(pid)] == []
-    assert ("does not stop: killed" in log.texts()) is stubborn
+    assert ("did not stop, so it was killed" in log.texts()) is stubborn
 
 
 def test_what_others_need_stops_last(log: Log) -> None:

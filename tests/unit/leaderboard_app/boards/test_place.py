@@ -71,7 +71,7 @@ def test_a_better_result_of_the_same_author_takes_the_place() -> None:
     slower = ranked(version, 1000.0, 1.0, user=user, source="// slower")
     place = told(slower)["place"]
     assert place["rank"] is None
-    assert place["words"].endswith("board shows a better result of its author")
+    assert place["words"].endswith("board shows a better result by its author")
     assert "#" not in place["address"]
     words = [board_place(slower, each).words for each in (user, AnonymousUser())]
     assert [said.rpartition(" of ")[2] for said in words] == ["yours", "its author"]

@@ -224,7 +224,7 @@ def test_the_queue_counts_every_job_and_says_who_goes_first(client: Client) -> N
     rows.update(queued_at=timezone.now())
     runner.current = []
     runner.save()
-    assert "a runner is free and takes it within seconds" in shown()
+    assert "a runner is free and will take it within seconds" in shown()
 
 
 def test_stages_of_a_failure_say_where_it_failed() -> None:

@@ -78,13 +78,13 @@ def test_waiting_reason_with_runners_that_take_no_work() -> None:
 def test_waiting_reason_in_a_queue() -> None:
     runner = make.make_runner(name="host-1")
     first, second = make.make_evaluation(), make.make_evaluation(now=make.later(1))
-    assert reason(first) == "next in the queue; a runner is free and takes it within seconds"
+    assert reason(first) == "next in the queue; a runner is free and will take it within seconds"
     runner.current = ["something"]
     runner.save()
-    assert reason(second) == "number 2 in the queue; test.host-1 is busy with others"
+    assert reason(second) == "number 2 in the queue; test.host-1 is busy with other jobs"
     make.start(first, runner="host-1")
     assert reason(first) == ""
-    assert reason(second) == "next in the queue; test.host-1 is busy with others"
+    assert reason(second) == "next in the queue; test.host-1 is busy with other jobs"
 
 
 def test_hidden_workloads_are_for_admins_only() -> None:

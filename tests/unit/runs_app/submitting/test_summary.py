@@ -157,7 +157,7 @@ def test_a_failure_names_its_first_element_or_its_line(client: Client) -> None:
     wrong = finished(verdict=Verdict.WRONG_RESULT, result={"mismatch": mismatch})
     shown = said(wrong)
     assert shown.number == ""
-    assert shown.sentence == "On n256, out[3, 5] is 2.5, and 1 was expected."
+    assert shown.sentence == "On n256, out[3, 5] is 2.5, but 1 was expected."
     page = client.get(f"/submissions/{wrong.submission_id}/").content.decode()
     assert "hero-value" not in page
     build = BuildReport(

@@ -235,7 +235,7 @@ def test_origin_kernels_are_matched_and_change_no_task(
         assert [line.split()[:2] for line in lines[:2]] == [
             ["adapted", "fp32/vector_add.cu"], ["refused", "fp32/vector_sub.cu"],
         ]  # fmt: skip
-        assert "no built-in task of float32" in lines[1]
+        assert "no built-in task in float32" in lines[1]
         assert f"submit_shipped_kernels --origin {tmp_path / 'origin'}`" in lines[3]
         assert lines[4] == "2 read: 0 loaded, 1 adapted, 1 refused"
         assert error == "1 refused, for the reason above"

@@ -18,7 +18,7 @@ class Command(BaseCommand):
 
     help = (
         "Store the runs of the FILEs, which `manage.py export_run` wrote. They are read-only and "
-        "say where they were measured. A run that is here already stays as it is. If anything in "
+        "say where they were measured. Runs that are already here stay as they are. If anything in "
         "a file is wrong, nothing from it is stored."
     )
 

@@ -110,7 +110,7 @@ def test_hidden_workload_is_not_told_of() -> None:
     check = check_of("memcheck", [public, hidden], device_findings)
     assert (check.state, check.reason, check.report) == (
         AuditState.FAILED,
-        "something on a hidden workload",
+        "found something on a hidden workload",
         "",
     )
     noted = check_of("x", [hidden], lambda report: [Finding("N=7", breaks=False)])

@@ -202,7 +202,7 @@ def test_times_of_a_device_are_exact(theirs: int, is_theirs: bool) -> None:
 def test_a_suspicion_says_what_was_seen() -> None:
     [found] = work_suspicions(worked(1, 9))
     assert found.check is Check.WORK
-    assert found.reason == "aten::mm did 90% of the work of n1, and this task allows no library"
+    assert found.reason == "aten::mm did 90% of the work of n1, and this task allows no libraries"
     many = Worked(own=80, libraries=Counter({f"lib{i}": 4 for i in range(5)}), workload="n1")
     assert is_of_libraries(worked(80, 20)) is bool(work_suspicions(many))
     assert "aten::mm" in unknown_share(worked(1, 9)).reason

@@ -116,8 +116,8 @@ def test_a_draft_that_was_edited_meanwhile_stays(data: TaskData) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"unlisted": False, "hidden": False}, "is not one of a varied file"),
-        ({"directions": (Direction.BACKWARD,)}, "is not one of a varied file"),
+        ({"unlisted": False, "hidden": False}, "is not a workload of a varied file"),
+        ({"directions": (Direction.BACKWARD,)}, "is not a workload of a varied file"),
         ({"devices": ()}, "is empty"),
         ({"name": "half"}, "not those of a varied file"),
         ({"parameters": {"rows": 0}}, "must be an integer above 0"),

@@ -37,7 +37,7 @@ def test_facts_stand_on_the_result_and_in_the_api(client: Client) -> None:
     told(evaluation, TOLD)
     assert facts_of(audit_of(evaluation)) == TOLD
     text = client.get(f"/submissions/{evaluation.submission_id}/").content.decode()
-    assert "Before you use it" in text
+    assert "Before you use this kernel" in text
     for words in ("3.00 MiB", "4.20 mJ ±8.0 %", "it waits for the device", "on small"):
         assert words in text, words
     [row] = [

@@ -66,7 +66,7 @@ def test_of_packages_only_known_names_and_versions_are_kept() -> None:
     ("changes", "error", "words"),
     [
         ({"device_kind": "tpu"}, EventError, "'tpu' is not a kind of device"),
-        ({"state": "asleep"}, EventError, "'asleep' is not a runner's state"),
+        ({"state": "asleep"}, EventError, "'asleep' is not a valid runner state"),
         ({"device_kind": "cuda"}, EventError, "device 'cpu' is a cpu, not a cuda"),
         ({"device": "nvidia-h200", "device_kind": "cuda"}, EventError, "results from another site"),
         ({"device": "../cpu"}, DataError, "'../cpu' can't be a device's name"),
@@ -126,7 +126,7 @@ def test_a_runner_that_claims_a_device_is_in_doubt_and_waits_in_vain() -> None:
         refuse(event=event, sender=sender, error=refusal.value, now=make.NOW)
     flag = RunnerFlag.objects.get()
     assert (flag.token, flag.evaluation) == (token, None)
-    assert "'nvidia-h100', which it may not serve" in flag.reason
+    assert "'nvidia-h100', which it isn't allowed to serve" in flag.reason
     audit.refresh_from_db()
     assert audit.status == Status.QUEUED
 
@@ -136,7 +136,7 @@ def test_a_token_brings_few_new_devices_and_hosts(monkeypatch: pytest.MonkeyPatc
     token = a_token(RunnerToken.Serves.NEW)
     for number in (1, 2):
         make.beat(token=token, name=f"host-{number}", device=f"cpu-{number}")
-    with pytest.raises(Implausible, match="'cpu-3', which it may not serve"):
+    with pytest.raises(Implausible, match="'cpu-3', which it isn't allowed to serve"):
         make.beat(token=token, name="host-3", device="cpu-3")
     assert not Device.objects.filter(slug="cpu-3").exists()
 

@@ -252,7 +252,7 @@ def test_whoever_has_ended_an_entry_waits_for_its_ranking(entry: Entry) -> None:
 @pytest.mark.parametrize(
     ("verdict", "result", "of"),
     [
-        (Verdict.CORRECT, {"pending_baselines": ("compiled",)}, "The baselines of"),
+        (Verdict.CORRECT, {"pending_baselines": ("compiled",)}, "Not all baselines of"),
         (Verdict.SYSTEM_ERROR, {}, "The runner failed on"),
     ],
 )

@@ -75,7 +75,7 @@ def test_a_summary_counts_failures_by_kind() -> None:
     (found,) = summaries(Run.objects.filter(pk=run.pk), make.NOW)
     assert found.failures == {
         "COMPILE_ERROR": 1,
-        "dropped before hardware": 1,
+        "dropped before reaching hardware": 1,
         "replaced by a repaired version": 1,
         "no kernel in the answer": 1,
         "call failed": 1,

@@ -288,7 +288,7 @@ def test_wrong_forms_and_others_change_nothing(
 ) -> None:
     for wrong, words in (({"device": "abacus"}, "choose a device"), ({"task": []}, "select at")):
         text = admin.post(ADDRESS, form | wrong, follow=True).content.decode()
-        assert f"Nothing is evaluated: {words}" in text
+        assert f"Nothing was queued: {words}" in text
     for away in ("https://evil.example/", "//evil.example", "javascript:x", ""):
         answer = admin.post(ADDRESS, form | {"back": away, "device": "unknown"})
         assert answer.url == "/tasks/", away

@@ -155,7 +155,7 @@ PART = f"data: {json.dumps(choice(delta={'content': LONG[:32]}))}\n\n"
     [
         (Answer(LONG, drop="after", drop_chunks=3), "the connection was lost"),
         (Answer(LONG, error_after=3, message="overloaded"), "cut off its answer: overloaded"),
-        (Answer(LONG[:32], done=False), "ended in the middle"),
+        (Answer(LONG[:32], done=False), "broke off partway through"),
         (events(choice(delta={"content": LONG[:32]}), {"error": "gone"}), "its answer: gone"),
         (Answer(body=PART + "data: {\n\n"), ""),
     ],
