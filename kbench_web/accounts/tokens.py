@@ -52,7 +52,7 @@ def _record_use(token: ApiToken, now: datetime) -> None:
     try:
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     except OperationalError as error:  # on a full disk people can still read
-        log.warning("the use of token %s is not recorded: %s", token.prefix, error)
+        log.warning("the use of token %s was not recorded: %s", token.prefix, error)
 
 
 def digest(text: str) -> str:

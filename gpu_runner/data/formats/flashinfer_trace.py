@@ -295,6 +295,6 @@ class _Workloads:
     def _keep(self, uuid: str, tensors: dict[str, list[int | float]]) -> None:
         self._size += len(json.dumps(tensors))
         if self._size > _TENSORS_LIMIT:
-            reason = f"are more than {_TENSORS_LIMIT} characters together, too many for a task"
+            reason = f"are more than {_TENSORS_LIMIT} characters in total, too many for a task"
             raise DataError("tensors", reason)
         self.captured[uuid] = tensors

@@ -75,7 +75,7 @@ def _reordered(recipe: Recipe) -> Recipe:
 DENORMALS = Experiment(
     "denormal numbers",
     "with them flushed to zero",
-    "avoid values below 1.2e-38 (cut off the arguments of exp); or flush them in each thread with"
+    "avoid values below 1.2e-38 (clamp the arguments of exp); or flush them in each thread with"
     " _mm_setcsr(_mm_getcsr() | 0x8040); or ask for -ffast-math",
     _flushed,
 )

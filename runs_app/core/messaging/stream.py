@@ -182,7 +182,7 @@ class Streams:
         try:
             self.redis.xadd(DEAD_LETTERS, fields, maxlen=_DEAD_KEPT, approximate=True)
         except ResponseError as error:
-            log.warning("the event set aside is not kept: %s", error)
+            log.warning("the event that was set aside could not be kept: %s", error)
 
     def _entries(self, answer: Any) -> list[Entry]:
         """Entries of an XREADGROUP answer, whose shape differs between RESP2 and RESP3."""

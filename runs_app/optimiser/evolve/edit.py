@@ -77,7 +77,7 @@ def _search_blocks(lines: list[str]) -> Iterator[Change]:
         following = _next(lines, _SEARCH, start + 1)
         if end == len(lines) or following < end:
             lacks = "=======" if middle > min(following, len(lines) - 1) else ">>>>>>> REPLACE"
-            raise EditError(f"the block of line {start + 1} of the answer has no line {lacks!r}")
+            raise EditError(f"the block at line {start + 1} of the answer has no line {lacks!r}")
         yield Change(tuple(lines[start + 1 : middle]), tuple(lines[middle + 1 : end]))
         start = following
 

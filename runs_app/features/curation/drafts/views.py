@@ -317,7 +317,7 @@ def _page(
 def _fragments(request: HttpRequest, saved: Draft, path: str) -> HttpResponse:
     """The parts of the page that a saving changes; the text stays as it is in the browser."""
     fresh = draft_page.find_draft(saved.pk, request.user)
-    assert fresh is not None, "who may save it may see it"
+    assert fresh is not None, "whoever may save it may see it"
     page = DraftPage(draft=fresh, bench=Workbench(fresh, request.user, path), oob=True)
     response = render(request, "curation/drafts/parts/draft_saved.html", vars(page))
     response["HX-Trigger-After-Settle"] = "draft-saved"
