@@ -74,7 +74,7 @@ def test_a_better_result_of_the_same_author_takes_the_place() -> None:
     assert place["words"].endswith("board shows a better result by its author")
     assert "#" not in place["address"]
     words = [board_place(slower, each).words for each in (user, AnonymousUser())]
-    assert [said.rpartition(" of ")[2] for said in words] == ["yours", "its author"]
+    assert [said.rpartition(" ")[2] for said in words] == ["yours", "author"]
     quick = factories.make_finished_evaluation(task_version=version)
     assert told(quick)["place"] is None
 

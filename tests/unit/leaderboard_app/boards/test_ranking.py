@@ -169,5 +169,5 @@ def test_a_value_that_means_nothing_names_its_field() -> None:
     for name in ("x" * 151, "a\0b", "a\nb"):
         with pytest.raises(QueryError, match="agent: is not a name"):
             parse(agent=name)
-    with pytest.raises(QueryError, match="until: 2026-01-01 is before 2026-01-02"):
+    with pytest.raises(QueryError, match="until: 2026-01-01 is before"):
         parse(since="2026-01-02", until="2026-01-01")
