@@ -55,8 +55,8 @@ def test_nonsense_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "names no login of a runner"),
-        (["--redis-url", "redis://:secret@host/0"], "names no login of a runner"),
+        ([], "contains no runner login"),
+        (["--redis-url", "redis://:secret@host/0"], "contains no runner login"),
         (["--site", "http://kbench.example", "--token", "t"], "must begin with https://"),
         (["--site", "kbench.example", "--token", "t"], "is not an address such as"),
         (["--site", "https://kbench.example"], "set KBENCH_RUNNER_TOKEN or use --token"),

@@ -171,7 +171,7 @@ def test_a_job_that_the_site_takes_back_ends_at_once(
     daemon.enqueue(make_request(source=f"leak {leak}"))
     daemon.wait_for(EventKind.STAGE)
     daemon.site.say("box", Word(dropped=("evaluation-e1-1", "evaluation-other-1")))
-    assert "taken it back" in daemon.wait_for(EventKind.LOST, timeout_s=10).payload["reason"]
+    assert "taken the job back" in daemon.wait_for(EventKind.LOST, timeout_s=10).payload["reason"]
     time.sleep(0.7)
     assert not grows(leak)
     daemon.enqueue(make_request("e2"))

@@ -157,7 +157,7 @@ def test_what_ends_a_compiler_by_itself_is_its_sources(tmp_path: Path) -> None:
     small = SupervisorConfig(cache_folder=tmp_path, memory_bytes=48 << 20)
     built = build(recipe(LARGE), small)
     assert built.memory_exceeded
-    assert "more memory than it may (limit 0.0469 GiB)" in built.why_not(small)
+    assert "more memory than allowed (limit 0.0469 GiB)" in built.why_not(small)
     short = SupervisorConfig(cache_folder=tmp_path, build_timeout_s=0.5)
     assert "took longer than 0.5 s" in build(recipe(ENDLESS), short).why_not(short)
     lies = '#error "g++: fatal error: Killed signal terminated program cc1plus"'
@@ -254,7 +254,7 @@ def test_who_is_killed_while_stopped_has_not_run(pause_s: float) -> None:
         freezer.check()
         os.kill(child.pid, signal.SIGKILL)
         time.sleep(pause_s)
-        with pytest.raises(KilledFromOutside, match="while it stood still"):
+        with pytest.raises(KilledFromOutside, match="while it was stopped"):
             check_for_a_while(freezer)
 
 

@@ -117,7 +117,7 @@ def test_a_lie_in_the_jail_makes_no_workload(tmp_path: Path) -> None:
 def test_what_it_says_of_a_failure_is_plain_text(tmp_path: Path) -> None:
     found = vary_file(tmp_path, TELL.format(answer=answer(fault="\x1b[2J\n" + "no" * 999)))
     assert names(found) == ["default"]
-    assert "cannot be run without elements ([2Jnono" in found.remark
+    assert "cannot be run without any data ([2Jnono" in found.remark
     assert found.remark.isprintable()
     assert len(found.remark) < 400
     silent = vary_file(tmp_path, TELL.format(answer=answer(fault="\n")))

@@ -106,7 +106,7 @@ def test_a_verdict_publishes_nothing_that_nobody_has_proven() -> None:
 def test_an_answer_without_a_verdict_is_kept_as_an_error(client: Client) -> None:
     make.make_task_version()
     cases: list[tuple[str | Answer, str]] = [
-        ("It is fine.", "no JSON object"),
+        ("It is fine.", "JSON object of verdicts"),
         ("```json\n[1]\n```", "is not an object"),
         (said(inefficiency=None), "no verdict on inefficiency"),
         (said(redundancy={"flagged": "no", "reason": "x"}), "redundancy.flagged is neither"),

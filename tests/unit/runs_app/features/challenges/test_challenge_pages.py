@@ -80,7 +80,7 @@ def test_an_admin_makes_a_challenge() -> None:
     make.make_cpu()
     make_tasks()
     client = signed_in(make.make_admin())
-    assert "No challenge yet" in text(client.get("/challenges/"))
+    assert "No challenges yet" in text(client.get("/challenges/"))
     assert client.get("/challenges/new/").status_code == 200
     preview = client.post("/challenges/new/", fields(usd="2.5"))
     assert "$2.50 as" in text(preview)

@@ -320,7 +320,7 @@ def test_whoever_loses_first_place_at_the_close_is_told(challenge: Challenge, en
 def test_a_challenge_is_ended_early_by_admins_and_its_maker(
     challenge: Challenge, entry: Entry, ada: User
 ) -> None:
-    with pytest.raises(NotAllowed, match="only admins and its maker"):
+    with pytest.raises(NotAllowed, match="only admins and the challenge's creator"):
         end_challenge(challenge=challenge, user=ada, now=make.later(9))
     with pytest.raises(WrongState, match="starts at"):
         end_challenge(challenge=challenge, user=make.make_admin(), now=make.NOW)
