@@ -33,7 +33,7 @@ def test_login_keeps_a_token_that_only_its_owner_may_read(
     token = make.make_token(make.make_user(username="ada"))
     ran = kbench("login", "http://localhost/", "--token", token)
     assert (ran.status, ran.err) == (0, "")
-    assert "ada at http://localhost, may read, submit" in ran.out
+    assert "ada at http://localhost, scopes: read, submit" in ran.out
     assert stat.S_IMODE(config.path().stat().st_mode) == 0o600
     monkeypatch.delenv("KBENCH_URL")
     assert config.account() == config.Account(url="http://localhost", token=token)

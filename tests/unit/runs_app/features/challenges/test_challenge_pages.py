@@ -106,7 +106,7 @@ def test_a_preview_counts_each_evaluation_and_one_ranking_for_each_task() -> Non
         moments = {"started_at": make.NOW, "finished_at": make.later(seconds)}
         Evaluation.objects.filter(pk=evaluation.pk).update(**moments)
     preview = signed_in(make.make_admin()).post("/challenges/new/", fields())
-    assert "about 10 min of the device" in text(preview), "2 tasks: 5 × 30 s, and once 150 s"
+    assert "about 10 min of device time" in text(preview), "2 tasks: 5 × 30 s, and once 150 s"
 
 
 def test_a_form_with_an_error_says_so_beside_the_field() -> None:
