@@ -46,7 +46,7 @@ def test_rollouts_have_the_sites_rewards(site: LocalSite) -> None:
     good = [each.traces[0] for each in episodes if each.ok]
     bad = [each.traces[0] for each in episodes if not each.ok]
     assert sorted(round(each.reward, 3) for each in good) == [0, 0, 2, 2, 4, 4]
-    assert ["may be right: the host is broken" in each.last_error.message for each in bad] == [
+    assert ["may be correct: the host is broken" in each.last_error.message for each in bad] == [
         True,
         True,
     ]

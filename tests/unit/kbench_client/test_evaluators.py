@@ -142,7 +142,7 @@ def test_our_faults_are_no_rewards(
     finished += [{"verdict": Verdict.SYSTEM_ERROR, "reason": "the host is broken"}] * 2
     [judged] = judge.judge(sources(1), "cpp")
     assert judged.reward is None
-    with pytest.raises(Stop, match=r"may be right: the host is broken"):
+    with pytest.raises(Stop, match=r"may be correct: the host is broken"):
         judged.value()
     kernel = tmp_path / "kernel.cpp"
     kernel.write_text(make.SOURCE)

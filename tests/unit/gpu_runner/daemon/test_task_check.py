@@ -137,7 +137,7 @@ def test_a_task_whose_own_code_fails_ends_with_its_words(
     [
         (OracleError("it ran out of memory:\nkilled"), "finished", "ran out of memory:\nkilled"),
         (KeyError(), "finished", "the runner failed: KeyError"),
-        (JobTimeout("3600 s"), "finished", "the time limit, at: forward n8"),
+        (JobTimeout("3600 s"), "finished", "last stage: forward n8"),
         # what this host is the cause of
         (KilledFromOutside("the oracle was killed"), "lost", "the oracle was killed"),
         (JailError("no jail on this host"), "lost", "no jail on this host"),
