@@ -106,9 +106,9 @@ def test_what_cannot_be_compared_is_named(client: Client) -> None:
     six = [finished(task_version=version) for _ in range(6)]
     submissions, agents = "/compare/submissions/?submission=", "/compare/agents/?"
     for path, words in (
-        (f"{submissions}17", "not a submission's number"),
+        (f"{submissions}17", "not a submission number"),
         (f"{submissions}{UUID(int=0)}", "or it is private"),
-        (f"{submissions}{{{UUID(int=0)}}}", "not a submission's number"),
+        (f"{submissions}{{{UUID(int=0)}}}", "not a submission number"),
         (address(*six), "at most 5"),
         (f"{agents}agent=nobody", "there is no 'nobody'"),
         ("/compare/language-models/?model=nobody", "there is no 'nobody'"),
