@@ -110,7 +110,7 @@ def test_a_token_serves_its_own(serves: str, listed: list[str], device: str, may
         assert token.devices.filter(slug=device).exists()
         return
     sender, event = Sender(token=token), make.make_heartbeat(**state)
-    with pytest.raises(Implausible, match=f"reports the device '{device}', which it may not"):
+    with pytest.raises(Implausible, match=f"reports the device '{device}', which it isn't"):
         record_event(event=event, sender=sender, now=make.NOW)
     assert not Runner.objects.exists()
     assert not Device.objects.filter(slug="nvidia-h100").exists()
