@@ -139,11 +139,11 @@ def figures(found: Mapping[str, Standing], pinned: str) -> list[Row]:
     leads = (lead(each.shared, base.shared) for each in every)
     ratios = (
         NONE
-        if found is None
+        if ahead is None
         else times(1.0)
         if each is base
-        else f"{times(found.ratio.mean)} ({found.interval})"
-        for each, found in zip(every, leads, strict=True)
+        else f"{times(ahead.ratio.mean)} ({ahead.interval})"
+        for each, ahead in zip(every, leads, strict=True)
     )
     return [
         plain("Tasks solved", (each.solved for each in every)),

@@ -34,6 +34,7 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 
 FORK = multiprocessing.get_context("fork")
 FORKS = 3
+_FAMILY_S = 10.0  # chosen: a slot that notices its death is gone in one
 FIRST_WORD_S = {DeviceKind.CPU: 8.0, DeviceKind.CUDA: 30.0}  # a GPU's driver takes its time
 
 
@@ -266,7 +267,13 @@ class RunningDaemon:
         family = descendants(self.process.pid or 0)
         self.process.kill()
         self.process.join()
-        while any(map(alive, family)):
+        deadline = time.monotonic() + _FAMILY_S
+        while left := list(filter(alive, family)):
+            if time.monotonic() > deadline:
+                for pid in left:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                raise AssertionError(f"processes {left} outlived the daemon by {_FAMILY_S:g} s")
             time.sleep(0.01)
         self.site.close()
         self.connection.close()

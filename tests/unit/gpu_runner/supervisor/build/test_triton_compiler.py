@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -64,8 +64,9 @@ def test_triton_compiles_the_same_there(
 
     here = made("here")
     TritonStages(Asking(os.dup(shop.descriptor))).take_over()
+    for stage in ("make_ttgir", "make_llir", "make_ptx", "make_cubin"):
+        monkeypatch.delattr(CUDABackend, stage)  # of this process
     there = made("there")
-    assert shop.triton.served == 1
     assert there.metadata == here.metadata
     for stage in ("ttgir", "llir", "ptx"):
         assert there.asm[stage] == here.asm[stage]
@@ -141,7 +142,7 @@ def compiled(workshop: Answering, options: Any = None) -> tuple[Any, dict[str, A
 
 def taken_over(made: dict[str, Any] | None) -> Answering:
     workshop = Answering(made)
-    TritonStages(workshop).take_over()  # type: ignore[arg-type]
+    TritonStages(cast(Any, workshop)).take_over()
     return workshop
 
 
