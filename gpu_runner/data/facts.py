@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.numbers import plus_minus, scaled
 
-NAMES = ("same_bits", "graph", "scratch_bytes", "energy_joules")
+NAMES = ("same_bits", "batch_bits", "graph", "scratch_bytes", "energy_joules")
 
 _BYTES = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"))
 _JOULES = ((1e-9, "nJ"), (1e-6, "µJ"), (1e-3, "mJ"), (1.0, "J"))
@@ -26,17 +26,19 @@ class FactRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Four facts about a kernel's calls; None is a fact that was not measured.
+    """What is known about a kernel's calls; None is a fact that was not measured.
 
-    same_bits: calls with the same inputs gave the same bits. graph: a call was recorded as a CUDA
-    graph, and outputs of its replay were right. scratch_bytes: the most memory that a call took
-    besides its inputs and outputs, what it keeps for later calls included. energy_joules: of the
-    whole device for a call, idle power included; energy_error: relative, by the counter's steps.
-    said: by a fact's name how it was measured, or why it was not. workload: on which memory and
-    energy were measured.
+    same_bits: calls with the same inputs gave the same bits. batch_bits: the first items of a batch
+    alone gave the same bits as in the whole batch. graph: a call was recorded as a CUDA graph, and
+    outputs of its replay were right. scratch_bytes: the most memory that a call took besides its
+    inputs and outputs, what it keeps for later calls included. energy_joules: of the whole device
+    for a call, idle power included; energy_error: relative, by the counter's steps. said: by a
+    fact's name how it was measured, or why it was not. workload: on which memory and energy were
+    measured.
     """
 
     same_bits: bool | None = None
+    batch_bits: bool | None = None
     graph: bool | None = None
     scratch_bytes: int | None = None
     energy_joules: float | None = None
@@ -64,6 +66,7 @@ class Facts:
             energy += f" {plus_minus(self.energy_error)}"
         told = {
             "same_bits": ("Same bits for the same input", _yes(self.same_bits)),
+            "batch_bits": ("Same bits in a smaller batch", _yes(self.batch_bits)),
             "graph": ("Works in a CUDA graph", _yes(self.graph)),
             "scratch_bytes": (f"Scratch memory{on}", _amount(self.scratch_bytes, _BYTES)),
             "energy_joules": (f"Energy per call{on}", energy),

@@ -100,6 +100,27 @@ class Workload:
         return self.unlisted or not self.hidden
 
 
+@dataclass(frozen=True, kw_only=True)
+class Part(Workload):
+    """The first items of another workload's batch, with the same values."""
+
+    whole: Workload
+    counted: str  # the parameter that counts items
+
+    @classmethod
+    def of(cls, whole: Workload, counted: str, items: int) -> Part:
+        """The first `items` of them."""
+        parameters = {**whole.parameters, counted: items}
+        name = f"{whole.name}, {counted} = {items}"
+        return cls(
+            name=name, parameters=parameters, values=whole.values, whole=whole, counted=counted
+        )
+
+    @property
+    def items(self) -> int:
+        return int(self.parameters[self.counted])
+
+
 NEGLIGIBLE = {"float32": 2.0**-100, "bfloat16": 2.0**-100, "float64": 2.0**-996}
 """By dtype, the error that never counts, where the output's largest magnitude is 1 or less; else
 that share of it. It is 2^26 times the smallest normal number.

@@ -75,6 +75,9 @@ class BoardIn(Schema):
     same_bits: str = _flag(
         "1: only results that gave the same bits for the same input in their audit."
     )
+    batch_bits: str = _flag(
+        "1: only results that gave the same bits for some of a batch as for all of it."
+    )
     graph: str = _flag("1: only results that worked in a CUDA graph in their audit.")
     contaminated: str = _flag("1: include contaminated tasks, which boards across tasks leave out.")
     format: str = Field("json", json_schema_extra=one_of("json", "csv", "parquet"))
@@ -111,6 +114,7 @@ class _BoardOut(Schema):
     verified: bool
     trusted: bool
     same_bits: bool
+    batch_bits: bool
     graph: bool
     contaminated: bool = Field(description="Whether contaminated tasks were asked for.")
     contaminated_tasks: list[ContaminatedOut] = Field(

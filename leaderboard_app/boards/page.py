@@ -44,7 +44,7 @@ _SORTS = {
 }
 _FOLDED = (
     "scenario", "dtype", "direction", "agent", "model", "since", "until", "verified", "trusted",
-    "same_bits", "graph", "contaminated",
+    "same_bits", "batch_bits", "graph", "contaminated",
 )  # fmt: skip
 """Filters that are folded away below the row; the page shows how many of them are set."""
 

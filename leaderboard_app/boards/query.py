@@ -17,7 +17,7 @@ _LONGEST = 100
 _LONGEST_NAME = 150
 _FIRST_DAY, _LAST_DAY = date(2000, 1, 1), date(2999, 12, 31)
 _MOST_NAMED = 20
-FLAGS = ("verified", "trusted", "same_bits", "graph", "contaminated")
+FLAGS = ("verified", "trusted", "same_bits", "batch_bits", "graph", "contaminated")
 
 
 class By(StrEnum):
@@ -78,14 +78,14 @@ class Query:
     verified: bool = False  # only what passed an audit
     trusted: bool = False  # only what runners measured that the site's admins control
     same_bits: bool = False  # only what gave the same bits for the same input, by its audit
+    batch_bits: bool = False  # only what gave them in a smaller batch, likewise
     graph: bool = False  # only what works in a CUDA graph, likewise
     contaminated: bool = False  # with tasks that count in no figure over tasks
 
     @property
     def facts(self) -> dict[str, bool]:
         """What a result's audit must have told."""
-        wanted = {"same_bits": self.same_bits, "graph": self.graph}
-        return {name: True for name, is_wanted in wanted.items() if is_wanted}
+        return {name: True for name in ("same_bits", "batch_bits", "graph") if getattr(self, name)}
 
     @property
     def is_narrow(self) -> bool:

@@ -189,7 +189,7 @@ class EvaluationOut(Schema):
     )
     audited_reason: str
     facts: dict[str, object] | None = Field(
-        description="What its newest audit says about using it: same_bits, graph,"
+        description="What its newest audit says about using it: same_bits, batch_bits, graph,"
         " scratch_bytes and energy_joules, each null if not measured; `said` has the reasons."
     )
     created_at: datetime

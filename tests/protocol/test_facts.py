@@ -94,6 +94,33 @@ def test_memory_that_a_call_takes_is_seen_from_outside(
     assert abs(taken - BYTES) <= 2 * EXACT_BYTES
 
 
+BY_BATCH = """
+extern "C" void matrix_mul(const float* A, const float* B, float* C, int M, int N, int K) {
+  const int step = STEP;
+  for (int i = 0; i < M; ++i)
+    for (int j = 0; j < N; ++j) {
+      float total = 0;
+      for (int first = 0; first < step; ++first)
+        for (int k = first; k < K; k += step) total += A[i * K + k] * B[k * N + j];
+      C[i * N + j] = total;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("step", "same"), [("4", True), ("M > 16 ? 1 : 2", False)])
+def test_an_order_that_depends_on_the_batch_is_found(
+    step: str, same: bool, config: SupervisorConfig, oracles: Oracles
+) -> None:
+    task = only("matrix_mul", "cpu_m64_n64_k64")
+    source = BY_BATCH.replace("STEP", step)
+    result = evaluated(config, task, source, Mode.AUDIT, oracles=oracles)
+    assert result.audit is not None, result.reason + result.log
+    assert result.audit.facts is not None
+    assert result.audit.facts.batch_bits is same, result.audit.facts.said
+    assert result.audit.facts.same_bits is True
+
+
 @pytest.mark.parametrize(
     ("order", "same"), [("torch.arange(len(X))", True), ("torch.randperm(len(X))", False)]
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import select
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -20,6 +22,7 @@ _PROBES = 3  # the device's turns: see `completed_ns`
 _WORD_BYTES = 8  # of an int64
 _AT_ONCE = 16  # chosen: guard bands to look at together; a burst has more than a hundred
 _DECOYS = 3  # at most: false inputs before the true ones
+_AWAKE_S = 0.1  # chosen: the next call usually comes sooner, and finds the device awake
 
 
 Guard = tuple[str, str, int, int]
@@ -198,3 +201,13 @@ def _bytes(tensor: Tensor) -> Tensor:
 
 def _place(memory: Tensor, offset: int, tensor: Tensor) -> Tensor:
     return memory[offset : offset + tensor.nbytes]
+
+
+def wait_awake(word: socket.socket) -> None:
+    """Wait for a byte; at first without sleeping, for to be woken takes longer than short work."""
+    looks = select.poll()
+    looks.register(word, select.POLLIN)
+    deadline = time.monotonic() + _AWAKE_S
+    while not looks.poll(0) and time.monotonic() < deadline:
+        pass
+    word.recv(1)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import select
 import socket
 import tempfile
-import time
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -19,12 +17,13 @@ from torch import Tensor
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.symptom import Finding
-from gpu_runner.data.task import Task, Values, Workload
+from gpu_runner.data.task import Part, Task, Values, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.device import torch_settings
 from gpu_runner.engine.diagnosis import Case, diagnose
 from gpu_runner.engine.oracle.arena import Arena, SampledOutputs
-from gpu_runner.engine.oracle.device_calls import DeviceCalls
+from gpu_runner.engine.oracle.batches import parts
+from gpu_runner.engine.oracle.device_calls import DeviceCalls, wait_awake
 from gpu_runner.engine.oracle.fingerprint import Fingerprint, fingerprints
 from gpu_runner.engine.problem import arguments
 from gpu_runner.engine.problem.compare import Limit, ScaleError, compare, limit_of, wrong_elements
@@ -42,7 +41,6 @@ from gpu_runner.engine.runner.failure import lacks
 if TYPE_CHECKING:
     from gpu_runner.engine.soundness.soundness import Soundness
 
-_AWAKE_S = 0.1  # chosen: the next call usually comes sooner, and finds the device awake
 _NO_SENSE = 1e300  # an error beyond any bound
 
 Request = dict[str, Any]
@@ -104,6 +102,7 @@ class Oracle:
             "verify": self._verify,
             "mutants": self._mutants,
             "filters": self._filters,
+            "parts": self._parts,
             "sizes": self._sizes,
         }
 
@@ -280,6 +279,11 @@ class Oracle:
         problem = loaded.problem
         return facts_of(problem, workload, direction, request["seeds"], loaded.device)
 
+    def _parts(self, request: Request) -> Answer:
+        loaded, workload, direction, seed = self._subject(request)
+        found = parts(loaded.problem, workload, direction, seed, loaded.device)
+        return {"parts": [(part.counted, part.items) for part in found]}
+
     def _sizes(self, request: Request) -> Answer:
         from gpu_runner.engine.formats import kernelbench, sizes
 
@@ -306,6 +310,8 @@ class Oracle:
         workload = self._loaded.workload(request["workload"])
         if values := request.get("values"):
             workload = replace(workload, values=Values(values))
+        if part := request.get("part"):
+            workload = Part.of(workload, **part)
         return self._loaded, workload, Direction(request["direction"]), int(request["seed"])
 
     def _forget(self) -> None:
@@ -327,16 +333,6 @@ def _input_tensors(
                 "another: plain values and sizes must depend only on the workload"
             )
     return arguments.input_tensors(loaded.task, workload, drawn)
-
-
-def wait_awake(word: socket.socket) -> None:
-    """Wait for a byte; at first without sleeping, for to be woken takes longer than short work."""
-    looks = select.poll()
-    looks.register(word, select.POLLIN)
-    deadline = time.monotonic() + _AWAKE_S
-    while not looks.poll(0) and time.monotonic() < deadline:
-        pass
-    word.recv(1)
 
 
 def run_once(loaded: Loaded, direction: Direction, drawn: Drawn) -> tuple[Tensor, ...]:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from gpu_runner.data.signature import EIGHT_BIT_FLOATS
-from gpu_runner.data.task import Task, TaskFormat, Values, Workload
+from gpu_runner.data.task import Part, Task, TaskFormat, Values, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.problem.seeding import reseed_all
 
@@ -33,6 +33,10 @@ _ADAPTERS = {
 
 STORED = tuple(getattr(torch, name) for name in EIGHT_BIT_FLOATS)
 """Dtypes of floats that are stored, and not computed with."""
+
+
+_INDICES = (torch.int32, torch.int64)
+"""Dtypes of tensors that may say where something lies, such as the rows of a sparse matrix."""
 
 
 class ProblemError(Exception):
@@ -125,6 +129,8 @@ class Problem(ABC):
             tuple(map(self.as_seen, drawn.names, drawn.arguments)),
             {name: self.as_seen(name, value) for name, value in drawn.values.items()},
         )
+        if isinstance(workload, Part):
+            seen = _first_items(seen, self.draw(workload.whole, direction, seed, device))
         self._last = (key, seen)
         return seen
 
@@ -191,6 +197,25 @@ def map_tensors(change: Callable[[Tensor], Tensor], value: Any) -> Any:
     if isinstance(value, tuple | list):
         return type(value)(map_tensors(change, item) for item in value)
     return value
+
+
+def _first_items(part: Drawn, whole: Drawn) -> Drawn:
+    """What was drawn for a part, with the tensors that the whole begins with."""
+    arguments = tuple(map(_beginning, part.arguments, whole.arguments))
+    values = {name: _beginning(part.values[name], value) for name, value in whole.values.items()}
+    return Drawn(part.names, arguments, values)
+
+
+def _beginning(mine: object, whole: object) -> object:
+    if isinstance(mine, tuple | list) and isinstance(whole, tuple | list):
+        return type(mine)(map(_beginning, mine, whole))
+    if not (isinstance(mine, Tensor) and isinstance(whole, Tensor)) or mine.shape == whole.shape:
+        return whole if isinstance(mine, Tensor) else mine
+    if mine.shape[1:] != whole.shape[1:] or len(mine) > len(whole):
+        raise ProblemError(f"no part of a tensor of {tuple(whole.shape)} has {tuple(mine.shape)}")
+    if mine.dtype in _INDICES:
+        raise ProblemError("a part of the indices may point to what is no part of the rest")
+    return whole[: len(mine)]
 
 
 def in_dtype(value: Any, dtype: str) -> Any:

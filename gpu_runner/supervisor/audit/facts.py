@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gpu_runner.data import codec
 from gpu_runner.data.facts import NAMES, Facts
-from gpu_runner.data.task import Workload
+from gpu_runner.data.task import Part, Workload
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.host import nvml
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -76,6 +76,8 @@ class FactFinder:
             trials.run(self._target, chosen, conditions, self._ask)
         if self._replayed is not None:
             self._judge(self._replayed)
+        with self._said_instead("batch_bits"):
+            self._compare_batches(trials, chosen[-1])
         if not on_device:
             self._said["graph"] = "a CPU has no CUDA graphs"
             with self._said_instead("energy_joules"):
@@ -163,6 +165,22 @@ class FactFinder:
         many = "listed workload" + ("s" if made > 1 else "")
         self._say("same_bits", value=True, words=f"{_CALLS} calls each on {made} {many}")
 
+    def _compare_batches(self, trials: Trials, workload: Workload) -> None:
+        if self._values.get("same_bits") is False:
+            raise _NotMeasured("calls with the same inputs differ already")
+        parts = trials.parts(workload, self._target.direction)
+        if not parts:
+            raise _NotMeasured("we found no batch of independent items in the task")
+
+        def differs(made: Sequence[Trial]) -> bool:
+            whole, *alone = made
+            return any(_differs(each, whole, part) for each, part in zip(alone, parts, strict=True))
+
+        conditions = trials.conditions(self._config.kind)
+        found = trials.run(self._target, [workload, *parts], conditions, differs)
+        items = " and ".join(f"{part.counted} = {part.items}" for part in parts)
+        self._say("batch_bits", value=not found, words=f"{items}, from {workload.name}")
+
     def _meter(self, trial: Trial, joules: Callable[[], float]) -> None:
         metered = Metered(joules)
         known_s = self._known_ns.get(trial.workload.name, 1e9) / 1e9
@@ -199,6 +217,11 @@ def _chosen(public: Sequence[Workload], size: Callable[[Workload], int]) -> list
     """The smallest workloads and the largest, which comes last."""
     ordered = sorted(public, key=size)
     return [*ordered[:-1][: _MOST_WORKLOADS - 1], ordered[-1]]
+
+
+def _differs(alone: Trial, whole: Trial, part: Part) -> bool:
+    alone.share_inputs(whole)
+    return alone.keep(alone.repeat()) != whole.keep(whole.repeat(), part)
 
 
 class PeakMemory:

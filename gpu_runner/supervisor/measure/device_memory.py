@@ -20,6 +20,7 @@ from gpu_runner.supervisor.measure.conformance import on_workload
 from gpu_runner.supervisor.measure.layout import Layout
 from gpu_runner.supervisor.measure.staging import Batch
 from gpu_runner.supervisor.oracle.client import Completion, Oracle, OracleError
+from gpu_runner.supervisor.oracle.subject import of_work
 from gpu_runner.supervisor.runner.answer import Returned
 from gpu_runner.supervisor.runner.conditions import Arenas
 from gpu_runner.supervisor.runner.faults import Fault, FaultError, InDoubt, NoRoom, RunnerUnfit
@@ -137,9 +138,7 @@ class DeviceMemory:
         """Stage, and return how long a trifle took at least after one of the steps."""
         answer = self._oracle.stage(
             [_call(batch, index) for index in range(len(batch.calls) if drawn else 0)],
-            workload=batch.workload.name,
-            values=batch.workload.values,
-            direction=batch.direction,
+            **of_work(batch.workload, batch.direction),
             low=batch.calls[0].outputs_low,
             high=batch.calls[-1].outputs_high,
             poison=self._rng.getrandbits(62),

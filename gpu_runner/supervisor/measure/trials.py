@@ -11,8 +11,8 @@ from typing import TypeVar
 from gpu_runner.data import wire
 from gpu_runner.data.evaluation import Mismatch
 from gpu_runner.data.protocol import FIRST_CALLS
-from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.data.task import Part, Workload
+from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.collected import Collected
 from gpu_runner.supervisor.measure.conformance import check_returned
@@ -40,6 +40,10 @@ class Trial:
         direction = session.target.direction
         self._batch = Batch.of(workload, direction, layouts, setup, self._rng)
 
+    def share_inputs(self, other: Trial) -> None:
+        """From now on, draw what the other's calls get."""
+        self._batch = replace(self._batch, seeds=other._batch.seeds)
+
     def repeat(self, times: int = 1, begin: Callable[[], None] = lambda: None) -> Answer:
         """Make the call so many times; `begin` is called when its inputs are in place."""
         return self._made(wire.Command.REPEAT, times, begin)
@@ -63,14 +67,17 @@ class Trial:
         """Of the call's outputs."""
         return sum(region.nbytes for region in self._batch.layouts[0].outputs)
 
-    def keep(self, answer: Answer) -> str:
-        """Copy the last call's outputs to where no runner sees them; a digest of their bits."""
+    def keep(self, answer: Answer, part: Part | None = None) -> str:
+        """Copy the last call's outputs to where no runner sees them; a digest of their bits.
+
+        part: of the bits of its items alone.
+        """
         layout, bench = self._batch.layouts[0], self._bench
         if self._session.target.python:
             check_returned(answer.done, layout.description)
         offsets = bench.samples.offsets(self.workload.name, 0, Sample.SINGLE)
         bench.memory.sample(layout, offsets, answer.returned)
-        outputs = bench.described[self.workload.name].outputs
+        outputs = bench.described[(part or self.workload).name].outputs
         sizes = (output.nbytes for output in outputs)
         return bench.oracle.digest(list(zip(offsets, sizes, strict=True)))
 
@@ -110,6 +117,14 @@ class Trials:
         bench.samples.prepare({w.name: bench.described[w.name] for w in workloads}, FIRST_CALLS)
         with bench.opened(target, workloads, {}, conditions) as session:
             return ask([Trial(bench, session, w, index) for index, w in enumerate(workloads)])
+
+    def parts(self, workload: Workload, direction: Direction) -> list[Part]:
+        """Some of the workload's items alone, which can be run; none if they depend on others."""
+        bench, seed = self._bench, draw_seed(random.SystemRandom())
+        parts = bench.oracle.parts(workload, direction, seed)
+        for part in parts:
+            bench.described[part.name] = bench.oracle.describe(part, direction, seed)
+        return parts
 
     def conditions(self, kind: DeviceKind) -> Conditions:
         """Large OpenMP teams on a CPU, as `Bench.untimed`; on a device, its completion counts."""

@@ -15,7 +15,7 @@ from typing import Any
 from gpu_runner.data.codec import decode, encode
 from gpu_runner.data.environment import OracleFacts
 from gpu_runner.data.evaluation import Mismatch, OutputError
-from gpu_runner.data.task import Task, Workload
+from gpu_runner.data.task import Part, Task, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.device.lock import device_lock
 from gpu_runner.supervisor.host import living, nvml
@@ -25,6 +25,7 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.jail import Jail, Limits, python_environment, python_paths
 from gpu_runner.supervisor.host.killed import DYING_S, KilledFromOutside, is_from_outside
 from gpu_runner.supervisor.host.process import ChildProcess
+from gpu_runner.supervisor.oracle.subject import of_call
 
 _NAME = "the oracle, which runs the task's code,"
 _WANTED_MEMORY = re.compile(r"\bbad_alloc\b|\bMemoryError\b|(?:[Aa]|re)llocate memory")
@@ -199,6 +200,11 @@ class Oracle:
         )
         return Description(tuple(answer["arguments"]), outputs, answer.get("model"))
 
+    def parts(self, workload: Workload, direction: Direction, seed: int) -> list[Part]:
+        """Some of the workload's items alone; see `engine.oracle.batches`."""
+        answer = self._ask(op="parts", **of_call(workload, direction, seed))
+        return [Part.of(workload, counted, items) for counted, items in answer["parts"]]
+
     def fill(
         self, workload: Workload, direction: Direction, seed: int, offsets: Sequence[int]
     ) -> None:
@@ -349,16 +355,6 @@ class Oracle:
             raise OracleError(f"the task's code failed in {operation!r}: {answer.get('error')}")
         self.failed = False
         return answer
-
-
-def of_call(workload: Workload, direction: Direction, seed: int) -> dict[str, object]:
-    """What a request says of the call that it is about."""
-    return {
-        "workload": workload.name,
-        "values": workload.values,
-        "direction": direction,
-        "seed": seed,
-    }
 
 
 def python_jail(

@@ -20,7 +20,8 @@ from gpu_runner.supervisor.device.lock import Courteous, exclusive
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.oracle.client import Oracle, OracleError, of_call
+from gpu_runner.supervisor.oracle.client import Oracle, OracleError
+from gpu_runner.supervisor.oracle.subject import of_call
 from gpu_runner.supervisor.oracle.varied import vary
 from gpu_runner.supervisor.runner.faults import RunnerUnfit
 from gpu_runner.supervisor.soundness import filters

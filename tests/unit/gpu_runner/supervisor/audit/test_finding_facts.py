@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from gpu_runner.data.facts import NAMES
-from gpu_runner.data.task import Workload
+from gpu_runner.data.task import Part, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Verdict
 from gpu_runner.supervisor.audit import facts
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -39,7 +39,10 @@ class FakeTrial:
     def graph(self) -> None:
         self._fail("graph")
 
-    def keep(self, answer: object) -> str:
+    def share_inputs(self, other: object) -> None:
+        pass
+
+    def keep(self, answer: object, part: object = None) -> str:
         self._fail("keep")
         return self.digests[self.made % len(self.digests)]
 
@@ -58,12 +61,24 @@ class FakeTrial:
 @pytest.fixture
 def find(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     def found(
-        wrong: object = None, digests: Sequence[str] = ("same",), **failing: Exception
+        wrong: object = None,
+        digests: Sequence[str] = ("same",),
+        parts: Sequence[Part] = (),
+        alone: str = "same",
+        **failing: Exception,
     ) -> Any:
         made = [FakeTrial(SMALL, {}), FakeTrial(LARGE, failing)]
         made[1].wrong, made[1].digests = cast(Any, wrong), list(digests)
+
+        def run(target: Target, chosen: Sequence[Workload], conditions: None, ask: Any) -> Any:
+            tried = made if not parts or chosen[1:] != [*parts] else [made[1], *of_parts]
+            return ask(tried)
+
+        of_parts = [FakeTrial(part, {}) for part in parts]
+        for each in of_parts:
+            each.digests = [alone]
         trials = SimpleNamespace(
-            conditions=lambda kind: None, run=lambda target, chosen, conditions, ask: ask(made)
+            conditions=lambda kind: None, run=run, parts=lambda workload, direction: [*parts]
         )
         monkeypatch.setattr(facts, "Trials", lambda bench: trials)
 
@@ -85,12 +100,22 @@ def find(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     return found
 
 
-def test_all_four_are_told(find: Callable[..., Any]) -> None:
+def test_all_are_told(find: Callable[..., Any]) -> None:
     found = find()
     assert (found.same_bits, found.graph, found.scratch_bytes) == (True, True, 4096)
     assert found.energy_joules == pytest.approx(6.0 / (facts._ENERGY_S * 1000))
     assert (found.energy_error, found.workload) == (0.1, "large")
     assert set(found.said) == set(NAMES)
+
+
+def test_items_alone_are_compared_with_the_same_items_in_the_batch(
+    find: Callable[..., Any],
+) -> None:
+    parts = [Part.of(LARGE, "N", 1)]
+    assert find(parts=parts).batch_bits is True
+    assert find(parts=parts, alone="other").batch_bits is False
+    assert find().batch_bits is None
+    assert find(parts=parts, digests=("a", "b")).batch_bits is None  # they differ anyway
 
 
 def test_a_call_that_cannot_be_recorded_works_in_no_graph(find: Callable[..., Any]) -> None:
