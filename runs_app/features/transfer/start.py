@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-DEMO = (("import_results", "--shipped"),)
+DEMO = (("import_results", "--shipped"), ("import_run", "--shipped"))

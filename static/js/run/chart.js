@@ -11,6 +11,7 @@ const even = (parts) => Array.from({ length: 9 * parts }, (_, each) => 1 + each 
 const STEPS = [[1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9], [1, 1.2, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9], ...[10, 20, 50, 100].map(even)]; // coarse to fine
 const FEWEST_TICKS = 4;
 const MOST_TICKS = 12;
+const FAR = 8;
 
 // Of many dots of one kind: the lowest and the highest of each bucket of neighbours.
 function thin(rows, most) {
@@ -75,9 +76,11 @@ function dots(state, x, colours) {
   return made;
 }
 
+// Candidates may be measured in another order than they were written.
 function stepLine(state, x, axis, colours) {
-  const steps = state.candidates.filter((row) => row?.best && row.latency_ns && !row.noisy);
-  const rows = steps.sort((a, b) => b.latency_ns - a.latency_ns);
+  const timed = state.candidates.filter((row) => row && kindOf(row) === "correct" && row.latency_ns && !row.noisy);
+  const rows = [];
+  for (const row of timed.sort((a, b) => x(a) - x(b))) if (!rows.length || row.latency_ns < rows.at(-1).latency_ns) rows.push(row);
   const xs = rows.map(x);
   const ys = rows.map((row) => row.latency_ns);
   if (rows.length) {
@@ -134,8 +137,16 @@ function labelPlaces(horizontals, range) {
 // There is no half of a candidate: few of them have a tick each.
 const wholes = (axis, state) => (axis === "time" ? {} : { tickformat: ",d", ...(state.candidates.length < 8 ? { dtick: 1 } : {}) });
 
+// A line that is far from all times would leave them little room; the figures beside the chart name it, too.
+function near(horizontals, state) {
+  const times = state.candidates.filter((row) => row?.latency_ns).map((row) => row.latency_ns);
+  if (!times.length) return horizontals;
+  const [low, high] = [Math.min(...times) / FAR, Math.max(...times) * FAR];
+  return horizontals.filter(([, value]) => value >= low && value <= high);
+}
+
 export function figure(state, known, axis, colours, narrow) {
-  const horizontals = lines(state, known);
+  const horizontals = near(lines(state, known), state);
   const x = along(state, axis);
   const y = axisOfTimes(state, horizontals);
   const base = { gridcolor: colours.line, zerolinecolor: colours.line, linecolor: colours.line, fixedrange: true };

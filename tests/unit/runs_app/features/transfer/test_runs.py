@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError
+from django.core.management import CommandError, call_command
 from django.test import Client
 
+from gpu_runner.data.formats import catalog_folder
 from runs_app.core.errors import NotAllowed
 from runs_app.core.integrity.eligibility import eligible_evaluations
+from runs_app.features.transfer.management.commands import import_run as shipped
 from runs_app.models import Agent, Evaluation, LanguageModelCall, Run, Submission
 from runs_app.optimiser.services import control
 from runs_app.optimiser.services.enter import enter_candidate
@@ -213,3 +215,20 @@ def test_what_may_not_leave_stays(start: Start, world: World, tmp_path: Path) ->
     with pytest.raises(CommandError, match="there is no run"):
         exported(run, path)
     assert not path.exists()
+
+
+def test_runs_that_come_with_kbench_are_imported_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    count = len(list(shipped.FOLDER.glob("*.json.gz")))
+    call_command("import_run", shipped=True)  # before there are tasks
+    assert capsys.readouterr().out.count("left out") == count >= 6
+    for task in ("prefix_sum", "swiglu"):
+        call_command("load_tasks", catalog_folder() / task, verbosity=0)
+    capsys.readouterr()
+    call_command("import_run", shipped=True)
+    assert capsys.readouterr().out.count("/runs/") == Run.objects.count() == count
+    call_command("import_run", shipped=True)
+    assert capsys.readouterr().out == ""
+    with pytest.raises(CommandError, match="--shipped"):
+        call_command("import_run")
