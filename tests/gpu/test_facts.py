@@ -1,4 +1,4 @@
-"""Facts about a kernel's use on a CUDA device: same bits, CUDA graph, scratch memory and energy.
+"""Facts about a kernel's use on a CUDA device: bits, CUDA graph, scratch memory and energy.
 
 On a GPU host without the site's packages:
 `python -m pytest -c /dev/null --rootdir . tests/gpu/test_facts.py`.
@@ -79,8 +79,29 @@ def _only_facts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Lister, "profiled", lambda self: Profiled([]))
 
 
-def facts(source: str, config: SupervisorConfig, language: Language = Language.CUDA) -> Facts:
-    task = load_task(catalog_folder() / "dot_product")
+BY_BATCH = """
+#include <cuda_runtime.h>
+__global__ void product(const float* A, const float* B, float* C, int M, int N, int K, int step) {
+  for (long at = blockIdx.x * 256L + threadIdx.x; at < (long)M * N; at += gridDim.x * 256L) {
+    float total = 0;
+    for (int first = 0; first < step; ++first)
+      for (int k = first; k < K; k += step) total += A[at / N * K + k] * B[(long)k * N + at % N];
+    C[at] = total;
+  }
+}
+extern "C" void matrix_mul(const float* A, const float* B, float* C, int M, int N, int K) {
+  product<<<1024, 256>>>(A, B, C, M, N, K, STEP);
+}
+"""
+
+
+def facts(
+    source: str,
+    config: SupervisorConfig,
+    language: Language = Language.CUDA,
+    name: str = "dot_product",
+) -> Facts:
+    task = load_task(catalog_folder() / name)
     solution = Solution(source=source, language=language)
     request = EvaluationRequest(
         evaluation_id="facts", task=task, solution=solution, mode=Mode.AUDIT, device=config.device
@@ -119,6 +140,15 @@ def test_a_kernel_that_waits_works_in_no_graph(config: SupervisorConfig) -> None
 
 def test_memory_of_a_call_is_counted(config: SupervisorConfig) -> None:
     assert facts(GREEDY, config).scratch_bytes == BYTES
+
+
+@pytest.mark.parametrize(("step", "same"), [("2", True), ("M > 16 ? 1 : 2", False)])
+def test_an_order_that_depends_on_the_batch_is_found(
+    step: str, same: bool, config: SupervisorConfig
+) -> None:
+    found = facts(BY_BATCH.replace("STEP", step), config, name="matrix_mul")
+    assert found.same_bits is True
+    assert found.batch_bits is same, found.said
 
 
 @pytest.mark.parametrize(
