@@ -56,6 +56,13 @@ static inline int kb_tell_place(char* text, size_t room, const char* at, const v
   return told;
 }
 
+// The number of the argument whose tensor holds this address; 0 if none does.
+static inline size_t kb_argument(const char* at) {
+  for (size_t i = 0; i < kMostTensors; ++i)
+    if (at >= kb_tensors[i].begin && at < kb_tensors[i].begin + kb_tensors[i].bytes) return i + 1;
+  return 0;
+}
+
 // Whether a fault came from writing; where the processor does not say, it is taken for that.
 static inline bool kb_wrote(const void* context) { return strcmp(kb_what(context), "a read") != 0; }
 
@@ -65,9 +72,14 @@ static inline void kb_on_signal(int number, siginfo_t* info, void* context) {
   bool inside = at >= kb_caught.inputs && at < kb_caught.inputs + kb_caught.bytes;
   if (inside && (number == SIGSEGV || number == SIGBUS)) {
     bool wrote = number == SIGSEGV && kb_wrote(context);
-    snprintf(text, sizeof text, "%s",
-             wrote ? "wrote to a read-only input"
-                   : "read inputs out of bounds, or outside of the call");
+    int told = kb_tell_place(text, sizeof text, at, context);
+    size_t number = kb_argument(at);
+    if (wrote && number > 0)
+      snprintf(text, sizeof text, "wrote to argument %zu, a read-only input", number);
+    else
+      snprintf(text + told, sizeof text - told, "%s",
+               wrote ? "wrote to a read-only input"
+                     : "read inputs out of bounds, or outside of the call");
     wire::fail(kb_caught.control, wrote ? wire::kInputWrite : wire::kSignal, text);
   }
   if (number == SIGSEGV || number == SIGBUS) {

@@ -27,6 +27,7 @@ extern "C" void dot_product(float* loss, const float* X, const float* Y, const i
   loss[0] = sum;
 }
 """
+EXP = (catalog_folder() / "softmax" / "kernels" / "naive.cpp").read_text()
 DENORMAL = """
 extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
   for (int i = 0; i < N; ++i) {
@@ -47,6 +48,7 @@ extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
     [
         ("vector_add", ADD, ""),
         ("dot_product", SUM, "a scalar reduction, one element after another"),
+        ("softmax", EXP, "strict math, which keeps functions such as exp from working on vectors"),
         pytest.param(
             "vector_add", DENORMAL, "denormal numbers: with them flushed to zero, a call takes",
             marks=pytest.mark.thorough(reason="some processors hardly slow down on denormals"),

@@ -192,6 +192,7 @@ def solution_recipes(request: EvaluationRequest, config: SupervisorConfig) -> tu
         files[_DECLARATION] = declaration(task.c_signature, kind, solution.source)
         flags += ["-include", _DECLARATION]
         flags.append(toolchain.required_symbol(kind, task.c_signature.symbol))
+        flags.append(toolchain.linked(kind, "--no-undefined"))  # else its first call would fail
         return (Recipe(files, source, kind, tuple(flags), headers, is_read=True, own=own),)
     # The version is part of the cache's key.
     version, paths = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from gpu_runner.data.signature import CParameter, Role, Signature
@@ -52,11 +53,16 @@ def declaration(signature: Signature, kind: DeviceKind, source: str = "") -> str
 
 
 def _as_written(signature: Signature, source: str) -> str:
-    """The signature with the source's `const`, if all else is as the task has it."""
+    """The signature with the source's `const`, if all else is as the task has it.
+
+    If it has one at an output and none at an input, the source has them the other way round.
+    """
     wanted = [(p.ctype, p.role is not Role.SCALAR) for p in signature.parameters]
     for match in re.finditer(rf"\b{signature.symbol}\s*\(([^()]*)\)", source):
         written = [_PARAMETER.match(" ".join(part.split())) for part in match[1].split(",")]
         if [(m["type"], m["pointer"] is not None) if m else None for m in written] == wanted:
+            if _swapped(written, signature):
+                continue
             parameters = [
                 f"{'const ' * (m['const'] is not None or m['east'] is not None)}{p.ctype}"
                 f"{'*' * (m['pointer'] is not None)} {p.name}"
@@ -65,6 +71,14 @@ def _as_written(signature: Signature, source: str) -> str:
             ]
             return f"void {signature.symbol}({', '.join(parameters)})"
     return signature.text
+
+
+def _swapped(written: Sequence[re.Match[str] | None], signature: Signature) -> bool:
+    pairs = list(zip(written, signature.parameters, strict=True))
+    const = {p.name for m, p in pairs if m is not None and (m["const"] or m["east"])}
+    outputs = {p.name for p in signature.parameters if p.role in (Role.OUTPUT, Role.INOUT)}
+    inputs = {p.name for p in signature.parameters if p.role is Role.INPUT}
+    return bool(const & outputs) and bool(inputs - const)
 
 
 def _included(header: str, kind: DeviceKind) -> str:

@@ -241,8 +241,12 @@ def torch_paths() -> tuple[Path, ...]:
 
 def required_symbol(kind: DeviceKind, symbol: str) -> str:
     """The flag that makes linking fail, with its name, when a symbol is missing."""
-    linker = "-Xlinker=" if kind is DeviceKind.CUDA else "-Wl,"
-    return f"{linker}--require-defined={symbol}"
+    return linked(kind, f"--require-defined={symbol}")
+
+
+def linked(kind: DeviceKind, flag: str) -> str:
+    """A flag of the linker, as the compiler takes it."""
+    return f"{'-Xlinker=' if kind is DeviceKind.CUDA else '-Wl,'}{flag}"
 
 
 @functools.cache

@@ -133,7 +133,7 @@ class Bench:
                 workload = whose_turn(pending, collected, self._rng)
                 state = collected[workload.name]
                 began = time.monotonic()
-                with naming(workload.name):
+                with naming(workload.name, self.described[workload.name].names):
                     self._next(session, workload, workloads.index(workload), plan, state)
                 if target.library is not None:
                     self._spend(time.monotonic() - began)

@@ -82,6 +82,11 @@ class Description:
         """The arguments that are drawn into the inputs arena, lists flattened, in order."""
         return [a for a in _flat(self.arguments) if a["kind"] in ("tensor", "inout")]
 
+    @property
+    def names(self) -> list[str]:
+        """Of the arguments."""
+        return [str(argument["name"]) for argument in self.arguments]
+
     def count(self) -> int:
         """The most arguments that a call can have on the wire: lists flattened, and outputs."""
         return len(_flat(self.arguments)) + len(self.outputs)

@@ -16,7 +16,7 @@ def silence(when: str, allowed_s: float, *, stopped: bool) -> FaultError:
     if stopped:
         reason = f"no answer {when} within {limit}: it was stopped, {_BY_WHOM}"
         return InDoubt(Fault(Verdict.TIME_LIMIT, reason))
-    reason = f"no answer {when} within {limit}: an infinite loop or a deadlock?"
+    reason = f"no answer {when} within {limit} (too slow, an endless loop or a deadlock?)"
     return FaultError(Fault(Verdict.TIME_LIMIT, reason))
 
 

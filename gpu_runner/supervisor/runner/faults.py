@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -51,13 +51,17 @@ def keeping_output(process: Prints) -> Iterator[None]:
 
 
 @contextmanager
-def naming(workload: str) -> Iterator[None]:
-    """Say of a call that crashes or raises which workload it was for."""
+def naming(workload: str, arguments: Sequence[str]) -> Iterator[None]:
+    """Say of a call that fails which workload it was for, and name the arguments it speaks of."""
     try:
         yield
     except FaultError as error:
-        if error.fault.verdict is Verdict.RUNTIME_ERROR:
-            error.fault = replace(error.fault, reason=f"{error.fault.reason}, on {workload}")
+        reason = error.fault.reason
+        for number, name in enumerate(arguments, 1):
+            reason = re.sub(rf"\bargument {number}\b", f"argument {number} ({name})", reason)
+        if f"on {workload}" not in reason:
+            reason = f"{reason}, on {workload}"
+        error.fault = replace(error.fault, reason=reason)
         raise
 
 

@@ -29,6 +29,7 @@ from gpu_runner.supervisor.tools.ncu import Launch
 from gpu_runner.supervisor.tools.peaks import device_peak
 
 _FLAT, _PROPORTIONAL = 0.25, 0.75
+_FASTER = 1.4  # chosen: far from 1 and from 2
 ASSUMED_BLOCK_THREADS = 256  # chosen: what kernels use most
 NOTE = (
     f"occupancy is an estimate for blocks of {ASSUMED_BLOCK_THREADS} threads without dynamic"
@@ -255,8 +256,21 @@ def roofline_notes(timed: Sequence[Timed], peak: Peak, dtype: str) -> list[str]:
     if exponent is not None and exponent < _FLAT:
         lines.append("times hardly grow with the size: a fixed cost dominates")
     elif exponent is not None and exponent > _PROPORTIONAL:
-        lines.append("times grow about as fast as the size, or faster")
+        lines.append(_growth(timed, exponent))
     return lines
+
+
+def _growth(timed: Sequence[Timed], exponent: float) -> str:
+    """How much faster than the work of the task the times grow, if they clearly do."""
+    low, high = (choose(timed, key=lambda one: one.bytes) for choose in (min, max))
+    work = max(high.bytes / low.bytes, high.flops / low.flops if low.flops > 0 else 0.0)
+    power = math.log(high.latency_ns / low.latency_ns) / math.log(work)
+    if power < _FASTER:
+        return "times grow about as fast as the size, or faster"
+    return (
+        f"times grow faster than the task's work, with its power of {power:.2g} from {low.name} to"
+        f" {high.name}: is a loop over everything inside another one, or does it leave the cache?"
+    )
 
 
 def estimates(

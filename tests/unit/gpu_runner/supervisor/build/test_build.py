@@ -46,6 +46,7 @@ def test_declaration_includes_what_its_types_need(kind: DeviceKind) -> None:
     [
         ("const float* const out, float const * in,\n  float by, int32_t n, int64_t m", "const*"),
         ("float* out, float* __restrict__ in, const float by, const int32_t n, int64_t m", "*"),
+        ("const float* a, float* b, float by, int32_t n, int64_t m", ""),  # swapped
         ("float* out, const float* in, float by, int n, int64_t m", ""),  # another type
         ("float* out, const float* in, float* by, int32_t n, int64_t m", ""),
         ("float* out, const float* in, float by, int32_t n", ""),

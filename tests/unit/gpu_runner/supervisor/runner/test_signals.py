@@ -55,10 +55,14 @@ def test_a_crash_says_how_far_beyond_which_argument(
 
 
 @pytest.mark.parametrize(
-    ("verdict", "reason"),
-    [(Verdict.RUNTIME_ERROR, "it crashed, on n256"), (Verdict.TIME_LIMIT, "it crashed")],
+    ("said", "told"),
+    [
+        ("it crashed", "it crashed, on n256"),
+        ("a read past argument 2", "a read past argument 2 (in), on n256"),
+        ("wrong on n256", "wrong on n256"),
+    ],
 )
-def test_a_crash_names_its_workload(verdict: Verdict, reason: str) -> None:
-    with pytest.raises(FaultError) as raised, naming("n256"):
-        raise FaultError(Fault(verdict, "it crashed"))
-    assert raised.value.fault == Fault(verdict, reason)
+def test_a_fault_of_a_call_names_its_workload_and_argument(said: str, told: str) -> None:
+    with pytest.raises(FaultError) as raised, naming("n256", ["out", "in"]):
+        raise FaultError(Fault(Verdict.TIME_LIMIT, said))
+    assert raised.value.fault == Fault(Verdict.TIME_LIMIT, told)
