@@ -234,8 +234,9 @@ class SubmissionOut(Schema):
     created_at: datetime
     evaluations: list[EvaluationOut]
     left_out: list[str] = Field(
-        examples=[["stages", "environment", "workloads.processes"]],
-        description="Parts that each `result` lacks. `raw=true` shows all: also the times and "
+        examples=[["stages", "environment", "workloads.processes", "build.log"]],
+        description="Parts that each `result` lacks, or has only the most telling lines of. "
+        "`raw=true` shows all: also the times and "
         "seeds of all calls, what the outside clock saw, the host's state, and the stages' times.",
     )
 
