@@ -18,8 +18,8 @@ EMPTIED = "an admin emptied the queue"
 """With this begins the reason of what was cancelled so."""
 
 BUILDS_A_SUBMISSION = 10
-"""Compile checks in 24 hours for each submission of the daily limit. Chosen: nobody who edits a
-kernel gets there, and a script that keeps the compilers busy all day does."""
+"""Compile checks for each submission, of those in 24 hours as of those that wait at once. Chosen:
+nobody who edits a kernel gets there, and a script that keeps the compilers busy all day does."""
 
 _DAY = timedelta(days=1)
 
@@ -28,7 +28,7 @@ _DAY = timedelta(days=1)
 class Quota:
     """A user's evaluations of the last 24 hours; `resets_at` is when one place comes free.
 
-    Compile checks count only toward what waits at once, and have a wide limit of their own.
+    Compile checks count toward none of these, and have wide limits of their own.
     why_waiting, why_daily: what to add to a refusal where that limit is not the usual one.
     """
 
@@ -37,6 +37,7 @@ class Quota:
     today: int  # entered within 24 hours
     daily_limit: int
     resets_at: datetime
+    builds_waiting: int = 0
     builds_today: int = 0
     why_waiting: str = ""
     why_daily: str = ""
@@ -45,6 +46,11 @@ class Quota:
     def remaining(self) -> int:
         """Submissions and re-runs left."""
         return max(self.daily_limit - self.today, 0)
+
+    @property
+    def builds_waiting_limit(self) -> int:
+        """Compile checks that wait or run at once."""
+        return self.waiting_limit * BUILDS_A_SUBMISSION
 
     @property
     def builds_limit(self) -> int:
@@ -60,10 +66,11 @@ def quota(user: User, now: datetime) -> Quota:
     own = own.exclude(status=Status.CANCELLED, reason__startswith=EMPTIED)  # nobody's choice either
     waits, day, build = Q(status__in=UNDER_WAY), Q(created_at__gt=now - _DAY), Q(mode=Mode.COMPILE)
     used = own.filter(waits | day).aggregate(
-        waiting=Count("pk", filter=waits),
+        waiting=Count("pk", filter=waits & ~build),
         today=Count("pk", filter=day & ~build),
-        builds_today=Count("pk", filter=day & build),
         oldest=Min("created_at", filter=day & ~build),
+        builds_waiting=Count("pk", filter=waits & build),
+        builds_today=Count("pk", filter=day & build),
     )
     return Quota(
         resets_at=(used.pop("oldest") or now) + _DAY,
@@ -83,14 +90,22 @@ def check_quota(user: User, now: datetime, mode: Mode = Mode.RANKED) -> None:
     check_open(Announcement.Kind.SUBMISSIONS, now)
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
     used = quota(user, now)
+    if mode is Mode.COMPILE:
+        _check_builds(used)
+        return
     if used.waiting >= used.waiting_limit:
         reason = f"you have {used.waiting} evaluations waiting or running, the most allowed;"
         raise QuotaExceeded("", f"{reason} wait for one to end, or cancel one{used.why_waiting}")
-    if mode is Mode.COMPILE:
-        if used.builds_today >= used.builds_limit:
-            reason = f"you have used all {used.builds_limit} compile checks allowed in 24 hours"
-            raise QuotaExceeded("", reason + used.why_daily)
-    elif used.remaining == 0:
+    if used.remaining == 0:
         at = f"{used.resets_at:%Y-%m-%d %H:%M} UTC"
         reason = f"you have used all {used.daily_limit} submissions and re-runs until {at}"
+        raise QuotaExceeded("", reason + used.why_daily)
+
+
+def _check_builds(used: Quota) -> None:
+    if used.builds_waiting >= used.builds_waiting_limit:
+        reason = f"you have {used.builds_waiting} compile checks waiting or running, the most"
+        raise QuotaExceeded("", f"{reason} allowed; wait for one to end{used.why_waiting}")
+    if used.builds_today >= used.builds_limit:
+        reason = f"you have used all {used.builds_limit} compile checks allowed in 24 hours"
         raise QuotaExceeded("", reason + used.why_daily)
