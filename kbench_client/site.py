@@ -273,8 +273,11 @@ def _refusal(answer: httpx2.Response, url: str) -> Stop:
     status = Exit.MISUSE
     if answer.status_code in (401, 403):
         status = Exit.NO_TOKEN
+    elif answer.status_code == _TOO_MANY:
+        status = Exit.LATER
     elif answer.status_code >= 500 or not answer.is_client_error:
         status = Exit.UNREACHABLE
     if answer.status_code == 401:
         reason += "; run `kbench login`, or set KBENCH_TOKEN"
-    return Stop(status, reason, field, also=also, later=answer.status_code == _TOO_MANY)
+    told = answer.headers.get("Retry-After", "")
+    return Stop(status, reason, field, also=also, retry_s=int(told) if told.isdecimal() else 0)

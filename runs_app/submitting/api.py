@@ -40,6 +40,13 @@ class Problem(Fault):
     """What is wrong with a request; nothing was stored."""
 
     also: list[Fault] = Field([], description="What else is wrong; left out if nothing is.")
+    limit: str = Field(
+        "",
+        examples=["waiting"],
+        description="With status 429: the limit that you reached, such as waiting, per_day or "
+        "builds_waiting (for compile checks); left out otherwise. The header Retry-After has the "
+        "seconds to wait, where we know them.",
+    )
 
 
 Entry = Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import ceil
 
 from django.contrib.auth.models import User
 from django.db.models import Count, Min, Q
@@ -22,6 +23,7 @@ BUILDS_A_SUBMISSION = 10
 nobody who edits a kernel gets there, and a script that keeps the compilers busy all day does."""
 
 _DAY = timedelta(days=1)
+_A_JOB_S = 5  # chosen: in this time a quick evaluation ends, or a few compile checks
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Quota:
     today: int  # entered within 24 hours
     daily_limit: int
     resets_at: datetime
+    builds_reset_at: datetime
     builds_waiting: int = 0
     builds_today: int = 0
     why_waiting: str = ""
@@ -48,14 +51,9 @@ class Quota:
         return max(self.daily_limit - self.today, 0)
 
     @property
-    def builds_waiting_limit(self) -> int:
-        """Compile checks that wait or run at once."""
-        return self.waiting_limit * BUILDS_A_SUBMISSION
-
-    @property
-    def builds_limit(self) -> int:
-        """Compile checks within 24 hours."""
-        return self.daily_limit * BUILDS_A_SUBMISSION
+    def builds_limits(self) -> tuple[int, int]:
+        """Compile checks that wait or run at once, and those within 24 hours."""
+        return self.waiting_limit * BUILDS_A_SUBMISSION, self.daily_limit * BUILDS_A_SUBMISSION
 
 
 def quota(user: User, now: datetime) -> Quota:
@@ -71,9 +69,11 @@ def quota(user: User, now: datetime) -> Quota:
         oldest=Min("created_at", filter=day & ~build),
         builds_waiting=Count("pk", filter=waits & build),
         builds_today=Count("pk", filter=day & build),
+        oldest_build=Min("created_at", filter=day & build),
     )
     return Quota(
         resets_at=(used.pop("oldest") or now) + _DAY,
+        builds_reset_at=(used.pop("oldest_build") or now) + _DAY,
         **used,
         waiting_limit=limits.waiting,
         daily_limit=limits.per_day,
@@ -91,21 +91,25 @@ def check_quota(user: User, now: datetime, mode: Mode = Mode.RANKED) -> None:
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
     used = quota(user, now)
     if mode is Mode.COMPILE:
-        _check_builds(used)
-        return
-    if used.waiting >= used.waiting_limit:
-        reason = f"you have {used.waiting} evaluations waiting or running, the most allowed;"
-        raise QuotaExceeded("", f"{reason} wait for one to end, or cancel one{used.why_waiting}")
-    if used.remaining == 0:
-        at = f"{used.resets_at:%Y-%m-%d %H:%M} UTC"
-        reason = f"you have used all {used.daily_limit} submissions and re-runs until {at}"
-        raise QuotaExceeded("", reason + used.why_daily)
-
-
-def _check_builds(used: Quota) -> None:
-    if used.builds_waiting >= used.builds_waiting_limit:
-        reason = f"you have {used.builds_waiting} compile checks waiting or running, the most"
-        raise QuotaExceeded("", f"{reason} allowed; wait for one to end{used.why_waiting}")
-    if used.builds_today >= used.builds_limit:
-        reason = f"you have used all {used.builds_limit} compile checks allowed in 24 hours"
-        raise QuotaExceeded("", reason + used.why_daily)
+        what, waiting, day = "compile checks", used.builds_waiting, used.builds_today
+        limits, prefix, resets_at = used.builds_limits, "builds_", used.builds_reset_at
+    else:
+        what, waiting, day = "evaluations", used.waiting, used.today
+        limits, prefix, resets_at = (used.waiting_limit, used.daily_limit), "", used.resets_at
+    if waiting >= limits[0]:
+        reason = f"you have {waiting} {what} waiting or running, the most allowed; wait for one to"
+        raise QuotaExceeded(
+            "",
+            f"{reason} end, or cancel one{used.why_waiting}",
+            limit=f"{prefix}waiting",
+            retry_s=_A_JOB_S,
+        )
+    if day >= limits[1]:
+        what = "compile checks" if prefix else "submissions and re-runs"
+        reason = f"you have used all {limits[1]} {what} until {resets_at:%Y-%m-%d %H:%M} UTC"
+        raise QuotaExceeded(
+            "",
+            reason + used.why_daily,
+            limit=f"{prefix}per_day",
+            retry_s=ceil((resets_at - now).total_seconds()),
+        )

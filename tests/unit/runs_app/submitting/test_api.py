@@ -173,6 +173,11 @@ def test_a_full_quota_is_a_429(token: str, settings: Any) -> None:
     response = post(token, body())
     assert response.status_code == 429
     assert "1 evaluations" in response.json()["reason"]
+    assert (response.json()["limit"], 0 < int(response["Retry-After"]) < 60) == ("waiting", True)
+    settings.MAX_WAITING_PER_USER, settings.MAX_SUBMISSIONS_PER_DAY = 9, 1
+    response = post(token, body())
+    assert response.json()["limit"] == "per_day"
+    assert 86_000 < int(response["Retry-After"]) <= 86_400, "until the first stops counting"
 
 
 def test_unknown_addresses_and_methods_are_refused_in_the_form_of_errors() -> None:
