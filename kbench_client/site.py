@@ -67,11 +67,16 @@ class Site:
         return list(self._pages("/tasks", {"fields": "all", **filters}))
 
     def task(self, name: str) -> Document:
-        return dict(self.get(f"/tasks/{_segment(name)}"))
+        """A task with the sources of its shipped kernels."""
+        return dict(self.get(f"/tasks/{_segment(name)}", {"fields": "all"}))
 
     def task_version(self, name: str, number: int) -> Document:
         """A version of a task with its document, also one that isn't ranked any more."""
-        return dict(self.get(f"/tasks/{_segment(name)}/versions/{number}", {"against": "0"}))
+        return dict(
+            self.get(
+                f"/tasks/{_segment(name)}/versions/{number}", {"against": "0", "fields": "all"}
+            )
+        )
 
     def submit(self, payload: Mapping[str, object]) -> Document:
         """Enter a kernel; sent twice, it is entered once."""
