@@ -6,7 +6,6 @@ Each part is short, so that an agent can read all of it: the site keeps the rest
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,18 +19,16 @@ from kbench_client.results import (
 
 Document = dict[str, Any]
 
-LOG_CHARACTERS = 2_500  # chosen: some thirty lines; the first errors explain the rest
 SHORT_ID = 8
 """Characters of an ID that are enough, as a rule."""
 FILES_BYTES = 7_500  # chosen: an answer with names and quotes around them stays below 8 KB
-_NOTES, _KERNELS, _FINDINGS = 16, 5, 5  # chosen, so that a profile stays below 4 KB
+_FINDINGS = 5  # chosen: the first ones explain the rest
 _LINE = 300  # characters of a line or a sentence
 _FEW = (
     *("id", "device", "mode", "status", "verdict", "latency_ns", "score", "speedup"),
     *("eligibility", "quarantine", "created_at"),
 )
 """What is told of evaluations other than the one that is shown."""
-_MARK = re.compile(r"\berror\b|undefined reference|required symbol|^the task ", re.IGNORECASE)
 
 
 def details(evaluation: Document) -> Document:
@@ -39,13 +36,13 @@ def details(evaluation: Document) -> Document:
     result = evaluation.get("result") or {}
     build = result.get("build") or {}
     found = {
-        "log": trimmed(build.get("log") or ""),
+        "log": build.get("log") or "",
         "mismatch": _mismatch(result.get("mismatch") or {}),
         "suspicions": [
             {name: each[name] for name in ("check", "reason", "line") if each.get(name)}
             for each in result.get("suspicions", ())[:_FINDINGS]
         ],
-        "output": "" if evaluation.get("verdict") == "CORRECT" else _cut(result.get("output")),
+        "output": "" if evaluation.get("verdict") == "CORRECT" else result.get("output") or "",
         "bottleneck": evaluation.get("bottleneck", ""),
         "profile": _profile(result.get("profile") or {}),
     }
@@ -67,8 +64,7 @@ def brief(submission: Document, shown: Document) -> Document:
     result = shown.get("result")
     if result:
         short = details(shown)
-        build = {**(result.get("build") or {}), "log": short.get("log", "")}
-        result = _told({**result, "build": build, "profile": short.get("profile")})
+        result = _told({**result, "profile": short.get("profile")})
     others = [
         {name: each[name] for name in _FEW if name in each}
         for each in submission["evaluations"]
@@ -116,25 +112,6 @@ def detail_lines(found: Document, reason: str = "") -> str:
     return "\n".join(filter(None, parts))
 
 
-def trimmed(log: str) -> str:
-    """A compiler's log from its first error on, and no more than a screen of it."""
-    lines = [line[:_LINE] for line in log.strip().splitlines()]
-    first = next((place for place, line in enumerate(lines) if _MARK.search(line)), 0)
-    start = max(first - 1, 0)  # the line before says in which function it is
-    kept: list[str] = []
-    for line in lines[start:]:
-        if sum(len(each) + 1 for each in kept) + len(line) > LOG_CHARACTERS:
-            break
-        kept.append(line)
-    left = len(lines) - start - len(kept)
-    more = f"\n... {left} more lines: kbench show ID --json --raw" if left > 0 else ""
-    return "\n".join(kept) + more
-
-
-def _cut(text: str | None) -> str:
-    return (text or "").strip()[-_LINE * 4 :]
-
-
 def _mismatch(mismatch: Document) -> Document:
     """The first wrong element, and what the whole output looks like."""
     kept = {
@@ -174,14 +151,14 @@ def _profile(profile: Document) -> Document:
     kernels = [
         {"name": each["name"][:_LINE], "duration_ns": each.get("duration_ns")}
         | {"metrics": _rounded(each.get("metrics") or {})}
-        for each in profile.get("kernels", ())[:_KERNELS]
+        for each in profile.get("kernels", ())
     ]
     return {
         "workload": profile["workload"],
         "tool": profile["tool"],
         "reason": profile["reason"],
         "causes": list(profile.get("causes", ())),
-        "notes": [note[:_LINE] for note in profile["notes"][:_NOTES]],
+        "notes": [note[:_LINE] for note in profile["notes"]],
         "metrics": _rounded(profile["metrics"]),
         "kernels": kernels,
     }

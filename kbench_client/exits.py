@@ -16,13 +16,14 @@ class Exit(IntEnum):
     NO_TOKEN = 4
     TIME_OVER = 5
     TOO_SLOW = 6
+    LATER = 7
 
 
 class Stop(Exception):
     """The command cannot do what was asked; `field` names what is wrong, and may be empty.
 
     also: fields and reasons of what else is wrong.
-    later: whether the same request may go well later, because the site was busy or away.
+    retry_s: in how many seconds the site may take the same request; 0 if it hasn't said.
     """
 
     def __init__(
@@ -32,12 +33,12 @@ class Stop(Exception):
         field: str = "",
         *,
         also: Sequence[tuple[str, str]] = (),
-        later: bool = False,
+        retry_s: int = 0,
     ) -> None:
         every = [(field, reason), *also]
         super().__init__("\n".join(": ".join(filter(None, each)) for each in every))
         self.status, self.reason, self.field, self.also = status, reason, field, also
-        self.later = later or status is Exit.UNREACHABLE
+        self.retry_s = retry_s
 
 
 _GOOD = ("CORRECT", "COMPILED")

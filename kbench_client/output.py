@@ -38,6 +38,8 @@ class Output:
         if self.as_json:
             problem: dict[str, object] = {"field": error.field, "reason": error.reason}
             problem["exit"] = int(error.status)
+            if error.retry_s:
+                problem["retry_s"] = error.retry_s
             if error.also:
                 problem["also"] = [{"field": name, "reason": why} for name, why in error.also]
             sys.stdout.write(json.dumps({"error": problem}) + "\n")

@@ -67,11 +67,16 @@ class Site:
         return list(self._pages("/tasks", {"fields": "all", **filters}))
 
     def task(self, name: str) -> Document:
-        return dict(self.get(f"/tasks/{_segment(name)}"))
+        """A task with the sources of its shipped kernels."""
+        return dict(self.get(f"/tasks/{_segment(name)}", {"fields": "all"}))
 
     def task_version(self, name: str, number: int) -> Document:
         """A version of a task with its document, also one that isn't ranked any more."""
-        return dict(self.get(f"/tasks/{_segment(name)}/versions/{number}", {"against": "0"}))
+        return dict(
+            self.get(
+                f"/tasks/{_segment(name)}/versions/{number}", {"against": "0", "fields": "all"}
+            )
+        )
 
     def submit(self, payload: Mapping[str, object]) -> Document:
         """Enter a kernel; sent twice, it is entered once."""
@@ -273,8 +278,11 @@ def _refusal(answer: httpx2.Response, url: str) -> Stop:
     status = Exit.MISUSE
     if answer.status_code in (401, 403):
         status = Exit.NO_TOKEN
+    elif answer.status_code == _TOO_MANY:
+        status = Exit.LATER
     elif answer.status_code >= 500 or not answer.is_client_error:
         status = Exit.UNREACHABLE
     if answer.status_code == 401:
         reason += "; run `kbench login`, or set KBENCH_TOKEN"
-    return Stop(status, reason, field, also=also, later=answer.status_code == _TOO_MANY)
+    told = answer.headers.get("Retry-After", "")
+    return Stop(status, reason, field, also=also, retry_s=int(told) if told.isdecimal() else 0)

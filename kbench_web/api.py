@@ -44,11 +44,13 @@ for _router in (
 
 
 def _error(
-    request: HttpRequest, field: str, reason: str, status: int, also: Pairs = ()
+    request: HttpRequest, field: str, reason: str, status: int, also: Pairs = (), limit: str = ""
 ) -> HttpResponse:
     document: dict[str, object] = {"field": field, "reason": reason}
     if also:
         document["also"] = [{"field": each, "reason": why} for each, why in also[:_MOST_ALSO]]
+    if limit:
+        document["limit"] = limit
     return api.create_response(request, document, status=status)
 
 
@@ -77,7 +79,10 @@ def _submission_error(request: HttpRequest, error: SubmissionError) -> HttpRespo
     (field, reason), *also = [
         ("model" if field == "language_model" else field, reason) for field, reason in error.every
     ]
-    return _error(request, field, reason, status, also)
+    response = _error(request, field, reason, status, also, getattr(error, "limit", ""))
+    if retry_s := getattr(error, "retry_s", None):
+        response["Retry-After"] = str(retry_s)
+    return response
 
 
 _MOST_ALSO = 50  # chosen: as many as a document's faults are told at once

@@ -76,7 +76,8 @@ class ApiRateLimitMiddleware:
             response = self.get_response(request)
         else:
             reason = f"more than {limit} requests a minute; try again in {reset_s} s"
-            response = JsonResponse({"field": "", "reason": reason}, status=429)
+            document = {"field": "", "reason": reason, "limit": "requests_per_minute"}
+            response = JsonResponse(document, status=429)
             response["Retry-After"] = str(reset_s)
         response["RateLimit-Limit"] = str(limit)
         response["RateLimit-Remaining"] = str(max(remaining, 0))

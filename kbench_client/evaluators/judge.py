@@ -163,7 +163,7 @@ class Judge:
         except Stop as stop:
             if stop.status is Exit.UNREACHABLE:
                 raise
-            if stop.later:
+            if stop.status is Exit.LATER:
                 self._wait_for_room(stop.reason)
             else:
                 self._fail(batch, stop)

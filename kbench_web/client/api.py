@@ -24,7 +24,9 @@ class QuotaOut(Schema):
     per_day: int = Field(description="Submissions and re-runs in 24 hours.")
     left: int = Field(description="How many of these are left now.")
     resets_at: datetime = Field(description="When the oldest of them stops counting.")
-    waiting: int = Field(description="Evaluations that are waiting or running.")
+    waiting: int = Field(
+        description="Evaluations that are waiting or running, without compile checks."
+    )
     waiting_limit: int = Field(description="How many may be waiting or running at once.")
 
 

@@ -20,6 +20,7 @@ from gpu_runner.data.verdict import Language
 from kbench_web.client import wheel
 from runs_app.core.queue.devices import devices
 from runs_app.core.work.environments import device_facts
+from runs_app.submitting.quota import BUILDS_A_SUBMISSION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +37,14 @@ class ApiPage:
 class GuidePage(ApiPage):
     """The same with the client's version, how many submissions of one may wait, and the devices.
 
-    cpp_flags, cuda_flags: what every build gets. devices: each with what is known of its host.
+    builds_waiting, builds_per_day: limits of compile checks, which count apart. cpp_flags,
+    cuda_flags: what every build gets. devices: each with what is known of its host.
     """
 
     version: str
     waiting: int
+    builds_waiting: int
+    builds_per_day: int
     cpp_flags: str
     cuda_flags: str
     devices: list[tuple[str, list[str]]]
@@ -78,6 +82,8 @@ def agents(request: HttpRequest) -> HttpResponse:
         **vars(_api_page(request)),
         version=wheel.version(),
         waiting=settings.MAX_WAITING_PER_USER,
+        builds_waiting=settings.MAX_WAITING_PER_USER * BUILDS_A_SUBMISSION,
+        builds_per_day=settings.MAX_SUBMISSIONS_PER_DAY * BUILDS_A_SUBMISSION,
         cpp_flags=" ".join(FIXED[Language.CPP]),
         cuda_flags=" ".join(FIXED[Language.CUDA]),
         devices=[(device.slug, device_facts(device)) for device in devices()],

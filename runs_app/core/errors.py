@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Self
 
 from gpu_runner.data.codec import DataError, errors_of
@@ -18,7 +19,22 @@ class SubmissionError(FieldError):
 
 
 class QuotaExceeded(SubmissionError):
-    """The user has too much in the queue, or has entered too much today."""
+    """The user has too much in the queue, or has entered too much today.
+
+    limit: its name. retry_s: in how many seconds there may be room, where that can be said.
+    """
+
+    def __init__(
+        self,
+        field: str,
+        reason: str,
+        also: Iterable[tuple[str, str]] = (),
+        *,
+        limit: str = "",
+        retry_s: int | None = None,
+    ) -> None:
+        super().__init__(field, reason, also)
+        self.limit, self.retry_s = limit, retry_s
 
 
 class NotAllowed(SubmissionError):

@@ -40,6 +40,13 @@ class Problem(Fault):
     """What is wrong with a request; nothing was stored."""
 
     also: list[Fault] = Field([], description="What else is wrong; left out if nothing is.")
+    limit: str = Field(
+        "",
+        examples=["waiting"],
+        description="With status 429: the limit that you reached, such as waiting, per_day or "
+        "builds_waiting (for compile checks); left out otherwise. The header Retry-After has the "
+        "seconds to wait, where we know them.",
+    )
 
 
 Entry = Annotated[
@@ -234,8 +241,9 @@ class SubmissionOut(Schema):
     created_at: datetime
     evaluations: list[EvaluationOut]
     left_out: list[str] = Field(
-        examples=[["stages", "environment", "workloads.processes"]],
-        description="Parts that each `result` lacks. `raw=true` shows all: also the times and "
+        examples=[["stages", "environment", "workloads.processes", "build.log"]],
+        description="Parts that each `result` lacks, or has only the most telling lines of. "
+        "`raw=true` shows all: also the times and "
         "seeds of all calls, what the outside clock saw, the host's state, and the stages' times.",
     )
 

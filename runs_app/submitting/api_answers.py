@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -21,31 +21,32 @@ from runs_app.core.work.access import public_reason, shown_results, visible_eval
 from runs_app.core.work.audit_state import board_audit
 from runs_app.core.work.result_state import result_state
 from runs_app.models import Audited, BoardAudit, Evaluation, Submission
+from runs_app.submitting.brief_results import LEFT_OUT, brief
 from tasks_app.people import Viewer, shown_name
-
-_OF_RESULTS = (
-    "stages",
-    "environment",
-    "loaded",
-    "task_digest",
-    "solution_digest",
-    "schema_version",
-)
-_OF_WORKLOADS = (*("processes", "outside", "errors", "flops", "bytes", "tensor_bytes", "weight"),)
-"""What results and their workloads leave out unless all is asked for: it helps nobody to write a
-kernel, and is most of the answer."""
 
 
 def submission_answer(submission: Submission, user: Viewer, *, raw: bool) -> dict[str, object]:
     """A submission with all its evaluations, as `user` may see it; `raw`: all that is stored."""
+    evaluations = _evaluations(submission, user)
+    left_out = [] if raw else _brief(evaluations)
     return {
         **listed(submission),
         **{name: getattr(submission, name) for name in ("source", "entry", "files")},
         "author": shown_name(submission.author),
         "imported_from": _site_of(submission),
-        "evaluations": _evaluations(submission, user, raw=raw),
-        "left_out": [] if raw else [*_OF_RESULTS, *(f"workloads.{each}" for each in _OF_WORKLOADS)],
+        "evaluations": evaluations,
+        "left_out": left_out,
     }
+
+
+def _brief(evaluations: Sequence[dict[str, Any]]) -> list[str]:
+    """Shorten all results; answers with what they lack then."""
+    cut: dict[str, None] = {}
+    for each in evaluations:
+        if each["result"]:
+            each["result"], names = brief(each["result"])
+            cut |= dict.fromkeys(names)
+    return [*LEFT_OUT, *cut]
 
 
 def listed(submission: Submission) -> dict[str, object]:
@@ -70,7 +71,7 @@ def _site_of(submission: Submission) -> str | None:
     return (first.device.imported_from or None) if first else None
 
 
-def _evaluations(submission: Submission, user: Viewer, *, raw: bool) -> list[dict[str, object]]:
+def _evaluations(submission: Submission, user: Viewer) -> list[dict[str, Any]]:
     """All of a submission, newest first; how many there are costs no query more."""
     found = visible_evaluations(user).filter(submission=submission)
     light = found.defer(*Evaluation.LOCKED_WITHOUT)
@@ -82,29 +83,17 @@ def _evaluations(submission: Submission, user: Viewer, *, raw: bool) -> list[dic
         _evaluation(row, whys[row.pk], results.get(row.pk), user)
         | {"audited_reason": _audited_reason(row, audits), "facts": _facts(row, audits)}
         | {"noise": row.noise if row.is_correct else None}
-        | _result(results.get(row.pk), raw=raw)
+        | _result(results.get(row.pk))
         for row in rows
     ]
 
 
-def _result(result: EvaluationResult | None, *, raw: bool) -> dict[str, object]:
+def _result(result: EvaluationResult | None) -> dict[str, object]:
     """The result, and what its profile says in a sentence."""
-    encoded = codec.encode(result)
-    assert encoded is None or isinstance(encoded, dict)
     return {
         "bottleneck": MEANINGS.get(diagnose(result), "") if result else "",
-        "result": encoded if raw or encoded is None else without_raw(encoded),
+        "result": codec.encode(result),
     }
-
-
-def without_raw(result: Mapping[str, Any]) -> dict[str, object]:
-    """A result without what is only there to redo its statistics, and to tell runners apart."""
-    kept = {name: value for name, value in result.items() if name not in _OF_RESULTS}
-    workloads = [
-        {name: value for name, value in each.items() if name not in _OF_WORKLOADS}
-        for each in result["workloads"]
-    ]
-    return kept | {"workloads": workloads}
 
 
 def _audited_reason(row: Evaluation, audits: Mapping[str, BoardAudit | None]) -> str:

@@ -150,6 +150,10 @@ class TaskDetail(TaskSummary):
     document: dict[str, object] = Field(
         description="The task: signature, workloads, tolerance, work formula, reference source."
     )
+    left_out: list[str] = Field(
+        examples=[["document.files: kernels/good.cpp"]],
+        description="Sources of shipped kernels that `document.files` lacks; fields=all has them.",
+    )
 
 
 class VersionSummary(Schema):
@@ -204,6 +208,13 @@ class VersionDetail(Schema):
     hidden_differ: bool = Field(description="Hidden workloads differ, and are not shown here.")
     withheld_differ: bool = Field(description="Files that could list hidden workloads differ.")
     document: dict[str, object] = Field(description="The task, as under /tasks/{slug}.")
+    left_out: list[str] = Field(description="As under /tasks/{slug}.")
+
+
+class TaskIn(Schema):
+    """How much of a task is asked for."""
+
+    fields: Literal["", "all"] = Field("", description="all: also the shipped kernels' sources.")
 
 
 class TaskFilters(Schema):
@@ -249,12 +260,12 @@ def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[Task
 
 
 @router.get("/tasks/{slug}", response=TaskDetail, summary="One task")
-def show_task(request: HttpRequest, slug: str) -> dict[str, object]:
+def show_task(request: HttpRequest, slug: str, wanted: Query[TaskIn]) -> dict[str, object]:
     """Answer with one task; hidden workloads are shown to admins only."""
     version = selectors.shown_version(slug, request.user)
     if version is None:
         raise Http404(f"there is no task {slug!r}; see /api/v1/tasks")
-    document = selectors.task_document(version, request.user)
+    document, left_out = _document(version, request.user, wanted.fields)
     task, override = version.task, version.override
     return {
         **_summary(task, version, version.directions),
@@ -264,6 +275,7 @@ def show_task(request: HttpRequest, slug: str) -> dict[str, object]:
         "unseen": version.unseen,
         "override": override.reason if override else "",
         "document": document,
+        "left_out": left_out,
     }
 
 
@@ -339,6 +351,9 @@ def show_version(
         lt=2**31,
         description="The version to compare with; 0: none. Default: the previous public one.",
     ),
+    fields: Literal["", "all"] = Query(  # type: ignore[type-arg]
+        "", description="all: also the shipped kernels' sources."
+    ),
 ) -> dict[str, object]:
     """Answer with a version and its differences to another."""
     version = _version(slug, number, request.user)
@@ -349,6 +364,7 @@ def show_version(
         comparison = version_page.compare(older, version, request.user, Budget())
     except DataError:
         raise Http404("one of these versions can't be shown") from None
+    document, left_out = _document(version, request.user, fields)
     return {
         "task": slug,
         "number": number,
@@ -357,8 +373,26 @@ def show_version(
         "created_at": version.created_at,
         "against": older.number if older else None,
         **{name: getattr(comparison, name) for name in _OF_COMPARISON},
-        "document": selectors.task_document(version, request.user),
+        "document": document,
+        "left_out": left_out,
     }
+
+
+def _document(
+    version: TaskVersion, user: Viewer, fields: str
+) -> tuple[dict[str, object], list[str]]:
+    """The task as `user` may see it, and what is left out of it unless `fields` asks for all."""
+    held = selectors.task_document(version, user)
+    has = held["directions"]
+    workloads = [
+        {**each, "directions": [name for name in each["directions"] if name in has]}
+        for each in held["workloads"]
+    ]
+    files: dict[str, str] = held["files"]
+    sources = set() if fields else {each["path"] for each in held["kernels"]}
+    kept = {path: text for path, text in files.items() if path not in sources}
+    left_out = [f"document.files: {path}" for path in files if path not in kept]
+    return {**held, "workloads": workloads, "files": kept}, left_out
 
 
 def _version(slug: str, number: int, user: Viewer) -> TaskVersion:

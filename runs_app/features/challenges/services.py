@@ -153,7 +153,8 @@ def enter(
     if len(setting) > LONGEST_SETTING:
         raise SubmissionError("setting", f"is longer than {LONGEST_SETTING} characters")
     if locked.entries.filter(user=user).count() >= MOST_ENTRIES:
-        raise QuotaExceeded("", f"you have entered {MOST_ENTRIES} times, which is the limit")
+        reason = f"you have entered {MOST_ENTRIES} times, which is the limit"
+        raise QuotaExceeded("", reason, limit="entries")
     known = _listed(agent_of(user, agent, now))
     text = f"kbe_{secrets.token_urlsafe(32)}"
     alike = locked.entries.filter(agent=known, setting=setting)

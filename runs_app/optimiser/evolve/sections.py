@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gpu_runner.data.evaluation import Mismatch
+from runs_app.core.compiler_log import each_error_once
 from runs_app.core.profile.bottleneck import filtered
 from runs_app.core.profile.diagnosis import class_line, stall_line, throughput_line
 from runs_app.optimiser.evolve.config import ProfileMode
@@ -153,21 +153,6 @@ def _compiler(feedback: Feedback) -> str:
     if feedback.verdict == "COMPILE_ERROR":
         return each_error_once(feedback.build_log.strip())
     return "\n".join(feedback.resources)
-
-
-def each_error_once(log: str) -> str:
-    """A compiler's log without what it repeats for other instantiations of a template.
-
-    nvcc parts errors by empty lines, and begins each with a line that says all but the types.
-    """
-    blocks = [block for block in log.split("\n\n") if block.strip()]
-    heads = [block.strip("\n").partition("\n")[0] for block in blocks]
-    times, shown = Counter(heads), []
-    for head, block in zip(heads, blocks, strict=True):
-        if count := times.pop(head, 0):
-            again = f"\n(the same {count - 1} more times)" if count > 1 else ""
-            shown.append(block.strip("\n") + again)
-    return "\n\n".join(shown)
 
 
 def _profile(feedback: Feedback, mode: ProfileMode, bottleneck: str) -> str:

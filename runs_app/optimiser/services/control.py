@@ -210,7 +210,8 @@ def check_running(user: User, now: datetime) -> None:
     if running >= limits.running_runs:
         words = "of your runs is" if running == 1 else "of your runs are"
         reason = f"{running} {words} running, which is the limit; pause or stop one first"
-        raise QuotaExceeded("", f"{reason}{limits.why('running_runs')}")
+        reason += limits.why("running_runs")
+        raise QuotaExceeded("", reason, limit="running_runs")
 
 
 def _locked(run: Run, user: User) -> Run:

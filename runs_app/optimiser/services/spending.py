@@ -64,7 +64,9 @@ def check_day(budget: Budget, *, user: User, now: datetime, run: Run | None = No
             f" hours, of which {usd(left)} is left after past spending and the caps of active runs"
         )
         raise QuotaExceeded(
-            _FIELD, f"{reason}; give a lower cap, or wait{limits.why('usd_per_day')}"
+            _FIELD,
+            f"{reason}; give a lower cap, or wait{limits.why('usd_per_day')}",
+            limit="usd_per_day",
         )
 
 

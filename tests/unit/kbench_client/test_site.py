@@ -61,7 +61,7 @@ def test_every_answer_has_its_end() -> None:
         (302, b"", Exit.UNREACHABLE),
         (200, b"<html>", Exit.UNREACHABLE),
         (404, b'{"field": "", "reason": "no"}', Exit.MISUSE),
-        (429, b'{"field": "", "reason": "slowly"}', Exit.MISUSE),
+        (429, b'{"field": "", "reason": "slowly"}', Exit.LATER),
         (401, b'{"field": "Authorization", "reason": "no"}', Exit.NO_TOKEN),
         (403, b'{"field": "", "reason": "no"}', Exit.NO_TOKEN),
     ):

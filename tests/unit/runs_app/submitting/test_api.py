@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.test import Client
 
+from gpu_runner.data.evaluation import BuildReport
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode, Verdict
 from kbench_web.models import ApiToken
@@ -80,6 +81,24 @@ def test_a_finished_evaluation_shows_its_result() -> None:
         )
     (shown,) = get(path, make.make_token(make.make_admin())).json()["evaluations"]
     assert [w["name"] for w in shown["result"]["workloads"]] == ["n256", make.HIDDEN_WORKLOAD]
+
+
+def test_a_result_has_each_error_once_and_in_all_below_8_kb() -> None:
+    error = "kernel.cu(7): error: no instance of function"
+    log = "nvcc\n" * 99 + "\n" + "\n\n".join(f"{error}\n  T = {n} {'x' * 600}" for n in range(52))
+    command = {"cached": False, "duration_s": 1.0, "command": "nvcc", "compiler": "nvcc 13"}
+    build = BuildReport(ok=False, log=log, digest="", **command)
+    found = make.make_finished_evaluation(
+        Verdict.COMPILE_ERROR, {"build": build, "output": "y" * 9000}
+    )
+    path = f"submissions/{found.submission_id}"
+    short, whole = (get(f"{path}{more}") for more in ("", "?raw=true"))
+    result = short.json()["evaluations"][0]["result"]
+    assert (result["build"]["log"].count(error), len(result["output"])) == (1, 1200)
+    assert {"build.log", "output"} < set(short.json()["left_out"])
+    assert len(short.content) < 8000
+    result = whole.json()["evaluations"][0]["result"]
+    assert (result["build"]["log"], len(result["output"])) == (log, 9000)
 
 
 def test_bad_input_names_field_and_reason(token: str) -> None:
@@ -154,6 +173,11 @@ def test_a_full_quota_is_a_429(token: str, settings: Any) -> None:
     response = post(token, body())
     assert response.status_code == 429
     assert "1 evaluations" in response.json()["reason"]
+    assert (response.json()["limit"], 0 < int(response["Retry-After"]) < 60) == ("waiting", True)
+    settings.MAX_WAITING_PER_USER, settings.MAX_SUBMISSIONS_PER_DAY = 9, 1
+    response = post(token, body())
+    assert response.json()["limit"] == "per_day"
+    assert 86_000 < int(response["Retry-After"]) <= 86_400, "until the first stops counting"
 
 
 def test_unknown_addresses_and_methods_are_refused_in_the_form_of_errors() -> None:

@@ -198,6 +198,18 @@ def test_compile_checks_cost_nothing_but_have_a_wide_limit(settings: Any) -> Non
     assert quota(user, make.NOW).today == 1
 
 
+def test_what_waits_to_be_measured_keeps_nobody_from_compiling(settings: Any) -> None:
+    settings.MAX_WAITING_PER_USER = 1
+    user = make.make_user()
+    for _ in range(BUILDS_A_SUBMISSION):
+        make.make_submission(user=user, mode="compile")
+    make.make_submission(user=user, mode="ranked")
+    with pytest.raises(QuotaExceeded, match="1 evaluations waiting"):
+        make.make_submission(user=user)
+    with pytest.raises(QuotaExceeded, match="10 compile checks waiting"):
+        make.make_submission(user=user, mode="compile")
+
+
 def test_the_daily_limit_holds_for_a_day(settings: Any) -> None:
     settings.MAX_SUBMISSIONS_PER_DAY = 1
     user = make.make_user()

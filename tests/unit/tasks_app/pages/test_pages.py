@@ -56,6 +56,23 @@ def test_an_agent_reads_a_page_of_tasks_at_once(client: Client) -> None:
 
 
 @pytest.mark.django_db
+def test_sources_of_shipped_kernels_come_when_asked_for(client: Client) -> None:
+    factories.make_task_version()
+    for path in ("scale", "scale/versions/1"):
+        brief, whole = (
+            client.get(f"/api/v1/tasks/{path}{more}").json() for more in ("", "?fields=all")
+        )
+        paths = {each["path"] for each in whole["document"]["kernels"]}
+        assert paths
+        assert paths <= whole["document"]["files"].keys()
+        assert brief["document"]["files"].keys() == whole["document"]["files"].keys() - paths
+        assert set(brief["left_out"]) == {f"document.files: {path}" for path in paths}
+        assert whole["left_out"] == []
+        told = [each["directions"] for each in brief["document"]["workloads"]]
+        assert told == [["forward"]] * len(told)
+
+
+@pytest.mark.django_db
 def test_hidden_workloads_are_a_number_only(client: Client) -> None:
     hostile = "<script>alert(1)</script> [x](javascript:alert(2))"
     factories.make_task_version(description=hostile)
