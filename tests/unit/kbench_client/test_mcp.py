@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from mcp import Client
 from kbench_client.config import Account
 from kbench_client.exits import Stop
 from kbench_client.kernels import language_of
-from kbench_client.mcp_server import ChallengeTools, Tools, server
+from kbench_client.mcp_server.challenges import ChallengeTools
+from kbench_client.mcp_server.serving import server
+from kbench_client.mcp_server.tools import Tools
 from kbench_client.site import Site
 from runs_app.features.challenges.models import Challenge, Entry
 from runs_app.features.challenges.services import enter
@@ -43,15 +46,17 @@ def connected(user: Any = None) -> Site:
 
 
 @async_to_sync
-async def called(site: Site, name: str, monkeypatch: pytest.MonkeyPatch, **given: Any) -> Any:
+async def called(
+    site: Site, name: str, monkeypatch: pytest.MonkeyPatch, heard: Any = None, **given: Any
+) -> Any:
     """What a tool answers over the protocol; requests run in the test's own thread."""
 
     async def here(tool: Any) -> Any:
         return await sync_to_async(tool, thread_sensitive=True)()
 
-    monkeypatch.setattr("kbench_client.mcp_server.anyio.to_thread.run_sync", here)
+    monkeypatch.setattr("kbench_client.mcp_server.serving.anyio.to_thread.run_sync", here)
     async with Client(server(site)) as agent:
-        return await agent.call_tool(name, given)
+        return await agent.call_tool(name, given, progress_callback=heard)
 
 
 async def test_the_tools_say_what_they_take() -> None:
@@ -92,6 +97,25 @@ def test_an_agent_reads_a_task_and_submits(monkeypatch: pytest.MonkeyPatch) -> N
     assert Submission.objects.count() == 1
     answer = call("get_task", task="nothing")
     assert (answer.is_error, "no task 'nothing'" in answer.content[0].text) == (True, True)
+
+
+def test_wait_tells_its_progress_and_to_call_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    ada = make.make_user(username="ada")
+    evaluation = make.make_evaluation(user=ada)
+    heard: list[str | None] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(message)
+
+    monkeypatch.setattr("kbench_client.mcp_server.serving._BEAT_S", 0.01)
+    given = {"submission": str(evaluation.submission_id), "timeout_s": 0.2}
+    waited = called(connected(ada), "wait", monkeypatch, hear, **given).structured_content
+    assert (waited["over"], waited["status"]) == (False, "QUEUED")
+    assert waited["next"] == f"still waiting: {waited['waiting_reason']}. Call wait again."
+    assert heard[-1] == waited["waiting_reason"]
+    make.finish(evaluation)
+    assert "next" not in Tools(connected(ada)).wait(submission=given["submission"])
+    assert inspect.signature(Tools.wait).parameters["timeout_s"].default < 60
 
 
 def test_a_language_is_told_from_the_name_or_else_the_source() -> None:
