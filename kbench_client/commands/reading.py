@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from kbench_client.commands.submitting import add_watch_options, watch
 from kbench_client.comparison import comparison, comparison_table
@@ -15,6 +16,7 @@ from kbench_client.output import Output
 from kbench_client.results import duration, newest, rated, table
 from kbench_client.site import Site
 
+Document = dict[str, Any]
 BOARD = ("by", "device", "task", "scenario", "dtype", "direction", "sort")
 _EVERY_ROW = 1 << 30  # chosen: more than any board has
 
@@ -124,14 +126,20 @@ def _leaderboard(options: argparse.Namespace, site: Site, output: Output) -> Exi
     return Exit.GOOD
 
 
-def _quota(options: argparse.Namespace, site: Site, output: Output) -> Exit:
-    del options
+def quota_of(site: Site) -> Document:
+    """How much the token's owner may still submit; raises `Stop` if it isn't a person's token."""
     site.need_token()
     found = site.about()["quota"]
     if found is None:
         raise Stop(
             Exit.NO_TOKEN, "only a person's token has a quota; an entry has a budget", "token"
         )
+    return dict(found)
+
+
+def _quota(options: argparse.Namespace, site: Site, output: Output) -> Exit:
+    del options
+    found = quota_of(site)
     output.answer(
         found,
         f"{found['left']} of {found['per_day']} submissions and re-runs left; more from "

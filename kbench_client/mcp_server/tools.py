@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from kbench_client.commands.reading import BOARD
+from kbench_client.commands.reading import BOARD, quota_of
 from kbench_client.commands.tasks import DOCUMENT, folder_of, task_line
 from kbench_client.comparison import comparison
 from kbench_client.details import brief_files, details, summary
 from kbench_client.exits import Exit, Stop
-from kbench_client.kernels import LANGUAGES, Kernel, directives, language_of, payload
+from kbench_client.kernels import LANGUAGES, Kernel, directives, language_of, payload, texts_of
 from kbench_client.results import newest
 from kbench_client.site import Site
 
@@ -126,6 +126,14 @@ class Tools:
         kept = {name: value for name, value in evaluation.items() if name != "result"}
         address = self.site.account.url + found["url"]
         return {"task": found["task"], "url": address, "summary": summary(evaluation), **kept}
+
+    def source(self, submission: str) -> dict[str, str]:
+        """A submission's files by name, the kernel first: the board's rows have the id."""
+        return texts_of(self.site.submission(submission))
+
+    def quota(self) -> Document:
+        """How many submissions you have left today, and how many of yours may wait at once."""
+        return quota_of(self.site)
 
     def cancel(self, submission: str) -> Document:
         """Take a submission's newest evaluation out of the queue, or stop it."""

@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
 
 NAMES = {
     *("list_tasks", "get_task", "submit", "wait", "result", "cancel", "profile"),
-    *("compare", "board"),
+    *("source", "quota", "compare", "board"),
     *("start_run", "steer_run", "list_challenges", "get_challenge", "list_entries"),
     *("enter_challenge", "entry", "report_entry", "finish_entry"),
 }
@@ -144,6 +144,10 @@ def test_results_boards_and_runs() -> None:
     assert len(tools.compare([identity, str(second.submission_id)])["submissions"]) == 2
     assert tools.board(task="scale")["rows"][0]["agent"] == "robot"
     assert tools.list_tasks(q="scale") == ["scale: c float32 forward"]
+    assert tools.source(identity) == {"kernel.cpp": first.submission.source}
+    assert tools.quota()["left"] == tools.quota()["per_day"]
+    with pytest.raises(Stop, match="KBENCH_TOKEN"):
+        Tools(connected()).quota()
     with pytest.raises(Stop, match="mode profile"):
         tools.profile(identity)
     with pytest.raises(Stop, match="a submission, a run or an entry"):
