@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
 import anyio.to_thread
 from mcp import types
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from pydantic import ValidationError
 
 from kbench_client import version
 from kbench_client.exits import Stop
@@ -21,6 +23,14 @@ from kbench_client.site import Site
 
 Document = dict[str, Any]
 Tool = Callable[..., object]
+_ENVIRONMENT = "in the environment of `kbench mcp`"
+_IN_TOOLS = (
+    ("give --task NAME, or write", "give task, or write"),
+    ("see /api/v1/tasks", "list_tasks has them all"),
+    ("run `kbench login`, or set KBENCH_TOKEN", f"set KBENCH_TOKEN {_ENVIRONMENT}"),
+    ("set KBENCH_URL, or run `kbench login URL`", f"set KBENCH_URL {_ENVIRONMENT}"),
+)
+"""What refusals recommend to people and programs, and what an agent does instead."""
 _BEAT_S = 5.0  # chosen: clients that give up without progress wait longer than this
 
 _ABOUT = """Measure compute kernels on a kbench site: call get_task, write a kernel, submit it in
@@ -40,20 +50,37 @@ class _Server(MCPServer):
         return found
 
     async def call_tool(self, name: str, arguments: Document, context: Any = None) -> Any:
-        """Call a tool; raises `ToolError` with the names of unknown arguments."""
+        """Call a tool; raises `ToolError` in words that fit the tools."""
         known = {tool.name: tool.input_schema["properties"] for tool in await self.list_tools()}
         if name in known and (unknown := [each for each in arguments if each not in known[name]]):
-            raise ToolError(
-                f"{name} has no argument {', '.join(map(repr, unknown))}; nothing was done."
-                f" Its arguments: {', '.join(known[name])}"
-            )
+            reason = f"it has no argument {', '.join(map(repr, unknown))}"
+            raise ToolError(_not_called(name, reason, known[name]))
         news = ["working"]
         NEWS.set(news)
         beat = asyncio.create_task(_beat(context, news))
         try:
             return await super().call_tool(name, arguments, context)
+        except UnexpectedToolError:
+            raise
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                reason = "; ".join(map(_fault, error.__cause__.errors()))
+                raise ToolError(_not_called(name, reason, known[name])) from None
+            raise ToolError(str(error.__cause__ or error)) from None
         finally:
             beat.cancel()
+
+
+def _not_called(name: str, reason: str, arguments: Iterable[str]) -> str:
+    return f"{name} was not called: {reason}. Its arguments: {', '.join(arguments)}"
+
+
+def _fault(found: Mapping[str, Any]) -> str:
+    """What is wrong with an argument."""
+    argument = ".".join(map(str, found["loc"]))
+    if found["type"] == "missing":
+        return f"{argument} is missing"
+    return f"{argument} can't be {found['input']!r:.80} ({found['msg']})"
 
 
 async def _beat(context: Any, news: Sequence[str]) -> None:
@@ -65,7 +92,9 @@ async def _beat(context: Any, news: Sequence[str]) -> None:
 
 
 def server(site: Site) -> MCPServer:
-    found: MCPServer = _Server("kbench", instructions=_ABOUT, version=version())
+    found: MCPServer = _Server(
+        "kbench", instructions=_ABOUT, version=version(), log_level="WARNING"
+    )
     for tools in (Tools(site), ChallengeTools(site)):
         for name in vars(type(tools)):
             if not name.startswith("_"):
@@ -79,8 +108,22 @@ def _in_a_thread(tool: Tool) -> Callable[..., Coroutine[object, object, object]]
     @functools.wraps(tool)
     async def run(**given: Any) -> Any:
         try:
-            return await anyio.to_thread.run_sync(functools.partial(tool, **given))
+            return _answer(await anyio.to_thread.run_sync(functools.partial(tool, **given)))
         except Stop as error:
-            raise ToolError(str(error)) from None
+            reason = str(error)
+            for ours, theirs in _IN_TOOLS:
+                reason = reason.replace(ours, theirs)
+            raise ToolError(reason) from None
 
     return run
+
+
+def _answer(found: Any) -> types.CallToolResult:
+    """What a tool found, as compact JSON, or a text with a line each."""
+    if isinstance(found, list) and all(isinstance(each, str) for each in found):
+        text = "\n".join(found) or "There are none."
+    else:
+        text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    structured = found if isinstance(found, dict) else {"result": found}
+    content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
+    return types.CallToolResult(content=content, structured_content=structured)

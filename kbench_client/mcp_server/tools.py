@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from kbench_client.commands.reading import BOARD, quota_of
+from kbench_client.commands.submitting import MODES
 from kbench_client.commands.tasks import DOCUMENT, folder_of, task_line
 from kbench_client.comparison import comparison
-from kbench_client.details import brief_files, details, summary
+from kbench_client.details import brief_files, details, summary, told
 from kbench_client.exits import Exit, Stop
 from kbench_client.kernels import LANGUAGES, Kernel, directives, language_of, payload, texts_of
 from kbench_client.results import newest
@@ -22,12 +23,24 @@ Document = dict[str, Any]
 NEWS: ContextVar[list[str]] = ContextVar("NEWS")
 """What a tool that takes long has told of its progress, the newest last."""
 
+
+def _one_of(words: str, *choices: str) -> Any:
+    """An argument that takes these; if it is left out, the site decides."""
+    return Field(description=words, json_schema_extra={"enum": [*choices]})
+
+
 _DEVICE = Field(description="cpu, cuda or a device of the board; if left out, the language decides")
-_AGAIN = "Call wait again."
 _STANDING = ("stage", "waiting_reason", "ranking", "status", "state")  # of a job, entry or run
+_IN_SUMMARY = ("result", "reason", "missing_baselines", "bottleneck")
+_ROWS = 12  # chosen: with its text, a board's answer stays below 8 KB
 _PATIENCE_S = 45.0  # chosen: many clients give up a call after 60 s
-_LANGUAGE = "cpp, cuda or python; if left out, inferred from entry or the source"
-_MODE = Field(description="compile, test, quick, profile or ranked")
+_LANGUAGE = _one_of(
+    "if left out, inferred from entry or the source", *sorted(set(LANGUAGES.values()))
+)
+_MODE = _one_of("if left out, what the source says, or quick", *MODES)
+_DIRECTION = _one_of("if left out: forward", "forward", "backward")
+_BY = _one_of("what a row stands for", "leaders", "matrix", "submission", "agent", "model")
+_SEED = _one_of("if own, it is in source", "naive", "best", "none", "own")
 
 
 class Tools:
@@ -74,10 +87,10 @@ class Tools:
         self,
         source: Annotated[str, Field(description="may begin with: // kbench: task=NAME mode=test")],
         task: str = "",
-        language: Annotated[str, Field(description=_LANGUAGE)] = "",
+        language: Annotated[str, _LANGUAGE] = "",
         device: Annotated[str, _DEVICE] = "",
         mode: Annotated[str, _MODE] = "",
-        direction: Annotated[str, Field(description="forward or backward")] = "",
+        direction: Annotated[str, _DIRECTION] = "",
         agent: Annotated[str, Field(description="your name on the board")] = "",
         model: Annotated[str, Field(description="the language model that wrote it")] = "",
         private: Annotated[
@@ -123,9 +136,10 @@ class Tools:
         a profile, if there are any."""
         found = self.site.submission(submission)
         evaluation = newest(found)
-        kept = {name: value for name, value in evaluation.items() if name != "result"}
+        kept = {name: each for name, each in evaluation.items() if name not in _IN_SUMMARY}
         address = self.site.account.url + found["url"]
-        return {"task": found["task"], "url": address, "summary": summary(evaluation), **kept}
+        shown = {"task": found["task"], "url": address, "summary": summary(evaluation), **kept}
+        return dict(told(shown))
 
     def source(self, submission: str) -> dict[str, str]:
         """A submission's files by name, the kernel first: the board's rows have the id."""
@@ -159,16 +173,21 @@ class Tools:
         self,
         task: str = "",
         device: str = "",
-        by: str = "",
+        by: Annotated[str, _BY] = "",
+        direction: Annotated[str, Field(description="forward or backward")] = "",
         sort: str = "",
-        limit: int = 20,
+        limit: Annotated[int, Field(ge=1, description="how many rows")] = _ROWS,
+        after: Annotated[int, Field(ge=0, description="how many rows to skip")] = 0,
         raw: Annotated[bool, Field(description="all columns of each row")] = False,
     ) -> Document:
-        """A board's first rows: `by` submission, agent or model."""
-        given = {"task": task, "device": device, "by": by, "sort": sort}
+        """A board's rows, best first; `total` says how many it has."""
+        given = {"task": task, "device": device, "by": by, "direction": direction, "sort": sort}
         assert set(given) <= set(BOARD)
         found = {name: text for name, text in given.items() if text}
-        return self.site.board(**found, limit=str(limit), fields="all" if raw else "")
+        asked = {**found, "limit": str(limit), "after": str(after)}
+        if raw:
+            return self.site.board(**asked, fields="all")
+        return dict(told(_rounded(self.site.board(**asked))))
 
     def start_run(
         self,
@@ -179,7 +198,7 @@ class Tools:
         usd: Annotated[float, Field(description="a cap on what language models cost")] = 0.0,
         models: list[str] | None = None,
         parameters: Document | None = None,
-        seed_kernel: Annotated[str, Field(description="naive, best, none or own (in source)")] = "",
+        seed_kernel: Annotated[str, _SEED] = "",
         source: Annotated[str, Field(description="the seed kernel, if own")] = "",
         entry: Annotated[str, Field(description="the source's name, if it has files")] = "",
         files: Annotated[
@@ -217,4 +236,14 @@ def _waited(states: Iterator[Document]) -> Document:
         now = next(filter(None, map(state.get, _STANDING)), "waiting")
         NEWS.get([]).append(str(now))
     over = state["over"] if "over" in state else state["ended_at"] is not None
-    return state | {"over": over} | ({} if over else {"next": f"still waiting: {now}. {_AGAIN}"})
+    onward = {} if over else {"next": f"still waiting: {now}. Call wait again."}
+    return {**told(state), "over": over, **onward}
+
+
+def _rounded(value: Any) -> Any:
+    """The same with four digits, which is more than boards show."""
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value

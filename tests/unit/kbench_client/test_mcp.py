@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from django.core.wsgi import get_wsgi_application
 from django.utils import timezone
 from mcp import Client
 
+from gpu_runner.data.verdict import Verdict
+from kbench_client.commands.submitting import MODES
 from kbench_client.config import Account
 from kbench_client.exits import Stop
 from kbench_client.kernels import language_of
@@ -66,6 +69,49 @@ async def test_the_tools_say_what_they_take() -> None:
     assert set(tools) == NAMES
     assert all(tool.description for tool in tools.values())
     assert set(tools["submit"].input_schema["required"]) == {"source"}
+    assert tools["submit"].input_schema["properties"]["mode"]["enum"] == list(MODES)
+
+
+def test_refusals_speak_of_tools_and_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    make.make_task_version()
+    call = functools.partial(called, connected(make.make_user()), monkeypatch=monkeypatch)
+    everybodys = functools.partial(called, connected(), monkeypatch=monkeypatch)
+    for answer, words in (
+        (call("submit"), "submit was not called: source is missing. Its arguments: source, task"),
+        (call("board", limit=0), "board was not called: limit can't be 0"),
+        (call("submit", source="int x;"), "task: give task, or write `// kbench: task=NAME`"),
+        (call("submit", source="int x;", task="no"), "no task 'no'; list_tasks has them all"),
+        (call("submit", source=make.SOURCE, task="scale", mode="fast"), "mode"),
+        (everybodys("quota"), "token: set KBENCH_TOKEN in the environment of `kbench mcp`"),
+    ):
+        said = answer.content[0].text
+        assert (answer.is_error, words in said) == (True, True), said
+        assert not [word for word in ("http", "/api/", "--", "Error executing") if word in said]
+    assert call("list_challenges").content[0].text == "There are none."
+    assert server(connected()).settings.log_level == "WARNING"  # else it logs each request
+
+
+def test_answers_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = make.make_task_version()
+    for number in range(14):
+        row = make.make_finished_evaluation(
+            mode="ranked", agent=f"agent-{number}", task_version=version
+        )
+    call = functools.partial(called, connected(), monkeypatch=monkeypatch)
+    board = call("board", task="scale")
+    found = board.structured_content
+    assert (len(found["rows"]), found["total"]) == (12, 14)
+    assert call("board", task="scale", after=12).structured_content["rows"][1]["agent"]
+    assert json.loads(board.content[0].text) == found
+    assert len(board.content[0].text) + len(json.dumps(found)) < 8000
+    wrong = make.make_finished_evaluation(
+        Verdict.WRONG_RESULT, {"reason": "it is off"}, task_version=version
+    )
+    for each in (row, wrong):
+        result = call("result", submission=str(each.submission_id)).structured_content
+        assert not [name for name, value in result.items() if value in (None, "", [], {})]
+        assert "reason" not in result
+    assert str(result).count("it is off") == 1
 
 
 def test_an_agent_reads_a_task_and_submits(monkeypatch: pytest.MonkeyPatch) -> None:
