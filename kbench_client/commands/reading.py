@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from kbench_client.commands.submitting import FEW, add_limit, add_watch_options, watch
 from kbench_client.comparison import comparison, comparison_table
@@ -21,9 +20,8 @@ from kbench_client.results import (
     task_and_direction,
     telling,
 )
-from kbench_client.site import Site
+from kbench_client.site import Document, Site
 
-Document = dict[str, Any]
 BOARD = {
     "by": "what a row stands for: leaders, matrix, submission, agent or model",
     "device": "a device's name (default: the latest result's)",

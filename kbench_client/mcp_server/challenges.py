@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from kbench_client.exits import Exit, Stop
-from kbench_client.site import Site
-
-Document = dict[str, Any]
+from kbench_client.site import Document, Site
 
 _ENTRY = Field(description="an entry's id; your own if left out")
 

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import json
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 import anyio.to_thread
@@ -14,14 +14,14 @@ from mcp import types
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from kbench_client import version
 from kbench_client.exits import Stop
 from kbench_client.mcp_server.challenges import ChallengeTools
 from kbench_client.mcp_server.tools import NEWS, Tools
-from kbench_client.site import Site
+from kbench_client.site import Document, Site
 
-Document = dict[str, Any]
 Tool = Callable[..., object]
 _ENVIRONMENT = "in the environment of `kbench mcp`"
 _IN_TOOLS = (
@@ -75,7 +75,7 @@ def _not_called(name: str, reason: str, arguments: Iterable[str]) -> str:
     return f"{name} was not called: {reason}. Its arguments: {', '.join(arguments)}"
 
 
-def _fault(found: Mapping[str, Any]) -> str:
+def _fault(found: ErrorDetails) -> str:
     """What is wrong with an argument."""
     argument = ".".join(map(str, found["loc"]))
     if found["type"] == "missing":
@@ -118,7 +118,7 @@ def _in_a_thread(tool: Tool) -> Callable[..., Coroutine[object, object, object]]
     return run
 
 
-def _answer(found: Any) -> types.CallToolResult:
+def _answer(found: object) -> types.CallToolResult:
     """What a tool found, as compact JSON, or a text with a line each."""
     if isinstance(found, list) and all(isinstance(each, str) for each in found):
         text = "\n".join(found) or "There are none."

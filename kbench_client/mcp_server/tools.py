@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -17,14 +17,13 @@ from kbench_client.details import brief_files, details, summary, told
 from kbench_client.exits import Exit, Stop
 from kbench_client.kernels import LANGUAGES, Kernel, directives, language_of, payload, texts_of
 from kbench_client.results import newest
-from kbench_client.site import Site
+from kbench_client.site import Document, Site
 
-Document = dict[str, Any]
 NEWS: ContextVar[list[str]] = ContextVar("NEWS")
 """What a tool that takes long has told of its progress, the newest last."""
 
 
-def _one_of(words: str, *choices: str) -> Any:
+def _one_of(words: str, *choices: str) -> object:
     """An argument that takes these; if it is left out, the site decides."""
     return Field(description=words, json_schema_extra={"enum": [*choices]})
 
@@ -240,7 +239,7 @@ def _waited(states: Iterator[Document]) -> Document:
     return {**told(state), "over": over, **onward}
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: object) -> object:
     """The same with four digits, which is more than boards show."""
     if isinstance(value, dict):
         return {name: _rounded(each) for name, each in value.items()}
