@@ -107,10 +107,15 @@ def comparison_table(found: Document) -> str:
         cells = [_cell(time, place) for place, time in enumerate(each["times"])]
         rows.append((each["name"], *cells))
     means = zip(found["faster"], found["differs"], strict=True)
-    marked = [factor(mean) + _mark(differs, place) for place, (mean, differs) in enumerate(means)]
+    marked = [
+        "-" if mean is None else factor(mean) + _mark(differs, place)
+        for place, (mean, differs) in enumerate(means)
+    ]
     rows.append(("geometric mean", *marked))
     rows.append(("score", *map(rated, found["submissions"])))
     rows.append(("verdict", *(each["verdict"] or "-" for each in found["submissions"])))
+    if not found["workloads"]:
+        return f"{table(rows)}\nnothing to compare: no workload has a time from each of them"
     noise = (
         f" (two evaluations of one source differ by up to {significant(100 * found['noise'], 2)} %)"
     )

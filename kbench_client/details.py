@@ -64,7 +64,7 @@ def brief(submission: Document, shown: Document) -> Document:
     result = shown.get("result")
     if result:
         short = details(shown)
-        result = _told({**result, "profile": short.get("profile")})
+        result = told({**result, "profile": short.get("profile")})
     others = [
         {name: each[name] for name in _FEW if name in each}
         for each in submission["evaluations"]
@@ -93,12 +93,12 @@ def brief_files(files: Mapping[str, str]) -> dict[str, str]:
     return kept | ({"left_out": left_out} if others else {})
 
 
-def _told(value: Any) -> Any:
+def told(value: Any) -> Any:
     """The same without what says nothing: null, and empty texts and lists."""
     if isinstance(value, dict):
-        kept = {name: _told(each) for name, each in value.items()}
+        kept = {name: told(each) for name, each in value.items()}
         return {name: each for name, each in kept.items() if each not in (None, "", [], {})}
-    return [_told(each) for each in value] if isinstance(value, list) else value
+    return [told(each) for each in value] if isinstance(value, list) else value
 
 
 def detail_lines(found: Document, reason: str = "") -> str:

@@ -53,6 +53,26 @@ def table(rows: Iterable[Sequence[object]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
+def telling(rows: Sequence[Sequence[object]]) -> str:
+    """A table without the columns that say nothing in any row."""
+    heading, *body = rows
+    kept = [at for at in range(len(heading)) if any(row[at] != "-" for row in body)]
+    return table([row[at] for at in kept] for row in rows)
+
+
+def count_line(shown: int, total: int, noun: str, hint: str = "") -> str:
+    """How many of all rows are shown, and how to see the others."""
+    if shown >= total:
+        return f"{total} {noun}{'' if total == 1 else 's'}"
+    return f"{total - shown} more of {total} {noun}s: --limit {total} shows all{hint}"
+
+
+def task_and_direction(row: Document) -> str:
+    """A task's name; with the direction, unless it is forward."""
+    backward = row.get("direction") == "backward"
+    return f"{row['task']}, backward" if backward else str(row["task"])
+
+
 def newest(submission: Document) -> Document:
     """The newest evaluation that is no audit, or that has a result; raises `Stop`."""
     found = [each for each in submission["evaluations"] if each["mode"] != "audit"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import time
@@ -20,6 +21,7 @@ API = "/api/v1"
 _TIMEOUT_S = 30.0
 _PAUSE_S = 1.0
 _TRIES = 3
+_MOST_LISTED = 200  # Source: the API's largest page of one's own submissions
 _TOO_MANY = 429
 _NO_NEWS = (304, _TOO_MANY)
 
@@ -97,7 +99,8 @@ class Site:
 
     def submissions(self, limit: int, **filters: str) -> list[Document]:
         """The token's owner's newest submissions."""
-        return list(self.get("/submissions", {"limit": str(limit), **filters}))
+        page = {"limit": str(min(limit, _MOST_LISTED)), **filters}
+        return list(itertools.islice(self._pages("/submissions", page), limit))
 
     def submission(self, identity: str, *, raw: bool = False) -> Document:
         """A submission with all results; `raw`: with the times and seeds of all calls, too."""

@@ -76,6 +76,11 @@ def find_document(name: str) -> Document | None:
     return _read(name, (FOLDER / f"{name}.md").stat().st_mtime_ns)
 
 
+def document_text(name: str) -> str | None:
+    """The document of this name as Markdown, or None."""
+    return (FOLDER / f"{name}.md").read_text() if _is_document(name) else None
+
+
 def documents() -> list[Document]:
     """All documents."""
     return [found for name in document_names() if (found := find_document(name)) is not None]

@@ -20,7 +20,7 @@ def _mcp(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     if importlib.util.find_spec("mcp") is None:
         guide = f"{site.account.url}/agents.md"
         raise Stop(Exit.MISUSE, f"needs this client's `mcp` extra; {guide} says how to add it")
-    from kbench_client.mcp_server import server
+    from kbench_client.mcp_server.serving import server
 
     server(site).run("stdio")
     return Exit.GOOD

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from kbench_client.commands.submitting import add_watch_options, watch
+from kbench_client.commands.submitting import FEW, add_limit, add_watch_options, watch
 from kbench_client.comparison import comparison, comparison_table
 from kbench_client.details import SHORT_ID, brief, brief_own, summary
 from kbench_client.exits import Exit, Stop, exit_of
 from kbench_client.kernels import texts_of, write_files
 from kbench_client.output import Output
-from kbench_client.results import duration, newest, rated, table
-from kbench_client.site import Site
+from kbench_client.results import (
+    count_line,
+    duration,
+    newest,
+    rated,
+    task_and_direction,
+    telling,
+)
+from kbench_client.site import Document, Site
 
-BOARD = ("by", "device", "task", "scenario", "dtype", "direction", "sort")
-_EVERY_ROW = 1 << 30  # chosen: more than any board has
+BOARD = {
+    "by": "what a row stands for: leaders, matrix, submission, agent or model",
+    "device": "a device's name (default: the latest result's)",
+    "task": "a task's name",
+    "scenario": "only tasks of this scenario",
+    "dtype": "only tasks of this type, such as float32",
+    "direction": "forward or backward",
+    "sort": "the order, such as score, latency or newest",
+}
+_OWN = (
+    "submission", "task", "device", "mode", "verdict", "state", "time", "score", "date (UTC)",
+)  # fmt: skip
+_ROW = ("rank", "agent", "kind", "task or solved", "time", "score", "state", "submission")
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -25,6 +43,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("submission", metavar="ID", nargs="?", default="")
     parser.add_argument("--wait", action="store_true", help="wait for the verdict")
+    add_limit(parser, FEW, "without ID: ")
     _add_raw(parser, "everything that is stored, and the source")
     add_watch_options(parser)
     parser.set_defaults(run=_show)
@@ -39,9 +58,9 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser.add_argument("submissions", metavar="ID", nargs="+")
     parser.set_defaults(run=_compare)
     parser = command("leaderboard", "a board's rows")
-    for name in BOARD:
-        parser.add_argument(f"--{name}", default="")
-    parser.add_argument("--limit", type=int, default=20)
+    for name, words in BOARD.items():
+        parser.add_argument(f"--{name}", default="", help=words)
+    add_limit(parser, FEW)
     _add_raw(parser, "all columns")
     parser.set_defaults(run=_leaderboard)
     command("quota", "how much you may still submit").set_defaults(run=_quota)
@@ -80,22 +99,33 @@ def _source(options: argparse.Namespace, site: Site, output: Output) -> Exit:
 
 def _cancel(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     state = site.cancel(options.submission)
-    output.answer(state, f"{state['status']}: {state['submission']}")
+    what = f"{state['task']} on {state['device']}, {state['mode']}"
+    output.answer(state, f"canceled: {what} ({state['submission']})")
     return Exit.GOOD
 
 
 def _own(options: argparse.Namespace, site: Site, output: Output) -> Exit:
-    found = site.submissions(20)
-    rows = []
-    for each in found:
-        state = each["latest"] or {}
-        words = state.get("verdict") or state.get("status", "")
-        shown = (words, state.get("state") or "-", rated(state))
-        rows.append((each["id"], each["task"], state.get("device", ""), *shown))
-    heading = ("submission", "task", "device", "verdict", "state", "score")
-    document = found if options.raw else [brief_own(each) for each in found]
-    output.answer(document, table([heading, *rows]) if rows else "you have submitted nothing yet")
+    found = site.submissions(options.limit + 1)
+    shown = found[: options.limit]
+    rows = [_OWN, *map(_own_row, shown)]
+    document = shown if options.raw else [brief_own(each) for each in shown]
+    text = telling(rows) if shown else "you have submitted nothing yet"
+    if len(found) > len(shown):
+        text += f"\nthe newest {len(shown)}; you have more: --limit N"
+    output.answer(document, text)
     return Exit.GOOD
+
+
+def _own_row(submission: Document) -> Sequence[object]:
+    """One of one's own submissions, under the heading `_OWN`."""
+    state = submission["latest"] or {}
+    return (
+        *(submission["id"][:SHORT_ID], task_and_direction(submission)),
+        *(state.get("device") or "-", state.get("mode") or "-"),
+        *(state.get("verdict") or state.get("status") or "-", state.get("state") or "-"),
+        *(duration(state.get("latency_ns")), rated(state)),
+        submission["created_at"][:16].replace("T", " "),
+    )
 
 
 def _compare(options: argparse.Namespace, site: Site, output: Output) -> Exit:
@@ -108,30 +138,41 @@ def _compare(options: argparse.Namespace, site: Site, output: Output) -> Exit:
 
 def _leaderboard(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     given = {name: getattr(options, name) for name in BOARD if getattr(options, name)}
-    limit = options.limit if options.limit > 0 else _EVERY_ROW
     fields = "all" if options.raw else ""
-    board = site.board(**given, limit=str(limit), fields=fields)
-    rows: list[tuple[object, ...]] = []
-    for row in board["rows"]:
-        who = row["name"] if "name" in row else row["agent"]
-        what = f"{row['solved']}/{row['problems']}" if "name" in row else row["task"]
-        shown = (duration(row.get("latency_ns")), rated(row), row.get("state") or "-")
-        identity = (row.get("submission_id") or "-")[:SHORT_ID]
-        rows.append((row.get("rank") or "-", who, row.get("kind") or "-", what, *shown, identity))
-    heading = ("rank", "agent", "kind", "task or solved", "time", "score", "state", "submission")
-    text = table([heading, *rows]) if rows else "there are no results here yet"
+    board = site.board(**given, limit=str(options.limit), fields=fields)
+    rows = [_ROW, *map(_board_row, board["rows"])]
+    count = count_line(len(board["rows"]), board["total"], "row")
+    text = f"{telling(rows)}\n{count}" if board["rows"] else "there are no results here yet"
     output.answer(board, f"{board['device']}, by {board['by']}\n{text}")
     return Exit.GOOD
 
 
-def _quota(options: argparse.Namespace, site: Site, output: Output) -> Exit:
-    del options
+def _board_row(row: Document) -> Sequence[object]:
+    """A row of a board, under the heading `_ROW`."""
+    is_group = "name" in row
+    return (
+        *(row.get("rank") or "-", row["name"] if is_group else row["agent"]),
+        row.get("kind") or "-",
+        f"{row['solved']}/{row['problems']}" if is_group else task_and_direction(row),
+        *(duration(row.get("latency_ns")), rated(row), row.get("state") or "-"),
+        (row.get("submission_id") or "-")[:SHORT_ID],
+    )
+
+
+def quota_of(site: Site) -> Document:
+    """How much the token's owner may still submit; raises `Stop` if it isn't a person's token."""
     site.need_token()
     found = site.about()["quota"]
     if found is None:
         raise Stop(
             Exit.NO_TOKEN, "only a person's token has a quota; an entry has a budget", "token"
         )
+    return dict(found)
+
+
+def _quota(options: argparse.Namespace, site: Site, output: Output) -> Exit:
+    del options
+    found = quota_of(site)
     output.answer(
         found,
         f"{found['left']} of {found['per_day']} submissions and re-runs left; more from "

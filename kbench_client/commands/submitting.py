@@ -20,6 +20,7 @@ from kbench_client.solutions import FORMAT, is_solution, read_solution
 MODES = ("compile", "test", "quick", "ranked", "profile")
 TIMEOUT_S = 1800.0
 MOST_FILES = 1000
+FEW = 20  # chosen: a list of this length fits on a screen
 SOLUTION_SUFFIX = ".json"
 _NAME_LIMIT = 80  # of a task's name on a site
 
@@ -86,6 +87,18 @@ def add_watch_options(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="how long to wait before exiting with 5",
     )
+
+
+def add_limit(parser: argparse.ArgumentParser, default: int | None, words: str = "") -> None:
+    help = f"{words}how many rows to show{f' (default: {default})' if default else ''}"
+    parser.add_argument("--limit", type=_rows, default=default, metavar="N", help=help)
+
+
+def _rows(text: str) -> int:
+    """A number of rows; raises what `argparse` tells."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
 
 
 def given(options: argparse.Namespace, *names: str) -> dict[str, object]:

@@ -8,12 +8,21 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from kbench_client.commands.submitting import FEW, add_limit
 from kbench_client.exits import Exit, Stop
 from kbench_client.output import Output
-from kbench_client.results import table
+from kbench_client.results import count_line, table
 from kbench_client.site import Site
 
-FILTERS = ("q", "scenario", "difficulty", "tag", "abi", "direction", "dtype")
+FILTERS = {
+    "q": "words in its name, title or description",
+    "scenario": "only tasks of this scenario",
+    "difficulty": "easy, medium or hard",
+    "tag": "only tasks with this tag; a tag that no task has is answered with all tags",
+    "abi": "c or torch",
+    "direction": "forward or backward",
+    "dtype": "only tasks of this type, such as float32",
+}
 DOCUMENT = "task.json"
 _NAIVE = "kbench-naive"
 _KERNELS = "kernels/"
@@ -22,8 +31,9 @@ _VERIFIER = "def verify_fn("
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command("tasks", "list the tasks")
-    for name in FILTERS:
-        parser.add_argument(f"--{name}", default="")
+    for name, words in FILTERS.items():
+        parser.add_argument(f"--{name}", default="", help=words)
+    add_limit(parser, None, f"default: {FEW}, or with --json all; ")
     parser.add_argument(
         "--raw", action="store_true", help="with --json: everything known about each"
     )
@@ -37,7 +47,8 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
 
 def _tasks(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     given = {name: getattr(options, name) for name in FILTERS if getattr(options, name)}
-    found = site.tasks(**given)
+    fitting = site.tasks(**given)
+    found = fitting[: options.limit or (len(fitting) if output.as_json else FEW)]
     rows = [
         (t["name"], t["abi"], t["dtype"], "+".join(t["directions"]), t["difficulty"], t["title"])
         for t in found
@@ -47,7 +58,8 @@ def _tasks(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         "tasks": [task_line(each) for each in found],
         "left_out": "titles, scenarios, tags, versions and addresses; --raw shows all",
     }
-    text = table([heading, *rows]) if rows else "no task matches"
+    count = count_line(len(found), len(fitting), "task", ", --q WORD searches")
+    text = f"{table([heading, *rows])}\n{count}" if rows else "no task matches"
     output.answer(found if options.raw else short, text)
     return Exit.GOOD
 

@@ -21,6 +21,7 @@ from kbench_web.client import wheel
 from runs_app.core.queue.devices import devices
 from runs_app.core.work.environments import device_facts
 from runs_app.submitting.quota import BUILDS_A_SUBMISSION
+from tasks_app.documents import documents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,12 @@ class GuidePage(ApiPage):
     devices: list[tuple[str, list[str]]]
 
 
+_ROBOTS = """User-agent: *
+Disallow: /admin/
+Disallow: /account/
+Disallow: /search/
+Disallow: /compare/
+"""
 log = logging.getLogger(__name__)
 
 
@@ -90,6 +97,22 @@ def agents(request: HttpRequest) -> HttpResponse:
     )
     text = render_to_string("kbench_web/agents.md", vars(page), request)
     return HttpResponse(text, content_type="text/markdown; charset=utf-8")
+
+
+@require_safe
+def llms(request: HttpRequest) -> HttpResponse:
+    """Where language models find what this site has for them (llmstxt.org)."""
+    guides = [document for document in documents() if "/" not in document.name]
+    page = {"host": _api_page(request).host, "guides": guides}
+    text = render_to_string("kbench_web/llms.txt", page, request)
+    return HttpResponse(text, content_type="text/plain; charset=utf-8")
+
+
+@require_safe
+def robots(request: HttpRequest) -> HttpResponse:
+    """What crawlers leave alone: forms and searches. Boards, tasks and results are for all."""
+    del request
+    return HttpResponse(_ROBOTS, content_type="text/plain; charset=utf-8")
 
 
 @require_safe

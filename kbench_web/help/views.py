@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 from kbench_web.help.page import shelves
 from kbench_web.help.search import LONGEST, Hit
 from kbench_web.help.search import search as find
+from tasks_app.documents import document_text as text_of
 from tasks_app.documents import find_document
 from tasks_app.parameters import takes
 
@@ -40,6 +41,15 @@ def document(request: HttpRequest, name: str) -> HttpResponse:
         raise Http404(f"There is no document {name}.")
     context = {"document": found, "shelves": [shelf for shelf in shelves() if not shelf.folded]}
     return render(request, "kbench_web/help/document.html", context)
+
+
+@require_safe
+def document_text(request: HttpRequest, name: str) -> HttpResponse:
+    """One document as Markdown, for programs."""
+    found = text_of(name)
+    if found is None:
+        raise Http404(f"There is no document {name}.")
+    return HttpResponse(found, content_type="text/markdown; charset=utf-8")
 
 
 @require_safe

@@ -192,21 +192,19 @@ def _one_of(
     if not value:
         return default
     if value not in allowed:
-        reason = f"there is no {name} {value!r} on the board; {_hint(value, allowed)}"
-        raise QueryError(name, reason)
+        raise QueryError(name, _unknown(value, allowed))
     return value
 
 
-def _hint(value: str, allowed: Collection[str]) -> str:
+def _unknown(value: str, allowed: Collection[str]) -> str:
     """What could have been meant: all, or where they are too many the names most like it."""
+    if not allowed:
+        return f"{value!r} is unknown: no board has one yet"
     if len(allowed) <= _MOST_NAMED:
-        return f"known: {', '.join(allowed) or 'none yet'}"
+        return f"{value!r} is not one of {', '.join(allowed)}"
     near = difflib.get_close_matches(value, allowed)
-    return (
-        f"like it: {', '.join(near)}"
-        if near
-        else (f"it has {len(allowed)}, and none with a similar name")
-    )
+    hint = f"did you mean {' or '.join(near)}?" if near else "none has a similar name"
+    return f"{value!r} is not one of the {len(allowed)} on the boards; {hint}"
 
 
 def _name(values: Mapping[str, str], name: str) -> str:

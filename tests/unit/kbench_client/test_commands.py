@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from gpu_runner.data.verdict import Verdict
+from gpu_runner.data.verdict import Abi, Direction, Verdict
 from kbench_client import config
 from runs_app.models import Evaluation, Run, Submission
 from tests import factories as make
 from tests.unit.kbench_client.conftest import Run as Command
+from tests.unit.leaderboard_app.boards.test_board import ranked
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
 
@@ -118,7 +119,7 @@ def test_a_kernel_is_submitted_as_its_directives_say(kbench: Command, ada: Any, 
     assert (left["left"], left["waiting"]) == (left["per_day"] - 2, 2)
     assert f"{left['left']} of {left['per_day']} submissions" in kbench("quota").out
     ran = kbench("cancel", entered["id"])
-    assert (ran.status, ran.out) == (0, f"CANCELLED: {entered['id']}\n")
+    assert (ran.status, ran.out) == (0, f"canceled: scale on cpu, test ({entered['id']})\n")
     assert kbench("cancel", entered["id"]).status == 2
     late = kbench("submit", marked, "--watch", "--timeout", "0")
     assert (late.status, "still QUEUED" in late.err) == (5, True)
@@ -226,6 +227,37 @@ def test_a_board_is_shown(kbench: Command) -> None:
         assert f", by {by}" in kbench("leaderboard", "--by", by).out
     assert "scale" in kbench("leaderboard").out
     assert kbench("leaderboard", "--by", "shoe").status == 2
+    for limit in ("0", "-1", "many"):
+        assert "from 1 on" in kbench("leaderboard", "--limit", limit).err
+
+
+def test_a_board_names_directions_and_says_how_many_rows_it_has(kbench: Command) -> None:
+    both = {"abi": Abi.TORCH, "signature": "", "work": {}, "kernels": ()}
+    version = make.make_task_version(directions=tuple(Direction), **both)
+    for direction in Direction:
+        ranked(version, direction=direction)
+    found = kbench("leaderboard").out
+    assert ("scale, backward" in found, "rank" in found, "\n2 rows\n" in found) == (
+        True, False, True,
+    )  # fmt: skip
+    assert "1 more of 2 rows: --limit 2 shows all" in kbench("leaderboard", "--limit", "1").out
+    assert "2 rows" in kbench("leaderboard", "--limit", "100000").out
+
+
+def test_short_lists_say_that_there_is_more(kbench: Command, ada: Any) -> None:
+    assert kbench("tasks", "--q", "nothing at all").out == "no task matches\n"
+    for name in ("scale", "shift"):
+        make.make_evaluation(user=ada, mode="test", task_version=make.make_task_version(name=name))
+    tasks = kbench("tasks", "--limit", "1").out
+    assert "1 more of 2 tasks: --limit 2 shows all, --q WORD searches" in tasks
+    assert "2 tasks\n" in kbench("tasks").out
+    own = Submission.objects.get(task_version__task__slug="scale")
+    listed = kbench("show").out
+    assert f"{str(own.pk)[:8]}    scale  cpu     test  QUEUED" in listed
+    assert str(own.pk) not in listed
+    assert f"{own.created_at:%Y-%m-%d %H:%M}" in listed
+    assert "more" not in listed
+    assert "the newest 1; you have more: --limit N" in kbench("show", "--limit", "1").out
 
 
 def test_a_run_is_started_followed_and_steered(kbench: Command, ada: Any, home: Path) -> None:

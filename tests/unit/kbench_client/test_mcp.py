@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import json
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,10 +16,14 @@ from django.core.wsgi import get_wsgi_application
 from django.utils import timezone
 from mcp import Client
 
+from gpu_runner.data.verdict import Verdict
+from kbench_client.commands.submitting import MODES
 from kbench_client.config import Account
 from kbench_client.exits import Stop
 from kbench_client.kernels import language_of
-from kbench_client.mcp_server import ChallengeTools, Tools, server
+from kbench_client.mcp_server.challenges import ChallengeTools
+from kbench_client.mcp_server.serving import server
+from kbench_client.mcp_server.tools import Tools
 from kbench_client.site import Site
 from runs_app.features.challenges.models import Challenge, Entry
 from runs_app.features.challenges.services import enter
@@ -30,7 +36,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
 
 NAMES = {
     *("list_tasks", "get_task", "submit", "wait", "result", "cancel", "profile"),
-    *("compare", "board"),
+    *("source", "quota", "compare", "board"),
     *("start_run", "steer_run", "list_challenges", "get_challenge", "list_entries"),
     *("enter_challenge", "entry", "report_entry", "finish_entry"),
 }
@@ -43,15 +49,17 @@ def connected(user: Any = None) -> Site:
 
 
 @async_to_sync
-async def called(site: Site, name: str, monkeypatch: pytest.MonkeyPatch, **given: Any) -> Any:
+async def called(
+    site: Site, name: str, monkeypatch: pytest.MonkeyPatch, heard: Any = None, **given: Any
+) -> Any:
     """What a tool answers over the protocol; requests run in the test's own thread."""
 
     async def here(tool: Any) -> Any:
         return await sync_to_async(tool, thread_sensitive=True)()
 
-    monkeypatch.setattr("kbench_client.mcp_server.anyio.to_thread.run_sync", here)
+    monkeypatch.setattr("kbench_client.mcp_server.serving.anyio.to_thread.run_sync", here)
     async with Client(server(site)) as agent:
-        return await agent.call_tool(name, given)
+        return await agent.call_tool(name, given, progress_callback=heard)
 
 
 async def test_the_tools_say_what_they_take() -> None:
@@ -61,6 +69,49 @@ async def test_the_tools_say_what_they_take() -> None:
     assert set(tools) == NAMES
     assert all(tool.description for tool in tools.values())
     assert set(tools["submit"].input_schema["required"]) == {"source"}
+    assert tools["submit"].input_schema["properties"]["mode"]["enum"] == list(MODES)
+
+
+def test_refusals_speak_of_tools_and_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    make.make_task_version()
+    call = functools.partial(called, connected(make.make_user()), monkeypatch=monkeypatch)
+    everybodys = functools.partial(called, connected(), monkeypatch=monkeypatch)
+    for answer, words in (
+        (call("submit"), "submit was not called: source is missing. Its arguments: source, task"),
+        (call("board", limit=0), "board was not called: limit can't be 0"),
+        (call("submit", source="int x;"), "task: give task, or write `// kbench: task=NAME`"),
+        (call("submit", source="int x;", task="no"), "no task 'no'; list_tasks has them all"),
+        (call("submit", source=make.SOURCE, task="scale", mode="fast"), "mode"),
+        (everybodys("quota"), "token: set KBENCH_TOKEN in the environment of `kbench mcp`"),
+    ):
+        said = answer.content[0].text
+        assert (answer.is_error, words in said) == (True, True), said
+        assert not [word for word in ("http", "/api/", "--", "Error executing") if word in said]
+    assert call("list_challenges").content[0].text == "There are none."
+    assert server(connected()).settings.log_level == "WARNING"  # else it logs each request
+
+
+def test_answers_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = make.make_task_version()
+    for number in range(14):
+        row = make.make_finished_evaluation(
+            mode="ranked", agent=f"agent-{number}", task_version=version
+        )
+    call = functools.partial(called, connected(), monkeypatch=monkeypatch)
+    board = call("board", task="scale")
+    found = board.structured_content
+    assert (len(found["rows"]), found["total"]) == (12, 14)
+    assert call("board", task="scale", after=12).structured_content["rows"][1]["agent"]
+    assert json.loads(board.content[0].text) == found
+    assert len(board.content[0].text) + len(json.dumps(found)) < 8000
+    wrong = make.make_finished_evaluation(
+        Verdict.WRONG_RESULT, {"reason": "it is off"}, task_version=version
+    )
+    for each in (row, wrong):
+        result = call("result", submission=str(each.submission_id)).structured_content
+        assert not [name for name, value in result.items() if value in (None, "", [], {})]
+        assert "reason" not in result
+    assert str(result).count("it is off") == 1
 
 
 def test_an_agent_reads_a_task_and_submits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,6 +145,25 @@ def test_an_agent_reads_a_task_and_submits(monkeypatch: pytest.MonkeyPatch) -> N
     assert (answer.is_error, "no task 'nothing'" in answer.content[0].text) == (True, True)
 
 
+def test_wait_tells_its_progress_and_to_call_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    ada = make.make_user(username="ada")
+    evaluation = make.make_evaluation(user=ada)
+    heard: list[str | None] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(message)
+
+    monkeypatch.setattr("kbench_client.mcp_server.serving._BEAT_S", 0.01)
+    given = {"submission": str(evaluation.submission_id), "timeout_s": 0.2}
+    waited = called(connected(ada), "wait", monkeypatch, hear, **given).structured_content
+    assert (waited["over"], waited["status"]) == (False, "QUEUED")
+    assert waited["next"] == f"still waiting: {waited['waiting_reason']}. Call wait again."
+    assert heard[-1] == waited["waiting_reason"]
+    make.finish(evaluation)
+    assert "next" not in Tools(connected(ada)).wait(submission=given["submission"])
+    assert inspect.signature(Tools.wait).parameters["timeout_s"].default < 60
+
+
 def test_a_language_is_told_from_the_name_or_else_the_source() -> None:
     module = 'import torch\n\nSOURCE = """__global__ void f() {}"""\n'
     for source, name, language in (
@@ -120,6 +190,10 @@ def test_results_boards_and_runs() -> None:
     assert len(tools.compare([identity, str(second.submission_id)])["submissions"]) == 2
     assert tools.board(task="scale")["rows"][0]["agent"] == "robot"
     assert tools.list_tasks(q="scale") == ["scale: c float32 forward"]
+    assert tools.source(identity) == {"kernel.cpp": first.submission.source}
+    assert tools.quota()["left"] == tools.quota()["per_day"]
+    with pytest.raises(Stop, match="KBENCH_TOKEN"):
+        Tools(connected()).quota()
     with pytest.raises(Stop, match="mode profile"):
         tools.profile(identity)
     with pytest.raises(Stop, match="a submission, a run or an entry"):

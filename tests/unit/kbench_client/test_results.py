@@ -37,6 +37,8 @@ def test_results_are_shown_and_compared(kbench: Command, ada: Any) -> None:
     assert kbench("show", "nonsense").status == 2
     wrong = make.make_finished_evaluation(Verdict.WRONG_RESULT, user=ada)
     assert kbench("show", str(wrong.submission_id)).status == 1
+    untimed = kbench("compare", ids[0], str(wrong.submission_id)).out
+    assert ("nothing to compare" in untimed, "=" in untimed) == (True, False)
 
 
 def test_what_was_built_from_the_same_source_never_differs() -> None:

@@ -18,7 +18,8 @@ _TABLE = {
         /api/v1/challenges/<slug>/entries /api/v1/entries/<entry_id>
         /api/v1/tasks/<slug>/judgements /api/v1/leaderboard /api/ /sign-in/with/login/cancelled/
         /account/email/sent/ /account/email/confirm/<key>/ /reset-password/ /reset-password/sent/
-        /reset-password/<uidb36>-<key>/ /agents.md /client/kbench.ipynb /docs/ /docs/<name>/
+        /reset-password/<uidb36>-<key>/ /agents.md /llms.txt /robots.txt /client/kbench.ipynb /docs/
+        /docs/<name>/ /docs/<name>.md
         /search/ /search/suggestions/ /tasks/<slug>/versions/<number>/judgements/ /submit/
         /submit/task/ /submit/attempts/ /queue/ /feeds/tasks/<slug>.atom
         /feeds/boards/<device_slug>.atom /runs/new/

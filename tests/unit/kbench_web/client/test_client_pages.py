@@ -98,3 +98,18 @@ def test_every_command_of_the_guide_and_of_the_page_exists(
         }
     tools = re.findall(r"[a-z_]+", guide.split("Its tools: ")[1].split(".\n")[0])
     assert "start_run" in tools
+
+
+def test_programs_find_the_guide_and_every_document_as_text() -> None:
+    text = Client().get("/llms.txt").content.decode()
+    paths = re.findall(r"\(http://testserver(/[^)]+)\)", text)
+    assert {"/agents.md", "/docs/results.md", "/docs/kernels.md"} <= set(paths)
+    for path in paths:
+        assert Client().get(path).status_code == 200, path
+    page = Client().get("/docs/results.md")
+    assert (page["Content-Type"], page.content[:2]) == ("text/markdown; charset=utf-8", b"# ")
+    for path in ("/docs/nothing.md", "/docs/../README.md", "/docs/%2e%2e/README.md"):
+        assert Client().get(path).status_code == 404
+    forbidden = re.findall(r"^Disallow: (.+)$", Client().get("/robots.txt").content.decode(), re.M)
+    assert forbidden
+    assert not [path for path in forbidden if "/leaderboard/".startswith(path)]

@@ -1,114 +1,45 @@
-"""The client as tools of an agent (Model Context Protocol), with the words of the commands."""
+"""An agent's tools, with the words of the commands."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import anyio.to_thread
-from mcp import types
-from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from kbench_client import version
-from kbench_client.commands.reading import BOARD
-from kbench_client.commands.submitting import TIMEOUT_S
+from kbench_client.commands.reading import BOARD, quota_of
+from kbench_client.commands.submitting import MODES
 from kbench_client.commands.tasks import DOCUMENT, folder_of, task_line
 from kbench_client.comparison import comparison
-from kbench_client.details import brief_files, details, summary
+from kbench_client.details import brief_files, details, summary, told
 from kbench_client.exits import Exit, Stop
-from kbench_client.kernels import LANGUAGES, Kernel, directives, language_of, payload
+from kbench_client.kernels import LANGUAGES, Kernel, directives, language_of, payload, texts_of
 from kbench_client.results import newest
-from kbench_client.site import Site
+from kbench_client.site import Document, Site
 
-Document = dict[str, Any]
-Tool = Callable[..., object]
-
-_ENTRY = Field(description="an entry's id; your own if left out")
+NEWS: ContextVar[list[str]] = ContextVar("NEWS")
+"""What a tool that takes long has told of its progress, the newest last."""
 
 
-class ChallengeTools:
-    """What an agent may do in challenges; words and limits are those of the API."""
-
-    def __init__(self, site: Site) -> None:
-        """Ask this site; its token is the entry's from `enter_challenge` to `finish_entry`."""
-        self._site = site
-        self._token = site.account.token
-        self._entry = ""
-
-    def list_challenges(self) -> list[Document]:
-        """All challenges: name, tasks, device, whether one can enter, and each entry's budget."""
-        return self._site.challenges()
-
-    def get_challenge(self, challenge: str) -> Document:
-        """A challenge, and what came of each agent and setting, the best first."""
-        return self._site.challenge(challenge)
-
-    def list_entries(self, challenge: str) -> list[Document]:
-        """A challenge's entries, newest first, each as `entry` tells it."""
-        return self._site.entries(challenge)
-
-    def enter_challenge(
-        self,
-        challenge: str,
-        agent: Annotated[str, Field(description="your name on pages")] = "",
-        setting: Annotated[str, Field(description="distinguishes an agent's settings")] = "",
-        model: Annotated[str, Field(description="your language model")] = "",
-    ) -> Document:
-        """Begin an entry: its time runs from now. Until finish_entry each submit is one
-        of its submissions, and uses its budget. Its token is told only here; keep it to go on
-        after a restart."""
-        given = {"agent": agent, "setting": setting, "model": model}
-        entry = self._site.enter(challenge, given)
-        self._entry = entry["id"]
-        self._site.use(entry["token"])
-        return entry
-
-    def entry(self, entry: Annotated[str, _ENTRY] = "") -> Document:
-        """What an entry has left (evaluations on each task, seconds, US dollars), and its best
-        so far; after its end how its kernels were ranked."""
-        return self._site.entry(entry or self._own())
-
-    def report_entry(
-        self,
-        usd: Annotated[float | None, Field(description="US dollars in total so far")] = None,
-        tokens: Annotated[int | None, Field(description="tokens in total so far")] = None,
-        transcript: Annotated[str | None, Field(description="what you did, at most 2 MiB")] = None,
-        entry: Annotated[str, _ENTRY] = "",
-    ) -> Document:
-        """Report what your entry has spent. Totals cannot fall; what is left out stays."""
-        given = {"usd": usd, "tokens": tokens, "transcript": transcript}
-        spent = {name: value for name, value in given.items() if value is not None}
-        if not spent:
-            raise Stop(Exit.MISUSE, "give usd, tokens or transcript", "usd")
-        return self._site.report(entry or self._own(), spent)
-
-    def finish_entry(self, entry: Annotated[str, _ENTRY] = "") -> Document:
-        """End your entry: it takes no more submissions, and its best correct kernels are ranked."""
-        ended = self._site.finish(entry or self._own())
-        if ended["id"] == self._entry:
-            self._site.use(self._token)
-        return ended
-
-    def _own(self) -> str:
-        found = self._entry or str(self._site.about().get("entry") or "")
-        if not found:
-            raise Stop(
-                Exit.MISUSE, "you haven't entered a challenge here; give an entry's id", "entry"
-            )
-        return found
+def _one_of(words: str, *choices: str) -> object:
+    """An argument that takes these; if it is left out, the site decides."""
+    return Field(description=words, json_schema_extra={"enum": [*choices]})
 
 
-_ABOUT = """Measure compute kernels on a kbench site: call get_task, write a kernel, submit it in
-mode test, wait, fix what the reason points out, then submit it in mode ranked. Submissions are
-public unless you make them private. In a challenge, entry says what is left of your
-budget."""
 _DEVICE = Field(description="cpu, cuda or a device of the board; if left out, the language decides")
-_LANGUAGE = "cpp, cuda or python; if left out, inferred from entry or the source"
-_MODE = Field(description="compile, test, quick, profile or ranked")
+_STANDING = ("stage", "waiting_reason", "ranking", "status", "state")  # of a job, entry or run
+_IN_SUMMARY = ("result", "reason", "missing_baselines", "bottleneck")
+_ROWS = 12  # chosen: with its text, a board's answer stays below 8 KB
+_PATIENCE_S = 45.0  # chosen: many clients give up a call after 60 s
+_LANGUAGE = _one_of(
+    "if left out, inferred from entry or the source", *sorted(set(LANGUAGES.values()))
+)
+_MODE = _one_of("if left out, what the source says, or quick", *MODES)
+_DIRECTION = _one_of("if left out: forward", "forward", "backward")
+_BY = _one_of("what a row stands for", "leaders", "matrix", "submission", "agent", "model")
+_SEED = _one_of("if own, it is in source", "naive", "best", "none", "own")
 
 
 class Tools:
@@ -155,10 +86,10 @@ class Tools:
         self,
         source: Annotated[str, Field(description="may begin with: // kbench: task=NAME mode=test")],
         task: str = "",
-        language: Annotated[str, Field(description=_LANGUAGE)] = "",
+        language: Annotated[str, _LANGUAGE] = "",
         device: Annotated[str, _DEVICE] = "",
         mode: Annotated[str, _MODE] = "",
-        direction: Annotated[str, Field(description="forward or backward")] = "",
+        direction: Annotated[str, _DIRECTION] = "",
         agent: Annotated[str, Field(description="your name on the board")] = "",
         model: Annotated[str, Field(description="the language model that wrote it")] = "",
         private: Annotated[
@@ -182,18 +113,21 @@ class Tools:
         return self.site.submit(payload(kernel, given))
 
     def wait(
-        self, submission: str = "", run: str = "", entry: str = "", timeout_s: float = TIMEOUT_S
+        self,
+        submission: str = "",
+        run: str = "",
+        entry: str = "",
+        timeout_s: Annotated[float, Field(description="seconds; then call it again")] = _PATIENCE_S,
     ) -> Document:
         """Wait for the verdict of a submission, for the end of a run, or until an entry that has
-        ended is ranked; `over` says whether it came in time."""
+        ended is ranked. While `over` is false, call it again."""
         if sum(map(bool, (submission, run, entry))) != 1:
             raise Stop(Exit.MISUSE, "give a submission, a run or an entry", "submission")
         if submission:
-            return list(self.site.watch_submission(submission, timeout_s))[-1]
+            return _waited(self.site.watch_submission(submission, timeout_s))
         if entry:
-            return list(self.site.watch_entry(entry, timeout_s))[-1]
-        state = list(self.site.watch_run(run, timeout_s))[-1]
-        return state | {"over": state["ended_at"] is not None}
+            return _waited(self.site.watch_entry(entry, timeout_s))
+        return _waited(self.site.watch_run(run, timeout_s))
 
     def result(self, submission: str) -> Document:
         """A submission's verdict and reason, each public workload's time, interval, best baseline
@@ -201,9 +135,18 @@ class Tools:
         a profile, if there are any."""
         found = self.site.submission(submission)
         evaluation = newest(found)
-        kept = {name: value for name, value in evaluation.items() if name != "result"}
+        kept = {name: each for name, each in evaluation.items() if name not in _IN_SUMMARY}
         address = self.site.account.url + found["url"]
-        return {"task": found["task"], "url": address, "summary": summary(evaluation), **kept}
+        shown = {"task": found["task"], "url": address, "summary": summary(evaluation), **kept}
+        return dict(told(shown))
+
+    def source(self, submission: str) -> dict[str, str]:
+        """A submission's files by name, the kernel first: the board's rows have the id."""
+        return texts_of(self.site.submission(submission))
+
+    def quota(self) -> Document:
+        """How many submissions you have left today, and how many of yours may wait at once."""
+        return quota_of(self.site)
 
     def cancel(self, submission: str) -> Document:
         """Take a submission's newest evaluation out of the queue, or stop it."""
@@ -229,16 +172,21 @@ class Tools:
         self,
         task: str = "",
         device: str = "",
-        by: str = "",
+        by: Annotated[str, _BY] = "",
+        direction: Annotated[str, Field(description="forward or backward")] = "",
         sort: str = "",
-        limit: int = 20,
+        limit: Annotated[int, Field(ge=1, description="how many rows")] = _ROWS,
+        after: Annotated[int, Field(ge=0, description="how many rows to skip")] = 0,
         raw: Annotated[bool, Field(description="all columns of each row")] = False,
     ) -> Document:
-        """A board's first rows: `by` submission, agent or model."""
-        given = {"task": task, "device": device, "by": by, "sort": sort}
+        """A board's rows, best first; `total` says how many it has."""
+        given = {"task": task, "device": device, "by": by, "direction": direction, "sort": sort}
         assert set(given) <= set(BOARD)
         found = {name: text for name, text in given.items() if text}
-        return self.site.board(**found, limit=str(limit), fields="all" if raw else "")
+        asked = {**found, "limit": str(limit), "after": str(after)}
+        if raw:
+            return self.site.board(**asked, fields="all")
+        return dict(told(_rounded(self.site.board(**asked))))
 
     def start_run(
         self,
@@ -249,7 +197,7 @@ class Tools:
         usd: Annotated[float, Field(description="a cap on what language models cost")] = 0.0,
         models: list[str] | None = None,
         parameters: Document | None = None,
-        seed_kernel: Annotated[str, Field(description="naive, best, none or own (in source)")] = "",
+        seed_kernel: Annotated[str, _SEED] = "",
         source: Annotated[str, Field(description="the seed kernel, if own")] = "",
         entry: Annotated[str, Field(description="the source's name, if it has files")] = "",
         files: Annotated[
@@ -280,44 +228,21 @@ class Tools:
         return self.site.steer_run(run, step, {k: v for k, v in given.items() if v})
 
 
-class _Server(MCPServer):
-    """Refuses arguments that a tool doesn't have; otherwise they would be left out."""
-
-    async def list_tools(self) -> list[types.Tool]:
-        """All tools; each says that it takes no other arguments."""
-        found = await super().list_tools()
-        for tool in found:
-            tool.input_schema = {**tool.input_schema, "additionalProperties": False}
-        return found
-
-    async def call_tool(self, name: str, arguments: Document, context: Any = None) -> Any:
-        """Call a tool; raises `ToolError` with the names of unknown arguments."""
-        known = {tool.name: tool.input_schema["properties"] for tool in await self.list_tools()}
-        if name in known and (unknown := [each for each in arguments if each not in known[name]]):
-            raise ToolError(
-                f"{name} has no argument {', '.join(map(repr, unknown))}; nothing was done."
-                f" Its arguments: {', '.join(known[name])}"
-            )
-        return await super().call_tool(name, arguments, context)
+def _waited(states: Iterator[Document]) -> Document:
+    """The last state; until it is over, with what to do next."""
+    state: Document = {}
+    for state in states:
+        now = next(filter(None, map(state.get, _STANDING)), "waiting")
+        NEWS.get([]).append(str(now))
+    over = state["over"] if "over" in state else state["ended_at"] is not None
+    onward = {} if over else {"next": f"still waiting: {now}. Call wait again."}
+    return {**told(state), "over": over, **onward}
 
 
-def server(site: Site) -> MCPServer:
-    found: MCPServer = _Server("kbench", instructions=_ABOUT, version=version())
-    for tools in (Tools(site), ChallengeTools(site)):
-        for name in vars(type(tools)):
-            if not name.startswith("_"):
-                found.tool()(_in_a_thread(getattr(tools, name)))
-    return found
-
-
-def _in_a_thread(tool: Tool) -> Callable[..., Coroutine[object, object, object]]:
-    """The tool as the protocol wants it: it blocks nobody, and a refusal is told to the agent."""
-
-    @functools.wraps(tool)
-    async def run(**given: Any) -> Any:
-        try:
-            return await anyio.to_thread.run_sync(functools.partial(tool, **given))
-        except Stop as error:
-            raise ToolError(str(error)) from None
-
-    return run
+def _rounded(value: object) -> object:
+    """The same with four digits, which is more than boards show."""
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value
