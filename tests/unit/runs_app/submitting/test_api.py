@@ -278,6 +278,18 @@ def test_the_beginning_that_pages_show_is_enough() -> None:
     answer = get(f"submissions/{str(key)[:8]}", make.make_token(eve))
     assert (answer.status_code, "begins" in answer.json()["reason"]) == (404, True)
     assert get(f"submissions/{str(key)[:7]}", make.make_token(ada)).status_code == 404
+    run = make.make_run(user=ada, task_version=make.make_task_version(name="other"), private=True)
+    assert get(f"runs/{str(run.pk)[:8]}", make.make_token(ada)).json()["id"] == str(run.pk)
+    assert get(f"runs/{str(run.pk)[:8]}", make.make_token(eve)).status_code == 404
+    pages = {f"/submissions/{str(key)[:8]}/": f"/submissions/{key}/"}
+    pages[f"/runs/{str(run.pk)[:8]}/"] = f"/runs/{run.pk}/"
+    for user, statuses in ((ada, {302}), (eve, {404})):
+        client = Client()
+        client.force_login(user)
+        answers = {short: client.get(short) for short in pages}
+        assert {each.status_code for each in answers.values()} == statuses
+        if user == ada:
+            assert {short: each.url for short, each in answers.items()} == pages
     same = UUID(int=key.int ^ 1)
     copy = Submission.objects.get(pk=key)
     copy.pk = same
