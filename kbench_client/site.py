@@ -96,7 +96,7 @@ class Site:
         return list(answer.json()), _pause_s(answer)
 
     def submissions(self, limit: int, **filters: str) -> list[Document]:
-        """The token's owner's newest submissions."""
+        """The token's owner's newest submissions; `fields="all"`: all that lists have."""
         return list(self.get("/submissions", {"limit": str(limit), **filters}))
 
     def submission(self, identity: str, *, raw: bool = False) -> Document:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kbench_client.commands.submitting import add_watch_options, watch
 from kbench_client.comparison import comparison, comparison_table
-from kbench_client.details import SHORT_ID, brief, brief_own, summary
+from kbench_client.details import SHORT_ID, brief, summary
 from kbench_client.exits import Exit, Stop, exit_of
 from kbench_client.kernels import texts_of, write_files
 from kbench_client.output import Output
@@ -85,7 +85,7 @@ def _cancel(options: argparse.Namespace, site: Site, output: Output) -> Exit:
 
 
 def _own(options: argparse.Namespace, site: Site, output: Output) -> Exit:
-    found = site.submissions(20)
+    found = site.submissions(20, fields="all" if options.raw else "")
     rows = []
     for each in found:
         state = each["latest"] or {}
@@ -93,8 +93,7 @@ def _own(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         shown = (words, state.get("state") or "-", rated(state))
         rows.append((each["id"], each["task"], state.get("device", ""), *shown))
     heading = ("submission", "task", "device", "verdict", "state", "score")
-    document = found if options.raw else [brief_own(each) for each in found]
-    output.answer(document, table([heading, *rows]) if rows else "you have submitted nothing yet")
+    output.answer(found, table([heading, *rows]) if rows else "you have submitted nothing yet")
     return Exit.GOOD
 
 

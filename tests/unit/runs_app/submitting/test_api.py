@@ -316,11 +316,23 @@ def test_ones_own_submissions_come_a_page_at_a_time(django_assert_max_num_querie
     assert sorted(seen) == sorted(mine)
     with django_assert_max_num_queries(7):
         assert len(get("submissions", token).json()) == 5
+    brief, whole = (get(f"submissions{more}", token) for more in ("", "?fields=all"))
+    assert len(brief.content) < 5 * 500
+    assert ("url" in brief.json()[0], "url" in whole.json()[0]) == (False, True)
+    assert "reason" in whole.json()[0]["latest"]
     for query in ("task=nothing", "after=7", f"after={other.submission_id}"):
         refused = get(f"submissions?{query}", token)
         assert (refused.status_code, refused.json()["field"]) == (422, query.split("=")[0])
     answer = get("submissions")
     assert (answer.status_code, answer["WWW-Authenticate"]) == (401, "Bearer")
+
+
+def test_the_queue_lists_the_first_that_wait_and_counts_the_others() -> None:
+    for _ in range(3):
+        make.make_submission()
+    (queue,) = get("queue?limit=1").json()
+    assert (len(queue["waiting"]), queue["depth"], queue["left_out"]) == (1, 3, 2)
+    assert get("queue?limit=0").status_code == 422
 
 
 def cancel(path: str, token: str, **body: Any) -> Any:
