@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from datetime import date
@@ -12,11 +11,11 @@ from urllib.parse import urlencode
 from leaderboard_app.boards.groups import Over
 from leaderboard_app.boards.ranking import THRESHOLDS, Owner, Sort
 from tasks_app.errors import FieldError
+from tasks_app.parameters import named_like
 
 _LONGEST = 100
 _LONGEST_NAME = 150
 _FIRST_DAY, _LAST_DAY = date(2000, 1, 1), date(2999, 12, 31)
-_MOST_NAMED = 20
 FLAGS = ("verified", "trusted", "same_bits", "batch_bits", "graph", "contaminated")
 
 
@@ -192,21 +191,9 @@ def _one_of(
     if not value:
         return default
     if value not in allowed:
-        reason = f"there is no {name} {value!r} on the board; {_hint(value, allowed)}"
+        reason = f"there is no {name} {value!r} on the board; {named_like(value, allowed)}"
         raise QueryError(name, reason)
     return value
-
-
-def _hint(value: str, allowed: Collection[str]) -> str:
-    """What could have been meant: all, or where they are too many the names most like it."""
-    if len(allowed) <= _MOST_NAMED:
-        return f"known: {', '.join(allowed) or 'none yet'}"
-    near = difflib.get_close_matches(value, allowed)
-    return (
-        f"like it: {', '.join(near)}"
-        if near
-        else (f"it has {len(allowed)}, and none with a similar name")
-    )
 
 
 def _name(values: Mapping[str, str], name: str) -> str:

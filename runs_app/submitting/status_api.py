@@ -26,7 +26,7 @@ from runs_app.submitting.api_answers import listed
 from runs_app.submitting.identity import identity
 from runs_app.submitting.services import cancel
 from tasks_app.people import AuthenticatedRequest, Viewer
-from tasks_app.selectors import known_task
+from tasks_app.selectors import known_task, no_task
 
 __all__ = ["router"]
 
@@ -139,7 +139,7 @@ def list_own(
         rows = bearer.own(rows)
     if filters.task:
         if (task := known_task(filters.task, user)) is None:
-            raise SubmissionError("task", f"there is no task {filters.task!r}; see /api/v1/tasks")
+            raise SubmissionError("task", no_task(filters.task))
         rows = rows.filter(task_version__task=task)
     if filters.agent:
         rows = rows.filter(agent__name=filters.agent)
