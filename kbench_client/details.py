@@ -75,13 +75,6 @@ def brief(submission: Document, shown: Document) -> Document:
     return kept | {"evaluations": [{**shown, "result": result}, *others], "left_out": left_out}
 
 
-def brief_own(submission: Document) -> Document:
-    """One of several submissions, with what is told of an evaluation in few words."""
-    latest = submission["latest"] or {}
-    kept = {name: latest[name] for name in _FEW if latest.get(name) not in (None, "")}
-    return {**submission, "latest": kept, "left_out": "most of `latest`; give the ID, or --raw"}
-
-
 def brief_files(files: Mapping[str, str]) -> dict[str, str]:
     """The files, in this order, that fit into an answer; it names the others."""
     kept: dict[str, str] = {}

@@ -98,7 +98,7 @@ class Site:
         return list(answer.json()), _pause_s(answer)
 
     def submissions(self, limit: int, **filters: str) -> list[Document]:
-        """The token's owner's newest submissions."""
+        """The token's owner's newest submissions; `fields="all"`: all that lists have."""
         page = {"limit": str(min(limit, _MOST_LISTED)), **filters}
         return list(itertools.islice(self._pages("/submissions", page), limit))
 

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import difflib
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import urlencode
@@ -13,6 +14,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 
 _LONGEST = 100  # characters of a filter
+_MOST_NAMED = 20  # chosen: a line or two of names
 
 View = TypeVar("View", bound=Callable[..., object])
 
@@ -60,3 +62,11 @@ def address(query: QueryDict, **changes: str | list[str] | None) -> str:
         values = [] if value is None else [value] if isinstance(value, str) else value
         changed.setlist(name, values)
     return changed.urlencode()
+
+
+def named_like(value: str, allowed: Collection[str]) -> str:
+    """What could have been meant: all, or where they are too many the names most like it."""
+    if len(allowed) <= _MOST_NAMED:
+        return f"known: {', '.join(allowed) or 'none yet'}"
+    near = difflib.get_close_matches(value[:_LONGEST], allowed)
+    return f"like it: {', '.join(near)}" if near else f"none of {len(allowed)} has a similar name"

@@ -13,9 +13,11 @@ from django.http import Http404
 from gpu_runner.data.verdict import Direction
 from tasks_app.disclosure import public_soundness, public_task, sees_hidden
 from tasks_app.models import Draft, Soundness, Task, TaskVersion
+from tasks_app.parameters import named_like
 from tasks_app.people import Viewer, shown_name_of
 
 _MOST_KNOWN = 10_000
+_LONGEST_NAME = 100  # chosen: characters of a refused name; no task has more
 _known: dict[str, Outline] = {}
 """By digest, which stands for all of a version."""
 
@@ -89,6 +91,12 @@ def tasks_in_review(user: Viewer | None) -> QuerySet[Task]:
 def find_task(slug: str, user: Viewer | None = None) -> Task | None:
     """The task of that name if it is published, or `user` is an admin and it is in review."""
     return evaluable_tasks(user).filter(slug=slug).first()
+
+
+def no_task(slug: str) -> str:
+    """Why a task's name is refused, and which tasks have names like it."""
+    like = named_like(slug, list(published_tasks().values_list("slug", flat=True)))
+    return f"there is no task {slug[:_LONGEST_NAME]!r}; {like}; see /api/v1/tasks"
 
 
 def known_task(slug: str, user: Viewer | None) -> Task | None:

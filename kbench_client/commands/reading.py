@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kbench_client.commands.submitting import FEW, add_limit, add_watch_options, watch
 from kbench_client.comparison import comparison, comparison_table
-from kbench_client.details import SHORT_ID, brief, brief_own, summary
+from kbench_client.details import SHORT_ID, brief, summary
 from kbench_client.exits import Exit, Stop, exit_of
 from kbench_client.kernels import texts_of, write_files
 from kbench_client.output import Output
@@ -105,14 +105,12 @@ def _cancel(options: argparse.Namespace, site: Site, output: Output) -> Exit:
 
 
 def _own(options: argparse.Namespace, site: Site, output: Output) -> Exit:
-    found = site.submissions(options.limit + 1)
+    found = site.submissions(options.limit + 1, fields="all" if options.raw else "")
     shown = found[: options.limit]
-    rows = [_OWN, *map(_own_row, shown)]
-    document = shown if options.raw else [brief_own(each) for each in shown]
-    text = telling(rows) if shown else "you have submitted nothing yet"
+    text = telling([_OWN, *map(_own_row, shown)]) if shown else "you have submitted nothing yet"
     if len(found) > len(shown):
         text += f"\nthe newest {len(shown)}; you have more: --limit N"
-    output.answer(document, text)
+    output.answer(shown, text)
     return Exit.GOOD
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from datetime import date
@@ -12,11 +11,11 @@ from urllib.parse import urlencode
 from leaderboard_app.boards.groups import Over
 from leaderboard_app.boards.ranking import THRESHOLDS, Owner, Sort
 from tasks_app.errors import FieldError
+from tasks_app.parameters import named_like
 
 _LONGEST = 100
 _LONGEST_NAME = 150
 _FIRST_DAY, _LAST_DAY = date(2000, 1, 1), date(2999, 12, 31)
-_MOST_NAMED = 20
 FLAGS = ("verified", "trusted", "same_bits", "batch_bits", "graph", "contaminated")
 
 
@@ -192,19 +191,8 @@ def _one_of(
     if not value:
         return default
     if value not in allowed:
-        raise QueryError(name, _unknown(value, allowed))
+        raise QueryError(name, f"{value!r} is unknown; {named_like(value, allowed)}")
     return value
-
-
-def _unknown(value: str, allowed: Collection[str]) -> str:
-    """What could have been meant: all, or where they are too many the names most like it."""
-    if not allowed:
-        return f"{value!r} is unknown: no board has one yet"
-    if len(allowed) <= _MOST_NAMED:
-        return f"{value!r} is not one of {', '.join(allowed)}"
-    near = difflib.get_close_matches(value, allowed)
-    hint = f"did you mean {' or '.join(near)}?" if near else "none has a similar name"
-    return f"{value!r} is not one of the {len(allowed)} on the boards; {hint}"
 
 
 def _name(values: Mapping[str, str], name: str) -> str:

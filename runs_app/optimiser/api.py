@@ -34,7 +34,7 @@ from runs_app.optimiser.selectors.runs import (
     budgets,
     filtered_runs,
     find_candidate,
-    find_run,
+    named_run,
     run_events,
     run_summary,
     run_waiting_reason,
@@ -56,6 +56,7 @@ from tasks_app.people import AuthenticatedRequest, shown_name
 router = Router(tags=["runs"])
 
 
+_FEW_EVENTS = 20  # chosen: an event has some 200 bytes, so an agent reads about 4 KB
 _REFUSALS = dict.fromkeys((401, 403, 404, 409, 422, 429), Problem)
 
 
@@ -93,7 +94,7 @@ def list_runs(
 @router.get("/runs/{run_id}", response={200: RunOut, 404: Problem}, summary="One run")
 def show_run(request: HttpRequest, response: HttpResponse, run_id: str) -> dict[str, object]:
     """Answer with a run. `Retry-After` and `ETag` work as for a submission's status."""
-    run = _find(request, run_id)
+    run = named_run(run_id, request.user)
     if not run.is_over:
         ask_again(response, run.created_at)
     return _run(run)
@@ -108,15 +109,16 @@ def show_events(
     request: HttpRequest,
     run_id: str,
     since: int = Query(0, ge=0, lt=2**31),  # type: ignore[type-arg]
-    limit: int = Query(EVENTS_AT_ONCE, ge=1, le=EVENTS_AT_ONCE),  # type: ignore[type-arg]
+    limit: int = Query(_FEW_EVENTS, ge=1, le=EVENTS_AT_ONCE),  # type: ignore[type-arg]
 ) -> dict[str, object]:
-    """Answer with the events after number `since`: the same that the socket sends."""
-    run = _find(request, run_id)
+    """Answer with the first events after number `since`: the same that the socket sends."""
+    run = named_run(run_id, request.user)
     hidden = run.task_version.hidden_names
     found = run_events(run, since, limit)
     return {
         "events": [broadcast.run_message(event, {}, hidden) for event in found],
         "newest": run.events_stored,
+        "left_out": run.events.filter(seq__gt=found[-1].seq).count() if found else 0,
     }
 
 
@@ -127,7 +129,7 @@ def show_events(
 )
 def show_candidate(request: HttpRequest, run_id: str, number: int) -> Candidate:
     """Answer with a candidate of a run."""
-    run = _find(request, run_id)
+    run = named_run(run_id, request.user)
     candidate = find_candidate(run, number) if 0 < number < 2**31 else None
     if candidate is None:
         raise Http404(f"this run has no candidate {number}")
@@ -162,7 +164,7 @@ def extend(
     strategy came to its end goes on with more generations, and the like: see `parameters`. A cap
     below what a run has spent ends it when nothing is under way.
     """
-    run = _find(request, run_id)
+    run = named_run(run_id, request.user)
     caps = payload.dict(exclude_unset=True)
     more = caps.pop("parameters", {})
     try:
@@ -190,7 +192,7 @@ def again(
     choices, send the other run's `seed`.
     """
     changes = payload.dict(exclude_unset=True)
-    run = _started(request, {**request_of(_find(request, run_id)), **changes})
+    run = _started(request, {**request_of(named_run(run_id, request.user)), **changes})
     response["Location"] = f"{request.path.rsplit('/', 2)[0]}/{run.pk}"
     return Status(201, _run(run))
 
@@ -203,13 +205,7 @@ def _started(request: AuthenticatedRequest, document: dict[str, Any]) -> Run:
 
 
 def _control(request: HttpRequest, run_id: str, act: Callable[..., Run]) -> dict[str, object]:
-    return _run(act(run=_find(request, run_id), user=request.user, now=timezone.now()))
-
-
-def _find(request: HttpRequest, run_id: str) -> Run:
-    if (run := find_run(run_id, request.user)) is None:
-        raise Http404(f"there is no run {run_id!r} that you can see")
-    return run
+    return _run(act(run=named_run(run_id, request.user), user=request.user, now=timezone.now()))
 
 
 def _run(run: Run) -> dict[str, Any]:

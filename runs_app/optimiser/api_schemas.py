@@ -240,6 +240,7 @@ class EventsOut(Schema):
 
     events: list[EventOut]
     newest: int
+    left_out: int = Field(description="How many come after these; ask with `since` for them.")
 
 
 class CandidateOut(Schema):

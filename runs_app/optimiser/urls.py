@@ -14,6 +14,7 @@ urlpatterns = [
     path("runs/new/estimate/", run_estimate, name="run-estimate"),
     path("runs/", views.run_list, name="runs"),
     path("runs/<uuid:run_id>/", views.run_detail, name="run"),
+    path("runs/<str:short_run>/", views.short_address, name="run-short"),
     path("runs/<uuid:run_id>/head/", views.run_head, name="run-head"),
     path("runs/<uuid:run_id>/changes/", views.run_changes, name="run-changes"),
     path("runs/<uuid:run_id>/replay/", views.run_replay, name="run-replay"),

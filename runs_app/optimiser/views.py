@@ -36,6 +36,7 @@ from runs_app.optimiser.selectors.runs import (
     find_candidate,
     find_run,
     may_control,
+    named_run,
     run_waiting_reason,
 )
 from runs_app.optimiser.selectors.runs import active_s as active_seconds
@@ -95,6 +96,13 @@ def run_detail(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """The live page of a run."""
     run = _run(request, run_id)
     return _run_response(request, run, BudgetForm(initial=_budget_initial(run)))
+
+
+@never_cache
+@require_safe
+def short_address(request: HttpRequest, short_run: str) -> HttpResponse:
+    """Go to the run whose id begins so, as tables show it."""
+    return redirect(named_run(short_run, request.user))
 
 
 @never_cache

@@ -31,7 +31,7 @@ from tasks_app.api_pages import Fault
 from tasks_app.errors import Faults
 from tasks_app.models import TaskVersion
 from tasks_app.people import AuthenticatedRequest, Viewer
-from tasks_app.selectors import find_task
+from tasks_app.selectors import find_task, no_task
 
 router = Router(tags=["submissions"])
 
@@ -357,8 +357,7 @@ def _submitted(request: AuthenticatedRequest, payload: SubmissionIn, now: dateti
 def _version(payload: SubmissionIn, user: Viewer) -> TaskVersion:
     task = find_task(payload.task, user)
     if task is None or task.current_version is None:
-        reason = f"there is no task {payload.task!r}; see /api/v1/tasks"
-        raise SubmissionError("task", reason)
+        raise SubmissionError("task", no_task(payload.task))
     version = task.current_version
     if payload.abi and payload.abi != version.abi:
         raise SubmissionError("abi", f"task {task.slug} has the abi {version.abi}")

@@ -1,4 +1,4 @@
-"""Which row an address of the API names: by its id, or by the id's beginning."""
+"""Which row an address names: by its id, or by the id's beginning."""
 
 from __future__ import annotations
 
@@ -17,20 +17,25 @@ _SHORT = re.compile(r"[0-9a-f]{8}[0-9a-f-]{0,27}", re.IGNORECASE)
 
 
 def identity(text: str, user: Viewer) -> UUID:
-    """The id of a submission; raises `Http404`.
+    """The id of a submission that `user` may see; raises `Http404`."""
+    return the_only(text, visible_submissions(user), "submission")
 
-    A beginning finds what `user` may see, if it is the only one that begins so.
+
+def the_only(text: str, rows: QuerySet[Any], kind: str) -> UUID:
+    """A whole id as it is, or the one id of `rows` that begins so; raises `Http404`.
+
+    kind: what the rows are, in a word.
     """
-    found = beginning_with(text, visible_submissions(user))
+    found = beginning_with(text, rows)
     if found is None:
         raise Http404(
-            f"{text!r} is neither a submission's id nor the first eight or more digits of one"
+            f"{text!r} is neither a {kind}'s id nor the first eight or more digits of one"
         )
     if len(found) == 1:
         return found[0]
     if found:
-        raise Http404(f"several submissions have ids that begin with {text!r}; give more digits")
-    raise Http404(f"no submission that you may see has an id that begins with {text!r}")
+        raise Http404(f"several {kind}s have ids that begin with {text!r}; give more digits")
+    raise Http404(f"no {kind} that you may see has an id that begins with {text!r}")
 
 
 def beginning_with(text: str, rows: QuerySet[Any]) -> list[UUID] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 from django.db.models import OuterRef, Subquery
@@ -25,7 +26,7 @@ from runs_app.submitting.api_answers import listed
 from runs_app.submitting.identity import identity
 from runs_app.submitting.services import cancel
 from tasks_app.people import AuthenticatedRequest, Viewer
-from tasks_app.selectors import known_task
+from tasks_app.selectors import known_task, no_task
 
 __all__ = ["router"]
 
@@ -33,25 +34,15 @@ _LONGEST_REASON = 280  # characters; the submission itself has all of it
 _LINK = {"responses": {200: {"headers": {"Link": {"schema": {"type": "string"}}}}}}
 
 
-class StatusOut(Schema):
-    """Where the newest evaluation stands that is no audit; about 1 KB."""
+class LatestOut(Schema):
+    """The newest evaluation that is no audit, in few words."""
 
-    submission: UUID
-    evaluation: UUID
-    url: str = Field(description="Its web page, for people.")
-    task: str
     device: str
     mode: str = Field(json_schema_extra=one_of(*Mode))
     status: str = Field(json_schema_extra=one_of(*Status.values))
-    over: bool = Field(description="Whether it has ended.")
     verdict: str = Field(
         description="Empty until status is FINISHED.", json_schema_extra=one_of("", *Verdict)
     )
-    reason: str = Field(description="The first 280 characters; the submission has the full text.")
-    stage: str
-    attempt: int
-    events: int = Field(description="Number of the newest event.")
-    waiting_reason: str
     quarantine: str = Field(
         description="none, open, cleared or rejected; the submission has the suspicions."
     )
@@ -62,24 +53,45 @@ class StatusOut(Schema):
     )
     score: float | None = Field(description="What boards rank a ranked result by.")
     speedup: float | None = Field(description="Speedup over the best baseline on listed sizes.")
+
+
+class StatusOut(LatestOut):
+    """Where the newest evaluation stands that is no audit; about 1 KB."""
+
+    submission: UUID
+    evaluation: UUID
+    url: str = Field(description="Its web page, for people.")
+    task: str
+    over: bool = Field(description="Whether it has ended.")
+    reason: str = Field(description="The first 280 characters; the submission has the full text.")
+    stage: str
+    attempt: int
+    events: int = Field(description="Number of the newest event.")
+    waiting_reason: str
     created_at: datetime
     finished_at: datetime | None
 
 
-class OwnSubmission(Schema):
-    """A submission of yours, with its newest evaluation that is no audit."""
+class OwnListed(Schema):
+    """A submission of yours."""
 
     id: UUID
-    url: str
     task: str
-    task_version: int
     agent: str
-    model: str
     language: str
+    created_at: datetime
+    latest: LatestOut | None = Field(description="Its newest evaluation that is no audit.")
+
+
+class OwnSubmission(OwnListed):
+    """The same with `fields=all`."""
+
+    url: str
+    task_version: int
+    model: str
     direction: str
     private: bool
     origin: str = Field(json_schema_extra=one_of(*Submission.Origin.values))
-    created_at: datetime
     latest: StatusOut | None = Field(description="Its waiting_reason is left empty here.")
 
 
@@ -88,6 +100,7 @@ class OwnFilters(Schema):
 
     task: str = ""
     agent: str = ""
+    fields: Literal["", "all"] = Field("", description="all: also addresses, reasons and more.")
     limit: int = Field(10, ge=1, le=200)
     after: str = Field("", description="Id of the last one that you have; see the Link header.")
 
@@ -106,13 +119,13 @@ class CancelIn(Body):
 
 @router.get(
     "/submissions",
-    response={200: list[OwnSubmission], 401: Problem, 422: Problem},
+    response={200: list[OwnSubmission] | list[OwnListed], 401: Problem, 422: Problem},
     summary="Your own submissions, newest first",
     openapi_extra=_LINK,
 )
 def list_own(
     request: HttpRequest, response: HttpResponse, filters: Query[OwnFilters]
-) -> list[dict[str, object]]:
+) -> list[OwnListed]:
     """Answer with what the token's owner has entered, without candidates of runs.
 
     With an entry's token: what was submitted for the entry.
@@ -126,14 +139,16 @@ def list_own(
         rows = bearer.own(rows)
     if filters.task:
         if (task := known_task(filters.task, user)) is None:
-            raise SubmissionError("task", f"there is no task {filters.task!r}; see /api/v1/tasks")
+            raise SubmissionError("task", no_task(filters.task))
         rows = rows.filter(task_version__task=task)
     if filters.agent:
         rows = rows.filter(agent__name=filters.agent)
     found = newest_first(rows, request, response, after=filters.after, limit=filters.limit)
     latest = latest_evaluations(found, user)
     own = ((row, latest.get(row.pk)) for row in found)
-    return [listed(row) | {"latest": of and _status(of, user, "")} for row, of in own]
+    schema = OwnSubmission if filters.fields else OwnListed
+    told = (listed(row) | {"latest": of and _status(of, user, "")} for row, of in own)
+    return [schema.model_validate(each) for each in told]
 
 
 @router.get(

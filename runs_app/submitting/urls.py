@@ -14,6 +14,7 @@ urlpatterns = [
     path("submit/rank/<uuid:submission_id>/", workbench.rank, name="workbench-rank"),
     path("submit/source/", workbench.start_source, name="workbench-source"),
     path("submissions/<uuid:submission_id>/", views.submission_detail, name="submission"),
+    path("submissions/<str:short_submission>/", views.short_address, name="submission-short"),
     path(
         "submissions/<uuid:submission_id>/source/",
         views.submission_source,

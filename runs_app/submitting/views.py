@@ -27,6 +27,7 @@ from runs_app.core.work.access import (
 )
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting import card
+from runs_app.submitting.identity import identity
 from runs_app.submitting.live import live_view
 from runs_app.submitting.selectors import differences
 from runs_app.submitting.services import cancel, rerun
@@ -49,6 +50,14 @@ def submission_detail(request: HttpRequest, submission_id: UUID) -> HttpResponse
     standing = standing_of(evaluations) or chosen
     page = submission_page(request, submission, evaluations, live, standing)
     return render(request, "runs_app/submissions/submission.html", {"page": page})
+
+
+@never_cache
+@require_safe
+def short_address(request: HttpRequest, short_submission: str) -> HttpResponse:
+    """Go to the submission whose id begins so, as tables and badges show it."""
+    submission_id = identity(short_submission, request.user)
+    return redirect(get_submission(submission_id, request.user))
 
 
 @never_cache

@@ -264,7 +264,7 @@ def show_task(request: HttpRequest, slug: str, wanted: Query[TaskIn]) -> dict[st
     """Answer with one task; hidden workloads are shown to admins only."""
     version = selectors.shown_version(slug, request.user)
     if version is None:
-        raise Http404(f"there is no task {slug!r}; see /api/v1/tasks")
+        raise Http404(selectors.no_task(slug))
     document, left_out = _document(version, request.user, wanted.fields)
     task, override = version.task, version.override
     return {
@@ -291,6 +291,8 @@ def show_soundness(
     version = selectors.shown_version(slug, request.user)
     found = version.reports.all() if version else ()
     soundness = next((each for each in found if kind in (None, each.kind)), None)
+    if version is None:
+        raise Http404(selectors.no_task(slug))
     if soundness is None:
         where = f" on {kind} devices" if kind else ""
         raise Http404(f"there is no soundness report of a task {slug!r}{where}")
@@ -320,7 +322,7 @@ def list_versions(
     task = selectors.known_task(slug, request.user)
     rows = version_page.rows(task, request.user) if task else []
     if not rows:
-        raise Http404(f"there is no task {slug!r}; see /api/v1/tasks")
+        raise Http404(selectors.no_task(slug))
     older = [row for row in rows if after is None or row.version.number < after]
     if len(older) > limit:
         link_next(request, response, older[limit - 1].version.number)
@@ -398,7 +400,8 @@ def _document(
 def _version(slug: str, number: int, user: Viewer) -> TaskVersion:
     version = selectors.find_version(slug, number, user)
     if version is None:
-        raise Http404(f"there is no version {number} of a task {slug!r}")
+        known = selectors.known_task(slug, user)
+        raise Http404(f"{slug} has no version {number}" if known else selectors.no_task(slug))
     return version
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.http import HttpRequest
 from django.utils import timezone
-from ninja import Field, Router, Schema
+from ninja import Field, Query, Router, Schema
 
 from runs_app.core.queue.selectors import DeviceQueue, QueueEntry, queue_overview
 
@@ -60,12 +60,23 @@ class DeviceQueueOut(Schema):
     reason: str = Field(description="Why no jobs are being taken now; empty if they are.")
     wait_p50_s: float | None
     wait_p95_s: float | None
-    waiting: list[QueueEntryOut]
+    waiting: list[QueueEntryOut] = Field(description="The first of the queue: see `limit`.")
+    left_out: int = Field(description="How many more wait.")
     running: list[QueueEntryOut]
     runners: list[RunnerOut]
 
+    @staticmethod
+    def resolve_left_out(queue: DeviceQueue) -> int:
+        """Those that wait beyond the first."""
+        return max(queue.depth - len(queue.waiting), 0)
+
 
 @router.get("/queue", response=list[DeviceQueueOut], summary="Queues and runners")
-def show_queue(request: HttpRequest) -> list[DeviceQueue]:
+def show_queue(
+    request: HttpRequest,
+    limit: int = Query(  # type: ignore[type-arg]
+        10, ge=1, le=100, description="How many that wait are listed for each device."
+    ),
+) -> list[DeviceQueue]:
     """Answer with every device's queue and runners."""
-    return queue_overview(request.user, timezone.now())
+    return queue_overview(request.user, timezone.now(), limit)

@@ -20,7 +20,6 @@ from tasks_app import drawings
 from tasks_app.people import Viewer
 from tasks_app.templatetags.display import period
 
-_SHOWN = 100  # entries of a queue, where a caller says nothing else
 _PROMPT_S = 30  # chosen: a free runner asks for jobs every few seconds
 _SAMPLE = 500  # evaluations behind the percentiles of waiting times
 
@@ -103,7 +102,7 @@ class DeviceQueue:
         return self.depth - self.behind
 
 
-def queue_overview(user: Viewer, now: datetime, most: int = _SHOWN) -> list[DeviceQueue]:
+def queue_overview(user: Viewer, now: datetime, most: int) -> list[DeviceQueue]:
     """Every device's queue and runners, as `user` may see them, with `most` that wait on each."""
     return [_device_queue(device, user, now, most) for device in devices()]
 

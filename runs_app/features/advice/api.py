@@ -9,7 +9,7 @@ from ninja import Field, Query, Router, Schema
 
 from runs_app.features.advice.models import TaskJudgement
 from tasks_app.api_pages import MOST_LISTED, link_next
-from tasks_app.selectors import find_task
+from tasks_app.selectors import find_task, no_task
 
 router = Router(tags=["tasks"])
 
@@ -57,7 +57,7 @@ def list_judgements(
     """Answer with the judgements of the task's current version, newest first."""
     task = find_task(slug, request.user)
     if task is None:
-        raise Http404(f"there is no task {slug!r}; see /api/v1/tasks")
+        raise Http404(no_task(slug))
     rows = TaskJudgement.objects.filter(version=task.current_version)
     if after is not None:
         rows = rows.filter(pk__lt=after)

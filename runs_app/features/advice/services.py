@@ -38,6 +38,7 @@ from tasks_app.errors import CurationError
 from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
 from tasks_app.pages.task_page import parameters_text, reference_files
 from tasks_app.publishing.audit_log import add_entry
+from tasks_app.selectors import no_task
 
 CRITERIA = ("redundancy", "inefficiency")
 MOST_CHARACTERS = 2000
@@ -265,7 +266,7 @@ def version_of(slug: str, number: int | None = None) -> TaskVersion:
     """That version of a task, its current one without a number; raises `SubmissionError`."""
     task = Task.objects.filter(slug=slug).select_related("current_version").first()
     if task is None:
-        raise SubmissionError("task", f"there is no task {slug!r}")
+        raise SubmissionError("task", no_task(slug))
     if number is not None:
         version = task.versions.filter(number=number).first()
         if version is None:

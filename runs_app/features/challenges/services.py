@@ -27,7 +27,7 @@ from tasks_app.errors import Faults
 from tasks_app.models import AuditEntry, TaskVersion
 from tasks_app.people import Viewer
 from tasks_app.publishing.audit_log import add_entry
-from tasks_app.selectors import find_task
+from tasks_app.selectors import find_task, no_task
 
 MOST_TASKS = 50
 MOST_EVALUATIONS = 1000
@@ -265,7 +265,7 @@ def _tasks(tasks: Sequence[str]) -> list[str]:
 def _version(slug: str, direction: str, kind: DeviceKind | None) -> TaskVersion:
     task = find_task(slug)
     if task is None or task.current_version is None:
-        raise SubmissionError("tasks", f"there is no public task {slug[:100]!r}")
+        raise SubmissionError("tasks", no_task(slug))
     version = task.current_version
     if direction not in version.directions:
         have = ", ".join(version.directions)

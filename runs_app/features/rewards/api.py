@@ -25,7 +25,7 @@ from runs_app.models import Evaluation, Submission
 from runs_app.submitting.api import Entry, Files, Problem
 from tasks_app.models import TaskVersion
 from tasks_app.people import AuthenticatedRequest, Viewer
-from tasks_app.selectors import find_task
+from tasks_app.selectors import find_task, no_task
 
 router = Router(tags=["submissions"])
 
@@ -167,7 +167,7 @@ def show_rewards(
 def _version(slug: str, user: Viewer) -> TaskVersion:
     task = find_task(slug, user)
     if task is None or task.current_version is None:
-        raise SubmissionError("task", f"there is no task {slug!r}; see /api/v1/tasks")
+        raise SubmissionError("task", no_task(slug))
     return task.current_version
 
 

@@ -9,12 +9,14 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
+from django.http import Http404
 
 from runs_app.core.errors import SubmissionError
 from runs_app.core.messaging import queues
 from runs_app.core.queue.selectors import waiting_reason
 from runs_app.models import Candidate, Evaluation, LanguageModel, Run, RunEvent, Status
 from runs_app.models.runner_job import SPOOL
+from runs_app.submitting.identity import the_only
 from tasks_app.disclosure import sees_hidden
 from tasks_app.people import Viewer
 
@@ -40,6 +42,14 @@ def find_run(run_id: UUID | str, user: Viewer) -> Run | None:
         return visible_runs(user).filter(pk=run_id).first()
     except ValidationError:  # it is no id
         return None
+
+
+def named_run(text: str, user: Viewer) -> Run:
+    """The run with this id, or with the only one that begins so; raises `Http404`."""
+    run = find_run(the_only(text, visible_runs(user), "run"), user)
+    if run is None:
+        raise Http404(f"there is no run {text!r} that you can see")
+    return run
 
 
 def may_control(user: Viewer, run: Run) -> bool:

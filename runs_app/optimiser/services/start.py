@@ -32,7 +32,7 @@ from runs_app.submitting.services import check_fit
 from runs_app.submitting.shipped import system_user
 from tasks_app.errors import Faults
 from tasks_app.models import TaskVersion
-from tasks_app.selectors import find_task
+from tasks_app.selectors import find_task, no_task
 
 _DEMO_TASK = "matrix_mul"
 _DEMO_EVALUATIONS = 10  # chosen: a curve, and soon over; a new site's boards fill behind it
@@ -128,7 +128,7 @@ def planned(
 def _version(request: RunRequest) -> TaskVersion:
     task = find_task(request.task)
     if task is None or task.current_version is None:
-        raise SubmissionError("task", f"there is no task {request.task!r} that takes kernels")
+        raise SubmissionError("task", no_task(request.task))
     return task.current_version
 
 

@@ -39,6 +39,7 @@ _TABLE = {
     OF_OWNERS: """
         /api/v1/submissions/<submission_id> /api/v1/submissions/<submission_id>/status
         /api/v1/runs/<run_id> /api/v1/runs/<run_id>/events
+        /submissions/<short_submission>/ /runs/<short_run>/
         /api/v1/runs/<run_id>/candidates/<number> /drafts/<draft_id>/ /drafts/<draft_id>/act/
         /drafts/<draft_id>/download/ /drafts/<draft_id>/trials/ /drafts/<draft_id>/judgements/
         /submissions/<submission_id>/ /submissions/<submission_id>/source/

@@ -164,6 +164,7 @@ def _kernels_of(
         "submission_id": evaluation.submission_id, "evaluation_id": evaluation.pk, "run_id": run.pk,
         "agent_id": evaluation.submission.agent_id,
         "language_model_id": evaluation.submission.language_model_id,
+        "short_submission": str(evaluation.submission_id)[:8], "short_run": str(run.pk)[:8],
     }  # fmt: skip
 
 

@@ -63,6 +63,7 @@ def test_a_run_is_started_and_watched(ada: Any, world: World) -> None:
     events = api.get(f"runs/{run.pk}/events?since=1&limit=2").json()
     assert [event["kind"] for event in events["events"]] == ["drafted", "measuring"]
     assert events["newest"] == run.events_stored
+    assert events["left_out"] == run.events_stored - 3
     candidate = api.get(f"runs/{run.pk}/candidates/1").json()
     assert (candidate["verdict"], candidate["source"]) == ("CORRECT", make.SOURCE)
     assert make.HIDDEN_WORKLOAD not in json.dumps(candidate)

@@ -278,6 +278,18 @@ def test_the_beginning_that_pages_show_is_enough() -> None:
     answer = get(f"submissions/{str(key)[:8]}", make.make_token(eve))
     assert (answer.status_code, "begins" in answer.json()["reason"]) == (404, True)
     assert get(f"submissions/{str(key)[:7]}", make.make_token(ada)).status_code == 404
+    run = make.make_run(user=ada, task_version=make.make_task_version(name="other"), private=True)
+    assert get(f"runs/{str(run.pk)[:8]}", make.make_token(ada)).json()["id"] == str(run.pk)
+    assert get(f"runs/{str(run.pk)[:8]}", make.make_token(eve)).status_code == 404
+    pages = {f"/submissions/{str(key)[:8]}/": f"/submissions/{key}/"}
+    pages[f"/runs/{str(run.pk)[:8]}/"] = f"/runs/{run.pk}/"
+    for user, statuses in ((ada, {302}), (eve, {404})):
+        client = Client()
+        client.force_login(user)
+        answers = {short: client.get(short) for short in pages}
+        assert {each.status_code for each in answers.values()} == statuses
+        if user == ada:
+            assert {short: each.url for short, each in answers.items()} == pages
     same = UUID(int=key.int ^ 1)
     copy = Submission.objects.get(pk=key)
     copy.pk = same
@@ -304,11 +316,23 @@ def test_ones_own_submissions_come_a_page_at_a_time(django_assert_max_num_querie
     assert sorted(seen) == sorted(mine)
     with django_assert_max_num_queries(7):
         assert len(get("submissions", token).json()) == 5
+    brief, whole = (get(f"submissions{more}", token) for more in ("", "?fields=all"))
+    assert len(brief.content) < 5 * 500
+    assert ("url" in brief.json()[0], "url" in whole.json()[0]) == (False, True)
+    assert "reason" in whole.json()[0]["latest"]
     for query in ("task=nothing", "after=7", f"after={other.submission_id}"):
         refused = get(f"submissions?{query}", token)
         assert (refused.status_code, refused.json()["field"]) == (422, query.split("=")[0])
     answer = get("submissions")
     assert (answer.status_code, answer["WWW-Authenticate"]) == (401, "Bearer")
+
+
+def test_the_queue_lists_the_first_that_wait_and_counts_the_others() -> None:
+    for _ in range(3):
+        make.make_submission()
+    (queue,) = get("queue?limit=1").json()
+    assert (len(queue["waiting"]), queue["depth"], queue["left_out"]) == (1, 3, 2)
+    assert get("queue?limit=0").status_code == 422
 
 
 def cancel(path: str, token: str, **body: Any) -> Any:

@@ -49,7 +49,7 @@ def test_a_private_submission_is_its_authors_and_the_admins() -> None:
         assert may_see(user, submission) is sees
         assert (find_submission(submission.pk, user) is not None) is sees
         assert (find_evaluation(evaluation.pk, user) is not None) is sees
-        entries = queue_overview(user, make.NOW)[0].waiting
+        entries = queue_overview(user, make.NOW, 9)[0].waiting
         assert (entries[0].evaluation is not None) is sees
 
 
@@ -196,7 +196,7 @@ def test_an_audit_waits_behind_people_and_before_the_rest_of_the_sites_own_work(
     assert reason(theirs).startswith("next in the queue")
     assert reason(shipped).startswith("number 2 in the queue")
     assert reason(ours).startswith("number 4 in the queue")
-    queue = queue_overview(theirs.submission.author, make.NOW)[0]
+    queue = queue_overview(theirs.submission.author, make.NOW, 9)[0]
     assert [entry.evaluation for entry in queue.waiting] == list(rows)
     assert [entry.evaluation for entry in queue.waiting_of_people] == [theirs]
     assert [entry.evaluation for entry in queue.waiting_own] == list(rows[1:])

@@ -73,6 +73,29 @@ def test_sources_of_shipped_kernels_come_when_asked_for(client: Client) -> None:
 
 
 @pytest.mark.django_db
+def test_a_refused_name_tells_of_names_like_it(client: Client) -> None:
+    for number in range(30):
+        factories.make_task_version(name=f"task_{number:02}")
+    factories.make_task_version(name="softmax")
+    paths = ("tasks/softmx", "tasks/softmx/versions", "tasks/softmx/versions/1")
+    paths += ("tasks/softmx/soundness", "tasks/softmx/judgements", "leaderboard?task=softmx")
+    for path in paths:
+        reason = client.get(f"/api/v1/{path}").json()["reason"]
+        assert "like it: softmax" in reason, path
+    token = factories.make_token(factories.make_user())
+    body = {"task": "softmx", "source": "x", "language": "cpp"}
+    run = {"task": "softmx", "strategy": "plain", "device": "cpu", "budget": {"usd": 1}}
+    for path, sent in (("submissions", body), ("runs", run)):
+        answer = client.post(
+            f"/api/v1/{path}",
+            sent,
+            content_type="application/json",
+            headers={"Authorization": f"Bearer {token}"},
+        )
+        assert "like it: softmax" in answer.content.decode(), path
+
+
+@pytest.mark.django_db
 def test_hidden_workloads_are_a_number_only(client: Client) -> None:
     hostile = "<script>alert(1)</script> [x](javascript:alert(2))"
     factories.make_task_version(description=hostile)
