@@ -13,6 +13,7 @@ from leaderboard_app.boards.ranking import Entry
 from leaderboard_app.boards.records import Record, furthest_ahead, leaders, record_of_the_day
 from leaderboard_app.boards.selectors import default_device
 from runs_app.core.queue.loads import Load, loads
+from runs_app.core.queue.runners import no_runner
 from runs_app.core.queue.selectors import Bar
 from runs_app.core.work.access import listed_evaluations
 from runs_app.core.work.result_state import SURE, SURE_LEAD
@@ -51,6 +52,8 @@ class Live:
     at_work: Sequence[Evaluation]
     verdicts: Sequence[Evaluation]
     queues: list[Queue]
+    no_runner: bool
+    """Whether no runner is connected; the page says so once, beside its invitation."""
     line: Line | None
     """The run with the newest step, else the one that ended last."""
     runs: list[RunRow]
@@ -116,6 +119,7 @@ def live(user: Viewer, now: datetime, leading: Collection[UUID]) -> Live:
         at_work=_first(running.order_by("queue_place", "-started_at"), _AT_WORK),
         verdicts=_first(finished.order_by("-finished_at"), _FEED),
         queues=_queues(loads(now)),
+        no_runner=no_runner(now),
         line=Line(row=rows[0], values=best_so_far(rows[0].run)) if rows else None,
         runs=rows[1:],
         record=record,

@@ -58,6 +58,11 @@ def runner_list(now: datetime, device_slug: str = "") -> list[RunnerStatus]:
     return statuses(rows.filter(device_id=device_slug) if device_slug else rows, now)
 
 
+def no_runner(now: datetime) -> bool:
+    """Whether no runner of any device is connected, so that all submissions wait."""
+    return not any(status.alive for status in runner_list(now))
+
+
 def statuses(runners: Iterable[Runner], now: datetime) -> list[RunnerStatus]:
     """The status of each runner at `now`."""
     limit = timedelta(seconds=settings.RUNNER_TIMEOUT_S)
