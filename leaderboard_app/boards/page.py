@@ -60,6 +60,8 @@ class BoardPage:
     page: Page[object]
     problems: int
     tasks: int  # of which a problem is one direction
+    final: int  # leaders that aren't provisional
+    provisional: int
     contaminated: Mapping[str, str]  # the reason, by task
     with_contaminated: str
     without_contaminated: str
@@ -110,6 +112,8 @@ def board_page(
         page=page,
         problems=len(board.problems),
         tasks=len({problem.task for problem in board.problems}),
+        final=sum(leader.entry.is_final for leader in board.leaders),
+        provisional=sum(not leader.entry.is_final for leader in board.leaders),
         contaminated={task.slug: task.contaminated for task in board.contaminated},
         with_contaminated=query.address(contaminated=True),
         without_contaminated=query.address(contaminated=False),

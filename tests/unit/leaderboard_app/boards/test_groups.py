@@ -252,7 +252,7 @@ def test_leaders_and_the_matrix_count_the_same_leads(client: Client) -> None:
     factories.pass_audits()
     assert "best leads the most: 2" in opened(client, "by=leaders")
     head = opened(client, "by=matrix").partition('class="verdict-head')[2]
-    assert "leads 2 of 3 solved tasks" in head
+    assert "leads 2 of the 3 tasks" in head
     assert "best</a>" in head.partition("leads")[0]
 
 
