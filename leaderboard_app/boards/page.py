@@ -10,6 +10,7 @@ from django.core.paginator import Page, Paginator
 
 from leaderboard_app.boards.board import Board
 from leaderboard_app.boards.charts import cost_figure, fast_p_figure, progress_figure
+from leaderboard_app.boards.groups import Over
 from leaderboard_app.boards.headline import Headline, headline, leading
 from leaderboard_app.boards.history import climbs, in_words
 from leaderboard_app.boards.matrix import SHADES
@@ -125,14 +126,21 @@ def board_page(
         sorts=[(sort.value, _SORTS[sort]) for sort in query.by.sorts],
         sort_words=_SORTS[query.sort],
         export=query.address(),
-        folded=sum(
-            bool(getattr(query, name)) for name in _FOLDED if name != "direction" or not directions
-        ),
+        folded=_folded(query) - bool(query.direction and directions),
         has_costs=any(ranked.row.tokens is not None for ranked in board.groups),
         has_scores=_has_scores(page.object_list),
         error=error,
         fragment=fragment,
         **_charts(board, list(page.object_list)),
+    )
+
+
+def _folded(query: Query) -> int:
+    """How many of the filters that are folded away are set."""
+    usual = {"who": "", "over": Over.COMMON, "p": 1.0, "sort": default_sort(query.by, "")}
+    changed = [getattr(query, name) != value for name, value in usual.items()]
+    return sum(bool(getattr(query, name)) for name in _FOLDED) + sum(
+        changed if query.by.is_grouped else ()
     )
 
 
