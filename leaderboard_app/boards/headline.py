@@ -22,7 +22,7 @@ from runs_app.models import Device, Evaluation
 from runs_app.submitting.page import library_speedups, workload_rows
 from runs_app.submitting.pictures.comparison import comparison, standing
 from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot, shown_ends
-from runs_app.submitting.summary import speed
+from runs_app.submitting.summary import speed, unit_of
 from tasks_app.numbers import counted, percent, significant, times
 from tasks_app.templatetags.display import half_width
 
@@ -55,8 +55,8 @@ def leading(rows: Sequence[Ranked[Entry]]) -> Headline | None:
     libraries = library_speedups(evaluation.result.data, evaluation.task_version)
     with_speed = speed(evaluation, evaluation.rated, evaluation.rated_spread)
     return Headline(
-        number=significant(evaluation.rated),
-        unit="×",
+        number=times(evaluation.rated),
+        unit=unit_of(evaluation),
         said=f"{_lead(level)} on {evaluation.device}, with {with_speed}.{_beside(libraries)}",
         name=entry.author.agent,
         address=evaluation.get_absolute_url(),
