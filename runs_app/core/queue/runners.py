@@ -54,7 +54,7 @@ class RunnerStatus:
 
 def runner_list(now: datetime, device_slug: str = "") -> list[RunnerStatus]:
     """All runners, or those of one device, by device and name."""
-    rows = Runner.objects.select_related("device").order_by("device_id", "name")
+    rows = Runner.objects.select_related("device", "token").order_by("device_id", "name")
     return statuses(rows.filter(device_id=device_slug) if device_slug else rows, now)
 
 
