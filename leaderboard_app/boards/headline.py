@@ -22,7 +22,7 @@ from runs_app.models import Device, Evaluation
 from runs_app.submitting.page import library_speedups, workload_rows
 from runs_app.submitting.pictures.comparison import comparison, standing
 from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot, shown_ends
-from runs_app.submitting.summary import speed
+from runs_app.submitting.summary import speed, unit_of
 from tasks_app.numbers import counted, percent, significant, times
 from tasks_app.templatetags.display import half_width
 
@@ -55,8 +55,8 @@ def leading(rows: Sequence[Ranked[Entry]]) -> Headline | None:
     libraries = library_speedups(evaluation.result.data, evaluation.task_version)
     with_speed = speed(evaluation, evaluation.rated, evaluation.rated_spread)
     return Headline(
-        number=significant(evaluation.rated),
-        unit="×",
+        number=times(evaluation.rated),
+        unit=unit_of(evaluation),
         said=f"{_lead(level)} on {evaluation.device}, with {with_speed}.{_beside(libraries)}",
         name=entry.author.agent,
         address=evaluation.get_absolute_url(),
@@ -101,25 +101,22 @@ def headline(board: Board, device: Device) -> Headline | None:
 
 
 def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
-    sure = [entry for entry in entries if entry.is_sure and entry.rated]
-    if not sure:
+    final = [(entry.rated, entry) for entry in entries if entry.is_final and entry.rated]
+    if not final:
         return None
-    faster = sum(Cell(entry).level > 0 for entry in sure)
-    authors = Counter(entry.author.agent for entry in sure)
+    faster = sum(Cell(entry).level > 0 for _, entry in final)
+    authors = Counter(entry.author.agent for _, entry in final)
     name, leads = min(authors.items(), key=lambda pair: (-pair[1], pair[0]))
-    best = sorted(
-        ((entry.rated, entry) for entry in sure if entry.rated), key=lambda pair: -pair[0].value
-    )
+    best = sorted(final, key=lambda pair: -pair[0].value)
     rows = [
         (entry.problem.label, entry.author.agent, rated, reverse("task", args=[entry.problem.task]))
         for rated, entry in best
     ]
     return Headline(
         number=str(faster),
-        unit=f"of {counted(len(entries), 'task')}",
-        said=f"{'has' if faster == 1 else 'have'} a leading kernel on {device} that is known to be"
-        f" faster than the best baseline. {name} leads the most: {leads}, not counting"
-        " provisional results.",
+        unit=f"of {counted(len(final), 'task')}",
+        said=f"with a final leader on {device} {'is' if faster == 1 else 'are'} led by a kernel"
+        f" known to be faster than the best baseline. {name} leads the most: {leads}.",
         kind="faster" if faster else "neutral",
         picture=_picture(rows, "The fastest leaders against the best baseline."),
     )
@@ -128,10 +125,10 @@ def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
 def _of_matrix(rows: Iterable[tuple[object, Sequence[Cell]]], device: Device) -> Headline | None:
     solved = [[cell.entry for cell in cells if cell.entry] for _, cells in rows]
     best = [max(entries, key=attrgetter("merit")) for entries in solved if entries]
-    sure = [each.author for each in best if each.is_sure and each.rated]
-    if not sure:
+    final = [each.author for each in best if each.is_final]
+    if not final:
         return None
-    wins = Counter((author.agent, author.agent_id) for author in sure)
+    wins = Counter((author.agent, author.agent_id) for author in final)
     most = max(wins.values())
     [first, *others] = sorted(agent for agent, count in wins.items() if count == most)
     too = (
@@ -139,9 +136,9 @@ def _of_matrix(rows: Iterable[tuple[object, Sequence[Cell]]], device: Device) ->
     )
     return Headline(
         number=str(most),
-        unit=f"of {len(best)}",
-        said=f"{too} {most} of {len(best)} solved tasks on {device}, not counting provisional"
-        " results.",
+        unit=f"of {len(final)}",
+        said=f"{too} {most} of the {counted(len(final), 'task')} with a final leader on {device};"
+        " provisional results don't count.",
         name=first[0],
         address=reverse("agent", args=[first[1]]),
     )

@@ -10,6 +10,7 @@ from django.core.paginator import Page, Paginator
 
 from leaderboard_app.boards.board import Board
 from leaderboard_app.boards.charts import cost_figure, fast_p_figure, progress_figure
+from leaderboard_app.boards.groups import Over
 from leaderboard_app.boards.headline import Headline, headline, leading
 from leaderboard_app.boards.history import climbs, in_words
 from leaderboard_app.boards.matrix import SHADES
@@ -60,6 +61,8 @@ class BoardPage:
     page: Page[object]
     problems: int
     tasks: int  # of which a problem is one direction
+    final: int  # leaders that aren't provisional
+    provisional: int
     contaminated: Mapping[str, str]  # the reason, by task
     with_contaminated: str
     without_contaminated: str
@@ -110,6 +113,8 @@ def board_page(
         page=page,
         problems=len(board.problems),
         tasks=len({problem.task for problem in board.problems}),
+        final=sum(leader.entry.is_final for leader in board.leaders),
+        provisional=sum(not leader.entry.is_final for leader in board.leaders),
         contaminated={task.slug: task.contaminated for task in board.contaminated},
         with_contaminated=query.address(contaminated=True),
         without_contaminated=query.address(contaminated=False),
@@ -121,14 +126,21 @@ def board_page(
         sorts=[(sort.value, _SORTS[sort]) for sort in query.by.sorts],
         sort_words=_SORTS[query.sort],
         export=query.address(),
-        folded=sum(
-            bool(getattr(query, name)) for name in _FOLDED if name != "direction" or not directions
-        ),
+        folded=_folded(query) - bool(query.direction and directions),
         has_costs=any(ranked.row.tokens is not None for ranked in board.groups),
         has_scores=_has_scores(page.object_list),
         error=error,
         fragment=fragment,
         **_charts(board, list(page.object_list)),
+    )
+
+
+def _folded(query: Query) -> int:
+    """How many of the filters that are folded away are set."""
+    usual = {"who": "", "over": Over.COMMON, "p": 1.0, "sort": default_sort(query.by, "")}
+    changed = [getattr(query, name) != value for name, value in usual.items()]
+    return sum(bool(getattr(query, name)) for name in _FOLDED) + sum(
+        changed if query.by.is_grouped else ()
     )
 
 

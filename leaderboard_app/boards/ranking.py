@@ -134,6 +134,11 @@ class Entry:
         return self.state.is_sure
 
     @property
+    def is_final(self) -> bool:
+        """Whether its lead counts where leads are counted, as `SURE_LEAD` says of rows."""
+        return self.is_sure and self.rated is not None
+
+    @property
     def speedup(self) -> Estimate | None:
         """Speedup against the best baseline of each listed workload."""
         return self.speedups.get("best")

@@ -13,9 +13,10 @@ from leaderboard_app.boards.ranking import Entry
 from leaderboard_app.boards.records import Record, furthest_ahead, leaders, record_of_the_day
 from leaderboard_app.boards.selectors import default_device
 from runs_app.core.queue.loads import Load, loads
+from runs_app.core.queue.runners import no_runner
 from runs_app.core.queue.selectors import Bar
 from runs_app.core.work.access import listed_evaluations
-from runs_app.core.work.result_state import SURE, SURE_LEAD
+from runs_app.core.work.result_state import SURE_LEAD
 from runs_app.models import Audited, Device, Evaluation, Run, Status
 from runs_app.optimiser.page import RunRow, run_rows
 from runs_app.optimiser.selectors.runs import visible_runs
@@ -51,6 +52,8 @@ class Live:
     at_work: Sequence[Evaluation]
     verdicts: Sequence[Evaluation]
     queues: list[Queue]
+    no_runner: bool
+    """Whether no runner is connected; the page says so once, beside its invitation."""
     line: Line | None
     """The run with the newest step, else the one that ended last."""
     runs: list[RunRow]
@@ -60,12 +63,10 @@ class Live:
     """Where there is no record: the leader that is furthest ahead, if there is any."""
     tasks: int
     """How many there are."""
-    led: int
-    """How many boards of one task have a leader."""
-    sure: int
-    """How many of these leaders aren't provisional."""
+    final: int
+    """How many boards of one task have a leader that isn't provisional."""
     audited: int
-    """How many of them an audit has passed."""
+    """How many of these leaders an audit has passed."""
 
     @property
     def latest_s(self) -> float | None:
@@ -86,7 +87,7 @@ class Leaders:
     first: str
     """The agent that leads most of the device's tasks; empty if every lead is provisional."""
     leads: int
-    """How many it leads, of `of`; provisional leads count for nobody."""
+    """How many it leads, of `of`; both leave out provisional leads."""
     of: int
 
 
@@ -116,21 +117,20 @@ def live(user: Viewer, now: datetime, leading: Collection[UUID]) -> Live:
         at_work=_first(running.order_by("queue_place", "-started_at"), _AT_WORK),
         verdicts=_first(finished.order_by("-finished_at"), _FEED),
         queues=_queues(loads(now)),
+        no_runner=no_runner(now),
         line=Line(row=rows[0], values=best_so_far(rows[0].run)) if rows else None,
         runs=rows[1:],
         record=record,
         ahead=None if record else furthest_ahead(leading),
         tasks=published_tasks().count(),
-        led=len(leading),
         **_counts(leading),
     )
 
 
 def _counts(leading: Collection[UUID]) -> dict[str, int]:
+    final = Evaluation.objects.filter(SURE_LEAD, pk__in=leading)
     passed = Q(audited=Audited.PASSED)
-    return Evaluation.objects.filter(pk__in=leading).aggregate(
-        sure=Count("pk", filter=SURE), audited=Count("pk", filter=passed)
-    )
+    return final.aggregate(final=Count("pk"), audited=Count("pk", filter=passed))
 
 
 def best_so_far(run: Run) -> list[float | None]:
@@ -183,7 +183,7 @@ def boards(leading: Collection[UUID], user: Viewer) -> tuple[Leaders | None, lis
         axis=drawings.axis(e.rated.high for e in entries if e.rated is not None),
         first=first,
         leads=leads,
-        of=rows.filter(task_version__task__contaminated="").count(),
+        of=sum(count for _, count in counts),
     )
     return board, [device for device, _ in found[1:]]
 

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
@@ -16,8 +17,8 @@ from gpu_runner.data.verdict import Abi, Direction
 from leaderboard_app.boards.selectors import solved_tasks
 from leaderboard_app.tasks import page
 from leaderboard_app.tasks.page import task_boards
-from runs_app.core.checks.selectors import checks_under_way
 from runs_app.core.integrity.eligibility import eligible_on
+from runs_app.core.queue.checks import checks_under_way
 from runs_app.core.queue.runners import toolchains
 from tasks_app import drawings, selectors
 from tasks_app.formats.loader import command_argument
@@ -78,7 +79,7 @@ def task_soundness(request: HttpRequest, slug: str) -> HttpResponse:
     """
     version, kind = _found(request, slug), request.GET.get("device", "")
     shown = soundness_page.soundness_page(version.task, version, request.user, kind)
-    shown = replace(shown, checks=checks_under_way())
+    shown = replace(shown, checks=checks_under_way(timezone.now()))
     return render(request, "leaderboard_app/tasks/task_soundness.html", vars(shown))
 
 

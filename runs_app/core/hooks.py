@@ -80,9 +80,10 @@ class Slot(StrEnum):
     BOARD_ROWS = "board-rows"
     """Below the rows of a task's board. Tells: `device`."""
     SUBMISSION = "submission"
-    """A chip below the sentence that says how a submission went. Tells: `submission`, and `device`.
+    """A chip below the sentence that says how a submission went.
 
-    Features add no paragraphs there: the sentence is written in `submitting/summary.py`.
+    Tells: `submission`, `evaluation`, and its `device`. Features add no paragraphs there: the
+    sentence is written in `submitting/summary.py`.
     """
     BOARDS = "boards"
     """Buttons beside the title of the leaderboard. Tells: `device`."""

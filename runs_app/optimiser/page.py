@@ -67,13 +67,17 @@ class Growing:
 
 @dataclass(frozen=True, kw_only=True)
 class RunListPage:
-    """The runs that fit the filters; `moving` if one of them searches, `address` repeats them."""
+    """The runs that fit the filters; `moving` if one of them searches, `address` repeats them.
+
+    `no_runner` if no runner is connected that could measure a candidate.
+    """
 
     page: Page[Run]
     rows: list[RunRow]
     filters: Mapping[str, str]
     filtered: bool
     moving: bool
+    no_runner: bool
     address: str
     tasks: Iterable[str]
     devices: Iterable[Device]

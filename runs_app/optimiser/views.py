@@ -21,6 +21,7 @@ from runs_app.core.errors import SubmissionError
 from runs_app.core.forms import refusals
 from runs_app.core.plotly_policy import PLOTLY_STYLES
 from runs_app.core.queue.devices import devices
+from runs_app.core.queue.runners import no_runner
 from runs_app.models import Candidate, Run
 from runs_app.optimiser import candidate_page
 from runs_app.optimiser import page as run_page
@@ -77,6 +78,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
         filters=filters,
         filtered=any(filters.values()),
         moving=any(run.status == Run.Status.RUNNING for run in page.object_list),
+        no_runner=no_runner(timezone.now()),
         address=query_of(filters),
         tasks=published_tasks().values_list("slug", flat=True),
         devices=devices(),

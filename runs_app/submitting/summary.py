@@ -170,7 +170,9 @@ def _correct(facts: Facts, own_ns: float) -> Summary:
     speedup, spread = evaluation.rated, evaluation.rated_spread
     state = result_state(evaluation)
     is_sure = state is None or state.is_sure
-    number, unit = (times(speedup)[:-1], "×") if speedup else duration_parts(own_ns)
+    number, unit = duration_parts(own_ns)
+    if speedup:
+        number, unit = times(speedup), unit_of(evaluation)
     if evaluation.mode == Mode.AUDIT:
         found = Summary(number=number, unit=unit, kind="neutral", sentence=_of_audit(facts))
         return replace(found, chips=tuple(_of_times(facts)))
@@ -193,6 +195,11 @@ def _of_audit(facts: Facts) -> str:
     if audit is None or audit.evaluation_id != facts.evaluation.pk or audit.state not in _AUDITS:
         return "Correct. This is an audit, which decides whether a ranked result can be trusted."
     return f"This audit {_AUDITS[audit.state]}: {audit.reason.rstrip('.')}."
+
+
+def unit_of(evaluation: Evaluation) -> str:
+    """What the figure of a headline is called: sizes that count into it differ."""
+    return "score" if evaluation.score else "on listed sizes"
 
 
 def speed(evaluation: Evaluation, speedup: float, spread: float | None) -> str:

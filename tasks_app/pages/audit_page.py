@@ -96,17 +96,7 @@ def _state_words(details: Details) -> str:
     return f"it {verb} {Task.State(state).label.lower()}" if state in Task.State.values else ""
 
 
-def _change(name: str, values: Mapping[str, Any]) -> str:
-    return f"{name}: from {_shown(values.get('from'))} to {_shown(values.get('to'))}"
-
-
-def _shown(value: Any) -> str:
-    shown = ", ".join(value) if isinstance(value, list) else str(value or "")
-    return shown or "none"
-
-
 def _as_stored(details: Details) -> str:
-    """Steps on the site itself say what they changed in words already."""
     return details_text({name.replace("_", " "): each for name, each in details.items()})
 
 
@@ -139,7 +129,7 @@ _DETAILS: Mapping[str, Callable[[Details], str]] = {
     AuditEntry.Kind.CLEARED: lambda d: (
         f"it had been marked because: {d['was']}" if d.get("was") else ""
     ),
-    AuditEntry.Kind.LABELLED: lambda d: "; ".join(_change(name, d[name]) for name in sorted(d)),
+    AuditEntry.Kind.LABELLED: _as_stored,
     AuditEntry.Kind.REEVALUATED: lambda d: (
         counted(d["evaluations"], "evaluation") if "evaluations" in d else ""
     ),

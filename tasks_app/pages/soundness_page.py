@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tasks_app import selectors
@@ -101,7 +101,7 @@ class SoundnessPage:
     hidden: int
     command: str
     # those under way, by id of the version
-    checks: Mapping[int, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    checks: Mapping[int, str] = field(default_factory=dict)
 
 
 def soundness_page(task: Task, version: TaskVersion, user: Viewer, kind: str) -> SoundnessPage:

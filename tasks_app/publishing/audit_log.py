@@ -42,7 +42,7 @@ def add_entry(  # noqa: PLR0913 - keywords only: one for each thing that an entr
 
 
 def details_text(details: Mapping[str, object]) -> str:
-    """An entry's details in words: "difficulty: from easy to hard; tags: from none to gemm".
+    """An entry's details in words: "difficulty: changed from easy to hard; tags: set to gemm".
 
     They are sorted by name, because databases do not keep the order.
     """
@@ -58,9 +58,20 @@ def _detail_text(value: object) -> str:
         return "none"
     if isinstance(value, list):
         return ", ".join(_detail_text(each) for each in value)
+    if isinstance(value, dict) and set(value) == {"from", "to"}:
+        return _change_text(value["from"], value["to"])
     if isinstance(value, dict):
         return " ".join(f"{name} {_detail_text(each)}" for name, each in sorted(value.items()))
     return str(value)
+
+
+def _change_text(before: object, after: object) -> str:
+    """What became of a setting, either of which may be empty."""
+    if not before:
+        return f"set to {_detail_text(after)}"
+    if not after:
+        return f"removed; it was {_detail_text(before)}"
+    return f"changed from {_detail_text(before)} to {_detail_text(after)}"
 
 
 def forget_name(before: str, after: str) -> None:

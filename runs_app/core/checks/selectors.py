@@ -20,9 +20,6 @@ from tasks_app.people import Viewer
 KEPT_BACK = "only admins see why, because the reason may reveal the task's hidden workloads"
 """What others are shown in the place of such a reason."""
 
-UnderWay = dict[int, list[tuple[str, str]]]
-"""By id of the version, its checks that have not ended: what each does, and its device."""
-
 _DAY = timedelta(days=1)
 _LEAST_S = 60.0  # that a check counts for, however soon it ended
 _CAN_BE_CHECKED = (Draft.State.OPEN, Draft.State.REVIEW)
@@ -60,16 +57,6 @@ def check_time(user: User, now: datetime) -> CheckTime:
     )
     limit: int = settings.MAX_CHECK_MINUTES_PER_DAY
     return CheckTime(limit=limit, left=max(limit - ceil(used_s / 60), 0))
-
-
-def checks_under_way() -> UnderWay:
-    """All of them."""
-    rows = TaskCheck.objects.filter(status__in=UNDER_WAY).order_by("created_at", "pk")
-    found: UnderWay = {}
-    for version, status, device in rows.values_list("version_id", "status", "device_id"):
-        words = "waits" if status == Status.QUEUED else "runs"
-        found.setdefault(version, []).append((words, device))
-    return found
 
 
 def may_check(version: TaskVersion, user: Viewer) -> bool:

@@ -54,8 +54,13 @@ class RunnerStatus:
 
 def runner_list(now: datetime, device_slug: str = "") -> list[RunnerStatus]:
     """All runners, or those of one device, by device and name."""
-    rows = Runner.objects.select_related("device").order_by("device_id", "name")
+    rows = Runner.objects.select_related("device", "token").order_by("device_id", "name")
     return statuses(rows.filter(device_id=device_slug) if device_slug else rows, now)
+
+
+def no_runner(now: datetime) -> bool:
+    """Whether no runner of any device is connected, so that all submissions wait."""
+    return not any(status.alive for status in runner_list(now))
 
 
 def statuses(runners: Iterable[Runner], now: datetime) -> list[RunnerStatus]:

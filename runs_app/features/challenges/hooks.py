@@ -124,7 +124,7 @@ def _button(context: Context, device: Device) -> Filling:
 
 
 @fills(Slot.SUBMISSION)
-def _attempt(context: Context, submission: Submission, device: Device) -> Filling | None:
+def _attempt(context: Context, submission: Submission, **_: object) -> Filling | None:
     """Of which entry a submission is an attempt."""
     attempt = Attempt.objects.filter(submission=submission).select_related("entry").first()
     if attempt is None:

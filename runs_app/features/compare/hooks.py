@@ -8,8 +8,8 @@ from django.template.context import Context
 
 from leaderboard_app.boards.ranking import Entry
 from runs_app.core.hooks import Filling, Slot, fills
-from runs_app.models import Agent, Device, LanguageModel, Run, Submission
-from runs_app.submitting.selectors import SourceDifference
+from runs_app.models import Agent, Device, Evaluation, LanguageModel, Run, Submission
+from runs_app.submitting.selectors import SourceDifference, usual_others
 
 
 @fills(Slot.BOARDS)
@@ -40,9 +40,13 @@ def _row(context: Context, entry: Entry) -> Filling:
 
 
 @fills(Slot.SUBMISSION)
-def _usual(context: Context, submission: Submission, device: Device) -> Filling:
-    """Leads to a submission beside its author's last and the leader."""
-    return Filling("compare/parts/usual.html", {"submission": submission, "device": device})
+def _usual(
+    context: Context, submission: Submission, device: Device, evaluation: Evaluation
+) -> Filling | None:
+    """Leads to a submission beside its author's last and the leader, if there is either."""
+    others = usual_others(evaluation, context["user"])
+    values = {"submission": submission, "device": device, "others": others}
+    return Filling("compare/parts/usual.html", values) if others else None
 
 
 @fills(Slot.DIFFERENCES)

@@ -19,7 +19,6 @@ from runs_app.features.compare.page import AuthorsPage, SubmissionsPage
 from runs_app.features.compare.submissions import Column
 from runs_app.models import Device, Submission
 from runs_app.submitting.page import WorkloadRow
-from runs_app.submitting.selectors import usual_others
 from tasks_app.numbers import counted
 from tasks_app.parameters import address, takes
 from tasks_app.people import Viewer
@@ -37,20 +36,13 @@ _CAPTION = (
 
 @never_cache
 @require_safe
-@takes("submission", "device", "pin", "all", "format", "usual")
+@takes("submission", "device", "pin", "all", "format")
 def compare_submissions(request: HttpRequest) -> HttpResponse:
-    """The submissions of the address: `submission` up to five times, `pin`, `device`, `all`.
-
-    `usual` adds its author's last and the leader to a single one.
-    """
+    """The submissions of the address: `submission` up to five times, `pin`, `device`, `all`."""
     choice = chosen(request.GET, _SUBMISSIONS, numbers=True)
     found = submissions.columns(choice.keys, request.user, request.GET.get("device", ""))
     if len(found) < len(choice.keys):
         choice.problems.append("There is no submission at this address, or it is private.")
-    if "usual" in request.GET and found and found[0].evaluation:
-        others = usual_others(found[0].evaluation, request.user)
-        keys = [found[0].key, *(str(other.pk) for _, other in others)]
-        return redirect(f"{request.path}?{address(request.GET, usual=None, submission=keys)}")
     if request.GET.get("format") in FORMS and not choice.problems:
         return download(request.GET["format"], of_submissions(found), "comparison")
     oldest = min(found, key=lambda column: column.submission.created_at, default=None)

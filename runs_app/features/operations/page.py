@@ -55,6 +55,8 @@ class Overview:
     glance: Glance
     announcements: list[Announcement]
     devices: list[DeviceRow]
+    gone: list[RunnerStatus]
+    """Runners that stopped or were revoked, which `devices` leaves out."""
     tokens: list[TokenRow]
 
 
@@ -71,7 +73,9 @@ class EmptyingPage:
 def overview(now: datetime) -> Overview:
     """How the site is doing, what is in force, and all devices."""
     seen = glance(now)
-    runners = runner_list(now)
+    known = runner_list(now)
+    runners = [each for each in known if each.state != Runner.State.STOPPED]
+    gone = [each for each in known if each.state == Runner.State.STOPPED]
     emptyings = {each.device_id: each for each in Emptying.objects.filter(finished_at=None)}
     since = waiting_since()
     rows = [
@@ -85,7 +89,7 @@ def overview(now: datetime) -> Overview:
     ]
     announcements = list(in_force(now).select_related("made_by"))
     shown = [row for row in rows if row.runners or row.load.waiting]
-    return Overview(seen, announcements, shown, _token_rows())
+    return Overview(seen, announcements, shown, gone, _token_rows())
 
 
 def _token_rows() -> list[TokenRow]:

@@ -29,7 +29,7 @@ def _files(context: Context, device: Device, slug: str) -> Filling | None:
 
 
 @fills(Slot.SUBMISSION)
-def _when(context: Context, submission: Submission, device: Device) -> Filling | None:
+def _when(context: Context, submission: Submission, device: Device, **_: object) -> Filling | None:
     """That another site measured a submission."""
     if not device.imported_from:
         return None

@@ -51,10 +51,9 @@ def comparison(
 
 
 def _caption(evaluation: Evaluation) -> str:
-    """What the axis shows, and why a score is another number."""
-    listed, score = evaluation.speedup_best, evaluation.score
-    both = f" ({times(listed)}; with unlisted sizes {times(score)})" if listed and score else ""
-    return f"Speed on listed sizes{both}, on a logarithmic axis; further right is faster."
+    """What the axis shows, and what it leaves out of a score."""
+    more = " The score also counts unlisted sizes." if evaluation.score else ""
+    return f"Times on listed sizes, on a logarithmic axis; further right is faster.{more}"
 
 
 def standing(speedup: float | None, spread: float | None) -> str:
@@ -126,8 +125,8 @@ def _picture(lines: Sequence[_Line], caption: str) -> Plot:
     rows = [
         PlotRow(
             label=line.name,
-            value=times(line.speed),
-            note=duration_text(line.time_ns),
+            value=duration_text(line.time_ns),
+            note=times(line.speed) + (" on listed sizes" if line.kind == "own" else ""),
             marks=(axis.mark(line.kind, line.speed, *_ends(line)),),
             address=line.address,
             is_own=line.kind == "own",

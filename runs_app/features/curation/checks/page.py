@@ -97,10 +97,7 @@ def _usual_device(queues: list[DeviceQueue], findings: Findings) -> str:
 
 def _status(findings: Findings) -> str:
     """One sentence that changes seldom, for those who hear the page."""
-    parts = [
-        f"the {check.device} check is {'waiting' if check.status == Status.QUEUED else 'running'}"
-        for check in (view.check for view in findings.checks_under_way)
-    ]
+    parts = [f"a check {view.words}" for view in findings.checks_under_way]
     if trying := len(findings.dry_runs_under_way):
         kernels = "kernel is" if trying == 1 else "kernels are"
         parts.append(f"{trying} {kernels} being tried")

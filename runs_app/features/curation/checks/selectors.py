@@ -14,6 +14,7 @@ from gpu_runner.data.queue import OF_PEOPLE
 from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import Language
 from runs_app.core.checks.selectors import check_reason, check_stage, may_cancel
+from runs_app.core.queue.checks import check_words
 from runs_app.core.queue.runners import runner_list
 from runs_app.core.queue.selectors import waiting_reason, why_blocked
 from runs_app.core.work.access import public_reason, visible_evaluations
@@ -36,6 +37,7 @@ class CheckView:
     """
 
     check: TaskCheck
+    words: str  # what it does or waits for, of one that is under way
     stage: str
     note: str
     elapsed_s: float
@@ -146,9 +148,11 @@ def _checks(draft: Draft, versions: Iterable[int], user: Viewer, now: datetime) 
     documents = TaskVersion.objects.select_related("task").prefetch_related(drafts).in_bulk(wanted)
     for check in newest:
         check.version = documents[check.version_id]
+    runners = runner_list(now)
     return [
         CheckView(
             check=check,
+            words="" if check.is_over else check_words(check, runners),
             stage=check_stage(check, user),
             note=_check_note(check, user, now),
             elapsed_s=_elapsed_s(check, now),

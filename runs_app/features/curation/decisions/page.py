@@ -10,7 +10,6 @@ from typing import Any
 from django.core.paginator import Page
 from django.db.models import Count, Q, QuerySet
 
-from runs_app.core.checks.selectors import UnderWay
 from runs_app.features.curation.decisions import services as curation
 from runs_app.features.curation.decisions.many import Bulk, Outcome
 from runs_app.models import Device
@@ -106,7 +105,7 @@ class CuratePage:
     actions: Sequence[tuple[str, str]]
     devices: QuerySet[Device]
     difficulties: Sequence[tuple[str, str]]
-    checks: UnderWay
+    checks: Mapping[int, str]
     fragment: bool = False
     selected: Collection[str] = ()  # names of tasks
     error: CurationError | None = None  # why nothing was done
@@ -136,7 +135,7 @@ class TaskCuratePage:
     past_drafts: QuerySet[Draft]
     entries: Sequence[AuditLine]
     in_use: bool
-    checks: UnderWay
+    checks: Mapping[int, str]
     error: CurationError | None = None  # why nothing was done
     values: Mapping[str, str] | None = None  # of the form then
 

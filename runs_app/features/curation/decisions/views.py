@@ -17,7 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from runs_app.core.checks.selectors import checks_under_way
+from runs_app.core.queue.checks import checks_under_way
 from runs_app.core.queue.devices import devices
 from runs_app.core.queue.many import back, back_address
 from runs_app.features.curation.decisions import page as curate_page
@@ -140,7 +140,7 @@ def _table(request: HttpRequest, filters: dict[str, str]) -> curate_page.CurateP
         actions=[(action.value, words[0]) for action, words in _ACTIONS.items()],
         devices=devices(),
         difficulties=Task.Difficulty.choices,
-        checks=checks_under_way(),
+        checks=checks_under_way(timezone.now()),
     )
 
 
@@ -191,7 +191,7 @@ def _one(task: Task) -> curate_page.TaskCuratePage:
         past_drafts=drafts.exclude(state__in=Draft.UNDER_WAY),
         entries=audit_lines(entries, with_files=True)[:_OWN_ENTRIES],
         in_use=task.state in (Task.State.PUBLISHED, Task.State.REVIEW),
-        checks=checks_under_way(),
+        checks=checks_under_way(timezone.now()),
     )
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
@@ -19,9 +20,9 @@ from gpu_runner.data.formats.text import list_files, read_files
 from gpu_runner.data.formats.toml_lines import field_lines, line_of
 from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.verdict import DeviceKind
+from runs_app.core.queue.checks import checks_under_way
 from runs_app.features.curation.drafts.files import overtaken_by
 from runs_app.features.curation.drafts.services import may_reopen, may_write
-from runs_app.models import UNDER_WAY, TaskCheck
 from tasks_app.disclosure import public_task, sees_hidden
 from tasks_app.formats.task_writing import write_folder
 from tasks_app.models import Draft, Soundness, TaskVersion
@@ -31,7 +32,7 @@ from tasks_app.publishing.snapshots import task_refusals
 
 _EXAMPLE = catalog_folder().with_name("example")
 _FIRST_FILES = (SPECIFICATION, REFERENCE)
-_WAIT = "A check is under way: wait until it ends"
+_WAIT = "Wait until it ends"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,10 +178,13 @@ class Workbench:
         return self.draft.version.report if self.draft.version else None
 
     @property
-    def is_being_checked(self) -> bool:
-        """Whether a check of its version has not ended."""
-        checks = TaskCheck.objects.filter(version=self.draft.version_id)
-        return checks.filter(status__in=UNDER_WAY).exists()
+    def order(self) -> str:
+        """What is to be done next; while a check of its version is under way, what that does."""
+        step, version = self.step, self.draft.version_id
+        if not step.meanwhile or version is None:
+            return step.order
+        does = checks_under_way(timezone.now(), version).get(version)
+        return f"A check {does}. {step.meanwhile}" if does else step.order
 
     @cached_property
     def refusal(self) -> str:

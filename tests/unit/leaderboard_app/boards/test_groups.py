@@ -223,12 +223,15 @@ def test_a_leader_is_named_where_enough_tasks_are_in_common(client: Client) -> N
         solve(f"task-{number}", 2.0)
     factories.pass_audits()
     page = opened(client, "by=agent")
-    assert ("verdict-head" in page, "too few to call anyone" in page) == (False, True)
+    assert ("verdict-head" in page, "too few final results" in page) == (False, True)
+    parts = ('id="f-task"', "<details", 'name="over"', 'name="p"', "<table", "that all 2 attempted")
+    places = [page.index(part) for part in parts]
+    assert places == sorted(places), "one row of controls, then numbers, then caveats"
     solve("last", 2.0)
     factories.pass_audits()
     page = opened(client, "by=agent")
     assert "Nobody leads: one and two are" in page
-    assert "too few to call anyone" not in page
+    assert "too few final results" not in page
     assert re.search(r"2.00× ±[\d.]+.%", page), "each mean has its interval"
     assert "verdict-head" not in opened(client, "by=agent&over=own")
     faster = Evaluation.objects.filter(submission__agent__name="one", mode="ranked")
@@ -238,7 +241,7 @@ def test_a_leader_is_named_where_enough_tasks_are_in_common(client: Client) -> N
     assert f"Over {LEAST_COMMON} tasks that both solved, one is 2.00× as fast as two" in page
     faster.filter(pk=faster.first().pk).update(awaits_baselines=True)
     page = opened(client, "by=agent")
-    assert ("verdict-head" in page, "too few to call anyone" in page) == (False, True)
+    assert ("verdict-head" in page, "too few final results" in page) == (False, True)
 
 
 def test_leaders_and_the_matrix_count_the_same_leads(client: Client) -> None:
@@ -252,7 +255,7 @@ def test_leaders_and_the_matrix_count_the_same_leads(client: Client) -> None:
     factories.pass_audits()
     assert "best leads the most: 2" in opened(client, "by=leaders")
     head = opened(client, "by=matrix").partition('class="verdict-head')[2]
-    assert "leads 2 of 3 solved tasks" in head
+    assert "leads 2 of the 3 tasks" in head
     assert "best</a>" in head.partition("leads")[0]
 
 

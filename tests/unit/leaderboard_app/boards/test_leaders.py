@@ -83,6 +83,22 @@ def test_provisional_leaders_come_last_and_are_not_in_the_picture(
     assert ("/tasks/third/" in head, "/tasks/second/" in head) == (True, False)
 
 
+def test_home_leaders_and_matrix_count_final_leaders_alone(client: Client) -> None:
+    for name in ("first", "second"):
+        ranked(factories.make_task_version(name=name), speedup=2.0)
+    factories.pass_audits()
+    ranked(factories.make_task_version(name="third"), speedup=9.0)
+    shown = {
+        address: " ".join(client.get(address).content.decode().split())
+        for address in ("/", "/leaderboard/?device=cpu", "/leaderboard/?device=cpu&by=matrix")
+    }
+    home, leaders, matrix = shown.values()
+    assert ("2 final leaders" in home, "of the 2 tasks" in home) == (True, True)
+    assert ('"hero-unit">of 2 tasks' in leaders, "2 of 3 tasks have a" in leaders) == (True, True)
+    assert "1 more only a provisional one" in leaders
+    assert '"hero-unit">of 2<' in matrix
+
+
 def test_the_picture_tells_the_directions_of_a_task_apart(client: Client) -> None:
     both = {"abi": Abi.TORCH, "signature": "", "work": {}, "kernels": ()}
     directions = (Direction.FORWARD, Direction.BACKWARD)

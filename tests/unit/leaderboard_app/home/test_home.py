@@ -99,10 +99,25 @@ def moved(evaluation: Evaluation, key: UUID) -> None:
 
 def test_an_empty_site_shows_the_loop_and_how_to_begin(client: Client) -> None:
     text = client.get("/").content.decode()
-    assert "submit_shipped_kernels" in text
     assert reverse("run-start") in text
     assert text.count('class="loop-figure"') == 4
     assert "instrument-record" not in text
+
+
+@pytest.mark.parametrize("address", ["/", "/runs/"])
+def test_invitations_say_if_no_runner_is_connected(client: Client, address: str) -> None:
+    starts = "gpu_runner work --device cpu"
+    runner = factories.make_runner()  # silent for long
+    assert client.get(address).content.decode().count('id="no-runner"') == 1
+    client.force_login(factories.make_user(is_staff=True))
+    text = client.get(address).content.decode()
+    assert (text.count('id="no-runner"'), text.count(starts)) == (1, 1)
+    assert "no runner for cpu" not in text, "it is said once"
+    runner.seen_at = timezone.now()
+    runner.save()
+    text = client.get(address).content.decode()
+    assert ('id="no-runner"' in text, starts in text) == (False, False)
+    assert "submit_shipped_kernels" in text or "kbench run " in text, "what to do first"
 
 
 def test_without_a_record_the_leader_furthest_ahead_is_shown(client: Client) -> None:
@@ -113,9 +128,10 @@ def test_without_a_record_the_leader_furthest_ahead_is_shown(client: Client) -> 
     assert str(far.submission_id) in record
     assert "Provisional" in record
     assert "All leads are provisional." in text
+    assert "0 final leaders" in text
     factories.pass_audits()
     text = " ".join(client.get("/").content.decode().split())
-    assert "far leads 1 of 2 tasks, not counting provisional results." in text
+    assert "far leads 1 of the 2 tasks" in text
 
 
 def test_what_is_not_provisional_goes_before_what_is(client: Client) -> None:
@@ -141,7 +157,7 @@ def test_the_device_with_most_tasks_is_shown_whichever_was_measured_last() -> No
     here = ranked("here", 2.0, device="other", task_version=versions[0])
     board, others = boards(leading(), AnonymousUser())
     assert board is not None
-    assert (board.device, board.first, board.leads, board.of) == (there.device, "", 0, 2)
+    assert (board.device, board.first, board.leads, board.of) == (there.device, "", 0, 0)
     assert others == [here.device]
     assert default_device() == default_device("second") == there.device_id
     assert default_device(versions[0].task.slug) == "other"
@@ -213,7 +229,7 @@ def test_it_shows_verdicts_work_queues_run_and_record(client: Client) -> None:
     assert "1 running, 1 waiting from people" in text
     assert "night shift" in text
     assert 'aria-label="Speedup over the seed kernel' in text
-    assert "no runner for cpu" in text
+    assert 'id="no-runner"' in text
 
 
 def test_without_a_running_run_the_latest_one_draws_its_line(client: Client) -> None:

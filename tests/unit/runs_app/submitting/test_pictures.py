@@ -56,16 +56,18 @@ def test_a_picture_has_its_rivals() -> None:
     version = factories.make_task_version()
     finished(task_version=version, result={"latency_ns": 500.0})
     shown = compared(finished(task_version=version))
-    speeds = {row.label: row.value for row in shown.rows}
+    speeds = {row.label: (row.value, row.note) for row in shown.rows}
     assert speeds == {
-        "Leader": "3.00×", "Physical limit": "3.00×", "This kernel": "1.50×",
-        "Best baseline: PyTorch compiled": "1.00×", "PyTorch eager": "0.750×",
+        "Leader": ("500 ns", "3.00×"), "Physical limit": ("500 ns", "3.00×"),
+        "This kernel": ("1.00 µs", "1.50× on listed sizes"),
+        "Best baseline: PyTorch compiled": ("1.50 µs", "1.00×"),
+        "PyTorch eager": ("2.00 µs", "0.750×"),
     }  # fmt: skip
     alone = factories.make_workload_result(baselines={}, speedups={})
     result = {"workloads": (alone,), "speedups": {}, "unlisted_speedups": {}}
     quick = finished(mode="quick", task_version=version, result=result)
     shown = compared(quick, Baselines(times_ns={"eager": 3000.0}))  # which are known
-    assert ("This kernel", "3.00×") in [(row.label, row.value) for row in shown.rows]
+    assert ("This kernel", "3.00×") in [(row.label, row.note[:5]) for row in shown.rows]
 
 
 def test_each_workload_has_its_interval_and_hidden_ones_stay_hidden(client: Client) -> None:

@@ -56,7 +56,7 @@ def test_a_correct_result_has_its_score_what_it_compares_with_and_its_place() ->
     factories.pass_audits()
     own.refresh_from_db()
     shown = said(own)
-    assert (shown.number, shown.unit) == ("1.50", "×")
+    assert (shown.number, shown.unit) == ("1.50×", "score")
     assert "1.50× the speed of the best baseline" in shown.sentence
     assert "%: 1.4" in shown.sentence
     assert shown.link is not None

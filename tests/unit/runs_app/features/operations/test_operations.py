@@ -230,3 +230,17 @@ def test_an_admin_steers_a_runner_from_the_page(client: Client, admin: User) -> 
     client.post(f"/operate/runners/{runner.pk}/", {"wanted": "disable", "reason": "hot"})
     runner.refresh_from_db()
     assert (runner.wanted, runner.wanted_reason) == ("disable", "hot")
+
+
+def test_runners_that_stopped_or_were_revoked_are_folded_away(client: Client, admin: User) -> None:
+    client.force_login(admin)
+    make.make_runner(name="here", seen_at=timezone.now())
+    make.make_runner(name="left", state=Runner.State.STOPPED)
+    lost = make.make_runner(name="lost", token=make.make_runner_token(name="guest"))
+    client.post(f"/operate/tokens/{lost.token_id}/revoke/", {"reason": "sold"})
+    page = client.get("/operate/").content.decode()
+    shown, _, folded = page.partition(' id="gone"')
+    names = ("test.here", "test.left", "guest.lost")
+    assert [name in shown for name in names] == [True, False, False]
+    assert [name in folded for name in names] == [False, True, True]
+    assert ("Drain test.left" in folded, "Drain guest.lost" in folded) == (True, False)

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.queue import Urgency
@@ -73,6 +74,23 @@ def test_the_author_may_have_a_draft_checked_and_tried(browser: Client, ada: Use
     assert answer.status_code == 200
     assert "kernels/k0.cpp" in answer.content.decode()
     assert Evaluation.objects.get().mode == "test"
+
+
+def test_a_page_says_what_a_check_waits_for(browser: Client, ada: User) -> None:
+    draft = draft_of(ada)
+    check = check_of(draft, ada)
+    address = f"/drafts/{draft.pk}/"
+    pages = (
+        (browser, address),
+        (browser, f"{address}trials/"),
+        (signed_in(make.make_admin()), "/curate/"),
+    )
+    for waits_for in ("a runner that takes jobs on CPU", "its turn on CPU"):
+        for client, path in pages:
+            assert f"waits for {waits_for}" in client.get(path).content.decode(), path
+        make.make_runner(seen_at=timezone.now())
+    TaskCheck.objects.filter(pk=check.pk).update(status=Status.RUNNING)
+    assert "check runs on CPU. Wait until it ends" in browser.get(address).content.decode()
 
 
 def test_a_fault_is_said_and_nothing_is_stored(browser: Client, ada: User) -> None:

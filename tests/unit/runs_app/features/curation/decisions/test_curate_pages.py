@@ -122,11 +122,14 @@ def test_one_task_is_curated_on_its_page(client: Client, admin: User) -> None:
     assert post(action="clear").contaminated == ""
     assert post(action="retire", reason="dull").state == "retired"
     text = client.get(address).content.decode()
-    for words in ("Restore", "dull", "difficulty: from none to easy", "in a blog"):
+    for words in ("Restore", "dull", "difficulty: set to easy", "in a blog"):
         assert words in text
+    post(action="label", tags="gemm", difficulty="")
+    history = client.get("/curate/history/?format=csv").content.decode()
+    assert "difficulty: removed; it was easy; tags: changed from gemm" in history
     assert post(action="restore", reason="not dull").state == "published"
     assert [entry.kind for entry in AuditEntry.objects.order_by("pk")] == [
-        "labelled", "contaminated", "cleared", "retired", "restored",
+        "labelled", "contaminated", "cleared", "retired", "labelled", "restored",
     ]  # fmt: skip
 
 
