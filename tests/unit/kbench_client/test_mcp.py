@@ -80,7 +80,10 @@ def test_refusals_speak_of_tools_and_arguments(monkeypatch: pytest.MonkeyPatch) 
         (call("submit"), "submit was not called: source is missing. Its arguments: source, task"),
         (call("board", limit=0), "board was not called: limit can't be 0"),
         (call("submit", source="int x;"), "task: give task, or write `// kbench: task=NAME`"),
-        (call("submit", source="int x;", task="no"), "no task 'no'; list_tasks has them all"),
+        (
+            call("submit", source="int x;", task="no"),
+            "no task 'no'; known: scale; list_tasks has them all",
+        ),
         (call("submit", source=make.SOURCE, task="scale", mode="fast"), "mode"),
         (everybodys("quota"), "token: set KBENCH_TOKEN in the environment of `kbench mcp`"),
     ):
