@@ -39,12 +39,18 @@ def submission_answer(submission: Submission, user: Viewer, *, raw: bool) -> dic
 
 
 def _brief(evaluations: Sequence[Document]) -> list[str]:
-    """Shorten all results; answers with what they lack then."""
+    """Shorten the newest result of each mode and device, and drop others; says what is missing."""
     cut: dict[str, None] = {}
+    seen = set()
     for each in evaluations:
-        if each["result"]:
+        if not each["result"]:
+            continue
+        if (key := (each["device"], each["mode"])) in seen:
+            each["result"], names = None, ["results of earlier evaluations in the same mode"]
+        else:
             each["result"], names = brief(each["result"])
-            cut |= dict.fromkeys(names)
+        seen.add(key)
+        cut |= dict.fromkeys(names)
     return [*LEFT_OUT, *cut]
 
 
