@@ -211,7 +211,8 @@ class EvaluationOut(Schema):
     )
     bottleneck: str = Field(description="What limits the kernel, if it has a profile.")
     result: dict[str, object] | None = Field(
-        description="The result, once it exists, without the parts in `left_out`."
+        description="The result, once it exists, without the parts in `left_out`. Of each mode and"
+        " device, only the newest evaluation has one; with `raw=true`, all have."
     )
 
 

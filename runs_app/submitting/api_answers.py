@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from django.utils import timezone
 
@@ -21,7 +20,7 @@ from runs_app.core.work.access import public_reason, shown_results, visible_eval
 from runs_app.core.work.audit_state import board_audit
 from runs_app.core.work.result_state import result_state
 from runs_app.models import Audited, BoardAudit, Evaluation, Submission
-from runs_app.submitting.brief_results import LEFT_OUT, brief
+from runs_app.submitting.brief_results import LEFT_OUT, Document, brief
 from tasks_app.people import Viewer, shown_name
 
 
@@ -39,13 +38,19 @@ def submission_answer(submission: Submission, user: Viewer, *, raw: bool) -> dic
     }
 
 
-def _brief(evaluations: Sequence[dict[str, Any]]) -> list[str]:
-    """Shorten all results; answers with what they lack then."""
+def _brief(evaluations: Sequence[Document]) -> list[str]:
+    """Shorten the newest result of each mode and device, and drop others; says what is missing."""
     cut: dict[str, None] = {}
+    seen = set()
     for each in evaluations:
-        if each["result"]:
+        if not each["result"]:
+            continue
+        if (key := (each["device"], each["mode"])) in seen:
+            each["result"], names = None, ["results of earlier evaluations in the same mode"]
+        else:
             each["result"], names = brief(each["result"])
-            cut |= dict.fromkeys(names)
+        seen.add(key)
+        cut |= dict.fromkeys(names)
     return [*LEFT_OUT, *cut]
 
 
@@ -71,7 +76,7 @@ def _site_of(submission: Submission) -> str | None:
     return (first.device.imported_from or None) if first else None
 
 
-def _evaluations(submission: Submission, user: Viewer) -> list[dict[str, Any]]:
+def _evaluations(submission: Submission, user: Viewer) -> list[Document]:
     """All of a submission, newest first; how many there are costs no query more."""
     found = visible_evaluations(user).filter(submission=submission)
     light = found.defer(*Evaluation.LOCKED_WITHOUT)

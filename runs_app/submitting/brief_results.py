@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from runs_app.core.compiler_log import first_errors
 
+Document = dict[str, Any]
 _OF_RESULTS = (
     *("stages", "environment", "loaded", "task_digest", "solution_digest", "schema_version"),
 )
@@ -15,7 +15,7 @@ _OUTPUT, _KERNELS, _NOTES = 1_200, 5, 16  # chosen, so that each takes 1 to 4 KB
 LEFT_OUT = (*_OF_RESULTS, *(f"workloads.{each}" for each in _OF_WORKLOADS))
 
 
-def brief(result: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def brief(result: Document) -> tuple[Document, list[str]]:
     """A result without `LEFT_OUT`, and the names of its parts of which it has only the start.
 
     Left out is what is there to redo its statistics, and to tell runners apart.
@@ -32,9 +32,9 @@ def brief(result: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     return kept, cut
 
 
-def _shortened(result: Mapping[str, Any]) -> dict[str, tuple[str, Any, Any]]:
+def _shortened(result: Document) -> dict[str, tuple[str, object, object]]:
     """Long values: in which part of the result they are, and each whole and shortened."""
-    found: dict[str, tuple[str, Any, Any]] = {}
+    found: dict[str, tuple[str, object, object]] = {}
     if build := result.get("build"):
         log = build["log"].strip()
         found["log"] = ("build", log, first_errors(log))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Literal
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -16,6 +15,14 @@ from tasks_app import selectors
 from tasks_app.api_pages import MOST_LISTED, Fault, link_next
 from tasks_app.models import Task, TaskVersion
 from tasks_app.pages import soundness_page, version_page
+from tasks_app.pages.api_schemas import (
+    SoundnessDetail,
+    TaskDetail,
+    TaskListed,
+    TaskSummary,
+    VersionDetail,
+    VersionSummary,
+)
 from tasks_app.pages.task_filter import (
     FilterError,
     check_filters,
@@ -30,185 +37,6 @@ router = Router(tags=["tasks"])
 _FEW = 60  # chosen: a brief task has some 110 bytes, so an agent reads at most 8 KB
 _OF_REPORT = ("device", "kind", "created_at", "passed", "refusal", "survivors")
 _OF_COMPARISON = ("facts", "workloads", "files", "hidden_differ", "withheld_differ")
-
-
-class TaskListed(Schema):
-    """A task in the list."""
-
-    name: str = Field(examples=["softmax"])
-    abi: str = Field(examples=["c"])
-    dtype: str = Field(examples=["float32"])
-    directions: list[str] = Field(examples=[["forward"]])
-    difficulty: str = Field(description="easy, medium or hard; empty if not set.")
-
-
-class TaskSummary(TaskListed):
-    """A task in the list, with `fields=all`."""
-
-    title: str = Field(examples=["Row-wise softmax"])
-    scenario: str = Field(examples=["llm"])
-    version: int = Field(examples=[1])
-    url: str = Field(examples=["/tasks/softmax/"])
-    tags: list[str] = Field(examples=[["attention", "reduction"]])
-    contaminated: str = Field(description="Why it's left out of aggregates; empty if it isn't.")
-
-
-class SoundnessOut(Schema):
-    """What became of wrong kernels made from the reference, and of the task's filters."""
-
-    passed: bool
-    mutants: int
-    survivors: list[str] = Field(description="Wrong kernels that pass the task.")
-    filters: int = Field(description="0: the report has no filters, so it proves nothing.")
-    flagged: list[str] = Field(description="Filters that flag the task.")
-    refusal: str = Field(description="Why the version is not sound; empty if it is.")
-    device: str = Field(examples=["cpu"])
-    kind: str = Field(examples=["cpu"], description="Of the device; each kind has its own report.")
-
-
-class FilterOut(Schema):
-    """What a filter found in one direction."""
-
-    name: str = Field(examples=["input impact: weight"])
-    direction: str
-    workload: str
-    value: float | str | None = Field(description="Null if unknown.")
-    limit: str = Field(examples=["at most 0.9"])
-    passed: bool | None = Field(description="Null if unknown.")
-    text: str
-
-
-class TriedKernelOut(Schema):
-    """A kernel made from the reference, on the workload that says most."""
-
-    name: str = Field(examples=["half the reduction"])
-    direction: str
-    workload: str
-    scaled: float | str | None = Field(
-        description="Largest error over what is allowed; inf and nan are strings."
-    )
-
-
-class MutantOut(TriedKernelOut):
-    """A wrong kernel."""
-
-    state: str = Field(
-        description="failed; survived; equivalent: the same as the reference on every workload; or"
-        " untried: the same wherever its shapes fit, which isn't everywhere."
-    )
-
-
-class HonestOut(TriedKernelOut):
-    """A right kernel."""
-
-    reason: str = Field(default="", description="Where it is off; empty if it is right.")
-
-
-class UnlistedOut(Schema):
-    """How much of one direction a brief report counts and does not list."""
-
-    failed: dict[str, int] = Field(description="Wrong kernels that fail, by workload.")
-    passed: int = Field(description="Filters that passed.")
-    right: int = Field(description="Honest kernels that are right.")
-
-
-class SoundnessDetail(Schema):
-    """A report of a task's current version, with the keys that the command writes."""
-
-    task: str
-    version: int
-    digest: str
-    device: str = Field(examples=["cpu"])
-    kind: str = Field(examples=["cpu"], description="Of the device; each kind has its own report.")
-    created_at: datetime = Field(description="When the site got it.")
-    passed: bool
-    refusal: str = Field(description="Why the version is not sound; empty if it is.")
-    survivors: list[str]
-    mutants: list[MutantOut]
-    honest: list[HonestOut] = Field(description="Right kernels; a reason means that it is off.")
-    filters: list[FilterOut]
-    unlisted: dict[str, UnlistedOut] = Field(
-        description="What a brief report leaves out in "
-        "each direction because nothing is wrong with "
-        "it."
-        " Reports that come with kbench are brief; those of a site's runners list everything."
-    )
-
-
-class TaskDetail(TaskSummary):
-    """A task with everything that an author of a kernel needs."""
-
-    digest: str = Field(description="SHA-256 of the version; scores attach to it.")
-    state: str = Field(examples=["published"])
-    soundness: SoundnessOut | None = Field(
-        description=(
-            "If there are several reports, the one that decides. None if nobody has proven it."
-        )
-    )
-    unseen: list[str] = Field(description="Kinds of devices with workloads that no report covers.")
-    override: str = Field(description="Why it was published without a proof; usually empty.")
-    document: dict[str, object] = Field(
-        description="The task: signature, workloads, tolerance, work formula, reference source."
-    )
-    left_out: list[str] = Field(
-        examples=[["document.files: kernels/good.cpp"]],
-        description="Sources of shipped kernels that `document.files` lacks; fields=all has them.",
-    )
-
-
-class VersionSummary(Schema):
-    """A version of a task; admins see those that were never public as well."""
-
-    number: int = Field(examples=[2])
-    digest: str = Field(description="SHA-256 of the version; scores attach to it.")
-    current: bool = Field(description="Whether results on it are ranked, while the task is public.")
-    published_at: datetime | None = Field(description="Null if it was never public.")
-    created_at: datetime
-    changes: str = Field(
-        description="What changed since the previous public version; empty: not compared.",
-        examples=["1 file changed, +2 −1 lines; 1 workload new: n8192"],
-    )
-    url: str = Field(examples=["/tasks/softmax/versions/2/"])
-
-
-class FactChangeOut(Schema):
-    """A fact about the task, or a workload, in both versions; empty where one lacks it."""
-
-    name: str = Field(examples=["Tolerance"])
-    before: str
-    after: str
-
-
-class FileChangeOut(Schema):
-    """A file that differs."""
-
-    path: str = Field(examples=["task.toml"])
-    state: str = Field(description="new, gone or changed.")
-    added: int = Field(alias="diff.added", description="Lines.")
-    removed: int = Field(alias="diff.removed", description="Lines.")
-    diff: str | None = Field(
-        alias="diff.unified", description="Unified diff without its header; null: too large."
-    )
-
-
-class VersionDetail(Schema):
-    """A version, and what differs from another."""
-
-    task: str = Field(examples=["softmax"])
-    number: int
-    digest: str
-    published_at: datetime | None
-    created_at: datetime
-    against: int | None = Field(description="The other version; null: all of it is new.")
-    facts: list[FactChangeOut]
-    workloads: list[FactChangeOut]
-    files: list[FileChangeOut] = Field(
-        description="The task's files; only admins see hidden workloads."
-    )
-    hidden_differ: bool = Field(description="Hidden workloads differ, and are not shown here.")
-    withheld_differ: bool = Field(description="Files that could list hidden workloads differ.")
-    document: dict[str, object] = Field(description="The task, as under /tasks/{slug}.")
-    left_out: list[str] = Field(description="As under /tasks/{slug}.")
 
 
 class TaskIn(Schema):

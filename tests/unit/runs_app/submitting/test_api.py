@@ -202,10 +202,14 @@ def test_many_evaluations_of_a_submission_take_no_more_queries(
         )
         make.finish(again)
     with django_assert_max_num_queries(10):
-        shown = get(path).json()["evaluations"]
+        shown = get(f"{path}?raw=true").json()["evaluations"]
     ranked = [each for each in shown if each["mode"] == "ranked"]
     assert len(ranked) == 7
     assert all(each["result"] for each in ranked)
+    brief = get(path).json()
+    assert "results of earlier evaluations in the same mode" in brief["left_out"]
+    have = [each["id"] for each in brief["evaluations"] if each["result"]]
+    assert have == [shown[0]["id"]], "the newest in a mode stands for the earlier ones"
 
 
 def get(path: str, token: str = "") -> Any:
