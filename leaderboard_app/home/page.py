@@ -55,7 +55,7 @@ class Live:
     no_runner: bool
     """Whether no runner is connected; the page says so once, beside its invitation."""
     line: Line | None
-    """The run with the newest step, else the one that ended last."""
+    """The run with the newest step, else the one that ended last, else an imported one."""
     runs: list[RunRow]
     """The other runs."""
     record: Record | None
@@ -109,9 +109,11 @@ def live(user: Viewer, now: datetime, leading: Collection[UUID]) -> Live:
     here = evaluations.exclude(device__in=elsewhere)
     finished = here.filter(status=Status.FINISHED)
     running = here.filter(status=Status.RUNNING, finished_at=None)
-    runs = visible_runs(user).exclude(device__in=elsewhere).order_by("-advanced_at")
+    every = visible_runs(user).order_by("-advanced_at")
+    runs = every.exclude(device__in=elsewhere)
     going = list(runs.filter(status=Run.Status.RUNNING)[:_RUNS])
-    rows = run_rows(going or runs.filter(status=Run.Status.FINISHED)[:1])
+    ended = list(runs.filter(status=Run.Status.FINISHED)[:1])
+    rows = run_rows(going or ended or every.filter(device__in=elsewhere)[:1])
     record = record_of_the_day(now, leading)
     return Live(
         at_work=_first(running.order_by("queue_place", "-started_at"), _AT_WORK),
