@@ -41,7 +41,7 @@ def _asked(claimed: bytes | None) -> dict[str, object]:
         told = json.loads(claimed or b"{}")
         items = list(told.items())[:_MOST]
         return {key: _way(told) for key, told in items if _is_command(key)}
-    except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError):
+    except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError):
         return {}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -34,6 +35,7 @@ EXTENSIONS_LIMIT = 32
 
 _ENTRY = "PyInit_"  # by which Python finds a library's module
 _LOG_CHARACTERS = 32 * 1024  # chosen: as of a build; an answer is one message
+_REASON_CHARACTERS = 1000  # chosen: many times what is ours of it
 _CUDA = (".cu", ".cuh")
 
 
@@ -132,14 +134,23 @@ class Workshop:
             many = f"error: more than {EXTENSIONS_LIMIT} extensions"
             self._send({"key": "", "name": "", "log": reason or many}, None)
             return
-        made, key = self.make(asked, lambda: self._is_open), asked.key()
+        made, key = self._made(asked), asked.key()
         told = {"key": key, "name": made.name, "log": shortened(made.log, _LOG_CHARACTERS)}
         if made.library is not None:
             self.files[f"{EXTENSIONS}/{key}/{made.name}.so"] = made.library
         self._send(told, made.library)
 
+    def _made(self, asked: Extension) -> Made:
+        try:
+            return self.make(asked, lambda: self._is_open)
+        except OSError as error:
+            if error.errno != errno.E2BIG:
+                raise
+            return Made(asked.name, "error: its flags and paths are too long", None)
+
     def _send(self, told: Mapping[str, str], library: bytes | None) -> None:
-        words = [json.dumps(told, ensure_ascii=False).encode()]  # or a log may be too long to send
+        # Escapes could make a log too long to be sent.
+        words = [json.dumps(told, ensure_ascii=False).encode(errors="replace")]
         with ExitStack() as opened:
             files = [] if library is None else [opened.enter_context(sealed("extension", library))]
             try:
@@ -177,7 +188,7 @@ def _asked(content: bytes) -> tuple[Extension | None, str]:
             raise ValueError(f"its texts take more than {EXTENSION_LIMIT_BYTES >> 20} MiB")
         return codec.decode(Extension, json.loads(content)), ""
     except (DataError, ValueError, RecursionError) as error:
-        return None, f"error: it cannot be compiled: {error}"
+        return None, f"error: it cannot be compiled: {str(error)[:_REASON_CHARACTERS]}"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
 import os
 import socket
 import sys
@@ -91,6 +93,7 @@ def test_a_command_that_writes_the_answers_gets_none(tmp_path: Path) -> None:
         json.dumps({key([1, 2]): FORGED}).encode(),
         json.dumps({key(HELLO, {"A": 1}): FORGED}).encode(),
         json.dumps({key(HELLO): 3}).encode(),
+        json.dumps({key(HELLO): {**FORGED, "code": math.inf}}).encode(),
     ],
 )
 def test_what_is_no_list_of_answers_is_none(claimed: bytes | None, tmp_path: Path) -> None:
@@ -140,7 +143,13 @@ def test_a_library_comes_with_its_key_and_goes_into_the_archive() -> None:
     assert shop.files == {f"extensions/{ASKED.key()}/own.so": library}
 
 
-@pytest.mark.parametrize("sent", [b"", b"{}", b"nonsense", b"[" * 99_999, b"9" * (9 << 20)])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        *(b"", b"{}", b"nonsense", b"[" * 99_999, b"9" * (9 << 20)),
+        *(json.dumps({name: 1}).encode() for name in ("\ud800", "x" * 999_999)),
+    ],
+)
 def test_what_is_no_request_is_refused_and_the_next_is_served(sent: bytes) -> None:
     with workshop(made) as shop:
         told, library = ask(shop, sent, bytes)
@@ -239,3 +248,10 @@ def test_hidden_workloads_leave_nothing_that_others_could_find(tmp_path: Path) -
 
     first = builds(hidden=True)
     assert len(builds(hidden=False)) == 2 * len(first)
+
+
+def test_flags_that_no_compiler_can_be_given_are_the_author_s_fault(tmp_path: Path) -> None:
+    config = SupervisorConfig(cache_folder=tmp_path, allow_unjailed=True)
+    asked = dataclasses.replace(ASKED, flags=("-DX=" + "x" * 200_000,))
+    with build.workshop(config) as shop:
+        assert "too long" in ask(shop, asked, encoded)[0]["log"]
