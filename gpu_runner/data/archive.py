@@ -106,7 +106,7 @@ def _files(content: bytes) -> Iterator[tuple[str, bytes]]:
                     raise BadArchive(f"{member.name[:100]!r} is not a plain file")
                 file = archive.extractfile(member)
                 yield member.name, file.read() if file is not None else b""
-    except (tarfile.TarError, OSError, UnicodeError, OverflowError) as error:
+    except (tarfile.TarError, OSError, ValueError, ArithmeticError, RecursionError) as error:
         raise BadArchive(str(error)) from error
 
 
@@ -117,6 +117,7 @@ def _part(name: str) -> str:
 def _may_be_carried(name: str) -> bool:
     path = PurePosixPath(name)
     plain = not path.is_absolute() and ".." not in path.parts and name == str(path)
+    plain = plain and name.isprintable()  # so that it can be written again
     if not plain or path.name == "lock" or path.suffix in _IMPORTED or "__pycache__" in path.parts:
         return False
     return name == PROGRAMS or (len(path.parts) > 1 and path.parts[0] in CACHES)

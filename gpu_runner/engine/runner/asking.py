@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import socket
 import tempfile
-import threading
 
 _ANSWER_BYTES = 256 << 10  # chosen: more than a log has
 
@@ -16,22 +16,24 @@ class WorkshopGone(Exception):
 
 
 class Asking:
-    """A socket to the workshop; threads ask one after the other."""
+    """A socket to the workshop; threads and forks ask one after the other."""
 
     def __init__(self, descriptor: int) -> None:
-        self._socket, self._lock = socket.socket(fileno=descriptor), threading.Lock()
+        self._socket = socket.socket(fileno=descriptor)
+        self._lock = f"/proc/self/fd/{os.memfd_create('kbench-asking')}"
 
     def ask(self, word: bytes, content: bytes, key: str) -> tuple[dict[str, str], bytes | None]:
         """The answer to the request with this key, and the file that came with it, if one did.
 
         Raises `WorkshopGone`.
         """
-        with self._lock, tempfile.TemporaryFile() as file:
+        with open(self._lock) as lock, tempfile.TemporaryFile() as file:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             file.write(content)
             file.flush()
             try:
                 socket.send_fds(self._socket, [word], [file.fileno()])
-                while True:  # what a process before this one asked for may be answered first
+                while True:  # what a fork that died has asked for may be answered first
                     told, made = self._answer()
                     if told["key"] in ("", key):
                         return told, made

@@ -65,7 +65,7 @@ def compiled(asked: asking.TritonRequest) -> dict[str, object]:
     for name in list(stages)[list(stages).index("ttir") + 1 :]:
         module = stages[name](module, metadata)
         made[name] = module if isinstance(module, bytes) else str(module)
-    noted = {name: value for name, value in metadata.items() if known.get(name) != value}
+    noted = dict(item for item in metadata.items() if item not in known.items())
     return {"stages": made, "metadata": noted}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from enum import Enum
+from itertools import pairwise
 from typing import Protocol
 
 from gpu_runner.data import asking
@@ -73,17 +74,19 @@ class TritonStages:
         made: Noted = {}
         own = {name: stages[name] for name in names}
 
-        def stage(name: str) -> Stage:
+        def stage(name: str, before: str) -> Stage:
             def run(module: object, metadata: Noted) -> object:
                 if name == names[0]:
                     stages, noted = self._made(target, options, str(module))
                     made.update(stages)
                     metadata.update(noted)
+                elif module is not made.get(before):  # the kernel has another one put there
+                    made.clear()
                 return made[name] if name in made else own[name](module, metadata)
 
             return run
 
-        return {name: stage(name) for name in names}
+        return {name: stage(name, before) for before, name in pairwise(["", *names])}
 
     def _made(self, target: GpuTarget, options: object, ttir: str) -> tuple[Noted, Noted]:
         """What the stages made, and noted; nothing where they must run here."""

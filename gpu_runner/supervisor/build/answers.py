@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -40,7 +41,7 @@ def _asked(claimed: bytes | None) -> dict[str, object]:
         told = json.loads(claimed or b"{}")
         items = list(told.items())[:_MOST]
         return {key: _way(told) for key, told in items if _is_command(key)}
-    except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError):
+    except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError):
         return {}
 
 
@@ -75,4 +76,7 @@ def _answers(asked: dict[str, Any], files: Mapping[str, bytes], config: Supervis
             descriptors=descriptors,
         ) as child:
             status = child.wait(_PATIENCE_S)
-        return json.loads(os.pread(file.fileno(), _LIMIT_BYTES, 0)) if status == 0 else {}
+        with contextlib.suppress(ValueError, TypeError, RecursionError):  # a command may write it
+            if status == 0:
+                return dict(json.loads(os.pread(file.fileno(), _LIMIT_BYTES, 0)))
+        return {}

@@ -31,7 +31,13 @@ from gpu_runner.supervisor.build.importer import Importer, build_limits
 from gpu_runner.supervisor.build.module import ModuleRecipe, handed_over, module_recipe
 from gpu_runner.supervisor.build.recipe import Built, Recipe
 from gpu_runner.supervisor.build.triton_compiler import TritonCompiler
-from gpu_runner.supervisor.build.workshop import Made, Workshop, entry_name, extension_recipes
+from gpu_runner.supervisor.build.workshop import (
+    Made,
+    Wanted,
+    Workshop,
+    entry_name,
+    extension_recipes,
+)
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.device.device import cuda_architecture
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -282,7 +288,7 @@ def _run(recipe: Recipe, config: SupervisorConfig) -> _Ran:
             jailed=not config.allow_unjailed,
             descriptors=files,
         ) as child:
-            status = child.wait(config.build_timeout_s)
+            status = child.wait(config.build_timeout_s, wanted=recipe.wanted)
             in_doubt = _is_in_doubt(status, child, recipe)
         content, *outputs = (os.pread(file, LIBRARY_LIMIT_BYTES + 1, 0) for file in files)
     return _Ran(child, status, content, outputs, in_doubt)
@@ -335,20 +341,18 @@ def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | N
     return built, content if ok else None, ran.outputs
 
 
-def workshop(config: SupervisorConfig) -> Workshop:
-    """What compiles for a module's process, no longer than that may take."""
-    deadline = time.monotonic() + config.build_timeout_s
+def workshop(config: SupervisorConfig, *, hidden: bool = False) -> Workshop:
+    """What compiles for a module's process; hidden: see `extension_recipes`."""
 
-    def make(asked: Extension) -> Made:
-        left_s = max(1.0, deadline - time.monotonic())
-        within = replace(config, build_timeout_s=left_s)
-        built = _first_that_builds(extension_recipes(asked, config), within)
+    def make(asked: Extension, wanted: Wanted) -> Made:
+        recipes = extension_recipes(asked, config, wanted, hidden=hidden)
+        built = _first_that_builds(recipes, config)
         if built.library is None:
-            return Made(asked.name, f"error: {built.why_not(within)}\n{built.report.log}", None)
+            return Made(asked.name, f"error: {built.why_not(config)}\n{built.report.log}", None)
         content = built.library.read_bytes()
         return Made(entry_name(content, asked.name), built.report.log, content)
 
-    return Workshop(make, TritonCompiler(config, deadline))
+    return Workshop(make, lambda: TritonCompiler(config))
 
 
 def sealed_archive(

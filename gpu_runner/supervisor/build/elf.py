@@ -142,8 +142,13 @@ class Library:
         """The strings of all entries of a tag, such as NEEDED."""
         return [self._string(value) for name, value in self.dynamic if name == tag]
 
+    @cached_property
+    def _strings(self) -> int:
+        """Where the strings of symbols are: to look it up takes long if there are many segments."""
+        return self.offset(self.entry(STRTAB))
+
     def _string(self, index: int) -> str:
-        return self._text(self.offset(self.entry(STRTAB)) + index)
+        return self._text(self._strings + index)
 
     def _text(self, offset: int) -> str:
         end = self.content.find(b"\0", offset, offset + 65536) if offset >= 0 else -1

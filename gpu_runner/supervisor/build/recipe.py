@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,6 +30,8 @@ class Recipe:
     is_read: bool = False  # whether what its preprocessor makes of the source is kept: `passes`
     environment: Mapping[str, str] = field(default_factory=dict)  # of the compiler
     own: tuple[str, ...] = ()  # names of a submission's files, the entry first, if it has several
+    wanted: Callable[[], bool] = field(default=lambda: True, compare=False)
+    """Whether somebody still waits for the result; if not, the compiler is ended."""
 
     @property
     def result(self) -> str:

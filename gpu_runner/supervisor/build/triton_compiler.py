@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-import stat
 import sys
-import time
+import threading
 
 from gpu_runner.data import asking
 from gpu_runner.supervisor.build.importer import module_jail
@@ -16,6 +15,12 @@ from gpu_runner.supervisor.host.files import unnamed
 from gpu_runner.supervisor.host.jail import JailError
 from gpu_runner.supervisor.host.process import ChildProcess
 
+_MOST_BYTES = 8 * asking.LIMIT_BYTES
+"""Of requests and answers together, since whoever gets them may keep their memory.
+
+Source: chosen: an archive, which holds what honest kernels ask for, is an eighth of it.
+"""
+
 
 class TritonCompiler:
     """Starts its process when something is asked for, in the thread that asks.
@@ -23,22 +28,26 @@ class TritonCompiler:
     Once that process has ended, or taken too long, whoever asks has to compile.
     """
 
-    def __init__(self, config: SupervisorConfig, deadline: float) -> None:
-        """deadline: on the monotonic clock, by which all must be done."""
-        self._config, self._deadline = config, deadline
+    def __init__(self, config: SupervisorConfig) -> None:
+        """What is asked for may take as long as a build."""
+        self._config = config
         self._child: ChildProcess | None = None
         self._socket: socket.socket | None = None
+        self._starting = threading.Lock()  # `close` may come from another thread
         self._is_over = False
+        self._left = _MOST_BYTES
 
-    def answer(self, descriptors: list[int]) -> tuple[dict[str, str], bytes | None]:
-        """The key of a request, and what was made of it. descriptors: of the request's file."""
-        content = content_of(descriptors, asking.LIMIT_BYTES)
+    def answer(self, content: bytes) -> tuple[dict[str, str], bytes | None]:
+        """The key of a request, and what was made of it."""
         told = {"key": hashlib.sha256(content).hexdigest()}
         with unnamed("request", content) as request, unnamed("made") as made:
-            if not self._served(request.fileno(), made.fileno()):
+            self._left -= len(content)
+            if self._left < 0 or not self._served(request.fileno(), made.fileno()):
                 self.close()
                 return told, None
-            return told, os.pread(made.fileno(), asking.LIMIT_BYTES, 0) or None
+            answer = os.pread(made.fileno(), asking.LIMIT_BYTES, 0)
+            self._left -= len(answer)
+            return told, answer or None
 
     def _served(self, request: int, made: int) -> bool:
         try:
@@ -46,38 +55,33 @@ class TritonCompiler:
             if asked is None:
                 return False
             socket.send_fds(asked, [asking.TRITON], [request, made])
-            asked.settimeout(max(0.1, self._deadline - time.monotonic()))
             return bool(asked.recv(1))
         except (JailError, OSError):
             return False
 
     def _asked(self) -> socket.socket | None:
-        if self._socket is None and not self._is_over:
-            self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            words = ["-m", "gpu_runner.engine.runner.triton_compiler", str(theirs.fileno())]
-            with theirs:
-                self._child = ChildProcess(
-                    module_jail(self._config),
-                    [sys.executable, *words],
-                    jailed=not self._config.allow_unjailed,
-                    descriptors=[theirs.fileno()],
-                )
-            self._child.watch()
-        return self._socket
+        with self._starting:
+            if self._socket is None and not self._is_over:
+                self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                self._socket.settimeout(self._config.build_timeout_s)
+                words = ["-m", "gpu_runner.engine.runner.triton_compiler", str(theirs.fileno())]
+                with theirs:
+                    self._child = ChildProcess(
+                        module_jail(self._config),
+                        [sys.executable, *words],
+                        jailed=not self._config.allow_unjailed,
+                        descriptors=[theirs.fileno()],
+                    )
+                self._child.watch()
+            return self._socket
 
     def close(self) -> None:
         """End its process for good."""
-        self._is_over = True
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
-        if self._child is not None:
-            self._child.kill()
-            self._child = None
-
-
-def content_of(descriptors: list[int], limit_bytes: int) -> bytes:
-    """What a file holds that came with a request; nothing if none came."""
-    if not descriptors or not stat.S_ISREG(os.fstat(descriptors[0]).st_mode):
-        return b""
-    return os.pread(descriptors[0], limit_bytes, 0)
+        with self._starting:
+            self._is_over = True
+            ours, self._socket = self._socket, None
+            child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+        if ours is not None:
+            ours.close()

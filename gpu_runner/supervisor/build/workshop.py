@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import shlex
 import socket
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -22,7 +25,7 @@ from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.build.compiler_log import shortened
 from gpu_runner.supervisor.build.elf import Library, NotALibrary
 from gpu_runner.supervisor.build.recipe import Recipe
-from gpu_runner.supervisor.build.triton_compiler import TritonCompiler, content_of
+from gpu_runner.supervisor.build.triton_compiler import TritonCompiler
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.files import sealed
@@ -32,6 +35,7 @@ EXTENSIONS_LIMIT = 32
 
 _ENTRY = "PyInit_"  # by which Python finds a library's module
 _LOG_CHARACTERS = 32 * 1024  # chosen: as of a build; an answer is one message
+_REASON_CHARACTERS = 1000  # chosen: many times what is ours of it
 _CUDA = (".cu", ".cuh")
 
 
@@ -44,18 +48,26 @@ class Made:
     library: bytes | None
 
 
-Make = Callable[[Extension], Made]
+Wanted = Callable[[], bool]
+Make = Callable[[Extension, Wanted], Made]
+"""Compiles, as long as somebody wants it."""
+
+
+class _Gone(Exception):
+    """Whoever asked can't be answered."""
 
 
 @dataclass
 class Workshop:
-    """Serves one process after another over a socket. Use as a context manager.
+    """Serves a process over a socket. Use as a context manager, for each process anew.
 
-    On leaving, whatever went wrong on our side while something was compiled is raised.
+    So nothing that a process has sent outlives it: a descriptor of a GPU may hold its memory.
+    On leaving, what is being compiled is given up, because nobody waits for it any more. Whatever
+    went wrong on our side while something was compiled is raised.
     """
 
     make: Make
-    triton: TritonCompiler
+    open_triton: Callable[[], TritonCompiler]
     files: dict[str, bytes] = field(default_factory=dict)  # libraries, by name in the archive
     _since: float | None = None
     _error: BaseException | None = None
@@ -63,13 +75,17 @@ class Workshop:
     def __enter__(self) -> Self:
         """Serve from now on."""
         self._ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._triton, self._is_open = self.open_triton(), True
+        self.files.clear()
         self._thread = threading.Thread(target=self._serve, name="kbench-workshop", daemon=True)
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Finish what is being compiled."""
+        """Serve no more."""
+        self._is_open = False
         self._ours.shutdown(socket.SHUT_RDWR)
+        self._triton.close()
         self._thread.join()
         self._ours.close()
         self._theirs.close()
@@ -90,45 +106,65 @@ class Workshop:
         try:
             while self._served_one():
                 self._since = None
-        except OSError:  # the socket was shut while an answer was under way
+        except _Gone:
             return
         except BaseException as error:  # raised where somebody can see it
             self._error = error
-            self._ours.shutdown(socket.SHUT_RDWR)
         finally:
             self._since = None
-            self.triton.close()
+            self._triton.close()
+            self._ours.shutdown(socket.SHUT_RDWR)  # whoever asks once more hears it
 
     def _served_one(self) -> bool:
         told, descriptors, _, _ = socket.recv_fds(self._ours, 1, 1)
         self._since = time.monotonic()
         try:
-            if told == asking.EXTENSION:
-                self._answer(*_asked(descriptors))
-            elif told:
-                self._send(*self.triton.answer(descriptors))
-            return bool(told)
+            content = _content(descriptors)
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
+        if told == asking.EXTENSION:
+            self._answer(*_asked(content))
+        elif told:
+            self._send(*self._triton.answer(content))
+        return bool(told)
 
     def _answer(self, asked: Extension | None, reason: str) -> None:
         if asked is None or len(self.files) >= EXTENSIONS_LIMIT:
             many = f"error: more than {EXTENSIONS_LIMIT} extensions"
             self._send({"key": "", "name": "", "log": reason or many}, None)
             return
-        made, key = self.make(asked), asked.key()
+        made, key = self._made(asked), asked.key()
         told = {"key": key, "name": made.name, "log": shortened(made.log, _LOG_CHARACTERS)}
         if made.library is not None:
             self.files[f"{EXTENSIONS}/{key}/{made.name}.so"] = made.library
         self._send(told, made.library)
 
+    def _made(self, asked: Extension) -> Made:
+        try:
+            return self.make(asked, lambda: self._is_open)
+        except OSError as error:
+            if error.errno != errno.E2BIG:
+                raise
+            return Made(asked.name, "error: its flags and paths are too long", None)
+
     def _send(self, told: Mapping[str, str], library: bytes | None) -> None:
-        if library is None:
-            self._ours.send(json.dumps(told).encode())
-            return
-        with sealed("extension", library) as file:
-            socket.send_fds(self._ours, [json.dumps(told).encode()], [file.fileno()])
+        # Escapes could make a log too long to be sent.
+        words = [json.dumps(told, ensure_ascii=False).encode(errors="replace")]
+        with ExitStack() as opened:
+            files = [] if library is None else [opened.enter_context(sealed("extension", library))]
+            try:
+                socket.send_fds(self._ours, words, [file.fileno() for file in files])
+            except OSError:
+                raise _Gone from None
+
+
+def _content(descriptors: list[int]) -> bytes:
+    """What a file holds that came with a request; nothing if none came that can be read."""
+    with suppress(OSError):
+        if descriptors and stat.S_ISREG(os.fstat(descriptors[0]).st_mode):
+            return os.pread(descriptors[0], asking.LIMIT_BYTES, 0)
+    return b""
 
 
 def entry_name(library: bytes, name: str) -> str:
@@ -145,19 +181,14 @@ def _is_entry(symbol: str) -> bool:
     return symbol.startswith(_ENTRY) and symbol.removeprefix(_ENTRY).isidentifier()
 
 
-def _asked(descriptors: list[int]) -> tuple[Extension | None, str]:
+def _asked(content: bytes) -> tuple[Extension | None, str]:
     """What is asked for, or why that can't be compiled."""
     try:
-        return codec.decode(Extension, _document(descriptors)), ""
+        if len(content) > EXTENSION_LIMIT_BYTES:
+            raise ValueError(f"its texts take more than {EXTENSION_LIMIT_BYTES >> 20} MiB")
+        return codec.decode(Extension, json.loads(content)), ""
     except (DataError, ValueError, RecursionError) as error:
-        return None, f"error: it cannot be compiled: {error}"
-
-
-def _document(descriptors: list[int]) -> object:
-    content = content_of(descriptors, EXTENSION_LIMIT_BYTES + 1)
-    if len(content) > EXTENSION_LIMIT_BYTES:
-        raise ValueError(f"its texts take more than {EXTENSION_LIMIT_BYTES >> 20} MiB")
-    return json.loads(content)
+        return None, f"error: it cannot be compiled: {str(error)[:_REASON_CHARACTERS]}"
 
 
 @dataclass(frozen=True)
@@ -205,9 +236,13 @@ class ExtensionRecipe(Recipe):
 
 
 def extension_recipes(
-    asked: Extension, config: SupervisorConfig
+    asked: Extension, config: SupervisorConfig, wanted: Wanted, *, hidden: bool
 ) -> tuple[ExtensionRecipe, ExtensionRecipe]:
-    """With few of torch's headers first, and with torch's own where those do not do."""
+    """With few of torch's headers first, and with torch's own where those do not do.
+
+    wanted: see `Recipe`. hidden: a process that knows hidden workloads asks. Other processes could
+    tell by the time which texts are in the cache, so what it asks for is kept apart.
+    """
     cutlass = toolchain.cutlass_paths() if config.kind is DeviceKind.CUDA else ()
     slim = {"CPATH": str(toolchain.TORCH_HEADERS)}  # searched before -isystem
     first, second = (
@@ -221,7 +256,8 @@ def extension_recipes(
             sources=asked.sources,
             cuda_flags=asked.cuda_flags,
             link_flags=asked.link_flags,
-            asked=asked.key(),
+            wanted=wanted,
+            asked=asked.key() + hidden * " hidden",
         )
         for environment in (slim, {})
     )

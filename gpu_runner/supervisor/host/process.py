@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from gpu_runner.supervisor.host import cgroup
@@ -38,6 +38,7 @@ _FASTEST_BYTES_S = 8 << 30
 """So fast a tree of processes takes memory at most: it is looked at again before it can have taken
 what is left to it."""
 _MEASURED_NICENESS = -10  # chosen: before all that is ordinary, behind what a system must have
+_WANTED_S = 0.2  # chosen: so soon a process is given up that nobody waits for
 _GONE_S = 60.0  # a process that was killed is gone sooner, unless the driver holds it
 _FIRST_TO_GO = '{ echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null; exec "$0" "$@"'
 """Has the kernel end this process and what it starts before all others, should memory run out."""
@@ -199,12 +200,16 @@ class ChildProcess:
         """Whether somebody has stopped a process of the tree, and it stands still."""
         return any(map(is_stopped, [self._process.pid, *descendants(self._process.pid)]))
 
-    def wait(self, timeout_s: float) -> int | None:
+    def wait(self, timeout_s: float, wanted: Callable[[], bool] = lambda: True) -> int | None:
         """Exit status, or None if the process still runs after `timeout_s` seconds.
 
         Its parent reaps it. A fork of that reads the status of what is not reaped yet.
+        wanted: whether to wait any longer.
         """
-        status = self._waited(timeout_s)
+        deadline = time.monotonic() + timeout_s
+        status = self._waited(min(timeout_s, _WANTED_S))
+        while status is None and wanted() and (left_s := deadline - time.monotonic()) > 0:
+            status = self._waited(min(left_s, _WANTED_S))
         if status is not None and self._watcher is not None:
             self._watcher.join(timeout=2)
         return status

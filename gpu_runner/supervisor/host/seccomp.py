@@ -104,6 +104,11 @@ _SIGNALLING = (8, 10, 15, 1024, 1026)
 _F_SETFL, _O_ASYNC = 4, 0o20000  # of asm-generic/fcntl.h
 _SIGNALLING_DEVICES = (0x5452, 0x8901, 0x8902)
 """FIOASYNC, FIOSETOWN and SIOCSPGRP of linux/sockios.h and asm-generic/ioctls.h."""
+_TERMINALS = (0x40045431,)
+"""TIOCSPTLCK of asm-generic/ioctls.h, without which no terminal can be opened.
+
+Whoever closes the other end of one has the kernel continue its processes.
+"""
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,7 @@ def filter_program(*, profiled: bool = False, machine: str = "") -> bytes:
     # What somebody else does to a file would send a signal to a process that stands still.
     assembler.deny_flags(_FCNTL, _F_SETFL, _O_ASYNC)
     assembler.deny_second(_FCNTL, _SIGNALLING)
-    assembler.deny_second(_IOCTL, _SIGNALLING_DEVICES)
+    assembler.deny_second(_IOCTL, (*_SIGNALLING_DEVICES, *(() if profiled else _TERMINALS)))
     if not profiled:
         assembler.deny(_TIMER_CREATE)
     families = (_AF_UNIX, _AF_INET, _AF_INET6) if profiled else (_AF_UNIX,)

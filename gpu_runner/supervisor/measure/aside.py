@@ -47,8 +47,8 @@ class Aside:
     def __call__(self, freezer: Freezer, channel: Channel) -> None:
         """See to one call, until it is answered or its time is over; others' is not its own.
 
-        Raises `Interrupted` if the process has to be ended, `FaultError` if what it has queued
-        never ends, and `KilledFromOutside`.
+        Raises `Interrupted` if the process has to be ended, `NotStopped` if it ran while others
+        had the device, `FaultError` if what it has queued never ends, and `KilledFromOutside`.
         """
         since, turn_s = time.monotonic(), _TURN_S
         while channel.left_s > 0 and not channel.is_readable(_LOOK_S):
@@ -78,14 +78,15 @@ class Aside:
 
         try:
             freezer.freeze()
+        except NotStopped:
+            raise Interrupted from None
+        try:
             self._wait_for_its_work()
             living.note(self._config, freezer.pid)
             self._manners.step_aside(is_done)
-            freezer.check()
-        except NotStopped:
-            raise Interrupted from None
         finally:
             living.forget(self._config, freezer.pid)
+        freezer.check()
         freezer.thaw()
         return compiled_s
 

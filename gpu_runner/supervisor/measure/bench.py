@@ -192,9 +192,9 @@ class Bench:
     @preemption.patient
     def run_rehearsal(self, target: Target, workloads: Sequence[Workload]) -> str:
         """As `run_profiled`, a call each, in a process that may compile; see `Aside`."""
-        limit = self._config.build_timeout_s, None
-        with self.opened(target, workloads, {}, self.untimed(), limit) as session:
-            session.onlooker = Aside(self.manners, self.memory, self._config, target.workshop)
+        way, limit = self.untimed(), (self._config.build_timeout_s, None)
+        with target.workshop as shop, self.opened(target, workloads, {}, way, limit) as session:
+            session.onlooker = Aside(self.manners, self.memory, self._config, shop)
             return self._unjudged(session, workloads, calls=1)
 
     def _unjudged(self, session: Session, workloads: Sequence[Workload], *, calls: int) -> str:

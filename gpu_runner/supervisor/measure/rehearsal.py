@@ -13,6 +13,7 @@ from gpu_runner.data import archive, codec
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.build.build import LIBRARY_LIMIT_BYTES, sealed_archive, workshop
+from gpu_runner.supervisor.build.workshop import Workshop
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.files import unnamed, write_atomically
 from gpu_runner.supervisor.measure.bench import Bench
@@ -63,18 +64,20 @@ class Rehearsal:
         files = {**archive.read(target.library.read_bytes()), **files}
         missing = [w for w in workloads if self._name(w) not in covered]
         if missing:
-            files = self._rehearsed(replace(target, library=self._placed(files)), missing)
+            shop = workshop(self._config, hidden=hidden)
+            files = self._rehearsed(replace(target, library=self._placed(files)), missing, shop)
             self._keep(name, files, {*covered, *map(self._name, missing)})
         return replace(target, library=self._placed(files))
 
-    def _rehearsed(self, target: Target, workloads: Sequence[Workload]) -> dict[str, bytes]:
+    def _rehearsed(
+        self, target: Target, workloads: Sequence[Workload], shop: Workshop
+    ) -> dict[str, bytes]:
         with unnamed("rehearsal") as file:
-            with workshop(self._config) as shop:
-                rehearsing = file.fileno(), shop
-                try:
-                    self._bench.run_rehearsal(replace(target, rehearsing=rehearsing), workloads)
-                except FaultError as error:
-                    raise _rehearsed(error) from None
+            rehearsing = file.fileno(), shop
+            try:
+                self._bench.run_rehearsal(replace(target, rehearsing=rehearsing), workloads)
+            except FaultError as error:
+                raise _rehearsed(error) from None
             content = os.pread(file.fileno(), LIBRARY_LIMIT_BYTES + 1, 0)
         assert target.library is not None
         before, packed = archive.read(target.library.read_bytes()), b""

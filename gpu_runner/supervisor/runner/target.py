@@ -33,9 +33,10 @@ class Target:
         return bool(self.source)
 
     @property
-    def workshop(self) -> Workshop | None:
-        """Who compiles for it, where something may be compiled."""
-        return None if self.rehearsing is None else self.rehearsing[1]
+    def workshop(self) -> Workshop:
+        """Who compiles for it in a rehearsal."""
+        assert self.rehearsing is not None
+        return self.rehearsing[1]
 
     @property
     def is_watched(self) -> bool:

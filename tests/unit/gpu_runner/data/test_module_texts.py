@@ -11,7 +11,7 @@ import pytest
 from gpu_runner.data import archive
 from gpu_runner.data.archive import BadArchive
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.extension import Extension
+from gpu_runner.data.extension import MOST_FILES, Extension
 from gpu_runner.data.normal_form import normal_form
 from gpu_runner.data.packages import imported_packages
 from gpu_runner.data.static import compiles_at_calls, gpu_reason, usual_kind
@@ -143,7 +143,28 @@ def linked() -> bytes:
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive at all" * 100, linked()])
+def named(name: str, **headers: str) -> bytes:
+    """An archive with an empty file."""
+    buffer, entry = io.BytesIO(), tarfile.TarInfo(name)
+    entry.pax_headers = headers
+    form = tarfile.PAX_FORMAT if headers else tarfile.GNU_FORMAT
+    with tarfile.open(fileobj=buffer, mode="w", format=form) as file:
+        file.addfile(entry)
+    return buffer.getvalue()
+
+
+def test_a_name_that_cannot_be_written_again_is_left_out() -> None:
+    assert archive.taken(named("triton/own")) == {"triton/own": b""}
+    assert archive.taken(named("triton/\udc80")) == {}
+
+
+SPARSE = named("triton/own", **{"GNU.sparse.map": "0,x", "GNU.sparse.size": "5"})
+NESTED = tarfile.TarInfo("x")
+NESTED.type = tarfile.GNUTYPE_LONGNAME
+DEEP = NESTED.tobuf(tarfile.GNU_FORMAT) * 5000
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive at all" * 100, linked(), SPARSE, DEEP])
 def test_what_is_no_archive_of_files_is_refused(content: bytes) -> None:
     with pytest.raises(BadArchive):
         archive.taken(content)
@@ -174,6 +195,7 @@ def test_a_name_is_no_part_of_what_is_compiled() -> None:
         {"files": {"/etc/main.cpp": ""}, "sources": ("/etc/main.cpp",)},
         {"sources": ()},
         {"sources": ("other.cpp",)},
+        {"files": {"-ofolder0": ""}, "sources": ("-ofolder0",)},
         {"flags": ("-wrapper", "sh")},
         {"flags": ("-fplugin=own.so",)},
         {"cuda_flags": ("-Xcompiler=-fPIC,-specs=own",)},
@@ -181,6 +203,21 @@ def test_a_name_is_no_part_of_what_is_compiled() -> None:
     ],
 )
 def test_what_would_replace_the_compiler_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(DataError):
+        extension(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"flags": ("-DX=\0",)},
+        {"flags": ("-DX=\ud800",)},
+        {"files": {"folder0/main.cpp": "// \ud800"}},
+        {"files": {"folder0/main.cpp": "", **{f"{n}.h": "" for n in range(MOST_FILES)}}},
+    ],
+)
+def test_what_no_compiler_could_be_given_is_refused(changes: dict[str, Any]) -> None:
+    """Its author could otherwise make an evaluation fail as if by our fault."""
     with pytest.raises(DataError):
         extension(**changes)
 

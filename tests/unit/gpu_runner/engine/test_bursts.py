@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import weakref
 from collections.abc import Callable
 from itertools import product
 from types import SimpleNamespace
@@ -28,7 +30,7 @@ class Memory:
         self.taken: dict[float, Tensor] = {}
 
     def is_ours(self, tensor: Tensor) -> bool:
-        return tensor.data_ptr() == self.ours.data_ptr()
+        return bool(self.ours.numel()) and tensor.data_ptr() == self.ours.data_ptr()
 
     def hand_out(self, one: PlacedCall, result: object) -> list[Tensor]:
         assert isinstance(result, Tensor)
@@ -69,6 +71,12 @@ def by_turns() -> Callable[[Tensor], Tensor]:
     return call
 
 
+def kept_later() -> Callable[[Tensor], Tensor]:
+    """The first call, which records a graph, returns memory of its own."""
+    calls = itertools.count()
+    return lambda x: kept(x) if next(calls) else fresh(x)
+
+
 def placed(function: Callable[..., Tensor], value: float, *, recordable: bool) -> PlacedCall:
     prepared = SimpleNamespace(
         function=function, recordable=recordable, arrange=tuple, fill=lambda: None
@@ -84,16 +92,18 @@ def without_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "way"),
+    ("kernel", "way"),
     [
-        *product([kept, fresh], ["recorded", "refused", "not recordable"]),
-        (by_turns(), "recorded"),
+        *product([lambda: kept, lambda: fresh], ["recorded", "refused", "not recordable"]),
+        *product([by_turns, kept_later], ["recorded", "refused"]),
     ],
 )
-def test_every_call_of_a_burst_is_taken(function: Callable[..., Tensor], way: str) -> None:
-    memory, recordable = Memory(), way != "not recordable"
+def test_every_call_of_a_burst_is_taken(
+    kernel: Callable[[], Callable[..., Tensor]], way: str
+) -> None:
+    memory, recordable, function = Memory(), way != "not recordable", kernel()
     bursts = Bursts(memory, Recording(works=way == "recorded"), "cuda")
-    for value in (1.0, 2.0):
+    for value in (1.0, 2.0, 3.0):
         one = placed(function, value, recordable=recordable)
         bursts.look(7, memory.hand_out(one, function(*one.tensors)))
     values = [10.0 + number for number in range(CALLS)]
@@ -102,6 +112,44 @@ def test_every_call_of_a_burst_is_taken(function: Callable[..., Tensor], way: st
         memory.hand_out(one, result)
     for value in values:
         assert memory.taken[value].tolist() == [value] * 4
+
+
+class Output:
+    """As much of a tensor as is looked at. Of a graph of PyTorch's, it may lose its memory."""
+
+    nbytes = 1 << 29
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+    def numel(self) -> int:
+        return 1
+
+    def data_ptr(self) -> int:
+        if self.place == 0:
+            raise RuntimeError("overwritten by a subsequent run")
+        return self.place
+
+
+def test_an_output_is_not_asked_for_its_place_once_there_is_another() -> None:
+    bursts, outputs = Bursts(Memory(), Recording(works=True), "cuda"), [Output(1), Output(2)]
+    for output in outputs:
+        bursts.look(7, [cast(Any, output)])
+        output.place = 0
+    bursts.look(7, [cast(Any, Output(2))])
+    coming = [placed(fresh, 1.0, recordable=True)] * CALLS
+    assert len(bursts.still_there(coming, [None] * CALLS)) == 1
+
+
+def test_outputs_of_all_workloads_are_held_up_to_a_limit() -> None:
+    bursts = Bursts(Memory(), Recording(works=True), "cuda")
+    held = []
+    for number in range(1, 5):
+        output = Output(number)
+        held.append(weakref.ref(output))
+        bursts.look(number, [cast(Any, output)])
+        del output
+    assert [output() is not None for output in held] == [True, True, False, False]
 
 
 def test_memory_that_was_chosen_for_a_call_is_no_sign() -> None:

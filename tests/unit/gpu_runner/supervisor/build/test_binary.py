@@ -246,6 +246,16 @@ def test_names_that_share_their_ends_fill_no_memory(
     assert reasons(good) == ["unreadable: the library cannot be read: its names are too long"]
 
 
+def test_segments_are_not_searched_again_for_each_name(
+    good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With many of both, that would take a quarter of an hour."""
+    searched: list[int] = []
+    offset = elf.Library.offset
+    monkeypatch.setattr(elf.Library, "offset", lambda *given: searched.append(1) or offset(*given))
+    assert len(elf.Library(good.read_bytes()).symbols) > len(searched)
+
+
 def test_no_bytes_make_the_reader_fail(good: Path, tmp_path: Path) -> None:
     content, path = good.read_bytes(), tmp_path / "library.so"
     draw = random.Random(5)

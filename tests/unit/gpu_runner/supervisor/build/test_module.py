@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
+import os
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -16,10 +22,11 @@ from gpu_runner.data import codec
 from gpu_runner.data.extension import Extension
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Language
+from gpu_runner.supervisor.build import build
 from gpu_runner.supervisor.build.answers import asked_again
 from gpu_runner.supervisor.build.module import ModuleRecipe, module_recipe
 from gpu_runner.supervisor.build.triton_compiler import TritonCompiler
-from gpu_runner.supervisor.build.workshop import EXTENSIONS_LIMIT, Made, Make, Workshop
+from gpu_runner.supervisor.build.workshop import EXTENSIONS_LIMIT, Made, Make, Wanted, Workshop
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.killed import KilledFromOutside
@@ -64,6 +71,17 @@ def test_answers_are_the_machine_s_own(tmp_path: Path) -> None:
     assert again[key(LISTED)] == found[key(LISTED)]  # what is known is not asked again
 
 
+@pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+def test_a_command_that_writes_the_answers_gets_none(tmp_path: Path) -> None:
+    """Its author could otherwise make an evaluation fail as if by our fault."""
+    forging = (
+        "for file in /proc/$PPID/fd/*; do case $(readlink $file) in"
+        " *answers*) head -c 9999 /dev/zero >>$file;; esac; done"
+    )
+    told = json.dumps({key(forging): FORGED}).encode()
+    assert asked_again(told, None, {}, SupervisorConfig(cache_folder=tmp_path)) == b"{}"
+
+
 @pytest.mark.parametrize(
     "claimed",
     [
@@ -75,6 +93,7 @@ def test_answers_are_the_machine_s_own(tmp_path: Path) -> None:
         json.dumps({key([1, 2]): FORGED}).encode(),
         json.dumps({key(HELLO, {"A": 1}): FORGED}).encode(),
         json.dumps({key(HELLO): 3}).encode(),
+        json.dumps({key(HELLO): {**FORGED, "code": math.inf}}).encode(),
     ],
 )
 def test_what_is_no_list_of_answers_is_none(claimed: bytes | None, tmp_path: Path) -> None:
@@ -84,17 +103,23 @@ def test_what_is_no_list_of_answers_is_none(claimed: bytes | None, tmp_path: Pat
 ASKED = Extension(name="own", files={"a.cpp": "int x;"}, sources=("a.cpp",))
 
 
-def made(asked: Extension) -> Made:
+def made(asked: Extension, wanted: Wanted) -> Made:
     return Made(asked.name, "a warning", b"\x7fELF" + asked.name.encode())
 
 
-def ask(shop: Workshop, document: Any, send: Callable[[Any], bytes]) -> tuple[Any, bytes]:
-    """What a process is answered: the words, and the library."""
+def send(shop: Workshop, content: bytes, descriptor: int | None = None) -> None:
+    """Ask for an extension, by a file with this content, or by another descriptor."""
     theirs = socket.socket(fileno=socket.dup(shop.descriptor))
     with theirs, tempfile.TemporaryFile() as file:
-        file.write(send(document))
+        file.write(content)
         file.flush()
-        socket.send_fds(theirs, [b"?"], [file.fileno()])
+        socket.send_fds(theirs, [b"?"], [file.fileno() if descriptor is None else descriptor])
+
+
+def ask(shop: Workshop, document: Any, written: Callable[[Any], bytes]) -> tuple[Any, bytes]:
+    """What a process is answered: the words, and the library."""
+    send(shop, written(document))
+    with socket.socket(fileno=socket.dup(shop.descriptor)) as theirs:
         told, descriptors, _, _ = socket.recv_fds(theirs, 1 << 18, 1)
     library = b""
     for descriptor in descriptors:
@@ -104,7 +129,7 @@ def ask(shop: Workshop, document: Any, send: Callable[[Any], bytes]) -> tuple[An
 
 
 def workshop(make: Make) -> Workshop:
-    return Workshop(make, TritonCompiler(SupervisorConfig(), deadline=0.0))
+    return Workshop(make, lambda: TritonCompiler(SupervisorConfig()))
 
 
 def encoded(document: Any) -> bytes:
@@ -118,7 +143,13 @@ def test_a_library_comes_with_its_key_and_goes_into_the_archive() -> None:
     assert shop.files == {f"extensions/{ASKED.key()}/own.so": library}
 
 
-@pytest.mark.parametrize("sent", [b"", b"{}", b"nonsense", b"[" * 99_999, b"9" * (9 << 20)])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        *(b"", b"{}", b"nonsense", b"[" * 99_999, b"9" * (9 << 20)),
+        *(json.dumps({name: 1}).encode() for name in ("\ud800", "x" * 999_999)),
+    ],
+)
 def test_what_is_no_request_is_refused_and_the_next_is_served(sent: bytes) -> None:
     with workshop(made) as shop:
         told, library = ask(shop, sent, bytes)
@@ -137,9 +168,90 @@ def test_a_module_has_so_many_extensions_at_most() -> None:
 
 
 def test_what_goes_wrong_on_our_side_is_raised_here() -> None:
-    def killed(asked: Extension) -> Made:
+    def killed(asked: Extension, wanted: Wanted) -> Made:
         raise KilledFromOutside("by somebody")
 
     unanswered = pytest.raises(json.JSONDecodeError)
     with pytest.raises(KilledFromOutside), workshop(killed) as shop, unanswered:
         ask(shop, ASKED, encoded)
+
+
+def test_nobody_waits_for_what_an_ended_process_has_asked_for() -> None:
+    """It could hold the device for as long as a compiler takes."""
+    begun, ended = Event(), Event()
+
+    def endless(asked: Extension, wanted: Wanted) -> Made:
+        begun.set()
+        while wanted():
+            time.sleep(0.01)
+        ended.set()
+        return Made(asked.name, "", None)
+
+    with workshop(endless) as shop:
+        send(shop, encoded(ASKED))
+        assert begun.wait(60)
+        assert shop.busy_s() > 0
+    assert ended.is_set()
+    assert shop.busy_s() == 0
+
+
+def test_a_descriptor_that_was_sent_does_not_outlive_its_process() -> None:
+    """One of a GPU would hold its memory while others are measured."""
+    shop, (reading, writing) = workshop(made), os.pipe()
+    with shop:
+        for _ in range(3):
+            send(shop, b"", descriptor=writing)
+        os.close(writing)
+    assert os.read(reading, 1) == b""  # nobody has the other end any more
+    os.close(reading)
+    with shop:
+        assert ask(shop, ASKED, encoded)[1]
+
+
+def test_who_does_not_read_answers_stops_nobody() -> None:
+    with workshop(made) as shop:
+        flood = Thread(target=asked_without_end, args=[shop], daemon=True)
+        flood.start()
+        flood.join(0.5)
+        assert flood.is_alive()
+    assert shop.busy_s() == 0
+
+
+def asked_without_end(shop: Workshop) -> None:
+    with suppress(OSError):
+        while True:
+            send(shop, b"{}")
+
+
+@pytest.mark.parametrize("log", ["\0" * 99_999, "\U0001f600" * 99_999])
+def test_a_long_log_arrives(log: str) -> None:
+    with workshop(lambda asked, wanted: Made(asked.name, log, None)) as shop:
+        told, _ = ask(shop, ASKED, encoded)
+    assert log[:1000] in told["log"]
+
+
+def test_a_file_that_cannot_be_read_is_no_request() -> None:
+    with workshop(made) as shop, open("/proc/self/mem", "rb") as memory:
+        send(shop, b"", descriptor=memory.fileno())
+        assert ask(shop, ASKED, encoded)[0]["log"].startswith("error: ")
+
+
+@pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+def test_hidden_workloads_leave_nothing_that_others_could_find(tmp_path: Path) -> None:
+    """Whether a text was compiled before shows in the time that it takes."""
+    config = SupervisorConfig(cache_folder=tmp_path)
+
+    def builds(*, hidden: bool) -> set[str]:
+        with build.workshop(config, hidden=hidden) as shop:
+            assert ask(shop, ASKED, encoded)[1]
+        return {path.name for path in (tmp_path / "builds").iterdir()}
+
+    first = builds(hidden=True)
+    assert len(builds(hidden=False)) == 2 * len(first)
+
+
+def test_flags_that_no_compiler_can_be_given_are_the_author_s_fault(tmp_path: Path) -> None:
+    config = SupervisorConfig(cache_folder=tmp_path, allow_unjailed=True)
+    asked = dataclasses.replace(ASKED, flags=("-DX=" + "x" * 200_000,))
+    with build.workshop(config) as shop:
+        assert "too long" in ask(shop, asked, encoded)[0]["log"]

@@ -9,7 +9,10 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
+from multiprocessing import get_context
 from pathlib import Path
+from select import select
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -19,7 +22,9 @@ from gpu_runner.data import asking
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.engine.runner.asking import Asking
 from gpu_runner.engine.runner.triton_stages import TritonStages
+from gpu_runner.supervisor.build import triton_compiler as module
 from gpu_runner.supervisor.build.build import workshop
+from gpu_runner.supervisor.build.triton_compiler import TritonCompiler
 from gpu_runner.supervisor.build.workshop import Workshop
 from gpu_runner.supervisor.host.config import SupervisorConfig
 
@@ -128,15 +133,16 @@ def settings(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return found
 
 
-def compiled(workshop: Answering, options: Any = None) -> tuple[Any, dict[str, Any]]:
-    """The last stage's result, and what was noted."""
+def compiled(workshop: Answering, options: Any = None, put: str = "") -> tuple[Any, dict[str, Any]]:
+    """The last stage's result, and what was noted; put: what comes in place of the second's."""
     backend = sys.modules["triton.backends.nvidia.compiler"].CUDABackend()
     stages: dict[str, Any] = {}
     backend.add_stages(stages, options or SimpleNamespace(num_warps=4, shape=(1, 2)))
     metadata: dict[str, Any] = {"num_warps": 4}
     module: Any = "text"
-    for stage in stages.values():
+    for name, stage in stages.items():
         module = stage(module, metadata)
+        module = put if put and name == "ttgir" else module
     return module, metadata
 
 
@@ -154,6 +160,14 @@ def test_later_stages_are_asked_for_at_once(settings: dict[str, str]) -> None:
     assert workshop.asked == [(asking.TRITON, {**asked, "ttir": "text"})]
 
 
+def test_what_a_kernel_puts_in_place_of_a_stage_is_what_is_compiled(
+    settings: dict[str, str],
+) -> None:
+    """As Triton's option `ir_override` does."""
+    made = {"stages": {"ttgir": "theirs", "cubin": b"their code"}, "metadata": {}}
+    assert compiled(taken_over(made), put="another")[0] == b"own cubin of another"
+
+
 @pytest.mark.parametrize("case", ["refused", "settings", "options"])
 def test_otherwise_triton_compiles_as_usual(settings: dict[str, str], case: str) -> None:
     workshop = taken_over(None)
@@ -169,6 +183,44 @@ def test_who_asks_while_nobody_answers_any_more_compiles(settings: dict[str, str
     theirs.close()
     TritonStages(Asking(ours.detach())).take_over()
     assert compiled(Answering(None))[0] == b"own cubin of own ttgir of text"
+
+
+def test_threads_and_forks_ask_one_after_the_other() -> None:
+    """One would take another's answer, and that would wait for ever."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    asked, count = Asking(theirs.detach()), 3
+
+    def ask(number: int) -> None:
+        asked.ask(asking.TRITON, str(number).encode(), str(number))
+
+    fork = get_context("fork").Process(target=ask, args=[0], daemon=True)
+    threads = [Thread(target=ask, args=[n], daemon=True) for n in range(1, count)]
+    for each in (fork, *threads):
+        each.start()
+    for _ in range(count):
+        (descriptor,) = socket.recv_fds(ours, 1, 1)[1]
+        assert select([ours], [], [], 0.1)[0] == []
+        ours.send(json.dumps({"key": os.pread(descriptor, 1, 0).decode()}).encode())
+        os.close(descriptor)
+    for each in (fork, *threads):
+        each.join(30)
+    assert fork.exitcode == 0
+    ours.close()
+
+
+def test_no_more_is_compiled_than_an_archive_can_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process could otherwise keep more of our memory than it may have of its own."""
+
+    class Making(TritonCompiler):
+        def _served(self, request: int, made: int) -> bool:
+            return os.pwrite(made, b"code" * 100, 0) > 0
+
+    monkeypatch.setattr(module, "_MOST_BYTES", 1000)
+    compiler = Making(SupervisorConfig(cache_folder=tmp_path))
+    answers = [compiler.answer(b"100 bytes of text..." * 5)[1] for _ in range(4)]
+    assert [answer is not None for answer in answers] == [True, True, False, False]
 
 
 def test_a_stale_answer_is_passed_over() -> None:

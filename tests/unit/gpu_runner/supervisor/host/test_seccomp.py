@@ -134,6 +134,15 @@ def test_no_signal_may_be_arranged_that_somebody_else_would_send(
         assert answer(program, machine, number, 3, command, third=third) == expected
 
 
+@pytest.mark.parametrize("machine", AUDIT)
+def test_no_terminal_can_be_opened_whose_other_end_somebody_else_would_close(machine: str) -> None:
+    """The kernel continues the processes of such a terminal, even those that stand still."""
+    unlock, number = 0x40045431, CALLS["ioctl"][list(AUDIT).index(machine)]  # TIOCSPTLCK
+    for lax, expected in ((False, errno.EPERM), (True, ALLOWED)):
+        program = filter_program(machine=machine, profiled=lax)
+        assert answer(program, machine, number, 3, unlock) == expected
+
+
 def test_calls_by_another_machines_numbers_are_denied() -> None:
     program = filter_program(machine="x86_64")
     assert answer(program, "x86_64", 16, audit=0x40000003) == errno.EPERM  # 32-bit int 0x80

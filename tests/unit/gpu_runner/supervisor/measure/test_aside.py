@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -23,7 +24,7 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure import aside as module
 from gpu_runner.supervisor.measure.aside import Aside
 from gpu_runner.supervisor.runner.faults import FaultError
-from gpu_runner.supervisor.runner.freeze import Freezer
+from gpu_runner.supervisor.runner.freeze import Freezer, NotStopped
 from gpu_runner.supervisor.runner.preemption import Interrupted
 
 COMPILING = """
@@ -206,6 +207,24 @@ def test_it_is_ended_for_the_more_urgent_if_it_leaves_them_no_room(
         call.channel.allow(60)
         with pytest.raises(Interrupted):
             aside(turn, device, config)(call.freezer, call.channel)
+    person.join()
+
+
+def test_it_is_noticed_if_it_runs_while_others_have_the_device(
+    config: SupervisorConfig, call: Call
+) -> None:
+    """No honest process can, and whoever is measured meanwhile would suffer."""
+
+    def woken() -> None:
+        call.process.send_signal(signal.SIGCONT)
+        time.sleep(0.1)
+
+    with exclusive(config, Urgency.RUNS) as turn:
+        person = Person(config, call, Urgency.PEOPLE)
+        call.channel.allow(60)
+        manners = Courteous(turn, nullcontext, woken)
+        with pytest.raises(NotStopped):
+            Aside(manners, cast(Any, Device()), config)(call.freezer, call.channel)
     person.join()
 
 
