@@ -191,7 +191,7 @@ def _one_of(
     if not value:
         return default
     if value not in allowed:
-        raise QueryError(name, f"{value!r} is unknown; {named_like(value, allowed)}")
+        raise QueryError(name, f"unknown {name} {value!r}; {named_like(value, allowed)}")
     return value
 
 

@@ -95,7 +95,7 @@ def resumed(page: Page, runner: FakeRunner) -> None:
     control(page, "Resume", "RUNNING")
     page.evaluate(MARK)
     measure(runner, 2.4)
-    expect(page.locator("#best-words")).to_contain_text("as fast as the seed kernel")
+    expect(page.locator("#best-words")).to_contain_text("best: candidate")
     expect(page.locator(COUNTS)).to_have_text(FIVE, timeout=60_000)
     assert page.evaluate(MARKED), "the page was loaded again"
 

@@ -1,7 +1,7 @@
 // The best time so far over a dot for each candidate.
 import { loadPlotly, whenSeen } from "../charts.js";
-import { candidate, kindOf, overSeed, seedOf } from "./state.js";
-import { duration, ratio, outcome } from "./format.js";
+import { candidate, kindOf, seedOf } from "./state.js";
+import { duration, outcome } from "./format.js";
 
 const MOST_DOTS = 600; // of the correct ones
 const MOST_FAILURES = 150; // of each kind
@@ -211,9 +211,5 @@ export class BestChart {
 
 export function bestWords(state) {
   const best = state.best === null ? null : candidate(state, state.best);
-  const seed = seedOf(state);
-  if (!best) return "no correct candidate yet";
-  const gained = overSeed(seed, best);
-  const over = gained ? `, ${ratio(gained.value)} as fast as the seed kernel` : "";
-  return `best: candidate ${best.number} with ${duration(best.latency_ns)}${over}`;
+  return best ? `best: candidate ${best.number} with ${duration(best.latency_ns)}` : "no correct candidate yet";
 }

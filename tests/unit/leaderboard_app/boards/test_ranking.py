@@ -166,7 +166,7 @@ def test_a_value_that_means_nothing_names_its_field() -> None:
             with pytest.raises(QueryError) as caught:
                 parse(**{field: value})
             assert (caught.value.field, value in caught.value.reason) == (field, True)
-    with pytest.raises(QueryError, match="by: 'x' is unknown; known: leaders, matrix, "):
+    with pytest.raises(QueryError, match="by: unknown by 'x'; known: leaders, matrix, "):
         parse(by="x")
     for name in ("x" * 151, "a\0b", "a\nb"):
         with pytest.raises(QueryError, match="agent: is not a name"):
