@@ -20,7 +20,7 @@ class Asking:
 
     def __init__(self, descriptor: int) -> None:
         self._socket = socket.socket(fileno=descriptor)
-        self._lock = f"/proc/self/fd/{os.memfd_create('kbench-asking')}"
+        self._lock = f"/proc/self/fd/{os.memfd_create('asking')}"
 
     def ask(self, word: bytes, content: bytes, key: str) -> tuple[dict[str, str], bytes | None]:
         """The answer to the request with this key, and the file that came with it, if one did.
