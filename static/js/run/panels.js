@@ -61,7 +61,7 @@ function seedWords(state, hasSeed) {
   const over = overSeed(seed, best);
   if (over) {
     const interval = over.low && over.high / over.low <= 10 ? ` (95 %: ${significant(over.low)} to ${significant(over.high)})` : "";
-    return `seed kernel: ${duration(searchNs(seed))}; candidate ${best.number}: ${duration(searchNs(best))}; both from the search${interval}`;
+    return `as the search timed them: ${duration(searchNs(seed))} and ${duration(searchNs(best))} for candidate ${best.number}${interval}`;
   }
   if (seed?.latency_ns) return `seed kernel: ${duration(searchNs(seed))}`;
   if (seed?.state === "measured") return `the seed kernel ended as “${VERDICTS[seed.verdict]?.[2] || seed.verdict}”, so it has no time`;
@@ -69,23 +69,25 @@ function seedWords(state, hasSeed) {
   return isOver(state) ? "the seed kernel was not measured" : "the seed kernel is not measured yet";
 }
 
+const baselineWords = (speedup) => (!speedup ? "no baseline for this device yet" : speedup < 1 ? "slower than the best baseline" : "");
+
 export function figures(state, config) {
   const best = state.best === null ? null : candidate(state, state.best);
   const ends = outcomesOf(state);
   const measured = [...ends].reduce((sum, [name, each]) => sum + (UNMEASURED.includes(name) ? 0 : each), 0);
   const say = (name, text) => { document.querySelector(`[data-figure="${name}"]`).textContent = text; };
   say("best", best ? duration(best.latency_ns) : "–");
-  say("best-sub", best ? `candidate ${best.number}, its latest time` : "no correct candidate yet");
+  say("best-sub", best ? `candidate ${best.number}, as timed last` : "no correct candidate yet");
   const seed = seedOf(state);
   const wins = best && best.edit !== "seed";
   say("seed", ratio(wins && overSeed(seed, best)?.value));
   say("seed-sub", seedWords(state, config.hasSeed));
   say("baseline", best?.speedup ? ratio(best.speedup) : "–");
-  say("baseline-sub", best && !best.speedup ? "no baseline for this device yet" : "");
+  say("baseline-sub", best ? baselineWords(best.speedup) : "");
   say("floor", best?.floor_fraction ? percent(best.floor_fraction) : "–");
   say("floor-sub", best && !best.floor_fraction ? "no known physical limit for this device" : "");
   say("candidates", whole(state.candidates.length));
-  say("candidates-sub", `${seed ? "with the seed kernel; of the others, " : "written; "}${whole(measured)} measured, ${whole(ends.get("CORRECT") || 0)} correct`);
+  say("candidates-sub", `${seed ? "with the seed kernel; the others: " : "written; "}${whole(measured)} measured, ${whole(ends.get("CORRECT") || 0)} correct`);
 }
 
 export function outcomes(state) {
