@@ -268,7 +268,7 @@ function showTimes() {
   const known = expected[device.value]?.modes || {};
   for (const line of form.querySelectorAll(".took")) {
     const words = known[line.dataset.mode];
-    line.textContent = words ? `Takes ${words}.` : "Nobody has tried it here yet.";
+    line.textContent = words ? `Takes ${words}.` : "";
   }
   for (const line of form.querySelectorAll("[data-queue]")) line.hidden = line.dataset.queue !== device.value;
   for (const line of form.querySelectorAll(".before")) {

@@ -284,7 +284,7 @@ def test_a_speedup_over_the_seed_compares_times_of_the_search(start: Start, worl
     text = page(run)
     assert "1.43×" in text
     assert "2.00×" not in text
-    assert "candidate 4: 700 ns; both from the search (95 %: " in text
+    assert "700 ns for candidate 4 (95 %: " in text
     assert "1.43×" in candidate_page(run, 4)
     answer = Client().get(f"/api/v1/runs/{run.pk}").json()
     assert answer["over_seed"] == pytest.approx(1000 / 700)
