@@ -4,6 +4,7 @@
 // workloads: cpu_n262144
 // mode: quick
 // stopped by: verdict VIOLATION: after it had said
+// stopped by: verdict VIOLATION: wrote out of bounds
 // stopped by: verdict WRONG_RESULT: wrong
 // stopped by: raised
 // tries: to say that a call is over while a thread that always waits for work does its last tenth.
