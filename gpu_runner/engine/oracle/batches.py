@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -20,22 +22,26 @@ def parts(
     The reference decides, in float64: alone, the first items must give the same results as in the
     whole batch. Outputs of one dimension don't count: their elements are no items.
     """
+    among = problem.expected(workload, direction, seed, device)
+
+    def stands_alone(part: Part) -> bool:
+        try:
+            alone = problem.expected(part, direction, seed, device)
+        except Exception:  # the task makes no such size, or other parameters depend on it
+            return False
+        return _same_items(alone, among)
+
     for name, count in workload.parameters.items():
         if type(count) is int and count > 1:
             sizes = dict.fromkeys((count // 2, 1))
             found = [Part.of(workload, name, items) for items in sizes]
-            if all(_stands_alone(problem, part, direction, seed, device) for part in found):
+            if all(map(stands_alone, found)):
                 return found
     return []
 
 
-def _stands_alone(
-    problem: Problem, part: Part, direction: Direction, seed: int, device: str
-) -> bool:
-    try:
-        alone = problem.expected(part, direction, seed, device)
-        among = problem.expected(part.whole, direction, seed, device)
-    except Exception:  # the task makes no such size, or other parameters depend on it
+def _same_items(alone: Sequence[Tensor], among: Sequence[Tensor]) -> bool:
+    if len(alone) != len(among):
         return False
     pairs = list(zip(alone, among, strict=True))
     are_items = any(mine.ndim > 1 and mine.shape != whole.shape for mine, whole in pairs)

@@ -107,7 +107,7 @@ _SIGNALLING_DEVICES = (0x5452, 0x8901, 0x8902)
 _TERMINALS = (0x40045431,)
 """TIOCSPTLCK of asm-generic/ioctls.h, without which no terminal can be opened.
 
-Whoever closes the other end of one has the kernel continue its processes.
+When a terminal's other end is closed, the kernel continues the terminal's processes.
 """
 
 

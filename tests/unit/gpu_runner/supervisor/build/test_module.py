@@ -27,9 +27,9 @@ from gpu_runner.supervisor.build.answers import asked_again
 from gpu_runner.supervisor.build.module import ModuleRecipe, module_recipe
 from gpu_runner.supervisor.build.triton_compiler import TritonCompiler
 from gpu_runner.supervisor.build.workshop import EXTENSIONS_LIMIT, Made, Make, Wanted, Workshop
-from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.killed import KilledFromOutside
+from tests.protocol.evaluating import needs_jail
 
 PLAIN = "import torch\n\ndef forward(x):\n    return torch.relu(x)\n"
 
@@ -55,7 +55,7 @@ def key(command: Any, own: Any = None) -> str:
     return json.dumps([command, None, own or {}])
 
 
-@pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+@needs_jail
 def test_answers_are_the_machine_s_own(tmp_path: Path) -> None:
     config = SupervisorConfig(cache_folder=tmp_path)
     failing = [sys.executable, "-c", "raise SystemExit(3)"]
@@ -71,7 +71,7 @@ def test_answers_are_the_machine_s_own(tmp_path: Path) -> None:
     assert again[key(LISTED)] == found[key(LISTED)]  # what is known is not asked again
 
 
-@pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+@needs_jail
 def test_a_command_that_writes_the_answers_gets_none(tmp_path: Path) -> None:
     """Its author could otherwise make an evaluation fail as if by our fault."""
     forging = (
@@ -236,7 +236,7 @@ def test_a_file_that_cannot_be_read_is_no_request() -> None:
         assert ask(shop, ASKED, encoded)[0]["log"].startswith("error: ")
 
 
-@pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+@needs_jail
 def test_hidden_workloads_leave_nothing_that_others_could_find(tmp_path: Path) -> None:
     """Whether a text was compiled before shows in the time that it takes."""
     config = SupervisorConfig(cache_folder=tmp_path)
