@@ -68,7 +68,7 @@ PASSING = (KilledFromOutside, OutOfSharedMemory, RunnerUnfit, ToolchainError, ja
 _OURS = (*PASSING, OracleError, DeviceError)
 """What may go wrong on our side with a message that a person can act on."""
 
-POLITE_NICENESS = 10
+POLITE_NICENESS = 15
 """Of the builds that no person waits for."""
 
 TASK_FAILED = "the task's own code, or what runs it, failed; admins can read why in the log"
@@ -127,9 +127,9 @@ class _Evaluation:
         record: Record,
         oracles: Oracles | None,
     ) -> None:
-        polite = 0 if request.urgency.is_of_people else POLITE_NICENESS
         self._request, self._oracles = request, oracles
-        self._config = replace(config, niceness=polite)
+        hurried = request.urgency.is_of_people
+        self._config = config if hurried else replace(config, niceness=POLITE_NICENESS)
         self._timeline, self._record = timeline, record
         self._task, self._direction = request.task, request.solution.direction
         self._workloads: tuple[Workload, ...] = ()

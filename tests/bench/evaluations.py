@@ -15,7 +15,7 @@ from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode
-from gpu_runner.supervisor.device.device import device_slug
+from gpu_runner.supervisor.device.device import device_slug, first_gpu
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
 
@@ -33,8 +33,10 @@ class Entry:
 
 
 def make_config(kind: DeviceKind, cache: Path) -> SupervisorConfig:
-    """Configuration of this host's first device of a kind."""
-    return SupervisorConfig(kind=kind, device=device_slug(kind, 0), cache_folder=cache)
+    """Configuration of this host's first device of a kind, of those that may be used."""
+    index = first_gpu() if kind is DeviceKind.CUDA else 0
+    slug = device_slug(kind, index)
+    return SupervisorConfig(kind=kind, index=index, device=slug, cache_folder=cache)
 
 
 def request(entry: Entry, config: SupervisorConfig, mode: Mode) -> EvaluationRequest:

@@ -18,11 +18,12 @@ from gpu_runner.data.verdict import DeviceKind, Language, Mode, Verdict
 from gpu_runner.supervisor import measuring
 from gpu_runner.supervisor.audit import sanitizer
 from gpu_runner.supervisor.audit.required import CLOCK_CHECK
-from gpu_runner.supervisor.device.device import cuda_devices, device_slug
+from gpu_runner.supervisor.device.device import cuda_devices
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.runner.loaded import AUDIT_CHECK
 from gpu_runner.supervisor.tools.anchor import probe_ncu
+from tests.bench.evaluations import make_config
 
 pytestmark = [
     pytest.mark.gpu,
@@ -90,8 +91,7 @@ HONEST = [
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
     cache = tmp_path_factory.getbasetemp().parent / "kbench-gpu-cache"
-    slug = device_slug(DeviceKind.CUDA, 0)
-    return SupervisorConfig(kind=DeviceKind.CUDA, device=slug, cache_folder=cache)
+    return make_config(DeviceKind.CUDA, cache)
 
 
 @pytest.fixture(autouse=True)

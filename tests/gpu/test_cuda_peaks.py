@@ -10,13 +10,14 @@ from gpu_runner.supervisor.device.device import (
     Peak,
     cuda_devices,
     device_name,
-    device_slug,
     driver_peak,
+    first_gpu,
     generous_peak,
 )
 from gpu_runner.supervisor.doctor import measure_peaks
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.tools.calibrate import Calibration, calibrated
+from tests.bench.evaluations import make_config
 
 pytestmark = [
     pytest.mark.gpu,
@@ -27,8 +28,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
     cache = tmp_path_factory.mktemp("cache")
-    slug = device_slug(DeviceKind.CUDA, 0)
-    return SupervisorConfig(kind=DeviceKind.CUDA, device=slug, cache_folder=cache)
+    return make_config(DeviceKind.CUDA, cache)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def measured(config: SupervisorConfig) -> Calibration:
 
 @pytest.fixture(scope="module")
 def limit() -> Peak:
-    found = generous_peak(DeviceKind.CUDA, 0)
+    found = generous_peak(DeviceKind.CUDA, first_gpu())
     assert found is not None
     return found
 

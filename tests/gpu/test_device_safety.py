@@ -5,6 +5,7 @@ On a GPU host without the site's packages: `python -m pytest -c /dev/null --root
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Language, Mode, Verdict
 from gpu_runner.supervisor.device import gpu_state
-from gpu_runner.supervisor.device.device import cuda_devices, device_slug
+from gpu_runner.supervisor.device.device import cuda_devices, first_gpu
 from gpu_runner.supervisor.device.device_log import DeviceLog
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host import jail, nvml
@@ -22,6 +23,7 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.jail import Jail, Limits
 from gpu_runner.supervisor.host.process import ChildProcess
 from gpu_runner.supervisor.tools import health, probe
+from tests.bench.evaluations import make_config
 
 pytestmark = [
     pytest.mark.gpu,
@@ -47,10 +49,7 @@ SPOILERS = {
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
     cache = tmp_path_factory.getbasetemp().parent / "kbench-gpu-cache"
-    slug = device_slug(DeviceKind.CUDA, 0)
-    return SupervisorConfig(
-        kind=DeviceKind.CUDA, device=slug, cache_folder=cache, call_timeout_s=5.0
-    )
+    return replace(make_config(DeviceKind.CUDA, cache), call_timeout_s=5.0)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -102,7 +101,7 @@ def test_the_node_for_tools_is_there_for_profilers_alone() -> None:
     limits = Limits(cpu_s=10, memory_bytes=1 << 28, processes=32)
     seen = []
     for profiled in (False, True):
-        made = Jail(limits=limits, cuda_index=0, profiled=profiled)
+        made = Jail(limits=limits, cuda_index=first_gpu(), profiled=profiled)
         with ChildProcess(made, ["/bin/ls", "/dev"], jailed=not jail.probe()) as child:
             child.wait(10)
         seen.append("nvidia-uvm-tools" in child.output.split())

@@ -17,9 +17,10 @@ from gpu_runner.data.verdict import DeviceKind, Language, Mode, Verdict
 from gpu_runner.supervisor import measuring
 from gpu_runner.supervisor.audit.audit import Auditor
 from gpu_runner.supervisor.audit.listed import Lister, Profiled
-from gpu_runner.supervisor.device.device import cuda_devices, device_slug
+from gpu_runner.supervisor.device.device import cuda_devices
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from tests.bench.evaluations import make_config
 
 pytestmark = [
     pytest.mark.gpu,
@@ -66,8 +67,7 @@ def forward(X, Y, N):
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
     cache = tmp_path_factory.getbasetemp().parent / "kbench-gpu-cache"
-    slug = device_slug(DeviceKind.CUDA, 0)
-    return SupervisorConfig(kind=DeviceKind.CUDA, device=slug, cache_folder=cache)
+    return make_config(DeviceKind.CUDA, cache)
 
 
 @pytest.fixture(autouse=True)

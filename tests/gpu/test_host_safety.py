@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_runner.supervisor.device.device import cuda_devices
+from gpu_runner.supervisor.device.device import cuda_devices, first_gpu
 from gpu_runner.supervisor.host import jail, nvml
 from gpu_runner.supervisor.host.jail import Jail
 from gpu_runner.supervisor.oracle.client import cuda_environment
@@ -41,8 +41,8 @@ OTHERWISE = {
 
 
 def _jail(program: Path) -> Jail:
-    environment = cuda_environment(0)
-    return Jail(limits=LIMITS, paths=[program], environment=environment, cuda_index=0)
+    environment = cuda_environment(first_gpu())
+    return Jail(limits=LIMITS, paths=[program], environment=environment, cuda_index=first_gpu())
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_it_holds_no_descriptor_but_its_own_streams(output: list[str]) -> None:
 
 def test_it_sees_its_own_gpu_and_no_other_device(output: list[str]) -> None:
     [devices] = found(output, "list:/dev")
-    node = f"nvidia{nvml.minor_number(0)}"
+    node = f"nvidia{nvml.minor_number(first_gpu())}"
     more = set(devices.split()) - PLAIN_DEVICES
     assert node in more
     assert more <= {node, "nvidiactl", "nvidia-uvm"}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,9 +17,10 @@ from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode, Verdict
 from gpu_runner.supervisor.device import toolchain
-from gpu_runner.supervisor.device.device import cuda_architecture, cuda_devices, device_slug
+from gpu_runner.supervisor.device.device import cuda_architecture, cuda_devices
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from tests.bench.evaluations import make_config
 
 pytestmark = [
     pytest.mark.gpu,
@@ -126,10 +128,7 @@ HONEST = {
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
     cache = tmp_path_factory.getbasetemp().parent / "kbench-gpu-cache"
-    slug = device_slug(DeviceKind.CUDA, 0)
-    return SupervisorConfig(
-        kind=DeviceKind.CUDA, device=slug, cache_folder=cache, call_timeout_s=8.0
-    )
+    return replace(make_config(DeviceKind.CUDA, cache), call_timeout_s=8.0)
 
 
 @pytest.fixture(scope="module", autouse=True)

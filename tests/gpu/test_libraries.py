@@ -17,8 +17,9 @@ from gpu_runner.data.task import ShippedKernel, Task
 from gpu_runner.data.verdict import DeviceKind, Language, Mode
 from gpu_runner.supervisor.build.binary import check_library
 from gpu_runner.supervisor.build.build import build_solution
-from gpu_runner.supervisor.device.device import cuda_devices, device_slug
+from gpu_runner.supervisor.device.device import cuda_devices
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from tests.bench.evaluations import make_config
 
 pytestmark = [
     pytest.mark.gpu,
@@ -30,8 +31,7 @@ pytestmark = [
 def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
     # The same folder as of the other tests of this device: nothing is built twice.
     cache = tmp_path_factory.getbasetemp().parent / "kbench-gpu-cache"
-    slug = device_slug(DeviceKind.CUDA, 0)
-    return SupervisorConfig(kind=DeviceKind.CUDA, device=slug, cache_folder=cache)
+    return make_config(DeviceKind.CUDA, cache)
 
 
 def found(task: Task, kernel: ShippedKernel, config: SupervisorConfig) -> list[str]:

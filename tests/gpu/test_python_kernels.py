@@ -11,9 +11,9 @@ from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Language, Mode, Verdict
-from gpu_runner.supervisor.device.device import cuda_devices, device_slug
+from gpu_runner.supervisor.device.device import cuda_devices
 from gpu_runner.supervisor.evaluate import evaluate
-from gpu_runner.supervisor.host.config import SupervisorConfig
+from tests.bench.evaluations import make_config
 
 pytestmark = [
     pytest.mark.gpu,
@@ -82,15 +82,14 @@ def forward(A, B, N):
 
 
 def evaluated(task: str, source: str, folder: Path, mode: Mode = Mode.QUICK) -> EvaluationResult:
-    slug = device_slug(DeviceKind.CUDA, 0)
+    config = make_config(DeviceKind.CUDA, folder)
     request = EvaluationRequest(
         evaluation_id="module",
         task=find_task(task),
         solution=Solution(source=source, language=Language.PYTHON),
         mode=mode,
-        device=slug,
+        device=config.device,
     )
-    config = SupervisorConfig(kind=DeviceKind.CUDA, device=slug, cache_folder=folder)
     return evaluate(request, config)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ import pytest
 from gpu_runner.data.formats import built_in_tasks
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.device.device import cuda_devices, device_slug
-from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.device.device import cuda_devices
+from gpu_runner.supervisor.host.config import default_cache_folder
 from gpu_runner.supervisor.soundness.soundness import describe_soundness, survey
+from tests.bench.evaluations import make_config
 
 pytestmark = [
     pytest.mark.gpu,
@@ -39,9 +41,7 @@ def good(report: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 def test_no_mutant_survives_on_a_gpu(task: Task) -> None:
-    config = SupervisorConfig(
-        kind=DeviceKind.CUDA, device=device_slug(DeviceKind.CUDA, 0), oracle_timeout_s=600
-    )
+    config = replace(make_config(DeviceKind.CUDA, default_cache_folder()), oracle_timeout_s=600)
     report = survey(task, config)
     folder = os.environ.get("OUT")
     if folder:

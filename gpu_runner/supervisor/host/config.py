@@ -22,8 +22,8 @@ def default_cache_folder() -> Path:
 class SupervisorConfig:
     """One device, and the limits of the processes that work for it.
 
-    niceness: of builds; above 0 for work that others go before. device: slug of the device's queue
-    and board. index: of a CUDA device. allow_unjailed: run
+    niceness: of builds, so that a measured process doesn't wait for a processor because of them.
+    device: slug of the device's queue and board. index: of a CUDA device. allow_unjailed: run
     without a jail where none can be made; every result says so.
     """
 
@@ -32,7 +32,7 @@ class SupervisorConfig:
     device: str = "cpu"
     cache_folder: Path = field(default_factory=default_cache_folder)
     allow_unjailed: bool = False
-    niceness: int = 0
+    niceness: int = 10
     build_timeout_s: float = 300.0
     call_timeout_s: float = 10.0
     start_timeout_s: float = 120.0

@@ -20,9 +20,11 @@ from gpu_runner.supervisor.build.build import build
 from gpu_runner.supervisor.build.compiler_log import KERNELS_LIMIT, kernel_resources, shortened
 from gpu_runner.supervisor.build.declaration import declaration, shim_source
 from gpu_runner.supervisor.build.eviction import IN_USE_S, evict
+from gpu_runner.supervisor.build.importer import module_jail
 from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.process import ChildProcess
 
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 SCALE = Signature.parse("void scale(float* out, const float* in, float by, int32_t n, int64_t m)")
@@ -261,3 +263,9 @@ def test_a_long_log_keeps_its_first_error_and_its_last_words() -> None:
     assert short.startswith("k.cpp: In function 'f':\nk.cpp:11:3: error: no match\n")
     assert short.endswith("1 error\n")
     assert shortened("k.cpp:11:3: error: no match\n", 32_768) == "k.cpp:11:3: error: no match\n"
+
+
+def test_a_compiler_gives_way_to_who_is_measured() -> None:
+    with ChildProcess(module_jail(SupervisorConfig()), ["/usr/bin/nice"], jailed=False) as child:
+        child.wait(10)
+    assert int(child.output) > os.nice(0)
