@@ -134,6 +134,20 @@ def cutlass_paths() -> tuple[Path, ...]:
     return found.folders if found else ()
 
 
+@functools.cache
+def installed_at() -> dict[str, str]:
+    """When nvcc and the headers that it reads were installed, by path; empty without nvcc.
+
+    nvcc writes the paths and times of headers into a kernel's line table. So two hosts with the
+    same versions may build different bytes.
+    """
+    try:
+        nvcc = Path(compiler(DeviceKind.CUDA).path)
+    except ToolchainError:
+        return {}
+    return {str(path): str(path.stat().st_mtime_ns) for path in (nvcc, *cutlass_paths())}
+
+
 def architecture(capability: tuple[int, int]) -> str:
     """Compile target of a GPU of this compute capability, such as sm_90a.
 

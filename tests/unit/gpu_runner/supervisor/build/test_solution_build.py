@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 
+from gpu_runner.data import archive
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.flags import FIXED
 from gpu_runner.data.formats import catalog_folder
@@ -94,6 +96,20 @@ def test_tensor_core_instructions_of_the_device_assemble(
     done = built(tmp_path, ADD + WGMMA, Language.CUDA)
     assert done.library is None
     assert "wgmma" in done.report.log
+
+
+@needs_jail
+@needs_nvcc
+@pytest.mark.usefixtures("hopper")
+def test_a_source_that_is_built_again_gives_the_same_bytes(tmp_path: Path) -> None:
+    """On another runner, or once the first build is evicted: an audit compares them."""
+    digests = set()
+    for name in ("first", "second"):
+        library = built(tmp_path / name, ADD, Language.CUDA).library
+        assert library is not None
+        digests.add(archive.digest(library.read_bytes()))
+        time.sleep(1)  # a line table counts seconds
+    assert len(digests) == 1
 
 
 @needs_jail
