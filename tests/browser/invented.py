@@ -59,7 +59,8 @@ def workload_results(
         own_ns = min(eager_ns, compiled_ns) / (level * rng.uniform(0.85, 1.2))
         cost = task.cost(workload, direction)
         own = measurement(rng, own_ns)
-        known = {"eager": measurement(rng, eager_ns), "compiled": measurement(rng, compiled_ns)}
+        known = dict.fromkeys(task.baselines, measurement(rng, compiled_ns))  # and of libraries
+        known["eager"] = measurement(rng, eager_ns)
         baselines = evidence.baselines_of(request, workload, known)
         yield WorkloadResult(
             name=workload.name,

@@ -15,10 +15,10 @@ from gpu_runner.data import codec, mailbox
 from gpu_runner.data.event import Event, EventKind
 from gpu_runner.data.verdict import Stage
 from runs_app.core.messaging import orders
-from runs_app.models import Evaluation, Runner, Status, Submission
+from runs_app.models import Evaluation, Runner, Status
 from tasks_app.models import TaskVersion
+from tests import evidence
 from tests import factories as make
-from tests.bench.scale.bulk import insert
 
 _STAGES = 18
 _MODE = "quick"
@@ -54,36 +54,26 @@ def stream_of(rows: list[Evaluation]) -> str:
 
 
 def held(count: int) -> list[Evaluation]:
-    """New evaluations of one submission, handed over to a runner."""
+    """New evaluations, each of a submission of its own, handed over to a runner."""
     runner = Runner.objects.filter(name="test.bench").first() or make.make_runner(name="bench")
     version = TaskVersion.objects.filter(task__slug="scale").first() or make.make_task_version()
-    submission = Submission.objects.filter(task_version=version).first()
-    if submission is None:
-        submission = make.make_submission(task_version=version)
+    rows = Evaluation.objects.filter(pk__in=[_submitted(version) for _ in range(count)])
     now = datetime.now(UTC)
-    keys = [uuid.uuid4() for _ in range(count)]
-    insert(
-        Evaluation,
-        (
-            {
-                "id": key,
-                "submission_id": submission.pk,
-                "task_version_id": version.pk,
-                "direction": "forward",
-                "device_id": "cpu",
-                "mode": _MODE,
-                "status": Status.RUNNING.value,
-                "runner_id": runner.pk,
-                "runner_boot_id": runner.boot_id,
-                "created_at": now,
-                "queued_at": now,
-                "started_at": now,
-                "last_event_at": now,
-            }
-            for key in keys
-        ),
+    rows.update(
+        status=Status.RUNNING.value,
+        runner=runner,
+        runner_boot_id=runner.boot_id,
+        queued_at=now,
+        started_at=now,
+        last_event_at=now,
     )
-    return list(Evaluation.objects.select_related("runner__token").filter(pk__in=keys))
+    return list(rows.select_related("runner__token", "submission", "task_version__task"))
+
+
+def _submitted(version: TaskVersion) -> uuid.UUID:
+    source = f"// {uuid.uuid4()}\n{make.SOURCE}"
+    key: uuid.UUID = make.make_evaluation(task_version=version, source=source, mode=_MODE).pk
+    return key
 
 
 def _interleaved(rows: list[Evaluation]) -> Iterator[Event]:
@@ -94,7 +84,7 @@ def _interleaved(rows: list[Evaluation]) -> Iterator[Event]:
 
 
 def _life(row: Evaluation) -> list[Event]:
-    result: dict[str, Any] = {"result": codec.encode(make.make_result(row))}
+    result: dict[str, Any] = {"result": codec.encode(evidence.result(row.request(), 1e4))}
     stages = [
         make.make_event(
             row,
