@@ -149,7 +149,10 @@ class Tools:
         return quota_of(self.site)
 
     def cancel(self, submission: str) -> Document:
-        """Take a submission's newest evaluation out of the queue, or stop it."""
+        """Take a submission's newest evaluation out of the queue, or stop it.
+
+        It still counts toward the daily limit.
+        """
         return self.site.cancel(submission)
 
     def profile(self, submission: str) -> Document:
