@@ -54,7 +54,7 @@ def dry_run(
     entered = try_solutions(missing, version, device, user, now, chosen)
     if entered:
         draft = next((each for each in version.drafts.all() if each.open_to(user)), None)
-        details = {"device": device.slug, "mode": chosen.value, "kernels": len(entered)}
+        details = {"device": device.name, "mode": chosen.value, "kernels": len(entered)}
         add_entry(
             AuditEntry.Kind.TRIED,
             now=now,
