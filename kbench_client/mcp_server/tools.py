@@ -130,7 +130,7 @@ class Tools:
         return _waited(self.site.watch_run(run, timeout_s))
 
     def result(self, submission: str) -> Document:
-        """A submission's verdict and reason, each public workload's time, interval, best baseline
+        """A submission's verdict and reason, each listed workload's time, interval, best baseline
         and share of the device's limit; the compiler's log, what is wrong about an output, and
         a profile, if there are any."""
         found = self.site.submission(submission)

@@ -124,7 +124,7 @@ def _refuse_device(version: TaskVersion, device: Device) -> None:
     kind = DeviceKind(device.kind)
     for direction in version.data.directions:
         if not version.data.workloads_for(kind, direction, hidden=False):
-            reason = f"the task has no public {direction} workload for a {kind} device"
+            reason = f"the task has no listed {direction} workload for a {kind} device"
             raise CurationError("device", reason)
 
 

@@ -84,7 +84,7 @@ def _solutions(version: TaskVersion, device: Device) -> dict[str, Solution]:
         kernel for kernel in fitting if data.workloads_for(kind, kernel.direction, hidden=False)
     ]
     if not measured:
-        reason = f"the task has no public workload for its kernels on a {kind} device"
+        reason = f"the task has no listed workload for its kernels on a {kind} device"
         raise SubmissionError("device", reason)
     solutions = {}
     for kernel in measured:

@@ -121,7 +121,7 @@ class TestAsking:
     def test_a_device_for_which_the_task_has_no_workload_is_refused(self) -> None:
         known = make.make_task().workloads
         workloads = tuple(replace(workload, devices=(DeviceKind.CUDA,)) for workload in known)
-        with pytest.raises(CurationError, match="no public forward workload") as refusal:
+        with pytest.raises(CurationError, match="no listed forward workload") as refusal:
             ask(version=a_version(workloads=workloads))
         assert refusal.value.field == "device"
         assert not TaskCheck.objects.exists()
