@@ -82,7 +82,7 @@ def newest(submission: Document) -> Document:
 
 
 def workloads(evaluation: Document) -> dict[str, Document]:
-    """The public workloads of a result that have a time, by name."""
+    """The listed workloads of a result that have a time, by name."""
     result = evaluation.get("result") or {}
     return {
         each["name"]: each
@@ -141,7 +141,7 @@ def missing_lines(evaluation: Document) -> str:
 
 
 def workload_table(evaluation: Document) -> str:
-    """Each public workload with its time, interval, best baseline and share of the limit."""
+    """Each listed workload with its time, interval, best baseline and share of the limit."""
     rows: list[Sequence[object]] = [
         ("workload", "time", "95 % interval", "baseline", "speedup", "limit")
     ]

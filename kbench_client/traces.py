@@ -61,7 +61,7 @@ def solution(submission: Document, task: Document) -> Document:
 
 
 def traces(submission: Document, task: Document) -> list[Document]:
-    """The newest result of a submission: a trace for each public workload that it tells of.
+    """The newest result of a submission: a trace for each listed workload that it tells of.
 
     Raises `Stop` where there is no result, or its verdict says nothing of the kernel.
     """

@@ -76,7 +76,7 @@ def ranked(submission: Document, device: str) -> Document:
 
 
 def proven(evaluation: Document) -> list[Document]:
-    """The measured public workloads with the speedup over the best baseline of each.
+    """The measured listed workloads with the speedup over the best baseline of each.
 
     `faster`: the 95 % interval of the speedup lies above 1. Those come first. Raises `Stop` if
     there are none, or if a baseline isn't measured yet.

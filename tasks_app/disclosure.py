@@ -136,10 +136,10 @@ def public_reason(result: EvaluationResult, hidden_names: Collection[str]) -> st
     """Reason of a result's verdict, without what it says of a hidden workload.
 
     What a kernel itself could have chosen, such as an error's text, comes from processes that have
-    seen public workloads only: hidden ones run last, apart, and leave no words.
+    seen listed workloads only: hidden ones run last, apart, and leave no words.
     """
     if result.mismatch and result.mismatch.workload in hidden_names:
-        return f"right on all public workloads, but {result.mismatch.output!r} is wrong on {HIDDEN}"
+        return f"right on all listed workloads, but {result.mismatch.output!r} is wrong on {HIDDEN}"
     return public_text(result.reason, hidden_names)
 
 

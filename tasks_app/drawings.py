@@ -21,6 +21,7 @@ NOISE = 0.02
 _TICKS_WIDTH = 7.0
 """Width of an axis's words, in rem, that every page gives them: `.axis-ticks` of components.css."""
 _LETTER, _GAP = 0.49, 0.3  # rem: a letter's width there, and the least space between two words
+_BEFORE, _AFTER = 1.0, 0.75  # rem: how far words may leave the axis, into the padding of cells
 
 _EDGE = 3.0  # kept free around a trend, for its dot
 _FEWEST_OCTAVES = 2
@@ -114,10 +115,14 @@ class Axis:
         return self.place(1.0)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Places in hundredths of the width, and words, of as many powers of two as find room."""
+        """Places in hundredths of the width, and words, of as many powers of two as find room.
+
+        Words are centered on their place, so a long one at an end is left out.
+        """
         powers = range(int(self.low), int(self.high) + 1)
+        fitting = [(p, tick) for p in powers if _fits(tick := self._tick(p))]
         every = 1
-        while not _have_room(ticks := [self._tick(p) for p in powers if p % every == 0]):
+        while not _have_room(ticks := [tick for p, tick in fitting if p % every == 0]):
             every += 1
         return ticks
 
@@ -130,11 +135,15 @@ def _have_room(ticks: Iterable[tuple[float, str]]) -> bool:
     return all(after[0] - before[1] >= _GAP for before, after in pairwise(spans))
 
 
+def _fits(tick: tuple[float, str]) -> bool:
+    start, end = _span(*tick)
+    return start >= -_BEFORE and end <= _TICKS_WIDTH + _AFTER
+
+
 def _span(at: float, words: str) -> tuple[float, float]:
-    """Where a tick's words start and end, in rem; they don't leave the axis."""
-    width = len(words) * _LETTER
-    start = min(max(at / 100 * _TICKS_WIDTH - width / 2, 0.0), _TICKS_WIDTH - width)
-    return start, start + width
+    """Where a tick's words start and end, in rem."""
+    middle, half = at / 100 * _TICKS_WIDTH, len(words) * _LETTER / 2
+    return middle - half, middle + half
 
 
 def axis(ratios: Iterable[float | None], width: float = AXIS_WIDTH) -> Axis:

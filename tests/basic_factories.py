@@ -28,7 +28,7 @@ def later(seconds: float) -> datetime:
 
 
 def make_task(**overrides: Any) -> Task:
-    """A c-ABI task with two public workloads and a hidden one."""
+    """A c-ABI task with two listed workloads and a hidden one."""
     fields: dict[str, Any] = {
         "name": "scale",
         "title": "Scale a vector",

@@ -133,7 +133,7 @@ BASELINES_NS = {"eager": 2000.0, "compiled": 1500.0, "best": 1500.0}
 
 
 def make_workload_result(**overrides: Any) -> WorkloadResult:
-    """A measured public workload, twice as fast as eager and 1.5 times as compiled."""
+    """A measured listed workload, twice as fast as eager and 1.5 times as compiled."""
     fields: dict[str, Any] = {
         "name": "n256", "parameters": {"N": 256}, "hidden": False,
         "measurement": make_measurement(1000.0),
@@ -173,7 +173,7 @@ def make_result(evaluation: Evaluation, **overrides: Any) -> EvaluationResult:
 
 
 def baseline_report(measurement: BaselineMeasurement, **overrides: Any) -> dict[str, Any]:
-    """A runner's report of the baselines of the one public workload."""
+    """A runner's report of the baselines of the one listed workload."""
     fields: dict[str, Any] = {
         "task_digest": measurement.version.digest,
         "baselines": {"n256": make_workload_result().baselines},

@@ -113,7 +113,7 @@ class AnchorTimes(Open):
 class Rates(Open):
     """What a device can do: FLOP/s are in the task's dtype.
 
-    fraction: geometric mean over the public workloads of the time at that peak over the time that
+    fraction: geometric mean over the listed workloads of the time at that peak over the time that
     was measured.
     """
 

@@ -29,7 +29,7 @@ class EvaluationRequest:
     """Everything that a runner needs to know of an evaluation.
 
     device: name of the device's queue and board, such as "cpu" or "nvidia-h200".
-    must_beat_ns: by public workload, a time above which the kernel is of no use to who asks.
+    must_beat_ns: by listed workload, a time above which the kernel is of no use to who asks.
     loaded: of an audit, what the result that it is about says that it ran.
     """
 
@@ -221,8 +221,8 @@ class StageTime:
 class EvaluationResult:
     """Outcome of an evaluation.
 
-    latency_ns: geometric mean of the public workloads' times. speedups: geometric means over
-    the public workloads, per baseline and against the "best" of them in each workload.
+    latency_ns: geometric mean of the listed workloads' times. speedups: geometric means over
+    the listed workloads, per baseline and against the "best" of them in each workload.
     unlisted_speedups: the same over the unlisted workloads, to three digits. floor_fraction:
     geometric mean of physical limit over time. p_score: MSKernelBench's P against the best
     baseline, weighted by work. hard_ratio: how many times as long calls with hard values took, if
@@ -231,7 +231,7 @@ class EvaluationResult:
     suspicions: while there are any, a person must decide before the result counts. hints:
     static findings about who does the work, if kbench saw who did it, and times that the outside
     clock couldn't confirm; they hold nothing back.
-    loaded: the code that processes on public workloads ran, with digests that the supervisor took.
+    loaded: the code that processes on listed workloads ran, with digests that the supervisor took.
     pending_baselines: names of those that are not known on this device yet, because they take long
     to compile; they are measured apart, and then join the result. retryable: of a SYSTEM_ERROR,
     whether another attempt may go well, because this host was the cause.

@@ -49,9 +49,9 @@ class Plan:
     Else an outdated calibration will do.
     """
     varied: int = 0
-    """Calls with other input distributions at least, per public workload and process."""
+    """Calls with other input distributions at least, per listed workload and process."""
     shapes: int = 0
-    """Shapes of other sizes than the public workloads', verified and not timed, in one process."""
+    """Shapes of other sizes than the listed workloads', verified and not timed, in one process."""
     max_varied: int = 8
     """Of those, how many are sampled for verification at most."""
     near: bool = False

@@ -38,7 +38,7 @@ class KernelMetrics:
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """A profile of one public workload.
+    """A profile of one listed workload.
 
     tool: "ncu" (hardware counters) or "portable" (times and the work formula against the device's
     peaks); reason: why it is not "ncu", empty if it is. metrics: of the whole call; names end in

@@ -44,7 +44,7 @@ class Symptom(StrEnum):
 class Finding:
     """What the numbers show, in a sentence that can follow a colon.
 
-    The sentence of a public workload may name sizes, places and factors; `GENERAL` has one for each
+    The sentence of a listed workload may name sizes, places and factors; `GENERAL` has one for each
     symptom that names none.
     """
 

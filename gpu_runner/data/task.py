@@ -331,7 +331,7 @@ class Task:
     ) -> tuple[Values, ...]:
         """Families that others of the device's workloads have, and `HARD` where the task draws it.
 
-        Kernels must be right on them, too, on a public workload's parameters as on any: a source
+        Kernels must be right on them, too, on a listed workload's parameters as on any: a source
         could ask for those. Integers are for workloads that were made for them: what they become
         may be few different terms, which all round the same way, and the bound on a long sum is
         that of a random walk.

@@ -130,7 +130,7 @@ class Tools:
         return _waited(self.site.watch_run(run, timeout_s))
 
     def result(self, submission: str) -> Document:
-        """A submission's verdict and reason, each public workload's time, interval, best baseline
+        """A submission's verdict and reason, each listed workload's time, interval, best baseline
         and share of the device's limit; the compiler's log, what is wrong about an output, and
         a profile, if there are any."""
         found = self.site.submission(submission)
@@ -149,7 +149,10 @@ class Tools:
         return quota_of(self.site)
 
     def cancel(self, submission: str) -> Document:
-        """Take a submission's newest evaluation out of the queue, or stop it."""
+        """Take a submission's newest evaluation out of the queue, or stop it.
+
+        It still counts toward the daily limit.
+        """
         return self.site.cancel(submission)
 
     def profile(self, submission: str) -> Document:

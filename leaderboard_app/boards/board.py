@@ -64,8 +64,9 @@ class Board:
         """The rows that its page shows: leaders, entries, lines of the matrix, or names."""
         if self.query.by.is_grouped:
             return [Standing.of(section, r) for section in self.sections for r in section.groups]
-        whole = {By.LEADERS: self.leaders, By.MATRIX: self.matrix.rows}
-        return whole.get(self.query.by, self.entries)
+        if self.query.by is By.MATRIX:
+            return self.matrix.shared_first
+        return self.leaders if self.query.by is By.LEADERS else self.entries
 
     @property
     def groups(self) -> tuple[Ranked[Group], ...]:

@@ -12,7 +12,7 @@ from django.utils.text import get_text_list
 
 from leaderboard_app.boards.board import Board
 from leaderboard_app.boards.groups import Group, Section
-from leaderboard_app.boards.matrix import Cell
+from leaderboard_app.boards.matrix import Cell, Row
 from leaderboard_app.boards.paired import lead
 from leaderboard_app.boards.query import By
 from leaderboard_app.boards.ranking import Entry
@@ -122,8 +122,8 @@ def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
     )
 
 
-def _of_matrix(rows: Iterable[tuple[object, Sequence[Cell]]], device: Device) -> Headline | None:
-    solved = [[cell.entry for cell in cells if cell.entry] for _, cells in rows]
+def _of_matrix(rows: Iterable[Row], device: Device) -> Headline | None:
+    solved = [[cell.entry for cell in row.cells if cell.entry] for row in rows]
     best = [max(entries, key=attrgetter("merit")) for entries in solved if entries]
     final = [each.author for each in best if each.is_final]
     if not final:

@@ -32,6 +32,11 @@ class Cell:
     attempted: bool = False
 
     @property
+    def is_filled(self) -> bool:
+        """Whether the agent attempted the problem."""
+        return self.entry is not None or self.attempted
+
+    @property
     def level(self) -> int:
         """Doublings against the best baseline, rounded away from 0; 0 in the band of noise."""
         rated = self.entry.rated if self.entry else None
@@ -73,22 +78,40 @@ class Attempt(NamedTuple):
     solved: bool
 
 
+class Row(NamedTuple):
+    """The cells of a problem; `sole` is the agent's name if only one of them attempted it."""
+
+    problem: Problem
+    cells: tuple[Cell, ...]
+    sole: str
+
+    @property
+    def filled(self) -> list[Cell]:
+        """Its cells without those of agents that didn't attempt the problem."""
+        return [cell for cell in self.cells if cell.is_filled]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Matrix:
     """Cells by problem, in the order of the columns; `left_out` agents did not fit."""
 
     columns: tuple[Column, ...] = ()
-    rows: tuple[tuple[Problem, tuple[Cell, ...]], ...] = ()
+    rows: tuple[Row, ...] = ()
     left_out: int = 0
+
+    @property
+    def shared_first(self) -> list[Row]:
+        """The rows, those that compare agents first, and then by the agent that is alone."""
+        return sorted(self.rows, key=lambda row: row.sole)
 
     @property
     def attempts(self) -> list[Attempt]:
         """The cells of the problems that were attempted, as rows."""
         return [
-            Attempt(problem, column, cell.entry, cell.entry is not None)
-            for problem, cells in self.rows
-            for column, cell in zip(self.columns, cells, strict=True)
-            if cell.entry or cell.attempted
+            Attempt(row.problem, column, cell.entry, cell.entry is not None)
+            for row in self.rows
+            for column, cell in zip(self.columns, row.cells, strict=True)
+            if cell.is_filled
         ]
 
 
@@ -99,13 +122,24 @@ def matrix(entries: Iterable[Entry], tried: Mapping[str, Iterable[Problem]]) -> 
     attempted = {name: set(problems) for name, problems in tried.items()}
     problems = sorted({problem for _, problem in best} | set().union(*attempted.values(), set()))
     columns = _by_kind(all_columns[:MOST_COLUMNS], len(problems))
-    rows = tuple(
-        (problem, tuple(_cell(column, problem, best, attempted) for column in columns))
-        for problem in problems
-    )
+    rows = tuple(_row(problem, columns, best, attempted) for problem in problems)
     return Matrix(
         columns=tuple(columns), rows=rows, left_out=max(0, len(all_columns) - MOST_COLUMNS)
     )
+
+
+def _row(
+    problem: Problem,
+    columns: Sequence[Column],
+    best: Mapping[tuple[str, Problem], Entry],
+    attempted: Mapping[str, set[Problem]],
+) -> Row:
+    cells = tuple(
+        Cell(best.get((column.name, problem)), problem in attempted.get(column.name, ()))
+        for column in columns
+    )
+    names = [column.name for column, cell in zip(columns, cells, strict=True) if cell.is_filled]
+    return Row(problem, cells, names[0] if len(names) == 1 else "")
 
 
 def _by_kind(columns: Sequence[Column], problems: int) -> list[Column]:
@@ -141,13 +175,3 @@ def _columns(best: Iterable[Entry], tried: Mapping[str, Iterable[Problem]]) -> S
         for name, entries in solved.items()
     ]
     return sorted(columns, key=lambda column: (-column.solved, column.name))
-
-
-def _cell(
-    column: Column,
-    problem: Problem,
-    best: Mapping[tuple[str, Problem], Entry],
-    attempted: Mapping[str, set[Problem]],
-) -> Cell:
-    entry = best.get((column.name, problem))
-    return Cell(entry, attempted=problem in attempted.get(column.name, ()))

@@ -82,6 +82,7 @@ class Entry:
     device: str
     finished_at: datetime
     latency: Estimate
+    merit: float  # what boards order by
     speedups: Mapping[str, Estimate] = field(default_factory=dict)
     unlisted_speedup: float | None = None
     score: Estimate | None = None
@@ -157,12 +158,6 @@ class Entry:
     def compiled(self) -> Estimate | None:
         """Speedup against the compiled baseline."""
         return self.speedups.get("compiled")
-
-    @property
-    def merit(self) -> float:
-        """The value that boards sort by, like the database column of that name."""
-        score = None if self.awaits_baselines else self.score
-        return score.value if score else -self.latency.value
 
     @property
     def listed_ratio(self) -> float | None:

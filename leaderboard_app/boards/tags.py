@@ -17,11 +17,11 @@ register = template.Library()
 
 _NOBODY = UUID(int=0)
 """In place of a submission's key in its address, which is looked up once for a row."""
-_SOLVED = '<td class="{}"><a href="{}?evaluation={}">{}{}</a></td>'
+_SOLVED = '<{tag} class="{}"><a href="{}?evaluation={}">{}{}</a></{tag}>'
 _NOT_BEST = '<span aria-hidden="true">*</span><span class="visually-hidden"> vs {}</span>'
-_ATTEMPTED = SafeString(
-    '<td class="failed"><span aria-hidden="true">✗</span>'
-    '<span class="visually-hidden">attempted, not solved</span></td>'
+_ATTEMPTED = (
+    '<{tag} class="failed"><span aria-hidden="true">✗</span>'
+    '<span class="visually-hidden">attempted, not solved</span></{tag}>'
 )
 _NOT_ATTEMPTED = SafeString(
     '<td class="none"><span class="visually-hidden">not attempted</span></td>'
@@ -29,18 +29,18 @@ _NOT_ATTEMPTED = SafeString(
 
 
 @register.simple_tag
-def matrix_cells(cells: Iterable[Cell]) -> SafeString:
+def matrix_cells(cells: Iterable[Cell], tag: str = "td") -> SafeString:
     """A row of a matrix: of thousands of cells in its template a page took twice as long."""
     anywhere = reverse("submission", args=[_NOBODY])
-    return SafeString("".join(_cell(cell, anywhere) for cell in cells))
+    return SafeString("".join(_cell(cell, anywhere, tag) for cell in cells))
 
 
-def _cell(cell: Cell, anywhere: str) -> SafeString:
+def _cell(cell: Cell, anywhere: str, tag: str) -> SafeString:
     entry = cell.entry
     if entry is None:
-        return _ATTEMPTED if cell.attempted else _NOT_ATTEMPTED
+        return format_html(_ATTEMPTED, tag=tag) if cell.attempted else _NOT_ATTEMPTED
     words = ratio(entry.rated.value) if entry.rated else "?"
     address = anywhere.replace(str(_NOBODY), entry.submission_id)
     against = entry.compared_with
     note = format_html(_NOT_BEST, against) if against not in ("", "best") else ""
-    return format_html(_SOLVED, cell.shade, address, entry.evaluation_id, words, note)
+    return format_html(_SOLVED, cell.shade, address, entry.evaluation_id, words, note, tag=tag)

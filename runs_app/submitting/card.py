@@ -9,7 +9,7 @@ from functools import lru_cache
 from django.conf import settings
 from PIL import Image, ImageDraw, ImageFont
 
-from runs_app.core.work.result_state import compared_with, result_state
+from runs_app.core.work.result_state import baseline_words, result_state
 from runs_app.models import Evaluation
 from runs_app.submitting.pictures.comparison import standing
 from runs_app.submitting.pictures.plot import axis_of
@@ -85,7 +85,7 @@ def card(evaluation: Evaluation) -> bytes:
     _line(draw, 265, f"{number}{unit}" if unit == "×" else f"{number} {unit}", 150, colour)
     device = evaluation.device.short_name
     sizes = "listed and unlisted" if evaluation.score else "listed"
-    against = f"the speed of {compared_with(evaluation)} on {sizes} sizes, {device}"
+    against = f"the speed of {baseline_words(evaluation)} on {sizes} sizes, {device}"
     _line(draw, 450, against if unit == "×" else f"on {device}", 36, _FAINT)
     if state := result_state(evaluation):
         _line(draw, 60, state.label.lower(), 34, colour, right=True)

@@ -6,7 +6,7 @@ import re
 
 from gpu_runner.data.environment import Environment
 from gpu_runner.data.evaluation import EvaluationResult
-from runs_app.core.work.result_state import compared_with, result_state
+from runs_app.core.work.result_state import baseline_words, result_state
 from runs_app.models import Evaluation
 from tasks_app.numbers import duration_text, significant
 
@@ -25,7 +25,7 @@ def outcome(evaluation: Evaluation) -> str:
     device = evaluation.device.name
     if evaluation.rated:
         sizes = "" if evaluation.score else " on listed sizes"
-        return f"{significant(evaluation.rated)}× {compared_with(evaluation)}{sizes} on {device}"
+        return f"{significant(evaluation.rated)}× {baseline_words(evaluation)}{sizes} on {device}"
     if evaluation.latency_ns:
         return f"{duration_text(evaluation.latency_ns)} on {device}"
     return f"{evaluation.verdict or evaluation.status} on {device}".lower().replace("_", " ")

@@ -115,7 +115,7 @@ def _stages(mode: str) -> list[Stage]:
 
 
 def workload_rows(result: EvaluationResult) -> list[WorkloadRow]:
-    """The workloads of a result, the public ones first; none if nothing was found out of any."""
+    """The workloads of a result, the listed ones first; none if nothing was found out of any."""
     names = baseline_names(result)
     rows = [_workload_row(entry, names, result.environment.measured) for entry in result.workloads]
     if not any(row.measurement or row.comparisons or row.errors for row in rows):

@@ -178,7 +178,10 @@ def show_status(
 def cancel_evaluation(
     request: AuthenticatedRequest, submission_id: str, payload: CancelIn = CancelIn.left_out()
 ) -> dict[str, object]:
-    """Take an evaluation of yours out of the queue, or stop it: the newest that is no audit."""
+    """Take an evaluation of yours out of the queue, or stop it: the newest that is no audit.
+
+    It makes room for another one to wait, but still counts toward the daily limit.
+    """
     found = _evaluation(submission_id, payload.evaluation, request.user)
     cancel(evaluation=found, user=request.user, now=timezone.now())
     found.refresh_from_db()

@@ -17,7 +17,7 @@ from gpu_runner.data.verdict import Language, Mode, Verdict
 from runs_app.core.integrity.audits import TIMES_DIFFER
 from runs_app.core.integrity.board_place import BoardPlace
 from runs_app.core.integrity.eligibility import Why
-from runs_app.core.work.result_state import compared_with, result_state
+from runs_app.core.work.result_state import baseline_words, result_state
 from runs_app.models import Audited, BoardAudit, Evaluation, Status
 from runs_app.submitting.diagnostics import Diagnostic
 from runs_app.submitting.pictures.comparison import standing
@@ -206,7 +206,7 @@ def speed(evaluation: Evaluation, speedup: float, spread: float | None) -> str:
     """How fast a correct result is, what that compares with, and its interval."""
     sizes = "listed and unlisted sizes" if evaluation.score else "listed sizes only"
     many = f", over {evaluation.draws} evaluations of this source" if evaluation.draws > 1 else ""
-    said = f"{times(speedup)} the speed of {compared_with(evaluation)} on {sizes}{many}"
+    said = f"{times(speedup)} the speed of {baseline_words(evaluation)} on {sizes}{many}"
     if spread is None:
         return said
     return f"{said} ({_interval(speedup, spread, 'the baseline')})"

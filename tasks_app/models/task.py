@@ -158,7 +158,7 @@ class TaskVersion(models.Model):
 
     @property
     def without_hidden(self) -> tuple[str, ...]:
-        """Kinds of devices that it has public workloads for and no hidden ones."""
+        """Kinds of devices that it has listed workloads for and no hidden ones."""
         public, hidden = (
             {
                 kind

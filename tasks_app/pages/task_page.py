@@ -29,7 +29,7 @@ _FUNCTIONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadRow:
-    """A public workload with its work in one direction; `bound` is relative to the scale."""
+    """A listed workload with its work in one direction; `bound` is relative to the scale."""
 
     name: str
     parameters: str
@@ -68,7 +68,7 @@ def parameters_text(parameters: Mapping[str, object]) -> str:
 
 
 def workload_rows(data: Task, direction: Direction) -> list[WorkloadRow]:
-    """The public workloads of one direction, in the task's order."""
+    """The listed workloads of one direction, in the task's order."""
     return [
         _workload_row(data, workload, direction)
         for workload in data.workloads

@@ -171,6 +171,14 @@ def test_texts_of_the_interface_are_american(root: str) -> None:
     assert {name: words for name, words in found.items() if words != _NAMES.get(name, [])} == {}
 
 
+def test_a_workload_is_listed_and_never_public() -> None:
+    files = [path for root in SITE for path in (ROOT / root).rglob("*.py")]
+    files += [*(ROOT / "templates").rglob("*.html"), *(ROOT / "runs_app").rglob("*.html")]
+    files += [*DOCS.glob("*.md"), ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
+    wrong = re.compile(r"\bpublic\s+(?:workload|size)s?\b", re.IGNORECASE)
+    assert [page_id(path) for path in files if wrong.search(path.read_text())] == []
+
+
 PAGE = (ROOT / "docs" / "glossary.md").read_text()
 
 

@@ -81,7 +81,7 @@ class Row:
 
 
 def entries() -> Iterator[Entry]:
-    """What is compared, each on its smallest and its largest public workload."""
+    """What is compared, each on its smallest and its largest listed workload."""
     for name, file in SHIPPED.items():
         task = find_task(name)
         path = next(path for path in task.files if path.endswith(f"kernels/{file}"))
@@ -92,7 +92,7 @@ def entries() -> Iterator[Entry]:
 
 
 def ends(entry: Entry) -> list[Workload]:
-    """The first and the last public workload of a GPU: the shortest and the longest."""
+    """The first and the last listed workload of a GPU: the shortest and the longest."""
     public = entry.task.workloads_for(DeviceKind.CUDA, entry.direction, hidden=False)
     return [public[0], public[-1]]
 

@@ -3,7 +3,7 @@
 python -m tests.bench.families [--draws 1000] [--only REGEX] [--seed 1] [--out families.jsonl]
     [--minutes 60] [--workers 1] [--without-kernels]
 
-A draw is a call of a workload of the CPU, public or hidden, with its own values or, on a public
+A draw is a call of a workload of the CPU, listed or hidden, with its own values or, on a listed
 one, with others that a ranked evaluation would use there. Every family of `engine.honest`, and
 every shipped kernel, is tried on it. A line of JSON for each batch of draws is added to the file at
 once, and those that are there count: stop it when you like, and go on later. They do not know when

@@ -3,7 +3,7 @@
 python -m tests.bench.honest [--count 1000] [--minutes 60] [--out honest.jsonl] [--workers 1]
     [--workloads 2]
 
-All shipped kernels in turn, torch extensions too, without baselines; each time on a few public and
+All shipped kernels in turn, torch extensions too, without baselines; each time on a few listed and
 as many hidden ones of their small workloads, drawn anew. Several workers share the processors out
 among them, as several runners would. A line of JSON an evaluation is added to the file at once, and
 lines that are there count: stop it when you like, and go on later. Exit status 1 if any kernel was
@@ -59,7 +59,7 @@ def small(task: Task, direction: Direction) -> Task:
 
 
 def sampled(entry: Entry, turn: int, count: int) -> Entry:
-    """The entry on `count` public and as many hidden workloads, the same for the same turn."""
+    """The entry on `count` listed and as many hidden workloads, the same for the same turn."""
     rng = random.Random(f"{entry.label} {turn}")
     chosen: list[Workload] = []
     for hidden in (False, True):
@@ -162,7 +162,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--workers", type=workers, default=1)
-    parser.add_argument("--workloads", type=int, default=2, help="public ones, and hidden ones")
+    parser.add_argument("--workloads", type=int, default=2, help="listed ones, and hidden ones")
     parser.add_argument("--out", type=Path, default=Path("honest.jsonl"))
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     options = parser.parse_args()

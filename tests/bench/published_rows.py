@@ -34,7 +34,7 @@ def digest(kernel: Published, settings: Mapping[str, object]) -> str:
 def row_of(kernel: Published, runs: Sequence[Run], key: str) -> Line:
     """The row of a kernel, from one or more fresh evaluations; the first one gives the reason.
 
-    time_ns: geometric mean over the public workloads; interval: the widest of them, relative half
+    time_ns: geometric mean over the listed workloads; interval: the widest of them, relative half
     width. Both are there for UNSTABLE, too. long, short: largest difference of the evaluations from
     their median, over all workloads that take `LONG_NS` or more, and less.
     """
@@ -85,7 +85,7 @@ def stage_seconds(result: EvaluationResult) -> dict[str, float]:
 
 
 def _timed(result: EvaluationResult) -> list[WorkloadResult]:
-    """The public workloads of a kernel that is right, if all of them have times."""
+    """The listed workloads of a kernel that is right, if all of them have times."""
     public = [w for w in result.workloads if not w.hidden]
     if result.verdict not in TIMED or any(w.measurement is None for w in public):
         return []

@@ -66,7 +66,7 @@ def _with_eager(task: Task) -> Task:
 
 
 def row_of(entry: Entry, result: EvaluationResult, took_s: float) -> dict[str, Any]:
-    """What the table needs to know; times in ns, geometric means over the public workloads."""
+    """What the table needs to know; times in ns, geometric means over the listed workloads."""
     return {
         "label": entry.label,
         "digest": entry.task.digest(),

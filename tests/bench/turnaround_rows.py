@@ -69,7 +69,7 @@ def sample(site: Site, kernel: Kernel, mode: Mode) -> Line:
 
 
 def line_of(sent: Sent, seconds: float, evaluation: Document) -> Line:
-    """What is kept of a submission; times in ns by public workload, all others in seconds."""
+    """What is kept of a submission; times in ns by listed workload, all others in seconds."""
     result = evaluation.get("result") or {}
     return {
         "kernel": sent.kernel.name,

@@ -71,9 +71,9 @@ def collide(page: Page) -> None:
     """Save over what was saved in another tab meanwhile, after having seen it."""
     other = page.context.new_page()
     other.goto(page.url)
-    write(other, "# Public workloads", "# Theirs")
+    write(other, "# Listed workloads", "# Theirs")
     expect(other.locator("#draft-status")).to_contain_text("Saved")
-    write(page, "# Public workloads", "# Mine")
+    write(page, "# Listed workloads", "# Mine")
     expect(page.locator("#draft-status")).to_contain_text("Not saved")
     expect(page.locator("#draft-status .diff")).to_contain_text("# Theirs")
     assert "# Mine" in page.locator("#id_text").input_value()

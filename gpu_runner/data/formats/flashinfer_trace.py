@@ -144,7 +144,7 @@ def read_flashinfer_trace(path: Path) -> Reading:
     return Reading(
         task=usable_task(task),
         adaptations=tuple(found.adaptations()),
-        remarks=("all its workloads are public; a competition needs unlisted ones",),
+        remarks=("all its workloads are listed; a competition needs unlisted ones",),
     )
 
 

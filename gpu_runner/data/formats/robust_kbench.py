@@ -35,7 +35,7 @@ def read_robust_kbench(folder: Path) -> Reading:
     """Read a robust-kbench task folder; raises `DataError` naming the file or the field.
 
     Workloads are that benchmark's run set: init x input x shared configurations, the shared ones
-    overriding both. Its `single` ones, on which it publishes times, are public; its `multi` ones,
+    overriding both. Its `single` ones, on which it publishes times, are listed; its `multi` ones,
     with which it tests that a kernel generalises, are hidden.
     """
     if not folder.is_dir():

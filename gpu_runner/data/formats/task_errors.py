@@ -132,7 +132,7 @@ def _direction_errors(task: Task) -> Iterator[DataError]:
         yield DataError("directions", "names a direction twice")
     for direction in dict.fromkeys(task.directions):
         if not any(direction in w.directions and not w.hidden for w in task.workloads):
-            yield DataError("workloads", f"has no public one for the direction {direction.value}")
+            yield DataError("workloads", f"has no listed one for the direction {direction.value}")
     for direction in task.work:
         if direction not in task.directions:
             yield DataError(f"work.{direction.value}", "is for a direction that the task lacks")

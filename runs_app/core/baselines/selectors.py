@@ -19,7 +19,7 @@ _LOOKED_AT = 5  # newest results; one whose baselines failed may be among them
 
 @dataclass(frozen=True, kw_only=True)
 class Baselines:
-    """Geometric means over the public workloads, in nanoseconds, comparable with a latency.
+    """Geometric means over the listed workloads, in nanoseconds, comparable with a latency.
 
     A baseline that is missing on a workload is left out; `floor_ns` is None if unknown.
     """
@@ -64,7 +64,7 @@ def of_trusted(rows: QuerySet[Result]) -> QuerySet[Result]:
 def workload_baselines(
     version: TaskVersion, device: Device, direction: str
 ) -> dict[str, dict[str, float]]:
-    """Times of the baselines of each public workload in nanoseconds, from the same results."""
+    """Times of the baselines of each listed workload in nanoseconds, from the same results."""
     rows = correct_results(version, device, direction)
     for document in _documents(rows.filter(evaluation__mode=Mode.RANKED.value))[:_LOOKED_AT]:
         found = {w["name"]: _by_name(w["baselines"]) for w in _public(version, document)}
@@ -93,7 +93,7 @@ def _measured_apart(version: TaskVersion, device: Device, direction: str) -> dic
 
 
 def _report(version: TaskVersion, device: Device, direction: str) -> dict[str, Any]:
-    """Baselines that were measured apart, by public workload."""
+    """Baselines that were measured apart, by listed workload."""
     rows = BaselineMeasurement.objects.filter(
         version=version, device=device, direction=direction, report__isnull=False
     )

@@ -48,7 +48,7 @@ def request_check(*, version: TaskVersion, device: Device, user: User, now: date
     _refuse_more(user, now)
     check = TaskCheck(version=version, device=device, asked_by=user, created_at=now, queued_at=now)
     draft = _draft_of(version.drafts.all(), user)
-    details = {"device": device.slug, "check": str(check.pk)}
+    details = {"device": device.name, "check": str(check.pk)}
     add_entry(
         AuditEntry.Kind.CHECKED, version=version, draft=draft, actor=user, details=details, now=now
     )
@@ -69,7 +69,7 @@ def cancel_check(*, check: TaskCheck, user: User, now: datetime) -> None:
         raise CurationError("", "only admins and the person who asked for a check may cancel it")
     locked.reason = f"canceled by {role_of(user, locked.asked_by_id)}"
     lifecycle.cancel(locked, reason=locked.reason, now=now)
-    details = {"device": locked.device_id, "check": str(locked.pk)}
+    details = {"device": locked.device.name, "check": str(locked.pk)}
     add_entry(
         AuditEntry.Kind.CANCELLED,
         version=locked.version,
@@ -124,7 +124,7 @@ def _refuse_device(version: TaskVersion, device: Device) -> None:
     kind = DeviceKind(device.kind)
     for direction in version.data.directions:
         if not version.data.workloads_for(kind, direction, hidden=False):
-            reason = f"the task has no public {direction} workload for a {kind} device"
+            reason = f"the task has no listed {direction} workload for a {kind} device"
             raise CurationError("device", reason)
 
 

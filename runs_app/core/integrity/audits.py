@@ -91,7 +91,7 @@ def request_audit(
         raise WrongState("", "this is a run's candidate, so it isn't on a board")
     ranked = submission.evaluations.filter(device=device, mode=Mode.RANKED.value)
     if not ranked.filter(verdict=Verdict.CORRECT.value).exists():
-        raise WrongState("device", f"it has no correct ranked result on {device.slug} to audit")
+        raise WrongState("device", f"it has no correct ranked result on {device} to audit")
     moments = {"created_at": now, "changed_at": now}
     audit, _ = BoardAudit.objects.select_for_update(of=("self",)).get_or_create(
         submission=submission, device=device, defaults=moments
@@ -151,11 +151,11 @@ def _compare(
         if ratio is not None and ratio > noise * SLOWER:
             reason = (
                 f"runner {ours} measured {ratio:.2f}× the time that {theirs} reported for {what}"
-                f" on {audit.device_id}"
+                f" on {audit.device}"
             )
             flag(theirs, reason, now=now, evaluation=ranked)
     if slow:
-        reason = f"runner {ours} measured faster baselines than {theirs} on {audit.device_id}"
+        reason = f"runner {ours} measured faster baselines than {theirs} on {audit.device}"
         flag(theirs, reason, now=now, evaluation=ranked)
     return slow
 

@@ -16,7 +16,7 @@ from runs_app.core.integrity.ranking import Estimate
 from runs_app.core.work.result_state import (
     EAGER_ONLY,
     Judged,
-    compared_with,
+    baseline_words,
     result_state,
     state_of_place,
 )
@@ -68,7 +68,7 @@ def quarantine_badge(state: str) -> SafeString:
     return chip(words, kind)
 
 
-register.filter(compared_with)
+register.filter(baseline_words)
 
 
 @register.filter

@@ -61,7 +61,7 @@ def loads(now: datetime) -> list[Load]:
             people=counts[device.slug, "people"],
             behind=counts[device.slug, "behind"],
             has_runners=bool(runners[device.slug]),
-            reason=why_blocked(device.slug, runners[device.slug]),
+            reason=why_blocked(device, runners[device.slug]),
         )
         for device in devices()
     ]

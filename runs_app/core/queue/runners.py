@@ -13,6 +13,8 @@ from runs_app.core.work.environments import cpu_in_short
 from runs_app.models import Device, Runner
 from tasks_app.templatetags.display import period
 
+_LONG_S = 24 * 3600  # chosen: whoever waits for a runner looks once a day
+
 
 @dataclass(frozen=True)
 class RunnerStatus:
@@ -35,6 +37,11 @@ class RunnerStatus:
         if self.heeds and self.runner.wanted == Runner.Wanted.DISABLE:
             return "disabled"
         return self.runner.state
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it stopped, was revoked, or has been silent for long."""
+        return self.runner.state == Runner.State.STOPPED or self.age_s > _LONG_S
 
     @property
     def heeds(self) -> bool:

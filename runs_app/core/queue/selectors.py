@@ -59,7 +59,8 @@ class DeviceQueue:
     wait behind people's; `own_depth` counts the site's own. `wait_p50_s` and
     `wait_p95_s` are the median and the 95th percentile of the last day's waiting times; None where
     nothing has run. `checks` of tasks and `measurements` of baselines count into none of these.
-    `reason` says why nothing would be taken now; empty if something would.
+    `runners` are those that aren't gone. `reason` says why nothing would be taken now; empty if
+    something would.
     """
 
     device: Device
@@ -119,7 +120,7 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
     if evaluation.status != Status.QUEUED:
         return ""
     runners = runner_list(now, evaluation.device_id)
-    blocked = why_blocked(evaluation.device_id, runners)
+    blocked = why_blocked(evaluation.device, runners)
     ahead = _ahead_of(evaluation)
     place = ahead.count() + 1
     position = "next in the queue" if place == 1 else f"number {place} in the queue"
@@ -207,10 +208,10 @@ def _device_queue(device: Device, user: Viewer, now: datetime, most: int) -> Dev
         running=_entries(running.order_by("started_at"), user, now),
         checks=check_entries(device.slug, user, now),
         measurements=list(_measurements(device)),
-        runners=runners,
+        runners=[each for each in runners if not each.is_gone],
         wait_p50_s=_percentile(waits, 0.50),
         wait_p95_s=_percentile(waits, 0.95),
-        reason=why_blocked(device.slug, runners),
+        reason=why_blocked(device, runners),
     )
 
 
@@ -243,19 +244,19 @@ def _entries(rows: Iterable[Evaluation], user: Viewer, now: datetime) -> list[Qu
     ]
 
 
-def why_blocked(device_slug: str, runners: list[RunnerStatus]) -> str:
+def why_blocked(device: Device, runners: list[RunnerStatus]) -> str:
     """Why no runner of a device would take work; empty if one would."""
     if any(status.takes_work for status in runners):
         return ""
     if not runners:
-        return f"no runner for {device_slug} has ever reported"
+        return f"no runner for {device} has ever reported"
     alive = [status for status in runners if status.alive]
     if alive:
         names = "; ".join(f"{status.runner.name} is {status.summary}" for status in alive)
         return f"no runner is taking work: {names}"
     latest = min(runners, key=lambda status: status.age_s)
     name, silence = latest.runner.name, period(latest.age_s)
-    return f"no runner for {device_slug} is alive: {name} was last heard from {silence} ago"
+    return f"no runner for {device} is alive: {name} was last heard from {silence} ago"
 
 
 def _waits(device: Device, now: datetime) -> list[float]:

@@ -66,7 +66,7 @@ def add_runner(
         raise SubmissionError("devices", "choose at least one, or allow new devices")
     token, text = _made(name, serves, trusted=trusted, user=user, now=now)
     token.devices.set(devices)
-    shown = ", ".join(device.slug for device in devices)
+    shown = ", ".join(device.name for device in devices)
     details = {"devices": shown or serves.label, "trusted": trusted}
     _note(AuditEntry.Kind.RUNNER_ADDED, token, user, now, details=details)
     return token, text

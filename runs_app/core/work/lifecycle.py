@@ -69,7 +69,7 @@ def evaluate(
     """Queue a new evaluation of a submission; checks nothing.
 
     Without an urgency, its run waits for it or else a person.
-    must_beat_ns: times above which it is stopped, by public workload.
+    must_beat_ns: times above which it is stopped, by listed workload.
     """
     if urgency is None:
         of_people = Urgency.BUILDS if mode is Mode.COMPILE else Urgency.PEOPLE

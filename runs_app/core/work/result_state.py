@@ -110,7 +110,7 @@ def is_sure(evaluation: Evaluation) -> bool:
     return state is None or state.is_sure
 
 
-def compared_with(evaluation: Evaluation) -> str:
+def baseline_words(evaluation: Evaluation) -> str:
     """What its speedup compares with, as the end of a sentence."""
     if result_state(evaluation) is EAGER_ONLY:
         return "PyTorch eager"

@@ -42,7 +42,7 @@ from runs_app.features.challenges.services import (
 from runs_app.submitting.api import Problem
 from tasks_app.people import AuthenticatedRequest, shown_name
 
-_KEPT = "Hidden figures are null until every kernel has been measured on hidden workloads."
+_KEPT = "Those on hidden workloads are null until every kernel has been measured there."
 
 
 class EntryIn(Body):
@@ -89,9 +89,9 @@ class ChallengeListed(Schema):
 
 
 class MeasuresOut(Schema):
-    """Figures over all tasks. Hidden ones are null until all has been measured there."""
+    """Figures over all tasks. Those on hidden workloads are null until all is measured there."""
 
-    correct: float | None = Field(description="Share of tasks solved on public workloads.")
+    correct: float | None = Field(description="Share of tasks solved on listed workloads.")
     hidden_correct: float | None = Field(description="Share also solved on hidden workloads.")
     kept_correct: float | None = Field(description="hidden_correct over correct.")
     fast: float | None = Field(description="Share of tasks solved faster than the best baseline.")

@@ -133,7 +133,7 @@ def _check_fit(faults: Faults, entry: Entry, direction: str, device: str, mode: 
         faults.add("direction", f"this challenge takes {challenge.direction} kernels only")
     is_it = device in ("", challenge.device_id) or device == challenge.device.kind == "cuda"
     if not is_it:
-        faults.add("device", f"this challenge runs on {challenge.device_id}")
+        faults.add("device", f"this challenge runs on {challenge.device}")
     if mode == Mode.RANKED:
         reason = "the best kernel of each task is ranked once the entry has ended; use quick"
         faults.add("mode", reason)

@@ -1,4 +1,4 @@
-"""What came of entries: on public workloads while they run, on hidden ones after their end."""
+"""What came of entries: on listed workloads while they run, on hidden ones after their end."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class EntryResult:
 
     @property
     def correct(self) -> float:
-        """Share of tasks that are solved on public workloads."""
+        """Share of tasks that are solved on listed workloads."""
         return self.solved / len(self.tasks)
 
     @property
@@ -240,7 +240,7 @@ class Measure:
 
 
 MEASURES = (
-    Measure("correct", ("Correct", "on public workloads"), "percent"),
+    Measure("correct", ("Correct", "on listed workloads"), "percent"),
     Measure("hidden_correct", ("Correct", "on hidden workloads, too"), "percent", hidden=True),
     Measure("kept_correct", ("Correct", "share kept"), "percent", hidden=True),
     Measure("fast", ("fast₁", "listed sizes"), "percent"),

@@ -34,7 +34,7 @@ _MEASURES = {measure.name: measure for measure in MEASURES}
 _WORDS = {
     "hidden_correct": "{} of the tasks also correct on hidden workloads",
     "score": "a score of {}",
-    "correct": "{} of the tasks correct on public workloads",
+    "correct": "{} of the tasks correct on listed workloads",
 }
 
 

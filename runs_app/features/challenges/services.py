@@ -272,7 +272,7 @@ def _version(slug: str, direction: str, kind: DeviceKind | None) -> TaskVersion:
         raise SubmissionError("direction", f"task {slug} has only: {have}")
     for hidden in (False, True):
         if kind and not version.data.workloads_for(kind, Direction(direction), hidden=hidden):
-            which = "hidden" if hidden else "public"
+            which = "hidden" if hidden else "listed"
             raise SubmissionError("tasks", f"task {slug} has no {which} {direction} workload there")
     return version
 

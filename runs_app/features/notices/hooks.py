@@ -61,7 +61,7 @@ def _verdict(sender: object, evaluation: Evaluation, **_: object) -> None:
         return
     if not cancelled and (evaluation.mode != Mode.RANKED or evaluation.status != Status.FINISHED):
         return
-    where = f"{evaluation.task_version.task.slug} on {evaluation.device_id}"
+    where = f"{evaluation.task_version.task.slug} on {evaluation.device}"
     text = f"{where}: {_words(evaluation)}"
     moment = evaluation.finished_at or timezone.now()
     author = [submission.author]

@@ -115,12 +115,12 @@ def empty_queue(
         moved_at=now,
         waiting=sum(counts.values()),
     )
-    details = {"device": device.slug, "waiting": counts}
+    details = {"device": device.name, "waiting": counts}
     add_entry(
         AuditEntry.Kind.EMPTIED,
         now=now,
         actor=user,
-        about=device.slug,
+        about=device.short_name,
         reason=why,
         details=details,
     )

@@ -56,7 +56,7 @@ class Overview:
     announcements: list[Announcement]
     devices: list[DeviceRow]
     gone: list[RunnerStatus]
-    """Runners that stopped or were revoked, which `devices` leaves out."""
+    """Runners that stopped or have been silent for a day, which `devices` leaves out."""
     tokens: list[TokenRow]
 
 
@@ -74,8 +74,8 @@ def overview(now: datetime) -> Overview:
     """How the site is doing, what is in force, and all devices."""
     seen = glance(now)
     known = runner_list(now)
-    runners = [each for each in known if each.state != Runner.State.STOPPED]
-    gone = [each for each in known if each.state == Runner.State.STOPPED]
+    runners = [each for each in known if not each.is_gone]
+    gone = [each for each in known if each.is_gone]
     emptyings = {each.device_id: each for each in Emptying.objects.filter(finished_at=None)}
     since = waiting_since()
     rows = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
-from runs_app.models import Evaluation
+from runs_app.models import Device, Evaluation
 from tasks_app.models import TaskVersion
 
 BEST_OF_AGENTS = "the best of each agent"
@@ -32,7 +32,8 @@ class Reevaluation(models.Model):
         ordering = ("-created_at", "-pk")
 
     def __str__(self) -> str:
-        where = ", ".join(self.devices)
+        names = Device.objects.filter(pk__in=self.devices).values_list("name", flat=True)
+        where = ", ".join(names)
         if self.source_id == self.target_id:
             return f"{self.chosen} of version {self.target.number}, measured again on {where}"
         route = f"of version {self.source.number} on version {self.target.number}"

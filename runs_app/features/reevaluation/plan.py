@@ -164,7 +164,7 @@ def _refusal(target: TaskVersion, row: Evaluation) -> str:
         return f"version {target.number} has no {row.direction} direction"
     kind, direction = DeviceKind(row.device.kind), Direction(row.direction)
     if not target.data.workloads_for(kind, direction, hidden=False):
-        return f"version {target.number} has no {row.direction} workload for {row.device_id}"
+        return f"version {target.number} has no {row.direction} workload for {row.device}"
     return ""
 
 
@@ -248,5 +248,5 @@ def estimate_on(device: Device, plans: Iterable[Plan], now: datetime) -> DeviceE
         evaluations=len(rows),
         ahead=ahead.count(),
         total_s=None if total_s is None else total_s / shared_by,
-        reason=why_blocked(device.slug, runners),
+        reason=why_blocked(device, runners),
     )

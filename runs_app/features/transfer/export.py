@@ -129,7 +129,7 @@ def _public(name: str, agent: Agent) -> str:
 
 
 def shown_workload(entry: WorkloadResult) -> WorkloadRecord:
-    """A public workload without the calls behind its times."""
+    """A listed workload without the calls behind its times."""
     names = (each.name for each in fields(WorkloadRecord))
     return WorkloadRecord(**{name: getattr(entry, name) for name in names})
 

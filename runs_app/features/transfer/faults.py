@@ -65,7 +65,7 @@ def misfits(record: ResultRecord, version: TaskVersion, field: str) -> Iterator[
     names, found = {w.name for w in workloads}, [w.name for w in record.workloads]
     unknown = [name for name in found if name not in names]
     if unknown:
-        reason = f"{unknown[0][:60]!r} is not a public workload of {record.task} on {kind.value}"
+        reason = f"{unknown[0][:60]!r} is not a listed workload of {record.task} on {kind.value}"
         yield DataError(f"{field}.workloads", reason)
     elif len(set(found)) < len(found):
         yield DataError(f"{field}.workloads", "names a workload twice")

@@ -29,7 +29,7 @@ VERSION = 2
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadRecord:
-    """Times of one public workload; the fields are those of `WorkloadResult`."""
+    """Times of one listed workload; the fields are those of `WorkloadResult`."""
 
     name: str
     parameters: Mapping[str, object]

@@ -49,7 +49,7 @@ def misfits(run: Record, version: TaskVersion) -> Iterator[DataError]:
     for field, evaluation in _evaluations(run):
         found = evaluation.result.workloads if evaluation.result else ()
         if unknown := [each.name for each in found if each.hidden or each.name not in names]:
-            reason = f"{unknown[0][:60]!r} is not a public workload of {run.task}"
+            reason = f"{unknown[0][:60]!r} is not a listed workload of {run.task}"
             yield DataError(f"{field}.result.workloads", reason)
 
 

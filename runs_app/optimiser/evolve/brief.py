@@ -39,7 +39,7 @@ _MOVED = (
 class Figures:
     """What results hold: times in nanoseconds, and the environment of the newest.
 
-    means_ns, floor_ns: over all public workloads. The others are by workload; tensor_bytes are
+    means_ns, floor_ns: over all listed workloads. The others are by workload; tensor_bytes are
     those of a call's inputs and outputs.
     """
 

@@ -131,7 +131,7 @@ class RunConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class KnownTimes:
-    """What is known of a public workload, in nanoseconds: baselines, and a physical limit."""
+    """What is known of a listed workload, in nanoseconds: baselines, and a physical limit."""
 
     workload: str
     baselines_ns: Mapping[str, float] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """What a run does after its search: its best are ranked together, and the best one is audited.
 
-A quick evaluation looks at few calls of the public workloads. So a kernel that a run calls its best
+A quick evaluation looks at few calls of the listed workloads. So a kernel that a run calls its best
 has been ranked: on hidden workloads, with other values, in several processes. If several come near,
 each is ranked more than once, by turns, because the best of single measurements is the luckiest.
 One that is refused gives its place to the next.

@@ -13,7 +13,7 @@ from gpu_runner.data.verdict import Mode
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadTime:
-    """Times of one public workload in nanoseconds."""
+    """Times of one listed workload in nanoseconds."""
 
     name: str
     parameters: Mapping[str, str]

@@ -270,7 +270,7 @@ def _signature(problem: Problem) -> str:
 
 
 def workloads_text(problem: Problem) -> str:
-    """The public workloads, a line each, with their baselines and their limit."""
+    """The listed workloads, a line each, with their baselines and their limit."""
     known = {each.workload: each for each in problem.known}
     return "\n".join(
         f"- {workload}{_known(known.get(workload.partition(':')[0]))}"

@@ -56,7 +56,7 @@ def times_text(feedback: Feedback, limits: Mapping[str, float]) -> str:
 
 
 def by_workload(feedback: Feedback | None) -> str:
-    """The time of each public workload in the task's order, for a line of a list; "" for one."""
+    """The time of each listed workload in the task's order, for a line of a list; "" for one."""
     times = feedback.workloads if feedback is not None else ()
     if len(times) < 2:
         return ""

@@ -130,7 +130,7 @@ def _state(run: Run, life: list[tuple[str, dict[str, object]]]) -> tuple[Confirm
     if life and life[-1][0] == "searched" and not run.is_over:
         return (
             ConfirmationState.RANKING,
-            "Until then, its best is the fastest on public workloads.",
+            "Until then, its best is the fastest on listed workloads.",
         )
     if run.best is None:
         return ConfirmationState.NONE, ""
@@ -141,7 +141,7 @@ def _state(run: Run, life: list[tuple[str, dict[str, object]]]) -> tuple[Confirm
     if run.status in (Run.Status.RUNNING, Run.Status.PAUSED) and run.config.get("ranks_best"):
         words = f"{name} is the fastest so far. It will be ranked when the search is over."
     else:
-        words = f"{name} was measured on public workloads only. Submit it to have it ranked."
+        words = f"{name} was measured on listed workloads only. Submit it to have it ranked."
     return ConfirmationState.MEASURED, words
 
 

@@ -23,7 +23,7 @@ from tasks_app.people import Viewer
 from tasks_app.selectors import evaluable_tasks
 
 MODES = (
-    (Mode.QUICK, "Quick", "Is it correct, and roughly how fast? Uses the public workloads"),
+    (Mode.QUICK, "Quick", "Is it correct, and roughly how fast? Uses the listed workloads"),
     (Mode.RANKED, "Ranked", "Also runs hidden workloads. A correct kernel goes on the leaderboard"),
     (Mode.PROFILE, "Profile", "Like quick, plus a profile that shows where the time goes"),
     (Mode.TEST, "Test", "Makes a few calls to see whether it is correct. Times are rough"),

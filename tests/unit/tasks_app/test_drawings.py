@@ -49,6 +49,16 @@ def test_the_words_of_an_axis_never_touch() -> None:
     assert words(2**-20, 2**20).count("1×") == 1
 
 
+def test_the_words_of_an_axis_are_centered_on_their_places() -> None:
+    axis = drawings.axis([1 / 16, 16])
+    svg = rendered("{% axis_ticks axis %}", axis=axis)
+    told = re.findall(r'x="([0-9.]+)%" y="1em">([^<]+)<', svg)
+    assert [words for _, words in told] == ["1/8×", "1×", "8×"], "1/16× has no room at the end"
+    assert [float(at) / 100 * axis.width for at, _ in told] == [
+        axis.place(ratio) for ratio in (1 / 8, 1, 8)
+    ]
+
+
 def test_a_bar_is_filled_by_its_parts() -> None:
     parts = drawings.stack({("running", "1 runs"): 1, ("people", "0 wait"): 0, ("behind", "x"): 3})
     told = [(part.kind, part.start, part.percent) for part in parts]

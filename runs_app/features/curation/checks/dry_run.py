@@ -54,7 +54,7 @@ def dry_run(
     entered = try_solutions(missing, version, device, user, now, chosen)
     if entered:
         draft = next((each for each in version.drafts.all() if each.open_to(user)), None)
-        details = {"device": device.slug, "mode": chosen.value, "kernels": len(entered)}
+        details = {"device": device.name, "mode": chosen.value, "kernels": len(entered)}
         add_entry(
             AuditEntry.Kind.TRIED,
             now=now,
@@ -84,7 +84,7 @@ def _solutions(version: TaskVersion, device: Device) -> dict[str, Solution]:
         kernel for kernel in fitting if data.workloads_for(kind, kernel.direction, hidden=False)
     ]
     if not measured:
-        reason = f"the task has no public workload for its kernels on a {kind} device"
+        reason = f"the task has no listed workload for its kernels on a {kind} device"
         raise SubmissionError("device", reason)
     solutions = {}
     for kernel in measured:

@@ -26,7 +26,7 @@ from tasks_app.people import Viewer
 
 _MODES = {
     Mode.TEST: "Test: a few calls; is it correct?",
-    Mode.QUICK: "Quick: is it correct, and roughly how fast? Public workloads only",
+    Mode.QUICK: "Quick: is it correct, and roughly how fast? Listed workloads only",
     Mode.RANKED: "Ranked: three or more processes, hidden workloads; still not on any board",
 }
 

@@ -170,7 +170,7 @@ def _check_note(check: TaskCheck, user: Viewer, now: datetime) -> str:
     runners = runner_list(now, check.device_id)
     before = _before(check)
     place = "next in the queue" if before == 0 else f"{before} before it in the queue"
-    if blocked := why_blocked(check.device_id, runners):
+    if blocked := why_blocked(check.device, runners):
         words = f"{place}, but {blocked}"
     elif all(status.runner.current for status in runners if status.takes_work):
         words = f"{place}; its runners are busy with others"

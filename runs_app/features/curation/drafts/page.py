@@ -164,7 +164,7 @@ class Workbench:
 
     @property
     def workloads(self) -> list[tuple[str, int, int]]:
-        """Kinds of devices with their numbers of public and of hidden workloads."""
+        """Kinds of devices with their numbers of listed and of hidden workloads."""
         rows = self.data.workloads if self.data else ()
         counts = []
         for kind in DeviceKind:

@@ -186,14 +186,31 @@ def test_the_matrix_shows_what_was_solved_and_what_was_attempted(
     factories.pass_audits()
     matrix = board_of(Query(device="cpu", by=By.MATRIX), selectors.board_tasks()).matrix
     assert [column.name for column in matrix.columns] == ["robot", "loser"]
-    [(problem, cells)] = matrix.rows
-    assert problem.task == "first"
-    assert [each.shade for each in cells] == ["f2", "failed"]
+    [row] = matrix.rows
+    assert row.problem.task == "first"
+    assert [each.shade for each in row.cells] == ["f2", "failed"]
     page = client.get("/leaderboard/?device=cpu&by=matrix").content.decode()
     assert f"/submissions/{good.submission_id}/?evaluation={good.pk}" in page
     assert "attempted, not solved" in page
     rows = client.get("/api/v1/leaderboard?fields=all&device=cpu&by=matrix").json()["rows"]
     assert [(row["agent"], row["solved"]) for row in rows] == [("robot", True), ("loser", False)]
+
+
+def test_a_problem_of_one_agent_is_listed_below_the_matrix(
+    version: TaskVersion, client: Client
+) -> None:
+    ranked(factories.make_task_version(name="alone"), speedup=2.0, agent="able")
+    for agent in ("able", "zealous"):
+        ranked(version, speedup=1.5, agent=agent)
+    factories.pass_audits()
+    page = client.get("/leaderboard/?device=cpu&by=matrix").content.decode()
+    table, _, below = page.partition("</table>")
+    assert ("task=first" in table, 'task=alone"' in table) == (True, False)
+    assert ('task=alone"' in below, "by able only" in below, "by zealous only" in below) == (
+        True,
+        True,
+        False,
+    )
 
 
 def test_kinds_that_are_nearly_empty_stand_last() -> None:
@@ -283,7 +300,7 @@ def test_the_matrix_has_the_agents_that_solved_most(
         query = Query(device="cpu", by=By.MATRIX, verified=verified)
         matrix = board_of(query, selectors.board_tasks()).matrix
         assert ([column.name for column in matrix.columns], matrix.left_out) == (["zealous"], 1)
-        assert [cells[0].attempted for _, cells in matrix.rows] == [True, True]
+        assert [row.cells[0].attempted for row in matrix.rows] == [True, True]
 
 
 def test_a_day_has_its_fastest_and_only_days_of_records_are_there(version: TaskVersion) -> None:

@@ -38,6 +38,7 @@ def tally(agent: str, judged: int, accepted: int, problem: Problem = SOFTMAX) ->
 def entry(name: str, speedup: float = 2.0, noise: float = 0.01, **overrides: Any) -> Entry:
     """An entry with this speedup against the best baseline."""
     latency = 1000 / speedup
+    score = overrides.get("score")
     values: dict[str, Any] = {
         "evaluation_id": name,
         "submission_id": name,
@@ -46,6 +47,7 @@ def entry(name: str, speedup: float = 2.0, noise: float = 0.01, **overrides: Any
         "device": "cpu",
         "finished_at": datetime(2026, 11, 20, tzinfo=UTC),
         "latency": Estimate(latency, latency * (1 - noise), latency * (1 + noise)),
+        "merit": score.value if score else -latency,
         "speedups": {"best": Estimate(speedup, speedup * (1 - noise), speedup * (1 + noise))},
     }
     return Entry(**(values | overrides))

@@ -197,7 +197,7 @@ def test_an_extended_search_goes_on_beside_its_ranking(start: Start, world: Worl
 
 
 def timed(time_ns: float, **overrides: Any) -> tuple[WorkloadResult, ...]:
-    """A public workload and a hidden one, each with that time."""
+    """A listed workload and a hidden one, each with that time."""
     measurement = make.make_measurement(time_ns)
     public = replace(make.make_workload_result(), measurement=measurement, **overrides)
     return public, replace(public, name=make.HIDDEN_WORKLOAD, hidden=True)

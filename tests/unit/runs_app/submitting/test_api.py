@@ -49,7 +49,7 @@ def test_a_submission_is_created_and_can_be_read(token: str) -> None:
     answer = created.json()
     assert answer["url"] == f"/submissions/{answer['id']}/"
     assert created["Location"] == f"/api/v1{answer['url'].rstrip('/')}"
-    assert "no runner for cpu has ever reported" in answer["waiting_reason"]
+    assert "no runner for CPU has ever reported" in answer["waiting_reason"]
     assert created["X-Quota-Remaining"] == "499"
     assert created["RateLimit-Limit"] == "600"
     assert int(created["RateLimit-Remaining"]) < 600

@@ -22,6 +22,7 @@ from gpu_runner.data.verdict import Language, Mode, Stage, Verdict
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting.live import live_view
 from runs_app.submitting.page import stage_rows
+from runs_app.submitting.quota import quota
 from runs_app.submitting.services import cancel as cancel_evaluation
 from tests import factories
 from tests.results import told
@@ -180,7 +181,12 @@ def test_only_the_author_may_run_again_or_cancel(signed_in: Client) -> None:
     evaluation.refresh_from_db()
     assert evaluation.status == "QUEUED"
     signed_in.force_login(evaluation.submission.author)
+    page = signed_in.get(f"/submissions/{evaluation.submission_id}/").content.decode()
+    assert "counts toward the daily limit" in page.partition(cancel)[2]
+    before = quota(evaluation.submission.author, timezone.now())
     signed_in.post(cancel)
+    after = quota(evaluation.submission.author, timezone.now())
+    assert (after.waiting, after.today) == (before.waiting - 1, before.today)
     signed_in.post(rerun, {"mode": "ranked"})
     states = sorted(evaluation.submission.evaluations.values_list("status", "mode"))
     assert states == [("CANCELLED", "quick"), ("QUEUED", "ranked")]
@@ -225,6 +231,18 @@ def test_the_queue_counts_every_job_and_says_who_goes_first(client: Client) -> N
     runner.current = []
     runner.save()
     assert "a runner is free and will take it within seconds" in shown()
+
+
+def test_the_queue_leaves_out_runners_that_are_gone(client: Client) -> None:
+    now = timezone.now()
+    factories.make_runner(name="here", seen_at=now)
+    factories.make_runner(name="late", seen_at=now - timedelta(hours=23))
+    factories.make_runner(name="lost", seen_at=now - timedelta(hours=25))
+    factories.make_runner(name="shut", seen_at=now, state="stopped")
+    text = client.get("/queue/").content.decode()
+    assert [f".{name}<" in text for name in ("here", "late", "lost", "shut")] == [
+        True, True, False, False,
+    ]  # fmt: skip
 
 
 def test_stages_of_a_failure_say_where_it_failed() -> None:

@@ -66,7 +66,7 @@ def test_only_own_agents_are_offered_and_private_language_models_to_their_author
 
 def test_waiting_reason_with_runners_that_take_no_work() -> None:
     evaluation = make.make_evaluation()
-    assert "no runner for cpu has ever reported" in reason(evaluation)
+    assert "no runner for CPU has ever reported" in reason(evaluation)
     runner = make.make_runner(name="host-1")
     assert reason(evaluation, 600).endswith("test.host-1 was last heard from 10 min ago")
     Runner.objects.filter(pk=runner.pk).update(state=Runner.State.DRAINING)

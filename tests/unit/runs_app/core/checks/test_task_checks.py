@@ -78,7 +78,7 @@ class TestAsking:
         assert jobs.enqueued == [f"check-{check.pk}-1"]
         entry = AuditEntry.objects.get(kind=AuditEntry.Kind.CHECKED)
         assert (entry.actor, entry.version, entry.name) == (admin, version, "scale")
-        assert entry.details == {"device": "cpu", "check": str(check.pk)}
+        assert entry.details == {"device": "CPU", "check": str(check.pk)}
         request = orders.order_of(check).request
         assert (request["check_id"], request["attempt"]) == (str(check.pk), 1)
         assert request["task"] == version.document
@@ -121,7 +121,7 @@ class TestAsking:
     def test_a_device_for_which_the_task_has_no_workload_is_refused(self) -> None:
         known = make.make_task().workloads
         workloads = tuple(replace(workload, devices=(DeviceKind.CUDA,)) for workload in known)
-        with pytest.raises(CurationError, match="no public forward workload") as refusal:
+        with pytest.raises(CurationError, match="no listed forward workload") as refusal:
             ask(version=a_version(workloads=workloads))
         assert refusal.value.field == "device"
         assert not TaskCheck.objects.exists()
@@ -142,7 +142,7 @@ class TestAsking:
         assert (check.finished_at, check.passed) == (make.later(5), None)
         entry = AuditEntry.objects.get(kind=AuditEntry.Kind.CANCELLED)
         assert (entry.actor, entry.version) == (admin, check.version)
-        assert entry.details["device"] == "cpu"
+        assert entry.details["device"] == "CPU"
         assert not Soundness.objects.exists()
         with pytest.raises(CurationError, match="already canceled"):
             cancel_check(check=check, user=admin, now=make.NOW)

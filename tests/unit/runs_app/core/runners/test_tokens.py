@@ -68,7 +68,7 @@ class TestAdding:
         assert [device.slug for device in token.devices.all()] == ["cpu"]
         entry = AuditEntry.objects.get(name="lab-7")
         assert (entry.kind, entry.name, entry.actor) == ("runner_added", "lab-7", admin)
-        assert entry.details == {"devices": "cpu", "trusted": True}
+        assert entry.details == {"devices": "CPU", "trusted": True}
         assert text not in str(AuditEntry.objects.values())
         revoke(token=token, reason="lent back", user=admin, now=make.NOW)
         with pytest.raises(SubmissionError, match="runner 'lab-7' already exists"):

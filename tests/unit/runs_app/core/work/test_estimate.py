@@ -111,6 +111,6 @@ def test_each_evaluation_under_way_is_counted_once() -> None:
     cpu, cuda = loads(make.NOW)
     assert (cpu.running, cpu.people, cpu.behind, cpu.waiting) == (1, 2, 2, 4)
     assert (cuda.running, cuda.waiting) == (0, 0)
-    assert "no runner for nvidia-h200" in cuda.reason
+    assert "no runner for NVIDIA H200" in cuda.reason
     make.make_runner()
     assert loads(make.NOW)[0].reason == ""

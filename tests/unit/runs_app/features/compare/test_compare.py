@@ -22,7 +22,7 @@ def finished(**overrides: Any) -> Evaluation:
 
 
 def faster(time_ns: float) -> dict[str, Any]:
-    """A result whose one public workload takes so long."""
+    """A result whose one listed workload takes so long."""
     speedups = {"best": 1500.0 / time_ns, "eager": 2000.0 / time_ns}
     row = factories.make_workload_result(
         measurement=factories.make_measurement(time_ns), speedups=speedups

@@ -63,7 +63,7 @@ class TestVerdicts:
         make.make_finished_evaluation(mode="quick", user=ada)
         assert texts(ada) == []
         evaluation = make.make_finished_evaluation(mode="ranked", user=ada)
-        assert texts(ada)[0].startswith("scale on cpu: correct")
+        assert texts(ada)[0].startswith("scale on CPU: correct")
         assert Notice.objects.filter(user=ada)[0].url == f"/submissions/{evaluation.submission_id}/"
         wrong = {"reason": f"wrong on {make.HIDDEN_WORKLOAD}"}
         make.make_finished_evaluation(Verdict.WRONG_RESULT, wrong, mode="ranked", user=ada)

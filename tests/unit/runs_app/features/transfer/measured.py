@@ -18,7 +18,7 @@ SITE = "kernels.example"
 
 
 def workloads(time_ns: float) -> tuple[Any, ...]:
-    """The task's public workloads in that time, and the hidden one."""
+    """The task's listed workloads in that time, and the hidden one."""
     own = {"measurement": make.make_measurement(time_ns)}
     speedups = {"eager": 2000.0 / time_ns, "compiled": 1500.0 / time_ns, "best": 1500.0 / time_ns}
     return (

@@ -72,8 +72,8 @@ def test_a_wrong_record_is_refused_by_its_field_and_nothing_is_stored(tmp_path: 
 
 
 WORKLOAD: list[tuple[str, Any, str]] = [
-    ("name", "n255", "results[0].workloads: 'n255' is not a public workload"),
-    ("name", make.HIDDEN_WORKLOAD, "is not a public workload"),
+    ("name", "n255", "results[0].workloads: 'n255' is not a listed workload"),
+    ("name", make.HIDDEN_WORKLOAD, "is not a listed workload"),
     ("name", "n4096", "results[0].workloads: names a workload twice"),
     ("weight", 0.0, "results[0].workloads[0].weight: must be a finite number above 0"),
     ("floor_ns", "inf", "results[0].workloads[0].floor_ns: must be a finite"),

@@ -1,4 +1,4 @@
-"""Feedback tells of public workloads alone, and keeps within its budgets."""
+"""Feedback tells of listed workloads alone, and keeps within its budgets."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ def test_a_dry_run_enters_the_kernels_for_the_device_as_private_work(ada: User) 
     assert {row.agent.user for row in submissions} == {ada}
     entry = AuditEntry.objects.get(kind=AuditEntry.Kind.TRIED)
     assert (entry.actor, entry.draft, entry.version) == (ada, draft, evaluations[0].task_version)
-    assert entry.details == {"device": "cpu", "mode": "ranked", "kernels": 2}
+    assert entry.details == {"device": "CPU", "mode": "ranked", "kernels": 2}
 
 
 def test_what_is_under_way_is_not_doubled_and_a_later_try_is_a_rerun(ada: User) -> None:
