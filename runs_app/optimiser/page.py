@@ -16,11 +16,12 @@ from runs_app.optimiser.evolve.judging import VERIFIERS, truth
 from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.evolve.strategies.contract import with_defaults
 from runs_app.optimiser.selectors.confirmation import Confirmation
-from runs_app.optimiser.selectors.over_seed import OverSeed, over_seeds
+from runs_app.optimiser.selectors.over_seed import over_seeds
 from runs_app.optimiser.selectors.runs import budgets, spent_by
 from runs_app.optimiser.selectors.settings import parameter_label, parameters_of, text
 from runs_app.optimiser.services.history import config_now
 from runs_app.optimiser.start.forms import BudgetForm
+from runs_app.submitting.summary import Summary
 
 _LINES = {"eager": "eager", "compiled": "compiled", "best": "best baseline"}
 _METERS = (
@@ -97,6 +98,7 @@ class RunHead:
     active_s: float
     waiting_reason: str
     confirmation: Confirmation
+    headline: Summary
     entry: Evaluation | None
     may_control: bool
     budget_form: BudgetForm
@@ -113,7 +115,6 @@ class RunPage:
     config_rows: list[tuple[str, str]]
     table: Page[Candidate]
     class_scores: list[ClassScore]
-    over_seed: OverSeed | None
 
 
 def growing(run: Run) -> list[Growing]:
@@ -212,7 +213,6 @@ def script_config(run: Run) -> dict[str, object]:
         "budget": budget(run),
         "lines": reference_lines(run),
         "truth": {name: {each: truth(name, each) for each in Verdict} for name in VERIFIERS},
-        "hasSeed": bool(run.problem.get("seed_source")),
         "urls": {
             "changes": reverse("run-changes", args=[run.pk]),
             "replay": reverse("run-replay", args=[run.pk]),
