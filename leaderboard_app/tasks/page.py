@@ -178,7 +178,9 @@ _ROWS = 5  # chosen: the page leads to the whole board
 
 @dataclass(frozen=True, kw_only=True)
 class TaskBoards:
-    """The first rows on each device, the leader of the first one, and what sources are like.
+    """The first rows on each device, a leader, and what sources are like.
+
+    The leader is that of the first device where it's final, or else of the first.
 
     `query` names which of the task's `directions` they are of, if there are several.
     """
@@ -202,11 +204,12 @@ def task_boards(version: TaskVersion, direction: str) -> TaskBoards:
         for here in [replace(query, device=device.slug)]
     ]
     tables = [each for each in boards if each[2]]
+    firsts = sorted((rows for *_, rows in tables), key=lambda rows: not rows[0].row.is_final)
     shown = [ranked.row.submission_id for _, _, rows in tables for ranked in rows]
     return TaskBoards(
         tables=tables,
         directions=[(each, urlencode({"direction": each})) for each in directions],
-        leading=leading(tables[0][2]) if tables else None,
+        leading=leading(firsts[0]) if firsts else None,
         likeness=likenesses(version, shown),
         query=query,
     )

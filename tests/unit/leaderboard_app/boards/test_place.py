@@ -118,5 +118,5 @@ def test_a_result_without_all_baselines_ranks_below_slower_ones_that_have_all() 
         assert f"/submissions/{whole.submission_id}/" in head.partition("<table")[0], address
     assert told(whole)["place"]["rank"] == 1
     Evaluation.objects.filter(pk=whole.pk).delete()
-    assert 'class="verdict-head' not in Client().get(leaderboard).content.decode()
+    assert 'class="verdict-said neutral' in Client().get(leaderboard).content.decode()
     assert told(waits)["place"]["rank"] is None
