@@ -65,10 +65,11 @@ def leading(rows: Sequence[Ranked[Entry]]) -> Headline:
     listed = [row for row in workload_rows(evaluation.result.data) if not row.hidden]
     libraries = library_speedups(evaluation.result.data, evaluation.task_version)
     beside = _beside(libraries) if entry.is_sure else ""
+    lead = _lead(level, is_sure=entry.is_sure)
     return Headline(
         number=number,
         unit=unit,
-        said=f"{_lead(level, entry.is_sure)} on {evaluation.device}, with {with_speed}.{beside}",
+        said=f"{lead} on {evaluation.device}, with {with_speed}.{beside}",
         name=entry.author.agent,
         address=evaluation.get_absolute_url(),
         kind=standing(speedup, spread) if entry.is_sure else "neutral",
@@ -94,7 +95,7 @@ def _beside(libraries: Mapping[str, float]) -> str:
     )
 
 
-def _lead(level: list[str], is_sure: bool) -> str:
+def _lead(level: list[str], *, is_sure: bool) -> str:
     """The verb for who leads with others on the same rank."""
     if not level:
         return "leads" if is_sure else "is ahead for now"

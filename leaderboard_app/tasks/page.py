@@ -31,6 +31,7 @@ from tasks_app.pages.task_filter import TaskRow
 from tasks_app.pages.task_page import Building, Entrance, KernelView, WorkloadRow
 from tasks_app.pages.version_page import Comparison, VersionRow
 from tasks_app.parameters import Choice
+from tasks_app.people import Viewer
 
 _NAMES = {"cpu": "CPUs", "cuda": "CUDA GPUs"}
 _KINDS = {"cpp": "cpu", "cuda": "cuda"}
@@ -189,11 +190,12 @@ class TaskBoards:
     directions: Sequence[tuple[str, str]]  # with their query strings on the task's page
     leading: Headline | None
     likeness: Mapping[str, str]
+    elsewhere: Sequence[tuple[str, str]]
     query: Query
     columns: Table = BRIEF
 
 
-def task_boards(version: TaskVersion, direction: str) -> TaskBoards:
+def task_boards(version: TaskVersion, direction: str, reader: Viewer) -> TaskBoards:
     """The boards of a task by its current version; devices without a result are left out."""
     directions = parted([each.value for each in version.data.directions])
     chosen = direction if direction in directions else next(iter(directions), "")
@@ -211,5 +213,6 @@ def task_boards(version: TaskVersion, direction: str) -> TaskBoards:
         directions=[(each, urlencode({"direction": each})) for each in directions],
         leading=leading(firsts[0]) if firsts else None,
         likeness=likenesses(version, shown),
+        elsewhere=selectors.elsewhere(query, reader),
         query=query,
     )

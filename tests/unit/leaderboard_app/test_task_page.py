@@ -81,3 +81,20 @@ def test_a_provisional_result_is_ahead_until_one_is_final(client: Client) -> Non
     Evaluation.objects.filter(pk=late.pk).update(device=gpu, audited="passed")
     text = client.get("/tasks/scale/").content.decode()
     assert "late-robot" in text[text.index("verdict-said faster") : text.index("<table")]
+
+
+def test_a_board_names_results_and_runs_elsewhere(client: Client) -> None:
+    version, gpu = factories.make_task_version(), factories.make_device()
+    run = factories.make_run(task_version=version, device=gpu)
+    factories.make_run(task_version=version, device=gpu, private=True)
+    runs = (
+        f'href="{run.get_absolute_url().rpartition(str(run.pk))[0]}?task=scale&amp;device={gpu.pk}"'
+    )
+    assert runs in client.get("/tasks/scale/").content.decode()
+    elsewhere = factories.make_finished_evaluation(task_version=version, mode="ranked")
+    Evaluation.objects.filter(pk=elsewhere.pk).update(device=gpu)
+    for path in ("/tasks/scale/", "/leaderboard/?task=scale&device=cpu"):
+        assert f">1 run on {run.device}</a>" in client.get(path).content.decode(), path
+    board = client.get("/leaderboard/?task=scale&device=cpu").content.decode()
+    assert ">1 result on NVIDIA H200</a>" in board
+    assert f'href="/leaderboard/?device={gpu.pk}&amp;task=scale"' in board
