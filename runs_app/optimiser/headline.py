@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from django.db.models import Q
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import UUID
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.work.result_state import is_sure
-from runs_app.models import Candidate, Evaluation, Run
+from runs_app.models import Evaluation, Run
 from runs_app.optimiser.selectors.over_seed import OverSeed, over_seeds
 from runs_app.submitting.pictures.comparison import standing
 from runs_app.submitting.summary import Summary, speed, unit_of
@@ -20,7 +23,7 @@ def headline(run: Run) -> Summary:
         return Summary(sentence=f"No kernel {'was' if run.is_over else 'is'} correct{_yet(run)}.")
     name = "The seed kernel" if best.is_seed else f"Candidate {best.number}"
     seed = _over_seed(over_seed) if over_seed else ""
-    evaluation = _compared(run, best)
+    evaluation = compared([run]).get(run.pk)
     if evaluation and evaluation.rated:
         speedup, spread = evaluation.rated, evaluation.rated_spread
         more = f", and {seed}" if seed else ""
@@ -48,12 +51,19 @@ def _over_seed(over: OverSeed) -> str:
     return f"{times(over.value)} the speed of the seed kernel in the search ({change}{known})"
 
 
-def _compared(run: Run, best: Candidate) -> Evaluation | None:
-    """The best's newest evaluation that has a speedup; a ranked one if there is any."""
+def compared(runs: Iterable[Run]) -> dict[UUID, Evaluation]:
+    """The newest evaluation with a speedup of each run's best, ranked if possible; one query."""
+    bests = [run.best for run in runs if run.best]
+    submissions = [pk for best in bests for pk in (best.submission_id, best.entry_id) if pk]
     rows = Evaluation.objects.filter(
-        Q(submission=best.entry_id) | Q(submission=best.submission_id),
-        device=run.device_id,
-        verdict=Verdict.CORRECT.value,
-        speedup_best__isnull=False,
+        submission__in=submissions, verdict=Verdict.CORRECT.value, speedup_best__isnull=False
     ).select_related("submission", "device")
-    return max(rows, key=lambda row: (row.mode == Mode.RANKED, row.created_at), default=None)
+    found: dict[UUID | None, list[Evaluation]] = defaultdict(list)
+    for row in rows:
+        found[row.submission_id].append(row)
+    each = {best.run_id: found[best.submission_id] + found[best.entry_id] for best in bests}
+    return {run: max(rows, key=_standing) for run, rows in each.items() if rows}
+
+
+def _standing(evaluation: Evaluation) -> tuple[bool, datetime]:
+    return evaluation.mode == Mode.RANKED, evaluation.created_at

@@ -181,7 +181,7 @@ def _correct(facts: Facts, own_ns: float) -> Summary:
         unit=unit,
         kind=standing(speedup, spread) if sure else "neutral",
         is_sure=sure,
-        sentence=f"Correct, and {said}{'; ' if more else ''}{more}.",
+        sentence=f"Correct, and {said}{'; ' if more else ''}{more}.{_still(facts)}",
         chips=tuple(_chips(facts, own_ns)),
         link=facts.place or (Link(facts.limit, ANCHOR) if facts.limit else None),
     )
@@ -225,6 +225,12 @@ def _time(facts: Facts, own_ns: float) -> str:
     known = f" {plus_minus(spread)}" if spread is not None and spread < 1 else ""
     noisy = ", too noisy for an interval" if spread is not None and spread >= 1 else ""
     return f"a call takes {duration_text(own_ns)}{known}{noisy}{_sizes(facts.result)}"
+
+
+def _still(facts: Facts) -> str:
+    """What a provisional result waits for, as another sentence."""
+    waits = "" if facts.why is Why.REPLACED else facts.waiting_reason
+    return f" {waits[:1].upper()}{waits[1:]}." if waits else ""
 
 
 def _sizes(result: EvaluationResult | None) -> str:

@@ -59,10 +59,11 @@ def test_a_provisional_result_claims_no_place() -> None:
     waits = ranked(version, 500.0, 2.0, result={"pending_baselines": ("compiled",)})
     place = told(waits)["place"]
     assert (place["rank"], place["of"]) == (None, 1)
-    assert place["words"].endswith("is provisional: we're still waiting for its baselines")
+    assert place["words"].endswith("is provisional")
     rows = Evaluation.objects.filter(pk=waits.pk)
     rows.update(awaits_baselines=False, audited="waiting")
-    assert told(waits)["place"]["words"].endswith("is provisional: its audit isn't over yet")
+    assert told(waits)["place"]["words"].endswith("is provisional")
+    assert told(waits)["waiting_reason"].startswith("still ranking")
 
 
 def test_a_better_result_of_the_same_author_takes_the_place() -> None:
