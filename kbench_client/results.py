@@ -125,6 +125,7 @@ def standing_line(evaluation: Document) -> str:
         begun = "not on a board" if counts == "rejected" else counts
         place = evaluation.get("place") or {}
         lines.append(place.get("words") or f"{begun}: {evaluation['eligibility_reason']}")
+        lines += filter(None, [evaluation.get("waiting_reason")])
     if evaluation.get("quarantine", "none") != "none":
         lines.append(f"quarantine: {evaluation['quarantine']}")
     for each in (evaluation.get("result") or {}).get("suspicions", ()):

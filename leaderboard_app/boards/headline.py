@@ -23,7 +23,14 @@ from runs_app.submitting.page import library_speedups, workload_rows
 from runs_app.submitting.pictures.comparison import comparison, standing
 from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot, shown_ends
 from runs_app.submitting.summary import speed, unit_of
-from tasks_app.numbers import counted, percent, significant, times
+from tasks_app.numbers import (
+    counted,
+    duration_parts,
+    duration_text,
+    percent,
+    significant,
+    times,
+)
 from tasks_app.templatetags.display import half_width
 
 _MOST_ROWS = 6  # chosen: as high as the figure and the sentence beside the picture
@@ -43,24 +50,29 @@ class Headline:
     entry: Entry | None = None  # whose state is shown
 
 
-def leading(rows: Sequence[Ranked[Entry]]) -> Headline | None:
-    """The headline of a task's board with these rows; None while nothing sure has a speedup."""
+def leading(rows: Sequence[Ranked[Entry]]) -> Headline:
+    """The headline of a task's board with these rows; a provisional first is ahead for now."""
     entry = rows[0].row
     level = [each.row.author.agent for each in rows[1:] if each.rank == 1]
     evaluations = Evaluation.objects.select_related("result", "submission__agent", "device")
     evaluation = evaluations.get(pk=entry.evaluation_id)
-    if not evaluation.rated or not entry.is_sure:
-        return None
+    speedup, spread, own_ns = evaluation.rated, evaluation.rated_spread, entry.latency.value
+    number, unit = duration_parts(own_ns)
+    with_speed = f"{duration_text(own_ns)} a call; no baseline is known yet"
+    if speedup:
+        number, unit = times(speedup), unit_of(evaluation)
+        with_speed = speed(evaluation, speedup, spread)
     listed = [row for row in workload_rows(evaluation.result.data) if not row.hidden]
     libraries = library_speedups(evaluation.result.data, evaluation.task_version)
-    with_speed = speed(evaluation, evaluation.rated, evaluation.rated_spread)
+    beside = _beside(libraries) if entry.is_sure else ""
+    lead = _lead(level, is_sure=entry.is_sure)
     return Headline(
-        number=times(evaluation.rated),
-        unit=unit_of(evaluation),
-        said=f"{_lead(level)} on {evaluation.device}, with {with_speed}.{_beside(libraries)}",
+        number=number,
+        unit=unit,
+        said=f"{lead} on {evaluation.device}, with {with_speed}.{beside}",
         name=entry.author.agent,
         address=evaluation.get_absolute_url(),
-        kind=standing(evaluation.rated, evaluation.rated_spread),
+        kind=standing(speedup, spread) if entry.is_sure else "neutral",
         picture=comparison(
             evaluation,
             listed,
@@ -83,11 +95,12 @@ def _beside(libraries: Mapping[str, float]) -> str:
     )
 
 
-def _lead(level: list[str]) -> str:
+def _lead(level: list[str], *, is_sure: bool) -> str:
     """The verb for who leads with others on the same rank."""
     if not level:
-        return "leads"
-    return f"and {get_text_list(level, 'and')} share the lead"
+        return "leads" if is_sure else "is ahead for now"
+    verb = "share the lead" if is_sure else "are ahead for now"
+    return f"and {get_text_list(level, 'and')} {verb}"
 
 
 def headline(board: Board, device: Device) -> Headline | None:

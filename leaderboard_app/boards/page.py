@@ -16,6 +16,7 @@ from leaderboard_app.boards.history import climbs, in_words
 from leaderboard_app.boards.matrix import SHADES
 from leaderboard_app.boards.query import By, Choices, Query, QueryError, default_sort
 from leaderboard_app.boards.ranking import THRESHOLDS, Entry, Problem, Sort
+from leaderboard_app.boards.selectors import elsewhere
 from leaderboard_app.boards.tables import TABLES
 from runs_app.core.integrity.board_place import PAGE_ROWS
 from runs_app.core.integrity.ranking import Ranked
@@ -23,6 +24,7 @@ from runs_app.models import Device
 from runs_app.submitting.remarks import likenesses
 from tasks_app import drawings
 from tasks_app.columns import Table
+from tasks_app.people import Viewer
 from tasks_app.selectors import find_task
 
 _TABS = {
@@ -82,6 +84,7 @@ class BoardPage:
     thresholds: Sequence[float] = THRESHOLDS
     shades: Sequence[tuple[str, str]] = SHADES
     headline: Headline | None = None
+    elsewhere: Sequence[tuple[str, str]] = ()
     axis: drawings.Axis | None = None
     progress: Mapping[str, object] | None = None
     records: Sequence[tuple[Problem, Sequence[float], str]] = ()
@@ -96,6 +99,7 @@ def board_page(
     choices: Choices,
     number: str | None,
     *,
+    reader: Viewer,
     error: QueryError | None = None,
     fragment: bool = False,
 ) -> BoardPage:
@@ -106,6 +110,7 @@ def board_page(
     directions = choices.tasks.get(query.task, ()) if query.by is By.SUBMISSION else ()
     return BoardPage(
         headline=_headline(board, page, device) if device and page.number == 1 else None,
+        elsewhere=elsewhere(query, reader) if query.by is By.SUBMISSION else (),
         board=board,
         query=query,
         by=query.by.value,

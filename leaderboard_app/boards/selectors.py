@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db.models import (
@@ -21,6 +23,7 @@ from django.db.models import (
     When,
 )
 from django.db.models.functions import Coalesce
+from django.urls import reverse
 from django.utils import timezone
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
@@ -35,10 +38,13 @@ from runs_app.core.integrity.eligibility import (
     without_replaced,
 )
 from runs_app.core.integrity.facts import with_fact
+from runs_app.core.integrity.ranking import OWNER
 from runs_app.core.work.result_state import SURE
 from runs_app.models import Agent, Audited, Device, Evaluation, Runner
 from runs_app.models.runner import short_name
+from runs_app.optimiser.selectors.runs import filtered_runs
 from tasks_app.models import TaskVersion
+from tasks_app.numbers import counted
 from tasks_app.people import Viewer
 from tasks_app.selectors import outlines, published_tasks
 
@@ -224,6 +230,26 @@ def problems_of(query: Query, tasks: Iterable[BoardTask]) -> tuple[Problem, ...]
 def eligible(query: Query) -> QuerySet[Evaluation]:
     """What stands on the board."""
     return _passed(query, matching(query, eligible_evaluations()))
+
+
+def elsewhere(query: Query, reader: Viewer) -> list[tuple[str, str]]:
+    """A task's results on other devices and all its runs, in words with their addresses."""
+    if not query.task:
+        return []
+    rows = eligible(replace(query, device="")).exclude(device=query.device).order_by()
+    results = Counter(slug for slug, *_ in rows.values_list("device", *OWNER).distinct())
+    runs = filtered_runs(reader, {"task": query.task}).order_by().values_list("device")
+    counted_runs = dict(runs.annotate(count=Count("pk")))
+    found = []
+    for device in Device.objects.filter(pk__in=results.keys() | counted_runs.keys()):
+        if results[device.pk] and query.device:
+            words = f"{counted(results[device.pk], 'result')} on {device}"
+            found.append((words, f"{reverse('leaderboard')}?{query.address(device=device.pk)}"))
+        if device.pk in counted_runs:
+            filters = urlencode({"task": query.task, "device": device.pk})
+            words = f"{counted(counted_runs[device.pk], 'run')} on {device}"
+            found.append((words, f"{reverse('runs')}?{filters}"))
+    return found
 
 
 def judged(query: Query) -> QuerySet[Evaluation]:

@@ -35,7 +35,8 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
         error, query = caught, Query(by=By.LEADERS, device=default())
     fragment = request.headers.get("HX-Request") == "true"
     board = board_of(query, tasks)
-    page = board_page(board, choices, request.GET.get("page"), error=error, fragment=fragment)
+    number, user = request.GET.get("page"), request.user
+    page = board_page(board, choices, number, reader=user, error=error, fragment=fragment)
     name = "parts/board.html" if fragment else "leaderboard.html"
     return render(
         request, f"leaderboard_app/boards/{name}", vars(page), status=400 if error else 200

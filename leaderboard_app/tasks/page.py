@@ -31,6 +31,7 @@ from tasks_app.pages.task_filter import TaskRow
 from tasks_app.pages.task_page import Building, Entrance, KernelView, WorkloadRow
 from tasks_app.pages.version_page import Comparison, VersionRow
 from tasks_app.parameters import Choice
+from tasks_app.people import Viewer
 
 _NAMES = {"cpu": "CPUs", "cuda": "CUDA GPUs"}
 _KINDS = {"cpp": "cpu", "cuda": "cuda"}
@@ -178,7 +179,9 @@ _ROWS = 5  # chosen: the page leads to the whole board
 
 @dataclass(frozen=True, kw_only=True)
 class TaskBoards:
-    """The first rows on each device, the leader of the first one, and what sources are like.
+    """The first rows on each device, a leader, and what sources are like.
+
+    The leader is that of the first device where it's final, or else of the first.
 
     `query` names which of the task's `directions` they are of, if there are several.
     """
@@ -187,11 +190,12 @@ class TaskBoards:
     directions: Sequence[tuple[str, str]]  # with their query strings on the task's page
     leading: Headline | None
     likeness: Mapping[str, str]
+    elsewhere: Sequence[tuple[str, str]]
     query: Query
     columns: Table = BRIEF
 
 
-def task_boards(version: TaskVersion, direction: str) -> TaskBoards:
+def task_boards(version: TaskVersion, direction: str, reader: Viewer) -> TaskBoards:
     """The boards of a task by its current version; devices without a result are left out."""
     directions = parted([each.value for each in version.data.directions])
     chosen = direction if direction in directions else next(iter(directions), "")
@@ -202,11 +206,13 @@ def task_boards(version: TaskVersion, direction: str) -> TaskBoards:
         for here in [replace(query, device=device.slug)]
     ]
     tables = [each for each in boards if each[2]]
+    firsts = sorted((rows for *_, rows in tables), key=lambda rows: not rows[0].row.is_final)
     shown = [ranked.row.submission_id for _, _, rows in tables for ranked in rows]
     return TaskBoards(
         tables=tables,
         directions=[(each, urlencode({"direction": each})) for each in directions],
-        leading=leading(tables[0][2]) if tables else None,
+        leading=leading(firsts[0]) if firsts else None,
         likeness=likenesses(version, shown),
+        elsewhere=selectors.elsewhere(query, reader),
         query=query,
     )

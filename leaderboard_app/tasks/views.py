@@ -95,10 +95,11 @@ def _detail(request: HttpRequest, version: TaskVersion) -> page.TaskPage:
     files: dict[str, str] = selectors.task_document(version, request.user)["files"]
     here = page.kinds_here()
     is_retired = task.state == Task.State.RETIRED
+    direction = request.GET.get("direction", "")
     return page.TaskPage(
         task=task,
         version=version,
-        boards=None if is_retired else task_boards(version, request.GET.get("direction", "")),
+        boards=None if is_retired else task_boards(version, direction, request.user),
         results=page.fastest_on(version) if is_retired else (),
         toolchains=toolchains({k.value for workload in data.workloads for k in workload.devices}),
         data=data,

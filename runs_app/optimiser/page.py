@@ -15,12 +15,14 @@ from runs_app.models import Candidate, Device, Evaluation, Run
 from runs_app.optimiser.evolve.judging import VERIFIERS, truth
 from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.evolve.strategies.contract import with_defaults
+from runs_app.optimiser.headline import compared
 from runs_app.optimiser.selectors.confirmation import Confirmation
-from runs_app.optimiser.selectors.over_seed import OverSeed, over_seeds
+from runs_app.optimiser.selectors.over_seed import over_seeds
 from runs_app.optimiser.selectors.runs import budgets, spent_by
 from runs_app.optimiser.selectors.settings import parameter_label, parameters_of, text
 from runs_app.optimiser.services.history import config_now
 from runs_app.optimiser.start.forms import BudgetForm
+from runs_app.submitting.summary import Summary
 
 _LINES = {"eager": "eager", "compiled": "compiled", "best": "best baseline"}
 _METERS = (
@@ -34,11 +36,11 @@ _OF_MODELS = {"usd", "tokens"}
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow:
-    """A run in a list; `over_seed` is its best candidate's speedup over the seed kernel."""
+    """A run in a list: its best's speedup over the seed, and how it compares with baselines."""
 
     run: Run
     over_seed: float | None
-    over_baseline: float | None
+    evaluation: Evaluation | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +99,7 @@ class RunHead:
     active_s: float
     waiting_reason: str
     confirmation: Confirmation
+    headline: Summary
     entry: Evaluation | None
     may_control: bool
     budget_form: BudgetForm
@@ -113,7 +116,6 @@ class RunPage:
     config_rows: list[tuple[str, str]]
     table: Page[Candidate]
     class_scores: list[ClassScore]
-    over_seed: OverSeed | None
 
 
 def growing(run: Run) -> list[Growing]:
@@ -136,14 +138,14 @@ def scores_of_classes(run: Run) -> list[ClassScore]:
 
 
 def run_rows(runs: Iterable[Run]) -> list[RunRow]:
-    """Runs as lists show them; one query."""
+    """Runs as lists show them; two queries."""
     runs = list(runs)
-    gains = over_seeds(runs)
+    gains, evaluations = over_seeds(runs), compared(runs)
     return [
         RunRow(
             run=run,
             over_seed=gains[run.pk].value if run.pk in gains else None,
-            over_baseline=run.best.speedup if run.best else None,
+            evaluation=evaluations.get(run.pk),
         )
         for run in runs
     ]
@@ -212,7 +214,6 @@ def script_config(run: Run) -> dict[str, object]:
         "budget": budget(run),
         "lines": reference_lines(run),
         "truth": {name: {each: truth(name, each) for each in Verdict} for name in VERIFIERS},
-        "hasSeed": bool(run.problem.get("seed_source")),
         "urls": {
             "changes": reverse("run-changes", args=[run.pk]),
             "replay": reverse("run-replay", args=[run.pk]),

@@ -29,8 +29,9 @@ from runs_app.optimiser.candidate_page import workload_times
 from runs_app.optimiser.changes import change_of, replayed
 from runs_app.optimiser.disclosure import public_call, public_candidate
 from runs_app.optimiser.evolve.strategies import STRATEGIES
+from runs_app.optimiser.headline import headline
 from runs_app.optimiser.selectors.confirmation import confirmation_of, entry_of_best
-from runs_app.optimiser.selectors.over_seed import over_seed_of, over_seeds
+from runs_app.optimiser.selectors.over_seed import over_seed_of
 from runs_app.optimiser.selectors.runs import (
     RUN_FILTERS,
     filtered_runs,
@@ -242,7 +243,6 @@ def _run_response(
         config_rows=run_page.config_rows(run),
         table=table,
         class_scores=run_page.scores_of_classes(run),
-        over_seed=over_seeds([run]).get(run.pk),
     )
     return render(request, "runs_app/optimisation/run.html", vars(page), status=status)
 
@@ -260,6 +260,7 @@ def _head(request: HttpRequest, run: Run, form: BudgetForm) -> run_page.RunHead:
         active_s=active_s,
         waiting_reason=run_waiting_reason(run, now),
         confirmation=confirmation_of(run),
+        headline=headline(run),
         entry=entry_of_best(run),
         may_control=controls,
         budget_form=form,

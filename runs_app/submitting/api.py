@@ -154,7 +154,11 @@ class EvaluationOut(Schema):
     reason: str
     stage: str
     attempt: int
-    waiting_reason: str
+    waiting_reason: str = Field(
+        examples=["still ranking; expect its baselines in about 40 s"],
+        description="Why it hasn't begun, or why its result is still provisional, and when that"
+        " will end; else empty.",
+    )
     awaited_baselines: str = Field(
         description="Which baselines its result lacks, and when to expect them; empty if none."
     )

@@ -126,7 +126,7 @@ def _evaluation(
         "reason": public_reason(evaluation, user),
         "state": state.name if (state := result_state(evaluation)) else "",
         "speedup": evaluation.speedup_best,
-        "waiting_reason": reason_to_wait(evaluation, timezone.now()),
+        "waiting_reason": "" if why is Why.REPLACED else reason_to_wait(evaluation, timezone.now()),
         "eligibility": why.eligibility.value,
         "eligibility_reason": why.label,
         "quarantine_reason": decision_reason(evaluation),

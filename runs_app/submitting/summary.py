@@ -17,7 +17,7 @@ from gpu_runner.data.verdict import Language, Mode, Verdict
 from runs_app.core.integrity.audits import TIMES_DIFFER
 from runs_app.core.integrity.board_place import BoardPlace
 from runs_app.core.integrity.eligibility import Why
-from runs_app.core.work.result_state import baseline_words, result_state
+from runs_app.core.work.result_state import baseline_words, is_sure
 from runs_app.models import Audited, BoardAudit, Evaluation, Status
 from runs_app.submitting.diagnostics import Diagnostic
 from runs_app.submitting.pictures.comparison import standing
@@ -168,9 +168,7 @@ def _ended(facts: Facts) -> str:
 def _correct(facts: Facts, own_ns: float) -> Summary:
     evaluation = facts.evaluation
     speedup, spread = evaluation.rated, evaluation.rated_spread
-    state = result_state(evaluation)
-    is_sure = state is None or state.is_sure
-    number, unit = duration_parts(own_ns)
+    number, unit, sure = *duration_parts(own_ns), is_sure(evaluation)
     if speedup:
         number, unit = times(speedup), unit_of(evaluation)
     if evaluation.mode == Mode.AUDIT:
@@ -181,9 +179,9 @@ def _correct(facts: Facts, own_ns: float) -> Summary:
     return Summary(
         number=number,
         unit=unit,
-        kind=standing(speedup, spread) if is_sure else "neutral",
-        is_sure=is_sure,
-        sentence=f"Correct, and {said}{'; ' if more else ''}{more}.",
+        kind=standing(speedup, spread) if sure else "neutral",
+        is_sure=sure,
+        sentence=f"Correct, and {said}{'; ' if more else ''}{more}.{_still(facts)}",
         chips=tuple(_chips(facts, own_ns)),
         link=facts.place or (Link(facts.limit, ANCHOR) if facts.limit else None),
     )
@@ -227,6 +225,12 @@ def _time(facts: Facts, own_ns: float) -> str:
     known = f" {plus_minus(spread)}" if spread is not None and spread < 1 else ""
     noisy = ", too noisy for an interval" if spread is not None and spread >= 1 else ""
     return f"a call takes {duration_text(own_ns)}{known}{noisy}{_sizes(facts.result)}"
+
+
+def _still(facts: Facts) -> str:
+    """What a provisional result waits for, as another sentence."""
+    waits = "" if facts.why is Why.REPLACED else facts.waiting_reason
+    return f" {waits[:1].upper()}{waits[1:]}." if waits else ""
 
 
 def _sizes(result: EvaluationResult | None) -> str:

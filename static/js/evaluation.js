@@ -90,7 +90,7 @@
       this.socket = null;
       this.clock = setInterval(() => { tick(); countDown(); }, 200);
       this.recount = setInterval(() => {
-        if (!this.poll && !document.hidden && live()?.dataset.status === "QUEUED") this.refresh().catch(() => {});
+        if (!this.poll && !document.hidden && (live()?.dataset.status === "QUEUED" || "waits" in live().dataset)) this.refresh().catch(() => {});
       }, WAITING_MS);
       this.connect();
     }

@@ -71,7 +71,7 @@ def test_a_run_from_the_form_to_the_replay(page: Page, working: Stack, runner: F
         measure(runner, level, verdict)
     expect(page.locator("#outcomes")).to_contain_text("Wrong result")
     expect(page.locator("#best-chart .main-svg").first).to_be_visible()
-    expect(page.locator("[data-figure=seed]")).not_to_have_text("–")
+    expect(page.locator("#headline")).to_contain_text("the speed of the seed kernel")
     expect(rows.filter(has_text="Wrong result")).to_have_count(1)
     assert page.evaluate(MARKED), "the page was loaded again"
 

@@ -43,20 +43,15 @@ def board_place(evaluation: Evaluation, reader: Viewer) -> BoardPlace:
         whose = "of yours" if reader.pk == evaluation.submission.author_id else "by its author"
         words = f"The {_board(evaluation)} shows a better result {whose}"
     elif state is not None and not state.is_sure:
-        words = f"Its place on the {_board(evaluation)} is provisional: {_awaited(evaluation)}"
+        words = f"Its place on the {_board(evaluation)} is provisional"
+        if state is EAGER_ONLY:
+            words = f"{words}: the site that measured it sent no time for torch.compile"
     else:
         rank, tied = places[at].rank, places[at].tied
         words = f"{_rank(places[at], len(places))} on the {_board(evaluation)}"
     return BoardPlace(
         words=words, rank=rank, tied=tied, of=len(places), address=_address(evaluation, at)
     )
-
-
-def _awaited(evaluation: Evaluation) -> str:
-    if result_state(evaluation) is EAGER_ONLY:
-        return "the site that measured it sent no time for torch.compile"
-    waits = evaluation.awaits_baselines
-    return "we're still waiting for its baselines" if waits else "its audit isn't over yet"
 
 
 def _rank(place: Place, count: int) -> str:

@@ -16,6 +16,7 @@ from runs_app.core.integrity.facts import facts_of
 from runs_app.core.integrity.selectors import open_case_count, public_suspicions
 from runs_app.core.work.access import find_submission
 from runs_app.core.work.audit_state import board_audit
+from runs_app.core.work.result_state import PROVISIONAL, result_state
 from runs_app.models import BoardAudit, Evaluation, QuarantineDecision
 from tasks_app.people import Viewer
 from tasks_app.templatetags.source import ShownFile
@@ -144,6 +145,7 @@ def integrity_view(
     audit = None
     if evaluation.mode in ("ranked", "audit"):
         audit = board_audit(evaluation.submission, evaluation.device_id)
+    is_provisional = result_state(evaluation) is PROVISIONAL
     under_way = bool(audit and audit.evaluation and not audit.evaluation.is_over)
     facts = facts_of(audit)
     of_another = audit is not None and audit.submission_id != evaluation.submission_id
@@ -160,7 +162,8 @@ def integrity_view(
         audit_report=audit_view(result.audit if result else None),
         facts=facts.rows if facts and not of_another else (),
         outside=outside_rows(result.workloads if result else ()),
-        waits=evaluation.quarantine == "open" or (evaluation.mode == "ranked" and under_way),
+        waits=evaluation.quarantine == "open"
+        or (evaluation.mode == "ranked" and (under_way or is_provisional)),
     )
 
 

@@ -17,6 +17,7 @@ from runs_app.core.work.result_state import (
     EAGER_ONLY,
     Judged,
     baseline_words,
+    is_sure,
     result_state,
     state_of_place,
 )
@@ -114,14 +115,14 @@ def rated(result: Evaluation | Place) -> SafeString:
     """
     if isinstance(result, Evaluation):
         value, low, high = result.rated, None, None
-        spread, state = result.rated_spread, result_state(result)
+        spread, state, sure = result.rated_spread, result_state(result), is_sure(result)
     else:
         estimate, spread, state = result.rated, None, state_of_place(result)
+        sure = state.is_sure
         value, low, high = (
             (estimate.value, estimate.low, estimate.high) if estimate else 3 * (None,)
         )
     over = "eager baseline" if state is EAGER_ONLY else "best baseline"
-    sure = state is None or state.is_sure
     shown = speedup(value, low, high, spread=spread, over=over, sure=sure)
     if low is not None and high is not None:
         interval = between(low, high)

@@ -14,8 +14,23 @@ from runs_app.core.checks.selectors import CheckEntry, check_entries
 from runs_app.core.queue.devices import devices
 from runs_app.core.queue.runners import RunnerStatus, runner_list
 from runs_app.core.work.access import may_see
-from runs_app.core.work.estimate import estimate, in_words, left_s, work_s
-from runs_app.models import UNDER_WAY, BaselineMeasurement, Device, Evaluation, Status
+from runs_app.core.work.audit_state import board_audit
+from runs_app.core.work.estimate import (
+    estimate,
+    estimate_of_baselines,
+    in_words,
+    left_s,
+    work_s,
+)
+from runs_app.core.work.result_state import PROVISIONAL, result_state
+from runs_app.models import (
+    UNDER_WAY,
+    Audited,
+    BaselineMeasurement,
+    Device,
+    Evaluation,
+    Status,
+)
 from tasks_app import drawings
 from tasks_app.people import Viewer
 from tasks_app.templatetags.display import period
@@ -109,18 +124,20 @@ def queue_overview(user: Viewer, now: datetime, most: int) -> list[DeviceQueue]:
 
 
 def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
-    """Why a queued evaluation has not begun, or that it is in a spool; empty for any other.
+    """Why a queued evaluation has not begun, or a result isn't final yet; empty for any other.
 
-    Says so if nobody will take it; otherwise gives its place, what its runners do, and when its
-    verdict will come, by what its like took lately.
+    Says so if nobody will take it, or if it is in a spool; otherwise gives its place, what its
+    runners do, and when what it waits for will come, by what its like took lately.
     """
     if evaluation.spool:
         at = f"in the spool {evaluation.spool}, which another host is working on"
         return f"{at}; its results arrive with the import"
-    if evaluation.status != Status.QUEUED:
+    if evaluation.status != Status.QUEUED and result_state(evaluation) is not PROVISIONAL:
         return ""
     runners = runner_list(now, evaluation.device_id)
     blocked = why_blocked(evaluation.device, runners)
+    if evaluation.is_over:
+        return f"still ranking, but {blocked}" if blocked else _ranking(evaluation, now)
     ahead = _ahead_of(evaluation)
     place = ahead.count() + 1
     position = "next in the queue" if place == 1 else f"number {place} in the queue"
@@ -134,6 +151,43 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
         those = f"{' and '.join(busy)} {'is' if len(busy) == 1 else 'are'}"
         return f"{position}; {those} busy with other jobs{when}"
     return f"{position}; {soon((now - evaluation.queued_at).total_seconds())}{when}"
+
+
+def _ranking(evaluation: Evaluation, now: datetime) -> str:
+    """When the baselines and the audit of a provisional result will come."""
+    expected: dict[str, float | None] = {}
+    under_way = BaselineMeasurement.objects.filter(
+        version=evaluation.task_version_id,
+        direction=evaluation.direction,
+        device=evaluation.device_id,
+        status__in=UNDER_WAY,
+    )
+    if evaluation.awaits_baselines:
+        measured = under_way.first()
+        expected["baselines"] = _baselines_in_s(measured, now) if measured else None
+    if evaluation.audited == Audited.WAITING:
+        audit = board_audit(evaluation.submission, evaluation.device_id)
+        audited = audit.evaluation if audit else None
+        expected["audit"] = verdict_in_s(audited, now) if audited else None
+    known = [f"its {name} in about {in_words(s)}" for name, s in expected.items() if s is not None]
+    if known:
+        return f"still ranking; expect {' and '.join(known)}"
+    return f"still ranking; it waits for its {' and '.join(expected)}"
+
+
+def _baselines_in_s(measured: BaselineMeasurement, now: datetime) -> float | None:
+    """Seconds until baselines are measured, by similar ones; None if unknown."""
+    known = estimate_of_baselines(measured.device_id)
+    if known is None:
+        return None
+    if measured.started_at and measured.status == Status.RUNNING:
+        return known.left_s(measured.started_at, now)
+    sooner = BaselineMeasurement.objects.filter(
+        device=measured.device_id, status__in=UNDER_WAY, queued_at__lt=measured.queued_at
+    ).count()
+    ahead = _waiting(measured.device_id).filter(queue_place__lt=measured.queue_place)
+    before_s = _before_s(measured.device_id, ahead, measured.urgency, now)
+    return before_s + (sooner + 1) * known.median_s
 
 
 def soon(waited_s: float) -> str:

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from gpu_runner.data.queue import OF_PEOPLE
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.models import Evaluation, Status
+from runs_app.models import BaselineMeasurement, Evaluation, Status
 
 _SAMPLE = 50  # newest evaluations of a mode that are looked at
 _WHOLE = (Verdict.CORRECT.value, Verdict.COMPILED.value, Verdict.UNSTABLE.value)
@@ -59,6 +59,14 @@ def estimate(device_slug: str, mode: str) -> Estimate | None:
     whole = rows.filter(verdict__in=_WHOLE)
     people = whole.filter(Evaluation.waits_as(*OF_PEOPLE))
     return _of(people) or _of(whole) or _of(rows)
+
+
+def estimate_of_baselines(device_slug: str) -> Estimate | None:
+    """From the latest measurements of baselines on a device; None if there are none."""
+    rows = BaselineMeasurement.objects.filter(
+        device_id=device_slug, status=Status.FINISHED, started_at__isnull=False
+    )
+    return _of(rows)
 
 
 def estimates(device_slug: str) -> dict[str, str]:
@@ -111,7 +119,7 @@ def in_words(seconds: float) -> str:
     return f"{max(seconds, 1):.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
-def _of(rows: QuerySet[Evaluation]) -> Estimate | None:
+def _of(rows: QuerySet[Evaluation] | QuerySet[BaselineMeasurement]) -> Estimate | None:
     newest = rows.order_by("-finished_at").values_list("started_at", "finished_at")[:_SAMPLE]
     seconds = sorted((end - start).total_seconds() for start, end in newest if start and end)
     if not seconds:

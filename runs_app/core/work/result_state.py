@@ -107,7 +107,7 @@ def result_state(evaluation: Evaluation) -> ResultState | None:
 def is_sure(evaluation: Evaluation) -> bool:
     """Whether its figures may have a color: nothing about them is provisional or in doubt."""
     state = result_state(evaluation)
-    return state is None or state.is_sure
+    return not evaluation.awaits_baselines and (state is None or state.is_sure)
 
 
 def baseline_words(evaluation: Evaluation) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from gpu_runner.data.verdict import Mode
+from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import Evaluation, LanguageModelCall, Result, Run
 from runs_app.optimiser.evolve.commands import Edit
 from runs_app.optimiser.evolve.evaluations import LAST_MODES, is_refusal
@@ -38,6 +38,11 @@ class Ranking:
     is_refusal: bool
 
     @property
+    def is_correct_rank(self) -> bool:
+        """Whether it ranked the candidate."""
+        return self.mode == Mode.RANKED and self.verdict == Verdict.CORRECT
+
+    @property
     def how(self) -> str:
         """What was done to the candidate."""
         return "audited" if self.mode == Mode.AUDIT else "ranked"
@@ -63,7 +68,8 @@ def confirmation_of(run: Run) -> Confirmation:
     last = run.events.filter(kind="measured", payload__mode__in=_LAST).order_by("seq")
     found = list((rows | last).values_list("kind", "payload"))
     rankings = tuple(_ranking(run, payload) for kind, payload in found if kind == "measured")
-    state, words = _state(run, [(kind, payload) for kind, payload in found if kind != "measured"])
+    life = [(kind, payload) for kind, payload in found if kind != "measured"]
+    state, words = _state(run, life, rankings)
     if run.is_over and not run.has_own_best:
         words = _without_own_best(run)
     elif state in (ConfirmationState.RANKED, ConfirmationState.AUDITED) and (doubt := _doubt(run)):
@@ -126,7 +132,9 @@ def _ranking(run: Run, payload: dict[str, Any]) -> Ranking:
     )
 
 
-def _state(run: Run, life: list[tuple[str, dict[str, object]]]) -> tuple[ConfirmationState, str]:
+def _state(
+    run: Run, life: list[tuple[str, dict[str, object]]], rankings: tuple[Ranking, ...]
+) -> tuple[ConfirmationState, str]:
     if life and life[-1][0] == "searched" and not run.is_over:
         return (
             ConfirmationState.RANKING,
@@ -140,6 +148,9 @@ def _state(run: Run, life: list[tuple[str, dict[str, object]]]) -> tuple[Confirm
         return _chosen(name, chosen[-1])
     if run.status in (Run.Status.RUNNING, Run.Status.PAUSED) and run.config.get("ranks_best"):
         words = f"{name} is the fastest so far. It will be ranked when the search is over."
+    elif any(each.is_correct_rank and each.candidate == run.best.number for each in rankings):
+        words = f"{name} was ranked, but the run ended before its audit. Submit it to a board."
+        return ConfirmationState.RANKED, words
     else:
         words = f"{name} was measured on listed workloads only. Submit it to have it ranked."
     return ConfirmationState.MEASURED, words

@@ -57,7 +57,7 @@ async function draw() {
   const view = shown();
   const over = reference(view);
   const now = replay.state ? view.at : Date.now();
-  panels.figures(view, config);
+  panels.figures(view);
   panels.meters(view, now);
   panels.outcomes(view);
   panels.models(view);

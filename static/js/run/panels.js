@@ -1,6 +1,6 @@
 // The panels beside the charts: meters, outcomes, language models, verifiers, islands, calls, log.
-import { activeMs, candidate, held, isOver, kindOf, modelsOf, outcomesOf, overSeed, searchNs, seedOf, spent, verifiersOf, waiting } from "./state.js";
-import { VERDICTS, clock, duration, element, percent, period, ratio, significant, usd, whole } from "./format.js";
+import { activeMs, candidate, held, kindOf, modelsOf, outcomesOf, searchNs, seedOf, spent, verifiersOf, waiting } from "./state.js";
+import { VERDICTS, clock, duration, element, percent, period, ratio, usd, whole } from "./format.js";
 import { step } from "./colours.js";
 
 const ORDER = ["CORRECT", "UNSTABLE", "COMPILE_ERROR", "WRONG_RESULT", "WRONG_SHAPE", "WRONG_DTYPE", "RUNTIME_ERROR", "TIME_LIMIT", "MEMORY_LIMIT", "VIOLATION", "TOO_SLOW", "SYSTEM_ERROR", "DROPPED", "REPLACED"];
@@ -52,26 +52,7 @@ export function meters(state, now) {
   }
 }
 
-// Why there is no speedup over the seed kernel, or the time that it is over.
-function seedWords(state, hasSeed) {
-  const seed = seedOf(state);
-  if (!seed && !hasSeed) return "the run has no seed kernel";
-  if (seed && seed.number === state.best) return `no kernel is faster than the seed kernel${isOver(state) ? "" : " yet"}`;
-  const best = state.best === null ? null : candidate(state, state.best);
-  const over = overSeed(seed, best);
-  if (over) {
-    const interval = over.low && over.high / over.low <= 10 ? ` (95 %: ${significant(over.low)} to ${significant(over.high)})` : "";
-    return `as the search timed them: ${duration(searchNs(seed))} and ${duration(searchNs(best))} for candidate ${best.number}${interval}`;
-  }
-  if (seed?.latency_ns) return `seed kernel: ${duration(searchNs(seed))}`;
-  if (seed?.state === "measured") return `the seed kernel ended as “${VERDICTS[seed.verdict]?.[2] || seed.verdict}”, so it has no time`;
-  if (seed?.state === "dropped") return "the seed kernel was dropped, so it has no time";
-  return isOver(state) ? "the seed kernel was not measured" : "the seed kernel is not measured yet";
-}
-
-const baselineWords = (speedup) => (!speedup ? "no baseline for this device yet" : speedup < 1 ? "slower than the best baseline" : "");
-
-export function figures(state, config) {
+export function figures(state) {
   const best = state.best === null ? null : candidate(state, state.best);
   const ends = outcomesOf(state);
   const measured = [...ends].reduce((sum, [name, each]) => sum + (UNMEASURED.includes(name) ? 0 : each), 0);
@@ -79,11 +60,6 @@ export function figures(state, config) {
   say("best", best ? duration(best.latency_ns) : "–");
   say("best-sub", best ? `candidate ${best.number}, as timed last` : "no correct candidate yet");
   const seed = seedOf(state);
-  const wins = best && best.edit !== "seed";
-  say("seed", ratio(wins && overSeed(seed, best)?.value));
-  say("seed-sub", seedWords(state, config.hasSeed));
-  say("baseline", best?.speedup ? ratio(best.speedup) : "–");
-  say("baseline-sub", best ? baselineWords(best.speedup) : "");
   say("floor", best?.floor_fraction ? percent(best.floor_fraction) : "–");
   say("floor-sub", best && !best.floor_fraction ? "no known physical limit for this device" : "");
   say("candidates", whole(state.candidates.length));

@@ -47,15 +47,6 @@ export const seedOf = (state) => state.candidates.find((row) => row?.edit === "s
 // Times of the search alone are compared with the seed's: nobody ranks a seed.
 export const searchNs = (row) => row.search_ns || row.latency_ns;
 
-// How many times as fast as the seed a candidate is, and its 95 % interval where both times have one.
-export function overSeed(seed, row) {
-  if (!seed?.latency_ns || !row?.latency_ns) return null;
-  const value = searchNs(seed) / searchNs(row);
-  const [one, two] = [seed, row].map((each) => (each.search_ns ? each.search_spread : each.spread) ?? null);
-  const factor = one === null || two === null ? null : Math.exp(Math.hypot(one, two));
-  return { value, low: factor && value / factor, high: factor && value * factor };
-}
-
 export const waiting = (state) => [...state.calls.values()].filter((call) => call.state === "waiting");
 const sum = (rows, name) => rows.reduce((total, row) => total + row[name], 0);
 

@@ -9,6 +9,7 @@ from django.test import Client
 
 from gpu_runner.data.task import ShippedKernel, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
+from runs_app.models import Evaluation
 from tasks_app.models import TaskVersion
 from tests import factories
 
@@ -63,3 +64,37 @@ def test_a_direction_has_a_board_of_its_own_with_its_own_leader(client: Client) 
             assert set(re.findall(r"(\w+)-robot", text)) == {shown}
             assert f'direction={"backward" if shown == "forward" else "forward"}"' in text
     assert b'aria-label="Direction"' not in client.get("/leaderboard/").content
+
+
+def test_a_provisional_result_is_ahead_until_one_is_final(client: Client) -> None:
+    version = factories.make_task_version()
+    waits = {"speedups": {"eager": 4.0, "best": 4.0}, "pending_baselines": ("compiled",)}
+    made = {"task_version": version, "mode": "ranked"}
+    factories.make_finished_evaluation(result=waits, agent="early-robot", **made)
+    for path in ("/tasks/scale/", "/leaderboard/?task=scale"):
+        text = client.get(path).content.decode()
+        head = text[text.index("verdict-said neutral") : text.index("<table")]
+        for words in ("4.00×", "early-robot", "ahead for now", "Provisional"):
+            assert words in head, words
+    gpu = factories.make_device().slug
+    late = factories.make_finished_evaluation(agent="late-robot", **made)
+    Evaluation.objects.filter(pk=late.pk).update(device=gpu, audited="passed")
+    text = client.get("/tasks/scale/").content.decode()
+    assert "late-robot" in text[text.index("verdict-said faster") : text.index("<table")]
+
+
+def test_a_board_names_results_and_runs_elsewhere(client: Client) -> None:
+    version, gpu = factories.make_task_version(), factories.make_device()
+    run = factories.make_run(task_version=version, device=gpu)
+    factories.make_run(task_version=version, device=gpu, private=True)
+    runs = (
+        f'href="{run.get_absolute_url().rpartition(str(run.pk))[0]}?task=scale&amp;device={gpu.pk}"'
+    )
+    assert runs in client.get("/tasks/scale/").content.decode()
+    elsewhere = factories.make_finished_evaluation(task_version=version, mode="ranked")
+    Evaluation.objects.filter(pk=elsewhere.pk).update(device=gpu)
+    for path in ("/tasks/scale/", "/leaderboard/?task=scale&device=cpu"):
+        assert f">1 run on {run.device}</a>" in client.get(path).content.decode(), path
+    board = client.get("/leaderboard/?task=scale&device=cpu").content.decode()
+    assert ">1 result on NVIDIA H200</a>" in board
+    assert f'href="/leaderboard/?device={gpu.pk}&amp;task=scale"' in board

@@ -59,10 +59,11 @@ def test_a_provisional_result_claims_no_place() -> None:
     waits = ranked(version, 500.0, 2.0, result={"pending_baselines": ("compiled",)})
     place = told(waits)["place"]
     assert (place["rank"], place["of"]) == (None, 1)
-    assert place["words"].endswith("is provisional: we're still waiting for its baselines")
+    assert place["words"].endswith("is provisional")
     rows = Evaluation.objects.filter(pk=waits.pk)
     rows.update(awaits_baselines=False, audited="waiting")
-    assert told(waits)["place"]["words"].endswith("is provisional: its audit isn't over yet")
+    assert told(waits)["place"]["words"].endswith("is provisional")
+    assert told(waits)["waiting_reason"].startswith("still ranking")
 
 
 def test_a_better_result_of_the_same_author_takes_the_place() -> None:
@@ -118,5 +119,5 @@ def test_a_result_without_all_baselines_ranks_below_slower_ones_that_have_all() 
         assert f"/submissions/{whole.submission_id}/" in head.partition("<table")[0], address
     assert told(whole)["place"]["rank"] == 1
     Evaluation.objects.filter(pk=whole.pk).delete()
-    assert 'class="verdict-head' not in Client().get(leaderboard).content.decode()
+    assert 'class="verdict-said neutral' in Client().get(leaderboard).content.decode()
     assert told(waits)["place"]["rank"] is None

@@ -21,7 +21,7 @@ from runs_app.optimiser.evolve.feedback import Feedback
 from runs_app.optimiser.selectors.confirmation import ConfirmationState, confirmation_of
 from runs_app.optimiser.selectors.over_seed import over_seeds
 from runs_app.optimiser.selectors.runs import active_s
-from runs_app.optimiser.services.control import extend_run, pause_run, resume_run
+from runs_app.optimiser.services.control import extend_run, pause_run, resume_run, stop_run
 from runs_app.optimiser.services.replay import replay_run
 from tests import factories as make
 from tests.unit.runs_app.optimiser.conftest import Start, World
@@ -85,6 +85,18 @@ def test_the_best_is_ranked_and_audited_before_the_run_ends(start: Start, world:
     assert found.state is ConfirmationState.AUDITED
     assert "the clock saw twice of it." in found.words
     assert found.words in page(run)
+
+
+def test_a_run_stopped_before_the_audit_says_that_its_best_was_ranked(
+    start: Start, world: World
+) -> None:
+    run = searched(start, world)
+    end(run, 4, Mode.RANKED, 690.0)
+    world.advance(run)
+    stop_run(run=run, user=run.user, now=make.NOW)
+    run.refresh_from_db()
+    found = confirmation_of(run)
+    assert (found.state, "was ranked" in found.words) == (ConfirmationState.RANKED, True)
 
 
 def test_a_refused_best_gives_its_place_away(start: Start, world: World) -> None:
@@ -284,7 +296,7 @@ def test_a_speedup_over_the_seed_compares_times_of_the_search(start: Start, worl
     text = page(run)
     assert "1.43×" in text
     assert "2.00×" not in text
-    assert "700 ns for candidate 4 (95 %: " in text
+    assert "(from 1.00 µs to 700 ns, 95 %: " in text
     assert "1.43×" in candidate_page(run, 4)
     answer = Client().get(f"/api/v1/runs/{run.pk}").json()
     assert answer["over_seed"] == pytest.approx(1000 / 700)

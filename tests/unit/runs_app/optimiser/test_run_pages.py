@@ -13,6 +13,7 @@ from runs_app.core.messaging import queues
 from runs_app.models import Candidate, Run, RunEvent
 from runs_app.optimiser import page as run_page
 from runs_app.optimiser.evolve.feedback import Feedback, WorkloadTime
+from runs_app.optimiser.headline import headline
 from tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -97,6 +98,36 @@ class TestLivePage:
             answer = own.post(f"{run.get_absolute_url()}extend/", bad)
             assert (answer.status_code, words in answer.content.decode().lower()) == (422, True)
         assert RunEvent.objects.count() == 1
+
+    @pytest.mark.parametrize(
+        ("latency_ns", "speedups", "leads"),
+        [
+            (2000.0, {"best": 0.75}, ("slower", "0.750×")),
+            (500.0, {"best": 3.0}, ("faster", "3.00×")),
+            (500.0, {}, ("neutral", "8.00×")),
+        ],
+    )
+    def test_it_leads_with_the_speedup_over_the_best_baseline(
+        self, client: Client, latency_ns: float, speedups: dict[str, float], leads: tuple[str, str]
+    ) -> None:
+        run = make.make_run()
+        told = {"latency_ns": latency_ns, "speedups": speedups}
+        row = make.make_finished_evaluation(result=told, task_version=run.task_version)
+        measured(run, latency_ns=4000.0)
+        run.best = measured(run, latency_ns=latency_ns, submission=row.submission)
+        run.best_latency_ns = latency_ns
+        run.save()
+        page = text(client, run.get_absolute_url())
+        head = page[page.index('id="headline"') : page.index("Best time")]
+        for words in (*leads, f"{4000 / latency_ns:.2f}× the speed of the seed kernel"):
+            assert words in head, words
+        assert ("no baseline is known" in head) == (not speedups)
+
+    def test_a_figure_that_waits_for_baselines_has_no_color(self) -> None:
+        row = make.make_finished_evaluation(result={"pending_baselines": ("compiled",)})
+        run = make.make_run(task_version=row.task_version)
+        run.best = measured(run, submission=row.submission)
+        assert headline(run).kind == "neutral"
 
 
 class TestCandidate:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from gpu_runner.data.baselines import BaselineRequest
@@ -92,6 +94,26 @@ def test_results_that_wait_get_them() -> None:
         assert (row.speedup_best, row.speedup_compiled, row.p_score) == (1.5, 1.5, 1.5)
         assert awaited(row) == ""
         assert row.events.order_by("position").last().kind == "baselines"
+
+
+def test_a_provisional_result_says_when_its_baselines_come(client: Client) -> None:
+    first = ranked()
+    told = BaselineMeasurement.objects.get()
+    make.send(told, EventKind.STARTED, {"runner": "host-1"}, seq=1)
+    report(told)
+    BaselineMeasurement.objects.update(started_at=make.NOW, finished_at=make.later(40.0))
+    make.beat(now=timezone.now())
+    waits = ranked(source=f"{make.SOURCE}//", task_version=make.make_task_version(title="2"))
+    expected = "still ranking; expect its baselines in about 40 s"
+    address = f"/submissions/{waits.submission_id}"
+    for path in (f"/api/v1{address}", f"/api/v1{address}/status", f"{address}/"):
+        shown = client.get(path).content.decode()
+        assert expected[1:] in shown, path
+    assert " data-waits" in shown
+    status = f"/api/v1/submissions/{first.submission_id}/status"
+    assert client.get(status).json()["waiting_reason"].endswith("it waits for its audit")
+    make.pass_audits()
+    assert client.get(status).json()["waiting_reason"] == ""
 
 
 def test_a_later_result_has_them_at_once_at_its_devices_speed() -> None:
