@@ -243,7 +243,7 @@ def wrong_on_other_values(workload: str, found: Mapping[Values, Mismatch]) -> Fa
     """
     if Values.NEAR in found:
         reason = (
-            f"right on {workload}, but wrong on nearly the same inputs as in the previous call."
+            f"correct on {workload}, but wrong on nearly the same inputs as in the previous call."
             " Does it cache results, or assume that values are at the same addresses? To reproduce"
             f" it, {WAYS_TO_TRY[Values.NEAR]}"
         )
@@ -256,7 +256,7 @@ def wrong_on_other_values(workload: str, found: Mapping[Values, Mismatch]) -> Fa
         for each in found[first].findings[:1]
     )
     reason = (
-        f"right on {workload} with the task's usual values, but wrong with {_listed(words)}.{like}"
+        f"correct on {workload} with the task's usual values, but wrong with {_listed(words)}.{like}"
         f" To reproduce it, {WAYS_TO_TRY[first]}"
     )
     return Fault(Verdict.WRONG_RESULT, reason)

@@ -39,7 +39,7 @@ _LANGUAGE = _one_of(
 _MODE = _one_of("if left out, what the source says, or quick", *MODES)
 _DIRECTION = _one_of("if left out: forward", "forward", "backward")
 _BY = _one_of("what a row stands for", "leaders", "matrix", "submission", "agent", "model")
-_SEED = _one_of("if own, it is in source", "naive", "best", "none", "own")
+_SEED = _one_of("for own, pass the kernel in source", "naive", "best", "none", "own")
 
 
 class Tools:
@@ -95,7 +95,7 @@ class Tools:
         private: Annotated[
             bool, Field(description="not on any board, visible only to its owner")
         ] = False,
-        entry: Annotated[str, Field(description="the source's name, if it has files")] = "",
+        entry: Annotated[str, Field(description="the source's name, if there are other files")] = "",
         files: Annotated[
             dict[str, str] | None, Field(description="texts beside the source, by name: headers")
         ] = None,
@@ -158,7 +158,7 @@ class Tools:
         evaluations = self.site.submission(submission)["evaluations"]
         found = [told for each in evaluations if "profile" in (told := details(each))]
         if not found:
-            raise Stop(Exit.MISUSE, "has no profile; submit it in mode profile", "submission")
+            raise Stop(Exit.MISUSE, "has no profile; submit it in profile mode", "submission")
         return {"bottleneck": found[0].get("bottleneck", ""), **found[0]["profile"]}
 
     def compare(self, submissions: list[str]) -> Document:
@@ -198,8 +198,8 @@ class Tools:
         models: list[str] | None = None,
         parameters: Document | None = None,
         seed_kernel: Annotated[str, _SEED] = "",
-        source: Annotated[str, Field(description="the seed kernel, if own")] = "",
-        entry: Annotated[str, Field(description="the source's name, if it has files")] = "",
+        source: Annotated[str, Field(description="the seed kernel, if seed_kernel is own")] = "",
+        entry: Annotated[str, Field(description="the source's name, if there are other files")] = "",
         files: Annotated[
             dict[str, str] | None, Field(description="texts beside the source, left unchanged")
         ] = None,

@@ -54,8 +54,9 @@ class ExtendIn(BudgetIn):
     parameters: dict[str, StrictInt] = Field(
         {},
         examples=[{"generations": 20}],
-        description="Higher numbers: generations of evolve, depth of fsr, r of cudamaster,"
-        " proposals of islands, evaluations and patience of autotune, tries of translate.",
+        description="New, larger values of the strategy's parameters: generations for evolve,"
+        " depth for fsr, r for cudamaster, proposals for islands, evaluations and patience for"
+        " autotune, tries for translate.",
     )
 
 
@@ -199,7 +200,7 @@ class RunListed(Schema):
 
 
 class RankingOut(Schema):
-    """An evaluation after the search: whether a candidate is right in mode ranked, or audit."""
+    """An evaluation after the search, in ranked or audit mode: whether a candidate is correct."""
 
     candidate: int
     mode: str = Field(examples=["ranked"])
@@ -240,7 +241,7 @@ class EventsOut(Schema):
 
     events: list[EventOut]
     newest: int
-    left_out: int = Field(description="How many come after these; ask with `since` for them.")
+    left_out: int = Field(description="How many events follow; pass `since` to get them.")
 
 
 class CandidateOut(Schema):

@@ -243,7 +243,7 @@ class SubmissionOut(Schema):
     evaluations: list[EvaluationOut]
     left_out: list[str] = Field(
         examples=[["stages", "environment", "workloads.processes", "build.log"]],
-        description="Parts that each `result` lacks, or has only the most telling lines of. "
+        description="Parts that are left out of each `result`, or cut to their most important lines. "
         "`raw=true` shows all: also the times and "
         "seeds of all calls, what the outside clock saw, the host's state, and the stages' times.",
     )

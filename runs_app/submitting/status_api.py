@@ -35,7 +35,7 @@ _LINK = {"responses": {200: {"headers": {"Link": {"schema": {"type": "string"}}}
 
 
 class LatestOut(Schema):
-    """The newest evaluation that is no audit, in few words."""
+    """The newest evaluation that isn't an audit, in brief."""
 
     device: str
     mode: str = Field(json_schema_extra=one_of(*Mode))
@@ -51,12 +51,12 @@ class LatestOut(Schema):
         description="State of a ranked result, as in the submission; empty for other results.",
         json_schema_extra=one_of("", *(state.name for state in STATES)),
     )
-    score: float | None = Field(description="What boards rank a ranked result by.")
+    score: float | None = Field(description="The figure by which boards rank it, if it is a ranked result.")
     speedup: float | None = Field(description="Speedup over the best baseline on listed sizes.")
 
 
 class StatusOut(LatestOut):
-    """Where the newest evaluation stands that is no audit; about 1 KB."""
+    """How far the newest evaluation that isn't an audit has got; about 1 KB."""
 
     submission: UUID
     evaluation: UUID
@@ -80,7 +80,7 @@ class OwnListed(Schema):
     agent: str
     language: str
     created_at: datetime
-    latest: LatestOut | None = Field(description="Its newest evaluation that is no audit.")
+    latest: LatestOut | None = Field(description="Its newest evaluation that isn't an audit.")
 
 
 class OwnSubmission(OwnListed):

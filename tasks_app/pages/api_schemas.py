@@ -84,7 +84,7 @@ class UnlistedOut(Schema):
 
     failed: dict[str, int] = Field(description="Wrong kernels that fail, by workload.")
     passed: int = Field(description="Filters that passed.")
-    right: int = Field(description="Honest kernels that are right.")
+    right: int = Field(description="Honest kernels that are correct.")
 
 
 class SoundnessDetail(Schema):
@@ -100,7 +100,7 @@ class SoundnessDetail(Schema):
     refusal: str = Field(description="Why the version is not sound; empty if it is.")
     survivors: list[str]
     mutants: list[MutantOut]
-    honest: list[HonestOut] = Field(description="Right kernels; a reason means that it is off.")
+    honest: list[HonestOut] = Field(description="Correct kernels; a reason means that one exceeds the bound.")
     filters: list[FilterOut]
     unlisted: dict[str, UnlistedOut] = Field(
         description="What a brief report leaves out in "

@@ -167,7 +167,7 @@ class FactFinder:
 
     def _compare_batches(self, trials: Trials, workload: Workload) -> None:
         if self._values.get("same_bits") is False:
-            raise _NotMeasured("calls with the same inputs differ already")
+            raise _NotMeasured("calls with the same inputs already differ")
         parts = trials.parts(workload, self._target.direction)
         if not parts:
             raise _NotMeasured("we found no batch of independent items in the task")

@@ -163,7 +163,7 @@ class EntryOut(Schema):
         description="Whether it is ranked; if so, nothing more happens automatically."
     )
     ranking: str = Field(
-        description="In the state ranking: how many kernels are left, and when it will be over.",
+        description="While ranking: how many kernels are left, and when it will be done.",
         examples=["1 of 3 kernels are still to be ranked; done in about 40 s"],
     )
     started_at: datetime

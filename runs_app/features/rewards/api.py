@@ -112,7 +112,7 @@ class RewardOut(Schema):
     )
     reason: str = Field(description="Why the verdict or the reward is what it is.")
     seconds: float | None = Field(
-        description="How long a runner had it, including the build. Null until it is over."
+        description="How many seconds a runner worked on it, including the build. Null until it is over."
     )
     url: str = Field(description="Its web page, for people.")
 

@@ -50,7 +50,7 @@ def confirmation(history: History) -> Confirmation:
     if not tied:
         return Confirmation(is_over=True)
     if tied[0].edit is Edit.SEED:
-        return _chosen(history, tied[0], "nothing was measured to be faster than the seed kernel")
+        return _chosen(history, tied[0], "no candidate was faster than the seed kernel")
     rivals = [c for c in tied if _is_wanting(history, c, REPEATS) or _is_sure(history, c)]
     repeats = REPEATS if len(rivals) > 1 else 1
     wanting = [c for c in tied if _is_wanting(history, c, repeats)]

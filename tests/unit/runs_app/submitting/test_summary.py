@@ -80,7 +80,7 @@ def test_rivals_are_of_the_same_mode_and_one_source_is_no_rival() -> None:
 
 
 def test_a_wrong_result_leads_to_what_explains_it(client: Client) -> None:
-    other = "right on n256 with the task's usual values, but wrong with whole numbers"
+    other = "correct on n256 with the task's usual values, but wrong with whole numbers"
     hidden = Mismatch(workload=factories.HIDDEN_WORKLOAD, output="out", reason="off by 1777")
     for result, section in (
         ({"reason": other}, "other-values"),
@@ -125,7 +125,7 @@ def test_a_speedup_that_is_missing_says_why() -> None:
         assert ". " not in shown.sentence
     finished(task_version=version)
     quick = said(finished(task_version=version, mode="quick", result={**alone, **NO_BASELINES}))
-    assert "quick mode doesn't measure baselines, so the picture uses those of" in quick.sentence
+    assert "quick mode doesn't measure baselines, so the chart uses those of" in quick.sentence
 
 
 def test_an_interval_that_says_nothing_has_no_digits() -> None:
