@@ -256,7 +256,8 @@ def wrong_on_other_values(workload: str, found: Mapping[Values, Mismatch]) -> Fa
         for each in found[first].findings[:1]
     )
     reason = (
-        f"correct on {workload} with the task's usual values, but wrong with {_listed(words)}.{like}"
+        f"correct on {workload} with the task's usual values,"
+        f" but wrong with {_listed(words)}.{like}"
         f" To reproduce it, {WAYS_TO_TRY[first]}"
     )
     return Fault(Verdict.WRONG_RESULT, reason)

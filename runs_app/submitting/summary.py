@@ -291,8 +291,8 @@ def _chips(facts: Facts, own_ns: float) -> Iterable[Chip]:
     if (facts.evaluation.latency_spread or 0.0) > WIDE:
         yield Chip(
             words="Noisy host",
-            meaning="Its calls took different times, so we can't tell its time precisely. A busy host can"
-            " cause this. Run it again at a quieter time to narrow the interval.",
+            meaning="Its calls took different times, so we can't tell its time precisely. A busy"
+            " host can cause this. Run it again at a quieter time to narrow the interval.",
             kind="warn",
         )
 

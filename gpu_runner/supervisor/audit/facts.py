@@ -206,7 +206,7 @@ class FactFinder:
         """Whether outputs of a replay are right; the process that made them is gone."""
         with self._said_instead("graph"):
             wrong = trial.mismatch()
-            words = "recorded, replayed, and right" if wrong is None else "its replay is wrong"
+            words = "recorded, replayed, and correct" if wrong is None else "its replay is wrong"
             self._say("graph", value=wrong is None, words=words)
 
     def _say(self, name: str, *, value: object, words: str) -> None:

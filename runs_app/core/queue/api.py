@@ -14,7 +14,7 @@ router = Router(tags=["queue"])
 
 
 class QueueEntryOut(Schema):
-    """A place in a queue; the ids are null for what you may not see."""
+    """A place in a queue; the ids are null if you can't see the job."""
 
     position: int
     waiting_s: float
@@ -78,5 +78,5 @@ def show_queue(
         10, ge=1, le=100, description="Maximum number of waiting jobs to list for each device."
     ),
 ) -> list[DeviceQueue]:
-    """Answer with every device's queue and runners."""
+    """Return every device's queue and runners."""
     return queue_overview(request.user, timezone.now(), limit)

@@ -129,7 +129,7 @@ def _chosen(history: History, candidate: Candidate, reason: str) -> Confirmation
 def _why_not_ranked(history: History, candidate: Candidate) -> str:
     match history.last_verdict(candidate, Mode.RANKED):
         case Verdict.UNSTABLE:
-            return "it was right when it was ranked, but its time was too noisy to count"
+            return "it was correct when it was ranked, but its time was too noisy to count"
         case Verdict.SYSTEM_ERROR:
             return "ranking it ended without a verdict"
         case _:

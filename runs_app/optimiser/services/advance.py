@@ -44,7 +44,9 @@ def advance_run(*, run_id: UUID | str, now: datetime) -> int:
     error of ours pauses the run with the reason, and is logged; so do steps whose process died.
     """
     if _begin(run_id) > DEATHS_IN_A_ROW:
-        reason = f"its last {DEATHS_IN_A_ROW} steps crashed, perhaps because the host ran out of memory"
+        reason = (
+            f"its last {DEATHS_IN_A_ROW} steps crashed, perhaps because the host ran out of memory"
+        )
         log.error("run %s cannot be advanced: %s", run_id, reason)
         _pause_broken(run_id, reason, now)
         return 0

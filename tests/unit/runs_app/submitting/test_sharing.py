@@ -53,7 +53,7 @@ def test_a_result_is_cited_with_its_surroundings(client: Client) -> None:
     text = client.get(of(evaluation)).content.decode()
     address = f"http://testserver{of(evaluation)}?evaluation={evaluation.pk}"
     assert f"url = {{{address}}}" in text
-    assert "unlisted sizes" not in text
+    assert "before it had unlisted sizes" not in text
     assert evaluation.task_version.digest in text
     assert evaluation.submission.digest in text
     assert '<meta property="og:image" content="http://testserver/submissions/' in text
