@@ -199,9 +199,9 @@ class Tools:
         task: str,
         strategy: str,
         device: str = "",
-        evaluations: Annotated[int, Field(description="at most so many")] = 30,
+        evaluations: Annotated[int, Field(description="maximum number")] = 30,
         usd: Annotated[
-            float, Field(description="most that language models may cost, in US dollars")
+            float, Field(description="cap on the cost of language models, in US dollars")
         ] = 0.0,
         models: list[str] | None = None,
         parameters: Document | None = None,
@@ -228,8 +228,10 @@ class Tools:
         self,
         run: Annotated[str, Field(description="its id")],
         step: Literal["pause", "resume", "stop", "extend", "again"],
-        budget: Annotated[Document | None, Field(description="for extend, again: new caps")] = None,
-        parameters: Annotated[Document | None, Field(description="for extend, again")] = None,
+        budget: Annotated[
+            Document | None, Field(description="for extend and again: new caps")
+        ] = None,
+        parameters: Annotated[Document | None, Field(description="for extend and again")] = None,
         models: Annotated[list[str] | None, Field(description="for again: other models")] = None,
     ) -> Document:
         """Pause, resume, stop or extend a run, or start it again with changes."""

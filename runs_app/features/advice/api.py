@@ -54,7 +54,7 @@ def list_judgements(
         None, ge=1, lt=2**31, description="Id of the last one that you have; see the Link header."
     ),
 ) -> list[TaskJudgement]:
-    """Return the judgements of the task's current version, newest first."""
+    """Return what language models said about the task's current version, newest first."""
     task = find_task(slug, request.user)
     if task is None:
         raise Http404(no_task(slug))
