@@ -105,7 +105,7 @@ def _add_evaluate(commands: _Commands) -> None:
     one = commands.add_parser(
         "evaluate",
         help="evaluate one kernel, with no site and no Redis",
-        description="Exit 0 if the verdict is CORRECT (or COMPILED in mode compile), 1 for any"
+        description="Exit 0 if the verdict is CORRECT (or COMPILED in compile mode), 1 for any"
         " other verdict of the kernel, 2 for misuse or a broken host.",
         parents=_shared("task", "index", "direction", "json", "cache", "allow-unjailed"),
     )
@@ -161,7 +161,7 @@ def _add_vary(commands: _Commands) -> None:
 def _add_baselines(commands: _Commands) -> None:
     apart = commands.add_parser(
         "baselines",
-        help="measure a task's baselines, compiled ones too, and remember them",
+        help="measure a task's baselines, including compiled ones, and store them",
         description="`evaluate --mode ranked` measures only the quick ones, and uses the stored "
         "times of the "
         "others. Exit 0 if every baseline was measured, 1 if not, 2 for a broken task.",
@@ -179,7 +179,7 @@ def _add_doctor(commands: _Commands) -> None:
     look.add_argument(
         "--calibrate",
         action="store_true",
-        help="measure the device's bandwidth and arithmetic, and remember them",
+        help="measure the device's bandwidth and arithmetic, and store them",
     )
     look.add_argument(
         "--device",

@@ -16,7 +16,7 @@ _REASONS = {
         " this site expects; see /api/v1/docs"
     ),
     HTTPStatus.NOT_FOUND: "there is no such address; see /api/v1/docs",
-    HTTPStatus.METHOD_NOT_ALLOWED: "this address does not take {method}; see /api/v1/docs",
+    HTTPStatus.METHOD_NOT_ALLOWED: "this address doesn't accept {method}; see /api/v1/docs",
 }
 
 

@@ -41,7 +41,9 @@ class UnknownParameter(Exception):
     @property
     def reason(self) -> str:
         """What is wrong, and what would not be."""
-        known = f"known: {', '.join(self.known)}" if self.known else "this address takes none"
+        known = (
+            f"known: {', '.join(self.known)}" if self.known else "this address has no parameters"
+        )
         return f"is not a parameter of this address; {known}"
 
 

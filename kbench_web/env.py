@@ -39,7 +39,7 @@ def whole(name: str, default: int, *, least: int = 0) -> int:
     except ValueError:
         raise ImproperlyConfigured(f"{name} is {value!r}; set it to a whole number.") from None
     if number < least:
-        raise ImproperlyConfigured(f"{name} is {number}; the least allowed value is {least}.")
+        raise ImproperlyConfigured(f"{name} is {number}; the minimum is {least}.")
     return number
 
 

@@ -139,7 +139,9 @@ def public_reason(result: EvaluationResult, hidden_names: Collection[str]) -> st
     seen listed workloads only: hidden ones run last, apart, and leave no words.
     """
     if result.mismatch and result.mismatch.workload in hidden_names:
-        return f"right on all listed workloads, but {result.mismatch.output!r} is wrong on {HIDDEN}"
+        return (
+            f"correct on all listed workloads, but {result.mismatch.output!r} is wrong on {HIDDEN}"
+        )
     return public_text(result.reason, hidden_names)
 
 

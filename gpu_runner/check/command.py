@@ -44,7 +44,7 @@ def add(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     parser = add_parser(
         "check",
         help="judge and time the kernels of a script with ref(), kernel() and inputs(size)",
-        description="Exit 0 if all kernels are right, and the new one isn't slower; 1 if not; 2"
+        description="Exit 0 if all kernels are correct, and the new one isn't slower; 1 if not; 2"
         " for misuse or a broken host.",
     )
     parser.add_argument("file", type=Path, metavar="FILE")

@@ -227,7 +227,7 @@ class Daemon:
         except Away:
             return  # the heartbeat has said so
         if sent:
-            logger.info("sent %d events that had been kept while the site was away", sent)
+            logger.info("sent %d events that had been kept while the site was down", sent)
 
     def _evict(self) -> None:
         try:

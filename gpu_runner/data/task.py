@@ -65,8 +65,8 @@ WAYS_TO_TRY: Mapping[Values, str] = {
     Values.LARGE: "multiply the inputs by 1000",
     Values.SHIFTED: "add four times its standard deviation to each row",
     Values.HEAVY: "multiply one input in 64 by 100",
-    Values.STRUCTURED: "of every four rows, let one repeat the row before, and set one to zero",
-    Values.INTEGERS: "round the inputs to whole numbers, negative ones and zeros among them",
+    Values.STRUCTURED: "in every four rows, make one repeat the row before it and set one to zero",
+    Values.INTEGERS: "round the inputs to whole numbers, including negative numbers and zeros",
     Values.HARD: "draw the inputs with make_hard_inputs of the task's reference",
     Values.NEAR: "call the kernel twice, and change a few inputs in between",
 }

@@ -146,7 +146,7 @@ class _Evaluation:
             self._config.kind, self._direction, hidden=plan.hidden
         )
         if all(workload.hidden for workload in self._workloads):
-            raise OracleError(f"the task has no public workload for a {self._config.kind} device")
+            raise OracleError(f"the task has no listed workload for a {self._config.kind} device")
         self._record.begin(self._workloads)
         try:
             return self._measure(plan)

@@ -246,7 +246,7 @@ def _tenth(ordered: Sequence[float]) -> float:
 
 
 def noisiest(workloads: Sequence[WorkloadResult], resolution_ns: float) -> tuple[str, float]:
-    """Name and noise of the public workload with the widest interval."""
+    """Name and noise of the listed workload with the widest interval."""
     public = [w for w in workloads if not w.hidden]
     noise = [(w.measurement.noise(resolution_ns), w.name) for w in public if w.measurement]
     width, name = max(noise)

@@ -116,7 +116,7 @@ class Measuring:
         return Fault(Verdict.CORRECT, "every verified output is within the tolerance")
 
     def _first_calls(self) -> None:
-        """A few verified calls of public workloads and drawn shapes, before anything is timed."""
+        """A few verified calls of listed workloads and drawn shapes, before anything is timed."""
         with self._timeline.stage(Stage.CHECK):
             first = FirstCalls(self._bench, self._record)
             first.make(self._target, self._public, self._drawn, self._progress(Stage.CHECK, ""))
@@ -187,10 +187,10 @@ class Measuring:
             yield
         except FaultError as error:
             verdict = error.fault.verdict
-            if verdict is Verdict.COMPILE_ERROR:  # it has loaded for the public ones
+            if verdict is Verdict.COMPILE_ERROR:  # it has loaded for the listed ones
                 verdict = Verdict.RUNTIME_ERROR
             self._log_hidden(f"{verdict}, {error}")
-            reason = "correct on the public workloads, but not on a hidden one"
+            reason = "correct on the listed workloads, but not on a hidden one"
             raise FaultError(Fault(verdict, reason)) from None
 
     def _log_hidden(self, what: str) -> None:
@@ -206,7 +206,7 @@ class Measuring:
         *,
         workloads: Sequence[Workload] = (),
     ) -> str:
-        """Measure and verify in one fresh process, on public workloads unless there are others.
+        """Measure and verify in one fresh process, on listed workloads unless there are others.
 
         Returns what it printed.
         """
@@ -257,7 +257,7 @@ class FirstCalls:
         drawn: Sequence[Workload],
         progress: Progress,
     ) -> None:
-        """Verify a few calls of each of these public workloads and drawn shapes; look for races.
+        """Verify a few calls of each of these listed workloads and drawn shapes; look for races.
 
         The first wrong output goes into the record. Raises `FaultError` for all else.
         """

@@ -90,7 +90,7 @@ class Record:
         self.mismatch = self.mismatch or verified.mismatch
 
     def add_untimed(self, verified: Verified) -> None:
-        """Add what was found in calls of a public workload that were not timed."""
+        """Add what was found in calls of a listed workload that were not timed."""
         self.mismatch = self.mismatch or verified.mismatch
 
     def add_baselines(self, workload: Workload, baselines: Mapping[str, Baseline]) -> None:
@@ -106,7 +106,7 @@ class Record:
                 self.say(baseline_errors=errors)
 
     def noise(self) -> tuple[str, float]:
-        """The public workload with the widest interval, and half its relative width."""
+        """The listed workload with the widest interval, and half its relative width."""
         return noisiest(self.results(), RESOLUTION_NS[self.config.kind])
 
     def unlisted_noise(self) -> float:
@@ -236,14 +236,14 @@ class Record:
 
 
 def wrong_on_other_values(workload: str, found: Mapping[Values, Mismatch]) -> Fault:
-    """The fault of a kernel that is right on the values that a public workload is drawn with.
+    """The fault of a kernel that is right on the values that a listed workload is drawn with.
 
     It names the kinds of those on which it is not, what the first of them makes of the output, and
     how to try it, in words that tell of no value. Outputs that were kept look like anything.
     """
     if Values.NEAR in found:
         reason = (
-            f"right on {workload}, but wrong on nearly the same inputs as in the previous call."
+            f"correct on {workload}, but wrong on nearly the same inputs as in the previous call."
             " Does it cache results, or assume that values are at the same addresses? To reproduce"
             f" it, {WAYS_TO_TRY[Values.NEAR]}"
         )
@@ -256,7 +256,8 @@ def wrong_on_other_values(workload: str, found: Mapping[Values, Mismatch]) -> Fa
         for each in found[first].findings[:1]
     )
     reason = (
-        f"right on {workload} with the task's usual values, but wrong with {_listed(words)}.{like}"
+        f"correct on {workload} with the task's usual values,"
+        f" but wrong with {_listed(words)}.{like}"
         f" To reproduce it, {WAYS_TO_TRY[first]}"
     )
     return Fault(Verdict.WRONG_RESULT, reason)

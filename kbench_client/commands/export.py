@@ -21,7 +21,9 @@ TARGETS: Mapping[str, Callable[[Winner], dict[str, str]]] = {
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    parser = command("export", "a ranked kernel as a package that uses it where measurably faster")
+    parser = command(
+        "export", "export a ranked kernel as a package that uses it where it's measurably faster"
+    )
     parser.add_argument("submission", metavar="ID")
     parser.add_argument("--to", choices=TARGETS, default="script", help="script if left out")
     parser.add_argument("--device", default="", help="device of the result (default: the newest's)")

@@ -39,7 +39,7 @@ _ROW = ("rank", "agent", "kind", "task or solved", "time", "score", "state", "su
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command(
-        "show", "a submission's verdict and times; without ID, your newest submissions"
+        "show", "show a submission's verdict and times; without ID, your newest submissions"
     )
     parser.add_argument("submission", metavar="ID", nargs="?", default="")
     parser.add_argument("--wait", action="store_true", help="wait for the verdict")
@@ -47,7 +47,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     _add_raw(parser, "everything that is stored, and the source")
     add_watch_options(parser)
     parser.set_defaults(run=_show)
-    parser = command("source", "a submission's source; several files go into a folder")
+    parser = command("source", "print a submission's source; several files go into a folder")
     parser.add_argument("submission", metavar="ID")
     parser.add_argument("--out", type=Path, help="a new folder for the files")
     parser.set_defaults(run=_source)
@@ -57,13 +57,13 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command("compare", "compare submissions for one task and device against the first")
     parser.add_argument("submissions", metavar="ID", nargs="+")
     parser.set_defaults(run=_compare)
-    parser = command("leaderboard", "a board's rows")
+    parser = command("leaderboard", "list a board's rows")
     for name, words in BOARD.items():
         parser.add_argument(f"--{name}", default="", help=words)
     add_limit(parser, FEW)
     _add_raw(parser, "all columns")
     parser.set_defaults(run=_leaderboard)
-    command("quota", "how much you may still submit").set_defaults(run=_quota)
+    command("quota", "show how many submissions you have left").set_defaults(run=_quota)
 
 
 def _add_raw(parser: argparse.ArgumentParser, words: str) -> None:
@@ -107,7 +107,7 @@ def _cancel(options: argparse.Namespace, site: Site, output: Output) -> Exit:
 def _own(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     found = site.submissions(options.limit + 1, fields="all" if options.raw else "")
     shown = found[: options.limit]
-    text = telling([_OWN, *map(_own_row, shown)]) if shown else "you have submitted nothing yet"
+    text = telling([_OWN, *map(_own_row, shown)]) if shown else "you haven't submitted anything yet"
     if len(found) > len(shown):
         text += f"\nthe newest {len(shown)}; you have more: --limit N"
     output.answer(shown, text)

@@ -76,7 +76,7 @@ def body(options: argparse.Namespace) -> dict[str, Any]:
         "enters_best": options.enter_best,
     }
     if options.entry and not options.kernel:
-        raise Stop(Exit.MISUSE, "names a file of the folder --kernel, which you left out", "entry")
+        raise Stop(Exit.MISUSE, "names a file in a folder: give the folder with --kernel", "entry")
     if options.kernel:
         kernel = read_kernels([Path(options.kernel)], options.entry)
         beside = {"entry": kernel.entry, "files": dict(kernel.files)}

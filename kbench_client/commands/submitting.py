@@ -97,7 +97,7 @@ def add_limit(parser: argparse.ArgumentParser, default: int | None, words: str =
 def _rows(text: str) -> int:
     """A number of rows; raises what `argparse` tells."""
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
     return int(text)
 
 

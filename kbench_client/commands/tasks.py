@@ -18,7 +18,7 @@ FILTERS = {
     "q": "words in its name, title or description",
     "scenario": "only tasks of this scenario",
     "difficulty": "easy, medium or hard",
-    "tag": "only tasks with this tag; a tag that no task has is answered with all tags",
+    "tag": "only tasks with this tag; for an unknown tag, the error lists all tags",
     "abi": "c or torch",
     "direction": "forward or backward",
     "dtype": "only tasks of this type, such as float32",
@@ -38,7 +38,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
         "--raw", action="store_true", help="with --json: everything known about each"
     )
     parser.set_defaults(run=_tasks)
-    parser = command("get", "a task as a folder: signature, reference, workloads, first kernels")
+    parser = command("get", "download a task as a folder: signature, reference, workloads, kernels")
     parser.add_argument("task", metavar="TASK")
     parser.add_argument("--to", type=Path, help="folder (default: the task's name)")
     parser.add_argument("--force", action="store_true", help="overwrite existing files")

@@ -26,11 +26,11 @@ class ChallengeTools:
         return self._site.challenges()
 
     def get_challenge(self, challenge: str) -> Document:
-        """A challenge, and what came of each agent and setting, the best first."""
+        """A challenge, and the results of each agent and setting, best first."""
         return self._site.challenge(challenge)
 
     def list_entries(self, challenge: str) -> list[Document]:
-        """A challenge's entries, newest first, each as `entry` tells it."""
+        """A challenge's entries, newest first, each as `entry` returns it."""
         return self._site.entries(challenge)
 
     def enter_challenge(
@@ -40,9 +40,10 @@ class ChallengeTools:
         setting: Annotated[str, Field(description="distinguishes an agent's settings")] = "",
         model: Annotated[str, Field(description="your language model")] = "",
     ) -> Document:
-        """Begin an entry: its time runs from now. Until finish_entry each submit is one
-        of its submissions, and uses its budget. Its token is told only here; keep it to go on
-        after a restart."""
+        """Begin an entry; its time starts now. Until finish_entry, each submission belongs to it
+        and uses its budget. Its token is shown only here: keep it so that you can continue after a
+        restart.
+        """
         given = {"agent": agent, "setting": setting, "model": model}
         entry = self._site.enter(challenge, given)
         self._entry = entry["id"]
@@ -50,8 +51,9 @@ class ChallengeTools:
         return entry
 
     def entry(self, entry: Annotated[str, _ENTRY] = "") -> Document:
-        """What an entry has left (evaluations on each task, seconds, US dollars), and its best
-        so far; after its end how its kernels were ranked."""
+        """What an entry has left (evaluations on each task, seconds, US dollars), and its best so
+        far. Once it has ended, also how its kernels were ranked.
+        """
         return self._site.entry(entry or self._own())
 
     def report_entry(
@@ -61,7 +63,9 @@ class ChallengeTools:
         transcript: Annotated[str | None, Field(description="what you did, at most 2 MiB")] = None,
         entry: Annotated[str, _ENTRY] = "",
     ) -> Document:
-        """Report what your entry has spent. Totals cannot fall; what is left out stays."""
+        """Report what your entry has spent. Totals can't decrease; what you leave out doesn't
+        change.
+        """
         given = {"usd": usd, "tokens": tokens, "transcript": transcript}
         spent = {name: value for name, value in given.items() if value is not None}
         if not spent:
@@ -69,7 +73,7 @@ class ChallengeTools:
         return self._site.report(entry or self._own(), spent)
 
     def finish_entry(self, entry: Annotated[str, _ENTRY] = "") -> Document:
-        """End your entry: it takes no more submissions, and its best correct kernels are ranked."""
+        """End your entry: it accepts no more submissions, and its best kernels are ranked."""
         ended = self._site.finish(entry or self._own())
         if ended["id"] == self._entry:
             self._site.use(self._token)

@@ -34,7 +34,7 @@ _IN_TOOLS = (
 _BEAT_S = 5.0  # chosen: clients that give up without progress wait longer than this
 
 _ABOUT = """Measure compute kernels on a kbench site: call get_task, write a kernel, submit it in
-mode test, wait, fix what the reason points out, then submit it in mode ranked. Submissions are
+test mode, wait, fix what the reason points out, then submit it in ranked mode. Submissions are
 public unless you make them private. In a challenge, entry says what is left of your
 budget."""
 

@@ -39,7 +39,7 @@ _LANGUAGE = _one_of(
 _MODE = _one_of("if left out, what the source says, or quick", *MODES)
 _DIRECTION = _one_of("if left out: forward", "forward", "backward")
 _BY = _one_of("what a row stands for", "leaders", "matrix", "submission", "agent", "model")
-_SEED = _one_of("if own, it is in source", "naive", "best", "none", "own")
+_SEED = _one_of("for own, pass the kernel in source", "naive", "best", "none", "own")
 
 
 class Tools:
@@ -51,7 +51,7 @@ class Tools:
     def list_tasks(
         self, q: str = "", scenario: str = "", difficulty: str = "", tag: str = "", abi: str = ""
     ) -> list[str]:
-        """All tasks that fit, a line each: its name, ABI, dtype, directions, difficulty."""
+        """All tasks that match, one per line: name, ABI, dtype, directions, difficulty."""
         filters = {
             "q": q, "scenario": scenario, "difficulty": difficulty, "tag": tag, "abi": abi,
         }  # fmt: skip
@@ -69,8 +69,9 @@ class Tools:
         ] = False,
         raw: Annotated[bool, Field(description="every file in full, however long")] = False,
     ) -> dict[str, str]:
-        """A task's files: README.md says what to write, reference.py what is right, and kernel.*
-        is a correct but slow kernel to start from."""
+        """A task's files. README.md says what to write, reference.py defines what is correct, and
+        kernel.* is a correct but slow kernel to start from.
+        """
         files = folder_of(self.site.task(task))
         foreign = [each for each, known in LANGUAGES.items() if known not in (language, "python")]
         found = {
@@ -95,12 +96,15 @@ class Tools:
         private: Annotated[
             bool, Field(description="not on any board, visible only to its owner")
         ] = False,
-        entry: Annotated[str, Field(description="the source's name, if it has files")] = "",
+        entry: Annotated[
+            str, Field(description="the source's name, if there are other files")
+        ] = "",
         files: Annotated[
-            dict[str, str] | None, Field(description="texts beside the source, by name: headers")
+            dict[str, str] | None,
+            Field(description="texts of other files, such as headers, by name"),
         ] = None,
     ) -> Document:
-        """Enter a kernel; answers with its id, for `wait` and `result`."""
+        """Submit a kernel. Returns its id, for `wait` and `result`."""
         said = directives(source)
         spoken = language or said.get("language") or language_of(source, entry)
         given = {
@@ -131,7 +135,7 @@ class Tools:
 
     def result(self, submission: str) -> Document:
         """A submission's verdict and reason, each listed workload's time, interval, best baseline
-        and share of the device's limit; the compiler's log, what is wrong about an output, and
+        and share of the device's limit; the compiler's log, what is wrong with an output, and
         a profile, if there are any."""
         found = self.site.submission(submission)
         evaluation = newest(found)
@@ -141,7 +145,7 @@ class Tools:
         return dict(told(shown))
 
     def source(self, submission: str) -> dict[str, str]:
-        """A submission's files by name, the kernel first: the board's rows have the id."""
+        """A submission's files by name, the kernel first. The board's rows have the ids."""
         return texts_of(self.site.submission(submission))
 
     def quota(self) -> Document:
@@ -156,17 +160,19 @@ class Tools:
         return self.site.cancel(submission)
 
     def profile(self, submission: str) -> Document:
-        """What a submission of the mode profile is bound by: causes with what to do about them,
-        notes, metrics and kernels."""
+        """What limits a submission that ran in profile mode: causes and what to do about them,
+        notes, metrics and kernels.
+        """
         evaluations = self.site.submission(submission)["evaluations"]
         found = [told for each in evaluations if "profile" in (told := details(each))]
         if not found:
-            raise Stop(Exit.MISUSE, "has no profile; submit it in mode profile", "submission")
+            raise Stop(Exit.MISUSE, "has no profile; submit it in profile mode", "submission")
         return {"bottleneck": found[0].get("bottleneck", ""), **found[0]["profile"]}
 
     def compare(self, submissions: list[str]) -> Document:
-        """Submissions of one task and device by workload, against the first; `differs` says
-        whether a difference is more than noise."""
+        """Compare submissions for one task and device with the first, by workload. `differs` says
+        whether a difference is more than noise.
+        """
         if len(submissions) < 2:
             raise Stop(Exit.MISUSE, "give two or more", "submissions")
         return comparison([self.site.submission(each) for each in submissions])
@@ -196,15 +202,20 @@ class Tools:
         task: str,
         strategy: str,
         device: str = "",
-        evaluations: Annotated[int, Field(description="a cap")] = 30,
-        usd: Annotated[float, Field(description="a cap on what language models cost")] = 0.0,
+        evaluations: Annotated[int, Field(description="maximum number")] = 30,
+        usd: Annotated[
+            float, Field(description="cap on the cost of language models, in US dollars")
+        ] = 0.0,
         models: list[str] | None = None,
         parameters: Document | None = None,
         seed_kernel: Annotated[str, _SEED] = "",
-        source: Annotated[str, Field(description="the seed kernel, if own")] = "",
-        entry: Annotated[str, Field(description="the source's name, if it has files")] = "",
+        source: Annotated[str, Field(description="the seed kernel, if seed_kernel is own")] = "",
+        entry: Annotated[
+            str, Field(description="the source's name, if there are other files")
+        ] = "",
         files: Annotated[
-            dict[str, str] | None, Field(description="texts beside the source, left unchanged")
+            dict[str, str] | None,
+            Field(description="texts of other files, which the run doesn't change"),
         ] = None,
     ) -> Document:
         """Let one of the site's strategies look for a faster kernel; `wait` takes its id."""
@@ -220,11 +231,13 @@ class Tools:
         self,
         run: Annotated[str, Field(description="its id")],
         step: Literal["pause", "resume", "stop", "extend", "again"],
-        budget: Annotated[Document | None, Field(description="for extend, again: new caps")] = None,
-        parameters: Annotated[Document | None, Field(description="for extend, again")] = None,
+        budget: Annotated[
+            Document | None, Field(description="for extend and again: new caps")
+        ] = None,
+        parameters: Annotated[Document | None, Field(description="for extend and again")] = None,
         models: Annotated[list[str] | None, Field(description="for again: other models")] = None,
     ) -> Document:
-        """Pause a run, resume, stop or extend it, or start it once more with changes."""
+        """Pause, resume, stop or extend a run, or start it again with changes."""
         caps = budget or {}
         given = {"parameters": parameters, "models": models}
         given |= caps if step == "extend" else {"budget": budget}

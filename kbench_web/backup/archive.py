@@ -85,7 +85,7 @@ class Manifest:
 def workplace(beside: Path) -> Iterator[Path]:
     """A folder that nobody else can read, and that is gone afterwards."""
     if not beside.is_dir():
-        raise BackupError(f"there is no folder {beside}; make it first")
+        raise BackupError(f"there is no folder {beside}; create it first")
     try:
         with tempfile.TemporaryDirectory(dir=beside, prefix=".kbench-backup-") as folder:
             yield Path(folder)

@@ -19,7 +19,7 @@ router = Router(tags=["site"])
 
 
 class QuotaOut(Schema):
-    """How much a person may still submit."""
+    """How many submissions a person has left."""
 
     per_day: int = Field(description="Submissions and re-runs in 24 hours.")
     left: int = Field(description="How many of these are left now.")
@@ -31,7 +31,7 @@ class QuotaOut(Schema):
 
 
 class SiteOut(Schema):
-    """What this site is, and what the token that was shown allows."""
+    """About this site, and what the token that you sent allows."""
 
     version: str = Field(examples=["0.1.0+1f0c77a2"])
     client: str = Field(description="Path of the client's wheel, for `pip install`.")
@@ -44,7 +44,7 @@ class SiteOut(Schema):
 
 @router.get("/site", response=SiteOut, summary="The site, and whose token this is")
 def show_site(request: HttpRequest) -> dict[str, object]:
-    """Answer with the site's version; with a token also with its owner and scopes."""
+    """Return the site's version and, if you send a token, its owner and scopes."""
     shown = getattr(request, "auth", None)
     token = shown if isinstance(shown, ApiToken | Bearer) else None
     return {

@@ -33,7 +33,7 @@ SHELVES = {
         "searches": "Have kbench judge the kernels of OpenEvolve, ShinkaEvolve or an RL trainer.",
     },
     "Run a site": {
-        "operating": "Emergency stops, runners, people, backups, and what to do in a failure.",
+        "operating": "Emergency stops, runners, people, backups, and what to do when things fail.",
         "settings": "All environment variables.",
         "lend-a-gpu": "Connect a GPU to a site, from the cloud, Slurm or your desk.",
         "offline": "Measure on hosts that can't reach the site.",

@@ -35,7 +35,7 @@ _FEW = 20  # chosen: brief rows have some 330 bytes, so an agent reads at most 8
 
 
 class BoardIn(Schema):
-    """What the board is to show; every parameter may be left out."""
+    """What the board should show; all parameters are optional."""
 
     by: str = Field(
         "",
@@ -76,7 +76,7 @@ class BoardIn(Schema):
         "1: only results that gave the same bits for the same input in their audit."
     )
     batch_bits: str = _flag(
-        "1: only results that gave the same bits for some of a batch as for all of it."
+        "1: only results that gave the same bits in a smaller batch in their audit."
     )
     graph: str = _flag("1: only results that worked in a CUDA graph in their audit.")
     contaminated: str = _flag("1: include contaminated tasks, which boards across tasks leave out.")
@@ -84,21 +84,21 @@ class BoardIn(Schema):
 
 
 class PageIn(Schema):
-    """Which of the board's rows, and how much of each."""
+    """Which rows of the board to return, and how much of each."""
 
     limit: int | None = Field(
         None,
         ge=1,
         description=f"Maximum number of rows; default: {_FEW}, or all in files or with fields=all.",
     )
-    after: int = Field(0, ge=0, description="Rows to skip first.")
+    after: int = Field(0, ge=0, description="Number of rows to skip.")
     fields: Literal["", "all"] = Field(
         "", description="all: every column, with intervals. Files always have every column."
     )
 
 
 class ContaminatedOut(Schema):
-    """A task that counts in no figure over tasks."""
+    """A task that doesn't count in figures over several tasks."""
 
     task: str = Field(examples=["softmax"])
     reason: str
@@ -116,14 +116,18 @@ class _BoardOut(Schema):
     same_bits: bool
     batch_bits: bool
     graph: bool
-    contaminated: bool = Field(description="Whether contaminated tasks were asked for.")
+    contaminated: bool = Field(description="Whether you asked for contaminated tasks.")
     contaminated_tasks: list[ContaminatedOut] = Field(
         description="Contaminated tasks in this selection. Boards leave them out unless you ask"
         " for them, or name one as `task`."
     )
     problems: int = Field(description="Tasks on this board; each direction counts as one.")
-    total: int = Field(description="Rows of the whole board; the header Link has the next page.")
-    left_out: str = Field(description="What isn't here, and how to get it; empty if all is.")
+    total: int = Field(
+        description="Number of rows on the whole board; the Link header has the next page."
+    )
+    left_out: str = Field(
+        description="What is missing here, and how to get it; empty if nothing is."
+    )
 
 
 _KINDS = (*TABLES.values(), *BRIEF_TABLES.values())
@@ -148,9 +152,10 @@ def show_leaderboard(
     filters: Query[BoardIn],
     page: Query[PageIn],
 ) -> object:
-    """Answer with the rows, as JSON or with `format=csv` or `format=parquet` as a file.
+    """Return the rows as JSON or, with `format=csv` or `format=parquet`, as a file.
 
-    JSON is brief: the first rows, and what tells kernels apart. `fields=all` has everything.
+    JSON is brief: it has the first rows, and the columns that tell kernels apart. `fields=all` has
+    everything.
     """
     tasks = selectors.board_tasks()
     try:

@@ -209,7 +209,7 @@ def _of_sure(
 def _by_mean(alike: int) -> str:
     if not alike:
         return ""
-    others = "is another one" if alike == 1 else f"are {alike} others"
+    others = "does one other" if alike == 1 else f"do {alike} others"
     return f", as {others}, and has the highest mean speedup of these"
 
 

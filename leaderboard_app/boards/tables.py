@@ -73,7 +73,7 @@ _ENTRY = (
            after="score"),
     *_SPEEDS,
     Column("ranked_by", str, value=lambda entry: "score" if entry.merit > 0 else "time",
-           help="score; or time, without a score over all baselines"),
+           help="score, or time if there is no score over all baselines"),
     Column("state", str, "State", _CELLS + "state.html", value="state.name", classes="at-state",
            after="agent",
            help="provisional, ranked, verified, or tuned (to the listed sizes)"),
@@ -138,7 +138,7 @@ _GROUP = (
     Column("name", str, lambda page: "Name" if page["by"] == By.AGENT else "Language model",
            _CELLS + "name.html", value="owner", is_name=True),
     Column("kind", help="agent, person or shipped; empty for a language model"),
-    Column("problems", int, help="Problems that the name is judged on."),
+    Column("problems", int, help="Problems that this row is judged on."),
     Column("attempted", int),
     Column("solved", int),
     Column("verified", int, help="Solved problems whose result passed an audit."),
@@ -146,7 +146,7 @@ _GROUP = (
            classes="n at-last labelled", after="fast_p"),
     Column("evaluations_judged", int, value="judged"),
     Column("evaluations_correct", int, value="accepted"),
-    Column("provisional", int, help="Solved problems that means and fast_p leave out."),
+    Column("provisional", int, help="Solved problems left out of the means and fast_p."),
     Column("fast_p", BOUNDS, lambda page: f"fast_{short(page['query'].p)}", _CELLS + "fast.html",
            value="fast", sort=Sort.FAST, classes="n at-below labelled",
            after="score"),
@@ -162,7 +162,7 @@ _GROUP = (
     Column("tokens", int | None),
     Column("usd_per_solved", _NUMBER),
     Column("", None, "Results", "{0.accepted} / {0.judged}".format, value=lambda group: group,
-           sub="correct of judged"),
+           sub="correct / judged"),
 )  # fmt: skip
 GROUP_VALUES = {each.sort: each.value_of for each in _GROUP if each.sort} | {
     Sort.SCORE: attrgetter("rated_mean")

@@ -78,7 +78,7 @@ def create_run(
 def list_runs(
     request: HttpRequest, response: HttpResponse, filters: Query[RunFilters]
 ) -> list[dict[str, object]]:
-    """Answer with the runs that you can see."""
+    """Return the runs that you can see."""
     given = {name: getattr(filters, name) for name in ("task", "device", "strategy", "status")}
     faults = Faults()
     for name, known in (("strategy", list(STRATEGIES)), ("status", Run.Status.values)):
@@ -93,7 +93,7 @@ def list_runs(
 
 @router.get("/runs/{run_id}", response={200: RunOut, 404: Problem}, summary="One run")
 def show_run(request: HttpRequest, response: HttpResponse, run_id: str) -> dict[str, object]:
-    """Answer with a run. `Retry-After` and `ETag` work as for a submission's status."""
+    """Return a run. `Retry-After` and `ETag` work as for a submission's status."""
     run = named_run(run_id, request.user)
     if not run.is_over:
         ask_again(response, run.created_at)
@@ -111,7 +111,7 @@ def show_events(
     since: int = Query(0, ge=0, lt=2**31),  # type: ignore[type-arg]
     limit: int = Query(_FEW_EVENTS, ge=1, le=EVENTS_AT_ONCE),  # type: ignore[type-arg]
 ) -> dict[str, object]:
-    """Answer with the first events after number `since`: the same that the socket sends."""
+    """Return the first events after number `since`: the same ones that the socket sends."""
     run = named_run(run_id, request.user)
     hidden = run.task_version.hidden_names
     found = run_events(run, since, limit)
@@ -128,7 +128,7 @@ def show_events(
     summary="One candidate",
 )
 def show_candidate(request: HttpRequest, run_id: str, number: int) -> Candidate:
-    """Answer with a candidate of a run."""
+    """Return a candidate of a run."""
     run = named_run(run_id, request.user)
     candidate = find_candidate(run, number) if 0 < number < 2**31 else None
     if candidate is None:
@@ -138,13 +138,13 @@ def show_candidate(request: HttpRequest, run_id: str, number: int) -> Candidate:
 
 @router.post("/runs/{run_id}/pause", response={200: RunOut, **_REFUSALS}, summary="Pause a run")
 def pause(request: HttpRequest, run_id: str) -> dict[str, object]:
-    """Begin nothing new; what was sent or queued is awaited and kept."""
+    """Begin nothing new. Calls and measurements that are under way end and count."""
     return _control(request, run_id, pause_run)
 
 
 @router.post("/runs/{run_id}/resume", response={200: RunOut, **_REFUSALS}, summary="Resume a run")
 def resume(request: HttpRequest, run_id: str) -> dict[str, object]:
-    """Go on with a paused run."""
+    """Continue a paused run."""
     return _control(request, run_id, resume_run)
 
 
@@ -158,11 +158,11 @@ def stop(request: HttpRequest, run_id: str) -> dict[str, object]:
 def extend(
     request: AuthenticatedRequest, run_id: str, payload: ExtendIn = ExtendIn.left_out()
 ) -> dict[str, object]:
-    """Change the caps that are named: a number in place of the old one, null for no cap.
+    """Change caps: a number replaces the old one, and null removes it.
 
-    A run that its budget had ended goes on, if every cap leaves something to spend. One whose
-    strategy came to its end goes on with more generations, and the like: see `parameters`. A cap
-    below what a run has spent ends it when nothing is under way.
+    A run that used up its budget continues if every cap leaves something to spend. If its strategy
+    was done, give it more to do, such as more generations: see `parameters`. A cap below what the
+    run has spent ends it once nothing is under way.
     """
     run = named_run(run_id, request.user)
     caps = payload.dict(exclude_unset=True)
@@ -188,8 +188,8 @@ def again(
 ) -> Status[dict[str, object]]:
     """Start a run with the settings and the kernel of another one, and a new random seed.
 
-    What the body names is changed: other language models, another budget. To repeat the same random
-    choices, send the other run's `seed`.
+    The body names what to change, such as the language models or the budget. To repeat the same
+    random choices, send the other run's `seed`.
     """
     changes = payload.dict(exclude_unset=True)
     run = _started(request, {**request_of(named_run(run_id, request.user)), **changes})

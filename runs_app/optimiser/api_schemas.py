@@ -28,9 +28,9 @@ MOST_LISTED = 200
 
 
 class BudgetIn(Body):
-    """Caps of a run; null is no cap, 0 leaves nothing to spend. One cap at least must be given.
+    """Caps of a run. Null means no cap; 0 leaves nothing to spend. Give at least one cap.
 
-    An extension changes the caps that it names; null removes one, and the others stay.
+    An extension changes only the caps that it names, and null removes one.
     """
 
     usd: StrictFloat | None = Field(None, examples=[2.0], json_schema_extra=between(0, MOST["usd"]))
@@ -49,18 +49,19 @@ class BudgetIn(Body):
 
 
 class ExtendIn(BudgetIn):
-    """Caps to be changed, and what the strategy gets more of."""
+    """Caps to change, and larger parameters for the strategy."""
 
     parameters: dict[str, StrictInt] = Field(
         {},
         examples=[{"generations": 20}],
-        description="Higher numbers: generations of evolve, depth of fsr, r of cudamaster,"
-        " proposals of islands, evaluations and patience of autotune, tries of translate.",
+        description="New, larger values of the strategy's parameters: generations for evolve,"
+        " depth for fsr, r for cudamaster, proposals for islands, evaluations and patience for"
+        " autotune, tries for translate.",
     )
 
 
 class AgainIn(Body):
-    """What is to be another way than in the run that is started once more."""
+    """What to change compared with the original run."""
 
     models: list[str] = Field([], description="If left out, the same models.")
     seed: StrictInt | None = Field(
@@ -90,7 +91,7 @@ class VerifiersIn(Body):
 
 
 class RunIn(Body):
-    """An optimization run to be started."""
+    """An optimization run to start."""
 
     task: str = Field(examples=["matrix_mul"])
     device: str = Field("", examples=["cpu"], description="A device from /queue; empty: the CPU.")
@@ -148,7 +149,7 @@ class RunIn(Body):
 
 
 class RunFilters(Schema):
-    """Which runs are asked for; every parameter may be left out."""
+    """Which runs to return; all parameters are optional."""
 
     task: str = ""
     device: str = ""
@@ -176,14 +177,15 @@ class RunListed(Schema):
     seed: int
     status: str = Field(examples=["RUNNING"], json_schema_extra=one_of(*Run.Status.values))
     reason: str = Field(
-        description="Why it is paused or ended; while its best are being ranked, it says so."
+        description="Why it is paused or ended; while its best candidates are being ranked, it says"
+        " so."
     )
     by_budget: bool = Field(description="It used up its budget; extend the budget to continue.")
     usd: float
     tokens: int
     evaluations: int
     active_s: float = Field(
-        description="Seconds of searching, without pauses and without ranking its best."
+        description="Seconds of searching, without pauses and without ranking its best candidates."
     )
     candidates: int
     budget: dict[str, object]
@@ -199,7 +201,7 @@ class RunListed(Schema):
 
 
 class RankingOut(Schema):
-    """An evaluation after the search: whether a candidate is right in mode ranked, or audit."""
+    """An evaluation after the search, in ranked or audit mode: whether a candidate is correct."""
 
     candidate: int
     mode: str = Field(examples=["ranked"])
@@ -207,12 +209,12 @@ class RankingOut(Schema):
     reason: str
     latency_ns: float | None
     is_refusal: bool = Field(
-        description="The candidate wasn't right, so the next one took its place."
+        description="The candidate wasn't correct, so the next one took its place."
     )
 
 
 class ConfirmationOut(Schema):
-    """What stands behind the best candidate."""
+    """How far the best candidate has been confirmed."""
 
     state: str = Field(examples=["audited"], json_schema_extra=one_of(*ConfirmationState))
     words: str
@@ -220,7 +222,7 @@ class ConfirmationOut(Schema):
 
 
 class RunOut(RunListed):
-    """A run by itself."""
+    """A run in full."""
 
     waiting_reason: str = Field(description="Why it isn't making progress; empty if it is.")
     confirmation: ConfirmationOut
@@ -236,15 +238,15 @@ class EventOut(Schema):
 
 
 class EventsOut(Schema):
-    """Events in their order, and the number of the newest there is."""
+    """Events in order, and the number of the newest one."""
 
     events: list[EventOut]
     newest: int
-    left_out: int = Field(description="How many come after these; ask with `since` for them.")
+    left_out: int = Field(description="How many events follow; pass `since` to get them.")
 
 
 class CandidateOut(Schema):
-    """A candidate of a run, with its source and what hardware said of it."""
+    """A candidate of a run, with its source and what its measurement said."""
 
     number: int
     source: str

@@ -331,8 +331,8 @@ def _other_modes(mode: Mode | None, compared: Mapping[str, Compared]) -> tuple[s
     others: dict[Mode, list[str]] = {}
     for name, (used, _) in compared.items():
         if used and used is not mode:
-            others.setdefault(used, []).append(f"over {name}")
+            others.setdefault(used, []).append(f"“vs {name}”")
     return tuple(
-        f"{' and '.join(names).capitalize()} compare the times of {_NAMES[used]}."
+        f"For {' and '.join(names)}, we compared the times of {_NAMES[used]}."
         for used, names in others.items()
     )

@@ -68,7 +68,7 @@ Files = Annotated[
 
 
 class SubmissionIn(Body):
-    """A kernel to be evaluated."""
+    """A kernel to evaluate."""
 
     task: str = Field(examples=["vector_add"], description="A task's name, from /tasks.")
     source: str = Field(
@@ -135,7 +135,7 @@ class PlaceOut(Schema):
         " its author and agent."
     )
     tied: bool
-    of: int = Field(description="Rows of the board.")
+    of: int = Field(description="Number of rows on the board.")
     address: str = Field(description="Its row on the board's page.")
 
 
@@ -247,26 +247,28 @@ class SubmissionOut(Schema):
     evaluations: list[EvaluationOut]
     left_out: list[str] = Field(
         examples=[["stages", "environment", "workloads.processes", "build.log"]],
-        description="Parts that each `result` lacks, or has only the most telling lines of. "
-        "`raw=true` shows all: also the times and "
-        "seeds of all calls, what the outside clock saw, the host's state, and the stages' times.",
+        description="Parts that are left out of each `result`, or cut to their most important"
+        " lines. `raw=true` shows all: also the times and seeds of all calls, what the outside"
+        " clock saw, the host's state, and the stages' times.",
     )
 
 
 class AnswerIn(Schema):
-    """How much of a submission is asked for."""
+    """How much of a submission to return."""
 
-    raw: bool = Field(False, description="Include what results leave out: see `left_out`.")
+    raw: bool = Field(
+        False, description="Include the parts that results leave out; see `left_out`."
+    )
 
 
 class AuditIn(Body):
-    """Which place of a submission is to be audited."""
+    """Which ranked result of a submission to audit."""
 
     device: str = Field("", examples=["cpu"], description="Where its ranked result was measured.")
 
 
 class AuditCreated(Schema):
-    """Where the audit can be followed."""
+    """Where to follow the audit."""
 
     evaluation: UUID
     url: str
@@ -310,7 +312,7 @@ def create_submission(
 def show_submission(
     request: HttpRequest, submission_id: str, wanted: Query[AnswerIn]
 ) -> dict[str, object]:
-    """Answer with a submission, its evaluations and their results."""
+    """Return a submission, its evaluations and their results."""
     submission = get_submission(identity(submission_id, request.user), request.user)
     return submission_answer(submission, request.user, raw=wanted.raw)
 
@@ -326,7 +328,7 @@ def create_audit(
     submission_id: str,
     payload: AuditIn = AuditIn.left_out(),
 ) -> Status[dict[str, object]]:
-    """Queue an audit of a ranked result; the leader of a board gets one without being asked."""
+    """Queue an audit of a ranked result; the leader of a board gets one automatically."""
     user = request.user
     submission = get_submission(identity(submission_id, user), user)
     evaluation = request_audit(

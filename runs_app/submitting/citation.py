@@ -42,7 +42,7 @@ def bibtex(evaluation: Evaluation, result: EvaluationResult | None, address: str
     moment = evaluation.finished_at or evaluation.created_at
     digest = f"digest {version.digest}"
     if result and is_of_fewer_sizes(evaluation, result):
-        digest = f"{digest}, measured as digest {result.task_digest} without its unlisted sizes"
+        digest += f", measured before it had unlisted sizes (digest {result.task_digest})"
     imported = ", imported" if evaluation.imported else ""
     fields = {
         "title": in_a_line(evaluation),

@@ -35,7 +35,7 @@ def the_only(text: str, rows: QuerySet[Any], kind: str) -> UUID:
         return found[0]
     if found:
         raise Http404(f"several {kind}s have ids that begin with {text!r}; give more digits")
-    raise Http404(f"no {kind} that you may see has an id that begins with {text!r}")
+    raise Http404(f"there is no {kind} that you can see whose id begins with {text!r}")
 
 
 def beginning_with(text: str, rows: QuerySet[Any]) -> list[UUID] | None:

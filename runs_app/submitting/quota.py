@@ -97,7 +97,9 @@ def check_quota(user: User, now: datetime, mode: Mode = Mode.RANKED) -> None:
         what, waiting, day = "evaluations", used.waiting, used.today
         limits, prefix, resets_at = (used.waiting_limit, used.daily_limit), "", used.resets_at
     if waiting >= limits[0]:
-        reason = f"you have {waiting} {what} waiting or running, the most allowed; wait for one to"
+        reason = (
+            f"you have {waiting} {what} waiting or running, which is the limit; wait for one to"
+        )
         raise QuotaExceeded(
             "",
             f"{reason} end, or cancel one{used.why_waiting}",

@@ -234,7 +234,7 @@ def _check_open(version: TaskVersion, user: User) -> None:
     trying = version.task.state == version.task.State.REVIEW and user.is_staff
     if version.task.state != version.task.State.PUBLISHED and not trying:
         raise SubmissionError(
-            "task", f"{version.task.slug} takes no submissions, because it is not public"
+            "task", f"{version.task.slug} doesn't accept submissions because it isn't public"
         )
 
 

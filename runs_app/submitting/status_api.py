@@ -35,7 +35,7 @@ _LINK = {"responses": {200: {"headers": {"Link": {"schema": {"type": "string"}}}
 
 
 class LatestOut(Schema):
-    """The newest evaluation that is no audit, in few words."""
+    """The newest evaluation that isn't an audit, in brief."""
 
     device: str
     mode: str = Field(json_schema_extra=one_of(*Mode))
@@ -51,12 +51,14 @@ class LatestOut(Schema):
         description="State of a ranked result, as in the submission; empty for other results.",
         json_schema_extra=one_of("", *(state.name for state in STATES)),
     )
-    score: float | None = Field(description="What boards rank a ranked result by.")
+    score: float | None = Field(
+        description="The figure by which boards rank it, if it is a ranked result."
+    )
     speedup: float | None = Field(description="Speedup over the best baseline on listed sizes.")
 
 
 class StatusOut(LatestOut):
-    """Where the newest evaluation stands that is no audit; about 1 KB."""
+    """How far the newest evaluation that isn't an audit has got; about 1 KB."""
 
     submission: UUID
     evaluation: UUID
@@ -80,7 +82,7 @@ class OwnListed(Schema):
     agent: str
     language: str
     created_at: datetime
-    latest: LatestOut | None = Field(description="Its newest evaluation that is no audit.")
+    latest: LatestOut | None = Field(description="Its newest evaluation that isn't an audit.")
 
 
 class OwnSubmission(OwnListed):
@@ -96,7 +98,7 @@ class OwnSubmission(OwnListed):
 
 
 class OwnFilters(Schema):
-    """Which of your submissions are asked for; every parameter may be left out."""
+    """Which of your submissions to return; all parameters are optional."""
 
     task: str = ""
     agent: str = ""
@@ -112,7 +114,7 @@ class StatusIn(Schema):
 
 
 class CancelIn(Body):
-    """Which evaluation is to be cancelled."""
+    """Which evaluation to cancel."""
 
     evaluation: UUID | None = Field(None, description="An evaluation other than the newest.")
 
@@ -126,9 +128,8 @@ class CancelIn(Body):
 def list_own(
     request: HttpRequest, response: HttpResponse, filters: Query[OwnFilters]
 ) -> list[OwnListed]:
-    """Answer with what the token's owner has entered, without candidates of runs.
-
-    With an entry's token: what was submitted for the entry.
+    """Return the submissions of the token's owner, without candidates of runs. With an entry's
+    token, return the entry's submissions.
     """
     user = request.user
     if not user.is_authenticated:
@@ -159,10 +160,10 @@ def list_own(
 def show_status(
     request: HttpRequest, response: HttpResponse, submission_id: str, wanted: Query[StatusIn]
 ) -> dict[str, object]:
-    """Answer with the state of one evaluation.
+    """Return the state of one evaluation.
 
-    Until it is over, `Retry-After` says how many seconds to wait before you ask again. Send the
-    last `ETag` as `If-None-Match` then, and you get 304 if nothing has changed.
+    Until it is over, `Retry-After` says how many seconds to wait before you ask again. If you send
+    the last `ETag` as `If-None-Match`, you get 304 if nothing has changed.
     """
     found = _evaluation(submission_id, wanted.evaluation, request.user)
     if not found.is_over:
@@ -178,7 +179,8 @@ def show_status(
 def cancel_evaluation(
     request: AuthenticatedRequest, submission_id: str, payload: CancelIn = CancelIn.left_out()
 ) -> dict[str, object]:
-    """Take an evaluation of yours out of the queue, or stop it: the newest that is no audit.
+    """Take one of your evaluations out of the queue, or stop it. By default, this is the newest
+    that isn't an audit.
 
     It makes room for another one to wait, but still counts toward the daily limit.
     """

@@ -112,7 +112,7 @@ function save() {
   clearTimeout(saving);
   saving = 0;
   if (!isTouched()) return;
-  say(saveDraft(held, source.value, base, files()) ? "Kept in this browser until you submit." : "This browser keeps no drafts: copy your text before you leave.");
+  say(saveDraft(held, source.value, base, files()) ? "Kept in this browser until you submit." : "This browser can't save drafts: copy your text before you leave.");
 }
 
 // A Python module for a GPU is measured on one, unless somebody has named a device.

@@ -40,13 +40,13 @@ _OF_COMPARISON = ("facts", "workloads", "files", "hidden_differ", "withheld_diff
 
 
 class TaskIn(Schema):
-    """How much of a task is asked for."""
+    """How much of a task to return."""
 
     fields: Literal["", "all"] = Field("", description="all: also the shipped kernels' sources.")
 
 
 class TaskFilters(Schema):
-    """Which tasks are asked for; every parameter may be left out."""
+    """Which tasks to return; all parameters are optional."""
 
     q: str = Field("", description="Words in its name, title or description.")
     scenario: str = ""
@@ -62,7 +62,7 @@ class TaskFilters(Schema):
         le=MOST_LISTED,
         description=f"If left out: {_FEW}, or {MOST_LISTED} with fields=all.",
     )
-    after: str = Field("", description="Name of the last one that you have; see the header Link.")
+    after: str = Field("", description="Name of the last one that you have; see the Link header.")
 
 
 @router.get(
@@ -71,7 +71,7 @@ class TaskFilters(Schema):
     summary="All published tasks",
 )
 def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[TaskFilters]) -> object:
-    """Answer with the published tasks that fit, by name; the header Link has the next page."""
+    """Return the published tasks that match, by name; the Link header has the next page."""
     rows, wanted = task_rows(), read_filters(filters.dict())
     try:
         check_filters(rows, wanted)
@@ -89,7 +89,7 @@ def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[Task
 
 @router.get("/tasks/{slug}", response=TaskDetail, summary="One task")
 def show_task(request: HttpRequest, slug: str, wanted: Query[TaskIn]) -> dict[str, object]:
-    """Answer with one task; hidden workloads are shown to admins only."""
+    """Return one task; only admins see hidden workloads."""
     version = selectors.shown_version(slug, request.user)
     if version is None:
         raise Http404(selectors.no_task(slug))
@@ -111,10 +111,9 @@ def show_task(request: HttpRequest, slug: str, wanted: Query[TaskIn]) -> dict[st
 def show_soundness(
     request: HttpRequest, slug: str, kind: DeviceKind | None = None
 ) -> dict[str, object]:
-    """Answer with filters, wrong and honest kernels; hidden workloads are shown to admins only.
-
-    Without a kind of device, with the report that decides: the newest that speaks against the
-    task, or the newest.
+    """Return filters, wrong kernels and honest kernels; only admins see hidden workloads. If you
+    don't name a kind of device, you get the report that decides: the newest that speaks against the
+    task or, if none does, the newest.
     """
     version = selectors.shown_version(slug, request.user)
     found = version.reports.all() if version else ()
@@ -146,7 +145,7 @@ def list_versions(
         None, ge=1, lt=2**31, description="Number of the last one that you have; see Link."
     ),
 ) -> list[dict[str, object]]:
-    """Answer with the versions that were public, newest first; retired tasks have them too."""
+    """Return the versions that were public, newest first, including those of retired tasks."""
     task = selectors.known_task(slug, request.user)
     rows = version_page.rows(task, request.user) if task else []
     if not rows:
@@ -185,7 +184,7 @@ def show_version(
         "", description="all: also the shipped kernels' sources."
     ),
 ) -> dict[str, object]:
-    """Answer with a version and its differences to another."""
+    """Return a version, and how it differs from another."""
     version = _version(slug, number, request.user)
     older = version_page.public_before(version)
     if against is not None:

@@ -29,7 +29,7 @@ class TaskSummary(TaskListed):
 
 
 class SoundnessOut(Schema):
-    """What became of wrong kernels made from the reference, and of the task's filters."""
+    """Results of the wrong kernels made from the reference, and of the task's filters."""
 
     passed: bool
     mutants: int
@@ -38,7 +38,9 @@ class SoundnessOut(Schema):
     flagged: list[str] = Field(description="Filters that flag the task.")
     refusal: str = Field(description="Why the version is not sound; empty if it is.")
     device: str = Field(examples=["cpu"])
-    kind: str = Field(examples=["cpu"], description="Of the device; each kind has its own report.")
+    kind: str = Field(
+        examples=["cpu"], description="Kind of the device; each kind has its own report."
+    )
 
 
 class FilterOut(Schema):
@@ -74,33 +76,41 @@ class MutantOut(TriedKernelOut):
 
 
 class HonestOut(TriedKernelOut):
-    """A right kernel."""
+    """A correct kernel."""
 
-    reason: str = Field(default="", description="Where it is off; empty if it is right.")
+    reason: str = Field(
+        default="", description="Where it exceeds the bound; empty if it is correct."
+    )
 
 
 class UnlistedOut(Schema):
-    """How much of one direction a brief report counts and does not list."""
+    """What a brief report counts but doesn't list, for one direction."""
 
     failed: dict[str, int] = Field(description="Wrong kernels that fail, by workload.")
     passed: int = Field(description="Filters that passed.")
-    right: int = Field(description="Honest kernels that are right.")
+    right: int = Field(description="Honest kernels that are correct.")
 
 
 class SoundnessDetail(Schema):
-    """A report of a task's current version, with the keys that the command writes."""
+    """A soundness report of a task's current version, with the keys that `gpu_runner filter`
+    writes.
+    """
 
     task: str
     version: int
     digest: str
     device: str = Field(examples=["cpu"])
-    kind: str = Field(examples=["cpu"], description="Of the device; each kind has its own report.")
+    kind: str = Field(
+        examples=["cpu"], description="Kind of the device; each kind has its own report."
+    )
     created_at: datetime = Field(description="When the site got it.")
     passed: bool
     refusal: str = Field(description="Why the version is not sound; empty if it is.")
     survivors: list[str]
     mutants: list[MutantOut]
-    honest: list[HonestOut] = Field(description="Right kernels; a reason means that it is off.")
+    honest: list[HonestOut] = Field(
+        description="Correct kernels; a reason means that one exceeds the bound."
+    )
     filters: list[FilterOut]
     unlisted: dict[str, UnlistedOut] = Field(
         description="What a brief report leaves out in "
@@ -111,13 +121,13 @@ class SoundnessDetail(Schema):
 
 
 class TaskDetail(TaskSummary):
-    """A task with everything that an author of a kernel needs."""
+    """A task with everything that a kernel's author needs."""
 
     digest: str = Field(description="SHA-256 of the version; scores attach to it.")
     state: str = Field(examples=["published"])
     soundness: SoundnessOut | None = Field(
         description=(
-            "If there are several reports, the one that decides. None if nobody has proven it."
+            "If there are several reports, the one that decides. Null if nobody has proven it."
         )
     )
     unseen: list[str] = Field(description="Kinds of devices with workloads that no report covers.")
@@ -167,7 +177,7 @@ class FileChangeOut(Schema):
 
 
 class VersionDetail(Schema):
-    """A version, and what differs from another."""
+    """A version, and how it differs from another."""
 
     task: str = Field(examples=["softmax"])
     number: int
@@ -180,7 +190,7 @@ class VersionDetail(Schema):
     files: list[FileChangeOut] = Field(
         description="The task's files; only admins see hidden workloads."
     )
-    hidden_differ: bool = Field(description="Hidden workloads differ, and are not shown here.")
+    hidden_differ: bool = Field(description="Hidden workloads differ; they aren't shown here.")
     withheld_differ: bool = Field(description="Files that could list hidden workloads differ.")
     document: dict[str, object] = Field(description="The task, as under /tasks/{slug}.")
     left_out: list[str] = Field(description="As under /tasks/{slug}.")

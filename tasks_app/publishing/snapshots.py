@@ -94,7 +94,7 @@ def name_refusal(draft: Draft, name: str) -> str:
             f"another name"
         )
     if "." in name:
-        return f"{name!r} has a '.', which no task's address on the site may have"
+        return f"{name!r} has a '.', which a task's address can't contain"
     task = names_kept_from(draft.author_id).filter(slug=name).first()
     if task is None:
         return ""

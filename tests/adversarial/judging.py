@@ -124,7 +124,7 @@ def judge(kernel: Kernel, result: EvaluationResult) -> Judgement:
 
 
 def _raised(result: EvaluationResult) -> float:
-    """How many times its claim a time has become at most, on public workloads."""
+    """How many times its claim a time has become at most, on listed workloads."""
     return max(
         (
             workload.measurement.time_ns / workload.claimed_ns

@@ -281,7 +281,7 @@ def test_kernel_cannot_tell_what_it_saw_of_hidden_workloads(config: SupervisorCo
     )
     result = evaluate(request, config)
     assert result.verdict is Verdict.RUNTIME_ERROR
-    assert result.reason == "correct on the public workloads, but not on a hidden one"
+    assert result.reason == "correct on the listed workloads, but not on a hidden one"
     assert result.output == ""
     assert all(not workload.processes for workload in result.workloads if workload.hidden)
 

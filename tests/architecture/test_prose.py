@@ -17,7 +17,7 @@ from tests.architecture.prose import (
     wide_lines,
     words,
 )
-from tests.architecture.texts import python_texts, script_texts, template_texts
+from tests.architecture.texts import SUFFIXES, texts, told_texts
 from tests.architecture.words import ROOT, SITE, enums, models
 from tests.architecture.wrap import wrapped
 
@@ -136,8 +136,6 @@ def test_a_long_sentence_is_found() -> None:
     assert anchors("# A `b` c?\n## A b c\n") == {"a-b-c", "a-b-c-1"}
 
 
-_READERS = {".html": template_texts, ".txt": template_texts, ".py": python_texts,
-            ".js": script_texts}  # fmt: skip
 _BRITISH = re.compile(
     r"\b(\w*(?:(?:cancel|label|model|travel|signal|tunnel|channel)l(?:ed|ing)"
     r"|(?:optim|organ|recogn|summar|minim|maxim|normal|serial|synchron|initial|vector|quant"
@@ -157,14 +155,20 @@ _NAMES = {
 
 def british(path: Path) -> list[str]:
     """British words in what a file shows; one word in small letters is a value, not a text."""
-    shown = _READERS[path.suffix](path.read_text())
-    texts = [text for _, text in shown if re.search(r"^[A-Z][a-z]|\s", text)]
-    return [found[1] for text in texts for found in _BRITISH.finditer(text) if "/" not in text]
+    shown = [text for _, text in texts(path) if re.search(r"^[A-Z][a-z]|\s", text)]
+    return [found[1] for text in shown for found in _BRITISH.finditer(text) if "/" not in text]
+
+
+def test_docstrings_that_openapi_and_mcp_show_are_texts() -> None:
+    source = (
+        'class Out(Schema):\n    """One row."""\n\n\ndef _own() -> str:\n    """Not shown."""\n'
+    )
+    assert list(told_texts(source)) == [(1, "One row.")]
 
 
 @pytest.mark.parametrize("root", [*SITE, "gpu_runner", "kbench_client", "templates", "static/js"])
 def test_texts_of_the_interface_are_american(root: str) -> None:
-    files = [path for path in sorted((ROOT / root).rglob("*")) if path.suffix in _READERS]
+    files = [path for path in sorted((ROOT / root).rglob("*")) if path.suffix in SUFFIXES]
     read = [path for path in files if _SKIPPED.isdisjoint(path.parts)]
     assert read
     found = {str(path.relative_to(ROOT)): british(path) for path in read}

@@ -21,6 +21,8 @@ _READ = re.compile(r'\b(?:title|label|placeholder|aria-label|alt|content|empty)=
 _INLINE = re.compile(r"</?(a|abbr|b|code|em|kbd|span|strong)\b[^>]*>", re.S)
 _QUOTED = re.compile(r'"([^"\n]+)"|`([^`]+)`')
 _WORD = re.compile(r"(?<!\S)[“(]?[A-Za-z’'-]{2,}[.,:;?!)”]*(?!\S)")
+_TOLD = re.compile(r"/\w*api\w*\.py$|/mcp_server/(tools|challenges)\.py$")
+"""Modules whose docstrings users read: OpenAPI and MCP show them."""
 _CODE = re.compile(r"^(SELECT|INSERT|UPDATE|/|--|<)|[{;]$|::|\\[bsdw(]|\(\?")
 
 
@@ -51,6 +53,14 @@ def python_texts(text: str) -> Texts:
             waiting.extend(ast.iter_child_nodes(node))
 
 
+def told_texts(text: str) -> Texts:
+    """Strings of a module, and the docstrings of its public classes, functions and methods."""
+    yield from python_texts(text)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+            yield node.lineno, ast.get_docstring(node) or ""
+
+
 def script_texts(text: str) -> Texts:
     """Strings of a script, without comments."""
     for number, line in enumerate(text.splitlines(), 1):
@@ -61,12 +71,19 @@ def script_texts(text: str) -> Texts:
 # chosen: a template's words are all read; in code, what is shorter than this is mostly a name
 _READERS = {".html": (template_texts, 1), ".txt": (template_texts, 1), ".py": (python_texts, 3),
             ".js": (script_texts, 2)}  # fmt: skip
+SUFFIXES = frozenset(_READERS)
+
+
+def texts(path: Path) -> Texts:
+    """Line and text of all that a file may show, names included."""
+    reader = told_texts if _TOLD.search(str(path)) else _READERS[path.suffix][0]
+    return reader(path.read_text())
 
 
 def prose(path: Path) -> list[tuple[int, str]]:
     """Line and text of all that somebody reads in a file."""
-    reader, least = _READERS[path.suffix]
-    found = {(line, " ".join(text.split())) for line, text in reader(path.read_text())}
+    least = _READERS[path.suffix][1]
+    found = {(line, " ".join(text.split())) for line, text in texts(path)}
     return sorted(
         (line, text)
         for line, text in found
@@ -79,7 +96,7 @@ def main(names: list[str]) -> None:
     roots = [ROOT / each for each in names or _ROOTS]
     paths = [path for root in roots for path in sorted([root, *root.rglob("*")])]
     for path in paths:
-        readable = path.suffix in _READERS and not _SKIPPED.search(str(path))
+        readable = path.suffix in SUFFIXES and not _SKIPPED.search(str(path))
         if readable and (shown := prose(path)):
             print(f"\n== {path.relative_to(ROOT)}")
             print("\n".join(f"{line}: {text}" for line, text in shown))

@@ -108,9 +108,9 @@ def test_what_is_wrong_on_other_values_is_said_in_kinds_alone() -> None:
     found = {Values.HEAVY: wrong, Values.LARGE: wrong}
     reason = wrong_on_other_values("n256", found).reason
     assert reason == (
-        "right on n256 with the task's usual values, but wrong with very large values and rows with"
-        " a few very large values. With very large values, the output looked like this: all values"
-        " are off by the same factor (a scale, or the divisor of a mean). To reproduce it,"
+        "correct on n256 with the task's usual values, but wrong with very large values and rows"
+        " with a few very large values. With very large values, the output looked like this: all"
+        " values are off by the same factor (a scale, or the divisor of a mean). To reproduce it,"
         " multiply the inputs by 1000"
     )
     alone = wrong_on_other_values("n256", {Values.HARD: wrong}).reason

@@ -86,7 +86,9 @@ class HttpsSource:
         try:
             return response.json()
         except ValueError as error:
-            raise Away(f"the site's answer is not JSON; is {self._http.base_url} right?") from error
+            raise Away(
+                f"the site's answer is not JSON; is {self._http.base_url} the right address?"
+            ) from error
 
 
 def _reason(response: httpx2.Response) -> str:

@@ -117,7 +117,7 @@ class Auditor:
 def small(
     workloads: Sequence[Workload], size: Callable[[Workload], int], count: int
 ) -> list[Workload]:
-    """The smallest `count` public workloads, and as many hidden ones that are no smaller.
+    """The smallest `count` listed workloads, and as many hidden ones that are no smaller.
 
     A hidden workload below the smallest public one often has a single element, and shows little.
     """
@@ -130,7 +130,7 @@ def small(
 
 
 def clock_check(results: Sequence[WorkloadResult]) -> AuditCheck:
-    """Whether the supervisor's own clock can confirm the time of every public workload."""
+    """Whether the supervisor's own clock can confirm the time of every listed workload."""
     if reason := unconfirmed(results):
         return inconclusive(CLOCK_CHECK, f"{reason}: repeat the audit on a quieter host")
     reason = "it confirms the times of this audit"

@@ -259,7 +259,7 @@ class RaceSearch:
     def search(self, target: Target, times_ns: Sequence[tuple[Workload, float]]) -> str:
         """What came of it, in words for the result.
 
-        times_ns: public workloads with the time of a call without the tool. Raises `FaultError` for
+        times_ns: listed workloads with the time of a call without the tool. Raises `FaultError` for
         a race. A tool that fails accuses nobody, as in an audit.
         """
         if target.abi is not Abi.C or target.library is None:
@@ -281,7 +281,7 @@ class RaceSearch:
             raise FaultError(Fault(Verdict.WRONG_RESULT, reason))
         if check.state is not AuditState.PASSED:
             return f"not known: {check.reason}"
-        return f"none in {len(looked)} of {len(times_ns)} public workloads"
+        return f"none in {len(looked)} of {len(times_ns)} listed workloads"
 
     def _run(
         self, target: Target, tool: Callable[[], Tool], workloads: Sequence[Workload]

@@ -167,7 +167,7 @@ class FactFinder:
 
     def _compare_batches(self, trials: Trials, workload: Workload) -> None:
         if self._values.get("same_bits") is False:
-            raise _NotMeasured("calls with the same inputs differ already")
+            raise _NotMeasured("calls with the same inputs already differ")
         parts = trials.parts(workload, self._target.direction)
         if not parts:
             raise _NotMeasured("we found no batch of independent items in the task")
@@ -206,7 +206,7 @@ class FactFinder:
         """Whether outputs of a replay are right; the process that made them is gone."""
         with self._said_instead("graph"):
             wrong = trial.mismatch()
-            words = "recorded, replayed, and right" if wrong is None else "its replay is wrong"
+            words = "recorded, replayed, and correct" if wrong is None else "its replay is wrong"
             self._say("graph", value=wrong is None, words=words)
 
     def _say(self, name: str, *, value: object, words: str) -> None:

@@ -167,7 +167,7 @@ class Lister:
     def _look(self, target: Target, workloads: Sequence[Workload]) -> _Seen:
         path = ncu.find()
         if not path or not workloads:
-            lacking = "no public workload was measured" if path else "ncu is not installed"
+            lacking = "no listed workload was measured" if path else "ncu is not installed"
             return _Seen(reason=lacking)
         tool = functools.partial(ncu.Ncu, path, timed=len(workloads))
         ran = run_under(self._bench, target, [workloads], tool, self._times_ns)[0]

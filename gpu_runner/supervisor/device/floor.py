@@ -131,7 +131,7 @@ def possible_rate(peak: Peak, dtype: str) -> float | None:
 
 
 def fraction(workloads: Sequence[WorkloadResult], peak: Peak, dtype: str) -> float | None:
-    """Time at a peak over the time measured: geometric mean over the public workloads."""
+    """Time at a peak over the time measured: geometric mean over the listed workloads."""
     shares = []
     for workload in workloads:
         if workload.hidden or workload.measurement is None or workload.bytes is None:

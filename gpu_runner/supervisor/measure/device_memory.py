@@ -68,7 +68,7 @@ class DeviceMemory:
         self.grow(inputs, outputs)
         self._first = first
         if self._staged(first, drawn=True) > DEVICE_BUSY_NS:
-            raise _shared("something else is at work on the device", self._co_tenants.now())
+            raise _shared("something else is using the device", self._co_tenants.now())
 
     def grow(self, inputs: int, outputs: int) -> None:
         """See `Memory.grow`; the smaller memory stays with the oracle."""
@@ -108,7 +108,7 @@ class DeviceMemory:
         for _ in range(LOOKS):
             busy, others = self._busy(), self._co_tenants.now()
             if busy or others:
-                raise _shared("something else was at work on the device during calls", others)
+                raise _shared("something else was using the device during calls", others)
             time.sleep(PAUSE_S)
 
     def _busy(self) -> bool:
@@ -130,7 +130,7 @@ class DeviceMemory:
         if busy_ns <= DEVICE_BUSY_NS:
             return
         if others := self._co_tenants.now():
-            raise _shared("the device was at work between calls, and others use it", others)
+            raise _shared("the device was busy between calls, and others use it", others)
         reason = "left work running on the device after its call"
         raise LeftWork(Fault(Verdict.VIOLATION, reason))
 

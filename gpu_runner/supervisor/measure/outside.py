@@ -236,7 +236,7 @@ def is_vague(result: WorkloadResult) -> bool:
 
 
 def unconfirmed(results: Sequence[WorkloadResult]) -> str:
-    """Which times of public workloads the clock is too imprecise to confirm; empty if none."""
+    """Which times of listed workloads the clock is too imprecise to confirm; empty if none."""
     vague = [
         f"{duration_text(result.measurement.time_ns)} on {result.name} (off by up to"
         f" {_error(result)})"

@@ -1,4 +1,4 @@
-"""Which other values a public workload's calls get, so that no kernel is right on drawn ones only.
+"""Which other values a listed workload's calls get, so that no kernel is right on drawn ones only.
 
 Public workloads are drawn one way, and their parameters are known: a source can ask for them, and
 take a shortcut there which unusual values would show. So now and then a call has values of another
@@ -23,7 +23,7 @@ _SEED_BITS = 62  # fits into a signed number of 64 bits
 
 
 class SupportedDistributions:
-    """Which families the public workloads of a task support; asked once, and remembered."""
+    """Which families the listed workloads of a task support; asked once, and remembered."""
 
     def __init__(self, task: Task, direction: Direction, config: SupervisorConfig) -> None:
         """Nothing is asked yet."""
@@ -34,7 +34,7 @@ class SupportedDistributions:
     def of(
         self, oracle: Oracle, workloads: Iterable[Workload], rng: random.Random
     ) -> dict[str, tuple[Values, ...]]:
-        """By the name of each public workload. Raises `OracleError`."""
+        """By the name of each listed workload. Raises `OracleError`."""
         if self._path.exists():
             known = read_json(self._path)
             return {name: tuple(map(Values, values)) for name, values in known.items()}

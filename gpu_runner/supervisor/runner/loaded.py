@@ -32,7 +32,7 @@ _TOOLCHAIN = ("python", "torch", "compiler", "host_compiler", "driver", "archite
 def loaded(
     solution: Solution, target: Target, environment: Environment, packages: Mapping[str, str]
 ) -> tuple[Loaded, ...]:
-    """What processes on public workloads ran, a part after the other.
+    """What processes on listed workloads ran, a part after the other.
 
     What hidden workloads compile is left out: a digest would tell of their sizes.
     """

@@ -51,7 +51,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Targets:
-    """What is run on public workloads, and on hidden ones: asked for once they come."""
+    """What is run on listed workloads, and on hidden ones: asked for once they come."""
 
     public: Target
     hidden: Callable[[], Target]

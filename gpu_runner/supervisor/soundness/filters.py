@@ -138,7 +138,7 @@ def _outputs(context: _Context, seen: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _argument(context: _Context, name: str, workload: Workload, wrong: bool) -> Finding:  # noqa: FBT001
     where = _Context(context.task, context.direction, workload)
-    does = "makes the result wrong" if wrong else "leaves the result right on every workload"
+    does = "makes the result wrong" if wrong else "leaves the result correct on every workload"
     text = f"changing only {name} {does}"
     # Gradients need not depend on every input: that of a sum does not on what was added.
     passed = None if context.direction is Direction.BACKWARD and not wrong else wrong

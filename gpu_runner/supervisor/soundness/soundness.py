@@ -167,9 +167,9 @@ def _survey(
 ) -> Survey:
     """Each workload `limits[0]` times with its own values, and the other values of ranked calls.
 
-    Those come on the smallest and the largest public workload, for honest kernels must be right on
+    Those come on the smallest and the largest listed workload, for honest kernels must be right on
     them. Where a mutant has passed all calls so far, such as a largest element that only far larger
-    scores need, they come on each public workload, and then all comes again, up to `limits[1]`
+    scores need, they come on each listed workload, and then all comes again, up to `limits[1]`
     times: other values settle most of those mutants at once, and luck takes many calls.
     """
     found, (fewest, most) = calls.found, limits
@@ -190,7 +190,7 @@ def _survey(
 def _varied(
     task: Task, workloads: Sequence[Workload], config: SupervisorConfig, direction: Direction
 ) -> list[list[Workload]]:
-    """Each public workload with the other values that its calls may have."""
+    """Each listed workload with the other values that its calls may have."""
     return [
         [
             replace(workload, values=values)
@@ -209,7 +209,7 @@ def _smallest_first(task: Task, config: SupervisorConfig, direction: Direction) 
     """All workloads of a ranked evaluation: most mutants fail on the cheapest already."""
     workloads = task.workloads_for(config.kind, direction, hidden=True)
     if not any(not workload.hidden for workload in workloads):
-        raise OracleError(f"the task has no public workload for a {config.kind} device")
+        raise OracleError(f"the task has no listed workload for a {config.kind} device")
 
     def size(workload: Workload) -> float:
         cost = task.cost(workload, direction)

@@ -62,7 +62,7 @@ class Profiler:
         self._bench, self._target = bench, target
 
     def profile(self, results: Sequence[WorkloadResult], build: BuildReport | None) -> Profile:
-        """Profile the largest public workload. Raises what a broken host raises, never a fault."""
+        """Profile the largest listed workload. Raises what a broken host raises, never a fault."""
         workloads = {w.name: w for w in self._request.task.workloads}
         timed = [
             self._timed(workloads[result.name], result)

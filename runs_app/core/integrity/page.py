@@ -35,7 +35,9 @@ _CHECKS = {
     "work": "Code that did the work",
     "audit": "Audit",
 }
-_OF_CODE = "A re-run raises the same suspicion. Fix what is named below and resubmit the kernel."
+_OF_CODE = (
+    "A re-run will raise the same suspicion. Fix what is named below and resubmit the kernel."
+)
 _OF_TIMES = (
     "A busy host can make times look suspicious. Run it again at a quieter time: the new result "
     "replaces this one."

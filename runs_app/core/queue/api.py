@@ -14,7 +14,7 @@ router = Router(tags=["queue"])
 
 
 class QueueEntryOut(Schema):
-    """A place in a queue; the ids are null for what you may not see."""
+    """A place in a queue; the ids are null if you can't see the job."""
 
     position: int
     waiting_s: float
@@ -60,8 +60,8 @@ class DeviceQueueOut(Schema):
     reason: str = Field(description="Why no jobs are being taken now; empty if they are.")
     wait_p50_s: float | None
     wait_p95_s: float | None
-    waiting: list[QueueEntryOut] = Field(description="The first of the queue: see `limit`.")
-    left_out: int = Field(description="How many more wait.")
+    waiting: list[QueueEntryOut] = Field(description="The first jobs in the queue; see `limit`.")
+    left_out: int = Field(description="How many more jobs are waiting.")
     running: list[QueueEntryOut]
     runners: list[RunnerOut]
 
@@ -75,8 +75,8 @@ class DeviceQueueOut(Schema):
 def show_queue(
     request: HttpRequest,
     limit: int = Query(  # type: ignore[type-arg]
-        10, ge=1, le=100, description="How many that wait are listed for each device."
+        10, ge=1, le=100, description="Maximum number of waiting jobs to list for each device."
     ),
 ) -> list[DeviceQueue]:
-    """Answer with every device's queue and runners."""
+    """Return every device's queue and runners."""
     return queue_overview(request.user, timezone.now(), limit)

@@ -65,7 +65,7 @@ def _faults(evaluation: Evaluation, result: EvaluationResult, now: datetime) -> 
     if (result.verdict is Verdict.COMPILED) != (result.mode is Mode.COMPILE) and (
         result.verdict in (Verdict.COMPILED, Verdict.CORRECT)
     ):
-        yield f"verdict is {result.verdict}, in mode {result.mode}"
+        yield f"verdict is {result.verdict}, in {result.mode} mode"
     elapsed_s = (now - (evaluation.started_at or now)).total_seconds()
     for stage in result.stages:
         if not 0 <= stage.started_s + stage.duration_s <= elapsed_s + _CLOCKS_S:

@@ -15,7 +15,7 @@ router = Router(tags=["tasks"])
 
 
 class VerdictOut(Schema):
-    """What a language model says of a task by one criterion."""
+    """A language model's verdict on a task by one criterion."""
 
     criterion: str = Field(examples=["redundancy"])
     flagged: bool
@@ -23,7 +23,7 @@ class VerdictOut(Schema):
 
 
 class JudgementOut(Schema):
-    """One language model's advice on a task. It gates nothing."""
+    """One language model's advice on a task. It doesn't block anything."""
 
     model: str = Field(alias="call.language_model.name")
     served_by: str = Field(
@@ -54,7 +54,7 @@ def list_judgements(
         None, ge=1, lt=2**31, description="Id of the last one that you have; see the Link header."
     ),
 ) -> list[TaskJudgement]:
-    """Answer with the judgements of the task's current version, newest first."""
+    """Return what language models said about the task's current version, newest first."""
     task = find_task(slug, request.user)
     if task is None:
         raise Http404(no_task(slug))

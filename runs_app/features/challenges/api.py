@@ -59,7 +59,9 @@ class EntryIn(Body):
 
 
 class ReportIn(Body):
-    """What an entry has spent in all. It cannot fall; what is left out stays as it is."""
+    """What an entry has spent in total. Totals can't decrease; fields that you leave out don't
+    change.
+    """
 
     usd: float | None = Field(None, ge=0, le=MOST_USD, description="US dollars so far.")
     tokens: int | None = Field(None, ge=0, le=MOST_TOKENS, description="Tokens so far.")
@@ -70,7 +72,7 @@ class ReportIn(Body):
 
 
 class ChallengeListed(Schema):
-    """A challenge with its budgets, which are each entry's."""
+    """A challenge, and the budget that each entry gets."""
 
     name: str = Field(examples=["autumn"], description="Its name in addresses.")
     title: str
@@ -89,7 +91,9 @@ class ChallengeListed(Schema):
 
 
 class MeasuresOut(Schema):
-    """Figures over all tasks. Those on hidden workloads are null until all is measured there."""
+    """Figures over all tasks. Hidden ones are null until every kernel has been measured on hidden
+    workloads.
+    """
 
     correct: float | None = Field(description="Share of tasks solved on listed workloads.")
     hidden_correct: float | None = Field(description="Share also solved on hidden workloads.")
@@ -142,7 +146,7 @@ class TaskOut(Schema):
 
 
 class EntryOut(Schema):
-    """An entry: what it has left, and what came of it."""
+    """An entry: what it has left, and its results."""
 
     id: UUID
     challenge: str
@@ -153,8 +157,9 @@ class EntryOut(Schema):
     model: str
     user: str
     state: str = Field(
-        description="running; ended: it accepts no more; ranking: its best kernels are being"
-        " measured, hidden workloads included; ranked: they have been, or no kernel was correct.",
+        description="running; ended: it accepts no more submissions; ranking: its best kernels are"
+        " being measured, hidden workloads included; ranked: they have been, or no kernel was"
+        " correct.",
         json_schema_extra=one_of(*Entry.State.values, RANKING),
     )
     reason: str = Field(description="Why it ended; empty while it runs.")
@@ -163,7 +168,7 @@ class EntryOut(Schema):
         description="Whether it is ranked; if so, nothing more happens automatically."
     )
     ranking: str = Field(
-        description="In the state ranking: how many kernels are left, and when it will be over.",
+        description="While ranking: how many kernels are left, and when it will be done.",
         examples=["1 of 3 kernels are still to be ranked; done in about 40 s"],
     )
     started_at: datetime
@@ -184,7 +189,7 @@ class EntryCreated(EntryOut):
 
 
 class ChallengeOut(ChallengeListed):
-    """A challenge with what came of it."""
+    """A challenge and its results."""
 
     entered: int = Field(description="Number of entries; a separate endpoint lists them.")
     contenders: list[ContenderOut] = Field(description="By agent and setting, best first.")
@@ -206,7 +211,7 @@ def list_challenges(
     after: str = Query("", max_length=40),  # type: ignore[type-arg]
     limit: int = Query(20, ge=1, le=100),  # type: ignore[type-arg]
 ) -> list[dict[str, object]]:
-    """Answer with all challenges."""
+    """Return all challenges."""
     rows = newest_first(all_challenges(), request, response, after=after, limit=limit)
     return [_listed(challenge) for challenge in rows]
 
@@ -215,7 +220,7 @@ def list_challenges(
     "/challenges/{slug}", response={200: ChallengeOut, 404: Problem}, summary="One challenge"
 )
 def show_challenge(request: HttpRequest, slug: str) -> dict[str, object]:
-    """Answer with a challenge, and what came of each agent and setting."""
+    """Return a challenge, and the results of each agent and setting."""
     challenge = find_challenge(slug)
     results = entry_results(challenge, list(entries_of(challenge)))
     return {
@@ -237,7 +242,7 @@ def list_entries(
     after: str = Query("", max_length=40),  # type: ignore[type-arg]
     limit: int = Query(20, ge=1, le=100),  # type: ignore[type-arg]
 ) -> list[dict[str, object]]:
-    """Answer with what each entry has left, and what came of it so far."""
+    """Return what each entry has left, and its results so far."""
     challenge = find_challenge(slug)
     rows = entries_of(challenge)
     page = newest_first(rows, request, response, after=after, limit=limit, by="started_at")
@@ -255,7 +260,7 @@ def create_entry(
     slug: str,
     payload: EntryIn = EntryIn.left_out(),
 ) -> Status[dict[str, object]]:
-    """Begin an entry: its time runs from now, and its token is told only here."""
+    """Begin an entry. Its time starts now, and its token is shown only here."""
     challenge = find_challenge(slug)
     entry, token = enter(
         challenge=challenge,
@@ -272,9 +277,10 @@ def create_entry(
 
 @router.get("/entries/{entry_id}", response={200: EntryOut, 404: Problem}, summary="One entry")
 def show_entry(request: HttpRequest, response: HttpResponse, entry_id: str) -> dict[str, object]:
-    """Answer with what an entry has left, and what came of it so far.
+    """Return what an entry has left, and its results so far.
 
-    After its end `Retry-After` says how many seconds to wait before you ask again, until `over`.
+    Once it has ended, and until it is `over`, `Retry-After` says how many seconds to wait before
+    you ask again.
     """
     entry = find_entry(entry_id)
     shown = _entry_out(entry)
@@ -291,7 +297,7 @@ def show_entry(request: HttpRequest, response: HttpResponse, entry_id: str) -> d
 def create_report(
     request: AuthenticatedRequest, entry_id: str, payload: ReportIn = ReportIn.left_out()
 ) -> dict[str, object]:
-    """Store the totals so far; what is left out stays as it is."""
+    """Store the totals so far; fields that you leave out don't change."""
     entry = find_entry(entry_id)
     if entry.user_id != request.user.pk:
         raise NotAllowed("", "only an entry's owner can report for it")
@@ -303,7 +309,7 @@ def create_report(
     "/entries/{entry_id}/finish", response={200: EntryOut, **_REFUSALS}, summary="End an entry"
 )
 def finish_entry(request: AuthenticatedRequest, entry_id: str) -> dict[str, object]:
-    """Take no more submissions; the best correct kernel of each task is ranked."""
+    """Accept no more submissions for the entry, and rank its best correct kernel of each task."""
     entry = finish(entry=find_entry(entry_id), user=request.user, now=timezone.now())
     return _entry_out(entry)
 

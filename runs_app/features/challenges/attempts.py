@@ -130,7 +130,7 @@ def _version(entry: Entry, task: str) -> TaskVersion:
 def _check_fit(faults: Faults, entry: Entry, direction: str, device: str, mode: str) -> None:
     challenge = entry.challenge
     if direction != challenge.direction:
-        faults.add("direction", f"this challenge takes {challenge.direction} kernels only")
+        faults.add("direction", f"this challenge accepts only {challenge.direction} kernels")
     is_it = device in ("", challenge.device_id) or device == challenge.device.kind == "cuda"
     if not is_it:
         faults.add("device", f"this challenge runs on {challenge.device}")

@@ -69,7 +69,7 @@ class DraftOut(Schema):
 
 @router.post("/drafts", response={201: DraftOut, **_REFUSALS}, summary="Write a task")
 def create(request: AuthenticatedRequest, payload: DraftIn) -> Status[dict[str, object]]:
-    """Keep a task as a draft, which its author checks and proposes on its page."""
+    """Store a task as a draft. Its author checks and proposes it on the draft's page."""
     now = timezone.now()
     with transaction.atomic(), _refused_at("task"):
         files = write_folder(build_task(payload.task))

@@ -35,7 +35,9 @@ def reevaluate(*, choice: Choice, seen: str, user: User, now: datetime) -> Reeva
     # nobody else enters the shipped kernels now
     TaskVersion.objects.select_for_update(no_key=True).get(pk=choice.target.pk)
     if task.state != Task.State.PUBLISHED:
-        raise WrongState("version", f"{task.slug} takes no submissions, because it is not public")
+        raise WrongState(
+            "version", f"{task.slug} doesn't accept submissions because it isn't public"
+        )
     if task.current_version_id != choice.target.pk:
         raise WrongState("version", f"version {choice.target.number} is no longer the current one")
     plan = plan_of(choice)

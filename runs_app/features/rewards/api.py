@@ -70,7 +70,7 @@ class RewardsIn(Body):
 
 
 class RewardEntered(Schema):
-    """What came of one kernel."""
+    """The outcome for one kernel."""
 
     id: UUID | None = Field(description="The submission; null if the kernel was refused.")
     field: str = Field(description="What is wrong with a refused kernel.")
@@ -81,14 +81,14 @@ class RewardEntered(Schema):
 
 
 class RewardsCreated(Schema):
-    """What came of each kernel, in the order of the request."""
+    """The outcome for each kernel, in the order of the request."""
 
     taken: int = Field(description="How many became submissions.")
     kernels: list[RewardEntered]
 
 
 class RewardsAsked(Schema):
-    """Which rewards are asked for."""
+    """Which rewards to return."""
 
     ids: list[UUID] = Field(
         [], max_length=MOST, description="Ids of your own submissions: `ids=A&ids=B`."
@@ -96,7 +96,7 @@ class RewardsAsked(Schema):
 
 
 class RewardOut(Schema):
-    """The reward of a submission, from its newest evaluation that is no audit."""
+    """The reward of a submission, from its newest evaluation that isn't an audit."""
 
     id: UUID
     over: bool = Field(description="Whether its evaluation has ended.")
@@ -112,7 +112,8 @@ class RewardOut(Schema):
     )
     reason: str = Field(description="Why the verdict or the reward is what it is.")
     seconds: float | None = Field(
-        description="How long a runner had it, including the build. Null until it is over."
+        description="How many seconds a runner worked on it, including the build. Null until"
+        " it is over."
     )
     url: str = Field(description="Its web page, for people.")
 
@@ -125,8 +126,8 @@ class RewardOut(Schema):
 def create_rewards(request: AuthenticatedRequest, payload: RewardsIn) -> Status[dict[str, object]]:
     """Queue kernels for evaluation, each as a submission of its own.
 
-    A wrong kernel doesn't refuse the others. If your quota ends in the middle, `taken` says how
-    many were taken; the rest have `later` set.
+    One refused kernel doesn't affect the others. If your quota runs out in the middle, `taken` says
+    how many were accepted, and the rest have `later` set.
     """
     if payload.mode not in _MODES:
         raise SubmissionError("mode", f"{payload.mode!r} is not one of {', '.join(_MODES)}")
@@ -150,10 +151,10 @@ def create_rewards(request: AuthenticatedRequest, payload: RewardsIn) -> Status[
 def show_rewards(
     request: HttpRequest, response: HttpResponse, asked: Query[RewardsAsked]
 ) -> list[dict[str, object]]:
-    """Answer with the rewards of up to 64 of your own submissions, in the order of `ids`.
+    """Return the rewards of up to 64 of your own submissions, in the order of `ids`.
 
-    Until all are over, `Retry-After` says how many seconds to wait before you ask again. Send the
-    last `ETag` as `If-None-Match` then, and you get 304 if nothing has changed.
+    Until all are over, `Retry-After` says how many seconds to wait before you ask again. If you
+    send the last `ETag` as `If-None-Match`, you get 304 if nothing has changed.
     """
     if asked.ids and not request.user.is_authenticated:
         raise HttpError(401, "to read rewards, send your token")

@@ -17,7 +17,7 @@ from tasks_app.numbers import usd
 _NUMBERS = {
     **dict.fromkeys(("generations", "population", "seed", "concurrency")),
     "examples": "kernels to train on",
-    "held-out": "kernels to check with",
+    "held-out": "kernels to test on",
 }
 """Options that are whole numbers, with what they mean where the name does not say it."""
 

@@ -128,7 +128,7 @@ def values_text(task: Task, kind: DeviceKind, direction: Direction) -> str:
 def tolerance_text(task: Task, workloads: Sequence[Workload], direction: Direction) -> str:
     """The bound on an element's error in numbers; the reference has the scale where it has one."""
     if task.has_verifier:
-        return f"Whether outputs are right is decided by `{VERIFIER}` of the reference."
+        return f"`{VERIFIER}` in the reference decides whether outputs are correct."
     bound, eps = task.tolerance, _EPS.get(task.dtype, _EPS["float32"])
     scale = f"{direction.value}_scale"
     has_own = any(f"def {scale}(" in text for text in task.files.values())

@@ -50,7 +50,7 @@ def confirmation(history: History) -> Confirmation:
     if not tied:
         return Confirmation(is_over=True)
     if tied[0].edit is Edit.SEED:
-        return _chosen(history, tied[0], "nothing was measured to be faster than the seed kernel")
+        return _chosen(history, tied[0], "no candidate was faster than the seed kernel")
     rivals = [c for c in tied if _is_wanting(history, c, REPEATS) or _is_sure(history, c)]
     repeats = REPEATS if len(rivals) > 1 else 1
     wanting = [c for c in tied if _is_wanting(history, c, repeats)]
@@ -129,7 +129,7 @@ def _chosen(history: History, candidate: Candidate, reason: str) -> Confirmation
 def _why_not_ranked(history: History, candidate: Candidate) -> str:
     match history.last_verdict(candidate, Mode.RANKED):
         case Verdict.UNSTABLE:
-            return "it was right when it was ranked, but its time was too noisy to count"
+            return "it was correct when it was ranked, but its time was too noisy to count"
         case Verdict.SYSTEM_ERROR:
             return "ranking it ended without a verdict"
         case _:

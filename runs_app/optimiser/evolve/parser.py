@@ -124,7 +124,7 @@ class AnswerParser:
                 code = apply_edits(parent, text)
                 Solution(source=code, language=self._problem.language)
             except EditError as error:
-                return Unusable(f"the edit does not fit kernel #{question.parents[0]}: {error}")
+                return Unusable(f"the edit doesn't apply to kernel #{question.parents[0]}: {error}")
             except DataError as error:
                 return Unusable(f"the edited code {error.reason}")
             return Parsed(code, *about(text))

@@ -310,4 +310,5 @@ def _limit_name(problem: Problem) -> str:
 def _time_limit(problem: Problem) -> str:
     if problem.call_limit_s is None:
         return ""
-    return f"A call that takes more than {problem.call_limit_s:g} s is ended, and fails."
+    limit = f"{problem.call_limit_s:g} s"
+    return f"A call that takes more than {limit} is stopped and counts as a failure."

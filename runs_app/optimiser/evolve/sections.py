@@ -98,7 +98,7 @@ def _times(feedback: Feedback, limits: Mapping[str, float]) -> str:
         best = feedback.speedups.get("best")
         others = {n: x for n, x in feedback.speedups.items() if n != "best"}
         shown = others if best in others.values() else feedback.speedups
-        named = (f"{value:.3g}x {name}" for name, value in shown.items())
+        named = (f"{value:.3g}× {name}" for name, value in shown.items())
         lines.append("Speedup against baselines: " + ", ".join(named))
     lines += [_workload(each, limits.get(each.name)) for each in feedback.workloads]
     return "\n".join(lines)
@@ -120,7 +120,7 @@ def _workload(time: WorkloadTime, limit_ns: float | None) -> str:
 def _beside(time_ns: float, limit_ns: float) -> str:
     if limit_ns < _TINY_NS and time_ns > _LATENCY_DECIDES * limit_ns:
         return f"{micros(limit_ns)}, which isn't a target: launches and latency dominate here"
-    return f"{micros(limit_ns)}, the time is {time_ns / limit_ns:.1f}x that"
+    return f"{micros(limit_ns)}, the time is {time_ns / limit_ns:.1f}× that"
 
 
 def micros(time_ns: float) -> str:
@@ -250,7 +250,7 @@ def _line(candidate: Candidate, history: History, best: Candidate | None) -> str
     feedback = history.details.feedback(candidate.number)
     time_ns = (feedback.latency_ns if feedback is not None else None) or candidate.latency_ns
     of = best.latency_ns if best is not None else None
-    slower = f", {candidate.latency_ns / of:.2f}x the best one's time" if of else ""
+    slower = f", {candidate.latency_ns / of:.2f}× the best one's time" if of else ""
     noise = f" +-{candidate.spread:.0%}" if candidate.spread else ""
     return f"{name}: correct, {time_ns / 1e3:.2f} us{noise}{slower}{by_workload(feedback)}"
 

@@ -204,6 +204,6 @@ def _known_kernel(steps: Steps, candidate: Candidate) -> str:
     known = fastest(parents) or steps.history.best
     if known is None:
         return "No kernel for this task is known to work yet."
-    speedup = f", {known.speedup:.2f}x the best baseline" if known.speedup else ""
+    speedup = f", {known.speedup:.2f}× the best baseline" if known.speedup else ""
     time = f"{(known.latency_ns or 0) / 1e3:.2f} us"
     return f"{known.title or 'A correct kernel'} ({time}{speedup}):\n\n{steps.source(known)}"

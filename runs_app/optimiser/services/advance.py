@@ -44,7 +44,9 @@ def advance_run(*, run_id: UUID | str, now: datetime) -> int:
     error of ours pauses the run with the reason, and is logged; so do steps whose process died.
     """
     if _begin(run_id) > DEATHS_IN_A_ROW:
-        reason = f"its last {DEATHS_IN_A_ROW} steps died, perhaps for lack of memory"
+        reason = (
+            f"its last {DEATHS_IN_A_ROW} steps crashed, perhaps because the host ran out of memory"
+        )
         log.error("run %s cannot be advanced: %s", run_id, reason)
         _pause_broken(run_id, reason, now)
         return 0
@@ -296,7 +298,7 @@ def _unbuildable(candidate: int, mode: Mode) -> Evaluated:
 def _pause_broken(run_id: UUID | str, error: str, now: datetime) -> None:
     run = run_log.lock(run_id)
     if run.status == Run.Status.RUNNING:
-        reason = f"an error of the site, which its log describes: {error}"
+        reason = f"the site failed; its log has the details: {error}"
         run_end.pause(run, by="", reason=reason, now=now)
         run.steps_begun = 0
         run.save()

@@ -65,7 +65,7 @@ def _refusal(run: Run, candidate: Candidate) -> str:
         return f"candidate {candidate.number} is not correct, so it cannot be ranked"
     task = run.task_version.task
     if task.state != task.State.PUBLISHED:
-        return f"the task {task.slug} no longer takes submissions"
+        return f"the task {task.slug} no longer accepts submissions"
     return ""
 
 

@@ -126,7 +126,7 @@ def brief(request: HttpRequest) -> HttpResponse:
     slug = request.GET.get("task", "")
     version = _open_version(slug, request.user)
     if slug and version is None:
-        raise Http404(f"There is no task {slug!r} that takes submissions.")
+        raise Http404(f"There is no task {slug!r} that accepts submissions.")
     device = _device(request.GET.get("device", ""))
     shown = _brief(version, request.GET.get("direction", ""), device, request.user)
     facts = cpu_in_short(device) if device else None
@@ -227,7 +227,7 @@ def _kernel(request: HttpRequest) -> str:
     slug, path = request.GET.get("task", ""), request.GET.get("kernel", "")
     version = _open_version(slug, request.user)
     if version is None:
-        raise Http404(f"There is no task {slug!r} that takes submissions.")
+        raise Http404(f"There is no task {slug!r} that accepts submissions.")
     text = page.kernel_source(version, path, request.GET.get("direction", ""), request.user)
     if text is None:
         raise Http404(f"The task {slug!r} has no kernel {path!r} to show.")
@@ -256,7 +256,7 @@ def _enter(user: User, form: SubmissionForm) -> Submission | None:
         return _enter_for(values["bearer"], user, form, {**fields, "task": values["task"]})
     with form.refusals() as faults:
         if version is None:
-            faults.add("task", "this task no longer takes submissions")
+            faults.add("task", "this task no longer accepts submissions")
         return submit_kernel(
             user=user,
             task_version=version,

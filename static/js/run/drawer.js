@@ -34,7 +34,7 @@ export class Drawer {
     document.body.classList.add("with-drawer");
     this.node.querySelector(".drawer-title").textContent = `Candidate ${number}`;
     this.node.querySelector(".drawer-page").href = this.link(number);
-    if (!same) this.body.replaceChildren(document.createTextNode("Reading the candidate …"));
+    if (!same) this.body.replaceChildren(document.createTextNode("Loading the candidate …"));
     history.replaceState(null, "", `#candidate-${number}`);
     await this.read(number, same);
     if (!same) this.node.querySelector(".drawer-title").focus({ preventScroll: true });

@@ -171,7 +171,7 @@ _DAY_NS, _TIME_NS = 9e13, 5e4
 
 _LIES: dict[str, tuple[str, Change]] = {
     "without workloads": ("all workloads", lambda r: {**r, "workloads": []}),
-    "with the public workloads alone": (
+    "with the listed workloads alone": (
         "all workloads",
         lambda r: {**r, "workloads": [w for w in r["workloads"] if not w["hidden"]]},
     ),

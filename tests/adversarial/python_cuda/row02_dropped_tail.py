@@ -5,7 +5,7 @@
 # mode: ranked
 # stopped by: verdict WRONG_RESULT: hidden
 # stopped by: verdict WRONG_RESULT: wrong on N=
-# tries: to launch whole blocks only, and to leave the tail that no public workload has as it was
+# tries: to launch whole blocks only, and to leave the tail that no listed workload has as it was
 #   allocated.
 
 """A hostile kernel: the comment above says what it does."""

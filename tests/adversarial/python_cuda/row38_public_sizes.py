@@ -5,7 +5,7 @@
 # mode: ranked
 # stopped by: verdict WRONG_RESULT: hidden
 # stopped by: verdict WRONG_RESULT: wrong on N=
-# tries: to have a table of the public sizes, and nothing for any other.
+# tries: to have a table of the listed sizes, and nothing for any other.
 
 """A hostile kernel: the comment above says what it does."""
 

@@ -38,7 +38,7 @@ def test_login_keeps_a_token_that_only_its_owner_may_read(
     assert stat.S_IMODE(config.path().stat().st_mode) == 0o600
     monkeypatch.delenv("KBENCH_URL")
     assert config.account() == config.Account(url="http://localhost", token=token)
-    assert kbench("show").out == "you have submitted nothing yet\n"
+    assert "submitted anything yet" in kbench("show").out
 
 
 def test_login_refuses_a_wrong_token_and_keeps_nothing(
@@ -228,7 +228,7 @@ def test_a_board_is_shown(kbench: Command) -> None:
     assert "scale" in kbench("leaderboard").out
     assert kbench("leaderboard", "--by", "shoe").status == 2
     for limit in ("0", "-1", "many"):
-        assert "from 1 on" in kbench("leaderboard", "--limit", limit).err
+        assert "1 or more" in kbench("leaderboard", "--limit", limit).err
 
 
 def test_a_board_names_directions_and_says_how_many_rows_it_has(kbench: Command) -> None:

@@ -197,7 +197,7 @@ def test_results_boards_and_runs() -> None:
     assert tools.quota()["left"] == tools.quota()["per_day"]
     with pytest.raises(Stop, match="KBENCH_TOKEN"):
         Tools(connected()).quota()
-    with pytest.raises(Stop, match="mode profile"):
+    with pytest.raises(Stop, match="no profile"):
         tools.profile(identity)
     with pytest.raises(Stop, match="a submission, a run or an entry"):
         tools.wait()

@@ -34,9 +34,9 @@ WRONG = [
     ({"KBENCH_PRODUCTION": "1", "KBENCH_SECRET_KEY": "x" * 50}, "KBENCH_ALLOWED_HOSTS must"),
     ({**PRODUCTION, "KBENCH_DEBUG": "1"}, "KBENCH_DEBUG shows secrets"),
     ({"KBENCH_PRODUCTION": "maybe"}, "KBENCH_PRODUCTION is 'maybe'; set it to 1 or 0"),
-    ({"KBENCH_MAX_ATTEMPTS": "0"}, "KBENCH_MAX_ATTEMPTS is 0; the least allowed value is 1"),
+    ({"KBENCH_MAX_ATTEMPTS": "0"}, "KBENCH_MAX_ATTEMPTS is 0; the minimum is 1"),
     ({"KBENCH_SILENCE_S": "soon"}, "KBENCH_SILENCE_S is 'soon'; set it to a whole number"),
-    ({"KBENCH_SIGN_UPS_PER_DAY": "0"}, "KBENCH_SIGN_UPS_PER_DAY is 0; the least allowed"),
+    ({"KBENCH_SIGN_UPS_PER_DAY": "0"}, "KBENCH_SIGN_UPS_PER_DAY is 0; the minimum is"),
     ({"DATABASE_URL": "mysql://a/b"}, "DATABASE_URL must begin with postgres://"),
     ({"DATABASE_URL": "nonsense"}, "DATABASE_URL"),
 ]

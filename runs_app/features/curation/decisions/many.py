@@ -159,7 +159,7 @@ def _publish_refusal(task: Task, draft: Draft | None) -> str:
     if draft is not None and draft.version is not None:
         state = Draft.State(draft.state).label.lower()
         number = draft.version.number
-        return f"stays as it is: version {number} belongs to a draft in the state “{state}”"
+        return f"stays as it is: version {number} belongs to a draft whose state is “{state}”"
     if task.current_version is None:
         return "has no version that could be public"
     if reason := curation.public_refusal(task, task.current_version):

@@ -201,7 +201,8 @@ def public_refusal(task: Task, version: TaskVersion) -> str:
     if version.published_at is None and (draft := drafts.defer("files").first()):
         state = Draft.State(draft.state).label.lower()
         return (
-            f"version {version.number} belongs to a draft in the state “{state}”: publish that one"
+            f"version {version.number} belongs to a draft whose state is “{state}”:"
+            " publish the draft"
         )
     return ""
 

@@ -95,7 +95,7 @@ def test_home_leaders_and_matrix_count_final_leaders_alone(client: Client) -> No
     home, leaders, matrix = shown.values()
     assert ("2 final leaders" in home, "of the 2 tasks" in home) == (True, True)
     assert ('"hero-unit">of 2 tasks' in leaders, "2 of 3 tasks have a" in leaders) == (True, True)
-    assert "1 more only a provisional one" in leaders
+    assert "1 more has only a provisional" in leaders
     assert '"hero-unit">of 2<' in matrix
 
 

@@ -29,7 +29,7 @@ from tests.unit.runs_app.optimiser.test_steps import assert_rows_tell_what_the_l
 
 pytestmark = pytest.mark.django_db
 
-REASON = "correct on the public workloads, but not on a hidden one"
+REASON = "correct on the listed workloads, but not on a hidden one"
 
 
 def searched(start: Start, world: World, third: float = 800.0, **overrides: Any) -> Run:
@@ -234,7 +234,8 @@ def test_the_table_belongs_to_the_ranked_time(start: Start, world: World) -> Non
     found = table(run, 4)
     assert found.of == "the ranked evaluation"
     assert [(row.name, row.time_ns) for row in found.rows] == [("n256", 690.0)]
-    assert found.notes == ("Over seed and over parent compare the times of the quick evaluation.",)
+    [note] = found.notes
+    assert all(each in note for each in ("vs seed", "vs parent", "the quick evaluation"))
     assert found.rows[0].over_seed.value == 1.0
     text = candidate_page(run, 4)
     assert "the ranked evaluation" in text

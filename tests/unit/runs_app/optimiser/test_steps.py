@@ -231,7 +231,7 @@ def test_an_error_of_the_site_pauses_and_steps_that_die_do(
     resume_run(run=run, user=run.user, now=make.NOW)
     failing(Killed, 5)
     assert (run.status, run.steps_begun) == ("PAUSED", 0)
-    assert "its last 5 steps died" in run.reason
+    assert "its last 5 steps crashed" in run.reason
     resume_run(run=run, user=run.user, now=make.NOW)
     failing(OperationalError, 7)  # is not held against it
     assert world.advance(run) == 2

@@ -219,7 +219,7 @@ def test_the_queue_counts_every_job_and_says_who_goes_first(client: Client) -> N
         return " ".join(client.get("/queue/").content.decode().split())
 
     text = shown()
-    assert "1 waiting; a submission would go before it · 0 running" in text
+    assert "1 waiting; a new submission would go ahead of it · 0 running" in text
     assert "The site&#x27;s own work: 1 waiting" in text or "The site's own work: 1 waiting" in text
     assert "it starts as soon as a runner asks for its next job" in text
     runner.current = ["a-baseline"]

@@ -53,7 +53,7 @@ def test_a_result_is_cited_with_its_surroundings(client: Client) -> None:
     text = client.get(of(evaluation)).content.decode()
     address = f"http://testserver{of(evaluation)}?evaluation={evaluation.pk}"
     assert f"url = {{{address}}}" in text
-    assert f"{evaluation.task_version.digest}, measured as digest" not in text
+    assert "before it had unlisted sizes" not in text
     assert evaluation.task_version.digest in text
     assert evaluation.submission.digest in text
     assert '<meta property="og:image" content="http://testserver/submissions/' in text
@@ -68,7 +68,7 @@ def test_an_imported_result_s_citation_is_latex_and_says_what_was_measured() -> 
     assert "author = {{a\\_run}}," in text
     assert "url = {http://host/a_b}," in text
     assert ", imported; task" in text
-    assert "measured as digest abc" in text
+    assert "unlisted sizes (digest abc)" in text
     assert not re.search(r"(?<!\\)[_&%#$]", text.replace("a_b", ""))
 
 

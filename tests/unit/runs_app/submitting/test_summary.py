@@ -80,7 +80,7 @@ def test_rivals_are_of_the_same_mode_and_one_source_is_no_rival() -> None:
 
 
 def test_a_wrong_result_leads_to_what_explains_it(client: Client) -> None:
-    other = "right on n256 with the task's usual values, but wrong with whole numbers"
+    other = "correct on n256 with the task's usual values, but wrong with whole numbers"
     hidden = Mismatch(workload=factories.HIDDEN_WORKLOAD, output="out", reason="off by 1777")
     for result, section in (
         ({"reason": other}, "other-values"),
@@ -125,7 +125,7 @@ def test_a_speedup_that_is_missing_says_why() -> None:
         assert ". " not in shown.sentence.partition(". Still ranking")[0]
     finished(task_version=version)
     quick = said(finished(task_version=version, mode="quick", result={**alone, **NO_BASELINES}))
-    assert "quick mode doesn't measure baselines, so the picture uses those of" in quick.sentence
+    assert "quick mode doesn't measure baselines, so the chart uses those of" in quick.sentence
 
 
 def test_an_interval_that_says_nothing_has_no_digits() -> None:
@@ -223,7 +223,7 @@ def test_both_limits_are_said_in_words() -> None:
     assert limit_sentences(Environment()) == []
     assert "profile mode" in limit_sentences(Environment(device_kind=DeviceKind.CPU))[0]
     assert environment_rows(result(measured=MEASURED).environment) == [("torch", "2.0")]
-    races = "none in 3 of 3 public workloads"
+    races = "none in 3 of 3 listed workloads"
     said = threads_sentence(Environment(verified_with_threads=4, races=races))
     assert ("4 threads" in said, races in said) == (True, True)
     assert threads_sentence(Environment(torch="2.0")) == ""

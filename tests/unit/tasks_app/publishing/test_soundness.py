@@ -260,7 +260,7 @@ def test_admins_evaluate_what_is_in_review_and_nobody_else(client: Client) -> No
     admit(data=make.make_task(), now=make.NOW)
     version = Task.objects.get().current_version
     assert version is not None
-    with pytest.raises(SubmissionError, match="takes no submissions"):
+    with pytest.raises(SubmissionError, match="accept submissions"):
         make.make_submission(task_version=version)
     assert client.get("/tasks/scale/").status_code == 404
     admin = make.make_admin()

@@ -198,7 +198,7 @@ def test_a_race_is_a_wrong_result_that_names_its_lines(name: str, search: Search
 
 @pytest.mark.parametrize("name", ORDERED)
 def test_threads_in_order_are_not_accused(name: str, search: Search) -> None:
-    assert search(ORDERED[name]) == "none in 2 of 2 public workloads"
+    assert search(ORDERED[name]) == "none in 2 of 2 listed workloads"
 
 
 @pytest.mark.parametrize("name", NOT_FOLLOWED)
@@ -214,6 +214,6 @@ def test_where_nothing_is_looked_for_the_reason_is_said(
     assert search(racy, time_ns=2 * RACE_CALL_NS).startswith("not checked")
     monkeypatch.setattr(cpu, "RACE_SEARCH_S", 0.0)
     ordered = ORDERED["worksharing with its barriers"]
-    assert search(ordered) == "none in 1 of 2 public workloads"
+    assert search(ordered) == "none in 1 of 2 listed workloads"
     monkeypatch.delattr(cpu, "CpuSanitizers")  # it is not built again
     assert search(ADD) == "none: it starts no threads"

@@ -1,4 +1,4 @@
-"""Other values for public workloads: which, how often, and that no time of them counts."""
+"""Other values for listed workloads: which, how often, and that no time of them counts."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def test_an_argument_may_matter_on_any_workload(tmp_path: Path) -> None:
 
 
 def test_an_argument_that_only_some_workloads_have_is_looked_at(tmp_path: Path) -> None:
-    """Neither the largest nor the smallest public workload has a bias."""
+    """Neither the largest nor the smallest listed workload has a bias."""
     workloads = [
         Workload(name="small", parameters={"n": 100, "bias": False}),
         Workload(name="biased", parameters={"n": 200, "bias": True}, hidden=True),

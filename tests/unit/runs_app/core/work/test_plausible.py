@@ -145,7 +145,7 @@ LIES: dict[str, tuple[Change, str]] = {
     "another device": (sets("device", "nvidia-h200"), "device is 'nvidia-h200'"),
     "another task": (sets("task_digest", "0" * 64), "task_digest is '000"),
     "another source": (sets("solution_digest", "0" * 64), "solution_digest is '000"),
-    "compiled alone": (compiled, "verdict is COMPILED, in mode ranked"),
+    "compiled alone": (compiled, "verdict is COMPILED, in ranked mode"),
     "a stage of tomorrow": (sets("stages.5.duration_s", 86_400.0), "stages.measure ends after"),
     "a stage before it began": (sets("stages.0.started_s", -60.0), "stages.build ends after"),
     "no build": (sets("build", None), "build is missing"),
@@ -241,7 +241,7 @@ def test_other_modes_have_their_own_rules() -> None:
     with pytest.raises(Implausible, match="ran in 2 processes, not in 3"):
         check(evaluation, document)
     evaluation, document = measured("compile")  # a build alone measures nothing
-    with pytest.raises(Implausible, match=r"result\.verdict is CORRECT, in mode compile"):
+    with pytest.raises(Implausible, match=r"result\.verdict is CORRECT, in compile mode"):
         check(evaluation, document | {"verdict": "CORRECT", "latency_ns": 1.0})
     hidden = [w for w in honest("ranked")["workloads"] if w["hidden"]]
     for mode in ("test", "quick", "profile"):  # have none that is hidden

@@ -269,7 +269,7 @@ def test_edits_are_made_to_the_parent_and_a_whole_file_is_taken_as_well() -> Non
     assert isinstance(drafted.event, events.Drafted)
     assert drafted.event.title == "Sum"
     misfit = problem(a_history(edit=Edit.DIFF), edit.replace("2 * x[i]", "3 * x[i]"))
-    assert "does not fit kernel #1: block 1 of 1" in misfit
+    assert "kernel #1: block 1 of 1" in misfit
     assert kinds(told(a_history(edit=Edit.DIFF), fenced(SUM))) == ["answered", "drafted"]
 
 

@@ -78,10 +78,10 @@ def test_nothing_of_a_hidden_workload_is_left() -> None:
 def test_times_against_baseline_and_floor() -> None:
     shown = text(a_full_result())
     assert "Overall: 1.00 us ± 1.0%" in shown
-    assert "Speedup against baselines: 4x eager\n" in shown  # "best" is no other
+    assert "Speedup against baselines: 4× eager\n" in shown  # "best" is no other
     line = next(line for line in shown.splitlines() if line.startswith("- n1024"))
     assert "(n=1024): 1.00 us ± 1.0%; fastest baseline 4.00 us" in line
-    assert "limit 0.10 us, the time is 10.0x that" in line
+    assert "limit 0.10 us, the time is 10.0× that" in line
     assert "scale<4>: 40 registers a thread, 1024 bytes of static shared memory" in shown
     assert "8 bytes of spills" in shown
 

@@ -66,7 +66,7 @@ def test_the_task_stands_beside_the_editor(client: Client) -> None:
     assert 'id="starter"' in page
     assert 'href="/leaderboard/?task=scale&amp;device=cpu">Its board</a>' in page
     assert client.get("/submit/task/?task=nothing").status_code == 404
-    assert "choose a task" in shown(client, "/submit/task/")
+    assert "Choose a task" in shown(client, "/submit/task/")
 
 
 def test_only_kernels_that_the_device_runs_are_offered_each_with_its_language(
