@@ -1,1 +1,1 @@
-"""The site around the apps: settings, addresses, sockets, accounts, and `manage.py up`."""
+"""The site around the apps: settings, URLs, sockets, accounts, and `manage.py up`."""

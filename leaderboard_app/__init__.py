@@ -1,5 +1,5 @@
-"""Who is fastest: the site's assembled pages.
+"""Pages that show who is fastest, put together from all apps.
 
-Everything here reads and nothing writes. `boards` ranks what stands on a board; `tasks` shows a
-task with its boards; `profiles` shows those who write kernels; `home` is the first page.
+Everything here only reads. `boards` ranks results; `tasks` shows a task with its boards;
+`profiles` shows the authors of kernels; `home` is the home page.
 """

@@ -1,5 +1,5 @@
-"""Tasks: what kernels are written for, their versions, and how they come to be public.
+"""Tasks: what kernels are written for, their versions, and how they become public.
 
-`formats` reads and writes folders, `publishing` makes versions public, `pages` says what is
-shown of them, `disclosure` decides what leaks.
+`formats` reads and writes folders, `publishing` makes versions public, `pages` shows them, and
+`disclosure` decides what people may see.
 """

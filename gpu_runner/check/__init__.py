@@ -1,5 +1,5 @@
-"""`kbench check`: a verdict on a script's kernels, with no site and no task.
+"""`kbench check`: a verdict on a script's kernels, without a site or a task.
 
-`script` makes a task of a file with `ref`, `kernel` and `inputs`, `checking` judges and times its
-kernels, and `command` is the command line, which says what came of it.
+`script` turns a file with `ref`, `kernel` and `inputs` into a task, `checking` judges and times its
+kernels, and `command` is the command line, which prints the results.
 """

@@ -1,5 +1,5 @@
-"""Takes jobs from a site, runs each in a process of its own, and reports on it.
+"""Takes jobs from a site, runs each in its own process, and reports on it.
 
-`work` is the daemon, `slots` keeps its processes, `slot` is one of them, and `jobs` is what its
-work-horses do. `sources` are the ways to a site. `events` keeps what is not sent yet.
+`work` is the daemon, `slots` keeps its processes, `slot` is one of them, and its work-horses do
+`jobs`. `sources` are the ways to a site. `events` keeps events that aren't sent yet.
 """

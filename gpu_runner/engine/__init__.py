@@ -1,1 +1,1 @@
-"""What runs in jails with torch: the oracle, the torch runner, the comparison of outputs."""
+"""Jailed code that uses torch: the oracle, the torch runner, the comparison of outputs."""

@@ -1,7 +1,7 @@
-"""The supervisor: holds seeds, clock and verdict; standard library only, never torch.
+"""The supervisor holds seeds, clock and verdict; standard library only, never torch.
 
-Here is the protocol, top to bottom: `evaluate` does one evaluation, `measuring` what of it happens
-on the device, `record` collects facts, `judge` turns them into numbers and a verdict. The rooms
-below serve it, and none imports a room above it (an import contract says which is above which):
+This is the protocol, top to bottom: `evaluate` does one evaluation, `measuring` its part on the
+device, `record` collects facts, and `judge` turns them into numbers and a verdict. The packages
+below serve it, and none imports one above it (an import contract gives their order):
 `soundness` and `audit`, `tools`, `measure`, `runner`, `oracle`, `build`, `device`, `host`.
 """

@@ -1,1 +1,1 @@
-"""The commands of `kbench`: one module for those that belong together."""
+"""The commands of `kbench`: one module per group."""

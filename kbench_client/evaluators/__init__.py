@@ -1,1 +1,1 @@
-"""Evaluators for other programs' searches: they write kernels, and the site says how good."""
+"""Evaluators for other programs' searches: these write kernels, and the site scores them."""

@@ -1,1 +1,1 @@
-"""`kbench mcp`: the tools of an agent, and how the protocol serves them."""
+"""`kbench mcp`: an agent's tools, and how the protocol serves them."""

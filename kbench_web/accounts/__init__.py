@@ -1,1 +1,1 @@
-"""People: signing in, signing up, their tokens."""
+"""Accounts: signing in, signing up, and tokens."""

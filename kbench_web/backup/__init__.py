@@ -1,5 +1,5 @@
-"""Backups: all that a site cannot make again, as one file, and back into a database.
+"""Backups: everything a site can't recreate, saved to one file and restored from it.
 
-`services` makes and restores them, `archive` knows the file's form. `sqlite` and `postgresql` copy
-a database while others write to it.
+`services` makes and restores them, `archive` knows the file's format. `sqlite` and `postgresql`
+copy a database while others write to it.
 """

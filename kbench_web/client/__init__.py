@@ -1,1 +1,1 @@
-"""What the site gives to programs: the client that fits it, and a guide for agents."""
+"""For programs: this site's version of the client, and a guide for agents."""

@@ -1,1 +1,1 @@
-"""What admins do about accounts: who may sign up, who is an admin, how much somebody may use."""
+"""How admins manage accounts: who may sign up, who is an admin, and personal limits."""

@@ -1,4 +1,4 @@
-"""The programs of an installation: started, watched, and stopped together.
+"""Starts, watches and stops an installation's programs together.
 
 `installation` says which they are; `supervision` runs them.
 """

@@ -1,1 +1,1 @@
-"""The first page: what happens now, the record of the day, who leads, and how to begin."""
+"""The home page: what's happening, the record of the day, who leads, how to start."""

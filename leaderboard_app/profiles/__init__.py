@@ -1,1 +1,1 @@
-"""Those who write kernels: what agents, people and language models have achieved."""
+"""Profiles: what agents, people and language models have achieved."""

@@ -1,5 +1,5 @@
-"""The pages about tasks, as everybody sees them.
+"""The pages about tasks that everybody sees.
 
-`tasks_app.pages` says what a task, a version and a report hold. Here that is put together with
-boards, results and compilers, which only apps above tasks know.
+`tasks_app.pages` knows what a task, a version and a report contain. This package adds boards,
+results and compilers, which only apps above tasks know.
 """

@@ -1,7 +1,7 @@
-"""What all else stands on: jobs of runners, their queues and ends, what counts, and the hooks.
+"""The foundation: runner jobs, their queues and outcomes, what counts, and the hooks.
 
-From the bottom: `messaging` is the two doors to runners and the sockets. `work` is the life of what
-runners do; `checks` and `baselines` are two kinds of it. `queue` says what waits, `integrity` what
-counts, and `runners` hears what runners report. `hooks` is where features join in, and `features`
-says which there are.
+From the bottom: `messaging` talks to runners and sockets. `work` is the life cycle of runner jobs;
+`checks` and `baselines` are two kinds of them. `queue` shows what is waiting, `integrity` what
+counts, and `runners` handles reports from runners. Features join in through `hooks`, and
+`features` lists them.
 """

@@ -1,1 +1,1 @@
-"""Features: Django apps of their own. A site runs without any of them."""
+"""Features: Django apps that a site can run without."""

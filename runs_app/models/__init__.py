@@ -1,4 +1,4 @@
-"""Rows of submissions, evaluations, checks of tasks, runs, runners, and who writes kernels."""
+"""Rows of submissions, evaluations, task checks, runs, runners, and authors of kernels."""
 
 from __future__ import annotations
 

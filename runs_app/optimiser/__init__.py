@@ -1,5 +1,5 @@
-"""Runs that look for faster kernels, from their start to their last candidate.
+"""Runs that look for faster kernels, from start to last candidate.
 
-`services` writes rows and `evolve` decides; `start` is the form, `compare` sets runs side by side.
+`services` writes rows and `evolve` decides; `start` is the form, `compare` shows runs side by side.
 A run's own pages are `views`, `page` and `candidate_page`.
 """

@@ -1,4 +1,4 @@
-"""The site's way to `gpu_runner.data.formats`: tasks as texts, read from and written to folders.
+"""The site's interface to `gpu_runner.data.formats`: reads and writes task folders as text.
 
-Nothing of a task is executed here. `soundness_report` reads what a check has found.
+No code of a task runs here. `soundness_report` reads the findings of a check.
 """

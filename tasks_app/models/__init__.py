@@ -1,4 +1,4 @@
-"""Tasks, their immutable versions, what proves them sound, and how they are curated."""
+"""Tasks, their immutable versions, their soundness, and how they are curated."""
 
 from __future__ import annotations
 

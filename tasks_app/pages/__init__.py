@@ -1,1 +1,1 @@
-"""What pages and the API show of a task, its versions, its soundness and its past; no HTML."""
+"""Data that pages and the API show about a task: versions, soundness, history; no HTML."""

@@ -1,6 +1,6 @@
-"""Versions of tasks: stored once, made public if they are proven sound, and never changed.
+"""Task versions: stored once, published if they are proven sound, and never changed.
 
-`services` is the gate, and `snapshots` makes the versions of drafts, or says why not.
-`labels` are a task's difficulty and tags. `audit_log` keeps what was done and by whom.
-`import_report` tells of an import.
+`services` is the gate, and `snapshots` makes versions from drafts, or says why it can't.
+`labels` are a task's difficulty and tags. `audit_log` records who did what.
+`import_report` describes an import.
 """

@@ -24,12 +24,12 @@ _INSIDE = {"migrations", "management", "templatetags"}
 
 OTHERS = {
     "gpu_runner/native": "C++: the c-ABI runner, cache flush, anchor kernel; built once, cached.",
-    "kbench_client/exported": "What leaves with a winner: loader, condition, operator and tests.",
-    "tasks_app/catalog": "The built-in tasks, a folder each.",
+    "kbench_client/exported": "Files of an exported kernel: loader, condition, operator and tests.",
+    "tasks_app/catalog": "The built-in tasks, one folder each.",
     "templates": "Markup, by app.",
     "static": "Styles and scripts.",
-    "tests": "Unit, integration, browser and GPU tests; the red team; the benches.",
-    "docs": "What users and operators read.",
+    "tests": "Unit, integration, browser and GPU tests; the red team; benchmarks.",
+    "docs": "Documentation for users and operators.",
 }
 
 

@@ -1,4 +1,4 @@
-"""Where a runner's jobs come from and its events go: Redis, HTTPS, or a folder.
+"""A runner's connection to a site, for its jobs and events: Redis, HTTPS, or a folder.
 
-`contract` says what each of them does. A process that was forked opens one of its own.
+`contract` says what each of them does. A forked process opens its own.
 """

@@ -1,4 +1,4 @@
-"""Read tasks from files without importing a line of them, and write them as texts."""
+"""Reads tasks from files without importing a line of them, and writes them as text."""
 
 from __future__ import annotations
 

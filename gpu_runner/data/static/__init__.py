@@ -3,8 +3,8 @@
 Most rules are patterns in `words`: functions that a kernel has no use for. `torch_rules` has those
 for extensions. `texts` has rules about directives, assembly and streams. `rules` runs all of these
 over a compiled source, and `module_rules` its own over a Python module.
-`module_names` says what names of a module stand for, `module_compilers` whether a module compiles
-in calls, and `module_device` for which kind of device it is.
+`module_names` says what a module's names stand for, `module_compilers` whether it compiles during
+calls, and `module_device` what kind of device it is for.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What a jailed process with torch needs from its host: memory, settings, CUDA, and quiet."""
+"""Host support for jailed torch processes: memory, settings, CUDA, and turns on a device."""

@@ -1,7 +1,7 @@
-"""What a wrong output looks like, and what usually causes it: found in its numbers alone.
+"""Describes a wrong output and its likely cause, from its numbers alone.
 
-Only what the numbers support is said; where nothing does, nothing is. The elements that are
-looked at are samples, so that an output of 2^28 elements costs little more than a small one.
+We name a cause only if the numbers support it. We look at a sample of the elements, so that an
+output of 2^28 elements costs little more than a small one.
 """
 
 from __future__ import annotations

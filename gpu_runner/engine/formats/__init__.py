@@ -1,1 +1,1 @@
-"""How each format of a task calls its reference."""
+"""How each task format calls its reference."""

@@ -1,1 +1,1 @@
-"""Tests whether a task is sound, with honest kernels, mutants, other values, and arithmetic."""
+"""Tests whether a task is sound, with honest kernels, mutants, other values and arithmetic."""

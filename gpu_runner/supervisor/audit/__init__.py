@@ -1,4 +1,4 @@
-"""Tools over a submission that was found right: sanitizers, race detectors, kernel lists.
+"""Tools run on a correct submission: sanitizers, race detectors, kernel lists.
 
-`audit` makes the checks, `required` says which a place on a board needs.
+`audit` runs the checks, and `required` says which ones a place on a board needs.
 """

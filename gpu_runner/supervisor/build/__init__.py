@@ -1,5 +1,5 @@
-"""From a source to a library, in a jail without GPU and network.
+"""Builds a source into a library, in a jail without a GPU or network.
 
 `build` compiles into a cache that `eviction` keeps small; `compiler_log` and `vectorization` read
-what the compiler says, `elf` and `binary` what came of it.
+the compiler's messages, `elf` and `binary` what it built.
 """

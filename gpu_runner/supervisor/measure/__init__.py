@@ -1,4 +1,4 @@
-"""One measured process after another: every call is a correctness call and a timing call.
+"""Measures one process after another: every call is both a correctness and a timing call.
 
 `bench` is the loop. `turns` says whose call is next, `collected` how many come, `burst_sizes` how
 many go together; `staging` and `device_memory` where their tensors lie. `sampled_outputs` keeps

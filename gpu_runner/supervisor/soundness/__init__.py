@@ -1,4 +1,4 @@
-"""Is a task sound? Its mutants must fail, its honest kernels pass, and its filters hold.
+"""Checks that a task is sound: its mutants fail, its honest kernels pass, its filters hold.
 
-`soundness` asks an oracle, `outcomes` sums up what became of each mutant.
+`soundness` asks an oracle, and `outcomes` sums up the fate of each mutant.
 """

@@ -1,1 +1,1 @@
-"""What else runs on a device: profilers, the anchor kernel, peaks, and a look at its health."""
+"""Other programs on a device: profilers, the anchor kernel, peaks, and a health check."""

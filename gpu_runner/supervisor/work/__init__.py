@@ -1,5 +1,5 @@
-"""Who did the work of a call: seen from outside, by where its threads are while it runs.
+"""Finds out who did a call's work, from where its threads are while it runs.
 
-`onlooker` stops the process at chance moments, `mapped` says in which file an address is, and
-`attribution` which function is there, and whose work that is.
+`onlooker` stops the process at random moments, `mapped` finds the file of an address, and
+`attribution` its function, and whose work that is.
 """

@@ -1,4 +1,4 @@
-"""Baselines that are measured apart from the evaluation that needs them.
+"""Baselines measured separately from the evaluation that needs them.
 
-A ranked result that lacks one queues a measurement; what it finds is joined to all that wait.
+A ranked result that lacks one queues a measurement, which serves all results that wait for it.
 """

@@ -1,1 +1,1 @@
-"""Checks of task versions by runners: asked for, queued, and ended with a soundness report."""
+"""Task checks by runners: requested, queued, and finished with a soundness report."""

@@ -1,4 +1,4 @@
-"""Whether a result counts: suspicions are quarantined until a person decides, records are audited.
+"""Decides whether a result counts: suspicions wait for a person, and records are audited.
 
 `eligibility` says which evaluations count on boards, and why not. `docs/integrity.md` names the
 threats.

@@ -1,1 +1,1 @@
-"""What limits a kernel, as its profile and its device's environment tell; no Django."""
+"""Finds what limits a kernel, judging by its profile and its device; no Django."""

@@ -1,5 +1,5 @@
-"""What waits on each device, why, and how long; which runners and compilers there are.
+"""Each device's queue: what is waiting, why, how long; available runners and compilers.
 
-`selectors` says what waits, `devices` and `runners` who could take it. It also finds the
-device that a request means, and `many` its tasks.
+`selectors` finds waiting jobs, `devices` and `runners` show who could take them. `selectors` also
+finds the device that a request means, and `many` its tasks.
 """

@@ -1,7 +1,7 @@
-"""The life of what runners work at: queued, running, lost and taken up again, ended.
+"""The life cycle of runner jobs: queued, running, lost and retried, ended.
 
-`lifecycle` alone changes the status of jobs, of every kind. `journal` tells what happens to them,
-`outcome` turns a result into columns, `access` says who may see what, `estimate` how long one will
-take. `audit_state` says which audit counts for a place on a board, and repeats its state on
+Only `lifecycle` changes the status of jobs, of every kind. `journal` records what happens to them,
+`outcome` turns a result into columns, `access` says who may see what, and `estimate` how long a job
+will take. `audit_state` says which audit counts for a place on a board, and copies its state to
 evaluations.
 """

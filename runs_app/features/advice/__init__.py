@@ -1,4 +1,4 @@
-"""What language models say of a task: asked, stored when the answer has come, told over the API.
+"""Language models' advice on a task: requested, stored, and served over the API.
 
-It is advice and gates nothing.
+It's advice only, and nothing depends on it.
 """

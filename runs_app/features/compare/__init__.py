@@ -1,1 +1,1 @@
-"""Submissions, agents, language models, runs or settings side by side."""
+"""Compares submissions, agents, language models, runs or settings side by side."""

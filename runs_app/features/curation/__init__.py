@@ -1,5 +1,5 @@
-"""Where people write tasks, have them checked, and decide about them.
+"""Lets people write tasks and have them checked, and admins decide on them.
 
-`drafts` are written; `checks` say what speaks against one; `decisions` publish, label and retire.
+People write `drafts`; `checks` find their faults; `decisions` publish, label and retire.
 Drafts are rows of `tasks_app`, because checks and versions refer to them.
 """

@@ -1,6 +1,6 @@
-"""What admins do about the running of the site: stops, runners, queues, and what everybody reads.
+"""How admins run the site: stopping work, runners, queues, and announcements.
 
 `services` changes things, `page` shows them. `glance` says how the site is doing, also to
-Prometheus. `emptying` cancels what waits in a queue, `disk` says how full the disk is, `readings`
-keeps what sensors said. `hooks` also has what happens by itself.
+Prometheus. `emptying` cancels the jobs in a queue, `disk` says how full the disk is, and
+`readings` keeps sensor readings. `hooks` also has everything that happens on its own.
 """

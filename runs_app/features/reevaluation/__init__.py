@@ -1,4 +1,4 @@
-"""The best kernels of a version are measured again: previewed, queued, compared.
+"""Measures a version's best kernels again: preview, queue, comparison.
 
-`plan` says what would be done, `services` does it, `progress` tells how far it is.
+`plan` is the preview, `services` carries it out, and `progress` shows how far it is.
 """

@@ -1,1 +1,1 @@
-"""Rewards for other programs' searches: many kernels at once, and one number for each."""
+"""Rewards for other programs' searches: many kernels at once, one number for each."""

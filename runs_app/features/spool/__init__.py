@@ -1,1 +1,1 @@
-"""Jobs for hosts that reach no site: a folder carries them there, and what came of them back."""
+"""Jobs for hosts that can't reach a site: a folder carries jobs there and results back."""

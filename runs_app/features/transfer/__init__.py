@@ -1,6 +1,6 @@
-"""Results and runs travel between sites, as files: exported, read, checked and imported.
+"""Moves results and runs between sites as files: exports, checks and imports them.
 
-`record` says what a file holds, `files` reads and writes it as JSON or Parquet, `faults` says what
-is wrong with one, `export` and `services` go between files and rows. `run_faults` and
-`run_import` are the same for a run.
+`record` defines what a file contains, `files` reads and writes it as JSON or Parquet, `faults`
+finds what is wrong with one, and `export` and `services` convert between files and rows.
+`run_faults` and `run_import` do the same for a run.
 """

@@ -1,1 +1,1 @@
-"""The page on which an admin says where a language model is called, and at what price."""
+"""The page where admins enter language models' endpoints and prices."""

@@ -1,1 +1,1 @@
-"""Questions about runs, their settings, their money, and the language models that they call."""
+"""Queries about runs, their settings, spending, and language models."""

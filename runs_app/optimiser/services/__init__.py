@@ -1,7 +1,7 @@
-"""All that changes a run, one job a module.
+"""Everything that changes a run, one action per module.
 
-`request`, `problem`, `estimate`, `spending` and `start` begin one. `advance` takes a step, `calls`
-sends one question. `history` and `record` go from rows to the optimiser's events and back, `log`
-stores them. `control` and `end` stop it. `enter` puts a candidate on the board, and `replay` makes
-each decision again.
+`request`, `problem`, `estimate`, `spending` and `start` begin a run. `advance` takes a step,
+`calls` sends one prompt. `history` and `record` convert rows to the optimizer's events and back,
+and `log` stores them. `control` and `end` stop a run. `enter` puts a candidate on the board,
+and `replay` repeats each decision.
 """

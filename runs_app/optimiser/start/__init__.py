@@ -1,1 +1,1 @@
-"""The form that starts a run, with its strategy's parameters, and the estimate beside it."""
+"""The form that starts a run, with its strategy's parameters and an estimate."""

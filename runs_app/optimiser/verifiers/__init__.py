@@ -1,4 +1,4 @@
-"""Language models that judge candidates before hardware does: how well, and tuned by what.
+"""Language models that judge candidates before hardware does: accuracy and tuning.
 
-`calibration` counts votes against hardware, `tuning` looks for better instructions.
+`calibration` compares votes with hardware, `tuning` looks for better instructions.
 """

@@ -1,1 +1,1 @@
-"""Pictures of a result as places on axes: a headline, intervals by workload, and a roofline."""
+"""Plots of a result: a headline, intervals by workload, and a roofline."""

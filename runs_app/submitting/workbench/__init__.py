@@ -1,1 +1,1 @@
-"""Task, editor and console on one page: a kernel is begun, submitted and watched there."""
+"""Task, editor and console on one page, to write, submit and watch a kernel."""

@@ -1,1 +1,1 @@
-"""Ways in which right kernels compute in float32, each as a change of a reference's operations."""
+"""Ways in which correct kernels compute in float32, each as a change to the reference's code."""

@@ -1,1 +1,1 @@
-"""Drafts are checked and their kernels tried, many tasks at once, too; and what came of it."""
+"""Checks of drafts and dry runs of their kernels, also for many tasks at once, with the results."""

@@ -1,4 +1,4 @@
-"""What admins decide about tasks: public, retired, labeled, contaminated.
+"""Admins' decisions on tasks: public, retired, labeled, contaminated.
 
-`many` does it to several tasks at once, with a preview.
+`many` decides on several tasks at once, with a preview.
 """
