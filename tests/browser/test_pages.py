@@ -182,7 +182,7 @@ def test_a_word_explains_itself_by_keyboard(page: Page, seeded: Stack) -> None:
     page.goto(f"{seeded.url}/language-models/")
     page.get_by_role("button", name="Valid").press("Enter")
     meaning = page.locator(".term-meaning:popover-open")
-    expect(meaning).to_contain_text("hardware found correct")
+    expect(meaning).to_contain_text("correct on hardware")
     assert violations(page) == []
     page.keyboard.press("Escape")
     expect(meaning).to_be_hidden()
