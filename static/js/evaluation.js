@@ -90,7 +90,8 @@
       this.socket = null;
       this.clock = setInterval(() => { tick(); countDown(); }, 200);
       this.recount = setInterval(() => {
-        if (!this.poll && !document.hidden && (live()?.dataset.status === "QUEUED" || "waits" in live().dataset)) this.refresh().catch(() => {});
+        const facts = live()?.dataset ?? {};
+        if (!this.poll && !document.hidden && (facts.status === "QUEUED" || "waits" in facts)) this.refresh().catch(() => {});
       }, WAITING_MS);
       this.connect();
     }

@@ -10,7 +10,7 @@ from gpu_runner.data.archive import Loaded
 from gpu_runner.data.environment import Environment
 from gpu_runner.data.integrity import AuditCheck, AuditState, Check, Suspicion
 from gpu_runner.data.solution import Solution
-from gpu_runner.data.verdict import Abi
+from gpu_runner.data.verdict import Abi, DeviceKind
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.runner.target import Target
 
@@ -38,7 +38,8 @@ def loaded(
     """
     seen = target.witness.seen
     versions = {n: archive.digest((getattr(environment, n) or "None").encode()) for n in _TOOLCHAIN}
-    told = {**packages, **toolchain.installed_at()}
+    on_gpu = environment.device_kind is DeviceKind.CUDA
+    told = {**packages, **(toolchain.installed_at() if on_gpu else {})}
     versions |= {name: archive.digest(version.encode()) for name, version in told.items()}
     installed = {f"{PurePosixPath(path).name} {size}": "" for path, size in seen.installed}
     parts = [

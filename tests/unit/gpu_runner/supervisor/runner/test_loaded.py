@@ -13,7 +13,8 @@ from gpu_runner.data import archive
 from gpu_runner.data.environment import Environment
 from gpu_runner.data.integrity import AuditState, Check
 from gpu_runner.data.solution import Solution
-from gpu_runner.data.verdict import Abi, Direction, Language
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
+from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.host.files import sealed
 from gpu_runner.supervisor.runner.loaded import compared, foreign_suspicions, loaded
 from gpu_runner.supervisor.runner.mapped import UNREADABLE, Mapped, Witness, mapped
@@ -110,3 +111,14 @@ def test_an_audit_says_whether_it_ran_the_same(target: Target, tmp_path: Path) -
     other.write_bytes(archive.written({"extensions/key/own.so": b"ours", "triton/a.cubin": b"2"}))
     tuned = compared(parts(replace(having(target, b"ours"), library=other)), now)
     assert (tuned.state, "triton" in tuned.reason) == (AuditState.PASSED, True)
+
+
+def test_when_nvcc_was_installed_matters_on_a_gpu_alone(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind, state in ((DeviceKind.CUDA, AuditState.SKIPPED), (DeviceKind.CPU, AuditState.PASSED)):
+        found = []
+        for time in ("1", "2"):
+            monkeypatch.setattr(toolchain, "installed_at", lambda time=time: {"nvcc": time})
+            found.append(loaded(SOLUTION, target, Environment(device_kind=kind), {}))
+        assert compared(*found).state is state
