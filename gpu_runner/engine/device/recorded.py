@@ -26,7 +26,6 @@ class Recorder:
     def __init__(self) -> None:
         self._stream: torch.cuda.Stream | None = None
         self._pool: Any = None
-        self._graph: torch.cuda.CUDAGraph | None = None  # it must outlive its calls' outputs
         self._refused: set[int] = set()
         self.results: Results = []
         """What the calls returned that were recorded last; empty where they could not be."""
@@ -34,7 +33,8 @@ class Recorder:
     def record(self, setup: int, calls: Calls) -> Callable[[], Results]:
         """What makes these calls of a workload, and returns what each returned.
 
-        setup: the workload's number. A workload that could not be recorded is not tried again.
+        It must outlive their outputs, whose memory is the graph's. setup: the workload's number. A
+        workload that could not be recorded is not tried again.
         """
         self.results = []
         if setup not in self._refused:
@@ -60,7 +60,7 @@ class Recorder:
                 results = [call() for call in calls]
             finally:
                 graph.capture_end()
-        self._graph, self.results = graph, results
+        self.results = results
 
         def made() -> Results:
             graph.replay()

@@ -32,7 +32,10 @@ class Memory(Protocol):
 
 
 class Bursts:
-    """Records bursts where that is possible.
+    """Records bursts where that is possible: their calls, and the copies of what they return.
+
+    The copies are made later, when the inputs are gone. Recorded, they take the device's time and
+    none of the host's, which differs from one process to the next.
 
     Some kernels return the same memory in each call, such as those that replay a CUDA graph. There,
     the next call would write over what one returned. So their results are copied after each call of
@@ -44,9 +47,26 @@ class Bursts:
         self._memory, self._recorder, self._device = memory, recorder, device
         self._looked: dict[int, list[tuple[set[int], list[Tensor]]]] = {}
         self._keeping: set[int] = set()  # workloads with such kernels
+        self._calls: Callable[[], Results] = list
+        self._copies: Callable[[], Results] | None = None
 
     def of(self, coming: Sequence[PlacedCall]) -> Callable[[], Results]:
         """What makes these calls once their inputs are there."""
+        self._copies = None
+        self._calls = self._made(coming)
+        return self._calls
+
+    def copy(self, coming: Sequence[PlacedCall], results: Results) -> list[Tensor]:
+        """Copy the results of these calls that have not been copied; returns the last one's."""
+        if self._copies is not None:
+            self._copies()
+            return returned_tensors(results[-1], self._device)
+        both, outputs = list(zip(coming, results, strict=True)), list[Tensor]()
+        for one, result in both[-1:] if coming[0].call.setup in self._keeping else both:
+            outputs = self._memory.hand_out(one, result)
+        return outputs
+
+    def _made(self, coming: Sequence[PlacedCall]) -> Callable[[], Results]:
         setup, recorder = coming[0].call.setup, self._recorder
         calls = [partial(made, one) for one in coming]
         copied = [*(partial(self._made_and_copied, one) for one in coming[:-1]), calls[-1]]
@@ -58,15 +78,11 @@ class Bursts:
             returned = [returned_tensors(r, self._device) for r in recorder.results]
             self._compare(setup, map(self._places, returned))
             if setup not in self._keeping:
+                both = zip(coming, recorder.results, strict=False)  # none where nothing is recorded
+                copies = [partial(self._memory.hand_out, *one) for one in both]
+                self._copies = recorder.record(setup, copies) if copies else None
                 return burst
         return recorder.record(setup, copied)
-
-    def still_there(
-        self, coming: Sequence[PlacedCall], results: Results
-    ) -> list[tuple[PlacedCall, object]]:
-        """The calls whose results have not been copied, or are the last ones, with these."""
-        both = list(zip(coming, results, strict=True))
-        return both[-1:] if coming[0].call.setup in self._keeping else both
 
     def look(self, setup: int, outputs: list[Tensor]) -> None:
         """Compare the outputs of the first calls, whose memory is held until then.

@@ -10,6 +10,7 @@ import select
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ class Runner:
         self._again = Again(gate, clock, self._recorder)
         self._bursts = Bursts(self, self._recorder, device)
         self._kept: list[Tensor] = []  # the last call's outputs, until they have been read
-        self._returned: list[tuple[PlacedCall, object]] = []  # what calls on a device have returned
+        self._left: Callable[[], list[Tensor]] = list  # copies what calls on a device have returned
 
     def set_up(self, subject: Subject, setup: dict[str, Any]) -> None:
         """Make one more workload ready; a baseline is compiled and warmed up here."""
@@ -146,7 +147,7 @@ class Runner:
         """
         if command is Command.COPY:
             return self._copy(*COPY_BODY.unpack(body))
-        self._kept, self._returned = [], []
+        self._kept, self._left = [], list
         if command is Command.BURST:
             return self._burst(*unpack_burst(body))
         if command in (Command.REPEAT, Command.GRAPH):
@@ -163,7 +164,7 @@ class Runner:
         if self._device == "cpu":
             self._kept = returned_tensors(result, self._device)
         else:
-            self._returned = [(one, result)]
+            self._left = partial(self._copied, one, result)
         records = tuple(map(record_of, self._kept))
         return Done(call.call_id, time_ns, records, self._clock.host_ns)
 
@@ -189,7 +190,7 @@ class Runner:
         self._gate.wait(burst_id, Coming(), lambda: None)
         results = burst()
         self._clock.finish()
-        self._returned = self._bursts.still_there(coming, results)
+        self._left = partial(self._bursts.copy, coming, results)
         return Done(burst_id, 1.0, ())
 
     def _repeated(self, command: Command, number: int, times: int, call: Call) -> Done:
@@ -197,7 +198,7 @@ class Runner:
         one = self._placed(call)
         if command is Command.GRAPH:
             results = self._again.graph(number, one)
-            self._returned = [(one, result) for result in results]
+            self._left = partial(self._copied, one, results[0]) if results else list
             return Done(number, 1.0, ())
         self._arenas.inputs.let_go()
         self._tidy(one.sizes)
@@ -206,18 +207,20 @@ class Runner:
         if self._device == "cpu":
             self._kept = returned_tensors(result, self._device)
         else:
-            self._returned = [(one, result)]
+            self._left = partial(self._copied, one, result)
         return Done(number, 1.0, tuple(map(record_of, self._kept)))
 
     def _copy(self, number: int) -> Done:
         """Copy what was returned to its places; the records are those of the last call."""
-        outputs: list[Tensor] = []
-        for one, result in self._returned:
-            outputs = self.hand_out(one, result)
-            self._bursts.look(one.call.setup, outputs)
-        self._returned = []
+        outputs = self._left()
+        self._left = list
         self._clock.finish()
         return Done(number, 1.0, tuple(map(record_of, outputs)))
+
+    def _copied(self, one: PlacedCall, result: object) -> list[Tensor]:
+        outputs = self.hand_out(one, result)
+        self._bursts.look(one.call.setup, outputs)
+        return outputs
 
     def _placed(self, call: Call) -> PlacedCall:
         prepared = self._prepared[call.setup]

@@ -126,6 +126,7 @@ class Null:
             inputs=tensor_entries(setup["arguments"]),
             dtypes=[entry["dtype"] for entry in setup["outputs"]],
             warm=[],
+            recordable=True,
         )
 
 

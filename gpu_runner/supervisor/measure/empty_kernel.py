@@ -94,7 +94,7 @@ class EmptyKernelCalibration:
         self._habit = habit(config.kind, target)
         self._is_shared = target.abi is Abi.C
         of = "c" if self._is_shared else f"{task.digest()} {direction}"
-        of = f"empty at the gate {of} {config.index} {self._habit} {stack(config)}"
+        of = f"empty, its copies recorded {of} {config.index} {self._habit} {stack(config)}"
         self._folder = config.cached("empty_kernel", of)
 
     def known(self, workloads: Sequence[Workload]) -> dict[str, EmptyKernelTime]:

@@ -43,11 +43,12 @@ class Recording(Recorder):
 
     def __init__(self, *, works: bool) -> None:
         super().__init__()
-        self._works = works
+        self._works, self.times = works, 0
 
     def recorded(self, calls: Any) -> Callable[[], list[object]]:
         if not self._works:
             raise RuntimeError("it reads a value")
+        self.times += 1
         self.results = [call() for call in calls]
         return lambda: [call() for call in calls]
 
@@ -108,10 +109,28 @@ def test_every_call_of_a_burst_is_taken(
         bursts.look(7, memory.hand_out(one, function(*one.tensors)))
     values = [10.0 + number for number in range(CALLS)]
     coming = [placed(function, value, recordable=recordable) for value in values]
-    for one, result in bursts.still_there(coming, bursts.of(coming)()):
-        memory.hand_out(one, result)
+    bursts.copy(coming, bursts.of(coming)())
     for value in values:
         assert memory.taken[value].tolist() == [value] * 4
+
+
+def copied_by(bursts: Bursts, memory: Memory) -> int:
+    """How many results of calls are still to be copied."""
+    coming = [placed(fresh, float(number), recordable=True) for number in range(CALLS)]
+    bursts.copy(coming, [torch.empty(4)] * CALLS)
+    return len(memory.taken)
+
+
+def test_copies_are_recorded_too() -> None:
+    memory, recorder = Memory(), Recording(works=True)
+    bursts = Bursts(memory, recorder, "cuda")
+    coming = [placed(fresh, float(number), recordable=True) for number in range(CALLS)]
+    results = bursts.of(coming)()
+    assert recorder.times == 2
+    memory.taken.clear()
+    [last] = bursts.copy(coming, results)
+    assert last is results[-1]
+    assert len(memory.taken) == CALLS
 
 
 class Output:
@@ -132,13 +151,13 @@ class Output:
 
 
 def test_an_output_is_not_asked_for_its_place_once_there_is_another() -> None:
-    bursts, outputs = Bursts(Memory(), Recording(works=True), "cuda"), [Output(1), Output(2)]
+    memory, outputs = Memory(), [Output(1), Output(2)]
+    bursts = Bursts(memory, Recording(works=True), "cuda")
     for output in outputs:
         bursts.look(7, [cast(Any, output)])
         output.place = 0
     bursts.look(7, [cast(Any, Output(2))])
-    coming = [placed(fresh, 1.0, recordable=True)] * CALLS
-    assert len(bursts.still_there(coming, [None] * CALLS)) == 1
+    assert copied_by(bursts, memory) == 1
 
 
 def test_outputs_of_all_workloads_are_held_up_to_a_limit() -> None:
@@ -159,5 +178,4 @@ def test_memory_that_was_chosen_for_a_call_is_no_sign() -> None:
     memory.ours = torch.empty(4)
     for _ in range(2):
         bursts.look(7, [memory.ours])
-    coming = [placed(fresh, 1.0, recordable=True)] * CALLS
-    assert len(bursts.still_there(coming, [None] * CALLS)) == CALLS
+    assert copied_by(bursts, memory) == CALLS
