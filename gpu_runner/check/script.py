@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os.path
 import posixpath
 import re
@@ -17,6 +18,7 @@ from gpu_runner.data.formats.naming import task_name
 from gpu_runner.data.formats.robust_kbench import UNKNOWN_REDUCTION
 from gpu_runner.data.formats.source import functions, needs_cuda, parse_module
 from gpu_runner.data.formats.text import decoded, read_files
+from gpu_runner.data.formulas import evaluate
 from gpu_runner.data.python_source import imported_names, imported_nodes, tree_of
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
 from gpu_runner.data.static import gpu_reason
@@ -26,6 +28,7 @@ from gpu_runner.data.verdict import DeviceKind, Language
 SIZE = "kbench_size"
 """Name of the global that a size is given to."""
 _REFERENCE, _INPUTS, _KERNEL = "ref", "inputs", "kernel"
+_WHOLE = "must be whole numbers of 1 or more"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _NARROW = {"bfloat16": "bfloat16", "float16": "float16", "half": "float16"}
 _REAL = ("float32", *dict.fromkeys(_NARROW.values()))
@@ -211,14 +214,14 @@ def _sizes(tree: ast.Module, inputs: ast.FunctionDef, given: Sequence[int]) -> l
         if given:
             raise DataError("size", "can't be given: inputs() takes no argument")
         return []
-    found = list(given) or _listed(tree) or _default(inputs)
+    found = list(given) or _listed(tree) or _default(tree, inputs)
     if not found:
         reason = (
             f"must be known: give --size, assign `sizes = [...]`, or `{takes[0].arg}` a default"
         )
         raise DataError("size", reason)
     if any(type(size) is not int or size < 1 for size in found):
-        raise DataError("size", "must be whole numbers of 1 or more")
+        raise DataError("size", _WHOLE)
     return list(dict.fromkeys(found))
 
 
@@ -227,24 +230,35 @@ def _listed(tree: ast.Module) -> list[int]:
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == "sizes" for target in node.targets
         ):
-            return _literal(node.value)
+            return _numbers(tree, node.value)
     return []
 
 
-def _default(inputs: ast.FunctionDef) -> list[int]:
+def _default(tree: ast.Module, inputs: ast.FunctionDef) -> list[int]:
     arguments = inputs.args
     positional = len(arguments.posonlyargs) + len(arguments.args)
     if len(arguments.defaults) < positional:
         return []
-    return _literal(arguments.defaults[0])
+    return _numbers(tree, arguments.defaults[0])
 
 
-def _literal(value: ast.expr) -> list[int]:
+def _numbers(tree: ast.Module, value: ast.expr) -> list[int]:
+    """The whole numbers of a list, or the only one; formulas may use the script's own constants."""
+    constants: dict[str, float] = {}
     try:
-        found = ast.literal_eval(value)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        raise DataError("size", f"must be plain numbers (line {value.lineno})") from None
-    return list(found) if isinstance(found, list | tuple) else [found]
+        for node in tree.body:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=given) if given is not value:
+                    with contextlib.suppress(DataError):
+                        constants[name] = evaluate(ast.unparse(given), constants)
+        each = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
+        found = [evaluate(ast.unparse(one), constants) for one in each]
+    except (DataError, RecursionError):
+        reason = f"must be numbers, or formulas such as 1 << 20 or 4 * N (line {value.lineno})"
+        raise DataError("size", reason) from None
+    if any(number != int(number) for number in found):
+        raise DataError("size", _WHOLE)
+    return list(map(int, found))
 
 
 def _model(ref: ast.FunctionDef, sizes: Sequence[int], dtype: str) -> str:

@@ -20,6 +20,7 @@ _BINARY: dict[type[ast.operator], Callable[[object, object], object]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
 }
 _FUNCTIONS: dict[str, Callable[..., object]] = {
     "min": min,
@@ -28,7 +29,10 @@ _FUNCTIONS: dict[str, Callable[..., object]] = {
     "log2": math.log2,
     "ceil": math.ceil,
 }
-_LARGEST_EXPONENT = 16  # chosen: no formula of work needs more than a cube
+_MOST: dict[type[ast.operator], tuple[str, int]] = {
+    ast.Pow: ("an exponent", 16),  # chosen: no formula of work needs more than a cube
+    ast.LShift: ("a shift", 64),  # chosen: no size needs more bits
+}
 _LARGEST = 1e300  # of what is computed on the way: the digits of a whole number cost time
 _LENGTH_LIMIT = 4000  # chosen: many times the longest of the catalogue
 
@@ -36,7 +40,7 @@ _LENGTH_LIMIT = 4000  # chosen: many times the longest of the catalogue
 def evaluate(expression: str, parameters: Mapping[str, object], field: str = "expression") -> float:
     """Value of `expression` as a finite, non-negative float.
 
-    Names are looked up in `parameters`; numbers, + - * / // % **, parentheses and the functions
+    Names are looked up in `parameters`; numbers, + - * / // % ** <<, parentheses and the functions
     min, max, sqrt, log2 and ceil are allowed. Anything else raises `DataError` naming `field`.
     """
     if len(expression) > _LENGTH_LIMIT:
@@ -83,8 +87,9 @@ def _value(node: ast.expr, parameters: Mapping[str, Any]) -> Any:
             return -_value(operand, parameters)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
             right_value = _value(right, parameters)
-            if isinstance(op, ast.Pow) and abs(right_value) > _LARGEST_EXPONENT:
-                raise DataError("", f"exponent above {_LARGEST_EXPONENT}")
+            what, limit = _MOST.get(type(op), ("", math.inf))
+            if abs(right_value) > limit:
+                raise DataError("", f"{what} above {limit}")
             value = _BINARY[type(op)](_value(left, parameters), right_value)
             if isinstance(value, int) and abs(value) > _LARGEST:
                 raise DataError("", f"a value above {_LARGEST:g}")

@@ -10,7 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.integrity import Check
@@ -88,8 +91,8 @@ class Kernel:
     at_least_ns: a latency below this means that a cheat paid off; so does a speedup of more than
     at_most_speedup, where the file asks for baselines. raised_at_most: an honest claim that becomes
     more than so many times as long is an accusation, too; a file that allows more says why. needs:
-    packages beside torch. kind: of the device; the header of a Python module that needs a GPU says
-    "device: cuda".
+    packages beside torch, such as numpy<2.5. kind: of the device; the header of a Python module
+    that needs a GPU says "device: cuda".
     """
 
     path: Path
@@ -111,7 +114,7 @@ class Kernel:
     @property
     def lacks(self) -> str:
         """Why it cannot be tried in this environment; empty if it can."""
-        missing = [name for name in self.needs if importlib.util.find_spec(name) is None]
+        missing = [name for name in self.needs if not _is_installed(name)]
         return f"{', '.join(missing)} is not installed" if missing else ""
 
     @property
@@ -211,6 +214,13 @@ def _header(text: str) -> dict[str, list[str]]:
             last = found.setdefault(entry[1], [])
             last.append(entry[2].strip())
     return found
+
+
+def _is_installed(need: str) -> bool:
+    wanted = Requirement(need)
+    if importlib.util.find_spec(wanted.name) is None:
+        return False
+    return not wanted.specifier or wanted.specifier.contains(version(wanted.name))
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-# needs: numba
+# needs: numba, numpy<2.5
 # device: cuda
 # task: vector_add
 # workloads: n65536

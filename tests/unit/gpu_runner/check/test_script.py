@@ -102,6 +102,7 @@ def test_a_kernels_lines_keep_their_numbers(tmp_path: Path) -> None:
     [
         (SCRIPT, (7, 9, 7), [7, 9]),
         (SCRIPT.replace("sizes = [128, 4096]\n", "").replace("(n)", "(n=512)", 1), (), [512]),
+        (SCRIPT.replace("sizes = [128, 4096]", "N = 1 << 9\nsizes = [N, 4 * N]"), (), [512, 2048]),
         (SCRIPT.replace("(n)", "()", 1).replace("64, n", "64, 32"), (), [None]),
     ],
 )

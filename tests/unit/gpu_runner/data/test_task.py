@@ -199,6 +199,7 @@ def test_anything_but_arithmetic_is_refused(text: str) -> None:
         ("X", "'X' is not a number among the workload's parameters"),
         ("10 ** 17", "exponent above 16"),
         ("2.5 ** 400", "exponent above 16"),
+        ("1 << 1000000", "shift above 64"),
     ],
 )
 def test_a_bad_value_says_why(text: str, reason: str) -> None:
