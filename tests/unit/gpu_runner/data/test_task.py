@@ -177,7 +177,7 @@ def test_value(text: str, value: float) -> None:
 
 NO_ARITHMETIC = (
     "__import__('os').system('true')|M.bit_length()|[1, 2][0]|lambda: 1|M if N else K|'a' * 3"
-    "|(lambda: 1)()|max(M, key=1)|open('x')|M @ N|M << 2|(M := 3)|f'{M}'|True and 1|1 < 2"
+    "|(lambda: 1)()|max(M, key=1)|open('x')|M @ N|M & 2|(M := 3)|f'{M}'|True and 1|1 < 2"
 )
 
 
