@@ -106,7 +106,7 @@ def _add_evaluate(commands: _Commands) -> None:
         "evaluate",
         help="evaluate one kernel, with no site and no Redis",
         description="Exit 0 if the verdict is CORRECT (or COMPILED in compile mode), 1 for any"
-        " other verdict of the kernel, 2 for misuse or a broken host.",
+        " other verdict on the kernel, 2 for a usage error or a broken host.",
         parents=_shared("task", "index", "direction", "json", "cache", "allow-unjailed"),
     )
     one.add_argument("--kernel", required=True, type=Path, help="source file, .cu, .cpp or .py")
@@ -131,7 +131,7 @@ def _add_filter(commands: _Commands) -> None:
             "check whether a task is sound: its filters, and wrong kernels made from its reference"
         ),
         description="Exit 0 if no filter flags the task and each wrong kernel fails, 1 if not, 2"
-        " for misuse or a broken task.",
+        " for a usage error or a broken task.",
         parents=_shared("task", "device", "index", "json", "allow-unjailed"),
     )
     sound.add_argument(

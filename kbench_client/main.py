@@ -25,10 +25,10 @@ from kbench_client.exits import Exit, Stop
 from kbench_client.output import Output
 from kbench_client.site import Site
 
-_EPILOG = """exit status: 0 success; 1 a verdict other than CORRECT; 2 misuse, or refused by the
-site; 3 the site can't be reached, or failed; 4 no token, or a wrong one; 5 --timeout passed;
-6 below --min-speedup; 7 a limit is reached, so try again later. KBENCH_URL and KBENCH_TOKEN
-override what `kbench login` stores."""
+_EPILOG = """exit status: 0 success; 1 a verdict other than CORRECT; 2 a usage error, or
+refused by the site; 3 the site can't be reached, or failed; 4 no token, or a wrong one;
+5 --timeout passed; 6 below --min-speedup; 7 a limit is reached, so try again later. KBENCH_URL
+and KBENCH_TOKEN override what `kbench login` stores."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

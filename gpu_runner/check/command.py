@@ -45,7 +45,7 @@ def add(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         "check",
         help="judge and time the kernels of a script with ref(), kernel() and inputs(size)",
         description="Exit 0 if all kernels are correct, and the new one isn't slower; 1 if not; 2"
-        " for misuse or a broken host.",
+        " for a usage error or a broken host.",
     )
     parser.add_argument("file", type=Path, metavar="FILE")
     parser.add_argument("--size", type=int, action="append", default=[], help="of inputs()")
