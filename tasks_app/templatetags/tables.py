@@ -53,9 +53,14 @@ def table(
 
 def _repeats(column: Column, cells: Sequence[str], sort: str) -> bool:
     """Whether a column reads the same in every row, and isn't what the rows are ordered by."""
-    is_needed = column.is_name or (sort and column.sort == sort)
-    read = {cell if "<svg" in cell else strip_tags(cell) for cell in cells}
-    return len(cells) > 1 and len(read) == 1 and not is_needed
+    if len(cells) < 2 or column.is_name or (sort and column.sort == sort):
+        return False
+    first = _read(cells[0])
+    return all(cell == cells[0] or _read(cell) == first for cell in cells)
+
+
+def _read(cell: str) -> str:
+    return cell if "<svg" in cell else strip_tags(cell)
 
 
 def _words(column: Column, page: dict[str, object]) -> str:

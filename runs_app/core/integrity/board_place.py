@@ -15,7 +15,7 @@ from runs_app.models import Evaluation
 from tasks_app.people import Viewer
 from tasks_app.selectors import outlines
 
-PAGE_ROWS = 100  # chosen: rows of a page of a board
+PAGE_ROWS = 50  # chosen: rows of a page of a board
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,8 +26,7 @@ T = TypeVar("T")
 
 GROUP = "site"
 DEAD_LETTERS = "kbench:dead-letters"
-BATCH = 200
-_FAIR = 50  # chosen: so many of each stream while one of them holds more, so that others go on
+BATCH = 200  # chosen: of all streams together while one of them holds more, so that others go on
 _DEAD_KEPT = 10_000
 _LONGEST_DEAD = 10_000  # bytes that are kept of what could not be recorded
 _LONGEST_REASON = 2000  # characters
@@ -94,6 +93,7 @@ class Streams:
         self.consumer = consumer
         self.backlog = True
         self.behind: set[RunnerToken] = set()
+        self._heard = 1  # how many streams had entries last
         self._tokens, self._clock = tokens, clock
         self._looked_at = -_LOOK_S
         self._known: dict[bytes, RunnerToken] = {}
@@ -146,6 +146,7 @@ class Streams:
         entries = self._entries(answer)
         read = Counter(entry.token for entry in entries)
         self.behind = {token for token in read if read[token] >= count}
+        self._heard = max(1, len(read))
         if self.backlog and not entries:
             self.backlog = False
             return self.read(block_ms)
@@ -158,7 +159,7 @@ class Streams:
                 pipe.memory_usage(key)
             if any((size or 0) > _MUCH for size in pipe.execute()):
                 return 1
-        return _FAIR if self.behind else BATCH
+        return max(1, BATCH // self._heard) if self.behind else BATCH
 
     def done(self, *entries: Entry) -> None:
         """Forget entries that are in the database now."""

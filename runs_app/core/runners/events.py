@@ -16,7 +16,7 @@ from runs_app.core.errors import EventError, Implausible
 from runs_app.core.messaging import orders
 from runs_app.core.runners.heartbeats import record_runner
 from runs_app.core.text import printable, storable
-from runs_app.core.work import journal, lifecycle
+from runs_app.core.work import journal, lifecycle, noise
 from runs_app.core.work.admins import flag
 from runs_app.models import JOBS, Evaluation, RunnerJob, RunnerToken
 from runs_app.models.runner_job import LONGEST_TEXT, SPOOL
@@ -62,7 +62,7 @@ def record_event(*, event: Event, sender: Sender, now: datetime) -> bool:
 @transaction.atomic
 def record_events(*, events: Sequence[Said], now: datetime) -> None:
     """Store many in their order, in one transaction; raises as `record_event`, for all of them."""
-    with journal.together():
+    with journal.together(), noise.held():
         done = 0
         while done < len(events):
             batch = _Batch(now, [event for _, event in events[done:]])

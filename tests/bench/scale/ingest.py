@@ -10,11 +10,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management import call_command
+from django.db.models import Q
 
 from gpu_runner.data import codec, mailbox
 from gpu_runner.data.event import Event, EventKind
 from gpu_runner.data.verdict import Stage
 from runs_app.core.messaging import orders
+from runs_app.core.work import lifecycle
 from runs_app.models import Evaluation, Runner, Status
 from tasks_app.models import TaskVersion
 from tests import evidence
@@ -31,6 +33,8 @@ def events_per_second(evaluations: int = 500) -> tuple[float, float]:
 
     Each evaluation starts, has 18 stages, and ends with a result.
     """
+    for job in lifecycle.find(Q(status=Status.QUEUED)):
+        orders.enqueue(job)  # what was seeded is nothing that a queue forgot
     rows = held(evaluations)
     stream = stream_of(rows)
     redis = orders.connection()

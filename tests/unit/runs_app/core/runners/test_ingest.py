@@ -130,7 +130,7 @@ def test_while_one_says_too_much_others_are_read_as_often() -> None:
     reader = streams(redis)
     reader.read(1)
     assert reader.behind == {token}
-    assert len(reader.read(1)) == 51
+    assert len(reader.read(1)) == 101
     sizes.return_value = [20 << 20, 1000]
     assert len(reader.read(1)) == 2
 
