@@ -42,6 +42,13 @@ class RunRow:
     over_seed: float | None
     evaluation: Evaluation | None
 
+    @property
+    def gain(self) -> tuple[float, str] | None:
+        """The best's speedup, and over what: the best baseline, or else the seed."""
+        if self.evaluation and self.evaluation.rated:
+            return self.evaluation.rated, "the best baseline"
+        return (self.over_seed, "the seed") if self.over_seed else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Meter:

@@ -69,7 +69,7 @@ async function draw() {
   genealogy.draw(view, colours, over);
   byId("best-words").textContent = bestWords(view);
   byId("scale-words").textContent = scaleWords(view, over);
-  byId("feed-state").hidden = isOver(state) && byId("feed-state").dataset.state !== "polling";
+  byId("feed-state").hidden = isOver(state);
   cost = performance.now() - from;
   if (chart.isDue()) await chart.draw(view, byId("axis").value, colours);
   else later();
