@@ -47,7 +47,12 @@ class RunRow:
         """The best's speedup, and over what: the best baseline, or else the seed."""
         if self.evaluation and self.evaluation.rated:
             return self.evaluation.rated, "the best baseline"
-        return (self.over_seed, "the seed") if self.over_seed else None
+        return (self.over_seed, "the seed kernel") if self.over_seed else None
+
+    @property
+    def strategy(self) -> str:
+        """Its strategy's name for people."""
+        return strategy_title(self.run.strategy)
 
 
 @dataclass(frozen=True, kw_only=True)

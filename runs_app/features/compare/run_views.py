@@ -24,6 +24,7 @@ from runs_app.features.compare.runs import (
     summaries,
 )
 from runs_app.models import Run
+from runs_app.optimiser.page import strategy_title
 from runs_app.optimiser.selectors.runs import visible_runs
 from runs_app.submitting.tags import verdict_words
 from tasks_app.numbers import change, percent, signed, times, usd
@@ -140,10 +141,13 @@ def _failures(rows: Sequence[RunSummary]) -> list[Row]:
 
 def _offered(user: Viewer, keys: Sequence[str]) -> list[tuple[str, str]]:
     """The newest other runs that `user` may see."""
-    return [
-        (str(run.pk), f"{run} · {_where(run)} · {run.strategy} · {run.created_at:%Y-%m-%d %H:%M}")
-        for run in visible_runs(user).exclude(pk__in=keys)[:_OFFERED]
-    ]
+    runs = visible_runs(user).exclude(pk__in=keys)[:_OFFERED]
+    return [(str(run.pk), " · ".join(_words(run))) for run in runs]
+
+
+def _words(run: Run) -> tuple[str, ...]:
+    started = f"{run.created_at:%Y-%m-%d %H:%M}"
+    return str(run), _where(run), strategy_title(run.strategy), started
 
 
 def _problem(row: RunSummary) -> tuple[int, str, str]:
