@@ -106,7 +106,7 @@ def _add_evaluate(commands: _Commands) -> None:
         "evaluate",
         help="evaluate one kernel, with no site and no Redis",
         description="Exit 0 if the verdict is CORRECT (or COMPILED in compile mode), 1 for any"
-        " other verdict of the kernel, 2 for misuse or a broken host.",
+        " other verdict on the kernel, 2 for misuse or a broken host.",
         parents=_shared("task", "index", "direction", "json", "cache", "allow-unjailed"),
     )
     one.add_argument("--kernel", required=True, type=Path, help="source file, .cu, .cpp or .py")
