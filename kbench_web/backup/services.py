@@ -70,8 +70,8 @@ def _check(manifest: Manifest, *, replace: bool) -> None:
     """Raise `BackupError` if it does not fit this site."""
     if manifest.vendor != connection.vendor:
         raise BackupError(
-            f"this is a backup of a {manifest.vendor} database, but DATABASE_URL names a"
-            f" {connection.vendor} one: set it to a {manifest.vendor} database"
+            f"this backup comes from {manifest.vendor}, but DATABASE_URL names"
+            f" {connection.vendor}: set it to a {manifest.vendor} database"
         )
     if not _holds_site(manifest.rows):
         raise BackupError("this backup holds no site, only an empty database; take another one")

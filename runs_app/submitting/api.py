@@ -157,7 +157,7 @@ class EvaluationOut(Schema):
     waiting_reason: str = Field(
         examples=["still ranking; expect its baselines in about 40 s"],
         description="Why it hasn't begun, or why its result is still provisional, and when that"
-        " will end; else empty.",
+        " will end; otherwise empty.",
     )
     awaited_baselines: str = Field(
         description="Which baselines its result lacks, and when to expect them; empty if none."
