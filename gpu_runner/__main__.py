@@ -92,7 +92,7 @@ def _shared(*names: str) -> list[argparse.ArgumentParser]:
         "device": {"choices": kinds, "default": "cpu"},
         "index": {"type": int, "default": first_gpu(), "help": "which CUDA device"},
         "direction": {"choices": directions, "default": "forward"},
-        "json": {"type": Path, "metavar": "OUT", "help": "write the whole answer to this file"},
+        "json": {"type": Path, "metavar": "OUT", "help": "write the full result to this file"},
         "cache": {"type": Path, "default": default_cache_folder()},
         "allow-unjailed": {"action": "store_true", "help": "run even without a jail"},
     }

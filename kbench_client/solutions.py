@@ -120,7 +120,7 @@ def read_solution(path: Path) -> Solution:
     is_nested = "/" in file and len(texts) > 1
     if file not in texts or is_nested or not entry.isidentifier():
         known = " or ".join(f"{name}::FUNCTION" for name in texts if "/" not in name)
-        raise _refused("spec.entry_point", f"must be {known}, of a file at the top")
+        raise _refused("spec.entry_point", f"must be {known}, in a file at the top level")
     source = texts.pop(file)
     argument = _argument(spec)
     solution = Solution(

@@ -98,8 +98,8 @@ _MEANT = {
     "calls": "`tokens`, or `usd`",
     "model": "`models`, a list of names",
     "temperature": "`temperatures`, a list of numbers",
-    "generations": '`parameters`, as {"generations": 5}',
-    "budget": 'its caps themselves, as {"usd": 2}',
+    "generations": '`parameters`, such as {"generations": 5}',
+    "budget": 'its caps themselves, such as {"usd": 2}',
     "kernel": "`source`",
     "code": "`source`",
 }

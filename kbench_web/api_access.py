@@ -60,7 +60,7 @@ class BearerAuth(AuthBase):
 
 
 class ApiRateLimitMiddleware:
-    """Answers 429 past the limit; puts RateLimit-* headers on every answer of the API."""
+    """Answers 429 past the limit; puts RateLimit-* headers on every API response."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

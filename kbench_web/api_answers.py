@@ -42,7 +42,7 @@ class ApiErrorMiddleware:
 
 
 class ApiAnswerMiddleware:
-    """Says of which version the site is, and lets the API's router know GET alone."""
+    """Says which version the site runs, and shows the API's router HEAD as GET."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -40,7 +40,7 @@ class UnknownParameter(Exception):
 
     @property
     def reason(self) -> str:
-        """What is wrong, and what would not be."""
+        """What is wrong, and what would be right."""
         known = (
             f"known: {', '.join(self.known)}" if self.known else "this address has no parameters"
         )

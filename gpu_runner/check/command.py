@@ -61,10 +61,10 @@ def add(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     parser.add_argument("--index", type=int, default=first_gpu(), help="which CUDA device")
     parser.add_argument("--mode", choices=["quick", "ranked", "audit"], default="quick")
     parser.add_argument(
-        "--json", type=Path, metavar="OUT", help="write the whole answer to this file"
+        "--json", type=Path, metavar="OUT", help="write the full result to this file"
     )
     parser.add_argument(
-        "--draft", type=Path, metavar="OUT", help="write task and kernels there; run nothing"
+        "--draft", type=Path, metavar="OUT", help="write a task and its kernels; run nothing"
     )
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     parser.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")

@@ -58,7 +58,10 @@ class BaselineReport:
 
 _FAILURES = (
     (r"no working torch\.compile", NO_COMPILER := "this runner has no working torch.compile"),
-    (r"wrong by the task's own tolerance", "its output is wrong by the task's own tolerance"),
+    (
+        r"(wrong by|outside) the task's own tolerance",
+        "its output is outside the task's own tolerance",
+    ),
     (
         r"not supported|cannot find a working|no compiler|compiler.*not found|invalidcxxcompiler",
         NO_COMPILER,

@@ -217,7 +217,7 @@ class Task:
         if self.abi is Abi.C:
             yield from caught(Signature.parse, self.signature, self.inout)
             if self.directions != (Direction.FORWARD,):
-                yield DataError("directions", "must be only forward in a task of the c ABI")
+                yield DataError("directions", "must be only forward in a task with the c ABI")
         if not self.workloads:
             yield DataError("workloads", "must hold at least one workload")
         names: set[str] = set()

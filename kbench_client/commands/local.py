@@ -32,7 +32,7 @@ _OLD = ", old"
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Declare the commands; `gpu_runner check` says what is wrong with its values."""
-    parser = command("evaluate", "measure a kernel's file on this machine; the site ranks nothing")
+    parser = command("evaluate", "measure a kernel on this machine; it isn't ranked on the site")
     add_kernel_files(parser)
     add_kernel_options(parser)
     parser.add_argument("--folder", type=Path, help="task as `kbench get` wrote it; needs no site")
@@ -161,7 +161,8 @@ def _engine(words: Sequence[str], out: Path, *, is_quiet: bool) -> subprocess.Co
     done = subprocess.run(program, stdout=subprocess.PIPE, stderr=progress, text=True, check=False)
     if not out.exists():
         reason = (done.stderr or "").replace("gpu_runner: ", "").strip()
-        raise Stop(Exit.MISUSE, reason or ("runner gave no result" if is_quiet else "see above"))
+        usual = "the runner gave no result" if is_quiet else "see above"
+        raise Stop(Exit.MISUSE, reason or usual)
     return done
 
 

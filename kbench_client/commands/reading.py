@@ -175,6 +175,6 @@ def _quota(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         found,
         f"{found['left']} of {found['per_day']} submissions and re-runs left; more from "
         f"{found['resets_at'][:16].replace('T', ' ')} UTC\n"
-        f"{found['waiting']} of at most {found['waiting_limit']} evaluations waiting or running",
+        f"{found['waiting']} evaluations waiting or running (at most {found['waiting_limit']})",
     )
     return Exit.GOOD

@@ -22,7 +22,7 @@ class ChallengeTools:
         self._entry = ""
 
     def list_challenges(self) -> list[Document]:
-        """All challenges: name, tasks, device, whether one can enter, and each entry's budget."""
+        """All challenges: name, tasks, device, whether you can enter, and each entry's budget."""
         return self._site.challenges()
 
     def get_challenge(self, challenge: str) -> Document:

@@ -28,7 +28,7 @@ def _one_of(words: str, *choices: str) -> object:
     return Field(description=words, json_schema_extra={"enum": [*choices]})
 
 
-_DEVICE = Field(description="cpu, cuda or a device of the board; if left out, the language decides")
+_DEVICE = Field(description="cpu, cuda or a device on the board; if left out, the language decides")
 _STANDING = ("stage", "waiting_reason", "ranking", "status", "state")  # of a job, entry or run
 _IN_SUMMARY = ("result", "reason", "missing_baselines", "bottleneck")
 _ROWS = 12  # chosen: with its text, a board's answer stays below 8 KB
@@ -43,7 +43,7 @@ _SEED = _one_of("for own, pass the kernel in source", "naive", "best", "none", "
 
 
 class Tools:
-    """What an agent may do; each tool answers as the command of its name."""
+    """What an agent may do; each tool answers like the command of the same name."""
 
     def __init__(self, site: Site) -> None:
         self.site = site

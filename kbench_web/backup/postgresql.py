@@ -62,7 +62,7 @@ def _call(command: list[str], environment: dict[str, str]) -> None:
         )
     except FileNotFoundError:
         raise BackupError(
-            f"{program} is not installed; install PostgreSQL's client of the server's version"
+            f"{program} is not installed; install the PostgreSQL client for the server's version"
             " (Debian: apt-get install postgresql-client)"
         ) from None
     if done.returncode:

@@ -32,7 +32,7 @@ def backup(path: Path, *, now: datetime) -> Manifest:
         if not _holds_site(held.rows):
             raise BackupError(
                 f"the database {connection.settings_dict['NAME']} holds no site; set the site's own"
-                " KBENCH_DATA_DIR or DATABASE_URL, also in cron"
+                " KBENCH_DATA_DIR or DATABASE_URL, in cron as well"
             )
         if _secret_key().exists() and _secret_key().read_text().strip() == settings.SECRET_KEY:
             shutil.copy(_secret_key(), folder / SECRET_KEY)
@@ -70,8 +70,8 @@ def _check(manifest: Manifest, *, replace: bool) -> None:
     """Raise `BackupError` if it does not fit this site."""
     if manifest.vendor != connection.vendor:
         raise BackupError(
-            f"this backup is of {manifest.vendor}, but DATABASE_URL names {connection.vendor}:"
-            f" set it to a {manifest.vendor} database"
+            f"this backup comes from {manifest.vendor}, but DATABASE_URL names"
+            f" {connection.vendor}: set it to a {manifest.vendor} database"
         )
     if not _holds_site(manifest.rows):
         raise BackupError("this backup holds no site, only an empty database; take another one")

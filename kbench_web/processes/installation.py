@@ -28,7 +28,7 @@ _CONSEQUENCES = {
         "bubblewrap is not installed: runners have no jail, so they take no jobs"
         " (Debian: apt-get install bubblewrap)"
     ),
-    "g++": "g++ is not installed: no kernel for the cpu can be built (Debian: apt-get install g++)",
+    "g++": "g++ is not installed: no kernel for the CPU can be built (Debian: apt-get install g++)",
 }
 
 

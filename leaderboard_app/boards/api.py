@@ -60,8 +60,8 @@ class BoardIn(Schema):
     who: str = Field(
         "", description="Whose kernels.", json_schema_extra=one_of("", "person", "agent", "shipped")
     )
-    agent: str = Field("", description="Only kernels by the agent of this name.")
-    model: str = Field("", description="Only kernels by the language model of this name.")
+    agent: str = Field("", description="Only kernels by the agent with this name.")
+    model: str = Field("", description="Only kernels by the language model with this name.")
     since: str = Field(
         "", description="Results from this day (UTC) or later.", examples=["2026-11-25"]
     )

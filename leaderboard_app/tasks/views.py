@@ -212,7 +212,7 @@ def version_file(request: HttpRequest, slug: str, number: int, path: str) -> Fil
 def _version(request: HttpRequest, slug: str, number: int) -> TaskVersion:
     version = selectors.find_version(slug, number, request.user)
     if version is None:
-        raise Http404(f"There is no version {number} of a task {slug!r}.")
+        raise Http404(f"There is no version {number} of {slug!r}.")
     return version
 
 
@@ -224,7 +224,7 @@ def _against(
     if not asked:
         return before, ""
     if not (asked.isdecimal() and asked.isascii() and len(asked) <= _LONGEST_NUMBER):
-        return before, "against: must be the number of a version"
+        return before, "against: must be a version number"
     if int(asked) == version_page.NOTHING:
         return None, ""
     other = next((each for each in seen if each.number == int(asked)), None)

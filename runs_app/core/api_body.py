@@ -12,7 +12,7 @@ from runs_app.core.text import storable
 
 
 def one_of(*values: str) -> dict[str, Any]:
-    """What the document says of a field that takes these values; `Field` takes it as its extra.
+    """What the document says about a field that takes these values, for `Field`'s extra.
 
     Services refuse other values, with a sentence of their own.
     """
@@ -20,12 +20,12 @@ def one_of(*values: str) -> dict[str, Any]:
 
 
 def between(least: float, most: float) -> dict[str, Any]:
-    """The same of a number, both ends included."""
+    """The same for a number; both ends are included."""
     return {"minimum": least, "maximum": most}
 
 
 class Body(Schema):
-    """A body that the API takes. Types are strict: a number is no flag, and no text a number.
+    """A body that the API takes. Types are strict: a number isn't a flag, nor a text a number.
 
     If all fields have defaults, `left_out()` is the default of the body itself.
     """

@@ -37,9 +37,9 @@ def newest_first(
 ) -> list[Row]:
     """At most `limit` rows that are older than the row `after`, which is empty for the first page.
 
-    `by` is the field that says when a row came to be. Puts the address of the next page on the
-    response. Rows that come while somebody turns pages move nothing. Raises
-    `SubmissionError` where `after` is no id of one of `rows`.
+    `by` is the field that says when a row was created. Puts the address of the next page on the
+    response. Rows that are added while somebody pages through the list don't shift it. Raises
+    `SubmissionError` if `after` isn't the id of one of `rows`.
     """
     if after:
         last = _row(rows, after, by)

@@ -229,7 +229,7 @@ class RunOut(RunListed):
 
 
 class EventOut(Schema):
-    """An event of a run: an event, or what a person or the site did."""
+    """An event of a run: a step of its search, or what a person or the site did."""
 
     seq: int = Field(examples=[3])
     kind: str = Field(examples=["measured"])

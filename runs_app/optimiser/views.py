@@ -177,7 +177,7 @@ def run_extend(request: AuthenticatedRequest, run_id: UUID) -> HttpResponse:
             )
     if form.errors:
         return _run_response(request, run, form, status=422)
-    messages.success(request, "The run is extended.")
+    messages.success(request, "The run has been extended.")
     return redirect(run)
 
 

@@ -44,8 +44,8 @@ class Problem(Fault):
         "",
         examples=["waiting"],
         description="With status 429: the limit that you reached, such as waiting, per_day or "
-        "builds_waiting (for compile checks); left out otherwise. The header Retry-After has the "
-        "seconds to wait, where we know them.",
+        "builds_waiting (for compile checks); left out otherwise. The Retry-After header has the "
+        "seconds to wait, if we know them.",
     )
 
 
@@ -131,8 +131,8 @@ class PlaceOut(Schema):
 
     words: str = Field(examples=["3rd of 12 on the H100 board"])
     rank: int | None = Field(
-        description="Null while the result is provisional, or if the board shows a better result of"
-        " its author and agent."
+        description="Null while the result is provisional, or if the board shows a better result"
+        " from its author and agent."
     )
     tied: bool
     of: int = Field(description="Number of rows on the board.")
@@ -157,7 +157,7 @@ class EvaluationOut(Schema):
     waiting_reason: str = Field(
         examples=["still ranking; expect its baselines in about 40 s"],
         description="Why it hasn't begun, or why its result is still provisional, and when that"
-        " will end; else empty.",
+        " will end; otherwise empty.",
     )
     awaited_baselines: str = Field(
         description="Which baselines its result lacks, and when to expect them; empty if none."
@@ -215,8 +215,8 @@ class EvaluationOut(Schema):
     )
     bottleneck: str = Field(description="What limits the kernel, if it has a profile.")
     result: dict[str, object] | None = Field(
-        description="The result, once it exists, without the parts in `left_out`. Of each mode and"
-        " device, only the newest evaluation has one; with `raw=true`, all have."
+        description="The result, once it exists, without the parts in `left_out`. For each mode"
+        " and device, only the newest evaluation has one; with `raw=true`, all do."
     )
 
 
@@ -248,8 +248,8 @@ class SubmissionOut(Schema):
     left_out: list[str] = Field(
         examples=[["stages", "environment", "workloads.processes", "build.log"]],
         description="Parts that are left out of each `result`, or cut to their most important"
-        " lines. `raw=true` shows all: also the times and seeds of all calls, what the outside"
-        " clock saw, the host's state, and the stages' times.",
+        " lines. `raw=true` shows everything, including the times and seeds of all calls, what the"
+        " outside clock saw, the host's state, and the stages' times.",
     )
 
 

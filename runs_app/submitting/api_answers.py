@@ -55,7 +55,7 @@ def _brief(evaluations: Sequence[Document]) -> list[str]:
 
 
 def listed(submission: Submission) -> dict[str, object]:
-    """What lists tell of a submission, too."""
+    """What lists say about a submission, too."""
     same = ("language", "direction", "private", "origin", "created_at")
     return {
         **{name: getattr(submission, name) for name in same},

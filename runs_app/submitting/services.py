@@ -226,7 +226,7 @@ def _check_packages(language: str, source: str, device: Device) -> None:
         return
     words, what = ", ".join(lacking), "it" if len(lacking) == 1 else "them"
     line = " ".join(["pip install", *(PACKAGES[name][0] for name in lacking)])
-    reason = f"no runner of {device.name} has {words}, which the source imports"
+    reason = f"no runner for {device.name} has {words}, which the source imports"
     raise SubmissionError("source", f"{reason}; its operator can install {what} ({line})")
 
 

@@ -58,7 +58,7 @@ class LatestOut(Schema):
 
 
 class StatusOut(LatestOut):
-    """How far the newest evaluation that isn't an audit has got; about 1 KB."""
+    """The progress of the newest evaluation that isn't an audit; about 1 KB."""
 
     submission: UUID
     evaluation: UUID
@@ -108,7 +108,7 @@ class OwnFilters(Schema):
 
 
 class StatusIn(Schema):
-    """The evaluation that you ask about."""
+    """The evaluation that you're asking about."""
 
     evaluation: UUID | None = Field(None, description="An evaluation other than the newest.")
 

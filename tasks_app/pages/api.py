@@ -122,7 +122,7 @@ def show_soundness(
         raise Http404(selectors.no_task(slug))
     if soundness is None:
         where = f" on {kind} devices" if kind else ""
-        raise Http404(f"there is no soundness report of a task {slug!r}{where}")
+        raise Http404(f"there is no soundness report for a task {slug!r}{where}")
     report = soundness_page.report_for(soundness, request.user)
     return {
         "task": slug,

@@ -56,7 +56,7 @@ class FilterOut(Schema):
 
 
 class TriedKernelOut(Schema):
-    """A kernel made from the reference, on the workload that says most."""
+    """A kernel made from the reference, on the most telling workload."""
 
     name: str = Field(examples=["half the reduction"])
     direction: str
@@ -151,7 +151,7 @@ class VersionSummary(Schema):
     created_at: datetime
     changes: str = Field(
         description="What changed since the previous public version; empty: not compared.",
-        examples=["1 file changed, +2 −1 lines; 1 workload new: n8192"],
+        examples=["1 file changed, +2 −1 lines; 1 new workload: n8192"],
     )
     url: str = Field(examples=["/tasks/softmax/versions/2/"])
 

@@ -101,7 +101,7 @@ def _unused(report: Report, publications: Mapping[str, Publication]) -> str:
     if same is not None:
         why = f"{report.task} as loaded has the digest {same.version.digest[:_DIGEST_SHOWN]}"
     digest = report.digest[:_DIGEST_SHOWN]
-    return f"unused soundness report of {report.task}, digest {digest}: {why}"
+    return f"unused soundness report for {report.task}, digest {digest}: {why}"
 
 
 def _cells(

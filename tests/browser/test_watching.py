@@ -136,7 +136,7 @@ def test_keys_pressed_thrice_submit_once_and_the_count_follows(
     for _ in range(3):
         page.keyboard.press("Control+Enter")
     expect(page.locator("#console #live .live")).to_have_text("live")
-    expect(page.locator("#quota-left")).to_contain_text("1 of at most")
+    expect(page.locator("#quota-left")).to_contain_text("1 under way")
     page.keyboard.press("Control+Enter")
     assert [address for address in sent if "/submit/" in address] == [f"{stack.url}/submit/"]
     runner.take()

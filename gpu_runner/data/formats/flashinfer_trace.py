@@ -79,7 +79,7 @@ def _read(file: BinaryIO, key: str, field: str) -> tuple[str, list[int], list[in
     if entry is None:
         raise DataError(field, f"has no tensor {key!r} in its file")
     if entry["dtype"] not in _CODES:
-        raise DataError(field, f"is of {entry['dtype']}; {', '.join(_CODES)} can be kept")
+        raise DataError(field, f"is {entry['dtype']}; only {', '.join(_CODES)} can be kept")
     dtype, code = _CODES[entry["dtype"]]
     shape = [int(size) for size in entry["shape"]]
     count = math.prod(shape)

@@ -66,7 +66,7 @@ def read_kbench(path: Path) -> dict[str, Any]:
     files = read_files(folder, list_files(folder))
     texts = {name: files.pop(name) for name in list(files) if is_specification(Path(name))}
     if SPECIFICATION not in texts:
-        raise DataError(SPECIFICATION, f"is missing in {folder}")
+        raise DataError(SPECIFICATION, f"is missing from {folder}")
     document = _document(texts, SPECIFICATION)
     if path.name != SPECIFICATION and not path.is_dir():
         document = _variant(document, texts, path.name)
@@ -120,7 +120,7 @@ def _variant(document: dict[str, object], texts: Mapping[str, str], name: str) -
     if "name" in changes:
         raise DataError("name", f"does not belong in {name}: the file's name gives it")
     if "title" not in changes:
-        raise DataError("title", f"is missing in {name}")
+        raise DataError("title", f"is missing from {name}")
     return {**document, **changes, "name": f"{document.get('name', '')}_{match[1]}"}
 
 
@@ -139,7 +139,7 @@ def reference_errors(task: Task) -> Iterator[DataError]:
     Its baseline, if it has one, must take what the reference takes.
     """
     if REFERENCE not in task.files:
-        yield DataError(REFERENCE, "is missing in the task's folder")
+        yield DataError(REFERENCE, "is missing from the task's folder")
     else:
         try:
             tree = parse_module(task.files[REFERENCE], REFERENCE)

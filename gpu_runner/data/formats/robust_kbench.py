@@ -43,7 +43,7 @@ def read_robust_kbench(folder: Path) -> Reading:
     files = read_files(folder, robust_files(folder))
     directions = tuple(d for d in Direction if _function_file(d) in files)
     if Direction.FORWARD not in directions:
-        raise DataError(_function_file(Direction.FORWARD), f"is missing in {folder}")
+        raise DataError(_function_file(Direction.FORWARD), f"is missing from {folder}")
     check_imports(files)
     sources = {d: RobustSource.parse(files[_function_file(d)], d) for d in directions}
     workloads: dict[str, Workload] = {}
@@ -75,7 +75,7 @@ def function_errors(task: Task) -> Iterator[DataError]:
     for direction in task.directions:
         name = _function_file(direction)
         if name not in task.files:
-            yield DataError(name, "is missing in the task's folder")
+            yield DataError(name, "is missing from the task's folder")
             continue
         try:
             source = RobustSource.parse(task.files[name], direction)
@@ -145,7 +145,7 @@ def _workloads(files: Mapping[str, str], source: RobustSource) -> Iterator[Workl
     """The distinct run set of one direction; two that differ by spelt-out defaults are one."""
     name = f"config_{source.direction}.json"
     if name not in files:
-        raise DataError(name, "is missing in the task's folder")
+        raise DataError(name, "is missing from the task's folder")
     configs = object_of(files[name], name)
     seen: set[str] = set()
     for kind in _KINDS:

@@ -178,7 +178,7 @@ WORD_RULES = (
     ),
     Rule(
         "network",
-        "sockets and name look-ups",
+        "sockets and name lookups",
         Words(
             "{!r} speaks to a network",
             named=r"sockaddr\w*|socketpair|getaddrinfo|gethostbyname\w*|inet_(?:pton|ntop|addr|aton)"

@@ -33,6 +33,6 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from None
         self.stdout.write(
             f"Restored the backup of {made.made_at}: each of its {len(made.rows)} tables has as"
-            f" many rows as it says, {sum(made.rows.values()):,} in all.\n"
+            f" many rows as the backup says, {sum(made.rows.values()):,} in all.\n"
             "Start the site now. Within seconds, it requeues whatever was waiting."
         )

@@ -114,7 +114,7 @@ def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -
         slow = _compare(rests_on, evaluation, result, now=now)
         if slow:
             names = " and ".join(slow)
-            reason = f"{reason}; it measured {names} as faster, so the score now uses its times"
+            reason = f"{reason}; it measured faster times for {names}, so the score now uses them"
     ratio, words = _difference(evaluation, rests_on)
     if words:
         reason = f"{reason}, but {TIMES_DIFFER}: {words}"

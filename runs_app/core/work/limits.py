@@ -63,7 +63,10 @@ def limits_of(user: User, now: datetime) -> Limits:
 
 Kind = Announcement.Kind
 
-WORDS = {Kind.SUBMISSIONS: "isn't accepting submissions now", Kind.RUNS: "isn't starting runs now"}
+WORDS = {
+    Kind.SUBMISSIONS: "isn't accepting submissions right now",
+    Kind.RUNS: "isn't starting runs right now",
+}
 """What the site does while a stop is in force."""
 
 

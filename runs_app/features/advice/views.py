@@ -30,7 +30,7 @@ def version_judgements(request: HttpRequest, slug: str, number: int) -> HttpResp
     """What was said of a version; a POST of an admin asks a language model about it."""
     version = selectors.find_version(slug, number, request.user)
     if version is None:
-        raise Http404(f"There is no version {number} of a task {slug!r}.")
+        raise Http404(f"There is no version {number} of {slug!r}.")
     if request.method != "POST":
         return render(request, "advice/parts/judgement_rows.html", vars(rows_part(version)))
     return _asked(request, version)

@@ -160,7 +160,7 @@ def _run(sender: object, run: Run, what: str, now: datetime, **_: object) -> Non
 def _published(sender: object, version: TaskVersion, now: datetime, **_: object) -> None:
     """Tell who watches a task that another version of it is public."""
     watchers = User.objects.filter(watches__task=version.task).distinct()
-    text = f"{version.task.slug}: version {version.number} is public now"
+    text = f"{version.task.slug}: version {version.number} is now public"
     tell(watchers, NoticeKind.WATCHED, text, version.task.get_absolute_url(), now=now)
 
 

@@ -35,7 +35,7 @@ class Disk:
     def __str__(self) -> str:
         return (
             f"the disk of {self.folder} has {filesizeformat(self.free)} of"
-            f" {filesizeformat(self.total)} left; when it is full, nothing more is stored"
+            f" {filesizeformat(self.total)} left; when it is full, nothing more can be stored"
         )
 
 

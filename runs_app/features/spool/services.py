@@ -163,7 +163,7 @@ def _check(name: JobName, events: list[Event], manifest: Manifest) -> None:
         raise SpoolError("it is not one of this spool's jobs")
     for event in events:
         if (event.job, event.job_id, event.attempt) != (name.kind, name.job_id, name.attempt):
-            raise SpoolError("its file has events of another job")
+            raise SpoolError("its file has events from another job")
 
 
 def _is_out(row: RunnerJob, manifest: Manifest) -> bool:

@@ -104,7 +104,7 @@ def _candidates(
             yield DataError(f"{field}.submission", "is empty, but there are evaluations of it")
         entry = entered.pop(each.entry, None) if each.entry else None
         if each.entry and not _is_of(entry, each, run):
-            yield DataError(f"{field}.entry", "is not a submission of it in `results`")
+            yield DataError(f"{field}.entry", "is not one of its submissions in `results`")
         if each.feedback is not None:
             wrong = list(_undecoded(Feedback, each.feedback, f"{field}.feedback"))
             yield from wrong or _untold(each.feedback, [each], f"{field}.feedback.")

@@ -28,7 +28,7 @@ class Command(BaseCommand):
 
     help = (
         "Queue every shipped kernel that has no evaluation yet on the device; or, with --origin,"
-        " MSKernelBench's kernels at PATH that have the signature of a task."
+        " MSKernelBench's kernels at PATH that match a task's signature."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -33,7 +33,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         default = TuningRequest(verifier="", model="")
         parser.add_argument("--verifier", required=True, choices=VERIFIERS)
-        parser.add_argument("--model", required=True, help="name of a language model of this site")
+        parser.add_argument("--model", required=True, help="name of a language model on this site")
         for name, words in _NUMBERS.items():
             usual = getattr(default, name.replace("-", "_"))
             parser.add_argument(f"--{name}", type=int, default=usual, help=words)

@@ -100,7 +100,7 @@ def _declarations(source: str) -> list[_Declaration]:
         name, value, offset = _constant(code, line)
         values = _values(declared[1], name, value, line)
         if name in found:
-            raise KnobError(line, f"{name} is a knob already, on line {found[name].knob.line}")
+            raise KnobError(line, f"{name} is already a knob, on line {found[name].knob.line}")
         if len(found) == MAX_KNOBS:
             raise KnobError(line, f"{name} is one knob too many; {MAX_KNOBS} are allowed")
         found[name] = _Declaration(Knob(name, values, value, line), start + offset)

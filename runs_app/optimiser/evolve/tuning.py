@@ -253,7 +253,7 @@ class Tuner:
         if not ranked:
             self.reason = "the first prompt produced no vote"
         elif not self._wrong(ranked[0]) and self._number < self.plan.generations:
-            self.reason = "the best prompt makes no mistakes in training to learn from"
+            self.reason = "the best prompt made no mistakes in training, so nothing can be learned"
         if self.reason or self._number >= self.plan.generations:
             return []
         self._number += 1

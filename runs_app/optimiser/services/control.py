@@ -133,7 +133,7 @@ def grown(run: Run, parameters: Mapping[str, object]) -> dict[str, object]:
             continue
         before = config.parameters.get(name, getattr(info.parameters(), name))
         if isinstance(value, bool) or not isinstance(value, int) or value <= before:
-            faults.add(field, f"must be a whole number above {before}, its value so far")
+            faults.add(field, f"must be a whole number above {before}, its current value")
     faults.tell(SubmissionError)
     extension = extension_of(run)
     more = {**(extension.parameters if extension else {}), **parameters}

@@ -143,7 +143,7 @@ def make_public(  # noqa: PLR0913 - keywords only: what is decided, and what was
     must_curate(user)
     locked = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     if version.task_id != locked.pk:
-        raise CurationError("version", f"is of another task, not of {locked.slug}")
+        raise CurationError("version", f"belongs to another task, not to {locked.slug}")
     if why_not := public_refusal(locked, version):
         raise CurationError("version", why_not)
     why = clean_reason(reason, "say why this version should be public")

@@ -319,7 +319,7 @@ class Workbench:
             order = f"Check it and try its kernels below; {then}"
             return Step(order=order, meanwhile=f"{_WAIT}; {then}")
         if not self.soundness.passed:
-            text = "Its check found something, below."
+            text = "Its check found something; see below."
             order = "Fix it, or send it to review as it is."
             return Step(text=text, order=order, meanwhile=f"{_WAIT}.", tone="warn")
         if self.sent_back:

@@ -116,7 +116,7 @@ def send_to_review(
     locked = _locked(draft)
     _must_write(locked, user)
     if locked.state != Draft.State.OPEN:
-        raise CurationError("", f"it is {_words(locked)} already")
+        raise CurationError("", f"it is already {_words(locked)}")
     _must_be_as_seen(locked, revision)
     version = snapshot(draft=locked, now=now)
     task = _locked_task(version)
@@ -161,7 +161,7 @@ def close_draft(*, draft: Draft, user: User, reason: str, now: datetime) -> Draf
     if not (sees_hidden(user) or _writes(locked, user)):
         raise CurationError("", "only its author and admins can close it")
     if locked.state not in Draft.UNDER_WAY:
-        raise CurationError("", f"it is {_words(locked)} already")
+        raise CurationError("", f"it is already {_words(locked)}")
     why = clean_reason(reason, "say why: its author and other admins will read it")
     _leave_review(locked, AuditEntry.Kind.CLOSED, user, why, now)
     return locked

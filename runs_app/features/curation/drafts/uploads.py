@@ -381,7 +381,7 @@ def _nothing(refused: Sequence[DataError]) -> DataError:
             _FIELD,
             (
                 f"contain no task: neither {SPECIFICATION}, nor func_forward.py, nor a "
-                "KernelBench file, nor a definition of FlashInfer Trace"
+                "KernelBench file, nor a FlashInfer Trace definition"
             ),
         )
     rest = len(refused) - 1

@@ -258,7 +258,7 @@ def _keep(request: HttpRequest, user: User, found: Uploaded) -> str | Draft:
         messages.info(request, f"{more} more have notes like these.")
     following = [each for each in kept if each.task is not None]
     for each in following:
-        messages.info(request, f"{each.task} exists already: this is a draft of its next version.")
+        messages.info(request, f"{each.task} already exists: this is a draft of its next version.")
     if len(kept) == 1:
         return kept[0]
     messages.success(request, f"{len(kept)} drafts were created.")

@@ -80,7 +80,7 @@ class Autotune:
         if tried >= limits.evaluations:
             return f"{tried} combinations were measured, as many as requested"
         if since >= limits.patience:
-            found = "nothing faster beyond noise" if best is not None else "no correct kernel"
+            found = "nothing faster by more than noise" if best is not None else "no correct kernel"
             return f"the last {since} measurements found {found}"
         return ""
 

@@ -249,7 +249,7 @@ class TestRefused:
             ),
             (change_manifest(format=2, version="9.0"), of_newer),
             (change_manifest(version="9.0", migrations=future), of_newer),
-            (change_manifest(vendor="oracle"), "is of oracle, but DATABASE_URL names"),
+            (change_manifest(vendor="oracle"), "comes from oracle, but DATABASE_URL names"),
             (change_manifest(rows={}), "holds no site"),
         ):
             path.write_bytes(whole)

@@ -185,7 +185,7 @@ def test_a_left_out_key_and_a_taken_name_are_adaptations(tmp_path: Path) -> None
             (f"robust-kbench-{built_in} v1", f"{built_in} is already the name of a built-in task"),
             ("level_1-task_1 v1", "leaves out init's width"),
             ("other-level_1-task_1 v1", "leaves out init's width", "other folders have a task_1"),
-            ("unread", "is missing in the task's folder"),
+            ("unread", "is missing from the task's folder"),
         ),
         strict=False,
     ):

@@ -25,11 +25,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         default = JudgeRequest(model="")
-        parser.add_argument("task", metavar="NAME", help="name of a task of this site")
-        parser.add_argument(
-            "--number", type=int, help="number of the version (default: the current one)"
-        )
-        parser.add_argument("--model", required=True, help="name of a language model of this site")
+        parser.add_argument("task", metavar="NAME", help="name of a task on this site")
+        parser.add_argument("--number", type=int, help="version number (default: the current one)")
+        parser.add_argument("--model", required=True, help="name of a language model on this site")
         parser.add_argument(
             "--max-usd",
             type=float,

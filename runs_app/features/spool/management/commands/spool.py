@@ -53,7 +53,7 @@ class Command(BaseCommand):
     def _import(self, folder: Path, options: dict[str, object]) -> None:
         done = import_spool(folder=folder, now=timezone.now())
         self.stdout.write(
-            f"{done.new} recorded, {done.known} known before, {done.unfinished} not done yet"
+            f"{done.new} recorded, {done.known} already known, {done.unfinished} not done yet"
         )
         for line in done.refused:
             self.stderr.write(f"refused: {line}")

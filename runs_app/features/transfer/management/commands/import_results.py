@@ -71,8 +71,8 @@ def _read(path: Path, *, only_unseen: bool) -> files.Document | None:
 
 
 def _lines(path: Path, done: Imported) -> list[str]:
-    lines = [f"{path.name}: {done.new} new result(s), {done.known} known before"]
+    lines = [f"{path.name}: {done.new} new result(s), {done.known} already known"]
     if done.unknown_tasks:
         count, names = sum(done.unknown_tasks.values()), ", ".join(sorted(done.unknown_tasks))
-        lines.append(f"left out: {count} of tasks or versions that this site lacks: {names}")
+        lines.append(f"left out: {count} for tasks or versions that this site lacks: {names}")
     return lines

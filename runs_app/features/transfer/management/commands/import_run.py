@@ -45,5 +45,5 @@ class Command(BaseCommand):
                 self.stdout.write(f"{path.name} was left out: {first}")  # the task has changed here
                 continue
             if run or not options["shipped"]:
-                said = run.get_absolute_url() if run else "known before"
+                said = run.get_absolute_url() if run else "already known"
                 self.stdout.write(f"{path.name}: {said}")

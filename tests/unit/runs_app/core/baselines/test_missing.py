@@ -56,7 +56,7 @@ def test_the_page_the_api_and_the_client_give_the_reason_of_each() -> None:
 
 def test_a_failure_is_told_in_fixed_phrases() -> None:
     told = {
-        "wrong by the task's own tolerance: off by 1777": "its output is wrong",
+        "wrong by the task's own tolerance: off by 1777": "its output is outside",
         "torch._dynamo.exc.BackendCompilerFailed: 1777": "torch.compile failed",
         "a call took more than 1777 ms": "it took too long",
         "1777": "it failed on this runner",

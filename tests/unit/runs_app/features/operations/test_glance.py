@@ -149,7 +149,7 @@ def test_the_log_says_it_once_an_hour(
         monkeypatch.setattr(disk.time, "time", lambda now_s=now_s: now_s)
         hooks.look_after(None, now=make.NOW)
     found = [record for record in caplog.records if record.levelno == logging.WARNING]
-    assert len([each for each in found if "nothing more is stored" in each.getMessage()]) == 2
+    assert len([each for each in found if "nothing more can be stored" in each.getMessage()]) == 2
 
 
 @pytest.mark.usefixtures("jobs")

@@ -56,7 +56,7 @@ class TestStops:
         submission = make.make_submission()
         made = stop(Kind.SUBMISSIONS, admin, now=timezone.now())
         version = TaskVersion.objects.get()
-        with pytest.raises(Stopped, match="isn't accepting submissions now: moving house"):
+        with pytest.raises(Stopped, match="isn't accepting submissions right now: moving house"):
             make.make_submission(task_version=version, now=timezone.now())
         with pytest.raises(Stopped):
             rerun(submission=submission, user=submission.author, now=timezone.now())
@@ -95,7 +95,7 @@ class TestStops:
             lambda: check_running(make.make_user(), make.later(1)),
             lambda: resume_run(run=run, user=run.user, now=make.later(1)),
         ):
-            with pytest.raises(Stopped, match="isn't starting runs now"):
+            with pytest.raises(Stopped, match="isn't starting runs right now"):
                 act()
 
     def test_the_page_announces_and_ends(self, admin: User, client: Client) -> None:

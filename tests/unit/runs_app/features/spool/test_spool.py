@@ -110,10 +110,10 @@ def test_events_of_another_job_in_a_jobs_file_are_refused(folder: Path) -> None:
     SpoolFolder(folder).events_file(the_job(folder, one).name).write_text(lines)
     done = import_spool(folder=folder, now=make.NOW)
     assert done.new == 1
-    assert "has events of another job; the job is in the queue again" in done.refused[0]
+    assert "has events from another job; the job is in the queue again" in done.refused[0]
     one.refresh_from_db()
     assert (one.status, one.attempt) == ("QUEUED", 2)
-    assert "the results from its spool were refused: its file has events of" in one.reason
+    assert "the results from its spool were refused: its file has events from" in one.reason
     assert import_spool(folder=folder, now=make.NOW).refused == []  # told once
 
 

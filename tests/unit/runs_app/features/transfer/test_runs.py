@@ -161,11 +161,11 @@ def test_twice_is_once_and_nobodys_own_run_is_replaced(
     entered(run)
     path = tmp_path / "run.json"
     exported(run, path)
-    assert imported(path) == "run.json: known before\n"
+    assert imported(path) == "run.json: already known\n"
     forget()
     imported(path)
     counts = [kind.objects.count() for kind in (Run, Submission, Evaluation, LanguageModelCall)]
-    assert imported(path, path) == "run.json: known before\n" * 2
+    assert imported(path, path) == "run.json: already known\n" * 2
     kinds = (Run, Submission, Evaluation, LanguageModelCall)
     assert [kind.objects.count() for kind in kinds] == counts
     with pytest.raises(CommandError, match=f"run: was imported: only {SITE} can export it"):

@@ -43,7 +43,7 @@ def test_a_result_comes_over_as_it_was(tmp_path: Path, name: str) -> None:
     call_command("export_results", str(tmp_path / name), site=SITE, note="A note")
     forget()
 
-    assert "1 new result(s), 0 known before" in imported(tmp_path / name)
+    assert "1 new result(s), 0 already known" in imported(tmp_path / name)
     after = Evaluation.objects.get()
     assert (after.latency_ns, after.speedup_best, after.speedup_spread, after.score) == values
     assert (after.pk, after.submission_id) == (before.pk, before.submission_id)
@@ -72,7 +72,7 @@ def test_a_kernel_of_several_files_comes_over_whole(tmp_path: Path, name: str) -
     ranked(source=f"{make.SOURCE}// alone\n")
     call_command("export_results", str(tmp_path / name), site=SITE)
     forget()
-    assert "2 new result(s), 0 known before" in imported(tmp_path / name)
+    assert "2 new result(s), 0 already known" in imported(tmp_path / name)
     after = Submission.objects.exclude(files={}).get()
     assert after.solution == before.solution
     assert after.digest == before.digest
@@ -131,8 +131,8 @@ def test_importing_twice_changes_nothing_and_a_longer_file_brings_the_rest(tmp_p
     exported(tmp_path / "two.json")
     forget()
     assert "1 new" in imported(tmp_path / "one.json")
-    assert "0 new result(s), 1 known before" in imported(tmp_path / "one.json")
-    assert "1 new result(s), 1 known before" in imported(tmp_path / "two.json")
+    assert "0 new result(s), 1 already known" in imported(tmp_path / "one.json")
+    assert "1 new result(s), 1 already known" in imported(tmp_path / "two.json")
     assert Evaluation.objects.count() == 2
     assert [each.results for each in ResultImport.objects.all()] == [1, 1]
 
@@ -140,7 +140,7 @@ def test_importing_twice_changes_nothing_and_a_longer_file_brings_the_rest(tmp_p
 def test_a_site_leaves_its_own_results_alone_and_exports_none_of_others(tmp_path: Path) -> None:
     own = ranked()
     exported(tmp_path / "own.json")
-    assert "0 new result(s), 1 known before" in imported(tmp_path / "own.json")
+    assert "0 new result(s), 1 already known" in imported(tmp_path / "own.json")
     own.refresh_from_db()
     assert own.device_id == "cpu"
     forget()
@@ -154,7 +154,7 @@ def test_other_versions_of_a_task_are_left_out_and_named(tmp_path: Path) -> None
     (tmp_path / "other.json").write_text(json.dumps(document))
     said = imported(tmp_path / "other.json")
     assert "0 new" in said
-    assert "left out: 1 of tasks or versions that this site lacks: scale" in said
+    assert "left out: 1 for tasks or versions that this site lacks: scale" in said
     assert not ResultImport.objects.exists()
 
 

@@ -110,7 +110,7 @@ def test_what_is_no_comment_of_the_code_is_left_alone(text: str) -> None:
         ("#define T 8  // knob: 8 (1<<4)", 1, "'(1<<4)' of T is not a plain word"),
         ("#define T 8  // knob: 8 16 \\\n32", 1, "of T is not a plain word"),
         ("#define T 8  // knob: 8 \uff11", 1, "of T is not a plain word"),
-        ("#define T 8 // knob: 8 9\nconst int T = 8; // knob: 8 9", 2, "T is a knob already, on 1"),
+        ("#define T 8 // knob: 8 9\nconst int T = 8; // knob: 8 9", 2, "T is already a knob, on 1"),
         ("// knob: 8 16", 1, "must end a line that defines one constant"),
         ("constexpr int T = 8  // knob: 8 16", 1, "must end a line that defines one constant"),
         ("#define T(x) 8  // knob: 8 16", 1, "one plain word or number"),

@@ -204,7 +204,7 @@ def test_a_script_gets_the_console(signed_in: Client) -> None:
     assert 'id="live"' in text
     assert "<html" not in text
     left = text[text.index('id="quota-left"') :].split("</span>")[0]
-    assert "1 of at most" in left, "what is left counts this one"
+    assert "1 under way" in left, "what is left counts this one"
     answer = signed_in.post("/submit/", form(source=""), **HTMX)
     assert (answer.status_code, answer["HX-Retarget"]) == (422, "#refusal")
     authors = {"written_by": "agent", "agent": "<b>", "language_model": "<i>"}

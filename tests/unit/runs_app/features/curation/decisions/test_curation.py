@@ -156,7 +156,7 @@ def test_an_older_version_becomes_public_again(admin: User) -> None:
     with pytest.raises(CurationError, match="version 1 is public"):
         make_public(task=task, version=first, user=admin, reason="again", now=AT)
     other = make.make_task_version(name="other")
-    with pytest.raises(CurationError, match="of another task"):
+    with pytest.raises(CurationError, match="belongs to another task"):
         make_public(task=task, version=other, user=admin, reason="x", now=AT)
 
 
