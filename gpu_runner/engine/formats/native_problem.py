@@ -294,14 +294,15 @@ def _compared(name: str, value: object, *, finite: bool) -> Comparison:
         raise VerifierError(f"gave NaN as {name!r} of finite outputs")
     flat = flat.masked_fill(unknown, math.inf)
     if bool((flat < 0).any()):
-        raise VerifierError(f"gave {flat.min().item():.3g} as {name!r}: residuals are from 0")
+        least = f"{flat.min().item():.3g}"
+        raise VerifierError(f"gave {least} as {name!r}: residuals must be 0 or more")
     largest, wrong = min(flat.max().item(), _LARGEST), flat > 1
     size = min(flat.square().mean().sqrt().item(), _LARGEST)
     if not bool(wrong.any()):
         return Comparison(largest, size, None, None, None)
     at = int(wrong.to(torch.uint8).argmax().item())
     index = unravelled(at, tuple(tensor.shape))
-    reason = f"the task's verifier allows 1 and finds {flat[at].item():.3g}"
+    reason = f"the task's verifier allows at most 1 and found {flat[at].item():.3g}"
     wrong_count, count = int(wrong.sum().item()), flat.numel()
     mismatch = WrongElement(reason, index, None, None, None, wrong_count, count)
     return Comparison(largest, size, mismatch, None, None)

@@ -93,7 +93,7 @@ class Turn:
                 waited_s = time.monotonic() - since
                 if waited_s > self._config.device_timeout_s:
                     limit_s, device = self._config.device_timeout_s, self._config.device
-                    raise DeviceError(f"{device} was not free in {limit_s:g} s")
+                    raise DeviceError(f"{device} did not become free within {limit_s:g} s")
                 if self._place is _Place.ASIDE and waited_s > _OVERDUE_S:
                     self._move(_Place.OVERDUE)
                 time.sleep(_PAUSE_S)

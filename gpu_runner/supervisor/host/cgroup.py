@@ -137,5 +137,5 @@ def limits_name() -> str:
     """What enforces the limits of a jail on this host, for a result's environment."""
     path = available()
     if path is None:
-        return "memory watched ten times a second and more, processes counted by user"
+        return "memory checked at least ten times a second, processes counted per user"
     return f"control group under {path}"

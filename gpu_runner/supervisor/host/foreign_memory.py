@@ -76,7 +76,7 @@ def probe() -> str:
                     if Path(f"/proc/{pid}/comm").read_text() == "sleep\n":
                         return _try(pid)
             time.sleep(0.01)
-    return "the process started to test this did not start"
+    return "the process for testing this didn't start"
 
 
 def _try(pid: int) -> str:

@@ -22,14 +22,14 @@ class Sample(Enum):
     soonest through the gate; and the burst with the least mean, which bounds the time from below.
     """
 
-    SINGLE = "drawn among the single calls"
+    SINGLE = "drawn from the single calls"
     FASTEST = "of the single call with the least time that counts"
     LEAST_CPU = "of the single call with the least processor time"
     LEAST_GATED = "of the single call with the least gated time"
-    BURST = "drawn among the calls of bursts"
+    BURST = "drawn from the calls of bursts"
     LEAST_BURST = "of the burst with the least mean"
-    VARIED = "drawn among the calls with values of another family"
-    WATCHED = "drawn among the calls after those that are timed, of which some are watched"
+    VARIED = "drawn from the calls with values of another family"
+    WATCHED = "drawn from the calls after the timed ones, some of which are watched"
 
 
 class SampledOutputs:

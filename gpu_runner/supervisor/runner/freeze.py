@@ -81,7 +81,7 @@ class Freezer:
             if not moving:
                 break
             if is_late:
-                raise NotStopped(f"one of its processes could not be stopped for {_LONGEST_S:g} s")
+                raise NotStopped(f"one of its processes didn't stop within {_LONGEST_S:g} s")
         self._stopped = tree
         self._living = [pid for pid in tree if not is_dead(pid)]
         self._first = self._first or frozenset(self._living)

@@ -35,7 +35,7 @@ Stage = Callable[[], Handed]
 
 _DRIFT = 1e-4  # chosen: 1.3e-6 between an H200's clock and its host's; quartz is good to 5e-5
 _LOOK_S = 0.1  # chosen: how soon a death is noticed; answers wake it at once
-_GETTING_READY = "while it got ready for a call"
+_GETTING_READY = "while it was getting ready for a call"
 WROTE_LATER = "wrote to its outputs after it had said that the call was over"
 SHARED = "returned memory of a file, or shared memory: return a new tensor for each output"
 
@@ -151,7 +151,7 @@ class Session:
     def setup(self, description: dict[str, object]) -> None:
         """Announce a workload to the torch runner, which may compile a baseline now."""
         request = wire.frame(wire.Command.SETUP, json.dumps(description).encode())
-        self.asked(request, "while a workload was set up")
+        self.asked(request, "while a workload was being set up")
 
     def asked(self, request: bytes, when: str) -> float:
         """Have something done that is no call; the number with which the runner answers."""
@@ -272,7 +272,7 @@ class Session:
         self._send(wire.frame(wire.Command.COPY, wire.COPY_BODY.pack(done.call_id)))
         if self._freezer is not None:
             self._still(self._freezer.check)
-        reply, _, held_ns, _ = self._ran(lambda: None, "while its outputs were copied")
+        reply, _, held_ns, _ = self._ran(lambda: None, "while its outputs were being copied")
         return replace(done, outputs=answer_to(done.call_id, reply).outputs), held_ns
 
     def _staged(self, stage: Stage) -> Handed:

@@ -266,10 +266,11 @@ def _growth(timed: Sequence[Timed], exponent: float) -> str:
     work = max(high.bytes / low.bytes, high.flops / low.flops if low.flops > 0 else 0.0)
     power = math.log(high.latency_ns / low.latency_ns) / math.log(work)
     if power < _FASTER:
-        return "times grow about as fast as the size, or faster"
+        return "times grow about as fast as the task's work, or more slowly"
     return (
-        f"times grow faster than the task's work, with its power of {power:.2g} from {low.name} to"
-        f" {high.name}: is a loop over everything inside another one, or does it leave the cache?"
+        f"times grow faster than the task's work, as its power of {power:.2g} from {low.name} to"
+        f" {high.name}: is there a loop over everything inside another loop, or does the data no"
+        " longer fit in the cache?"
     )
 
 
