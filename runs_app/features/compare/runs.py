@@ -18,6 +18,7 @@ from runs_app.features.compare.curve import Point, curve
 from runs_app.models import Candidate, LanguageModelCall, Run
 from runs_app.optimiser.evolve.commands import Edit
 from runs_app.optimiser.evolve.strategies.cudamaster import REPLACED
+from runs_app.optimiser.headline import compared
 from runs_app.optimiser.selectors.language_models import CODE_ROLES
 from runs_app.optimiser.selectors.over_seed import OverSeed, over_seeds
 from runs_app.optimiser.selectors.runs import active_s, extensions, visible_runs
@@ -41,7 +42,8 @@ class RunSummary:
 
     measured: candidates of which hardware has spoken; a lost evaluation says nothing. The seed
     isn't a candidate here: nobody wrote it in the run.
-    speedup_seed: the seed's time over the best one's, both of the search. failures: candidates that
+    speedup_seed: the seed's time over the best one's, both of the search. speedup_baseline: as the
+    run's page leads with, the score where there is one. failures: candidates that
     hardware refused by verdict, dropped and replaced ones, answers without a kernel, failed calls.
     """
 
@@ -81,13 +83,14 @@ def summaries(runs: QuerySet[Run], now: datetime, *, points: bool = False) -> li
     rows = list(runs.defer(None).defer("task_version__document", "best__source", "best__feedback"))
     candidates = _candidate_counts(rows)
     calls = _call_counts(rows)
-    gains = over_seeds(rows)
+    gains, evaluations = over_seeds(rows), compared(rows)
     return [
         replace(
             _summary(
                 run, settings, candidates.get(run.pk, []), calls.get(run.pk, []), now, points=points
             ),
             speedup_seed=_speedup_seed(run, gains.get(run.pk)),
+            speedup_baseline=evaluations[run.pk].rated if run.pk in evaluations else None,
         )
         for run, settings in zip(rows, settings_of(rows), strict=True)
     ]
@@ -154,7 +157,7 @@ def _summary(
         settings=settings,
         active_s=active_s(run, now),
         speedup_seed=None,
-        speedup_baseline=run.best.speedup if run.best else None,
+        speedup_baseline=None,
         measured=measured,
         correct=correct,
         proposals=sum(count for status, _, count in calls if status in ended),
