@@ -36,7 +36,9 @@ class EvaluationAdmin(ReadOnlyAdmin):
         "id", "task_version", "device", "mode", "status", "verdict", "quarantine", "audited",
         "created_at",
     )  # fmt: skip
-    list_filter = ("status", "verdict", "mode", "device", "quarantine", "audited")
+    list_filter = (
+        "status", "verdict", "mode", "device", "device__imported_from", "quarantine", "audited",
+    )  # fmt: skip
     list_select_related = ()
     beside = ("task_version__task", "device")
     search_fields = ("id", "submission__id", "reason")

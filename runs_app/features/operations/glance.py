@@ -80,12 +80,14 @@ class Glance:
     """The state of the site; "day" means the last 24 hours, and money is in US dollars."""
 
     by_hour: tuple[int, ...]
-    """Evaluations that ended in each of the last 24 hours, oldest first."""
+    """Evaluations measured to the end in each of the last 24 hours, oldest first."""
     ended: int
     ended_before: int
     """The same in the 24 hours before."""
     verdicts: list[tuple[str, int]]
-    """Verdicts of the day, most frequent first; cancelled evaluations aren't in it."""
+    """Verdicts of the day, most frequent first."""
+    since: datetime
+    """When the day began."""
     loads: list[Load]
     oldest: Oldest | None
     usd_day: float
@@ -113,7 +115,8 @@ def glance(now: datetime) -> Glance:
         by_hour=_by_hour(now),
         ended=verdicts.total(),
         ended_before=_ended(now - 2 * DAY, now - DAY).count(),
-        verdicts=[(verdict, count) for verdict, count in verdicts.most_common() if verdict],
+        verdicts=verdicts.most_common(),
+        since=now - DAY,
         loads=loads(now),
         oldest=_oldest(),
         usd_day=spent_usd(now - DAY),
@@ -156,7 +159,9 @@ def troubles(since: datetime) -> list[Trouble]:
 
 
 def _ended(since: datetime, until: datetime) -> QuerySet[Evaluation]:
-    return Evaluation.objects.filter(finished_at__gt=since, finished_at__lte=until).order_by()
+    """Those that this site measured to the end."""
+    done = Evaluation.objects.filter(status=Status.FINISHED, device__imported_from="").order_by()
+    return done.filter(finished_at__gt=since, finished_at__lte=until)
 
 
 def _by_hour(now: datetime) -> tuple[int, ...]:

@@ -227,5 +227,6 @@ def test_who_dies_in_the_line_or_with_the_device_is_in_nobodys_way(
 
 
 def test_a_device_that_does_not_become_free_is_named(config: SupervisorConfig) -> None:
-    with exclusive(config), pytest.raises(DeviceError, match=r"cpu did not become free within 0\.05 s"):
+    words = r"cpu did not become free within 0\.05 s"
+    with exclusive(config), pytest.raises(DeviceError, match=words):
         Turn(replace(config, device_timeout_s=0.05), Urgency.PEOPLE).take()
