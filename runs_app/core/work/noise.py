@@ -169,16 +169,18 @@ def _locked(evaluations: Sequence[Evaluation]) -> QuerySet[Evaluation]:
 def _agree(rows: Sequence[Evaluation], between: float) -> None:
     """Put on the evaluations of one source what they agree on."""
     noise = NINETY_FIVE * max(between, _deviation(row.latency_ns for row in rows))
-    entered = [row for row in rows if not row.awaits_baselines and _plan(row.mode) is Mode.RANKED]
-    ranked = [row for row in entered if row.mode == Mode.RANKED]
-    found = [row.own_score for row in ranked if row.own_score]
-    apart = max(_deviation(found), _deviation(row.latency_ns for row in entered))
+    timed = [row for row in rows if _plan(row.mode) is Mode.RANKED]
+    ranked = [row for row in timed if row.mode == Mode.RANKED and row.score is not None]
+    entered = [row for row in ranked if not row.awaits_baselines]
+    found = [row.own_score for row in entered if row.own_score]
+    apart = max(_deviation(found), _deviation(row.latency_ns for row in timed))
     merit = statistics.geometric_mean(found) if found else 0.0
     for row in rows:
         row.noise = noise
-    for row in (row for row in ranked if merit and row.score is not None):
-        row.score, row.merit, row.draws = merit, merit, len(found)
+    for row in ranked:
         row.score_spread = max(row.own_spread or 0.0, three_digits(NINETY_FIVE * apart))
+    for row in entered if merit else ():
+        row.score, row.merit, row.draws = merit, merit, len(found)
 
 
 def _apart(times_ns: Sequence[float]) -> float:

@@ -103,6 +103,11 @@ def test_a_source_that_was_measured_apart_has_an_interval_that_holds_all_its_tim
     assert ranked.noise == pytest.approx(apart)
     assert ranked.spread("latency") == pytest.approx(math.hypot(apart, ranked.latency_spread or 0))
     assert (quick.noise, alone.noise) == pytest.approx((1.96 * 0.08, 1.96 * 0.03))
+    Evaluation.objects.filter(mode__in=("ranked", "audit")).update(awaits_baselines=True)
+    Evaluation.objects.filter(pk=ranked.pk).update(score_spread=0.001)
+    pool(ranked)
+    assert ranked.score_spread == pytest.approx(apart, rel=0.01), "of a provisional score, too"
+    Evaluation.objects.filter(mode__in=("ranked", "audit")).update(awaits_baselines=False)
     Evaluation.objects.filter(mode="audit").delete()
     pool(ranked)
     assert ranked.score_spread == ranked.own_spread, "what no longer counts widens nothing"
