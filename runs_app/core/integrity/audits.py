@@ -21,6 +21,7 @@ from runs_app.core.errors import NotAllowed, WrongState
 from runs_app.core.hooks import place_changed
 from runs_app.core.integrity import facts
 from runs_app.core.integrity.eligibility import Board, leader
+from runs_app.core.integrity.selectors import suspicions
 from runs_app.core.work import audit_state, lifecycle
 from runs_app.core.work.admins import flag
 from runs_app.models import (
@@ -33,6 +34,7 @@ from runs_app.models import (
     Status,
     Submission,
 )
+from runs_app.models.runner_job import LONGEST_TEXT
 from tasks_app.disclosure import public_text
 from tasks_app.numbers import change, duration_text, plus_minus
 
@@ -219,9 +221,9 @@ def _latest_that_says_something(audit: BoardAudit) -> Evaluation | None:
 
 
 def _outcome(
-    evaluation: Evaluation, result: EvaluationResult, decision: str = "it raised a suspicion"
+    evaluation: Evaluation, result: EvaluationResult, decision: str = ""
 ) -> tuple[Audited, str]:
-    """State and reason for everybody; `decision` is the reason where a case decides."""
+    """State and reason for everybody; `decision` is the reason where a person has decided."""
     if evaluation.verdict in _SAYS_NOTHING:
         return Audited.INCONCLUSIVE, f"{evaluation.verdict}: {evaluation.reason}"
     if evaluation.verdict != Verdict.CORRECT:
@@ -232,7 +234,9 @@ def _outcome(
         return Audited.FAILED, _public(f"{failed.name}: {failed.reason}", evaluation)
     if evaluation.quarantine_case is not None:
         case = Quarantine(evaluation.quarantine)
-        return _by_case(case, evaluation, result, decision)
+        raised = "; ".join(each.reason for each in suspicions(result)) or "none in this measurement"
+        reason = decision or _public(f"it raised a suspicion: {raised}"[:LONGEST_TEXT], evaluation)
+        return _by_case(case, evaluation, result, reason)
     if not audit.passed:
         return Audited.INCONCLUSIVE, _lacking(audit, evaluation)
     passed = sum(check.state is AuditState.PASSED for check in audit.checks)

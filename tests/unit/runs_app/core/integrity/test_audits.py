@@ -135,6 +135,7 @@ def test_a_failed_audit_takes_the_entry_off_and_audits_the_next(check: AuditChec
 def test_a_suspicious_audit_waits_for_a_person(decision: str, state: str) -> None:
     evaluation = ranked()
     audit = end_audit(evaluation, MEMCHECK, SUSPICIOUS)
+    assert SUSPICIOUS.reason in audit.reason
     assert (audit.state, evaluation.audited) == ("suspicious", "suspicious")
     assert not stands(evaluation)
     assert case_of(under_way(evaluation)).suspicions[0]["reason"] == "kernels: gemm ran"
