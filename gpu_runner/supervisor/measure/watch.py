@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpu_runner.data.protocol import LEAST_WATCHED, LOOKING_S
+from gpu_runner.data.protocol import LEAST_WATCHED, LOOKING_S, WATCHED_SLOWER
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.measure.collected import Collected
@@ -90,13 +90,19 @@ class Watch:
         timed: Collected,
         rounds: Sequence[float],
     ) -> Worked:
-        """Watch calls of the workload at that place, for as many of these seconds as it takes."""
+        """Watch calls of the workload at that place, for as many of these seconds as it takes.
+
+        Calls that seem slow get as long as any: a busy host slows some down, and the quickest of
+        many tells.
+        """
         spare, onlooker = Collected(), Onlooker(call_s=min(timed.counted_ns) / 1e9)
         unseen_ns: list[float] = []
         began = time.monotonic()
-        worked = Worked()
-        for round_s in rounds:
-            while time.monotonic() - began < round_s and not onlooker.has_seen_enough:
+        worked, slower = Worked(), 1.0
+        for round_s in (*rounds, LOOKING_S[-1]):
+            while time.monotonic() - began < round_s and (
+                slower > WATCHED_SLOWER or not onlooker.has_seen_enough
+            ):
                 session.onlooker = None if self._rng.random() < _UNSEEN_SHARE else onlooker
                 batch, answer = bench.one_call(session, workload, place, spare)
                 _keep(bench, timed, batch, answer)
@@ -106,16 +112,20 @@ class Watch:
                         onlooker.gate_s or math.inf, (answer.gate_ns or 0.0) / 1e9
                     )
                     unseen_ns.append(answer.held_ns)
+                    if len(unseen_ns) >= _LEAST_UNSEEN:
+                        slower = min(unseen_ns) / max(min(timed.held_ns), 1.0)
             worked = self._attributed(onlooker, workload)
             is_slow = len(unseen_ns) < LEAST_WATCHED * _UNSEEN_SHARE
             is_own = worked.own >= _LEAST_OWN and not worked.libraries
             is_late = round_s >= LOOKING_S[-2] and is_own and not is_slow
             is_late |= rounds is _BRIEFLY_S and is_own
-            if is_told(worked) or onlooker.has_seen_enough or is_late:
+            is_late |= round_s == rounds[-1]
+            if slower <= WATCHED_SLOWER and (
+                is_told(worked) or onlooker.has_seen_enough or is_late
+            ):
                 break
         session.onlooker = None
-        if len(unseen_ns) >= _LEAST_UNSEEN:
-            worked.slower = min(unseen_ns) / max(min(timed.held_ns), 1.0)
+        worked.slower = slower
         return worked
 
     def _rounds(self) -> Sequence[float]:
