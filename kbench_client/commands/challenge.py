@@ -137,7 +137,8 @@ def _contender(contender: dict[str, Any]) -> str:
     name = ", ".join(filter(None, (contender["agent"], contender["setting"])))
     known = {key: each["median"] for key, each in contender["measures"].items() if each}
     figures = ", ".join(f"{key} {significant(value)}" for key, value in known.items())
-    return f"  {name} ({contender['repeats']} repeats): {figures}"
+    repeats = f"{contender['repeats']} repeat{'' if contender['repeats'] == 1 else 's'}"
+    return f"  {name} ({repeats}): {figures}"
 
 
 def _left(entry: dict[str, Any]) -> str:

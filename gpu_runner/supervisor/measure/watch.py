@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 import time
+from bisect import insort
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -92,40 +94,29 @@ class Watch:
     ) -> Worked:
         """Watch calls of the workload at that place, for as many of these seconds as it takes.
 
-        Calls that seem slow get as long as any: a busy host slows some down, and the quickest of
-        many tells.
+        Calls that seem slow get as long as any, because a busy host slows some down. A quarter of
+        them must be as quick as what was timed: a library could make a few of them.
         """
         spare, onlooker = Collected(), Onlooker(call_s=min(timed.counted_ns) / 1e9)
-        unseen_ns: list[float] = []
+        unseen = _Unseen(max(statistics.median(timed.held_ns), 1.0))
         began = time.monotonic()
-        worked, slower = Worked(), 1.0
+        worked = Worked()
         for round_s in (*rounds, LOOKING_S[-1]):
             while time.monotonic() - began < round_s and (
-                slower > WATCHED_SLOWER or not onlooker.has_seen_enough
+                unseen.seem_slow or not onlooker.has_seen_enough
             ):
                 session.onlooker = None if self._rng.random() < _UNSEEN_SHARE else onlooker
                 batch, answer = bench.one_call(session, workload, place, spare)
                 _keep(bench, timed, batch, answer)
                 if session.onlooker is None:
-                    onlooker.answered_s = min(onlooker.answered_s, answer.wall_ns / 1e9)
-                    onlooker.gate_s = min(
-                        onlooker.gate_s or math.inf, (answer.gate_ns or 0.0) / 1e9
-                    )
-                    unseen_ns.append(answer.held_ns)
-                    if len(unseen_ns) >= _LEAST_UNSEEN:
-                        slower = min(unseen_ns) / max(min(timed.held_ns), 1.0)
+                    unseen.note(onlooker, answer)
             worked = self._attributed(onlooker, workload)
-            is_slow = len(unseen_ns) < LEAST_WATCHED * _UNSEEN_SHARE
-            is_own = worked.own >= _LEAST_OWN and not worked.libraries
-            is_late = round_s >= LOOKING_S[-2] and is_own and not is_slow
-            is_late |= rounds is _BRIEFLY_S and is_own
-            is_late |= round_s == rounds[-1]
-            if slower <= WATCHED_SLOWER and (
-                is_told(worked) or onlooker.has_seen_enough or is_late
-            ):
+            is_late = round_s == rounds[-1] or unseen.is_late(worked, rounds, round_s)
+            is_told_all = is_late or onlooker.has_seen_enough or is_told(worked)
+            if is_told_all and not unseen.seem_slow:
                 break
         session.onlooker = None
-        worked.slower = slower
+        worked.slower = unseen.slower
         return worked
 
     def _rounds(self) -> Sequence[float]:
@@ -138,6 +129,36 @@ class Watch:
         worked = Attribution(onlooker.codes.found, self._ours).of(onlooker.looks)
         worked.workload = told_name(workload)
         return worked
+
+
+class _Unseen:
+    """Times of the calls among them that nobody looks at, beside the usual one before."""
+
+    def __init__(self, usual_ns: float) -> None:
+        self._usual_ns, self._took_ns = usual_ns, list[float]()
+
+    def note(self, onlooker: Onlooker, answer: Answer) -> None:
+        """Another one, which tells when to look, too."""
+        insort(self._took_ns, answer.held_ns)
+        onlooker.answered_s = min(onlooker.answered_s, answer.wall_ns / 1e9)
+        onlooker.gate_s = min(onlooker.gate_s or math.inf, (answer.gate_ns or 0.0) / 1e9)
+
+    @property
+    def slower(self) -> float:
+        """How many times as long all but the quickest quarter take at least."""
+        count = len(self._took_ns)
+        return self._took_ns[count // 4] / self._usual_ns if count >= _LEAST_UNSEEN else 1.0
+
+    @property
+    def seem_slow(self) -> bool:
+        """Whether that is suspicious."""
+        return self.slower > WATCHED_SLOWER
+
+    def is_late(self, worked: Worked, rounds: Sequence[float], round_s: float) -> bool:
+        """Whether a process at its own work has been watched for long enough."""
+        is_own = worked.own >= _LEAST_OWN and not worked.libraries
+        is_slow = len(self._took_ns) < LEAST_WATCHED * _UNSEEN_SHARE
+        return is_own and (rounds is _BRIEFLY_S or (round_s >= LOOKING_S[-2] and not is_slow))
 
 
 def _keep(bench: Bench, timed: Collected, batch: Batch, answer: Answer) -> None:
