@@ -269,6 +269,6 @@ def test_from_entering_to_the_end(
     assert "ranked CORRECT, 1.50×" in ranked
     shown = kbench("challenge", "autumn").out
     assert "tasks: scale, scale2 (forward)\n" in shown
-    assert "evolver (1 repeats): correct 0.5" in shown
+    assert "evolver (1 repeat): correct 0.5" in shown
     refused = kbench("submit", str(kernel), "--mode", "quick")
     assert (refused.status, "this entry has ended: finished" in refused.err) == (2, True)
