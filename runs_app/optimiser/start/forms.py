@@ -69,6 +69,7 @@ _LABELS = {
     "name": "Name of the run",
 }
 """What the page calls a field, where its name with a capital does not do."""
+NO_MODELS = "none can be called on this site yet"
 _MINUTE_S = 60
 _SAME = (
     *("task", "direction", "device", "strategy", "max_tokens", "profile", "concurrent_asks"),
@@ -166,9 +167,8 @@ class RunForm(ServiceForm):
         self.offer("task", [("", "Choose a task"), *((s, f"{s}: {title}") for s, title in tasks)])
         self.offer("device", [(d.slug, d.name) for d in devices()])
         self.offer("strategy", [(info.name, info.title) for info in STRATEGIES.values()])
-        if "autotune" in STRATEGIES:
-            self.fields["strategy"].initial = "autotune"
         names = [(model.name, model.name) for model in callable_models()]
+        self.has_models = bool(names)
         self.offer("models", names)
         self.offer("verifier_model", [("", "The one that wrote the candidate"), *names])
         for name, label in _LABELS.items():
@@ -200,7 +200,8 @@ class RunForm(ServiceForm):
         values = super().clean() or {}
         info = STRATEGIES.get(values.get("strategy", ""))
         if info and info.needs_models and not values.get("models") and "models" not in self.errors:
-            self.add_error("models", f"{info.title} needs a language model: choose one.")
+            which = "choose one" if self.has_models else NO_MODELS
+            self.add_error("models", f"{info.title} needs a language model: {which}.")
         if info and info.needs_seed and values.get("seed_kernel") == "none":
             self.add_error("seed_kernel", f"{info.title} needs a seed kernel.")
         own = values.get("seed_kernel") == "own"
