@@ -62,6 +62,16 @@ def text(client: Client, path: str, **headers: str) -> str:
     return answer.content.decode()
 
 
+def test_only_who_may_extend_a_run_is_told_to(own: Client, ada: User) -> None:
+    run = make.make_run(
+        user=ada, status="FINISHED", by_budget=True, reason="a cap", ended_at=make.NOW
+    )
+    for reader, is_told in ((own, True), (Client(), False)):
+        page = text(reader, run.get_absolute_url())
+        assert "The search ended:" in page
+        assert ("budget to continue" in " ".join(page.split())) == is_told
+
+
 class TestLivePage:
     """The page of one run."""
 
