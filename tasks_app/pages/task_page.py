@@ -78,7 +78,7 @@ def workload_rows(data: Task, direction: Direction) -> list[WorkloadRow]:
 
 
 def hidden_counts(data: Task, direction: Direction) -> Counter[tuple[str, ...]]:
-    """Numbers of workloads that only ranked evaluations see, by the kinds of device they are for."""
+    """Numbers of workloads that only ranked evaluations see, by their kinds of device."""
     return Counter(
         tuple(kind.value for kind in workload.devices)
         for workload in data.workloads

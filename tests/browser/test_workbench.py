@@ -78,7 +78,7 @@ def test_a_kernel_is_made_right_and_ranked_without_leaving_the_editor(
 def test_keys_send_what_the_editor_shows_and_nothing_of_an_empty_one(
     page: Page, stack: Stack, runner: FakeRunner
 ) -> None:
-    """Whatever was submitted before: an emptied editor is refused, another text is a new attempt."""
+    """Whatever was submitted before: an emptied editor is refused, another text is new."""
     runner.finish_all()
     opened(page, stack, "emptied")
     source, state = page.get_by_label("Source"), page.locator("#draft-state")

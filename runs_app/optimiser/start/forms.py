@@ -19,7 +19,12 @@ from runs_app.optimiser.evolve.budget import MIN_OUTPUT_TOKENS
 from runs_app.optimiser.evolve.config import MOST, RunConfig
 from runs_app.optimiser.evolve.strategies import STRATEGIES, StrategyInfo
 from runs_app.optimiser.selectors.runs import callable_models
-from runs_app.optimiser.start.parameters import field_name, parameter_fields, read_parameters
+from runs_app.optimiser.start.parameters import (
+    NO_MODELS,
+    field_name,
+    parameter_fields,
+    read_parameters,
+)
 from runs_app.submitting.workbench.forms import Held, held_names
 from tasks_app.selectors import published_tasks
 
@@ -69,7 +74,6 @@ _LABELS = {
     "name": "Name of the run",
 }
 """What the page calls a field, where its name with a capital does not do."""
-NO_MODELS = "none can be called on this site yet"
 _MINUTE_S = 60
 _SAME = (
     *("task", "direction", "device", "strategy", "max_tokens", "profile", "concurrent_asks"),

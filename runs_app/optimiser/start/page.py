@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
-from django.forms import BoundField
+from django.forms import BoundField, Form
 
 from gpu_runner.data.verdict import Direction
 from runs_app.core.errors import SubmissionError
@@ -20,10 +20,11 @@ from runs_app.optimiser.selectors.spending import MoneyLimits
 from runs_app.optimiser.services.estimate import Estimate
 from runs_app.optimiser.services.problem import seed_for
 from runs_app.optimiser.services.request import RunRequest
-from runs_app.optimiser.start.forms import NO_MODELS, RunForm
-from runs_app.optimiser.start.parameters import field_name
+from runs_app.optimiser.start.parameters import NO_MODELS, field_name
 from tasks_app.people import Viewer
 from tasks_app.selectors import find_task
+
+_NEEDS_MODELS = f"Needs a language model; {NO_MODELS}."
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Strategies:
 class StartPage:
     """The form with everything that can be chosen in it, and what there is to spend."""
 
-    form: RunForm
+    form: Form
     strategies: Strategies
     language_models: Iterable[LanguageModel]
     chosen_models: Sequence[str]
@@ -68,26 +69,26 @@ class EstimatePart:
     problems: Sequence[tuple[str, str, str]] = ()
 
 
-def strategies(form: RunForm, user: Viewer) -> Strategies:
-    """Those of a form; without a choice the first that can run, rather one without models."""
+def strategies(form: Form, user: Viewer, *, has_models: bool) -> Strategies:
+    """Those of a form; without a choice the first that can run, rather one without models.
+
+    Nobody's choice is taken back: a kernel may lack its knobs only while somebody types it.
+    """
     rows = [
         StrategyFields(
             info,
             [form[field_name(name, parameter)] for parameter in info.help],
-            _blocked(form, info, user),
+            _NEEDS_MODELS if info.needs_models and not has_models else _blocked(form, info, user),
         )
         for name, info in STRATEGIES.items()
     ]
     able = sorted((row for row in rows if not row.blocked), key=lambda row: row.info.needs_models)
-    names = [row.info.name for row in able]
-    wanted = form["strategy"].value() or (names[0] if names and not form.is_bound else "")
-    return Strategies(rows, wanted if wanted in names else "")
+    usual = able[0].info.name if able and not form.is_bound else ""
+    return Strategies(rows, form["strategy"].value() or usual)
 
 
-def _blocked(form: RunForm, info: StrategyInfo, user: Viewer) -> str:
-    """Why a strategy can't run on this site, or with the chosen seed; empty if nothing is known."""
-    if info.needs_models and not form.has_models:
-        return f"Needs a language model; {NO_MODELS}."
+def _blocked(form: Form, info: StrategyInfo, user: Viewer) -> str:
+    """Why a strategy can't run with the chosen seed; empty if nothing is known."""
     if info.needs_seed and form["seed_kernel"].value() == "none":
         return "Needs a seed kernel."
     source = _seed_source(form, info, user) if info.refusal else ""
@@ -95,7 +96,7 @@ def _blocked(form: RunForm, info: StrategyInfo, user: Viewer) -> str:
     return f"{reason[:1].upper()}{reason[1:]}." if reason else ""
 
 
-def _seed_source(form: RunForm, info: StrategyInfo, user: Viewer) -> str:
+def _seed_source(form: Form, info: StrategyInfo, user: Viewer) -> str:
     """The kernel that the run would begin with; empty if the form doesn't say yet."""
     seed = form["seed_kernel"].value() or ""
     if seed == "own":

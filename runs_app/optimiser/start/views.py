@@ -54,7 +54,7 @@ def run_estimate(request: HttpRequest) -> HttpResponse:
     form = RunForm(request.POST)
     shown = EstimatePart(
         host=request.build_absolute_uri("/").rstrip("/"),
-        strategies=strategies(form, request.user),
+        strategies=strategies(form, request.user, has_models=form.has_models),
     )
     if not isinstance(request.user, User):  # a rehearsal costs time: not for everybody
         return render(request, template, vars(shown) | {"stranger": True})
@@ -77,7 +77,7 @@ def _start(user: User, form: RunForm) -> Run | None:
 def _page(request: HttpRequest, form: RunForm, status: int = 200) -> HttpResponse:
     page = StartPage(
         form=form,
-        strategies=strategies(form, request.user),
+        strategies=strategies(form, request.user, has_models=form.has_models),
         language_models=callable_models(),
         chosen_models=form["models"].value() or [],
         chosen_verifiers=form["verifiers"].value() or [],

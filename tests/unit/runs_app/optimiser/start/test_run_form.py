@@ -115,8 +115,8 @@ def test_only_strategies_that_can_run_are_offered_and_one_of_them_is_chosen(
         assert (checked, blocked) == (["evolve"], ["autotune"])
         assert "declares no knobs" in words
     for seed, shown in ((TUNABLE, []), ({"seed_kernel": "none"}, ["autotune"])):
-        estimate = signed_in.post("/runs/new/estimate/", fields(**seed)).content.decode()
-        assert offered(estimate)[1] == shown
+        asked = fields(strategy="evolve", **seed)
+        assert offered(signed_in.post("/runs/new/estimate/", asked).content.decode())[1] == shown
     LanguageModel.objects.all().delete()
     checked, blocked, words = offered(signed_in.get(own).content.decode())
     assert checked == []
