@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 
 from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.task import Work
+from gpu_runner.data.verdict import Direction
 from leaderboard_app.boards import selectors
 from leaderboard_app.boards.best import entries_of
 from leaderboard_app.boards.board import top
@@ -28,7 +29,14 @@ from tasks_app import drawings
 from tasks_app.columns import Table
 from tasks_app.models import Draft, Override, Soundness, Task, TaskVersion
 from tasks_app.pages.task_filter import TaskRow
-from tasks_app.pages.task_page import Building, Entrance, KernelView, WorkloadRow
+from tasks_app.pages.task_page import (
+    Building,
+    Entrance,
+    KernelView,
+    WorkloadRow,
+    hidden_counts,
+    workload_rows,
+)
 from tasks_app.pages.version_page import Comparison, VersionRow
 from tasks_app.parameters import Choice
 from tasks_app.people import Viewer
@@ -45,6 +53,7 @@ class WorkloadGroup:
     name: str
     is_here: bool
     rows: Sequence[WorkloadRow]
+    hidden: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +92,6 @@ class TaskPage:
     data: TaskData
     works: Sequence[tuple[str, Work | None]]
     tables: Sequence[tuple[str, list[WorkloadGroup]]]
-    hidden: int
     tolerance: str
     entrances: Sequence[Entrance]
     modules: Sequence[tuple[str, str]]
@@ -153,16 +161,20 @@ def kinds_here() -> set[str]:
     return set(known.order_by().values_list("kind", flat=True).distinct())
 
 
-def workload_groups(rows: Iterable[WorkloadRow], here: Collection[str]) -> list[WorkloadGroup]:
+def workload_groups(
+    data: TaskData, direction: Direction, here: Collection[str]
+) -> list[WorkloadGroup]:
     """By kinds of device, those that this site can measure first."""
-    by_kinds: dict[tuple[str, ...], list[WorkloadRow]] = {}
-    for row in rows:
+    hidden = hidden_counts(data, direction)
+    by_kinds: dict[tuple[str, ...], list[WorkloadRow]] = {kinds: [] for kinds in hidden}
+    for row in workload_rows(data, direction):
         by_kinds.setdefault(row.devices, []).append(row)
     groups = [
         WorkloadGroup(
             name=" and ".join(_NAMES.get(kind, kind) for kind in kinds),
             is_here=not here or bool(set(kinds) & set(here)),
             rows=tuple(held),
+            hidden=hidden[kinds],
         )
         for kinds, held in by_kinds.items()
     ]

@@ -104,11 +104,7 @@ def _detail(request: HttpRequest, version: TaskVersion) -> page.TaskPage:
         toolchains=toolchains({k.value for workload in data.workloads for k in workload.devices}),
         data=data,
         works=[(d.value, data.work.get(d)) for d in data.directions],
-        tables=[
-            (d.value, page.workload_groups(task_page.workload_rows(data, d), here))
-            for d in data.directions
-        ],
-        hidden=task_page.hidden_count(data),
+        tables=[(d.value, page.workload_groups(data, d, here)) for d in data.directions],
         tolerance=task_page.tolerance_text(data),
         entrances=task_page.entrances(data),
         modules=[(d.value, task_page.python_starter(data, d)) for d in data.directions],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import template
 
 from tasks_app.numbers import usd
+from tasks_app.templatetags.display import seconds
 
 register = template.Library()
 register.filter(usd)
@@ -21,13 +22,6 @@ def spent(value: float | None, name: str) -> str:
 
 
 @register.filter
-def clock(seconds: float | None) -> str:
-    """A length of time as 42 s, 12 min 05 s, 3 h 20 min."""
-    if seconds is None:
-        return "–"
-    whole = int(seconds)
-    if whole < 100:
-        return f"{whole} s"
-    if whole < 7200:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+def clock(value: float | None) -> str:
+    """A length of time as `seconds` has it, in whole ones: 42 s."""
+    return f"{int(value)} s" if value is not None and value < 100 else seconds(value)

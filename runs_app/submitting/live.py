@@ -20,6 +20,7 @@ from runs_app.core.messaging.broadcast import events as stored_events
 from runs_app.core.messaging.broadcast import logs_of_lost
 from runs_app.core.queue.selectors import verdict_in_s, waiting_reason
 from runs_app.core.work.access import public_reason, shown_result
+from runs_app.core.work.environments import with_peaks
 from runs_app.core.work.estimate import in_words
 from runs_app.models import Evaluation, Quarantine, Status, Submission
 from runs_app.submitting import page as evaluation_page
@@ -221,6 +222,7 @@ def _facts(
 def _shown(
     evaluation: Evaluation, result: EvaluationResult, user: Viewer, others: Beside
 ) -> ShownResult:
+    result = replace(result, environment=with_peaks(result.environment, evaluation))
     rows = evaluation_page.workload_rows(result)
     near = rivals(evaluation, user) if evaluation.is_correct else []
     profiled = None if result.profile else others.profile

@@ -49,6 +49,11 @@ class SubmissionPage:
     run_device: str
     draft: Draft | None
 
+    @property
+    def may_export(self) -> bool:
+        """Whether `kbench export` takes it."""
+        return self.live.evaluation.mode == Mode.RANKED and self.live.evaluation.is_correct
+
 
 def submission_page(
     request: HttpRequest,

@@ -10,7 +10,7 @@
     const strategy = chosen("strategy");
     const use = chosen("verifier_use")?.value || "off";
     for (const part of form.querySelectorAll("[data-strategy]")) part.hidden = part.dataset.strategy !== strategy?.value;
-    for (const part of form.querySelectorAll('[data-needs="models"]')) part.hidden = strategy?.dataset.models === "no";
+    for (const part of form.querySelectorAll('[data-needs="models"]')) part.hidden = strategy?.dataset.models !== "yes";
     for (const part of form.querySelectorAll('[data-needs="verifiers"]')) part.hidden = use === "off";
     for (const part of form.querySelectorAll("[data-use]")) part.hidden = part.dataset.use !== use;
     for (const part of form.querySelectorAll("[data-seed]")) part.hidden = part.dataset.seed !== chosen("seed_kernel")?.value;
@@ -21,6 +21,7 @@
   }
 
   form.addEventListener("change", show);
+  document.addEventListener("htmx:oobAfterSwap", show); // the site has looked which strategies can run
   show();
   document.getElementById("form-errors")?.scrollIntoView({ block: "center" });
 })();

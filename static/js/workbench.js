@@ -129,7 +129,10 @@ function go(wanted) {
 
 function typed() {
   pristine = pristine === source.value ? pristine : null;
-  if (!source.value) forgetDraft(held);
+  if (!source.value.trim()) {
+    forgetDraft(held);
+    say("");
+  }
   clearTimeout(saving);
   saving = setTimeout(save, SAVE_MS);
   guess();
@@ -339,7 +342,7 @@ async function startFrom(link) {
 
 // Sends the text in a mode. One's own attempt that is unchanged is measured again, and not entered twice.
 function run(mode) {
-  const isSame = !isTouched() && !form.elements.more.value && !form.querySelector('[name="drop"]:checked');
+  const isSame = source.value.trim() && source.value === pristine && !form.elements.more.value && !form.querySelector('[name="drop"]:checked');
   const again = isSame && base.startsWith("submission:") && !form.elements.private.checked
     && attempts.querySelector(`form[data-rank="${CSS.escape(base.slice("submission:".length))}"]`);
   if (again && sentMode === mode && Date.now() - answeredAt < TWICE_MS) return;
@@ -463,6 +466,10 @@ document.addEventListener("htmx:afterSwap", (event) => {
 });
 // What the console shows has reached the site: the draft has served, unless it has been changed since.
 document.addEventListener("htmx:afterSettle", (event) => {
+  if (event.detail.target.id === "refusal") {
+    say("");
+    save();
+  }
   if (event.detail.target !== consoleBox || !consoleBox.querySelector("#live")) return;
   answeredAt = Date.now();
   if (event.detail.requestConfig.elt === form) {

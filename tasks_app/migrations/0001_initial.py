@@ -96,6 +96,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField()),
             ],
             options={
+                'verbose_name_plural': 'audit entries',
                 'ordering': ('-created_at', '-pk'),
                 'indexes': [models.Index(fields=['-created_at'], name='act_newest')],
             },

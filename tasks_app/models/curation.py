@@ -186,6 +186,7 @@ class AuditEntry(models.Model):
 
     class Meta:
         ordering = ("-created_at", "-pk")
+        verbose_name_plural = "audit entries"
         indexes = (models.Index(fields=("-created_at",), name="act_newest"),)
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -76,9 +77,13 @@ def workload_rows(data: Task, direction: Direction) -> list[WorkloadRow]:
     ]
 
 
-def hidden_count(data: Task) -> int:
-    """Number of workloads that only ranked evaluations see."""
-    return sum(workload.hidden for workload in data.workloads)
+def hidden_counts(data: Task, direction: Direction) -> Counter[tuple[str, ...]]:
+    """Numbers of workloads that only ranked evaluations see, by their kinds of device."""
+    return Counter(
+        tuple(kind.value for kind in workload.devices)
+        for workload in data.workloads
+        if workload.hidden and direction in workload.directions
+    )
 
 
 def kernel_views(data: Task, files: Mapping[str, str]) -> list[KernelView]:

@@ -55,13 +55,14 @@ def duration(nanoseconds: float | None) -> SafeString:
 
 @register.filter
 def seconds(value: float | None) -> str:
-    """Seconds as 0.42 s, 12.3 s, 3 min 05 s; a dash for None."""
+    """Seconds as 0.42 s, 12.3 s, 3 min 05 s, 3 h 20 min; a dash for None."""
     if value is None:
         return "–"
     if value < 100:
         return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
     minutes, rest = divmod(round(value), 60)
-    return f"{minutes} min {rest:02d} s"
+    hours, left = divmod(minutes, 60)
+    return f"{minutes} min {rest:02d} s" if hours < 2 else f"{hours} h {left:02d} min"
 
 
 @register.filter

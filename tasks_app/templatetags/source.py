@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 from collections.abc import Sequence
@@ -90,6 +91,13 @@ def markdown(text: str) -> SafeString:
     A task's own text can't be edited, because its digest covers it, so `+-` becomes ± here.
     """
     return SafeString(_MARKDOWN.render(_PLUS_MINUS.sub("±", text)))
+
+
+@register.filter
+def with_code(text: str) -> SafeString:
+    """A text in which what stands between backticks is code; no other markup counts."""
+    forms = itertools.cycle(("{}", "<code>{}</code>"))
+    return SafeString("".join(map(format_html, forms, text.split("`"))))
 
 
 @register.filter

@@ -75,6 +75,36 @@ def test_a_kernel_is_made_right_and_ranked_without_leaving_the_editor(
     expect(page.locator(".attempts > li")).to_have_count(1)
 
 
+def test_keys_send_what_the_editor_shows_and_nothing_of_an_empty_one(
+    page: Page, stack: Stack, runner: FakeRunner
+) -> None:
+    """Whatever was submitted before: an emptied editor is refused, another text is new."""
+    runner.finish_all()
+    opened(page, stack, "emptied")
+    source, state = page.get_by_label("Source"), page.locator("#draft-state")
+    source.press("Control+Enter")
+    expect(state).to_contain_text("the site has this text")
+    runner.take()
+    runner.finish(Verdict.CORRECT)
+    expect(page.get_by_role("button", name="Rank attempt")).to_be_visible()
+    for keys in ("Control+Enter", "Control+Shift+Enter", "Control+Alt+Enter"):
+        source.fill("")
+        expect(state).to_be_empty()
+        with page.expect_response(f"{stack.url}/submit/") as refused:
+            source.press(keys)
+        assert refused.value.status == 422
+        expect(page.get_by_role("alert")).to_contain_text("Not submitted")
+        expect(state).to_be_empty()
+        expect(page.locator(".attempts > li")).to_have_count(1)
+
+    source.fill(f"{GOOD}// another\n")
+    source.press("Control+Shift+Enter")
+    expect(page.locator("#outcome")).to_contain_text("ranked")
+    expect(page.locator(".attempts > li")).to_have_count(2)
+    runner.take()
+    runner.finish(Verdict.CORRECT)
+
+
 def test_task_editor_and_verdict_stand_side_by_side_and_are_resized(
     page: Page, stack: Stack
 ) -> None:

@@ -67,7 +67,7 @@ def bytes_per_s(environment: Environment) -> float:
 def _cpu(environment: Environment, facts: Hardware) -> Iterator[str]:
     count = processors_of(environment)
     if count == 1:
-        yield "the kernel gets ONE processor: extra threads only cost time; vector code doesn't"
+        yield "the kernel gets one processor: more threads slow it down, vector instructions help"
     elif count:
         yield f"the kernel gets {count} processors, one per core; OpenMP starts that many threads"
     if facts.features:

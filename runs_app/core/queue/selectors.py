@@ -343,11 +343,11 @@ class Bar:
 
 
 def load_bar(running: int, people: int, behind: int, whole: int = 0) -> Bar:
-    """What runs, and what waits of people and behind them, as a bar."""
+    """What runs, and what waits of people and behind it, as a bar."""
     counts = {
         ("running", f"{running} running"): running,
         ("people", f"{people} waiting from people"): people,
-        ("behind", f"{behind} behind them"): behind,
+        ("behind", f"{behind} {'more ' if people else ''}waiting"): behind,
     }
     said = ", ".join(label for (_, label), count in counts.items() if count)
     return Bar(drawings.stack(counts, whole=whole), said or "nothing")

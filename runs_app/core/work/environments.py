@@ -1,4 +1,4 @@
-"""What the newest result of a device says of its host, whatever task it is of."""
+"""What the newest result of a device or a runner says of its host, whatever task it is of."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 from django.core.cache import cache
 
 from gpu_runner.data.codec import decode_stored
-from gpu_runner.data.environment import Environment
+from gpu_runner.data.environment import Environment, Peaks
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from runs_app.core.profile import hardware
-from runs_app.models import Device, Result
+from runs_app.models import Device, Evaluation, Result
 
 _KEPT_S = 600  # chosen: a host is rarely changed
 
@@ -25,6 +25,24 @@ def newest_environment(device: Device) -> Environment:
     ).order_by("evaluation__guest", "-evaluation__finished_at")
     found = rows.values_list("document__environment", flat=True).first() or {}
     return replace(decode_stored(Environment, found), peaks=None)
+
+
+def with_peaks(environment: Environment, evaluation: Evaluation) -> Environment:
+    """Add the measured peak if its runner's was only measured later, for the same dtype."""
+    known = environment.peaks or Peaks()
+    if known.measured or known.theoretical or evaluation.runner_id is None:
+        return environment
+    rows = Result.objects.filter(
+        evaluation__device=evaluation.device_id,
+        evaluation__runner=evaluation.runner_id,
+        evaluation__task_version__dtype=evaluation.task_version.dtype,
+        evaluation__verdict=Verdict.CORRECT.value,
+    ).order_by("-evaluation__created_at")
+    found = rows.values_list("document__environment__peaks", flat=True).first() or {}
+    measured = decode_stored(Peaks, found).measured
+    if measured is None:
+        return environment
+    return replace(environment, peaks=replace(known, measured=replace(measured, fraction=None)))
 
 
 def cpu_in_short(device: Device) -> str:

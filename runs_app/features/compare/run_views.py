@@ -26,12 +26,13 @@ from runs_app.features.compare.runs import (
 from runs_app.models import Run
 from runs_app.optimiser.page import strategy_title
 from runs_app.optimiser.selectors.runs import visible_runs
+from runs_app.optimiser.tags import clock
 from runs_app.submitting.tags import verdict_words
 from tasks_app.numbers import change, percent, signed, times, usd
 from tasks_app.parameters import address, takes
 from tasks_app.people import Viewer
 from tasks_app.spreadsheet import FORMS, download
-from tasks_app.templatetags.display import amount, duration, seconds, speedup
+from tasks_app.templatetags.display import amount, duration, speedup
 
 _RUNS = Kind(name="run", one="run", many="runs", repeated=("all", "x", "y"), in_files=False)
 _OFFERED = 100
@@ -48,7 +49,7 @@ _MEASURES: tuple[tuple[str, Callable[[float], str], Callable[[RunSummary], float
     ("Cost", usd, lambda s: s.run.usd),
     ("Tokens", amount, lambda s: s.run.tokens),
     ("Evaluations", intcomma, lambda s: s.run.evaluations),
-    ("Time running", seconds, lambda s: s.active_s),
+    ("Time running", clock, lambda s: s.active_s),
     ("Candidates", intcomma, lambda s: s.run.candidates_made),
     ("Correct among measured candidates", percent, lambda s: s.correct_share),
     ("Correct among proposals", percent, lambda s: s.valid_share),

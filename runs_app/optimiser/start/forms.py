@@ -19,7 +19,12 @@ from runs_app.optimiser.evolve.budget import MIN_OUTPUT_TOKENS
 from runs_app.optimiser.evolve.config import MOST, RunConfig
 from runs_app.optimiser.evolve.strategies import STRATEGIES, StrategyInfo
 from runs_app.optimiser.selectors.runs import callable_models
-from runs_app.optimiser.start.parameters import field_name, parameter_fields, read_parameters
+from runs_app.optimiser.start.parameters import (
+    NO_MODELS,
+    field_name,
+    parameter_fields,
+    read_parameters,
+)
 from runs_app.submitting.workbench.forms import Held, held_names
 from tasks_app.selectors import published_tasks
 
@@ -166,9 +171,8 @@ class RunForm(ServiceForm):
         self.offer("task", [("", "Choose a task"), *((s, f"{s}: {title}") for s, title in tasks)])
         self.offer("device", [(d.slug, d.name) for d in devices()])
         self.offer("strategy", [(info.name, info.title) for info in STRATEGIES.values()])
-        if "autotune" in STRATEGIES:
-            self.fields["strategy"].initial = "autotune"
         names = [(model.name, model.name) for model in callable_models()]
+        self.has_models = bool(names)
         self.offer("models", names)
         self.offer("verifier_model", [("", "The one that wrote the candidate"), *names])
         for name, label in _LABELS.items():
@@ -200,7 +204,8 @@ class RunForm(ServiceForm):
         values = super().clean() or {}
         info = STRATEGIES.get(values.get("strategy", ""))
         if info and info.needs_models and not values.get("models") and "models" not in self.errors:
-            self.add_error("models", f"{info.title} needs a language model: choose one.")
+            which = "choose one" if self.has_models else NO_MODELS
+            self.add_error("models", f"{info.title} needs a language model: {which}.")
         if info and info.needs_seed and values.get("seed_kernel") == "none":
             self.add_error("seed_kernel", f"{info.title} needs a seed kernel.")
         own = values.get("seed_kernel") == "own"

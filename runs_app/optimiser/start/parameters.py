@@ -13,6 +13,9 @@ from django import forms
 from runs_app.optimiser.evolve.strategies import STRATEGIES, StrategyInfo
 from runs_app.optimiser.selectors.settings import parameter_label
 
+NO_MODELS = "none can be called on this site yet"
+"""Why nobody can choose a language model."""
+
 
 def field_name(strategy: str, parameter: str) -> str:
     """Name of the form's field for a parameter of a strategy."""

@@ -17,15 +17,13 @@ from gpu_runner.data.verdict import Language
 from runs_app.core.queue.loads import loads
 from runs_app.core.work.access import find_submission
 from runs_app.models import Run
-from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.selectors.runs import callable_models, find_run
 from runs_app.optimiser.selectors.spending import money_limits
 from runs_app.optimiser.services.estimate import estimate_run
 from runs_app.optimiser.services.request import read_run_request, request_of
 from runs_app.optimiser.services.start import start_run
 from runs_app.optimiser.start.forms import RunForm, initial_of
-from runs_app.optimiser.start.page import EstimatePart, StartPage, StrategyFields
-from runs_app.optimiser.start.parameters import field_name
+from runs_app.optimiser.start.page import EstimatePart, StartPage, strategies
 from tasks_app.parameters import takes
 from tasks_app.selectors import directions_of, published_tasks
 
@@ -53,10 +51,13 @@ def run_start(request: HttpRequest) -> HttpResponse:
 def run_estimate(request: HttpRequest) -> HttpResponse:
     """What the run that the form asks for would cost, and the same request over the API."""
     template = "runs_app/optimisation/start/parts/run_estimate.html"
-    if not isinstance(request.user, User):  # a rehearsal costs time: not for everybody
-        return render(request, template, {"stranger": True})
     form = RunForm(request.POST)
-    shown = EstimatePart(host=request.build_absolute_uri("/").rstrip("/"))
+    shown = EstimatePart(
+        host=request.build_absolute_uri("/").rstrip("/"),
+        strategies=strategies(form, request.user, has_models=form.has_models),
+    )
+    if not isinstance(request.user, User):  # a rehearsal costs time: not for everybody
+        return render(request, template, vars(shown) | {"stranger": True})
     if form.is_valid():
         shown = replace(shown, command=_command(form.request()))
         with form.refusals():
@@ -76,8 +77,7 @@ def _start(user: User, form: RunForm) -> Run | None:
 def _page(request: HttpRequest, form: RunForm, status: int = 200) -> HttpResponse:
     page = StartPage(
         form=form,
-        strategies=[_strategy(form, name) for name in STRATEGIES],
-        chosen_strategy=form["strategy"].value(),
+        strategies=strategies(form, request.user, has_models=form.has_models),
         language_models=callable_models(),
         chosen_models=form["models"].value() or [],
         chosen_verifiers=form["verifiers"].value() or [],
@@ -86,11 +86,6 @@ def _page(request: HttpRequest, form: RunForm, status: int = 200) -> HttpRespons
         directions=directions_of(published_tasks()),
     )
     return render(request, "runs_app/optimisation/start/run_start.html", vars(page), status=status)
-
-
-def _strategy(form: RunForm, name: str) -> StrategyFields:
-    info = STRATEGIES[name]
-    return StrategyFields(info, [form[field_name(name, parameter)] for parameter in info.help])
 
 
 def _initial(request: HttpRequest) -> dict[str, object]:

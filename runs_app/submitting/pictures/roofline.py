@@ -134,15 +134,9 @@ def missing(result: EvaluationResult, rows: Sequence[WorkloadRow], dtype: str) -
 
 
 def _known_peaks(result: EvaluationResult) -> list[_Peak]:
-    """The device's peaks, else those of the result's own profile, which measures them on a CPU."""
     peaks = result.environment.peaks or Peaks()
     found = (("theoretical", peaks.theoretical), ("measured", peaks.measured))
-    known = [(kind, rates) for kind, rates in found if rates]
-    if known:
-        return [_Peak(k, r.bytes_per_s, r.flop_per_s) for k, r in known if r.flop_per_s]
-    own = result.profile.metrics if result.profile else {}
-    moved, computed = own.get("peak_bytes_per_s"), own.get("peak_flop_per_s")
-    return [_Peak("measured", moved, computed)] if moved and computed else []
+    return [_Peak(k, r.bytes_per_s, r.flop_per_s) for k, r in found if r and r.flop_per_s]
 
 
 def _share(rate: float, intensity: float, peak: _Peak, dtype: str) -> str:

@@ -136,6 +136,7 @@ def brief(version: TaskVersion, direction: str, device: Device | None, user: Vie
     wanted = direction_of(data, direction)
     rows = task_page.workload_rows(data, wanted)
     here = [row for row in rows if device is None or device.kind in row.devices]
+    hidden = task_page.hidden_counts(data, wanted).items()
     entrances = {each.direction: each.declaration for each in task_page.entrances(data)}
     return Brief(
         version=version,
@@ -144,7 +145,7 @@ def brief(version: TaskVersion, direction: str, device: Device | None, user: Vie
         entrance=entrances.get(wanted.value) or next(iter(entrances.values())),
         workloads=here,
         elsewhere=len(rows) - len(here),
-        hidden=task_page.hidden_count(data),
+        hidden=sum(n for kinds, n in hidden if device is None or device.kind in kinds),
         tolerance=task_page.tolerance_text(data),
         starter=task_page.starter(data, wanted),
         python_starter=task_page.python_starter(data, wanted),

@@ -49,6 +49,23 @@ def test_what_the_site_can_measure_comes_first(client: Client) -> None:
     assert opened == [(" open", "CPUs"), ("", "CUDA GPUs")]
 
 
+def test_hidden_workloads_are_counted_for_each_kind_of_device(client: Client) -> None:
+    """On the task's page and in the workbench, as a result on such a device counts them."""
+    secret = [
+        Workload(name=f"{kind}{n}", parameters={"N": 1700 + n}, devices=(kind,), hidden=True)
+        for kind, count in ((DeviceKind.CPU, 3), (DeviceKind.CUDA, 2))
+        for n in range(count)
+    ]
+    factories.make_task_version(workloads=(*WORKLOADS, *secret))
+    factories.make_cpu()
+    page = client.get("/tasks/scale/").content.decode()
+    for name, count in (("CPUs", 3), ("CUDA GPUs", 2)):
+        assert f"listed, {count} more hidden" in page.split(f"For {name}")[1]
+    for slug, count in (("cpu", 3), (factories.make_device().slug, 2)):
+        brief = client.get(f"/submit/task/?task=scale&device={slug}").content.decode()
+        assert " ".join(brief.split()).count(f"{count} more are hidden") == 1
+
+
 def test_a_direction_has_a_board_of_its_own_with_its_own_leader(client: Client) -> None:
     both = (Direction.FORWARD, Direction.BACKWARD)
     torch = {"abi": Abi.TORCH, "signature": "", "work": {}, "kernels": (), "directions": both}

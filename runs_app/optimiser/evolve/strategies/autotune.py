@@ -36,6 +36,15 @@ class AutotuneParameters:
         between(0, 1, explore=self.explore)
 
 
+def _refusal(source: str) -> str:
+    """Why a kernel can't be tuned; empty if it can."""
+    try:
+        knobs = find_knobs(source)
+    except KnobError as error:
+        return f"a knob of the kernel cannot be used: {error}"
+    return "" if knobs else f"the kernel declares no knobs: add a line such as {_EXAMPLE!r}"
+
+
 class Autotune:
     """A random sample, then steps from the best, with a share of random draws throughout.
 
@@ -51,12 +60,9 @@ class Autotune:
 
     def ask(self, history: History) -> list[Command]:
         """Measure what is drafted, and draft so much that no device waits."""
-        try:
-            knobs = find_knobs(self._source)
-        except KnobError as error:
-            return [Finish(reason=f"a knob of the kernel cannot be used: {error}")]
-        if not knobs:
-            return [Finish(reason=f"the kernel declares no knobs: add a line such as {_EXAMPLE!r}")]
+        if reason := _refusal(self._source):
+            return [Finish(reason=reason)]
+        knobs = find_knobs(self._source)
         if reason := self._end(history, knobs):
             return [Finish(reason=reason)]
         drafted = [n for n, c in history.candidates.items() if c.state is CandidateState.DRAFTED]
@@ -187,4 +193,5 @@ INFO = StrategyInfo(
     make=Autotune,
     needs_models=False,
     needs_seed=True,
+    refusal=_refusal,
 )

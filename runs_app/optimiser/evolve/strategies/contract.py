@@ -61,9 +61,10 @@ class StrategyInfo:
 
     summary: what it does, in a sentence. parameters: a frozen dataclass, each field with a default
     and named as in the paper; help has a sentence for each. needs_seed: it cannot begin without a
-    kernel. grows: parameters of which an extension may ask for more. papers_classes: whether its
-    bottleneck classes are CUDAMaster's. make: the strategy of a run from its problem, its config
-    and its parameters; raises `DataError` for a problem that it refuses.
+    kernel. refusal: why it cannot begin with a source, empty if it can. grows: parameters of which
+    an extension may ask for more. papers_classes: whether its bottleneck classes are CUDAMaster's.
+    make: the strategy of a run from its problem, its config and its parameters; raises `DataError`
+    for a problem that it refuses.
     """
 
     name: str
@@ -75,6 +76,7 @@ class StrategyInfo:
     make: Callable[[Problem, RunConfig, Any], Strategy]
     needs_models: bool = True
     needs_seed: bool = False
+    refusal: Callable[[str], str] | None = None
     grows: tuple[str, ...] = ()
     papers_classes: bool = False
 

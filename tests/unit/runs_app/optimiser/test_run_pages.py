@@ -14,6 +14,8 @@ from runs_app.models import Candidate, Run, RunEvent
 from runs_app.optimiser import page as run_page
 from runs_app.optimiser.evolve.feedback import Feedback, WorkloadTime
 from runs_app.optimiser.headline import headline
+from runs_app.optimiser.tags import clock
+from tasks_app.templatetags.display import seconds
 from tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -60,6 +62,23 @@ def text(client: Client, path: str, **headers: str) -> str:
     answer = client.get(path, headers=headers)
     assert answer.status_code == 200, answer.status_code
     return answer.content.decode()
+
+
+def test_long_times_are_written_one_way() -> None:
+    """On a run's page, in a comparison of runs, and of everything else that takes long."""
+    for value, words in ((725.0, "12 min 05 s"), (15272.0, "4 h 14 min")):
+        assert clock(value) == seconds(value) == words
+    assert [clock(42.4), seconds(42.4), clock(None)] == ["42 s", "42.4 s", "–"]
+
+
+def test_only_who_may_extend_a_run_is_told_to(own: Client, ada: User) -> None:
+    run = make.make_run(
+        user=ada, status="FINISHED", by_budget=True, reason="a cap", ended_at=make.NOW
+    )
+    for reader, is_told in ((own, True), (Client(), False)):
+        page = text(reader, run.get_absolute_url())
+        assert "The search ended:" in page
+        assert ("budget to continue" in " ".join(page.split())) == is_told
 
 
 class TestLivePage:

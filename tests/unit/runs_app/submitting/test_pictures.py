@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from gpu_runner.data import codec
 from gpu_runner.data.environment import Environment, Peaks, Rates
 from gpu_runner.data.formats import find_task
 from runs_app.core.baselines.selectors import Baselines
@@ -84,6 +85,24 @@ def test_each_workload_has_its_interval_and_hidden_ones_stay_hidden(client: Clie
     page = client.get(f"/submissions/{evaluation.submission_id}/").content.decode()
     assert "N=256" in page
     assert "1777" not in page
+
+
+def test_a_peak_that_was_measured_later_draws_the_roofline_of_an_earlier_result(
+    client: Client,
+) -> None:
+    """Of its runner and in its dtype alone: another host's peak says nothing of it."""
+    work = factories.make_workload_result(flops=4000.0, bytes=1000.0)
+    earlier, later = (finished(result={"workloads": (work,)}) for _ in range(2))
+    later.result.document["environment"] = codec.encode(MEASURED)
+    later.result.save()
+    own, other = factories.make_runner(), factories.make_runner(name="other")
+    for runner, is_known in ((other, False), (own, True)):
+        Evaluation.objects.filter(pk=earlier.pk).update(runner=own)
+        rows = Evaluation.objects.filter(pk=later.pk)
+        rows.update(runner=runner, created_at=factories.later(60))
+        page = client.get(earlier.submission.get_absolute_url()).content.decode()
+        assert ("Measured peak" in page) == is_known
+        assert ('id="no-roofline"' in page) != is_known
 
 
 def test_a_roofline_lies_below_its_roof() -> None:

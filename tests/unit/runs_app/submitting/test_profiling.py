@@ -22,7 +22,7 @@ from tests import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
-CAUSE = "Denormals: flushed to zero, a call is 9× as fast."
+CAUSE = "Denormals: with `-ffast-math`, a call is 9× as fast."
 SEEN = Profile(
     tool="portable", reason="no ncu here", workload="n256", causes=(CAUSE,),
     metrics=dict.fromkeys(THROUGHPUTS, 20.0),
@@ -54,7 +54,9 @@ def test_a_button_makes_the_profile_then_a_link_leads_to_it(client: Client) -> N
     assert found.address == "#h-profile"
     assert step(Evaluation.objects.get(pk=profiled.pk)) is None
     page = client.get(own).content.decode()
-    assert f'href="#h-profile">{CAUSE.rstrip(".")}</a>.' in page, "the cause follows the sentence"
+    shown = CAUSE.replace("`-ffast-math`", "<code>-ffast-math</code>")
+    assert f'href="#h-profile">{shown.rstrip(".")}</a>.' in page, "the cause follows the sentence"
+    assert f"Cause:</strong> {shown}" in page
     panel = page.split('id="h-profile"')[1]
     assert panel.index("Cause:") < panel.index("ear neither limit") < panel.index("no ncu here")
 

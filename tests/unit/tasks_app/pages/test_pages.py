@@ -102,7 +102,7 @@ def test_hidden_workloads_are_a_number_only(client: Client) -> None:
     text = client.get("/tasks/scale/").content.decode()
     assert "<script>alert" not in text
     assert 'href="javascript' not in text
-    assert "1 more is hidden" in text
+    assert "1 more hidden" in text
     assert factories.HIDDEN_WORKLOAD not in text
     assert "1777" not in text
     assert "void scale(float* out, const float* x, int N)" in text

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.template.loader import render_to_string
 from django.test import Client
 
 from gpu_runner.data.verdict import Verdict
@@ -231,6 +232,16 @@ def test_it_stands_on_a_board_that_says_so_and_on_no_other(tmp_path: Path, clien
 
     task = client.get("/tasks/scale/").content.decode()
     assert f"CPU (imported from {SITE})" in task
+
+
+def test_files_of_one_day_name_it_once() -> None:
+    files = [
+        ResultImport(site=SITE, note=note, exported_at=at, imported_at=make.NOW)
+        for note, at in (("a", make.NOW), ("b", make.later(60)), ("c", make.later(9 * 86400)))
+    ]
+    said = render_to_string("transfer/parts/imports.html", {"imports": files})
+    words = (str(make.NOW.year), "(a)", "(b)", "(c)")
+    assert [said.count(word) for word in words] == [2, 1, 1, 1]
 
 
 def test_one_that_is_wrong_or_without_all_baselines_comes_over_as_such(

@@ -96,6 +96,37 @@ def test_parameters_and_verifiers_reach_the_run(signed_in: Client) -> None:
     assert (config["profile"], config["models"][0]["name"]) == ("full", "writer")
 
 
+def offered(page: str) -> tuple[list[str], list[str], str]:
+    """Strategies that are checked, those that can't be chosen, and the words beside them all."""
+    part = page.split('id="strategies"')[1].split("</div>", maxsplit=1)[0]
+    found = re.findall(r'value="(\w+)"([^>]*)>', part)
+    checked = [name for name, more in found if "checked" in more]
+    return checked, [name for name, more in found if "disabled" in more], part
+
+
+def test_only_strategies_that_can_run_are_offered_and_one_of_them_is_chosen(
+    signed_in: Client,
+) -> None:
+    """On this site, and with this seed: the page asks again when the form changes."""
+    submission = make.make_evaluation().submission
+    own = f"/runs/new/?submission={submission.pk}&device=cpu"
+    for address in (own, "/runs/new/?task=scale"):
+        checked, blocked, words = offered(signed_in.get(address).content.decode())
+        assert (checked, blocked) == (["evolve"], ["autotune"])
+        assert "declares no knobs" in words
+    for seed, shown in ((TUNABLE, []), ({"seed_kernel": "none"}, ["autotune"])):
+        asked = fields(strategy="evolve", **seed)
+        assert offered(signed_in.post("/runs/new/estimate/", asked).content.decode())[1] == shown
+    LanguageModel.objects.all().delete()
+    checked, blocked, words = offered(signed_in.get(own).content.decode())
+    assert checked == []
+    assert len(blocked) == 6
+    assert words.count("Needs a language model; none can be called") == 5
+    assert offered(signed_in.get("/runs/new/").content.decode())[0] == ["autotune"]
+    refused = signed_in.post("/runs/new/", fields(strategy="evolve")).content.decode()
+    assert "Evolution needs a language model: none can be called" in refused
+
+
 @pytest.mark.parametrize(("strategy", "begins"), [("translate", ""), ("evolve", make.SOURCE)])
 def test_the_usual_seed_is_the_strategys(signed_in: Client, strategy: str, begins: str) -> None:
     page = signed_in.get("/runs/new/").content.decode()
