@@ -29,6 +29,7 @@ from leaderboard_app.boards.selectors import BoardTask
 from leaderboard_app.boards.tables import GROUP_VALUES
 from runs_app.core.integrity.ranking import OWNER, Ranked
 from runs_app.models import Agent, Evaluation, LanguageModelCall, Run
+from tasks_app.numbers import known_usd
 
 _OWNERS = {
     By.SUBMISSION: OWNER,
@@ -148,7 +149,8 @@ def _section(
 
 def with_spending(query: Query, groups: Sequence[Group], tasks: Collection[str]) -> list[Group]:
     """The groups with the money and tokens of their public runs on these tasks."""
-    spent = {name: (usd, tokens) for name, usd, tokens in _spent(query, tasks)} if groups else {}
+    rows = _spent(query, tasks) if groups else ()
+    spent = {name: (known_usd(usd, tokens), tokens) for name, usd, tokens in rows}
     return [
         replace(group, usd=spent[group.owner][0], tokens=spent[group.owner][1])
         if group.owner in spent

@@ -62,7 +62,7 @@ class Group:
     accepted: int
     p: float = 1.0
     kind: str = ""  # of the agent; empty for a language model
-    usd: float | None = None  # what its runs on these problems cost; None if it had none
+    usd: float | None = None  # what its runs here cost; None without any, or without a price
     tokens: int | None = None
     no_unlisted: ClassVar[str] = "No result that counts here was compared on unlisted sizes."
     is_sure: ClassVar[bool] = True  # its figures may have a color

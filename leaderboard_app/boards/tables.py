@@ -158,7 +158,8 @@ _GROUP = (
     ),
     Column("usd", _NUMBER, "Cost", _CELLS + "cost.html", sub="of public runs",
            when=lambda page: page["has_costs"],
-           help="Cost of public runs in US dollars; null if there were none."),
+           help="Cost of public runs in US dollars; null if there were none, or if no price is"
+           " known."),
     Column("tokens", int | None),
     Column("usd_per_solved", _NUMBER),
     Column("", None, "Results", "{0.accepted} / {0.judged}".format, value=lambda group: group,

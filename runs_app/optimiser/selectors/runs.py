@@ -81,7 +81,7 @@ def run_summary(run: Run, now: datetime) -> dict[str, object]:
     return {
         "status": run.status,
         "reason": run.reason,
-        "usd": run.usd,
+        "usd": run.known_usd,
         "tokens": run.tokens,
         "evaluations": run.evaluations,
         "active_s": active_s(run, now),
