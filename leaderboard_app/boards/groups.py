@@ -64,6 +64,7 @@ class Group:
     kind: str = ""  # of the agent; empty for a language model
     usd: float | None = None  # what its runs here cost; None without any, or without a price
     tokens: int | None = None
+    runs: str = ""  # how many these were, in words: only kernels that they submitted count here
     no_unlisted: ClassVar[str] = "No result that counts here was compared on unlisted sizes."
     is_sure: ClassVar[bool] = True  # its figures may have a color
 
