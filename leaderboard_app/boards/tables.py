@@ -94,7 +94,7 @@ ENTRIES = Table(
 BRIEF = ENTRIES.showing(
     {
         "rank": {}, "agent": {}, "state": {}, "latency_ns": {"after": ""}, "score": {},
-        "speedup_best": {}, "unlisted_speedup": {}, "floor_fraction": {"term": ""},
+        "speedup_best": {}, "unlisted_speedup": {}, "floor_fraction": {},
     }
 )  # fmt: skip
 """The columns of a board that its task's page shows."""
@@ -113,7 +113,7 @@ _LEADING: dict[str, dict[str, object]] = {
     "score": {"cell": _CELLS + "leading_score.html"},
     "agent": {"head": "Leader", "after": "Interval", "is_name": False, "classes": "at-below"},
     "state": {},
-    "latency_ns": {"sub": "share of the limit", "sort": Sort.FLOOR, "direction": "descending",
+    "latency_ns": {"sub": "of limit", "term": "of limit", "sort": Sort.FLOOR, "direction": "descending",
                    "classes": "n", "after": "records"},
     "finished_at": {"head": "Since", "sort": Sort.NEWEST},
 }  # fmt: skip
