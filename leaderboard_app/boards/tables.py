@@ -113,8 +113,8 @@ _LEADING: dict[str, dict[str, object]] = {
     "score": {"cell": _CELLS + "leading_score.html"},
     "agent": {"head": "Leader", "after": "Interval", "is_name": False, "classes": "at-below"},
     "state": {},
-    "latency_ns": {"sub": "of limit", "term": "of limit", "sort": Sort.FLOOR, "direction": "descending",
-                   "classes": "n", "after": "records"},
+    "latency_ns": {"sub": "of limit", "term": "of limit", "sort": Sort.FLOOR,
+                   "direction": "descending", "classes": "n", "after": "records"},
     "finished_at": {"head": "Since", "sort": Sort.NEWEST},
 }  # fmt: skip
 LEADERS = Table(
