@@ -32,8 +32,10 @@ def factor(value: float | None) -> str:
     return "-" if value is None else f"{significant(value)}×"
 
 
-def money(usd: float) -> str:
+def money(usd: float | None) -> str:
     """An amount of money: $12.34, or $0.0012 below a cent."""
+    if usd is None:
+        return "price unknown"
     return f"${usd:,.2f}" if usd >= 0.0995 or usd == 0 else f"${significant(usd, 2)}"
 
 

@@ -38,7 +38,7 @@ class Column:
     is_always: bool = False  # whether every row has its estimate
     inner: str = ""  # the row's attribute that holds all this
     help: str = ""
-    term: str = ""  # the glossary's word that explains the head
+    term: str = ""  # the glossary's word that explains the head, or its `sub`
     sub: str = ""
     drawn_head: str = ""  # a template for the head, instead of words
     classes: str = "n"

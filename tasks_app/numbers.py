@@ -10,6 +10,7 @@ import math
 from gpu_runner.data.numbers import (
     duration_parts,
     duration_text,
+    known_usd,
     plus_minus,
     scaled,
     significant,
@@ -19,7 +20,8 @@ from gpu_runner.data.numbers import (
 
 __all__ = [
     "TOO_NOISY", "between", "change", "counted", "duration_parts", "duration_text", "ends",
-    "percent", "plus_minus", "scale_label", "scaled", "signed", "significant", "times", "usd",
+    "known_usd", "percent", "plus_minus", "scale_label", "scaled", "signed", "significant", "times",
+    "usd",
 ]  # fmt: skip
 
 TOO_NOISY = "too noisy for an interval"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from django.db.models import F, QuerySet, Sum
+from django.db.models import Count, F, QuerySet, Sum
 
 from leaderboard_app.boards import selectors
 from leaderboard_app.boards.best import RankedEntries, best_of, ranked_entries
@@ -29,6 +30,8 @@ from leaderboard_app.boards.selectors import BoardTask
 from leaderboard_app.boards.tables import GROUP_VALUES
 from runs_app.core.integrity.ranking import OWNER, Ranked
 from runs_app.models import Agent, Evaluation, LanguageModelCall, Run
+from runs_app.optimiser.selectors.runs import has_entry, in_words
+from tasks_app.numbers import known_usd
 
 _OWNERS = {
     By.SUBMISSION: OWNER,
@@ -148,22 +151,32 @@ def _section(
 
 def with_spending(query: Query, groups: Sequence[Group], tasks: Collection[str]) -> list[Group]:
     """The groups with the money and tokens of their public runs on these tasks."""
-    spent = {name: (usd, tokens) for name, usd, tokens in _spent(query, tasks)} if groups else {}
-    return [
-        replace(group, usd=spent[group.owner][0], tokens=spent[group.owner][1])
-        if group.owner in spent
-        else group
-        for group in groups
-    ]
+    rows = _spent(query, tasks) if groups else ()
+    spent = {
+        name: {"usd": known_usd(usd, tokens), "tokens": tokens, "runs": in_words(*counts)}
+        for name, usd, tokens, *counts in rows
+    }
+    return [replace(group, **spent.get(group.owner, {})) for group in groups]
 
 
-def _spent(query: Query, tasks: Collection[str]) -> Iterable[tuple[str, float, int]]:
+def _spent(query: Query, tasks: Collection[str]) -> Iterable[tuple[Any, ...]]:
+    """For each name: money and tokens; its runs, their tasks, and how many submitted a kernel."""
     runs = Run.objects.filter(
         private=False, device=query.device, task_version__task__slug__in=tasks
     ).order_by()
     if query.by is By.AGENT:
-        return runs.values_list("agent__name").annotate(usd=Sum("usd"), tokens=Sum("tokens"))
+        return runs.values_list("agent__name").annotate(
+            usd=Sum("usd"),
+            tokens=Sum("tokens"),
+            runs=Count("pk"),
+            tasks=Count("task_version__task", distinct=True),
+            submitted=Count("pk", filter=has_entry("pk")),
+        )
     calls = LanguageModelCall.objects.filter(run__in=runs.values("pk")).order_by()
     return calls.values_list("language_model__name").annotate(
-        usd=Sum("cost_usd"), tokens=Sum(F("tokens_in") + F("tokens_out"))
+        usd=Sum("cost_usd"),
+        tokens=Sum(F("tokens_in") + F("tokens_out")),
+        runs=Count("run", distinct=True),
+        tasks=Count("run__task_version__task", distinct=True),
+        submitted=Count("run", distinct=True, filter=has_entry("run")),
     )

@@ -62,8 +62,9 @@ class Group:
     accepted: int
     p: float = 1.0
     kind: str = ""  # of the agent; empty for a language model
-    usd: float | None = None  # what its runs on these problems cost; None if it had none
+    usd: float | None = None  # what its runs here cost; None without any, or without a price
     tokens: int | None = None
+    runs: str = ""  # how many these were, in words: only kernels that they submitted count here
     no_unlisted: ClassVar[str] = "No result that counts here was compared on unlisted sizes."
     is_sure: ClassVar[bool] = True  # its figures may have a color
 

@@ -94,7 +94,7 @@ ENTRIES = Table(
 BRIEF = ENTRIES.showing(
     {
         "rank": {}, "agent": {}, "state": {}, "latency_ns": {"after": ""}, "score": {},
-        "speedup_best": {}, "unlisted_speedup": {}, "floor_fraction": {"term": ""},
+        "speedup_best": {}, "unlisted_speedup": {}, "floor_fraction": {},
     }
 )  # fmt: skip
 """The columns of a board that its task's page shows."""
@@ -113,8 +113,8 @@ _LEADING: dict[str, dict[str, object]] = {
     "score": {"cell": _CELLS + "leading_score.html"},
     "agent": {"head": "Leader", "after": "Interval", "is_name": False, "classes": "at-below"},
     "state": {},
-    "latency_ns": {"sub": "share of the limit", "sort": Sort.FLOOR, "direction": "descending",
-                   "classes": "n", "after": "records"},
+    "latency_ns": {"sub": "of limit", "term": "of limit", "sort": Sort.FLOOR,
+                   "direction": "descending", "classes": "n", "after": "records"},
     "finished_at": {"head": "Since", "sort": Sort.NEWEST},
 }  # fmt: skip
 LEADERS = Table(
@@ -158,7 +158,8 @@ _GROUP = (
     ),
     Column("usd", _NUMBER, "Cost", _CELLS + "cost.html", sub="of public runs",
            when=lambda page: page["has_costs"],
-           help="Cost of public runs in US dollars; null if there were none."),
+           help="Cost of public runs in US dollars; null if there were none, or if no price is"
+           " known."),
     Column("tokens", int | None),
     Column("usd_per_solved", _NUMBER),
     Column("", None, "Results", "{0.accepted} / {0.judged}".format, value=lambda group: group,

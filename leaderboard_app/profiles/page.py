@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
 
 from leaderboard_app.boards.ranking import Entry, Problem, mean_rated, sure_of
@@ -118,6 +119,8 @@ class Profile:
     leads: int
     verified: int
     trend: Trend | None
+    runs: Spend
+    """Its public runs: only kernels that they submitted are among the figures."""
 
     @property
     def correct_share(self) -> float | None:
@@ -224,6 +227,7 @@ def _profile(owner: Owner, device: Device, devices: list[Device]) -> Profile:
         leads=boards_led(owner, device),
         verified=sum(cell.entry is not None and cell.entry.verified for cell in cells),
         trend=_trend(owner, device),
+        runs=spend_of(runs_of(owner, AnonymousUser()).filter(device=device)),
     )
 
 

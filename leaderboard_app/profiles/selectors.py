@@ -26,7 +26,7 @@ from runs_app.core.integrity.eligibility import (
 from runs_app.core.work.access import visible_submissions
 from runs_app.core.work.result_state import SURE, SURE_LEAD
 from runs_app.models import Agent, Device, Evaluation, LanguageModel, Run
-from runs_app.optimiser.selectors.runs import visible_runs
+from runs_app.optimiser.selectors.runs import has_entry, in_words, visible_runs
 from tasks_app.people import Viewer
 
 
@@ -71,8 +71,9 @@ class Partner:
 
 @dataclass(frozen=True)
 class Spend:
-    """What runs have spent."""
+    """What runs have spent; `words` say how many they were."""
 
+    words: str
     runs: int
     usd: float
     tokens: int
@@ -164,9 +165,15 @@ def runs_of(owner: Owner, viewer: Viewer) -> QuerySet[Run]:
 def spend_of(runs: QuerySet[Run]) -> Spend:
     """What these runs have spent together."""
     sums = runs.order_by().aggregate(
-        count=Count("pk"), usd=Sum("usd"), tokens=Sum("tokens"), evaluations=Sum("evaluations")
+        count=Count("pk"),
+        tasks=Count("task_version__task", distinct=True),
+        submitted=Count("pk", filter=has_entry("pk")),
+        usd=Sum("usd", default=0.0),
+        tokens=Sum("tokens", default=0),
+        evaluations=Sum("evaluations", default=0),
     )
-    return Spend(sums["count"], sums["usd"] or 0.0, sums["tokens"] or 0, sums["evaluations"] or 0)
+    words = in_words(sums["count"], sums["tasks"], sums["submitted"])
+    return Spend(words, sums["count"], sums["usd"], sums["tokens"], sums["evaluations"])
 
 
 def _on(device: Device, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:

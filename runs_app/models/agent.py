@@ -119,6 +119,11 @@ class LanguageModel(models.Model):
         return reverse("language-model", args=[self.pk])
 
     @property
+    def is_priced(self) -> bool:
+        """Whether anybody has entered what its tokens cost."""
+        return bool(self.price_in_usd or self.price_out_usd)
+
+    @property
     def is_callable(self) -> bool:
         """Whether runs can use it."""
         return bool(self.base_url)

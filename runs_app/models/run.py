@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
+from gpu_runner.data.numbers import known_usd
 from gpu_runner.data.verdict import Direction
 from runs_app.models.agent import Agent, LanguageModel
 from runs_app.models.runner import Device
@@ -103,6 +104,11 @@ class Run(models.Model):
     def is_over(self) -> bool:
         """Whether it has ended; an extension may still let it go on."""
         return self.status in (self.Status.FINISHED, self.Status.STOPPED)
+
+    @property
+    def known_usd(self) -> float | None:
+        """What it cost; None if nobody knows the price of the tokens that it used."""
+        return known_usd(self.usd, self.tokens)
 
     @property
     def has_own_best(self) -> bool:
@@ -219,3 +225,13 @@ class LanguageModelCall(models.Model):
 
     def __str__(self) -> str:
         return f"{self.role} {self.number or ''}".strip()
+
+    @property
+    def tokens_used(self) -> int:
+        """Tokens of the prompt and the answer."""
+        return self.tokens_in + self.tokens_out
+
+    @property
+    def known_usd(self) -> float | None:
+        """What it cost; None if nobody knows the price of its tokens."""
+        return known_usd(self.cost_usd, self.tokens_used)

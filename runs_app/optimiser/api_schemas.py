@@ -181,7 +181,9 @@ class RunListed(Schema):
         " so."
     )
     by_budget: bool = Field(description="It used up its budget; extend the budget to continue.")
-    usd: float
+    usd: float | None = Field(
+        description="Null if it used tokens of a language model whose price isn't known."
+    )
     tokens: int
     evaluations: int
     active_s: float = Field(

@@ -19,6 +19,7 @@ from tasks_app.numbers import (
     duration_parts,
     duration_text,
     ends,
+    known_usd,
     percent,
     plus_minus,
     scaled,
@@ -27,6 +28,7 @@ from tasks_app.numbers import (
     usd,
 )
 from tasks_app.people import shown_name
+from tasks_app.templatetags.terms import explained
 
 register = template.Library()
 for _each in (shown_name, duration_text, percent, plus_minus, times, usd):
@@ -165,6 +167,19 @@ def speedup(
         '{}<span class="visually-hidden"> {}</span></span>',
         name, words, sign, times(value), words,
     )  # fmt: skip
+
+
+UNPRICED = "price unknown"
+_WHY_UNPRICED = "It used tokens, but no price was entered for its language model."
+
+
+@register.simple_tag
+def cost(paid: float | None, tokens: int | None, *, is_plain: bool = False) -> str:
+    """What language models cost, or that nobody knows; `is_plain` where no button may stand."""
+    known = known_usd(paid, tokens)
+    if known is None and tokens:
+        return UNPRICED if is_plain else explained(UNPRICED, _WHY_UNPRICED)
+    return usd(known)
 
 
 @register.filter

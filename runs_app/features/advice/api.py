@@ -34,7 +34,9 @@ class JudgementOut(Schema):
         description="Empty while it's under way, or if there is a problem."
     )
     problem: str = Field(description="Why there is no verdict.")
-    cost_usd: float = Field(alias="call.cost_usd")
+    cost_usd: float | None = Field(
+        alias="call.known_usd", description="Null if its language model's price isn't known."
+    )
     tokens_in: int = Field(alias="call.tokens_in")
     tokens_out: int = Field(alias="call.tokens_out")
     created_at: datetime

@@ -22,7 +22,7 @@ class AblationRun:
     setting: Mapping[str, str]
     speedup: float | None
     improved: bool
-    usd: float
+    usd: float | None
     tokens: int
     measured: int
     correct: int
@@ -56,9 +56,10 @@ class Group:
         return sum(run.correct for run in self.runs) / measured if measured else None
 
     @property
-    def mean_usd(self) -> float:
-        """Mean cost of a run."""
-        return math.fsum(run.usd for run in self.runs) / len(self.runs)
+    def mean_usd(self) -> float | None:
+        """Mean cost of a run; None unless all costs are known."""
+        known = [run.usd for run in self.runs if run.usd is not None]
+        return math.fsum(known) / len(known) if len(known) == len(self.runs) else None
 
     @property
     def mean_tokens(self) -> float:

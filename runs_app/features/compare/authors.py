@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.urls import reverse
@@ -14,10 +15,11 @@ from leaderboard_app.boards.ranking import Entry, Problem, geometric_mean
 from leaderboard_app.boards.selectors import default_device
 from runs_app.core.integrity.eligibility import eligible_evaluations
 from runs_app.core.integrity.ranking import Estimate
+from runs_app.core.integrity.tags import rated, state_chip
 from runs_app.features.compare.choice import NONE, Cell, Kind, Row, plain
 from runs_app.models import Agent, Evaluation, LanguageModel
 from runs_app.optimiser.selectors.authors import visible_agents, visible_language_models
-from runs_app.submitting.pictures.plot import Mark, Plot, PlotRow, axis_of, plot
+from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot
 from tasks_app.numbers import duration_text, times
 from tasks_app.people import Viewer
 from tasks_app.templatetags.display import speedup
@@ -43,7 +45,7 @@ MODELS = AuthorKind(
 class Standing:
     """One author's best results in numbers; figures are over shared problems.
 
-    `first` is over those that two or more have solved.
+    `first` is over those on which two or more have a final result; None if there are none.
     """
 
     address: str
@@ -51,21 +53,35 @@ class Standing:
     shared: tuple[Entry, ...]
     common: Estimate | None
     faster: int
-    first: int
+    first: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemRow:
-    """One problem with the score of each, and whether somebody is clearly first."""
+    """One problem with the result of each."""
 
     problem: Problem
     entries: tuple[Entry | None, ...]
-    first: int | None
+
+    @cached_property
+    def compared(self) -> list[tuple[int, Entry]]:
+        """The final results and their places: scores or, if nobody has one, listed speedups."""
+        final = [(place, e) for place, e in enumerate(self.entries) if e and e.is_sure]
+        return [(place, entry) for place, entry in final if entry.score] or final
 
     @property
     def is_shared(self) -> bool:
-        """Whether figures are over it: all have solved it, and no result is provisional."""
-        return all(entry is not None and entry.is_sure for entry in self.entries)
+        """Whether figures are over it: each has a final result of the same kind."""
+        return len(self.compared) == len(self.entries)
+
+    @property
+    def first(self) -> int | None:
+        """Whose final result is surely the best: its interval lies apart from all others."""
+        if len(self.compared) < 2:
+            return None
+        place, best = max(self.compared, key=lambda pair: pair[1].merit)
+        others = [entry for other, entry in self.compared if other != place]
+        return place if all(_is_better(best, other) for other in others) else None
 
 
 def authors(
@@ -115,22 +131,26 @@ def standings(
 
 
 def picture(names: Sequence[str], rows: Sequence[ProblemRow]) -> Plot | None:
-    """The score of each on each problem; without a score, the speedup on listed sizes."""
-    shown = [row for row in rows if any(entry and entry.rated for entry in row.entries)]
-    values = [e.rated for row in shown for e in row.entries if e and e.rated]
-    if not values:
+    """The final scores on each problem where two have one; without any, listed speedups."""
+    shown = [
+        (row, values)
+        for row in rows
+        if len(values := [(place, e.rated) for place, e in row.compared if e.rated]) > 1
+    ]
+    if not shown:
         return None
-    axis = axis_of(end for each in values for end in (each.value, each.low, each.high))
-    lines = []
-    for row in shown:
-        marks: list[Mark] = []
-        for place, entry in enumerate(row.entries):
-            if entry and (each := entry.rated):
-                marks.append(axis.mark(f"author-{place}", each.value, each.low, each.high))
-        first = "alike" if row.first is None else names[row.first]
-        lines.append(PlotRow(label=row.problem.label, value=first, marks=tuple(marks)))
+    ends = (end for _, values in shown for _, each in values for end in (each.low, each.high))
+    axis = axis_of(ends)
+    lines = [
+        PlotRow(
+            label=row.problem.label,
+            value="alike" if row.first is None else names[row.first],
+            marks=tuple(axis.mark(f"author-{p}", e.value, e.low, e.high) for p, e in values),
+        )
+        for row, values in shown
+    ]
     kinds = [(f"author-{place}", name) for place, name in enumerate(names)]
-    return plot(axis, lines, "Scores with 95 % intervals.", kinds)
+    return plot(axis, lines, "Final scores with 95 % intervals.", kinds)
 
 
 def figures(found: Mapping[str, Standing], pinned: str) -> list[Row]:
@@ -149,8 +169,11 @@ def figures(found: Mapping[str, Standing], pinned: str) -> list[Row]:
         plain("Tasks solved", (each.solved for each in every)),
         plain("Mean score or listed speedup", map(_mean, every)),
         plain("Against the pinned one", ratios),
-        plain("Faster than the best baseline", (each.faster for each in every)),
-        plain("Clear wins, on tasks that several have solved", (each.first for each in every)),
+        plain(
+            "Faster than the best baseline",
+            (each.faster if each.shared else NONE for each in every),
+        ),
+        plain("Clear wins, on tasks that several have solved", map(_wins, every)),
     ]
 
 
@@ -165,12 +188,17 @@ def _mean(standing: Standing) -> str:
     return speedup(mean.value, mean.low, mean.high) if mean else NONE
 
 
+def _wins(standing: Standing) -> object:
+    return NONE if standing.first is None else standing.first
+
+
 def _score(entry: Entry | None) -> Cell:
     if entry is None:
         return Cell(NONE)
-    text = times(entry.rated.value) if entry.rated else duration_text(entry.latency.value)
+    text = rated(entry) if entry.rated else duration_text(entry.latency.value)
     page = reverse("submission", args=[entry.submission_id])
-    return Cell(text, address=f"{page}?evaluation={entry.evaluation_id}")
+    note = "" if entry.is_sure else state_chip(entry)
+    return Cell(text, note, address=f"{page}?evaluation={entry.evaluation_id}")
 
 
 def _rows(device: str) -> QuerySet[Evaluation]:
@@ -184,24 +212,15 @@ def _problems(held: Sequence[Mapping[Problem, Entry]]) -> list[ProblemRow]:
     for problem in every:
         entries = tuple(each.get(problem) for each in held)
         if sum(entry is not None for entry in entries) > 1 or len(held) == 1:
-            rows.append(ProblemRow(problem=problem, entries=entries, first=_first(entries)))
+            rows.append(ProblemRow(problem=problem, entries=entries))
     return rows
-
-
-def _first(entries: Sequence[Entry | None]) -> int | None:
-    """Whose result is surely the best: its interval lies apart from all others."""
-    known = [(place, entry) for place, entry in enumerate(entries) if entry]
-    place, best = max(known, key=lambda pair: pair[1].merit)
-    others = [entry for other, entry in known if other != place]
-    is_first = best.is_sure and all(_is_better(best, other) for other in others)
-    return place if others and is_first else None
 
 
 def _is_better(one: Entry, other: Entry) -> bool:
     """Whether the score says so; without any, the time does."""
     if one.score and other.score:
         return one.score.low > other.score.high
-    return bool(one.score) or one.latency.high < other.latency.low
+    return one.latency.high < other.latency.low
 
 
 def _standing(
@@ -211,6 +230,7 @@ def _standing(
     problems: Sequence[ProblemRow],
     shared: Sequence[ProblemRow],
 ) -> Standing:
+    contests = [row for row in problems if len(row.compared) > 1]
     own = [entry for row in shared if (entry := row.entries[place]) is not None]
     values = [entry.rated for entry in own if entry.rated is not None]
     return Standing(
@@ -219,5 +239,5 @@ def _standing(
         shared=tuple(own),
         common=geometric_mean(values),
         faster=sum(value.low > 1 for value in values),
-        first=sum(row.first == place for row in problems),
+        first=sum(row.first == place for row in contests) if contests else None,
     )

@@ -29,10 +29,10 @@ class Head:
 
 @dataclass(frozen=True)
 class Cell:
-    """An answer in words, and how it stands to the pinned one's."""
+    """An answer in words; `note` says how it stands to the pinned one's, or what to mind."""
 
     text: str
-    delta: str = ""
+    note: str = ""
     differs: bool = False
     address: str = ""
 

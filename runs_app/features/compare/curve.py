@@ -156,13 +156,14 @@ def best_so_far_figure(
 ) -> dict[str, object] | None:
     """A step line for each run: the best so far over what it took, by keys of AXES and VALUES.
 
-    None where no run has a point.
+    None where no run has a point. A run whose cost nobody knows has none over money.
     """
     traces, is_empty = [], True
     for slot, (run, points) in enumerate(curves):
-        pairs = [(_x(point, x), _y(point, run, y)) for point in points]
+        is_told = x != "usd" or run.known_usd is not None
+        pairs = [(_x(point, x), _y(point, run, y)) for point in points if is_told]
         known = [(at, value) for at, value in pairs if value is not None]
-        is_empty &= not points
+        is_empty &= not pairs
         traces.append(
             {
                 "type": "scatter",

@@ -32,7 +32,7 @@ from tasks_app.numbers import change, percent, signed, times, usd
 from tasks_app.parameters import address, takes
 from tasks_app.people import Viewer
 from tasks_app.spreadsheet import FORMS, download
-from tasks_app.templatetags.display import amount, duration, speedup
+from tasks_app.templatetags.display import UNPRICED, amount, duration, speedup
 
 _RUNS = Kind(name="run", one="run", many="runs", repeated=("all", "x", "y"), in_files=False)
 _OFFERED = 100
@@ -46,7 +46,7 @@ _MEASURES: tuple[tuple[str, Callable[[float], str], Callable[[RunSummary], float
     (_OVER_SEED, times, lambda s: s.speedup_seed),
     ("Best speedup over the best baseline", speedup, lambda s: s.speedup_baseline),
     ("Time of the best kernel", duration, lambda s: s.run.best_latency_ns),
-    ("Cost", usd, lambda s: s.run.usd),
+    ("Cost", usd, lambda s: s.run.known_usd),
     ("Tokens", amount, lambda s: s.run.tokens),
     ("Evaluations", intcomma, lambda s: s.run.evaluations),
     ("Time running", clock, lambda s: s.active_s),
@@ -121,7 +121,8 @@ def _measured(
     pairs = [
         (measure(row), None if pinned is None or row is pinned else measure(pinned)) for row in rows
     ]
-    words = [(NONE if value is None else shown(value), value, base) for value, base in pairs]
+    none = UNPRICED if shown is usd else NONE
+    words = [(none if value is None else shown(value), value, base) for value, base in pairs]
     unit = "points" if shown is percent else ""
     return Row(label, tuple(Cell(text, _delta(value, base, unit)) for text, value, base in words))
 

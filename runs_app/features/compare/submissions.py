@@ -19,6 +19,7 @@ from runs_app.core.work.access import (
     visible_evaluations,
     visible_submissions,
 )
+from runs_app.core.work.result_state import baseline_words
 from runs_app.features.compare.choice import NONE, Cell, Row, plain
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting.page import WorkloadRow, workload_rows
@@ -31,6 +32,7 @@ from tasks_app.templatetags.display import half_width
 _LOOKED_AT = 200  # newest evaluations of all of them
 _SCORE = "Score"
 _TWICE = 2.0  # chosen: beyond it, "5.5× slower" is clearer than "+450 %"
+_OVER_BEST = {_SCORE, "Speedup on listed sizes", "Speedup on unlisted sizes", "P score"}
 _FACTS = ("compiler", "device_name", "cpus", "driver", "cuda", "torch")
 
 
@@ -210,16 +212,24 @@ def _measured(
     for column in found:
         value = measure(column.evaluation) if column.evaluation else None
         text = NONE if value is None else shown(value)
-        delta = ""
+        note = _baselines(label, column) if value else ""
         differs = value != base
-        if column is not pinned and value and base:
+        if column is not pinned and value and base and not (note or _baselines(label, pinned)):
             noise = (_score_noise if label == _SCORE else _noise)(column, pinned)
-            delta = _apart(value / base, is_time=shown is duration_text)
+            note = _apart(value / base, is_time=shown is duration_text)
             differs = abs(math.log(value / base)) > noise
             if not differs:
-                delta += f", within the noise of {plus_minus(noise)}"
-        cells.append(Cell(text, delta, differs=differs))
+                note += f", within the noise of {plus_minus(noise)}"
+        cells.append(Cell(text, note, differs=differs))
     return Row(label, tuple(cells))
+
+
+def _baselines(label: str, column: Column) -> str:
+    """What a figure over the best baseline compares with while a baseline is missing."""
+    judged = column.evaluation
+    if label not in _OVER_BEST or judged is None or not judged.awaits_baselines:
+        return ""
+    return f"over {baseline_words(judged)}"
 
 
 def _apart(ratio: float, *, is_time: bool) -> str:

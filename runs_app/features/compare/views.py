@@ -117,20 +117,27 @@ def _authors_page(
     names = authors.offered(kind, device) if choice.has_room else []
     shown = [row for row in rows if choice.show_all or row.first is not None]
     heads = [choice.head(name, name, each.address) for name, each in found.items()]
-    shared = counted(sum(row.is_shared for row in rows), "task")
-    over = f"Over {shared} that all of them solved without provisional results"
-    caption = f"{over}. The first and last rows cover more tasks."
     lines = authors.figures(found, choice.pinned) if found else []
     return AuthorsPage(
         choice=choice,
         offered=[(name, name) for name in names if name not in choice.keys],
-        results=Table("Measure", heads, lines, caption) if found else None,
+        results=Table("Measure", heads, lines, _covers(rows)) if found else None,
         devices=devices_with_results(),
         device=device,
         scores=Table("Task", heads, authors.scores(shown)),
         all_rows=len(rows),
         picture=authors.picture(choice.keys, shown) if len(heads) > 1 else None,
     )
+
+
+def _covers(rows: Sequence[ProblemRow]) -> str:
+    """Which tasks the figures are over."""
+    if not rows:
+        return "They have no task in common on this device."
+    if shared := sum(row.is_shared for row in rows):
+        over = f"Over {counted(shared, 'task')} that all of them solved without provisional results"
+        return f"{over}. The first and last rows cover more tasks."
+    return "There is no task that all of them solved without provisional results."
 
 
 def _offered(user: Viewer, found: list[Column]) -> list[tuple[str, str]]:

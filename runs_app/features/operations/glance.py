@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Min, QuerySet, Sum
+from django.db.models import Count, F, Min, QuerySet, Sum
 from django.db.models.functions import TruncHour
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -56,6 +56,14 @@ class Ended:
 
 
 @dataclass(frozen=True)
+class Spent:
+    """US dollars and tokens of calls of language models."""
+
+    usd: float
+    tokens: int
+
+
+@dataclass(frozen=True)
 class Trouble:
     """An error that wasn't an author's fault: how often, the last time, and where to look."""
 
@@ -90,8 +98,8 @@ class Glance:
     """When the day began."""
     loads: list[Load]
     oldest: Oldest | None
-    usd_day: float
-    usd_month: float
+    day: Spent
+    month: Spent
     disk: Disk | None
     troubles: list[Trouble]
 
@@ -119,8 +127,8 @@ def glance(now: datetime) -> Glance:
         since=now - DAY,
         loads=loads(now),
         oldest=_oldest(),
-        usd_day=spent_usd(now - DAY),
-        usd_month=spent_usd(now - _MONTH),
+        day=spent(now - DAY),
+        month=spent(now - _MONTH),
         disk=data_disk(),
         troubles=troubles(now - DAY)[:_MOST_SHOWN],
     )
@@ -142,10 +150,11 @@ def waiting_since() -> dict[str, datetime]:
     return found
 
 
-def spent_usd(since: datetime) -> float:
-    """US dollars that calls of language models cost which ended since then."""
+def spent(since: datetime) -> Spent:
+    """What those calls of language models took that ended since then."""
     calls = LanguageModelCall.objects.filter(status__in=_OVER, heard_at__gt=since)
-    return float(calls.aggregate(usd=Sum("cost_usd", default=0.0))["usd"])
+    tokens = Sum(F("tokens_in") + F("tokens_out"), default=0)
+    return Spent(**calls.aggregate(usd=Sum("cost_usd", default=0.0), tokens=tokens))
 
 
 def troubles(since: datetime) -> list[Trouble]:
@@ -237,7 +246,7 @@ class SiteCollector(Collector):
         since = self._now - DAY
         failed = sum(each.count for each in troubles(since))
         yield _gauge(
-            "spend_usd_day", "US dollars spent on language models in the last day", spent_usd(since)
+            "spend_usd_day", "US dollars spent on language models in the last day", spent(since).usd
         )
         yield _gauge("errors_day", "Jobs and calls that failed because of us, last day", failed)
         if disk := data_disk():

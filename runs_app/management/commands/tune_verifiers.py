@@ -12,7 +12,7 @@ from runs_app.core.errors import SubmissionError
 from runs_app.models import Tuning
 from runs_app.optimiser.evolve.judging import VERIFIERS
 from runs_app.optimiser.verifiers.tuning import TuningRequest, tune, use_prompt
-from tasks_app.numbers import usd
+from tasks_app.templatetags.display import cost
 
 _NUMBERS = {
     **dict.fromkeys(("generations", "population", "seed", "concurrency")),
@@ -63,13 +63,14 @@ class Command(BaseCommand):
             self.stdout.write(f"Version {prompt.version} of {prompt.verifier} is in use.")
         else:
             self.stdout.write(f"Stored as version {prompt.version} of {prompt.verifier}, not used.")
-        self.stdout.write(f"Cost {usd(tuning.usd)}. Page: /verifiers/tunings/{tuning.pk}/")
+        spent = cost(tuning.usd, tuning.tokens, is_plain=True)
+        self.stdout.write(f"Cost: {spent}. Page: /verifiers/tunings/{tuning.pk}/")
 
     def _report(self, tuning: Tuning, record: dict[str, Any]) -> None:
         train, held_out = _words(record["train"]), _words(record["held_out"])
         self.stdout.write(
             f"generation {record['number']}: training {train}, held out {held_out}, "
-            f"{usd(tuning.usd)} so far"
+            f"{cost(tuning.usd, tuning.tokens, is_plain=True)} so far"
         )
 
 

@@ -94,8 +94,8 @@ def usages(user: Viewer, models: Iterable[LanguageModel]) -> dict[int, Usage]:
 
 
 def visible_calls(user: Viewer) -> QuerySet[LanguageModelCall]:
-    """Calls of this site's runs that `user` may see, and those of no run."""
-    runs = visible_runs(user).filter(device__imported_from="").order_by().values("pk")
+    """Calls of runs that `user` may see, imported ones included, and those of no run."""
+    runs = visible_runs(user).order_by().values("pk")
     return LanguageModelCall.objects.filter(Q(run__isnull=True) | Q(run__in=runs)).order_by()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from runs_app.core.errors import SubmissionError
@@ -18,6 +18,7 @@ from runs_app.models import Candidate, Evaluation, LanguageModel, Run, RunEvent,
 from runs_app.models.runner_job import SPOOL
 from runs_app.submitting.identity import the_only
 from tasks_app.disclosure import sees_hidden
+from tasks_app.numbers import counted
 from tasks_app.people import Viewer
 
 EVENTS_AT_ONCE = 5000
@@ -61,6 +62,16 @@ def may_control(user: Viewer, run: Run) -> bool:
     return is_ours and user.is_authenticated and (user.pk == run.user_id or sees_hidden(user))
 
 
+def has_entry(run: str) -> Exists:
+    """Whether the run in this column submitted a kernel: only such kernels are on boards."""
+    return Exists(Candidate.objects.filter(run=OuterRef(run), entry__isnull=False))
+
+
+def in_words(runs: int, tasks: int, submitted: int) -> str:
+    """How many runs there were, on how many tasks, and how many submitted a kernel."""
+    return f"{counted(runs, 'run')} on {counted(tasks, 'task')}, {submitted} submitted"
+
+
 def filtered_runs(user: Viewer, filters: Mapping[str, str]) -> QuerySet[Run]:
     """Visible runs that fit the filters of `RUN_FILTERS`; empty values do not narrow."""
     rows = visible_runs(user)
@@ -81,7 +92,7 @@ def run_summary(run: Run, now: datetime) -> dict[str, object]:
     return {
         "status": run.status,
         "reason": run.reason,
-        "usd": run.usd,
+        "usd": run.known_usd,
         "tokens": run.tokens,
         "evaluations": run.evaluations,
         "active_s": active_s(run, now),

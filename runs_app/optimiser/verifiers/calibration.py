@@ -56,7 +56,7 @@ class Verification:
     """All verifiers of some runs.
 
     dropped: candidates that votes kept from hardware, of `voted` ones. seconds_each: mean time that
-    an evaluation of these runs held its runner, None if there was none. usd: cost of the votes.
+    an evaluation of these runs held its runner, None if there was none. usd, tokens: of the votes.
     """
 
     rows: tuple[Row, ...]
@@ -66,6 +66,7 @@ class Verification:
     dropped: int
     seconds_each: float | None
     usd: float
+    tokens: int
 
     @property
     def seconds_saved(self) -> float | None:
@@ -102,6 +103,7 @@ def verification(runs: Iterable[Run] | QuerySet[Run, Any]) -> Verification:
         dropped=len(dropped),
         seconds_each=_seconds_each(runs),
         usd=sum(usd for usd, _ in spent.values()),
+        tokens=sum(tokens for _, tokens in spent.values()),
     )
 
 

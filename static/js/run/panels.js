@@ -1,6 +1,6 @@
 // The panels beside the charts: meters, outcomes, language models, verifiers, islands, calls, log.
 import { activeMs, candidate, held, kindOf, modelsOf, outcomesOf, searchNs, seedOf, spent, verifiersOf, waiting } from "./state.js";
-import { VERDICTS, clock, duration, element, percent, period, ratio, usd, whole } from "./format.js";
+import { VERDICTS, clock, cost, duration, element, percent, period, ratio, usd, whole } from "./format.js";
 import { step } from "./colours.js";
 
 const ORDER = ["CORRECT", "UNSTABLE", "COMPILE_ERROR", "WRONG_RESULT", "WRONG_SHAPE", "WRONG_DTYPE", "RUNTIME_ERROR", "TIME_LIMIT", "MEMORY_LIMIT", "VIOLATION", "TOO_SLOW", "SYSTEM_ERROR", "DROPPED", "REPLACED"];
@@ -31,16 +31,17 @@ export function meters(state, now) {
   const seconds = activeMs(state, now) / 1000;
   const flying = held(state);
   const paid = spent(state);
-  const used = {
+  const rows = {
     usd: [paid.usd, flying.usd, usd], tokens: [paid.tokens, flying.tokens, whole],
     evaluations: [state.evaluations, 0, whole], wall_time_s: [seconds, 0, period],
   };
-  for (const [name, [value, more, words]] of Object.entries(used)) {
+  for (const [name, [value, more, words]] of Object.entries(rows)) {
     const box = document.querySelector(`[data-meter="${name}"]`);
     if (!box) continue;
     const cap = state.budget[name];
     const capped = cap !== null && cap !== undefined;
-    box.querySelector(".value").textContent = capped ? `${words(value)} of ${words(cap)}` : words(value);
+    const used = name === "usd" ? cost(paid.usd, paid.tokens) : words(value);
+    box.querySelector(".value").textContent = capped ? `${used} of ${words(cap)}` : used;
     box.querySelector(".held").textContent = more > 0 ? `+ at most ${words(more)} in flight` : capped ? "" : "no cap";
     const meter = box.querySelector("meter");
     meter.hidden = !capped;
@@ -94,7 +95,7 @@ export function models(state) {
   const total = all.reduce((sum, [, model]) => sum + model.calls, 0);
   fill("models", all.map(([name, model]) => rowOf(name, [
     cell(`${whole(model.calls)} (${percent(model.calls / (total || 1))})`, true), cell(whole(model.failed), true), cell(whole(model.candidates), true),
-    cell(whole(model.correct), true), cell(duration(model.correct && model.best), true), cell(whole(model.tokens), true), cell(usd(model.usd), true),
+    cell(whole(model.correct), true), cell(duration(model.correct && model.best), true), cell(whole(model.tokens), true), cell(cost(model.usd, model.tokens), true),
   ])));
 }
 

@@ -129,6 +129,7 @@ def test_money_and_tokens_are_those_of_public_runs(
     page = client.get("/leaderboard/?device=cpu&by=agent").content.decode()
     assert "$2.00" in page
     assert "2,000 tokens" in page
+    assert "2 runs on 1 task, 0 submitted" in page
     [row] = client.get("/api/v1/leaderboard?fields=all&device=cpu&by=agent").json()["rows"]
     assert (row["usd"], row["tokens"], row["kind"], row["over"]) == (2.0, 2000, "agent", "own")
 

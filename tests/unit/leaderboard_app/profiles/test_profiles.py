@@ -13,7 +13,7 @@ from django.utils import timezone
 from gpu_runner.data.verdict import Verdict
 from leaderboard_app.profiles.page import NoSuchDeviceError, profile, work
 from leaderboard_app.profiles.selectors import Owner, runs_of
-from runs_app.models import Agent, Evaluation, LanguageModel
+from runs_app.models import Agent, Device, Evaluation, LanguageModel, LanguageModelCall
 from tests import factories
 from tests.unit.runs_app.core.integrity.suspicious import held
 from tests.unit.runs_app.features.challenges.invented import new_challenge, new_entry
@@ -192,3 +192,25 @@ def test_what_tells_of_a_name_beside_submissions() -> None:
     entry = new_entry(new_challenge(tasks=("scale",), **dates), run.user, now=now, **entered)
     pages.append(entry.agent.get_absolute_url())
     assert [Client().get(page).status_code for page in pages] == [200, 200, 200]
+
+
+def test_a_language_model_counts_the_same_everywhere(client: Client) -> None:
+    submitted = ranked("first", 2.0)
+    alpha = LanguageModel.objects.get(name="alpha")
+    versions = [submitted.task_version, factories.make_task_version(name="second")]
+    for place, version in enumerate([*versions, versions[1]]):
+        run = factories.make_run(task_version=version, tokens=7)
+        used = {"language_model": alpha, "tokens_in": 400, "tokens_out": 11, "cost_usd": 0.5}
+        asked = {"role": "propose", "messages": [], "temperature": 0.5, "max_tokens": 9}
+        ended = {"status": "ANSWERED", "created_at": factories.NOW, "ended_at": factories.NOW}
+        LanguageModelCall.objects.create(run=run, number=1, **used, **asked, **ended)
+        entry = submitted.submission if place == 0 else None
+        factories.make_candidate(run, entry=entry, verdict="CORRECT")
+    Device.objects.update(imported_from="elsewhere")
+    for address in ("/language-models/", alpha.get_absolute_url()):
+        text = client.get(address).content.decode()
+        assert "1.23 k" in text, address
+        assert "$1.50" in text, address
+    for address in ("/leaderboard/?by=model&device=cpu", alpha.get_absolute_url()):
+        text = client.get(address).content.decode()
+        assert "3 runs on 2 tasks, 1 submitted" in text, address

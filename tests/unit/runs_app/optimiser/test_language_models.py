@@ -12,6 +12,7 @@ from django.test import Client
 from runs_app.features.challenges.services import enter
 from runs_app.features.curation.decisions.services import mark_contaminated
 from runs_app.models import LanguageModel, LanguageModelCall
+from runs_app.optimiser.evolve.config import ModelSpec, RunConfig
 from runs_app.optimiser.language_models.forms import LanguageModelForm
 from runs_app.optimiser.selectors.language_models import host_of, key_is_set, usages
 from runs_app.optimiser.services.calls import answer_call, try_language_model
@@ -225,3 +226,25 @@ def test_the_answer_of_a_renamed_model_is_stored_and_charged(start: Start, world
     call.refresh_from_db()
     assert (call.status, call.response) == ("ANSWERED", "a kernel")
     assert call.cost_usd > 0
+
+
+def test_tokens_without_a_price_have_no_cost(client: Client) -> None:
+    config = RunConfig(strategy="evolve", seed=7, models=(ModelSpec(name="alpha", writes=True),))
+    run = make.make_run(tokens=100, usd=0.0, config=config)
+    row = model(price_in_usd=0.0, price_out_usd=0.0)
+    made = call(row, run=run, number=1, cost_usd=0.0)
+    make.make_candidate(run, call=made)
+    make.make_finished_evaluation(
+        task_version=run.task_version, mode="ranked", language_model=row.name
+    )
+    board, own = "/leaderboard/?by=model&device=cpu", run.get_absolute_url()
+    comparisons = (f"/runs/compare/?run={run.pk}", f"/runs/compare/?run={run.pk}&x=usd")
+    pages = ("/runs/", own, f"{own}calls/1/", f"{own}candidates/1/", *comparisons, board)
+    for address in (*pages, "/language-models/", row.get_absolute_url()):
+        page = client.get(address).content.decode()
+        assert ("price unknown" in page, "$0.00" in page) == (True, False), address
+    assert client.get(f"/api/v1/runs/{run.pk}").json()["usd"] is None
+    [named] = client.get("/api/v1/leaderboard?by=model&device=cpu").json()["rows"]
+    assert named["usd"] is None
+    free = make.make_run(tokens=0, usd=0.0)
+    assert client.get(f"/api/v1/runs/{free.pk}").json()["usd"] == 0.0

@@ -10,7 +10,7 @@ from django.utils import timezone
 from runs_app.core.errors import SubmissionError
 from runs_app.features.advice.models import TaskJudgement
 from runs_app.features.advice.services import JudgeRequest, judge_task, version_of
-from tasks_app.numbers import usd
+from tasks_app.templatetags.display import cost
 
 
 class Command(BaseCommand):
@@ -47,12 +47,12 @@ class Command(BaseCommand):
     def _say(self, judgement: TaskJudgement) -> None:
         call = judgement.call
         call.refresh_from_db()
-        cost = f"It cost {usd(call.cost_usd)}."
+        spent = f"Cost: {cost(call.cost_usd, call.tokens_used, is_plain=True)}."
         if judgement.problem:
-            raise CommandError(f"no verdict: {judgement.problem}. {cost}")
+            raise CommandError(f"no verdict: {judgement.problem}. {spent}")
         if not judgement.verdicts:
             raise CommandError("no verdict: another process took the call, and it hasn't ended")
         for verdict in judgement.verdicts:
             state = "FLAGGED" if verdict["flagged"] else "not flagged"
             self.stdout.write(f"{verdict['criterion']}: {state}. {verdict['reason']}")
-        self.stdout.write(f"{cost} Page: /tasks/{judgement.version.task.slug}/soundness/")
+        self.stdout.write(f"{spent} Page: /tasks/{judgement.version.task.slug}/soundness/")

@@ -139,7 +139,7 @@ def test_agents_over_what_they_have_in_common(client: Client) -> None:
         finished(task_version=shared, agent=agent, result=faster(time_ns), **model)
     finished(task_version=alone, agent="hare", result=faster(100.0))
     text = page(client, "/compare/agents/?agent=snail&agent=hare")
-    assert "Over 0 tasks" in text, "no audit has ended"
+    assert "no task that all of them" in text, "no audit has ended"
     factories.pass_audits()
     text = page(client, "/compare/agents/?agent=snail&agent=hare")
     assert "&lt;span" not in text
@@ -164,9 +164,39 @@ def test_who_is_first_is_told_by_the_score_once_it_is_sure(client: Client) -> No
         result = faster(time_ns) | {"unlisted_speedups": {"best": unlisted}}
         finished(task_version=version, agent=agent, result=result)
     path = "/compare/agents/?agent=tuned&agent=general&all=1"
-    text = page(client, path)
-    assert "0.77" in text
-    assert "alike" in text, "no audit has ended"
+    for wins in (["–", "–"], ["0", "1"]):
+        assert "0.77" in page(client, path)
+        results = client.get(path, follow=True).context["results"]
+        assert [cell.text for cell in results.rows[-1].cells] == wins
+        factories.pass_audits()
+
+
+def test_a_provisional_result_is_marked_and_never_beside_a_final_one(client: Client) -> None:
+    version = factories.make_task_version()
+    for agent, time_ns in (("snail", 1000.0), ("hare", 500.0)):
+        finished(task_version=version, agent=agent, result=faster(time_ns))
     factories.pass_audits()
-    results = client.get(path, follow=True).context["results"]
-    assert [cell.text for cell in results.rows[-1].cells] == ["0", "1"]
+    late = finished(task_version=version, agent="late", result=faster(900.0))
+    Evaluation.objects.filter(pk=late.pk).update(awaits_baselines=True)
+    both = client.get("/compare/agents/?agent=hare&agent=late&all=1", follow=True).context
+    assert both["picture"] is None, "a final result beside a provisional one"
+    assert [cell.text for cell in both["results"].rows[-1].cells] == ["–", "–"]
+    assert [("Provisional" in cell.note) for cell in both["scores"].rows[0].cells] == [False, True]
+    three = client.get("/compare/agents/?agent=hare&agent=late&agent=snail", follow=True).context
+    assert [mark.kind for mark in three["picture"].rows[0].marks] == ["author-0", "author-2"]
+    assert [cell.text for cell in three["results"].rows[-1].cells] == ["1", "0", "0"]
+    text = page(client, address(Evaluation.objects.exclude(pk=late.pk)[0], late))
+    assert "over the baselines known so far" in text
+
+
+def test_agents_without_a_task_in_common(client: Client) -> None:
+    for agent, task in (("snail", "scale"), ("hare", "twice")):
+        version = factories.make_task_version(name=task, title=task)
+        finished(task_version=version, agent=agent, result=faster(500.0))
+    factories.pass_audits()
+    answer = client.get("/compare/agents/?agent=snail&agent=hare", follow=True)
+    assert [[cell.text for cell in row.cells] for row in answer.context["results"].rows] == [
+        ["1", "1"], *[["–", "–"]] * 4,
+    ]  # fmt: skip
+    assert b"no task in common" in answer.content
+    assert b"Show" not in answer.content.partition(b"no task in common")[2]
