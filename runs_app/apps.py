@@ -17,5 +17,5 @@ class RunsAppConfig(AppConfig):
         from runs_app.core import features
         from runs_app.submitting import shipped
 
-        assert shipped, "its receiver is connected by its import"
+        assert shipped, "importing it connects its receiver"
         features.modules("hooks")

@@ -25,7 +25,9 @@ def between(least: float, most: float) -> dict[str, Any]:
 
 
 class Body(Schema):
-    """A body that the API takes. Types are strict: a number isn't a flag, nor a text a number.
+    """A body that the API takes.
+
+    Types are strict: a number isn't a flag, and a string isn't a number.
 
     If all fields have defaults, `left_out()` is the default of the body itself.
     """

@@ -163,7 +163,7 @@ class AuditEntry(models.Model):
         EMPTIED = "emptied", "Emptied a queue"
         ANNOUNCED = "announced", "Announced"
         MODEL = "model", "Set up a language model"
-        DECIDED = "decided", "Decided about a suspicious result"
+        DECIDED = "decided", "Ruled on a suspicious result"
         CHALLENGE = "challenge", "Published a challenge"
 
     kind = models.CharField(max_length=15, choices=Kind.choices)

@@ -41,8 +41,8 @@ def work_suspicions(worked: Worked) -> list[Suspicion]:
         is_public = worked.told() is worked
         longer = f"{worked.slower:.1f} times as long" if is_public else "much longer"
         reason = (
-            f"calls of {worked.workload} took {longer} once the process could know that it was "
-            "watched: what was seen may not be what was timed"
+            f"calls of {worked.workload} took {longer} once the process could tell that it was "
+            "being watched: what was seen may not be what was timed"
         )
         found.append(Suspicion(check=Check.WORK, reason=reason))
     return found

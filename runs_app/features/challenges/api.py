@@ -309,7 +309,7 @@ def create_report(
     "/entries/{entry_id}/finish", response={200: EntryOut, **_REFUSALS}, summary="End an entry"
 )
 def finish_entry(request: AuthenticatedRequest, entry_id: str) -> dict[str, object]:
-    """Accept no more submissions for the entry, and rank its best correct kernel of each task."""
+    """Accept no more submissions for the entry, and rank its best correct kernel for each task."""
     entry = finish(entry=find_entry(entry_id), user=request.user, now=timezone.now())
     return _entry_out(entry)
 

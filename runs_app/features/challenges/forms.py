@@ -72,7 +72,7 @@ class ChallengeForm(_Form):
         initial=120,
         min_value=1,
         max_value=LONGEST_S // _MINUTE_S,
-        help_text="For each entry, from the moment it enters.",
+        help_text="For each entry, from the moment it begins.",
     )
     usd = forms.FloatField(
         label="US dollars",
@@ -128,7 +128,7 @@ class ReportForm(_Form):
     transcript = forms.FileField(
         required=False,
         allow_empty_file=True,
-        help_text="A text of at most 2 MiB. It is public once the challenge is closed.",
+        help_text="A text file of at most 2 MiB. It is public once the challenge is closed.",
     )
 
     def clean_transcript(self) -> str | None:

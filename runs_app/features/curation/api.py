@@ -59,7 +59,7 @@ class DraftIn(Body):
 
 
 class DraftOut(Schema):
-    """A draft, and the submissions of its kernels, in their order."""
+    """A draft, and its kernels' submissions, in the same order as the kernels."""
 
     id: UUID
     name: str

@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--local",
             action="store_true",
-            help="for the runners next to the site; created if missing",
+            help="for runners on the site's own host; the runner is created if missing",
         )
 
     def handle(self, *args: object, **options: object) -> None:

@@ -26,7 +26,7 @@ _SHOWN_SOURCE, _SHOWN_WORDS = 4000, 1200  # characters of a mistake's kernel, an
 _TAGGED = re.compile(r"<instructions>(.*?)</instructions>", re.DOTALL | re.IGNORECASE)
 _QUESTIONS = {
     "compile": "whether the compiler will accept the kernel",
-    "memory": "whether the kernel will run to completion without a crash, a violation or a limit",
+    "memory": "whether the kernel will run to completion: no crash, no violation, no limit reached",
     "numerics": "whether the kernel's outputs will be correct, given that it runs to completion",
 }
 

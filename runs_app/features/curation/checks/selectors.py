@@ -173,7 +173,7 @@ def _check_note(check: TaskCheck, user: Viewer, now: datetime) -> str:
     if blocked := why_blocked(check.device, runners):
         words = f"{place}, but {blocked}"
     elif all(status.runner.current for status in runners if status.takes_work):
-        words = f"{place}; its runners are busy with others"
+        words = f"{place}; the device's runners are busy with other jobs"
     else:
         words = place if before else f"{place}; a runner will take it within seconds"
     again = check_reason(check, user)
