@@ -101,8 +101,8 @@ def _seed_source(form: Form, info: StrategyInfo, user: Viewer) -> str:
     seed = form["seed_kernel"].value() or ""
     if seed == "own":
         return form["source"].value() or ""
-    task = find_task(form["task"].value() or "")
-    slug = form["device"].value()
+    chosen, slug = form["task"].value(), form["device"].value()
+    task = find_task(chosen) if chosen else None
     device = devices().filter(**{"slug": slug} if slug else {}).first()
     if task is None or task.current_version is None or device is None:
         return ""
