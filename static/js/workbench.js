@@ -467,6 +467,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
 // What the console shows has reached the site: the draft has served, unless it has been changed since.
 document.addEventListener("htmx:afterSettle", (event) => {
   if (event.detail.target.id === "refusal") {
+    sent = null; // pressing again sends it again
     say("");
     save();
   }
