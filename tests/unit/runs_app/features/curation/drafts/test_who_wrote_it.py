@@ -132,7 +132,7 @@ def test_no_part_of_a_published_draft_is_open_to_its_author(
     for name in ("draft-check", "draft-try", "draft-judgements"):
         assert client.post(reverse(name, args=[draft.pk]), {"device": "cpu"}).status_code == 404
     polled = client.get(reverse("draft-findings", args=[draft.pk]), headers={"HX-Request": "true"})
-    assert (polled.status_code, "decided about this draft" in polled.content.decode()) == (
+    assert (polled.status_code, "decision on this draft" in polled.content.decode()) == (
         286,
         True,
     )
