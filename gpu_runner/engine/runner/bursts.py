@@ -47,7 +47,7 @@ class Bursts:
         self._memory, self._recorder, self._device = memory, recorder, device
         self._looked: dict[int, list[tuple[set[int], list[Tensor]]]] = {}
         self._keeping: set[int] = set()  # workloads with such kernels
-        self._calls: Callable[[], Results] = list
+        self._calls: Callable[[], Results] = list  # whose graph holds what they return
         self._copies: Callable[[], Results] | None = None
 
     def of(self, coming: Sequence[PlacedCall]) -> Callable[[], Results]:

@@ -132,20 +132,20 @@ class Watch:
 
 
 class _Unseen:
-    """Times of the calls among them that nobody looks at, beside the usual one before."""
+    """Times of the calls in between that nobody looks at, compared with the usual time before."""
 
     def __init__(self, usual_ns: float) -> None:
         self._usual_ns, self._took_ns = usual_ns, list[float]()
 
     def note(self, onlooker: Onlooker, answer: Answer) -> None:
-        """Another one, which tells when to look, too."""
+        """Add a call; it also tells the onlooker when to look."""
         insort(self._took_ns, answer.held_ns)
         onlooker.answered_s = min(onlooker.answered_s, answer.wall_ns / 1e9)
         onlooker.gate_s = min(onlooker.gate_s or math.inf, (answer.gate_ns or 0.0) / 1e9)
 
     @property
     def slower(self) -> float:
-        """How many times as long all but the quickest quarter take at least."""
+        """How many times the usual time all but the quickest quarter take, at least."""
         count = len(self._took_ns)
         return self._took_ns[count // 4] / self._usual_ns if count >= _LEAST_UNSEEN else 1.0
 

@@ -234,15 +234,20 @@ def _outcome(
         return Audited.FAILED, _public(f"{failed.name}: {failed.reason}", evaluation)
     if evaluation.quarantine_case is not None:
         case = Quarantine(evaluation.quarantine)
-        raised = "; ".join(each.reason for each in suspicions(result)) or "none in this measurement"
-        reason = decision or _public(f"it raised a suspicion: {raised}"[:LONGEST_TEXT], evaluation)
-        return _by_case(case, evaluation, result, reason)
+        return _by_case(case, evaluation, result, decision or _raised(evaluation, result))
     if not audit.passed:
         return Audited.INCONCLUSIVE, _lacking(audit, evaluation)
     passed = sum(check.state is AuditState.PASSED for check in audit.checks)
     others = len(audit.checks) - passed
     left_out = f", {others} did not apply" if others else ""
     return Audited.PASSED, f"{passed} check{'s' if passed > 1 else ''} passed{left_out}"
+
+
+def _raised(evaluation: Evaluation, result: EvaluationResult) -> str:
+    """What an audit found that a person decides on, or that one had decided before."""
+    found = "; ".join(each.reason for each in suspicions(result))
+    words = f"it raised a suspicion: {found}" if found else "its source has been rejected before"
+    return _public(words[:LONGEST_TEXT], evaluation)
 
 
 def _rests_on(audit: Evaluation) -> Evaluation | None:

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 GROUP = "site"
 DEAD_LETTERS = "kbench:dead-letters"
-BATCH = 200  # chosen: of all streams together while one of them holds more, so that others go on
+BATCH = 200  # chosen: entries of each stream; of all together while one holds more than that
 _DEAD_KEPT = 10_000
 _LONGEST_DEAD = 10_000  # bytes that are kept of what could not be recorded
 _LONGEST_REASON = 2000  # characters

@@ -61,7 +61,7 @@ def noise_between(device: Device, mode: str) -> float:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Within it, a device's noise stays as it is first found: a look takes milliseconds."""
+    """Within it, each device's noise is looked up once, because that takes milliseconds."""
     token = _held.set({})
     try:
         yield

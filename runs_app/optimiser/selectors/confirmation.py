@@ -73,7 +73,7 @@ def confirmation_of(run: Run) -> Confirmation:
     if run.is_over and not run.has_own_best:
         words = _without_own_best(run)
     elif state in (ConfirmationState.RANKED, ConfirmationState.AUDITED) and (doubt := _doubt(run)):
-        words = f"{words} Measuring it raised a suspicion, which an admin decides on: {doubt}."
+        words = f"{words} It raised a suspicion; once it is submitted, an admin decides: {doubt}."
     return Confirmation(state=state, words=words, rankings=rankings)
 
 
