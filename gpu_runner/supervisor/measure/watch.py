@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import statistics
 import time
 from bisect import insort
 from collections.abc import Collection, Mapping, Sequence
@@ -95,10 +94,10 @@ class Watch:
         """Watch calls of the workload at that place, for as many of these seconds as it takes.
 
         Calls that seem slow get as long as any, because a busy host slows some down. A quarter of
-        them must be as quick as what was timed: a library could make a few of them.
+        them must be as quick as a quarter of those that were timed: a library could make a few.
         """
         spare, onlooker = Collected(), Onlooker(call_s=min(timed.counted_ns) / 1e9)
-        unseen = _Unseen(max(statistics.median(timed.held_ns), 1.0))
+        unseen = _Unseen(sorted(timed.held_ns))
         began = time.monotonic()
         worked = Worked()
         for round_s in (*rounds, LOOKING_S[-1]):
@@ -132,10 +131,12 @@ class Watch:
 
 
 class _Unseen:
-    """Times of the calls in between that nobody looks at, compared with the usual time before."""
+    """Times of the calls in between that nobody looks at, compared with those that were timed."""
 
-    def __init__(self, usual_ns: float) -> None:
-        self._usual_ns, self._took_ns = usual_ns, list[float]()
+    def __init__(self, timed_ns: Sequence[float]) -> None:
+        """timed_ns: the shortest first."""
+        self._usual_ns = max(_quartile(timed_ns), 1.0)
+        self._took_ns: list[float] = []
 
     def note(self, onlooker: Onlooker, answer: Answer) -> None:
         """Add a call; it also tells the onlooker when to look."""
@@ -145,9 +146,10 @@ class _Unseen:
 
     @property
     def slower(self) -> float:
-        """How many times the usual time all but the quickest quarter take, at least."""
-        count = len(self._took_ns)
-        return self._took_ns[count // 4] / self._usual_ns if count >= _LEAST_UNSEEN else 1.0
+        """How many times as long their quickest quarter takes as that of the timed ones."""
+        if len(self._took_ns) < _LEAST_UNSEEN:
+            return 1.0
+        return _quartile(self._took_ns) / self._usual_ns
 
     @property
     def seem_slow(self) -> bool:
@@ -159,6 +161,10 @@ class _Unseen:
         is_own = worked.own >= _LEAST_OWN and not worked.libraries
         is_slow = len(self._took_ns) < LEAST_WATCHED * _UNSEEN_SHARE
         return is_own and (rounds is _BRIEFLY_S or (round_s >= LOOKING_S[-2] and not is_slow))
+
+
+def _quartile(ordered_ns: Sequence[float]) -> float:
+    return ordered_ns[len(ordered_ns) // 4]
 
 
 def _keep(bench: Bench, timed: Collected, batch: Batch, answer: Answer) -> None:

@@ -87,7 +87,7 @@ def test_unlisted_sizes_are_watched_on_a_cpu_and_not_named() -> None:
 
 
 def test_enough_looks_end_it_and_say_how_long_other_calls_took() -> None:
-    watch, bench = watched(1900.0)
+    watch, bench = watched(1800.0)
     assert 200 <= bench.calls < 2000
     assert watch.worked is not None
     assert watch.worked.slower == 2.0
@@ -100,13 +100,13 @@ def test_calls_that_seem_slow_get_time_and_a_few_quick_ones_excuse_nothing(
 ) -> None:
     """After a busy moment, half of the calls are quick again; a library could make one of 20."""
     monkeypatch.setattr(module, "LOOKING_S", (0.01, 0.02, 0.05, 0.3))
-    bench, watch = Answers(4750.0), Watch([], DeviceKind.CPU)
+    bench, watch = Answers(4500.0), Watch([], DeviceKind.CPU)
     timed = Collected(held_ns=[1000.0, 900.0], counted_ns=[800.0])
     real = bench.one_call
 
     def one_call(*given: Any) -> Any:
         is_quick = bench.calls > 300 and bench.calls % every == 0
-        bench.held_ns = 950.0 if is_quick else 4750.0
+        bench.held_ns = 900.0 if is_quick else 4500.0
         return real(*given)
 
     monkeypatch.setattr(bench, "one_call", one_call)
