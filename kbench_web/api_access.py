@@ -23,7 +23,7 @@ _KNOWN = "_api_token"
 
 
 class Unauthorized(Exception):
-    """No token, or one that isn't valid; says why."""
+    """No token, or an invalid one; says why."""
 
 
 class OutOfReach(Exception):
@@ -31,7 +31,7 @@ class OutOfReach(Exception):
 
 
 class BearerAuth(AuthBase):
-    """A token for everything that changes something; reading what is public needs none."""
+    """A token for everything that changes something; you need none to read public data."""
 
     openapi_type = "http"
     openapi_scheme = _SCHEME
@@ -60,7 +60,7 @@ class BearerAuth(AuthBase):
 
 
 class ApiRateLimitMiddleware:
-    """Answers 429 past the limit; puts RateLimit-* headers on every API response."""
+    """Returns 429 past the limit, and adds RateLimit-* headers to every API response."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -107,7 +107,7 @@ def _bearer(request: HttpRequest) -> str:
 
 
 def known_token(request: HttpRequest) -> ApiToken | Bearer | None:
-    """The token of the request, or whom else it belongs to; looked up once a request."""
+    """The request's token, or whoever else it belongs to; looked up once per request."""
     if not hasattr(request, _KNOWN):
         text = _bearer(request)
         found = (find_token(text, timezone.now()) or bearer_of(text)) if text else None

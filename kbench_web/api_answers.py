@@ -21,7 +21,7 @@ _REASONS = {
 
 
 class ApiErrorMiddleware:
-    """Answers in JSON where Django or the router would answer with a page or plain text."""
+    """Answers in JSON wherever Django or the router would send a page or plain text."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

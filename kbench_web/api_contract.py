@@ -32,7 +32,7 @@ _ALWAYS = (
 
 
 class UnknownParameter(Exception):
-    """The address has parameters that the operation does not know."""
+    """The address has parameters that the operation doesn't accept."""
 
     def __init__(self, names: list[str], known: list[str]) -> None:
         super().__init__(*names)
@@ -42,13 +42,15 @@ class UnknownParameter(Exception):
     def reason(self) -> str:
         """What is wrong, and what would be right."""
         known = (
-            f"known: {', '.join(self.known)}" if self.known else "this address has no parameters"
+            f"known: {', '.join(self.known)}"
+            if self.known
+            else "this address accepts no parameters"
         )
         return f"is not a parameter of this address; {known}"
 
 
 class Api(NinjaAPI):
-    """Refuses unknown parameters, and says in its document what every operation may answer."""
+    """Refuses unknown parameters, and documents every response of each operation."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -56,7 +58,7 @@ class Api(NinjaAPI):
         self.add_decorator(_knows_its_parameters, mode="view")
 
     def get_openapi_schema(self, **options: Any) -> Any:
-        """Ninja's document with the answers that no operation has to name; made once."""
+        """Ninja's document, with the responses that operations needn't list; made once."""
         known = self._documents.get(repr(options))
         if known is not None:
             return known

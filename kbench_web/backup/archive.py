@@ -129,7 +129,7 @@ def unpack(path: Path, folder: Path) -> Manifest:
         raise BackupError(f"{path} cannot be read: only its owner and root may") from None
     except _UNREADABLE as error:
         raise BackupError(
-            f"{path} is damaged, or is not a backup of kbench ({error}); take another one"
+            f"{path} is damaged, or is not a backup of kbench ({error}); use another one"
         ) from error
     return manifest
 

@@ -31,8 +31,8 @@ def backup(path: Path, *, now: datetime) -> Manifest:
         held = _engine().dump(folder / DATABASE)
         if not _holds_site(held.rows):
             raise BackupError(
-                f"the database {connection.settings_dict['NAME']} holds no site; set the site's own"
-                " KBENCH_DATA_DIR or DATABASE_URL, in cron as well"
+                f"the database {connection.settings_dict['NAME']} contains no site; set the site's"
+                " own KBENCH_DATA_DIR or DATABASE_URL, in cron as well"
             )
         if _secret_key().exists() and _secret_key().read_text().strip() == settings.SECRET_KEY:
             shutil.copy(_secret_key(), folder / SECRET_KEY)
@@ -74,7 +74,7 @@ def _check(manifest: Manifest, *, replace: bool) -> None:
             f" {connection.vendor}: set it to a {manifest.vendor} database"
         )
     if not _holds_site(manifest.rows):
-        raise BackupError("this backup holds no site, only an empty database; take another one")
+        raise BackupError("this backup contains only an empty database; use another one")
     loader = MigrationLoader(None)
     known = set(loader.disk_migrations)
     known |= {old for each in loader.disk_migrations.values() for old in each.replaces}

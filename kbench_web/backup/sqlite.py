@@ -25,7 +25,7 @@ def load(source: Path) -> None:
     with contextlib.closing(sqlite3.connect(source)) as copy:
         fault = copy.execute("PRAGMA integrity_check").fetchone()[0]
         if fault != "ok":
-            raise BackupError(f"the database in it is damaged: {fault}; take another backup")
+            raise BackupError(f"the database in it is damaged: {fault}; use another backup")
         connection.ensure_connection()
         copy.backup(connection.connection)
     connection.close()

@@ -75,7 +75,7 @@ def _build(folder: Path) -> None:
             command, cwd=tree, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
         )
     except subprocess.TimeoutExpired:
-        raise WheelError(f"building takes more than {_TIMEOUT_S} s") from None
+        raise WheelError(f"building took more than {_TIMEOUT_S} s") from None
     if done.returncode or not (folder / name()).exists():
         raise WheelError((done.stderr or done.stdout)[-500:])
 

@@ -272,13 +272,13 @@ def test_a_suspicious_record_is_decided_audited_and_taken_off(
     runner.take()
     runner.finish(Verdict.CORRECT, level=9, suspicions=(SUSPICION,))
     notice = page.get_by_role("region", name="What looks suspicious")
-    expect(notice).to_contain_text("a person will look at it and decide")
+    expect(notice).to_contain_text("a person will review it and decide")
     expect(notice.locator("mark")).to_have_text(GOOD.splitlines()[0])
     fits(page)
     clear_it(browser, stack)
     expect(notice).to_contain_text("Cleared by judge")
     place = page.get_by_role("region", name="Audit", exact=True)
-    expect(place).to_contain_text("Until it passes, it is shown as unverified")
+    expect(place).to_contain_text("Until it passes, it's shown as unverified")
 
     assert runner.take(urgency=Urgency.AUDITS).mode is Mode.AUDIT
     runner.finish(Verdict.CORRECT, audit=Audit(checks=CHECKS))

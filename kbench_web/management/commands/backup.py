@@ -37,6 +37,6 @@ class Command(BaseCommand):
         self.stdout.write(
             f"{path} ({path.stat().st_size:,} bytes) has {sum(made.rows.values()):,} rows in"
             f" {len(made.rows)} tables, {key}.\n"
-            "Keep it where only you can read it. Redis isn't in it: whatever is waiting gets queued"
-            " again from the database."
+            "Keep it where only you can read it. It doesn't include Redis: when you restore it, the"
+            " site requeues whatever was waiting."
         )

@@ -15,7 +15,7 @@ class Command(BaseCommand):
     """`manage.py restore FILE [--replace]`."""
 
     help = (
-        "Put a backup that `manage.py backup` wrote into the database that DATABASE_URL names."
+        "Restore a backup made by `manage.py backup` into the database that DATABASE_URL names."
         " Stop the site first."
     )
     requires_system_checks = ()

@@ -42,7 +42,7 @@ from runs_app.features.challenges.services import (
 from runs_app.submitting.api import Problem
 from tasks_app.people import AuthenticatedRequest, shown_name
 
-_KEPT = "Those on hidden workloads are null until every kernel has been measured there."
+_KEPT = "Figures for hidden workloads are null until every kernel has been measured on them."
 
 
 class EntryIn(Body):
@@ -53,9 +53,9 @@ class EntryIn(Body):
         "",
         max_length=LONGEST_SETTING,
         examples=["temperature 0.2"],
-        description="Distinguishes an agent's settings. Entering the same one again is a repeat.",
+        description="Tells an agent's settings apart. An entry with the same one is a repeat.",
     )
-    model: str = Field("", description="The language model that the agent uses, if it uses one.")
+    model: str = Field("", description="The language model that the agent uses, if any.")
 
 
 class ReportIn(Body):
@@ -97,7 +97,7 @@ class MeasuresOut(Schema):
 
     correct: float | None = Field(description="Share of tasks solved on listed workloads.")
     hidden_correct: float | None = Field(description="Share also solved on hidden workloads.")
-    kept_correct: float | None = Field(description="hidden_correct over correct.")
+    kept_correct: float | None = Field(description="hidden_correct divided by correct.")
     fast: float | None = Field(description="Share of tasks solved faster than the best baseline.")
     hidden_fast: float | None = Field(description="The same on unlisted sizes.")
     speedup: float | None = Field(
@@ -139,7 +139,9 @@ class TaskOut(Schema):
         description="Verdict of its ranked evaluation; empty until the entry has ended.",
         json_schema_extra=one_of("", *Verdict),
     )
-    doubted: bool = Field(description="A suspicion or audit keeps the ranked result from counting.")
+    doubted: bool = Field(
+        description="Whether a suspicion or audit keeps the ranked result from counting."
+    )
     latency_ns: float | None = Field(description="Time in its ranked evaluation.")
     speedup: float | None = Field(description="Speedup over the best baseline on listed sizes.")
     unlisted_speedup: float | None
@@ -158,7 +160,7 @@ class EntryOut(Schema):
     user: str
     state: str = Field(
         description="running; ended: it accepts no more submissions; ranking: its best kernels are"
-        " being measured, hidden workloads included; ranked: they have been, or no kernel was"
+        " being measured, hidden workloads included; ranked: that is done, or no kernel was"
         " correct.",
         json_schema_extra=one_of(*Entry.State.values, RANKING),
     )
@@ -169,7 +171,7 @@ class EntryOut(Schema):
     )
     ranking: str = Field(
         description="While ranking: how many kernels are left, and when it will be done.",
-        examples=["1 of 3 kernels are still to be ranked; done in about 40 s"],
+        examples=["1 of 3 kernels left to rank; done in about 40 s"],
     )
     started_at: datetime
     deadline_at: datetime

@@ -101,7 +101,7 @@ def check_open(entry: Entry, now: datetime) -> None:
     if challenge.usd is not None and (entry.usd or 0) >= challenge.usd:
         raise WrongState(
             "",
-            f"this entry's money is used up: it reported {entry.usd:g} of {challenge.usd:g} USD",
+            f"this entry has used up its money: it reported {entry.usd:g} of {challenge.usd:g} USD",
         )
 
 

@@ -202,7 +202,7 @@ def ranking_words(result: EntryResult, now: datetime) -> str:
     known = [s for row in left if (s := verdict_in_s(row, now)) is not None]
     when = f"; done in about {in_words(max(known))}" if known else ""
     sent = sum(task.ranked is not None for task in result.tasks)
-    return f"{len(left)} of {sent} kernels are still to be ranked{when}"
+    return f"{len(left)} of {sent} kernels left to rank{when}"
 
 
 def _missing(task: TaskResult) -> str:

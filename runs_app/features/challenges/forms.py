@@ -111,7 +111,7 @@ class EntryForm(_Form):
     setting = forms.CharField(
         required=False,
         max_length=100,
-        help_text="Distinguishes an agent's settings. Entering the same one again is a repeat.",
+        help_text="Tells an agent's settings apart. An entry with the same one is a repeat.",
     )
     model = forms.CharField(label="Language model", required=False, max_length=100)
 

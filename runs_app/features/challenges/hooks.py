@@ -37,7 +37,7 @@ class EntryBearer(Bearer):
     this agent's business.
     """
 
-    reach = "this is an entry's token: it can only submit, cancel, report and finish for its entry"
+    reach = "an entry's token can only submit, cancel, report and finish for that entry"
 
     def __init__(self, entry: Entry) -> None:
         super().__init__(f"entry {entry.pk}", entry.pk, entry.user, entry.scopes)

@@ -32,9 +32,9 @@ _REPORTED = "as reported"
 _FINE = (Quarantine.NONE, Quarantine.CLEARED)
 _MEASURES = {measure.name: measure for measure in MEASURES}
 _WORDS = {
-    "hidden_correct": "{} of the tasks also correct on hidden workloads",
-    "score": "a score of {}",
-    "correct": "{} of the tasks correct on listed workloads",
+    "hidden_correct": "solved {} of the tasks, hidden workloads included",
+    "score": "has a score of {}",
+    "correct": "solved {} of the tasks on listed workloads",
 }
 
 
@@ -294,10 +294,10 @@ def winner(challenge: Challenge, contenders: Sequence[Contender]) -> Winner | No
     against = f", against {_figure(name, others[0])} for {others[0].name}" if others else ""
     alone = "" if others else "; nobody else entered"
     if challenge.closed_at is not None:
-        return Winner(f"{first.name} wins", f"It has {said}{against}{alone}.", "good")
+        return Winner(f"{first.name} wins", f"It {said}{against}{alone}.", "good")
     decides = "hidden workloads, which are measured at the end, decide who wins"
     headline = f"{first.name} leads so far"
-    return Winner(headline, f"It has {said}{against}{alone}; {decides}.", "")
+    return Winner(headline, f"It {said}{against}{alone}; {decides}.", "")
 
 
 def _figure(name: str, contender: Contender) -> str:

@@ -49,13 +49,13 @@ class DraftKernel(Body):
 class DraftIn(Body):
     """A task that isn't published, and kernels to try on it."""
 
-    task: dict[str, Any] = Field(description="A task's document, as `/tasks/NAME` gives it.")
+    task: dict[str, Any] = Field(description="A task's document, as `/tasks/NAME` returns it.")
     kernels: list[DraftKernel] = Field(
         [],
         max_length=MOST_KERNELS,
-        description="Each becomes a private submission, which counts like any other.",
+        description="Each becomes a private submission and counts toward your daily limit.",
     )
-    device: str = Field("", description="The device they're tried on, as in a submission.")
+    device: str = Field("", description="The device to try them on, as in a submission.")
 
 
 class DraftOut(Schema):

@@ -76,7 +76,7 @@ def _words(evaluation: Evaluation) -> str:
     rated = evaluation.rated
     words = f"correct, {times(rated)} the speed of the best baseline" if rated else "correct"
     if evaluation.quarantine == Quarantine.OPEN:
-        return f"{words}; in quarantine, on no board until a person decides"
+        return f"{words}; in quarantine, and off boards until a person decides"
     return words
 
 

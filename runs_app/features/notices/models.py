@@ -46,10 +46,10 @@ class Watch(models.Model):
 class NoticeKind(models.TextChoices):
     """What a notice is about."""
 
-    VERDICT = "verdict", "Verdicts of your ranked submissions"
-    PLACE = "place", "Somebody took your place on a board"
+    VERDICT = "verdict", "Verdicts on your ranked submissions"
+    PLACE = "place", "Somebody takes your place on a board"
     RUN = "run", "Your runs end or pause"
-    WATCHED = "watched", "What you watch has changed"
+    WATCHED = "watched", "Something that you watch changes"
 
 
 class Way(models.TextChoices):

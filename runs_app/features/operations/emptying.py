@@ -57,8 +57,8 @@ CONSEQUENCES = {
     Part.RUNS: "Runs are paused with your reason, and their waiting candidates are canceled."
     " A resumed run measures them again, and each counts as another evaluation. Final"
     " rankings of challenges are canceled, too.",
-    Part.AUDITS: "Audits end without an outcome. The places stay unverified until an admin asks"
-    " for another audit.",
+    Part.AUDITS: "Audits end without an outcome. The results stay unverified until an admin"
+    " asks for another audit.",
     Part.BACKGROUND: (
         "The site's own kernels and re-evaluations are canceled. You can measure them "
         "again on their task's page."

@@ -67,8 +67,8 @@ class RunnerForm(ServiceForm):
     trusted = forms.BooleanField(
         required=False,
         label="I control this host",
-        help_text="Results of other hosts are labeled, and boards can leave them out. Only trusted"
-        " runners check tasks and audit results of trusted runners.",
+        help_text="Results from other hosts are labeled, and boards can leave them out. Only"
+        " trusted runners check tasks and audit results of trusted runners.",
     )
 
 

@@ -8,7 +8,7 @@ from django.db import models
 from runs_app.models import Device, Evaluation
 from tasks_app.models import TaskVersion
 
-BEST_OF_AGENTS = "the best of each agent"
+BEST_OF_AGENTS = "each agent's best kernel"
 
 
 class Reevaluation(models.Model):

@@ -49,7 +49,7 @@ class Choice:
     def words(self) -> str:
         """Where the kernels come from, and where they go."""
         if self.same:
-            return f"version {self.target.number}, measured again"
+            return f"of version {self.target.number}, measured again"
         return f"of version {self.source.number}, on version {self.target.number}"
 
 

@@ -43,7 +43,7 @@ def reevaluate(*, choice: Choice, seen: str, user: User, now: datetime) -> Reeva
     plan = plan_of(choice)
     if plan.seen != seen:
         found = f"it would now be {plan.count} on version {choice.target.number}"
-        raise SubmissionError("seen", f"{found}, not what you saw: look again, then confirm")
+        raise SubmissionError("seen", f"{found}, not what you saw: review it again, then confirm")
     if not plan.count:
         raise SubmissionError("seen", "nothing would be measured")
     reevaluation = Reevaluation.objects.create(

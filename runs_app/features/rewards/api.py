@@ -76,7 +76,8 @@ class RewardEntered(Schema):
     field: str = Field(description="What is wrong with a refused kernel.")
     reason: str = Field(description="Why it was refused; empty if it wasn't.")
     later: bool = Field(
-        description="Refused only because of the quota: send it again when others have ended."
+        description="Whether it was refused only because of the quota: send it again when other"
+        " evaluations have ended."
     )
 
 

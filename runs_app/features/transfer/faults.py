@@ -114,7 +114,7 @@ def _record(record: ResultRecord, field: str, now: datetime) -> Iterator[DataErr
     if record.mode is not Mode.RANKED:
         yield DataError(f"{field}.mode", "only ranked results can be on boards")
     if record.verdict in (Verdict.SYSTEM_ERROR, Verdict.COMPILED):
-        yield DataError(f"{field}.verdict", f"{record.verdict.value} says nothing about a kernel")
+        yield DataError(f"{field}.verdict", f"{record.verdict.value} doesn't judge a kernel")
     for number, workload in enumerate(record.workloads):
         yield from of_workload(workload, f"{field}.workloads[{number}]")
     for name, value in record.unlisted_speedups.items():
@@ -140,7 +140,7 @@ def of_names(record: ResultRecord, field: str) -> Iterator[DataError]:
         text = getattr(record, name, "")
         pattern = MODEL if name == "language_model" else _NAME
         if not pattern.fullmatch(text) and (text or name == "agent"):
-            yield DataError(f"{field}.{name}", f"{text[:60]!r} is not a name that a site can give")
+            yield DataError(f"{field}.{name}", f"{text[:60]!r} is not a valid name")
     if not _DEVICE.fullmatch(record.device):
         yield DataError(
             f"{field}.device", f"{record.device[:60]!r} is not a short name of a device"

@@ -83,7 +83,7 @@ def _calls(run: Record, now: datetime) -> Iterator[DataError]:
         field = f"run.calls[{n}]"
         yield from _life(call, field, call.ended_at, _OF_CALLS, now)
         if not faults.MODEL.fullmatch(call.language_model):
-            yield DataError(f"{field}.language_model", "is not a name that a site can give")
+            yield DataError(f"{field}.language_model", "is not a valid name")
         yield from _money(call, field, ("worst_usd", "cost_usd"))
 
 

@@ -59,7 +59,7 @@ export function figures(state) {
   const measured = [...ends].reduce((sum, [name, each]) => sum + (UNMEASURED.includes(name) ? 0 : each), 0);
   const say = (name, text) => { document.querySelector(`[data-figure="${name}"]`).textContent = text; };
   say("best", best ? duration(best.latency_ns) : "–");
-  say("best-sub", best ? `candidate ${best.number}, as last timed` : "no correct candidate yet");
+  say("best-sub", best ? `candidate ${best.number}, when last timed` : "no correct candidate yet");
   const seed = seedOf(state);
   say("floor", best?.floor_fraction ? percent(best.floor_fraction) : "–");
   say("floor-sub", best && !best.floor_fraction ? "no known physical limit for this device" : "");

@@ -226,8 +226,8 @@ def test_an_entrys_token_knows_its_entry_and_no_other_one(challenge: Challenge) 
     tools = ChallengeTools(site)
     assert tools.entry()["id"] == str(entry.pk)
     for refused, reason in (
-        (lambda: tools.enter_challenge("autumn"), "this is an entry's token"),
-        (lambda: tools.finish_entry(str(other.pk)), "this is an entry's token"),
+        (lambda: tools.enter_challenge("autumn"), "an entry's token can only"),
+        (lambda: tools.finish_entry(str(other.pk)), "an entry's token can only"),
         (lambda: tools.report_entry(usd=-1), "usd"),
         (tools.report_entry, "give usd, tokens or transcript"),
         (lambda: tools.entry("5"), "no entry '5'"),

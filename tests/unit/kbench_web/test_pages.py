@@ -60,7 +60,7 @@ def test_errors_have_pages(client: Client) -> None:
     strict = Client(enforce_csrf_checks=True)
     answer = strict.post("/sign-in/", {"login": "a", "password": "b"})
     assert (answer.status_code, "expired" in answer.content.decode()) == (403, True)
-    assert "our mistake" in render_to_string("500.html")
+    assert "wrong on our side" in render_to_string("500.html")
     assert "You are not signed in" in render_to_string("403.html")
     client.force_login(factories.make_user(username="ada"))
     answer = client.get("/curate/")

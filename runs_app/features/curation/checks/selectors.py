@@ -169,7 +169,7 @@ def _check_note(check: TaskCheck, user: Viewer, now: datetime) -> str:
         return check_reason(check, user)
     runners = runner_list(now, check.device_id)
     before = _before(check)
-    place = "next in the queue" if before == 0 else f"{before} before it in the queue"
+    place = "next in the queue" if before == 0 else f"{before} ahead of it in the queue"
     if blocked := why_blocked(check.device, runners):
         words = f"{place}, but {blocked}"
     elif all(status.runner.current for status in runners if status.takes_work):

@@ -46,7 +46,7 @@ from tasks_app.pages.audit_page import audit_lines
 from tasks_app.parameters import query_of, read_filters, takes
 from tasks_app.people import AuthenticatedRequest
 
-_REFUSAL = "only admins curate tasks"
+_REFUSAL = "only admins can curate tasks"
 _ROWS = 300
 _OWN_ENTRIES = 20
 _READ_ENTRIES = 400  # of which many may be shown as one
@@ -207,7 +207,7 @@ def _decide(request: HttpRequest, task: Task, user: User) -> str:
         return f"{task.slug} is {Task.State(state).label.lower()} again."
     if action == Action.CONTAMINATE:
         mark_contaminated(reason=reason, **given)
-        return f"{task.slug} is marked contaminated, so it doesn't count across tasks."
+        return f"{task.slug} is marked contaminated and left out of cross-task figures."
     if action == Action.CLEAR:
         clear_contamination(reason=reason, **given)
         return f"{task.slug} counts again."

@@ -272,7 +272,9 @@ def _locked_task(version: TaskVersion) -> Task:
 
 def _must_be_as_seen(draft: Draft, revision: int | None) -> None:
     if revision not in (None, draft.revision):
-        raise CurationError("revision", "its files have changed since you opened it: look again")
+        raise CurationError(
+            "revision", "its files have changed since you opened it: look at them again"
+        )
 
 
 def _must_follow(version: TaskVersion, task: Task, replaces: int | None) -> None:
@@ -329,7 +331,7 @@ def _must_write(draft: Draft, user: User) -> None:
     if _writes(draft, user):
         return
     if sees_hidden(user):
-        raise CurationError("", "take it over first: its author would not know what you changed")
+        raise CurationError("", "take it over first, or its author won't know what you changed")
     raise CurationError("", "only its author can edit it, until an admin takes it over")
 
 

@@ -240,7 +240,7 @@ def _missed(skipped: Iterable[str], texts: Mapping[str, str]) -> Iterator[DataEr
         for name, text in modules.items():
             if re.search(rf"""["'/]{re.escape(base)}["']""", text):
                 line = text[: text.index(base)].count("\n") + 1
-                reason = f"is not text, and a task can only hold text, but {name} names it"
+                reason = f"is not text, which is all a task can contain, but {name} names it"
                 yield DataError(path, f"{reason} (line {line}): generate the data in the code")
                 break
 
@@ -276,7 +276,7 @@ def _text(name: str, content: bytes, no_texts: list[DataError]) -> str | None:
     except DataError as error:
         if PurePosixPath(name).suffix.lower() in _TASK_SUFFIXES:
             raise
-        no_texts.append(DataError(name, f"{error.reason}; a task can only hold text"))
+        no_texts.append(DataError(name, f"{error.reason}; a task can contain only text"))
         return None
 
 
@@ -325,7 +325,9 @@ def _folder(row: Row, root: Path, texts: Mapping[str, str]) -> dict[str, str]:
         try:
             "".join(written.values()).encode()
         except UnicodeEncodeError:
-            raise DataError(_FIELD, "contain half of a surrogate pair, which is not text") from None
+            raise DataError(
+                _FIELD, "contain half of a surrogate pair, which is not valid text"
+            ) from None
         return written
     if row.offer is not None:
         raise DataError(_FIELD, f"is a kernel, not a task: submit it to {row.offer.task}")
@@ -371,7 +373,7 @@ def _without_specification(texts: Mapping[str, str]) -> DataError | None:
             return DataError(path, f"must be called {SPECIFICATION}")
     if REFERENCE not in names:
         return None
-    reason = f"has no {SPECIFICATION}, which says the task's name, abi and workloads"
+    reason = f"has no {SPECIFICATION}, which gives the task's name, abi and workloads"
     return DataError(names[REFERENCE], reason)
 
 

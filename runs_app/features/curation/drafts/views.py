@@ -52,7 +52,7 @@ from tasks_app.people import AuthenticatedRequest
 _REFUSAL = "only admins can write a task's next version"
 _ROWS = 30
 _TOLD = 5  # skipped files, and tasks that were changed, of which an upload's page says so
-_NEEDS_REASON = "It is not proven sound, so publishing it needs a reason, under “Publish anyway”."
+_NEEDS_REASON = "It is not proven sound. To publish it, give a reason under “Publish anyway”."
 # Fields whose refusals are sentences by themselves; all others are files or stand in one.
 _OF_ACTS = {"", "reason", "revision", "version", "replaces", "reports"}
 _OF_EDITS = {"new_path", "rename_to", "upload"}
@@ -174,7 +174,7 @@ def draft_act(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
     action = request.POST.get("action", "")
     reason = request.POST.get("reason", "")
     if action in _ADMINS_ACTIONS and not user.is_staff:
-        raise PermissionDenied("only admins decide about drafts")
+        raise PermissionDenied("only admins can decide on drafts")
     try:
         words = _act(found, user, action, reason, request.POST.dict())
     except CurationError as error:

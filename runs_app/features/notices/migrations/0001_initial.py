@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
             name='Notice',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('verdict', 'Verdicts of your ranked submissions'), ('place', 'Somebody took your place on a board'), ('run', 'Your runs end or pause'), ('watched', 'What you watch has changed')], max_length=10)),
+                ('kind', models.CharField(choices=[('verdict', 'Verdicts on your ranked submissions'), ('place', 'Somebody takes your place on a board'), ('run', 'Your runs end or pause'), ('watched', 'Something that you watch changes')], max_length=10)),
                 ('text', models.CharField(max_length=500)),
                 ('url', models.CharField(max_length=300)),
                 ('created_at', models.DateTimeField()),

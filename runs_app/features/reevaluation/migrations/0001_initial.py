@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('devices', models.JSONField()),
-                ('chosen', models.CharField(default='the best of each agent', max_length=100)),
+                ('chosen', models.CharField(default="each agent's best kernel", max_length=100)),
                 ('created_at', models.DateTimeField()),
                 ('asked_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('evaluations', models.ManyToManyField(related_name='reevaluations', to='runs_app.evaluation')),

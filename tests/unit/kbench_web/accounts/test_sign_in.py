@@ -84,7 +84,7 @@ class TestSignUp:
     ) -> None:
         text = client.get("/sign-up/").content.decode()
         assert re.search(r'<input[^>]*name="username"[^>]*autofocus', text)
-        assert ("This site sends no e-mail" in text) is not settings.EMAIL_CONFIGURED
+        assert ("This site doesn't send e-mail" in text) is not settings.EMAIL_CONFIGURED
         both = {"password1": "password", "password2": "passwort"}
         said = client.post("/sign-up/", FIELDS | both).content.decode()
         assert ("too common" in said, "same password" in said) == (True, True), "all at once"

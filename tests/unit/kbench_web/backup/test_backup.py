@@ -167,7 +167,7 @@ def test_a_failed_backup_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_database_without_a_site_is_not_backed_up(tmp_path: Path) -> None:
     """As in cron, which doesn't know the site's environment."""
-    with another_database(tmp_path), pytest.raises(BackupError, match="holds no site"):
+    with another_database(tmp_path), pytest.raises(BackupError, match="contains no site"):
         backup(tmp_path / "site.tar.gz")
     assert not (tmp_path / "site.tar.gz").exists()
 
@@ -250,7 +250,7 @@ class TestRefused:
             (change_manifest(format=2, version="9.0"), of_newer),
             (change_manifest(version="9.0", migrations=future), of_newer),
             (change_manifest(vendor="oracle"), "comes from oracle, but DATABASE_URL names"),
-            (change_manifest(rows={}), "holds no site"),
+            (change_manifest(rows={}), "only an empty database"),
         ):
             path.write_bytes(whole)
             rewrite(path, change)

@@ -109,7 +109,7 @@ def test_in_common_or_by_own_attempts_or_over_all(
     assert alone.over is Over.OWN
 
     page = client.get("/leaderboard/?device=cpu&by=agent").content.decode()
-    assert "remote" in page.split("Left out for not attempting", 1)[1][:200]
+    assert "remote" in page.split("Left out because they didn't attempt", 1)[1][:200]
     assert "by=submission&amp;device=cpu&amp;agent=narrow" in page
     for over, words in (("own", "Each row covers"), ("all", "Over all 2 tasks")):
         page = client.get(f"/leaderboard/?device=cpu&by=agent&over={over}").content.decode()

@@ -118,4 +118,4 @@ def test_boards_filter_by_facts_of_audits(client: Client) -> None:
     text = client.get("/leaderboard/?device=cpu&same_bits=1").content.decode()
     assert 'name="same_bits" value="1" checked' in text
     text = client.get("/leaderboard/?device=cpu&graph=1").content.decode()
-    assert "has an audit that confirms this" in text
+    assert "has been confirmed by an audit" in text

@@ -28,9 +28,9 @@ class Command(BaseCommand):
         parser.add_argument("folder", type=Path, metavar="DIR")
         parser.add_argument("--device", default="", help="slug of the device, such as nvidia-h100")
         parser.add_argument(
-            "--new", default="", metavar="NAME", help="create the device: a GPU with this name"
+            "--new", default="", metavar="NAME", help="create a GPU device with this name"
         )
-        parser.add_argument("--most", type=int, default=1000, help="jobs to export (1000)")
+        parser.add_argument("--most", type=int, default=1000, help="maximum number of jobs (1000)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         actions: dict[str, Callable[[Path, dict[str, object]], None]] = {

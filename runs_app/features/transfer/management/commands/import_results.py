@@ -34,7 +34,7 @@ class Command(BaseCommand):
     """`manage.py import_results FILE` or `manage.py import_results --shipped`."""
 
     help = (
-        "Store the results of FILE, which `manage.py export_results` wrote, on separate boards "
+        "Import the results in FILE, written by `manage.py export_results`, onto separate boards "
         "that say where they were measured. Existing results stay as they are. If anything in the "
         "file is wrong, nothing is stored."
     )

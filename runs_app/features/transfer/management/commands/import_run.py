@@ -19,7 +19,7 @@ class Command(BaseCommand):
     """`manage.py import_run FILE...` or `manage.py import_run --shipped`."""
 
     help = (
-        "Store the runs of the FILEs, which `manage.py export_run` wrote. They are read-only and "
+        "Import the runs in the FILEs, written by `manage.py export_run`. They are read-only and "
         "say where they were measured. Runs that are already here stay as they are. If anything in "
         "a file is wrong, nothing from it is stored."
     )

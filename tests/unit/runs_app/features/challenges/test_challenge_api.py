@@ -120,7 +120,7 @@ def test_its_token_does_nothing_else(
     ):
         refused = post(path, token, {})
         assert refused.status_code == 403, path
-        assert "this is an entry's token" in refused.json()["reason"]
+        assert "an entry's token can only" in refused.json()["reason"]
     for hidden in (private, mine):
         assert get(f"submissions/{hidden.pk}", token).status_code == 404
         assert get(f"submissions/{hidden.pk}/status", token).status_code == 404

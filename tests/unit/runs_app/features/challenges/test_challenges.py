@@ -241,7 +241,7 @@ def test_whoever_has_ended_an_entry_waits_for_its_ranking(entry: Entry) -> None:
     assert final.urgency is Urgency.RUNS
     (result,) = entry_results(entry.challenge, [Entry.objects.get(pk=entry.pk)])
     assert result.state == "ranking"
-    assert ranking_words(result, make.later(60)) == "1 of 1 kernels are still to be ranked"
+    assert ranking_words(result, make.later(60)) == "1 of 1 kernels left to rank"
     end(final)
     earlier = make.make_finished_evaluation(mode="ranked", now=make.NOW)
     assert earlier.urgency is Urgency.PEOPLE

@@ -64,11 +64,11 @@ def test_the_admin_who_publishes_is_told_who_wrote_hidden_workloads(
     author: User, judge: User
 ) -> None:
     draft = proposed(author)
-    assert "ada wrote its hidden workloads" in page(judge, draft.get_absolute_url())
+    assert "ada wrote the hidden workloads" in page(judge, draft.get_absolute_url())
     take_over(draft=draft, user=judge, now=make.NOW)
-    assert "wrote its hidden workloads" not in page(judge, draft.get_absolute_url())
+    assert "wrote the hidden workloads" not in page(judge, draft.get_absolute_url())
     own = proposed(judge, "own_sum")
-    assert "wrote its hidden workloads" not in page(judge, own.get_absolute_url())
+    assert "wrote the hidden workloads" not in page(judge, own.get_absolute_url())
 
 
 def test_after_publication_an_author_sees_what_everybody_sees(
