@@ -11,13 +11,23 @@ from kbench_client.exits import Exit
 from kbench_client.kernels import write_files
 from kbench_client.output import Output
 from kbench_client.site import Site
+from kbench_client.traces import data_set, solution, traces
 from kbench_client.winner import Winner, files, proven, ranked
+
+
+def _trace_set(winner: Winner) -> dict[str, str]:
+    judged = {**winner.submission, "evaluations": [winner.evaluation]}
+    rows = traces(judged, winner.task)
+    return data_set(solution(judged, winner.task), rows, winner.task)
+
 
 TARGETS: Mapping[str, Callable[[Winner], dict[str, str]]] = {
     "torch": functools.partial(files, operator=True),
+    "flashinfer": _trace_set,
     "script": functools.partial(files, operator=False),
 }
 """By name: the files of a folder, by their paths in it. A target raises `Stop`."""
+_README = "README.md says how to use it"
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -39,12 +49,13 @@ def _export(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         task=site.task_version(submission["task"], submission["task_version"]),
         site=site.account.url,
     )
+    known = proven(winner.evaluation)
     made = TARGETS[options.to](winner)
     folder: Path = options.out / winner.name
     write_files(folder, made)
-    known = proven(winner.evaluation)
     faster = [each["name"] for each in known if each["faster"]]
     document = {"folder": str(folder), "files": list(made), "faster": faster}
     text = f"{folder}: measurably faster on {len(faster)} of {len(known)} workloads"
-    output.answer(document, f"{text}; README.md says how to use it")
+    uses = "TraceSet.from_path() loads it" if options.to == "flashinfer" else _README
+    output.answer(document, f"{text}; {uses}")
     return Exit.GOOD

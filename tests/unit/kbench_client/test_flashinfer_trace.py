@@ -123,6 +123,7 @@ def _finished(version: TaskVersion, verdict: Verdict, user: Any, **result: Any) 
         verdict,
         {"workloads": rows, **result},
         user=user,
+        mode="ranked",
         task_version=version,
         language="python",
         source="def forward(x, rows, alpha): ...\n",
@@ -145,6 +146,11 @@ def test_a_result_leaves_as_traces(
     assert kbench("trace", identity, "--to", str(home / "out")).status == 0
     names = {path.relative_to(home / "out").parts[0] for path in (home / "out").rglob("*.json*")}
     assert names == {"definitions", "solutions", "traces"}
+    exported = kbench(
+        "export", identity, "--to", "flashinfer", "--out", str(home / "won"), "--json"
+    )
+    assert exported.status == 0, exported.err
+    assert {Path(name).parts[0] for name in exported.document["files"]} == names
 
 
 def test_a_wrong_result_tells_of_its_workload_alone(
