@@ -160,7 +160,8 @@ def test_a_residual_of_one_passes_and_what_is_above_is_found() -> None:
     assert (large, wrong.scaled) == ("large", 3.0)
     assert wrong.mismatch is not None
     assert (wrong.mismatch.index, wrong.mismatch.wrong_elements) == ((1, 0), 2)
-    assert wrong.mismatch.reason == "the task's verifier allows at most 1 and found 1.5"
+    found = "the task's verifier allows residuals of at most 1 and found 1.5"
+    assert wrong.mismatch.reason == found
     assert given == [3, torch.float64]
 
 
