@@ -280,7 +280,7 @@ class RaceSearch:
             reason = f"the result depends on which thread comes first: {check.reason}; {_HINT}"
             raise FaultError(Fault(Verdict.WRONG_RESULT, reason))
         if check.state is not AuditState.PASSED:
-            return f"unknown, because: {check.reason}"
+            return f"unknown ({check.reason})"
         return f"none in {len(looked)} of {len(times_ns)} listed workloads"
 
     def _run(

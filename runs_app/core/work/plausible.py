@@ -69,7 +69,7 @@ def _faults(evaluation: Evaluation, result: EvaluationResult, now: datetime) -> 
     elapsed_s = (now - (evaluation.started_at or now)).total_seconds()
     for stage in result.stages:
         if not 0 <= stage.started_s + stage.duration_s <= elapsed_s + _CLOCKS_S:
-            yield f"stages.{stage.stage} ends more than {elapsed_s:.1f} s after the job began"
+            yield f"stages.{stage.stage} ends after the job was reported ({elapsed_s:.1f} s)"
     if result.verdict is Verdict.CORRECT:
         yield from _incomplete(evaluation, result)
         yield from _contradictions(result, elapsed_s)

@@ -128,7 +128,7 @@ def test_every_file_of_nested_folders_is_told_of(tmp_path: Path) -> None:
             " (line 1)"
         )
     (tmp_path / "empty").mkdir()
-    assert "neither task.toml nor func_forward.py" in load(tmp_path / "empty")[0][0]
+    assert "has no task.toml, func_forward.py" in load(tmp_path / "empty")[0][0]
 
 
 def test_tasks_from_elsewhere_are_tagged_until_an_admin_labels_them(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_origin_kernels_are_matched_and_change_no_task(
         assert "no built-in task in float32" in lines[1]
         assert f"submit_shipped_kernels --origin {tmp_path / 'origin'}`" in lines[3]
         assert lines[4] == "2 read: 0 loaded, 1 adapted, 1 refused"
-        assert error == "1 refused, for the reason above"
+        assert error == "1 refused for the reason above"
     row = json.loads(report.read_text())["rows"][0]
     assert (row["task"], row["agent"]) == ("vector_add", "mskernelbench-origin")
     assert not Task.objects.exists()

@@ -95,9 +95,9 @@ def test_a_report_that_proves_nothing_keeps_it_in_review(task: Path, digest: str
         ({"passed": False}, "did not pass"),
         ({"filters": []}, "cover filters"),
         ({"filters": [FILTER, FILTER | {"passed": False}]}, "1 of 2 filters flag it: forward: in"),
-        ({"passed": False, "honest": [OFF]}, "reference is off, forward: 1.25 times"),
+        ({"passed": False, "honest": [OFF]}, "reference fails (forward: 1.25 times"),
         # What a report says of itself is not believed against its own lists.
-        ({"honest": [OFF]}, "reference is off, forward: 1.25 times"),
+        ({"honest": [OFF]}, "reference fails (forward: 1.25 times"),
         ({"honest": []}, "did not pass"),
         ({"mutants": [MUTANT | {"state": "survived"}]}, "1 of 1 wrong kernels pass it"),
         ({"mutants": [MUTANT | {"state": "equivalent"}]}, "did not pass"),

@@ -54,7 +54,7 @@ def test_nothing_counts_of_who_does_not_hold_the_job(job: RunnerJob, kind: Event
     assert columns(job) == before
     make.start(job)
     before, events = columns(job), EvaluationEvent.objects.count()
-    with pytest.raises(EventError, match=f"runner stranger does not hold {job.KIND}-{job.pk}-1"):
+    with pytest.raises(EventError, match=f"runner stranger isn't working on {job.KIND}-{job.pk}-1"):
         record(job, Sender(token=stranger()), kind, SAID[kind])
     assert (columns(job), EvaluationEvent.objects.count()) == (before, events)
     assert not RunnerFlag.objects.exists()
@@ -82,7 +82,7 @@ def test_a_runner_that_lost_a_job_cannot_end_it_for_the_next_one() -> None:
     runner = make.make_runner(token=stranger(), name="next")
     evaluation.refresh_from_db()
     lifecycle.give_to_runner(evaluation, runner=runner, ticket="0" * 32, now=make.NOW)
-    with pytest.raises(EventError, match=f"does not hold evaluation-{evaluation.pk}-2"):
+    with pytest.raises(EventError, match=f"isn't working on evaluation-{evaluation.pk}-2"):
         record(evaluation, make.make_sender(), EventKind.LOST, SAID[EventKind.LOST])
     record(evaluation, Sender(token=stranger()), EventKind.STARTED, {})
     evaluation.refresh_from_db()
