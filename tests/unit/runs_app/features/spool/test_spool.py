@@ -122,7 +122,7 @@ def test_a_result_that_is_refused_goes_back_to_waiting_until_its_attempts_are_us
 ) -> None:
     settings.MAX_ATTEMPTS = 2
     row = make.make_evaluation()
-    for state, words in (("QUEUED", "the job is in the queue again"), ("FINISHED", "most recently")):
+    for state, words in (("QUEUED", "the job is in the queue again"), ("FINISHED", "the last")):
         export(folder)
         path = work(folder, row)
         path.write_text(path.read_text().replace('"latency_ns": ', '"latency": '))
