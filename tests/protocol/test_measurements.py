@@ -47,7 +47,7 @@ extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
     ("task", "source", "words"),
     [
         ("vector_add", ADD, ""),
-        ("dot_product", SUM, "a scalar reduction, which adds one element after another"),
+        ("dot_product", SUM, "a scalar reduction, which combines one element after another"),
         ("softmax", EXP, "strict math, which keeps functions such as exp from working on vectors"),
         pytest.param(
             "vector_add", DENORMAL, "denormal numbers: when they are flushed to zero, a call takes",

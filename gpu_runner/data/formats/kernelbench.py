@@ -109,7 +109,7 @@ def _changed(tree: ast.Module, forward: ast.FunctionDef) -> Iterator[str]:
     if any(sets_seed(node) for node in nodes if isinstance(node, ast.Call)):
         yield "seeds set in functions are derived from the call's seed, so inputs are always new"
     if any(node.attr in _NARROW for node in nodes if isinstance(node, ast.Attribute)):
-        yield "floating-point tensors are converted to float32, even narrower ones"
+        yield "floating-point tensors are converted to float32, including narrower ones"
     if any(isinstance(n, ast.Return) and isinstance(n.value, ast.Dict) for n in ast.walk(forward)):
         yield "forward() returns a dictionary: its values are the outputs, in order"
 
@@ -144,7 +144,7 @@ def _check_size(known: Globals, name: str, value: object, field: str) -> None:
     if not items or not all(type(item) is int and 0 < item < _LARGEST for item in items):
         raise DataError(field, "must be an integer above 0, or a list of them")
     if name in known.bound:
-        raise DataError(field, "isn't read only by get_inputs(): Model needs it, too")
+        raise DataError(field, "isn't used by get_inputs() only: Model needs it, too")
     if name not in known.names:
         raise DataError(field, "must be left out: the file doesn't assign that global")
 

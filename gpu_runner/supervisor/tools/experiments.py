@@ -81,7 +81,7 @@ DENORMALS = Experiment(
     _flushed,
 )
 SCALAR_REDUCTION = Experiment(
-    "a scalar reduction, which adds one element after another in source order",
+    "a scalar reduction, which combines one element after another in source order",
     "when g++ may reorder it into vectors",
     f"begin the source with `// flags: {' '.join(_REORDERED)}`, or keep several partial results",
     _reordered,
