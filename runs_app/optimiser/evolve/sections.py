@@ -120,7 +120,7 @@ def _workload(time: WorkloadTime, limit_ns: float | None) -> str:
 def _beside(time_ns: float, limit_ns: float) -> str:
     if limit_ns < _TINY_NS and time_ns > _LATENCY_DECIDES * limit_ns:
         return f"{micros(limit_ns)}, which isn't a target: launches and latency dominate here"
-    return f"{micros(limit_ns)}; the time is {time_ns / limit_ns:.1f}× that"
+    return f"{micros(limit_ns)}, and the time is {time_ns / limit_ns:.1f}× that"
 
 
 def micros(time_ns: float) -> str:

@@ -239,7 +239,7 @@ def test_json_that_is_none(tmp_path: Path, text: str) -> None:
 
 def test_paths_that_are_no_tasks(tmp_path: Path) -> None:
     assert refused(tmp_path / "missing").field == "path"
-    assert "neither task.toml nor func_forward.py" in refused(tmp_path).reason
+    assert "no task.toml, func_forward.py" in refused(tmp_path).reason
     (tmp_path / "a.txt").write_text("")
     assert refused(tmp_path / "a.txt").field == "path"
     assert refused(tmp_path, "fortran").field == "format"

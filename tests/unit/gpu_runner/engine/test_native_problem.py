@@ -182,7 +182,7 @@ def test_what_a_verifier_does_to_its_copies_changes_nothing() -> None:
         ({}, "returned dict, not a dict of residuals by name"),
         ({"a": "0"}, "gave 'a' as str"),
         ({"a": torch.zeros(2, dtype=torch.complex64)}, "complex numbers"),
-        ({"a": math.nan}, "gave NaN as 'a' of finite outputs"),
+        ({"a": math.nan}, "gave NaN as 'a' for finite outputs"),
         ({"a": -0.5}, "gave -0.5 as 'a': residuals must be 0 or more"),
         ({str(i): 0.0 for i in range(99)}, "more than 16 names"),
     ],
