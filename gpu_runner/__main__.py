@@ -150,8 +150,8 @@ def _add_vary(commands: _Commands) -> None:
         "vary",
         help="give a KernelBench file workloads of other sizes",
         description="Runs the file with other sizes, in a jail and without any data, and writes the"
-        " task with all workloads that its model takes: `filter` and `load_tasks` read it."
-        " Exit 0 if there are some, 1 if not, 2 for a broken file.",
+        " task with all workloads that its model accepts, for `filter` and `load_tasks`."
+        " Exit 0 if it accepts any, 1 if not, 2 for a broken file.",
         parents=_shared("json", "allow-unjailed"),
     )
     varied.add_argument("--task", required=True, help="the file")
@@ -277,7 +277,7 @@ def _beside(options: argparse.Namespace) -> dict[str, str]:
     found = {}
     for path in options.files:
         if not path.resolve().is_relative_to(folder):
-            raise DataError("files", f"{path} is not below {folder}")
+            raise DataError("files", f"{path} is not inside {folder}")
         name = path.resolve().relative_to(folder).as_posix()
         found[name] = read_text(path, "files", SOURCE_LIMIT_BYTES)
     check_modules(found)

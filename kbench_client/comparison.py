@@ -115,8 +115,7 @@ def comparison_table(found: Document) -> str:
     rows.append(("score", *map(rated, found["submissions"])))
     rows.append(("verdict", *(each["verdict"] or "-" for each in found["submissions"])))
     if not found["workloads"]:
-        return f"{table(rows)}\nnothing to compare: no workload has a time from each of them"
-    noise = (
-        f" (two evaluations of one source differ by up to {significant(100 * found['noise'], 2)} %)"
-    )
+        return f"{table(rows)}\nnothing to compare: no workload has a time in all of them"
+    most = significant(100 * found["noise"], 2)
+    noise = f" (two evaluations of the same source differ by up to {most} %)"
     return f"{table(rows)}\n= : within noise{noise if found['noise'] else ''}"

@@ -66,7 +66,7 @@ def count_line(shown: int, total: int, noun: str, hint: str = "") -> str:
     """How many of all rows are shown, and how to see the others."""
     if shown >= total:
         return f"{total} {noun}{'' if total == 1 else 's'}"
-    return f"{total - shown} more of {total} {noun}s: --limit {total} shows all{hint}"
+    return f"{total - shown} of {total} {noun}s not shown: --limit {total} shows all{hint}"
 
 
 def task_and_direction(row: Document) -> str:

@@ -22,7 +22,7 @@ class Fault(Schema):
 
 
 def link_next(request: HttpRequest, response: HttpResponse, after: object) -> None:
-    """Say where the next page is: the same address with `after`, as RFC 8288 has it."""
+    """Put the address of the next page, which differs in `after`, into the `Link` header."""
     asked = {name: value for name, value in request.GET.items() if name != "after"}
     address = f"{request.path}?{urlencode({**asked, 'after': str(after)})}"
     response["Link"] = f'<{address}>; rel="next"'

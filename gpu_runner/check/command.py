@@ -177,7 +177,7 @@ def _bound(bound: Bound) -> str:
         return f"bound: proven; {bound.ways} honest ways to compute ref() pass it"
     if bound.failed:
         refused = ", ".join(bound.failed[:3])
-        return f"bound: unproven; it refuses honest ways to compute ref(): {refused}"
+        return f"bound: unproven; it rejects honest ways to compute ref(): {refused}"
     why = bound.reason or "too few other ways to compute ref() are known"
     return f"bound: unproven ({why})"
 
@@ -202,13 +202,15 @@ def _kernel(name: str, result: EvaluationResult, checked: Checked) -> Iterator[s
 
 def _headline(name: str, result: EvaluationResult, checked: Checked) -> str:
     if result.verdict is Verdict.WRONG_RESULT and not checked.bound.is_proven:
-        return f"differs from ref(), by a bound that is unproven: {result.reason}"
+        return f"differs from ref(), but the bound is unproven: {result.reason}"
     if result.latency_ns is None:
         return f"{result.verdict}: {result.reason}"
     words = [f"right, {duration_text(result.latency_ns)}"]
     words += [f"{times(n)} {_by(b)}" for b, n in result.speedups.items() if b != "best"]
     if (limit := checked.limits.get(name)) is not None:
-        words.append(f"reading and writing its tensors once takes at least {limit:.0%} of that")
+        words.append(
+            f"reading and writing its tensors once takes at least {limit:.0%} of that time"
+        )
     return ", ".join(words)
 
 

@@ -216,9 +216,7 @@ def _sizes(tree: ast.Module, inputs: ast.FunctionDef, given: Sequence[int]) -> l
         return []
     found = list(given) or _listed(tree) or _default(tree, inputs)
     if not found:
-        reason = (
-            f"must be known: give --size, assign `sizes = [...]`, or `{takes[0].arg}` a default"
-        )
+        reason = f"must be known: pass --size, assign `sizes`, or give `{takes[0].arg}` a default"
         raise DataError("size", reason)
     if any(type(size) is not int or size < 1 for size in found):
         raise DataError("size", _WHOLE)

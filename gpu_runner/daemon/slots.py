@@ -99,7 +99,7 @@ class Slots:
                 continue
             if slot.process.is_alive():
                 if slot.stood.is_over(slot.process.pid or 0):
-                    logger.warning("slot %d is stuck: killed", slot.number)
+                    logger.warning("slot %d was stuck, so it was killed", slot.number)
                     slot.process.kill()
                 continue
             self._bury(slot, slot.process, source)
@@ -132,7 +132,7 @@ class Slots:
         """End the jobs of these names, which are no longer this runner's."""
         for slot in self._all:
             if slot.state.name in names and not slot.state.dropped:
-                logger.info("%s is taken back: it ends here", slot.state.name)
+                logger.info("the site took back %s, so this runner stops it", slot.state.name)
                 slot.state.drop()
 
     def _pids(self) -> list[int]:

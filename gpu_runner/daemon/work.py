@@ -148,7 +148,7 @@ class Daemon:
         lineage.adopt_orphans()
         logger.info("runner %s serves %s", self._runner.name, self._runner.device)
         if not self.fit:
-            logger.error("no jobs are taken: %s", self._jail_fault)
+            logger.error("this runner takes no jobs: %s", self._jail_fault)
             if not self._source.is_endless:
                 return NOT_FIT
         # Before the first heartbeat: a new boot makes the site take up again what it believes lost.

@@ -120,7 +120,7 @@ _CPP = (
     *_either(
         "math-errno trapping-math signed-zeros finite-math-only unsafe-math-optimizations"
         " associative-math reciprocal-math rounding-math cx-limited-range",
-        "a part of -ffast-math, or what it switches off",
+        "a part of -ffast-math, or an option that it turns off",
     ),
     Allowed(
         "-ffp-contract=fast|on|off",
@@ -144,7 +144,7 @@ _CPP = (
     ),
     *_either("tree-loop-distribution prefetch-loop-arrays", "rewrite loops for the caches"),
     *_either("strict-aliasing", "values of different types don't alias"),
-    Allowed("-fopenmp-simd", "obey omp simd", "-fopenmp-simd", "openmp-simd"),
+    Allowed("-fopenmp-simd", "apply `omp simd` directives", "-fopenmp-simd", "openmp-simd"),
     Allowed(
         "-std=c++17|c++20|gnu++17|gnu++20",
         "replaces C++20",
@@ -165,7 +165,7 @@ EXAMPLE: Mapping[Language, str] = {
 _LINKING = "every kernel is linked in the same way"
 _REFUSED = (
     (r"--?(?:gencode|arch|code|gpu-\w+)\b.*|-m(?:arch|tune|cpu)=.*|-m(?:avx|sse|fma|bmi).*",
-     "the build is for the runner's own device"),
+     "kernels are always built for the runner's own device"),
     (r"--?default-stream.*",
      "calls are timed on the legacy default stream, and per-thread streams synchronize with it "
      "anyway"),

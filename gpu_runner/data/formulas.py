@@ -146,7 +146,7 @@ def formula_errors(
         lacks = [formula.lacks(parameters) for _, parameters in workloads]
         common = set.intersection(*map(set, lacks)) if lacks else set()
         for name in sorted(common):
-            reason = f"needs {name!r}, which no workload has as a number: {formula.expression!r}"
+            reason = f"needs {name!r} as a number, but no workload has one: {formula.expression!r}"
             yield DataError(formula.field, reason)
         for index, names in enumerate(lacks):
             apart[index].need(formula.field, [name for name in names if name not in common])

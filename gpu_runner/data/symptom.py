@@ -63,8 +63,8 @@ GENERAL: Mapping[Symptom, str] = {
     f"{_SET_FIRST}",
     Symptom.READ_BEFORE_SET: "NaN where the output held NaN before the call: even 0 * NaN is NaN, "
     "so don't read what you never set",
-    Symptom.OTHER_DTYPE: "its bytes would be right if the output had another dtype",
-    Symptom.NOT_A_NUMBER: "NaN where a number was expected: 0/0, inf - inf, a root of a "
+    Symptom.OTHER_DTYPE: "its bytes would be right if the output had a different dtype",
+    Symptom.NOT_A_NUMBER: "NaN where a number was expected: 0/0, inf - inf, the root of a "
     "negative number, or memory that was never set",
     Symptom.INFINITE: "infinite where a finite number was expected: an overflow, such as exp "
     "without subtracting the maximum",
@@ -72,14 +72,14 @@ GENERAL: Mapping[Symptom, str] = {
     "drops them",
     Symptom.ZEROS: "zeros where other values were expected: cleared but never added to, or a guard "
     "that never holds",
-    Symptom.REPEATED: "one value repeated where values differ: an index that does not change, or "
-    "one thread's result for all",
-    Symptom.TRANSPOSED: "the right values, but with dimensions in another order: check the strides "
-    "of the output",
+    Symptom.REPEATED: "one value repeated where different ones were expected: an index that "
+    "does not change, or one thread's result used for all",
+    Symptom.TRANSPOSED: "the right values, but with dimensions in the wrong order: check the "
+    "output's strides",
     Symptom.SHIFTED: "the right values, but one place off: an index that starts one too early or "
     "too late",
     Symptom.REVERSED: "the right values, but in the opposite order",
-    Symptom.PERMUTED: "the right values, but in other places: check how threads are mapped to "
+    Symptom.PERMUTED: "the right values, but in the wrong places: check how threads are mapped to "
     "elements",
     Symptom.SIGN: "the right values, but with the opposite sign",
     Symptom.FACTOR: "all values are off by the same factor: a scale, or the divisor of a mean",
@@ -90,8 +90,8 @@ GENERAL: Mapping[Symptom, str] = {
     "bias is wrong",
     Symptom.LOWER_PRECISION: "errors typical of a lower precision than the task's: TF32, FP16 or "
     "BF16 somewhere along the way",
-    Symptom.OTHER_FORMULA: "the error is a smooth function of the value: another formula, such as "
-    "an approximation",
+    Symptom.OTHER_FORMULA: "the error is a smooth function of the value: a different formula, "
+    "such as an approximation",
     Symptom.SLIGHTLY_OFF: "only slightly beyond the bound: a different order of summation, one "
     "rounding too many, or a long sum on tensor cores",
     Symptom.PART_MISSING: "as if a term, or a part of a sum, were left out: a loop that ends "

@@ -71,7 +71,7 @@ _OURS = (*PASSING, OracleError, DeviceError)
 POLITE_NICENESS = 15
 """Of the builds that no person waits for."""
 
-TASK_FAILED = "the task's own code, or what runs it, failed; admins can read why in the log"
+TASK_FAILED = "the task's own code, or the process that runs it, failed; the log tells admins why"
 """The reason where there are hidden workloads: such words could give away sizes and values."""
 
 

@@ -161,8 +161,8 @@ def luck_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
         if len(workload.processes) < LUCKY_PROCESSES:  # one bad moment of the host accuses nobody
             continue
         if sum(map(_is_lucky, workload.processes)) > len(workload.processes) / 2:
-            ratio = f"more than {LUCKY_RATIO:g} times the fastest"
-            reason = f"nine of ten calls of {_named(workload)} take {ratio}"
+            ratio = f"more than {LUCKY_RATIO:g} times as long as the fastest"
+            reason = f"nine out of ten calls on {_named(workload)} take {ratio}"
             found.append(Suspicion(check=Check.LUCK, reason=reason))
     return found
 
@@ -208,11 +208,13 @@ def clock_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
         if measured.time_ns - _elsewhere_ns(workload) <= CLAIM_GAP * claimed_ns + LUCKY_NS:
             continue
         reason = (
-            f"claims {duration_text(claimed_ns)} on {workload.name}, but by the supervisor's own"
-            f" clock a call takes {duration_text(measured.time_ns)}"
+            f"claims {duration_text(claimed_ns)} on {workload.name}, but the supervisor's own clock"
+            f" saw {duration_text(measured.time_ns)} per call"
         )
         if workload.hidden:  # a claim is a kernel's to choose: its digits would tell of sizes
-            reason = "claims far less on a hidden workload than the supervisor's own clock saw"
+            reason = (
+                "claims a far shorter time on a hidden workload than the supervisor's own clock saw"
+            )
         found.append(Suspicion(check=Check.CLOCK, reason=reason))
     return found
 

@@ -37,8 +37,8 @@ logger = logging.getLogger(__name__)
 _TEAMS = re.compile(r"omp[ _]|parallel_for|prange")  # in a source that may have teams of OpenMP
 _CRASHES = (Verdict.RUNTIME_ERROR, Verdict.TIME_LIMIT)
 _TEAM = (
-    "OpenMP teams had {} threads on {} processors here: omp_get_max_threads() counts the threads, "
-    "omp_get_num_procs() does not"
+    "OpenMP teams had {} threads on {} processors here: use omp_get_max_threads(), which counts "
+    "the threads, not omp_get_num_procs()"
 )
 
 
@@ -102,14 +102,14 @@ class Measuring:
         name, noise = self._record.noise()
         if is_scored and noise > UNSTABLE_FROM:
             reason = (
-                f"the time of {name!r} is only known to ±{noise * 100:.0f} %, after {processes}"
+                f"the time on {name!r} is only known to ±{noise * 100:.0f} % after {processes}"
                 " processes: the device was noisy, or the kernel's own time varies"
             )
             return Fault(Verdict.UNSTABLE, reason)
         if is_scored and self._record.unlisted_noise() > UNSTABLE_FROM:
             reason = (
-                f"its time on unlisted sizes isn't even known to ±{UNSTABLE_FROM * 100:.0f} %: the "
-                "device was noisy, or the kernel's own time varies"
+                f"its time on unlisted sizes isn't known to within ±{UNSTABLE_FROM * 100:.0f} %: "
+                "the device was noisy, or the kernel's own time varies"
             )
             return Fault(Verdict.UNSTABLE, reason)
         self._record.look_at_times()

@@ -243,9 +243,9 @@ def wrong_on_other_values(workload: str, found: Mapping[Values, Mismatch]) -> Fa
     """
     if Values.NEAR in found:
         reason = (
-            f"correct on {workload}, but wrong on nearly the same inputs as in the previous call."
-            " Does it cache results, or assume that values are at the same addresses? To reproduce"
-            f" it, {WAYS_TO_TRY[Values.NEAR]}"
+            f"correct on {workload}, but wrong when the inputs are nearly the same as "
+            "in the previous call. Does it cache results, or assume that values are at the same "
+            f"addresses? To reproduce it, {WAYS_TO_TRY[Values.NEAR]}"
         )
         return Fault(Verdict.WRONG_RESULT, reason)
     kinds = [values for values in Values if values in found]

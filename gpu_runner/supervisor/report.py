@@ -111,13 +111,13 @@ def _suspicions(result: EvaluationResult) -> list[str]:
     else:
         meaning = "the verdict stands without an admin's decision"
     lines = [f"    {_place(found)}: {_line(found.reason)}" for found in result.suspicions]
-    return [f"  suspicions, which prove nothing: {meaning}", *lines]
+    return [f"  suspicions, which aren't proof: {meaning}", *lines]
 
 
 def _hints(result: EvaluationResult) -> list[str]:
     """What the source looks like, where what ran has been seen."""
     lines = [f"    {_place(found)}: {_line(found.reason)}" for found in result.hints]
-    return ["  hints, which hold nothing back:", *lines] if lines else []
+    return ["  hints, which don't affect the result:", *lines] if lines else []
 
 
 def _place(found: Suspicion) -> str:

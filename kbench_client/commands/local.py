@@ -35,19 +35,21 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command("evaluate", "measure a kernel on this machine; it isn't ranked on the site")
     add_kernel_files(parser)
     add_kernel_options(parser)
-    parser.add_argument("--folder", type=Path, help="task as `kbench get` wrote it; needs no site")
+    parser.add_argument(
+        "--folder", type=Path, help="a task's folder, as written by `kbench get`; needs no site"
+    )
     parser.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     parser.set_defaults(run=_evaluate)
     parser = command("check", "judge and time a script's kernels on this machine; needs no site")
     _add_script(parser, "cpu or cuda")
     parser.add_argument(
-        "--compare", metavar="OLD", help="alternate with the same-named kernels in that file"
+        "--compare", metavar="OLD", help="alternate with the kernels of the same names in that file"
     )
     parser.add_argument("--rounds", help="rounds of --compare (default 5)")
     parser.add_argument("--mode", help="quick, ranked or audit")
     parser.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     parser.set_defaults(run=_check)
-    _add_gate(command("gate", "compare scripts with those at another commit; for CI"))
+    _add_gate(command("gate", "compare scripts with their versions at another commit; for CI"))
     parser = command(
         "push", "turn a script into a draft task, and submit its kernels; needs the extra `runner`"
     )

@@ -21,7 +21,7 @@ STEPS = {
     "pause": "pause it: start nothing new",
     "resume": "resume it",
     "stop": "end it for good",
-    "extend": "change the given caps; with --parameter NAME=MORE, also the strategy's",
+    "extend": "change the given caps; with --parameter NAME=MORE, also the strategy's parameters",
     "again": "start it again, with these changes",
 }
 """What may be done with a run."""

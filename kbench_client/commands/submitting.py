@@ -148,8 +148,8 @@ def watch(site: Site, identity: str, output: Output, timeout_s: float) -> dict[s
             said = news
     if not state["over"]:
         reason = (
-            f"still {state['status']} after {timeout_s:g} s; `kbench show {identity}` shows it "
-            "later"
+            f"still {state['status']} after {timeout_s:g} s; run `kbench show {identity}` to see "
+            "it later"
         )
         raise Stop(Exit.TIME_OVER, reason)
     if state["status"] == "CANCELLED":

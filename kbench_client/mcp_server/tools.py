@@ -101,7 +101,7 @@ class Tools:
         ] = "",
         files: Annotated[
             dict[str, str] | None,
-            Field(description="texts of other files, such as headers, by name"),
+            Field(description="contents of other files, such as headers, by name"),
         ] = None,
     ) -> Document:
         """Submit a kernel. Returns its id, for `wait` and `result`."""
@@ -215,7 +215,7 @@ class Tools:
         ] = "",
         files: Annotated[
             dict[str, str] | None,
-            Field(description="texts of other files, which the run doesn't change"),
+            Field(description="contents of other files, which the run doesn't change"),
         ] = None,
     ) -> Document:
         """Let one of the site's strategies look for a faster kernel; `wait` takes its id."""

@@ -35,7 +35,7 @@ _FEW = 20  # chosen: brief rows have some 330 bytes, so an agent reads at most 8
 
 
 class BoardIn(Schema):
-    """What the board should show; all parameters are optional."""
+    """What to show on the board; all parameters are optional."""
 
     by: str = Field(
         "",
@@ -45,16 +45,18 @@ class BoardIn(Schema):
     )
     over: str = Field(
         "",
-        description="For agent and model: the problems that each is judged on.",
+        description="For agent and model: the problems on which each one is judged.",
         json_schema_extra=one_of("", *Over),
     )
-    device: str = Field("", description="A device's name; if left out, the latest result's.")
+    device: str = Field(
+        "", description="A device's name; if left out, the device of the latest result."
+    )
     task: str = ""
     scenario: str = ""
     dtype: str = ""
     direction: str = Field(
         "",
-        description="forward or backward, if the task has it. A board of one task shows one"
+        description="forward or backward, if the task has it. A board for one task shows one"
         " direction: forward, if left out.",
     )
     who: str = Field(

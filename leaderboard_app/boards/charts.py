@@ -22,7 +22,7 @@ _POWERS = range(-4, 5)
 _FAST_P_AXES = {
     "xaxis": {
         "type": "log",
-        "title": {"text": "p: speedup against the best baseline"},
+        "title": {"text": "p: speedup over the best baseline"},
         "tickvals": [2.0**power for power in _POWERS],
         "ticktext": [scale_label(power) for power in _POWERS],
         "range": [-1.204, 1.204],
@@ -86,7 +86,7 @@ def _room(points: Sequence[tuple[float, float, str]]) -> dict[str, object]:
     """Axes with room for the names around the points; that of money has logarithms."""
     ends = [math.log10(change(usd for usd, _, _ in points)) for change in (min, max)]
     margin = max(_LEAST_MARGIN, (ends[1] - ends[0]) * _MARGIN)
-    title = {"text": "USD for each solved problem"}
+    title = {"text": "USD per solved problem"}
     most = max(speedup for _, speedup, _ in points)
     return {
         "xaxis": {"type": "log", "title": title, "range": [ends[0] - margin, ends[1] + margin]},

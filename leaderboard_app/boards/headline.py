@@ -131,7 +131,7 @@ def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
         said=f"with a final leader on {device} {'is' if faster == 1 else 'are'} led by a kernel"
         f" known to be faster than the best baseline. {name} leads the most: {leads}.",
         kind="faster" if faster else "neutral",
-        picture=_picture(rows, "The fastest leaders against the best baseline."),
+        picture=_picture(rows, "The fastest leaders, compared with the best baseline."),
     )
 
 
@@ -177,7 +177,7 @@ def _of_names(section: Section, p: float, device: Device) -> Headline | None:
         said=f"{found.said} {ahead.sentence(first.owner, rows[1].owner)}" if ahead else found.said,
         picture=_picture(
             [(r.owner, f"over {counted(len(r.sure), 'result')}", mean, "") for mean, r in means],
-            "Mean score of each, with its 95 % interval.",
+            "Mean scores, with 95 % intervals.",
         ),
     )
 
@@ -209,8 +209,8 @@ def _of_sure(
 def _by_mean(alike: int) -> str:
     if not alike:
         return ""
-    others = "does one other" if alike == 1 else f"do {alike} others"
-    return f", as {others}, and has the highest mean speedup of these"
+    others = "is one other" if alike == 1 else f"are {alike} others"
+    return f", as {others}, and has the highest mean speedup among them"
 
 
 def _for_now(first: Group, level: Sequence[Group], device: Device) -> Headline:

@@ -37,7 +37,7 @@ def _score_head(page: Mapping[str, object]) -> str:
 _COMPARED_WITH = Column(
     "compared_with", str,
     help="Baseline for score, speedup_best, unlisted_speedup and p_score: best, the fastest"
-    " of all; those known, such as eager, while one is missing; or empty.",
+    " of all; the known ones, such as eager, while one is missing; or empty.",
 )  # fmt: skip
 _SPEEDS = (
     Column("score", BOUNDS, _score_head, _CELLS + "score.html", value="score", sort=Sort.SCORE,

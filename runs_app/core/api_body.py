@@ -12,20 +12,20 @@ from runs_app.core.text import storable
 
 
 def one_of(*values: str) -> dict[str, Any]:
-    """What the document says about a field that takes these values, for `Field`'s extra.
+    """The allowed values of a field, as OpenAPI shows them.
 
-    Services refuse other values, with a sentence of their own.
+    Services refuse other values, with their own message.
     """
     return {"enum": list(values)}
 
 
 def between(least: float, most: float) -> dict[str, Any]:
-    """The same for a number; both ends are included."""
+    """The allowed range of a number, as OpenAPI shows it; both ends are included."""
     return {"minimum": least, "maximum": most}
 
 
 class Body(Schema):
-    """A body that the API takes.
+    """The body of a request.
 
     Types are strict: a number isn't a flag, and a string isn't a number.
 
@@ -36,7 +36,7 @@ class Body(Schema):
 
     @classmethod
     def left_out(cls) -> Self:
-        """What a request without a body means."""
+        """The body of a request that has none: every field has its default."""
         return cls.model_validate({})
 
     @field_validator("*", mode="before")

@@ -20,7 +20,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 def ask_again(response: HttpResponse, since: datetime) -> None:
-    """Say in `Retry-After` when to ask again about something that began at `since`."""
+    """Set `Retry-After` by how long ago something began."""
     waited_s = (timezone.now() - since).total_seconds()
     seconds = min(max(int(waited_s * _SHARE), _SOONEST_S), _LATEST_S)
     response["Retry-After"] = str(seconds)

@@ -28,7 +28,9 @@ class Agent(models.Model):
         help_text="The person, if the kind is person.",
     )
     imported_from = models.CharField(
-        max_length=40, blank=True, help_text="The site whose results name it; empty for our own."
+        max_length=40,
+        blank=True,
+        help_text="The site that it was imported from; empty for our own agents.",
     )
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -36,9 +38,7 @@ class Agent(models.Model):
         null=True,
         blank=True,
         related_name="agents",
-        help_text=(
-            "The only user who may write kernels under an agent's name: whoever used it first."
-        ),
+        help_text=("The only user who may submit kernels under this name: the first who used it."),
     )
     listed = models.BooleanField(default=False, help_text="Whether it is public.")
     description = models.TextField(blank=True)
@@ -82,7 +82,7 @@ class LanguageModel(models.Model):
     api_name = models.CharField(
         max_length=150,
         blank=True,
-        help_text="Its name at the endpoint. Leave empty if it is the name above.",
+        help_text="Its name at the endpoint. Leave empty if it is the same as the name above.",
     )
     key_variable = models.CharField(
         max_length=100,
@@ -105,7 +105,7 @@ class LanguageModel(models.Model):
     attempts = models.PositiveSmallIntegerField(
         default=0,
         blank=True,
-        help_text="How many kernels a command can have measured for one answer; they count toward "
+        help_text="How many kernels a command may try before it answers; each one counts toward "
         "the run's budget.",
     )
 

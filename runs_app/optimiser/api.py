@@ -138,7 +138,7 @@ def show_candidate(request: HttpRequest, run_id: str, number: int) -> Candidate:
 
 @router.post("/runs/{run_id}/pause", response={200: RunOut, **_REFUSALS}, summary="Pause a run")
 def pause(request: HttpRequest, run_id: str) -> dict[str, object]:
-    """Begin nothing new. Calls and measurements that are under way end and count."""
+    """Start nothing new. Calls and measurements under way finish and count."""
     return _control(request, run_id, pause_run)
 
 
@@ -161,8 +161,8 @@ def extend(
     """Change caps: a number replaces the old one, and null removes it.
 
     A run that used up its budget continues if every cap leaves something to spend. If its strategy
-    was done, give it more to do, such as more generations: see `parameters`. A cap below what the
-    run has spent ends it once nothing is under way.
+    had finished, give it more to do, such as more generations: see `parameters`. A cap below what
+    the run has spent ends it once nothing is under way.
     """
     run = named_run(run_id, request.user)
     caps = payload.dict(exclude_unset=True)
@@ -178,7 +178,7 @@ def extend(
 
 
 @router.post(
-    "/runs/{run_id}/again", response={201: RunOut, **_REFUSALS}, summary="Start a run once more"
+    "/runs/{run_id}/again", response={201: RunOut, **_REFUSALS}, summary="Start a run again"
 )
 def again(
     request: AuthenticatedRequest,
@@ -186,7 +186,7 @@ def again(
     run_id: str,
     payload: AgainIn = AgainIn.left_out(),
 ) -> Status[dict[str, object]]:
-    """Start a run with the settings and the kernel of another one, and a new random seed.
+    """Start a run with the settings and kernel of an earlier one, and a new random seed.
 
     The body names what to change, such as the language models or the budget. To repeat the same
     random choices, send the other run's `seed`.

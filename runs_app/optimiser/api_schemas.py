@@ -49,7 +49,7 @@ class BudgetIn(Body):
 
 
 class ExtendIn(BudgetIn):
-    """Caps to change, and larger parameters for the strategy."""
+    """Caps to change, and parameters of the strategy to raise."""
 
     parameters: dict[str, StrictInt] = Field(
         {},
@@ -61,16 +61,18 @@ class ExtendIn(BudgetIn):
 
 
 class AgainIn(Body):
-    """What to change compared with the original run."""
+    """Settings that differ from the original run's."""
 
-    models: list[str] = Field([], description="If left out, the same models.")
+    models: list[str] = Field([], description="If left out, the original run's.")
     seed: StrictInt | None = Field(
         None,
         description="If left out, a new random one.",
         json_schema_extra=between(0, SEED_LIMIT - 1),
     )
     budget: BudgetIn | None = None
-    parameters: dict[str, object] = Field({}, description="The strategy's; if left out, the same.")
+    parameters: dict[str, object] = Field(
+        {}, description="The strategy's; if left out, the original run's."
+    )
     name: str = Field("", json_schema_extra={"maxLength": NAME_LENGTH})
     private: StrictBool = False
 
@@ -131,7 +133,7 @@ class RunIn(Body):
     entry: str = Field("", description="The source's name, if there are other files.")
     files: dict[str, str] = Field(
         {},
-        description="Texts of the files beside the source, by name; the run doesn't change them.",
+        description="Contents of the other files, by name; the run doesn't change them.",
     )
     seed: StrictInt | None = Field(
         None,
@@ -177,8 +179,7 @@ class RunListed(Schema):
     seed: int
     status: str = Field(examples=["RUNNING"], json_schema_extra=one_of(*Run.Status.values))
     reason: str = Field(
-        description="Why it is paused or ended; while its best candidates are being ranked, it says"
-        " so."
+        description="Why it is paused or has ended, or that its best candidates are being ranked."
     )
     by_budget: bool = Field(description="It used up its budget; extend the budget to continue.")
     usd: float | None = Field(
@@ -187,7 +188,7 @@ class RunListed(Schema):
     tokens: int
     evaluations: int
     active_s: float = Field(
-        description="Seconds of searching, without pauses and without ranking its best candidates."
+        description="Seconds of searching, excluding pauses and the ranking of its best candidates."
     )
     candidates: int
     budget: dict[str, object]

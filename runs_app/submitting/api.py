@@ -60,8 +60,8 @@ Files = Annotated[
     dict[str, str],
     Field(
         examples=[{}],
-        description="Texts of the other files, by their paths relative to the source's: headers, "
-        "modules. At most 31.",
+        description="Contents of the other files, such as headers or modules, by path relative to "
+        "the source. At most 31.",
     ),
 ]
 """Fields of a body that has a kernel of several files."""
@@ -127,7 +127,7 @@ class SubmissionCreated(Schema):
 
 
 class PlaceOut(Schema):
-    """The place of a result on its board, as the board shows it now."""
+    """A result's current place on its board."""
 
     words: str = Field(examples=["3rd of 12 on the H100 board"])
     rank: int | None = Field(
@@ -188,12 +188,14 @@ class EvaluationOut(Schema):
     eligibility: str = Field(
         description="eligible: it counts on its board; pending: it may count later; or rejected."
     )
-    eligibility_reason: str = Field(description="Why it counts, or does not, in a sentence.")
+    eligibility_reason: str = Field(description="Why it counts or doesn't, in one sentence.")
     place: PlaceOut | None = Field(description="Null unless it counts on its board.")
     quarantine: str = Field(
         description="none, open, cleared or rejected: an open or rejected result counts nowhere."
     )
-    quarantine_reason: str = Field(description="Why a person decided this; empty until one has.")
+    quarantine_reason: str = Field(
+        description="The reason for a person's decision; empty until there is one."
+    )
     audited: str = Field(
         description="Audit of a ranked evaluation: none, waiting, passed, failed, suspicious or"
         " inconclusive. Only passed is verified; failed and suspicious are on no board."
@@ -208,9 +210,9 @@ class EvaluationOut(Schema):
     finished_at: datetime | None
     noise: float | None = Field(
         description=(
-            "How much another evaluation of the same source may differ, relative to the "
-            "time, with 95 % confidence. Smaller differences mean nothing. Null unless it "
-            "is correct."
+            "How much the time may differ in another evaluation of the same source, as a share"
+            " of the time, with 95 % confidence. Smaller differences mean nothing. Null unless"
+            " the result is correct."
         )
     )
     bottleneck: str = Field(description="What limits the kernel, if it has a profile.")

@@ -25,7 +25,7 @@ from tasks_app.people import Viewer, shown_name
 
 
 def submission_answer(submission: Submission, user: Viewer, *, raw: bool) -> dict[str, object]:
-    """A submission with all its evaluations, as `user` may see it; `raw`: all that is stored."""
+    """A submission with its evaluations, as `user` sees it; `raw` includes all that is stored."""
     evaluations = _evaluations(submission, user)
     left_out = [] if raw else _brief(evaluations)
     return {
@@ -55,7 +55,7 @@ def _brief(evaluations: Sequence[Document]) -> list[str]:
 
 
 def listed(submission: Submission) -> dict[str, object]:
-    """What lists say about a submission, too."""
+    """The fields of a submission that lists show, too."""
     same = ("language", "direction", "private", "origin", "created_at")
     return {
         **{name: getattr(submission, name) for name in same},

@@ -35,7 +35,7 @@ def agent_of(user: User, name: str, now: datetime) -> Agent:
             "agent", f"{name!r} is taken: it stands for {agent.get_kind_display()}"
         )
     if agent.imported_from:
-        raise SubmissionError("agent", f"{name!r} is taken: it is an agent's name on another site")
+        raise SubmissionError("agent", f"{name!r} is taken: an agent on another site has that name")
     if not made and owner is not None:
         _check_owner(agent, owner)
     return agent

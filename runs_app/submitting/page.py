@@ -213,7 +213,7 @@ def threads_sentence(environment: Environment) -> str:
     count, races = environment.verified_with_threads, environment.races
     if not count or not races:
         return ""
-    return f"Outputs were verified with teams of {count} threads, too. Races: {races}."
+    return f"Outputs were verified with teams of {count} threads as well. Races: {races}."
 
 
 def slow_baseline_sentence(rows: Iterable[WorkloadRow]) -> str:
@@ -234,8 +234,8 @@ def slow_baseline_sentence(rows: Iterable[WorkloadRow]) -> str:
     return (
         f"On {len(slow)} of {len(times)} workloads with a limit of {JUDGED_FLOOR_NS / 1000:g} µs "
         f"or more, the best baseline takes more than {SLOW_BASELINE:g} times the physical limit "
-        f"({slow[worst]:.0f} times on {worst}). A speedup over it says little; the share of the "
-        f"limit says more."
+        f"({slow[worst]:.0f} times on {worst}). A speedup over it says less than the share of the "
+        f"limit."
     )
 
 

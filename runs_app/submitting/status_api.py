@@ -179,10 +179,10 @@ def show_status(
 def cancel_evaluation(
     request: AuthenticatedRequest, submission_id: str, payload: CancelIn = CancelIn.left_out()
 ) -> dict[str, object]:
-    """Take one of your evaluations out of the queue, or stop it. By default, this is the newest
+    """Take one of your evaluations out of the queue, or stop it. The default is the newest
     that isn't an audit.
 
-    It makes room for another one to wait, but still counts toward the daily limit.
+    This makes room for another one to wait, but the canceled one counts toward the daily limit.
     """
     found = _evaluation(submission_id, payload.evaluation, request.user)
     cancel(evaluation=found, user=request.user, now=timezone.now())

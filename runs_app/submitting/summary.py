@@ -254,7 +254,7 @@ def _no_speedup(facts: Facts) -> str:
         return f"there is no speedup{_reasons(facts.missing)}"
     if facts.has_old_baselines:
         return (
-            f"{evaluation.mode} mode doesn't measure baselines, so the chart uses those of an"
+            f"{evaluation.mode} mode doesn't measure baselines, so the chart uses those from an"
             " earlier evaluation"
         )
     return "a ranked evaluation measures the baselines, and nobody has run one on this device yet"
@@ -295,8 +295,8 @@ def _chips(facts: Facts, own_ns: float) -> Iterable[Chip]:
     if (facts.evaluation.latency_spread or 0.0) > WIDE:
         yield Chip(
             words="Noisy host",
-            meaning="Its calls took different times, so we can't tell its time precisely. A busy"
-            " host can cause this. Run it again at a quieter time to narrow the interval.",
+            meaning="The times of its calls vary too much for a precise result. A busy host can"
+            " cause this. Run it again at a quieter time to narrow the interval.",
             kind="warn",
         )
 

@@ -163,7 +163,7 @@
     const { xhr } = event.detail;
     if (!xhr.responseText.includes('id="draft-status"')) {
       event.detail.shouldSwap = false;
-      sayUnsaved([200, 403, 404].includes(xhr.status) ? "You are signed out, or may no longer change it: sign in again in another tab, then save." : `The site answered with an error (${xhr.status}).`);
+      sayUnsaved([200, 403, 404].includes(xhr.status) ? "You are signed out or can no longer edit this draft. Sign in again in another tab, then save." : `The site answered with an error (${xhr.status}).`);
     } else if (xhr.status === 409 || xhr.status === 422) {
       event.detail.shouldSwap = true;
       event.detail.isError = false;

@@ -330,7 +330,7 @@ async function sourceAt(address) {
 // "Start from this" brings a source into the editor without leaving the page; "Restore" its verdict, too.
 async function startFrom(link) {
   const text = link.dataset.starter === undefined ? await sourceAt(link.dataset.source) : starter();
-  if (text === null) return say(`${link.dataset.name} could not be loaded; the editor is as it was.`);
+  if (text === null) return say(`${link.dataset.name} couldn't be loaded; the editor is unchanged.`);
   pick(link.dataset.language);
   const isKept = isTouched();
   replace(text, link.dataset.opening);

@@ -142,7 +142,7 @@ def _by_folder(row: Row, task: Task, root: Path) -> Row:
     if not row.is_named_by_path or naming_folder(row.path) == root:
         return row
     name = name_by_folder(task.name, row.path)
-    note = f"is named {name}, because other folders have a {row.path.name}, too"
+    note = f"is named {name}, because other folders also have a {row.path.name}"
     notes = (*row.notes, note)
     return replace(row, task=replace(task, name=name), outcome=Outcome.ADAPTED, notes=notes)
 

@@ -91,7 +91,7 @@ class Unlisted:
         """Raise `DataError` if a number counts nothing, or more than a report may list."""
         counts = (*self.failed.values(), self.passed, self.right)
         if min(counts) < 0 or sum(counts) > _MOST_COUNTED:
-            raise DataError("unlisted", f"counts less than 0, or more than {_MOST_COUNTED}")
+            raise DataError("unlisted", f"has counts below 0 or above {_MOST_COUNTED} in all")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,9 +143,9 @@ class SoundnessReport:
         Each element may be within its bound and the whole output not: then no number tells.
         """
         return tuple(
-            f"{kernel.direction}: {kernel.scaled:.3g} times what is allowed"
+            f"{kernel.direction}: {kernel.scaled:.3g} times the bound"
             if kernel.scaled is not None and kernel.scaled > 1
-            else f"{kernel.direction}: wrong as a whole"
+            else f"{kernel.direction}: the whole output is off"
             for kernel in self.honest
             if kernel.name == REFERENCE and kernel.shown_state == "off"
         )

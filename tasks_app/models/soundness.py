@@ -106,9 +106,9 @@ class Soundness(models.Model):
 
     def _other_faults(self) -> Iterator[str]:
         if misses := read_report(self.document).misses:
-            yield f"its own reference is off, {', '.join(misses)}"
+            yield f"its own reference fails ({', '.join(misses)})"
         if not self.mutants:
-            yield "its report tries no wrong kernel"
+            yield "its report covers no wrong kernels"
         if not self.filters:
             yield "its report doesn't cover filters: make it again"
 

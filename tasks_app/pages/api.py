@@ -71,7 +71,7 @@ class TaskFilters(Schema):
     summary="All published tasks",
 )
 def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[TaskFilters]) -> object:
-    """Return the published tasks that match, by name; the Link header has the next page."""
+    """Return the matching published tasks, sorted by name; the Link header has the next page."""
     rows, wanted = task_rows(), read_filters(filters.dict())
     try:
         check_filters(rows, wanted)
@@ -107,7 +107,9 @@ def show_task(request: HttpRequest, slug: str, wanted: Query[TaskIn]) -> dict[st
     }
 
 
-@router.get("/tasks/{slug}/soundness", response=SoundnessDetail, summary="What proves a task sound")
+@router.get(
+    "/tasks/{slug}/soundness", response=SoundnessDetail, summary="A task's soundness report"
+)
 def show_soundness(
     request: HttpRequest, slug: str, kind: DeviceKind | None = None
 ) -> dict[str, object]:

@@ -56,7 +56,7 @@ class FilterOut(Schema):
 
 
 class TriedKernelOut(Schema):
-    """A kernel made from the reference, on the most telling workload."""
+    """A kernel made from the reference, with its result on the most telling workload."""
 
     name: str = Field(examples=["half the reduction"])
     direction: str
@@ -103,7 +103,7 @@ class SoundnessDetail(Schema):
     kind: str = Field(
         examples=["cpu"], description="Kind of the device; each kind has its own report."
     )
-    created_at: datetime = Field(description="When the site got it.")
+    created_at: datetime = Field(description="When the site received it.")
     passed: bool
     refusal: str = Field(description="Why the version is not sound; empty if it is.")
     survivors: list[str]
@@ -113,9 +113,7 @@ class SoundnessDetail(Schema):
     )
     filters: list[FilterOut]
     unlisted: dict[str, UnlistedOut] = Field(
-        description="What a brief report leaves out in "
-        "each direction because nothing is wrong with "
-        "it."
+        description="What a brief report leaves out because nothing is wrong with it, by direction."
         " Reports that come with kbench are brief; those of a site's runners list everything."
     )
 
@@ -157,7 +155,7 @@ class VersionSummary(Schema):
 
 
 class FactChangeOut(Schema):
-    """A fact about the task, or a workload, in both versions; empty where one lacks it."""
+    """A fact about the task or a workload, before and after; empty where a version lacks it."""
 
     name: str = Field(examples=["Tolerance"])
     before: str

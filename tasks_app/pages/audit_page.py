@@ -126,9 +126,7 @@ _DETAILS: Mapping[str, Callable[[Details], str]] = {
     ),
     AuditEntry.Kind.RETIRED: _state_words,
     AuditEntry.Kind.RESTORED: _state_words,
-    AuditEntry.Kind.CLEARED: lambda d: (
-        f"it had been marked because: {d['was']}" if d.get("was") else ""
-    ),
+    AuditEntry.Kind.CLEARED: lambda d: f"it was marked because: {d['was']}" if d.get("was") else "",
     AuditEntry.Kind.LABELLED: _as_stored,
     AuditEntry.Kind.REEVALUATED: lambda d: (
         counted(d["evaluations"], "evaluation") if "evaluations" in d else ""

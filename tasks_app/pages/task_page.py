@@ -207,7 +207,7 @@ def _least_text(data: Task) -> str:
         return ""
     return (
         f"Errors below {least:.2g} don't count, because an exponential may underflow. If the "
-        "output's largest value is above 1, that limit is multiplied by it. "
+        "output's largest value is above 1, this limit is multiplied by that value. "
     )
 
 
@@ -216,10 +216,10 @@ def _scale_text(data: Task) -> str:
     texts = [text for _, text in reference_files(data.files)]
     own = [name for name in names if any(_parameters_of(text, name) for text in texts)]
     if own:
-        return f"The reference says how large the scale is: `{'`, `'.join(own)}`."
+        return f"The reference defines the scale: `{'`, `'.join(own)}`."
     return (
-        "The scale is the expected value's size plus the root mean square of the whole output, "
-        "and the whole output may be off by at most the same share of its norm."
+        "The scale is the expected value's magnitude plus the root mean square of the output. "
+        "The output as a whole may be off by at most the same share of its norm."
     )
 
 
@@ -286,9 +286,9 @@ _OWN_HEADERS = {
 }
 _TORCH_HEADERS = (
     "PyTorch's with pybind11, next to {own}; torch's libraries are linked. A build first tries a "
-    "small set of torch's headers: tensors and their"
-    " methods, the functions that make tensors, dispatch over dtypes, checks, and bindings. If "
-    "that isn't enough, it builds again with all of them, which only takes longer"
+    "small set of torch's headers: tensors and their methods, the functions that make tensors, "
+    "dispatch over dtypes, checks and bindings. If that isn't enough, it builds again with all "
+    "headers, which takes longer"
 )
 
 

@@ -256,7 +256,7 @@ def _facts(task: TaskData) -> dict[str, str]:
         "Dtype": task.dtype,
         "Directions": ", ".join(task.directions),
         "Signature": task.signature,
-        "Inputs that are outputs": ", ".join(task.inout),
+        "In-out parameters": ", ".join(task.inout),
         "Tolerance": "the task's own verifier"
         if task.has_verifier
         else f"ε × ({bound.constant:g} + {bound.growth:g} √({bound.reduction}))",

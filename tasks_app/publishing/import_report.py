@@ -10,6 +10,7 @@ from pathlib import Path
 from gpu_runner.data import codec
 from tasks_app.formats.importing import Import, Outcome, Row
 from tasks_app.formats.loader import Report
+from tasks_app.numbers import counted
 from tasks_app.publishing.services import Publication
 
 _NAME_WIDTH = 60  # longer names push their line to the right
@@ -39,7 +40,8 @@ def lines(result: Result, *, brief: bool = False) -> Iterator[str]:
         yield f"warning: {_unused(report, result.publications)}"
     if found.reports:
         names = _few([_shown(path, found) for path in found.reports])
-        yield f"{len(found.reports)} ignored, soundness reports (see --soundness): {names}"
+        count = counted(len(found.reports), "soundness report")
+        yield f"{count} ignored (see --soundness): {names}"
     if found.ignored:
         names = _few([_shown(path, found) for path in found.ignored])
         yield f"{len(found.ignored)} ignored, because their names aren't those of tasks: {names}"
@@ -99,7 +101,7 @@ def _unused(report: Report, publications: Mapping[str, Publication]) -> str:
     same = publications.get(report.task)
     why = f"no task {report.task} was loaded"
     if same is not None:
-        why = f"{report.task} as loaded has the digest {same.version.digest[:_DIGEST_SHOWN]}"
+        why = f"the loaded {report.task} has the digest {same.version.digest[:_DIGEST_SHOWN]}"
     digest = report.digest[:_DIGEST_SHOWN]
     return f"unused soundness report for {report.task}, digest {digest}: {why}"
 

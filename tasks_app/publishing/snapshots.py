@@ -86,7 +86,7 @@ def name_refusal(draft: Draft, name: str) -> str:
     """
     is_lost = has_lost_its_task(draft)
     if draft.task is not None and not is_lost:
-        keeps = f"must stay {draft.task.slug!r}: versions of that task have been made from it"
+        keeps = f"must stay {draft.task.slug!r}: that task already has versions made from it"
         return "" if name == draft.task.slug else keeps
     if draft.task is not None and name == draft.task.slug:
         return (
@@ -101,7 +101,7 @@ def name_refusal(draft: Draft, name: str) -> str:
     if task.versions.filter(published_at__isnull=False).exists():
         taken = f"a task {name!r} already exists: choose another name"
         return f"{taken} (only admins can begin a task's next version)"
-    unseen = "a task that is not public, such as one that somebody is writing"
+    unseen = "a task that isn't public, such as somebody's draft"
     return f"{name!r} is the name of {unseen}: choose another name"
 
 
@@ -134,7 +134,7 @@ def _agent_refusals(author: User, data: TaskData) -> dict[str, str]:
         return {}
     return {
         f"kernels[{index}].agent": f"{kernel.agent!r} is reserved for kernels that come with "
-        "kbench: name who wrote this one"
+        "kbench: name the author of this one"
         for index, kernel in enumerate(data.kernels)
         if is_own_agent(kernel.agent)
     }

@@ -16,7 +16,7 @@ from tests.browser.fake_runner import FakeRunner
 from tests.browser.walking import MARK, MARKED, WIDTH, sign_in, sign_up
 
 COUNTS = "[data-figure=candidates-sub]"
-FIVE = "with the seed kernel; the others: 4 measured, 3 correct"
+FIVE = "including the seed kernel; others: 4 measured, 3 correct"
 
 
 @pytest.fixture(scope="module")

@@ -168,7 +168,7 @@ def test_nobody_speaks_in_the_stream_of_another(redis: Redis) -> None:
     names = Runner.objects.filter(token=other).values_list("name", flat=True)
     assert list(names) == ["other.host-1"]
     reasons = [fields[b"reason"].decode() for _, fields in redis.xrange(DEAD_LETTERS)]
-    assert all(f"does not hold evaluation-{evaluation.pk}-1" in reason for reason in reasons)
+    assert all(f"isn't working on evaluation-{evaluation.pk}-1" in reason for reason in reasons)
     assert [fields[b"token"] for _, fields in redis.xrange(DEAD_LETTERS)] == [b"other"] * 4
 
 

@@ -76,7 +76,7 @@ def test_a_killed_runner_is_no_end(real_site: Site) -> None:
     real_site.stack.kill("cpu")
     real_site.stack.start("cpu")
     real_site.settled(run, timeout_s=400)
-    assert run.reason == "4 combinations were measured, as many as requested"
+    assert run.reason == "4 combinations were measured, the number requested"
     assert evaluations.count() == run.evaluations == 4
     assert set(evaluations.values_list("verdict", flat=True)) == {"CORRECT"}
     events = EvaluationEvent.objects.filter(evaluation__in=evaluations)

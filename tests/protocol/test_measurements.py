@@ -47,10 +47,10 @@ extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
     ("task", "source", "words"),
     [
         ("vector_add", ADD, ""),
-        ("dot_product", SUM, "a scalar reduction, one element after another"),
+        ("dot_product", SUM, "a scalar reduction, which combines one element after another"),
         ("softmax", EXP, "strict math, which keeps functions such as exp from working on vectors"),
         pytest.param(
-            "vector_add", DENORMAL, "denormal numbers: with them flushed to zero, a call takes",
+            "vector_add", DENORMAL, "denormal numbers: when they are flushed to zero, a call takes",
             marks=pytest.mark.thorough(reason="some processors hardly slow down on denormals"),
         ),
     ],

@@ -215,7 +215,7 @@ class _Workloads:
         """Read every line of the file; raises `DataError` if there is none."""
         self.cuda_only = cuda_only
         if not self.file.is_file():
-            reason = "isn't there; it gives the values of variable axes"
+            reason = "is missing; it gives the values of variable axes"
             raise DataError(f"workloads/{self.file.name}", reason)
         for number, line in enumerate(read_text(self.file, self.file.name).splitlines(), 1):
             if line.strip():

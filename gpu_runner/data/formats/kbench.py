@@ -118,7 +118,7 @@ def _variant(document: dict[str, object], texts: Mapping[str, str], name: str) -
         raise DataError("path", f"{name!r} is not in the folder")
     changes = _document(texts, name)
     if "name" in changes:
-        raise DataError("name", f"does not belong in {name}: the file's name gives it")
+        raise DataError("name", f"does not belong in {name}: it comes from the file's name")
     if "title" not in changes:
         raise DataError("title", f"is missing from {name}")
     return {**document, **changes, "name": f"{document.get('name', '')}_{match[1]}"}

@@ -86,7 +86,7 @@ def with_workloads(task: Task, workloads: Sequence[Workload]) -> Task:
     Raises `DataError` where they are none that could have been found.
     """
     if not has_own_shape_alone(task):
-        raise DataError("workloads", "are the author's own, so none is added")
+        raise DataError("workloads", "are the author's own, so none are added")
     names = [workload.name for workload in workloads]
     further = names[1:]
     if names[:1] != [_OWN.name] or sorted(further) != sorted(set(further) & set(_FURTHER)):
@@ -107,9 +107,9 @@ def _changed(tree: ast.Module, forward: ast.FunctionDef) -> Iterator[str]:
     if needs_cuda(tree):
         yield "it is for CUDA devices only, because it names CUDA"
     if any(sets_seed(node) for node in nodes if isinstance(node, ast.Call)):
-        yield "a seed that a function sets is derived from the call's seed: inputs are always new"
+        yield "seeds set in functions are derived from the call's seed, so inputs are always new"
     if any(node.attr in _NARROW for node in nodes if isinstance(node, ast.Attribute)):
-        yield "floating-point tensors are converted to float32, narrower ones too"
+        yield "floating-point tensors are converted to float32, including narrower ones"
     if any(isinstance(n, ast.Return) and isinstance(n.value, ast.Dict) for n in ast.walk(forward)):
         yield "forward() returns a dictionary: its values are the outputs, in order"
 
@@ -144,7 +144,7 @@ def _check_size(known: Globals, name: str, value: object, field: str) -> None:
     if not items or not all(type(item) is int and 0 < item < _LARGEST for item in items):
         raise DataError(field, "must be an integer above 0, or a list of them")
     if name in known.bound:
-        raise DataError(field, "is read by more than get_inputs(): Model needs it")
+        raise DataError(field, "isn't used by get_inputs() only: Model needs it, too")
     if name not in known.names:
         raise DataError(field, "must be left out: the file doesn't assign that global")
 

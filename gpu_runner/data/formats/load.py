@@ -116,7 +116,7 @@ def _detect(path: Path) -> str:
             return "robust-kbench"
         if (path / DEFINITION).exists():
             return "flashinfer-trace"
-        known = f"neither {SPECIFICATION} nor func_forward.py nor {DEFINITION}"
+        known = f"no {SPECIFICATION}, func_forward.py or {DEFINITION}"
         raise DataError("path", f"{str(path)!r} has {known}")
     if is_specification(path):
         return "kbench"

@@ -63,7 +63,9 @@ def read_origin(path: Path, tasks: Iterable[Task]) -> Offer:
     adaptations = [f"is offered as a kernel of the built-in task {task.name}, agent {agent}"]
     unread = _compare(declared, task, path.name)
     if unread:
-        adaptations.append(f"does not declare {', '.join(unread)} const, which the task only reads")
+        adaptations.append(
+            f"doesn't declare as const what the task only reads: {', '.join(unread)}"
+        )
     if declared.symbol != task.c_signature.symbol:
         source += forwarding(declared, task.c_signature, task.c_signature.parameters)
         wanted = task.c_signature.symbol

@@ -100,7 +100,7 @@ class _Names:
                 yield DataError(field, "is missing: the signature needs it")
             elif not isinstance(self._parameters(index)[name], int | float):
                 yield DataError(
-                    field, f"must be a number: the signature has it as {parameter.ctype}"
+                    field, f"must be a number: the signature declares it as {parameter.ctype}"
                 )
 
     def _function(
@@ -108,7 +108,7 @@ class _Names:
     ) -> Iterator[DataError]:
         function = self.plain[name]
         for argument in _extraordinary(function):
-            reason = f"has {name}(), in which {argument!r} must be an ordinary parameter"
+            reason = f"has {name}(), whose {argument!r} must be an ordinary parameter"
             yield DataError(self.file, reason, function.lineno)
         known |= _defaults(function)
         for wanted in (argument_name(argument.arg) for argument in function.args.args):

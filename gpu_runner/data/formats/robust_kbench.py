@@ -97,7 +97,7 @@ def _workload_errors(
         yield DataError(f"{field}.{part}", "must be a table of keyword arguments")
     for part in parameters:
         if part not in _ARGUMENTS:
-            yield DataError(f"{field}.{part}", "is neither inputs nor init")
+            yield DataError(f"{field}.{part}", "must be inputs or init")
     if not missing:
         yield from source.errors(dict(parameters), f"{field}.inputs", f"{field}.init")
 

@@ -63,7 +63,10 @@ def _sweep(sweep: object, field: str) -> Iterator[dict[str, object]]:
     if not isinstance(sweep, dict) or not isinstance(sweep.get("parameters"), dict):
         raise DataError(f"{field}.parameters", "must be a table of values, or of lists of values")
     if "name" in sweep:
-        raise DataError(f"{field}.name", "a sweep's workloads are named after their parameters")
+        raise DataError(
+            f"{field}.name",
+            "must be left out: a sweep's workloads are named after their parameters",
+        )
     prefix = sweep.get("prefix", "")
     if not isinstance(prefix, str):
         raise DataError(f"{field}.prefix", "must be a string")

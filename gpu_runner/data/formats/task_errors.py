@@ -62,7 +62,7 @@ def task_errors(task: Task) -> Iterator[DataError]:
 
 def _baseline_errors(task: Task) -> Iterator[DataError]:
     if len(set(task.baselines)) < len(task.baselines):
-        yield DataError("baselines", "names one of them twice")
+        yield DataError("baselines", "lists a name twice")
     for name in task.library_baselines:
         if task.format is not TaskFormat.KBENCH:
             yield from _one_of("baselines", name, PYTORCH)
@@ -103,7 +103,7 @@ def _integer_errors(task: Task) -> Iterator[DataError]:
         for name in sorted(dtypes.keys() & workload.parameters.keys()):
             value, (least, end) = workload.parameters[name], _INTEGERS[dtypes[name]]
             if not isinstance(value, int) or not least <= value < end:
-                reason = f"is {value!r}: the signature has it as {_in_words(dtypes[name])}"
+                reason = f"is {value!r}, but the signature declares it as {_in_words(dtypes[name])}"
                 yield DataError(f"workloads[{index}].parameters.{name}", reason)
 
 
@@ -129,13 +129,17 @@ def _direction_errors(task: Task) -> Iterator[DataError]:
     if not task.directions:
         yield DataError("directions", "is empty: name forward, backward or both")
     if len(set(task.directions)) != len(task.directions):
-        yield DataError("directions", "names a direction twice")
+        yield DataError("directions", "lists a direction twice")
     for direction in dict.fromkeys(task.directions):
         if not any(direction in w.directions and not w.hidden for w in task.workloads):
-            yield DataError("workloads", f"has no listed one for the direction {direction.value}")
+            yield DataError(
+                "workloads", f"has no listed workload for the direction {direction.value}"
+            )
     for direction in task.work:
         if direction not in task.directions:
-            yield DataError(f"work.{direction.value}", "is for a direction that the task lacks")
+            yield DataError(
+                f"work.{direction.value}", "is for a direction that the task doesn't have"
+            )
 
 
 def _is_name(name: str) -> bool:

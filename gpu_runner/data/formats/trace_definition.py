@@ -115,7 +115,9 @@ class Definition(Open):
         yield from import_errors({REFERENCE: text})
         own, draws = functions(tree), self.custom_inputs_entrypoint
         if draws and draws not in own:
-            yield DataError("custom_inputs_entrypoint", f"{draws!r} is not one of its functions")
+            yield DataError(
+                "custom_inputs_entrypoint", f"{draws!r} is not a function in the reference"
+            )
         if "run" not in own:
             yield DataError(REFERENCE, "must define the function run()")
             return
@@ -154,7 +156,7 @@ class Definition(Open):
     def _input_reason(self, entry: Mapping[str, Any], spec: TensorSpec, is_captured: bool) -> str:  # noqa: FBT001
         match entry.get("type"):
             case "random" if spec.shape is None:
-                return "is a random number, but numbers must be the same in every call"
+                return "is a random number, but numbers must stay the same in all calls"
             case "scalar" if not isinstance(entry.get("value"), int | float):
                 return "must have a number as its value"
             case "safetensors" if not is_captured:

@@ -292,20 +292,20 @@ MODULE_RULES = (
         "task allows libraries",
         _library,
     ),
-    Rule("python-patches", "members of other modules that are set or deleted", _patches),
+    Rule("python-patches", "setting or deleting members of other modules", _patches),
     Rule(
         "python-interpreter",
         "the runner's modules, sys.modules, frames, code objects, eval and exec",
         _interpreter,
     ),
     Rule("python-state", "torch's global settings, generators and dispatcher", _state),
-    Rule("python-processes", "other processes and programs, exit handlers", _processes),
+    Rule("python-processes", "other processes and programs, and exit handlers", _processes),
     Rule(
         "python-files",
-        "files that are read, listed, moved or removed, and data stored in them",
+        "reading, listing, moving or removing files, and storing data in them",
         _files,
     ),
-    Rule("python-network", "sockets, web clients, model hubs", _network),
+    Rule("python-network", "sockets, web clients and model hubs", _network),
     Rule("python-sleeps", "sleeps, on the host or on a GPU", _sleeps),
 )
 """Every rule for Python, in the order of the manual."""

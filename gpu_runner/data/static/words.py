@@ -108,7 +108,7 @@ WORD_RULES = (
     ),
     Rule(
         "code-at-run-time",
-        "NVRTC, nvJitLink, the PTX compiler, modules and libraries loaded from data",
+        "NVRTC, nvJitLink, the PTX compiler, and modules and libraries loaded from data",
         Words(
             "loads or compiles device code at run time with {!r}",
             named=r"nvrtc\w+|nvJitLink\w+|nvPTXCompiler\w+|cuModule(?:Load|GetFunction)\w*"
@@ -117,7 +117,7 @@ WORD_RULES = (
     ),
     Rule(
         "dynamic-loading",
-        "dlopen and similar functions, walks over loaded objects, the linker's tables",
+        "dlopen and similar functions, walks over loaded objects, and the linker's tables",
         Words(
             "{!r} finds or loads code behind the linker's back",
             named=r"dlopen|dlmopen|dlsym|dlvsym|dladdr1?|dlinfo|dlfunc|dl_iterate_phdr"
@@ -154,7 +154,7 @@ WORD_RULES = (
         "mprotect, mremap, mappings other than private memory for reading and writing, memory "
         "shared with other processes",
         Words(
-            "{!r} changes what memory may be used for, or who shares it",
+            "{!r} changes how memory may be used, or who shares it",
             named=r"mprotect|pkey_(?:mprotect|alloc|set)|mremap|mseal|PROT_EXEC|PROT_GROWS\w+"
             r"|MAP_FIXED\w*|MREMAP_\w+|READ_IMPLIES_EXEC|memfd_create|memfd_secret"
             r"|shm_open|shmget|shmat|userfaultfd|remap_file_pages|process_mrelease"
@@ -167,7 +167,7 @@ WORD_RULES = (
     ),
     Rule(
         "files",
-        "files opened, read or written, descriptors used by number",
+        "opening, reading or writing files, and using descriptors by number",
         Words(
             "{!r} reads or writes files or descriptors",
             named=r"fopen(?:64)?|freopen(?:64)?|fdopen|tmpfile|mkstemp|opendir|readlink(?:at)?"
@@ -180,7 +180,7 @@ WORD_RULES = (
         "network",
         "sockets and name lookups",
         Words(
-            "{!r} speaks to a network",
+            "{!r} uses the network",
             named=r"sockaddr\w*|socketpair|getaddrinfo|gethostbyname\w*|inet_(?:pton|ntop|addr|aton)"
             r"|AF_(?:INET6?|UNIX|LOCAL|NETLINK|PACKET|VSOCK|ALG)|SOCK_(?:STREAM|DGRAM|RAW|SEQPACKET)"
             r"|recvmsg|sendmsg|recvfrom|sendto",
@@ -199,7 +199,7 @@ WORD_RULES = (
     ),
     Rule(
         "sleeps",
-        "sleeps in host code, which let a device cool down or a clock rise",
+        "sleeps in host code, which let a device cool down or its clock rise",
         Words(
             "{!r} sleeps",
             named=r"sleep_for|sleep_until|usleep|clock_nanosleep|timer_create|setitimer",
@@ -219,7 +219,7 @@ WORD_RULES = (
         "device-state",
         "persisting L2, limits of the context, resets, clocks of the device (NVML), CUPTI",
         Words(
-            "{!r} changes the state of the device beyond a call",
+            "{!r} changes the device's state beyond a call",
             named=r"\w*[aA]ccessPolicyWindow\w*|cudaLimit\w+|CU_LIMIT_\w+|cudaAccessProperty\w*"
             r"|CU_ACCESS_PROPERTY_\w+|cudaCtxResetPersistingL2Cache|cuCtxResetPersistingL2Cache"
             r"|cudaDeviceSetLimit|cuCtxSetLimit|cudaDeviceReset|cuDevicePrimaryCtx\w+"
@@ -229,7 +229,7 @@ WORD_RULES = (
     ),
     Rule(
         "interposition",
-        "addresses of the runtime's and the clock's functions, which may only be called",
+        "taking addresses of the runtime's or the clock's functions, which may only be called",
         Words("uses {!r} without calling it", odd=_HANDED_OVER, unless=r"\s*\("),
     ),
 )

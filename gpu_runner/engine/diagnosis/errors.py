@@ -75,7 +75,9 @@ def rounded(case: Case) -> Finding | None:
         ending = bits.view(_NATIVE[bits.element_size()]) & ((1 << kept.zeros) - 1)
         near = error <= kept.relative * sample.want.abs() + sample.allowed
         if mostly(ending == 0, 1.0) and mostly(near):
-            text = f"every wrong value has only the bits of {kept.name}: it was rounded to that"
+            text = (
+                f"every wrong value has only the bits of {kept.name}: it was rounded to that dtype"
+            )
             return Finding(symptom=Symptom.LOWER_PRECISION, text=text)
     return None
 

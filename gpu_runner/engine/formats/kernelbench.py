@@ -173,7 +173,10 @@ class KernelBenchProblem(MeasuredProblem):
             named = {name: as_json(value) for name, value in call.keywords.items()}
             return {**told, "arguments": list(map(as_json, call.arguments)), "keywords": named}
         except TypeError as error:
-            return {**told, "reason": f"of what the task's get_init_inputs() gives, {error}"}
+            return {
+                **told,
+                "reason": f"the task's get_init_inputs() returns an unusable value: {error}",
+            }
 
     def inputs(self, workload: Workload) -> tuple[object, ...]:
         """get_inputs(), which sees the workload's parameters in the place of the module's sizes."""
@@ -204,7 +207,9 @@ class KernelBenchProblem(MeasuredProblem):
         given = self.module.get_init_inputs()
         ways = init_calls(given, lambda call: _fits(self.module.Model, call))
         if not ways:
-            raise ProblemError(f"get_init_inputs() gives what Model does not take: {given!r:.200}")
+            raise ProblemError(
+                f"Model doesn't accept what get_init_inputs() returns: {given!r:.200}"
+            )
         return ways
 
     def _other(self, call: InitCall) -> nn.Module:

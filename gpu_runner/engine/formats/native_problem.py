@@ -291,7 +291,7 @@ def _compared(name: str, value: object, *, finite: bool) -> Comparison:
     flat = tensor.reshape(-1).double()
     unknown = torch.isnan(flat)
     if finite and bool(unknown.any()):
-        raise VerifierError(f"gave NaN as {name!r} of finite outputs")
+        raise VerifierError(f"gave NaN as {name!r} for finite outputs")
     flat = flat.masked_fill(unknown, math.inf)
     if bool((flat < 0).any()):
         least = f"{flat.min().item():.3g}"
@@ -302,7 +302,7 @@ def _compared(name: str, value: object, *, finite: bool) -> Comparison:
         return Comparison(largest, size, None, None, None)
     at = int(wrong.to(torch.uint8).argmax().item())
     index = unravelled(at, tuple(tensor.shape))
-    reason = f"the task's verifier allows at most 1 and found {flat[at].item():.3g}"
+    reason = f"the task's verifier allows residuals of at most 1 and found {flat[at].item():.3g}"
     wrong_count, count = int(wrong.sum().item()), flat.numel()
     mismatch = WrongElement(reason, index, None, None, None, wrong_count, count)
     return Comparison(largest, size, mismatch, None, None)

@@ -160,7 +160,7 @@ class RobustProblem(MeasuredProblem):
             plan = self._plans[workload.name]
             if plan.shapes == wanted:
                 return plan
-        raise ProblemError("these are the arguments of no workload's backward")
+        raise ProblemError("these arguments don't match any workload's backward call")
 
     def _backward_names(self, count: int) -> tuple[str, ...]:
         text = self.task.files["func_backward.py"]

@@ -300,7 +300,9 @@ class Oracle:
         ):
             key = (workload.name, workload.values, direction, seed)
             if loaded.drawn.setdefault(key, found) != found:
-                reason = "make_inputs gave different inputs for the same seed the second time"
+                reason = (
+                    "make_inputs gave different inputs when it was called again with the same seed"
+                )
                 raise ProblemError(reason)
         return drawn
 
@@ -329,7 +331,7 @@ def _input_tensors(
     for before, now in zip(described or fixed, fixed, strict=False):
         if repr(before) != repr(now):  # a NaN is no other value than a NaN
             raise ProblemError(
-                f"make_inputs gave {now[0]} as {now[1]} for one seed and as {before[1]} for "
+                f"make_inputs gave {now[0]} as {now[1]} for one seed and {before[1]} for "
                 "another: plain values and sizes must depend only on the workload"
             )
     return arguments.input_tensors(loaded.task, workload, drawn)

@@ -220,5 +220,6 @@ def check_shape(name: str, actual: Tensor, expected: tuple[Tensor, ...], index: 
     shape = tuple(expected[index].shape) if index < len(expected) else None
     if shape != tuple(actual.shape):
         raise ProblemError(
-            f"the reference's {name} is {shape} in float64, but was {tuple(actual.shape)} before"
+            f"the reference's {name} has the shape {shape} in float64, but had "
+            f"{tuple(actual.shape)} before"
         )

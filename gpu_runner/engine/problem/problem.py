@@ -212,9 +212,11 @@ def _beginning(mine: object, whole: object) -> object:
     if not (isinstance(mine, Tensor) and isinstance(whole, Tensor)) or mine.shape == whole.shape:
         return whole if isinstance(mine, Tensor) else mine
     if mine.shape[1:] != whole.shape[1:] or len(mine) > len(whole):
-        raise ProblemError(f"no part of a tensor of {tuple(whole.shape)} has {tuple(mine.shape)}")
+        raise ProblemError(
+            f"no part of a tensor of shape {tuple(whole.shape)} has shape {tuple(mine.shape)}"
+        )
     if mine.dtype in _INDICES:
-        raise ProblemError("a part of the indices may point to what is no part of the rest")
+        raise ProblemError("some of the indices may point outside the part that is used")
     return whole[: len(mine)]
 
 

@@ -74,7 +74,7 @@ class Extensions:
         try:
             answer, library = self._workshop.ask(asking.EXTENSION, content, key)
         except WorkshopGone:
-            raise RuntimeError(f"{error_prefix}: the compiler is gone") from None
+            raise RuntimeError(f"{error_prefix}: the compiler has stopped") from None
         if verbose:
             sys.stdout.write(f"{answer['log']}\n")
         if library is None:

@@ -68,7 +68,9 @@ def _check_dense(tensor: Tensor, device: str) -> None:
     if tensor.dim() > MAX_DIMENSIONS:
         raise CallError(ErrorCode.SHAPE, f"returned a tensor of {tensor.dim()} dimensions")
     if tensor.is_neg() or tensor.is_conj():
-        reason = "returned a tensor that is negated or conjugated only when it is read"
+        reason = (
+            "returned a lazily negated or conjugated tensor; call resolve_neg() or resolve_conj()"
+        )
         raise CallError(ErrorCode.SHAPE, reason)
 
 

@@ -57,7 +57,7 @@ _WARM_CALLS = 6  # chosen: by then what is compiled, loaded or cached is there
 _BEGINNING_BYTES = 64 << 10  # chosen: many times what the first message has
 _MOST_DESCRIPTORS = 8  # chosen: more than there are kinds of them
 _PAGE_BYTES = 4096  # of Linux on x86-64; larger pages are touched more often than they need
-_INPUT_RETURNED = "an output is memory of an input: write it to a tensor of its own"
+_INPUT_RETURNED = "an output shares memory with an input: write it to a tensor of its own"
 _READ = (ArgumentKind.INPUT, ArgumentKind.INOUT)
 _WRITTEN = (ArgumentKind.OUTPUT, ArgumentKind.INOUT)
 

@@ -47,7 +47,7 @@ from gpu_runner.supervisor.runner.wrapper import Report
 REPORT_LIMIT_BYTES = 1 << 20  # chosen: hundreds of findings
 TORCH_REASON = "only for the c ABI: Python and torch don't run under this sanitizer"
 
-MODULE_REASON = "only for compiled sources: no sanitizer looks into a Python module"
+MODULE_REASON = "only for compiled sources: no sanitizer checks a Python module"
 
 _DEBUGGABLE = ("-O1", "-g", "-fno-omit-frame-pointer")
 _FATAL = "color=never:halt_on_error=1:exitcode=77"
@@ -166,7 +166,7 @@ class CpuSanitizers:
             reason = f"the compiler needs more time or memory with {kind.flags[0]}"
             return [inconclusive(name, reason) for name in kind.checks]
         if built.library is None:
-            reason = f"it does not build with {kind.flags[0]}, though it builds without"
+            reason = f"it doesn't build with {kind.flags[0]}, but builds without it"
             return [suspicious(name, reason, built.report.log) for name in kind.checks]
         measured = self._target.library
         if kind.runner_flags and measured and own_code(built.library) != own_code(measured):
@@ -280,7 +280,7 @@ class RaceSearch:
             reason = f"the result depends on which thread comes first: {check.reason}; {_HINT}"
             raise FaultError(Fault(Verdict.WRONG_RESULT, reason))
         if check.state is not AuditState.PASSED:
-            return f"not known: {check.reason}"
+            return f"unknown ({check.reason})"
         return f"none in {len(looked)} of {len(times_ns)} listed workloads"
 
     def _run(

@@ -144,7 +144,7 @@ class FactFinder:
         peak = PeakMemory(Path("/proc") / str(trial.pid))
         try:
             trial.repeat(begin=peak.begin)
-            words = "growth of private memory, give or take 256 KiB"
+            words = "growth of private memory, ±256 KiB"
             self._say("scratch_bytes", value=peak.taken(), words=words)
         except OSError as error:
             raise _NotMeasured(
@@ -167,7 +167,7 @@ class FactFinder:
 
     def _compare_batches(self, trials: Trials, workload: Workload) -> None:
         if self._values.get("same_bits") is False:
-            raise _NotMeasured("calls with the same inputs already differ")
+            raise _NotMeasured("even calls with the same inputs differ")
         parts = trials.parts(workload, self._target.direction)
         if not parts:
             raise _NotMeasured("we found no batch of independent items in the task")
@@ -191,7 +191,7 @@ class FactFinder:
             seconds = trial.repeat(times, metered.begin).wall_ns / 1e9
             used, error = metered.end()
             if seconds >= _LEAST_ENERGY_S:
-                words = f"{times} calls in {seconds:.2g} s, the device's idle power included"
+                words = f"{times} calls in {seconds:.2g} s, including the device's idle power"
                 self._say("energy_joules", value=used / times, words=words)
                 self._values["energy_error"] = error
                 return

@@ -140,7 +140,7 @@ class Lister:
         """The same by the quickest of these looks."""
         looks = [parts for one in seen if any(parts := [launches for _, launches in one.parts])]
         if any(len(parts) > len(workloads) for parts in looks):
-            reason = "it launches a kernel named spin_kernel, which kbench marks calls with"
+            reason = "it launches a kernel named spin_kernel, a name that kbench uses to mark calls"
             return [AuditCheck(name="time", state=AuditState.SUSPICIOUS, reason=reason)]
         checks = [
             kernel_list.time_check(self._times_ns[each.name], calls, each.name, is_whole=False)

@@ -69,7 +69,7 @@ def audit_tools(kind: DeviceKind) -> dict[str, str]:
             "ncu": ncu.find() or "missing: Nsight Compute comes with the CUDA toolkit",
         }
     return {
-        name: _compiler_file(library) or f"missing: {library}, from g++'s own development files"
+        name: _compiler_file(library) or f"missing: {library}, which comes with g++"
         for name, library in _LIBRARIES.items()
     }
 

@@ -69,7 +69,7 @@ def run_under(
     for workloads in processes:
         workload = workloads[0]
         if found and time.monotonic() - began > TOOL_LIMIT_S:
-            late = f"{TOOL_LIMIT_S:g} s had passed after {len(found)} of {len(processes)} workloads"
+            late = f"only {len(found)} of {len(processes)} workloads ran within {TOOL_LIMIT_S:g} s"
             found.append(Ran("", workload.hidden, Fault(Verdict.TIME_LIMIT, late)))
             break
         with tool() as wrapper:

@@ -130,7 +130,7 @@ class DeviceMemory:
         if busy_ns <= DEVICE_BUSY_NS:
             return
         if others := self._co_tenants.now():
-            raise _shared("the device was busy between calls, and others use it", others)
+            raise _shared("the device was busy between calls, and other processes use it", others)
         reason = "left work running on the device after its call"
         raise LeftWork(Fault(Verdict.VIOLATION, reason))
 
@@ -212,7 +212,7 @@ class DeviceMemory:
         others = living.without(held, [self._oracle.pid, os.getpid()])
         if sum(held[pid] for pid in others) > _MUCH * nvml.memory_total(self._index):
             strangers = f": {names}" if (names := ", ".join(self._co_tenants.now()[:5])) else ""
-            reason = "no memory is free on the device, and others hold much of it"
+            reason = "no memory is free on the device, and other processes hold much of it"
             raise NoRoom(f"{reason}{strangers}") from None
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target
 
-_TOO_LARGE = f"what its calls compile takes more than {LIBRARY_LIMIT_BYTES >> 20} MiB"
+_TOO_LARGE = f"the code that its calls compile takes more than {LIBRARY_LIMIT_BYTES >> 20} MiB"
 _PUBLIC, _HIDDEN = "rehearsed.tar", "hidden.tar"
 _COVERED = "covered.json"
 """In a kept archive: the workloads whose calls were rehearsed. No process gets it."""

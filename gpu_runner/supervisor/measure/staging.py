@@ -67,8 +67,10 @@ class ReturnedOutputs:
             reason = "returned a tensor whose memory cannot be read"
             raise FaultError(Fault(Verdict.VIOLATION, reason)) from None
         except NotAllowed as error:
-            reason = "this host does not let the supervisor read the memory of what it has started"
-            raise RunnerUnfit(f"{reason} ({error}); Python kernels need that") from None
+            reason = (
+                "this host doesn't let the supervisor read the memory of processes that it started"
+            )
+            raise RunnerUnfit(f"{reason} ({error}); Python kernels need this") from None
 
 
 def _check_owner(
@@ -81,7 +83,7 @@ def _check_owner(
             at = span.low - mapped.low + offset + inputs.first
             comes_back = argument.kind is ArgumentKind.INOUT and at == argument.input_offset
             if span.overlaps(mapped) and not comes_back:
-                what = f"{name} is memory of an input: write it to a tensor of its own"
+                what = f"{name} shares memory with an input: write it to a tensor of its own"
                 raise FaultError(Fault(Verdict.VIOLATION, what))
     named = zip(names, spans, strict=True)
     for (name, span), (other, beside) in itertools.combinations(named, 2):

@@ -338,7 +338,7 @@ class Oracle:
             words = self._child.output[-4000:].strip()
             if self._child.memory_exceeded or _WANTED_MEMORY.search(words):
                 raise OutOfMemory(self._ran_out(words)) from None
-            became = "gave an answer of the wrong kind" if status is None else "died"
+            became = "gave an invalid answer" if status is None else "died"
             raise OracleError(
                 f"{_NAME} {became} ({error})" + (f":\n{words}" if words else "")
             ) from None
@@ -353,7 +353,7 @@ class Oracle:
         if answer.get("lacks"):
             lacks = "the task's reference ran out of the device's memory"
             if {*living.holders(self._config)} - {self.pid}:
-                lacks = f"{lacks} while other evaluations held some\n{answer.get('error')}"
+                lacks = f"{lacks} while other evaluations held some of it\n{answer.get('error')}"
                 raise OutOfSharedMemory(lacks)
             raise OutOfMemory(f"{lacks}\n{answer.get('error')}")
         if not answer.get("ok"):

@@ -114,7 +114,7 @@ class Sizes:
         }
         fault = "".join(each for each in answer.fault[:_LONGEST_FAULT] if each.isprintable())
         if answer.fault and not fault:
-            fault = "a failure without a message"
+            fault = "it failed without a message"
         return Ran(changed, answer.shapes, answer.integers, fault)
 
 

@@ -89,7 +89,7 @@ def told(failed: wire.Failed, when: str, *, is_module: bool) -> Fault:
         case wire.ErrorCode.SYMBOL:
             what = "module" if is_module else "library"
             words = _FOLDERS.sub("", text)  # of this host
-            return Fault(Verdict.COMPILE_ERROR, f"the {what} cannot be used: {words}")
+            return Fault(Verdict.COMPILE_ERROR, f"the {what} can't be used: {words}")
         case wire.ErrorCode.INPUT_WRITE:
             return Fault(Verdict.VIOLATION, f"{text}: inputs must not be changed")
         case wire.ErrorCode.INPUT_RETURNED:

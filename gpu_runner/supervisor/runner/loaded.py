@@ -74,7 +74,7 @@ def compared(before: Sequence[Loaded], now: Sequence[Loaded]) -> AuditCheck:
     if not old:
         return _check(AuditState.SKIPPED, "the ranked result doesn't say what it ran")
     if old.get(TOOLCHAIN) != new.get(TOOLCHAIN):
-        return _check(AuditState.SKIPPED, "the ranked result comes from another toolchain")
+        return _check(AuditState.SKIPPED, "the ranked result used another toolchain")
     changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
     if ours := [name for name in changed if name in _MADE_BY_US]:
         reason = f"this audit ran different code from the ranked result: {', '.join(ours)}"

@@ -36,8 +36,8 @@ Stage = Callable[[], Handed]
 _DRIFT = 1e-4  # chosen: 1.3e-6 between an H200's clock and its host's; quartz is good to 5e-5
 _LOOK_S = 0.1  # chosen: how soon a death is noticed; answers wake it at once
 _GETTING_READY = "while it was getting ready for a call"
-WROTE_LATER = "wrote to its outputs after it had said that the call was over"
-SHARED = "returned memory of a file, or shared memory: return a new tensor for each output"
+WROTE_LATER = "wrote to its outputs after it said that the call was over"
+SHARED = "returned file-backed or shared memory: return a new tensor for each output"
 
 
 class Session:
@@ -129,7 +129,7 @@ class Session:
         except FaultError as error:
             if self._ncu is not None:
                 raise
-            raise RunnerUnfit(f"no runner starts on this host: {error.fault.reason}") from None
+            raise RunnerUnfit(f"no runner can start on this host: {error.fault.reason}") from None
 
     def _start(self) -> None:
         self._allow(self._config.start_timeout_s)
@@ -174,7 +174,7 @@ class Session:
         request = wire.frame(wire.Command.CALL, wire.pack_call(call))
         answer = self._ask(request, call.call_id, stage, call)
         if (claimed_ns := answer.done.time_ns) > (1 + _DRIFT) * (wall_ns := answer.wall_ns):
-            reason = f"claims {claimed_ns:.0f} ns for a call that took {wall_ns} ns in all"
+            reason = f"claims {claimed_ns:.0f} ns for a call that took {wall_ns} ns of wall time"
             raise FaultError(Fault(Verdict.VIOLATION, reason))
         return self._with_returned(answer, call)
 
@@ -201,7 +201,7 @@ class Session:
         self._thaw()
         if not gate.is_reached(number, self._channel.descriptor, self._allowed_s):
             self._receive(_GETTING_READY)
-            reason = "said that a call was over before the call had begun"
+            reason = "said that a call was over before it began"
             raise FaultError(Fault(Verdict.VIOLATION, reason))
         self._freeze()
 
@@ -302,7 +302,7 @@ class Session:
     def _passed(self, gate: Gate, done: wire.Done) -> float:
         """Time of the call that has just passed the gate, in ns."""
         if not gate.is_passed:
-            reason = "answered a call that had not said that it was over"
+            reason = "answered a call before saying that it was over"
             raise FaultError(Fault(Verdict.VIOLATION, reason))
         addresses = [record.address for record in done.outputs]
         if gate.told(len(addresses)) != addresses or not gate.is_final():

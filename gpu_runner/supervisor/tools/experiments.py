@@ -75,13 +75,13 @@ def _reordered(recipe: Recipe) -> Recipe:
 
 DENORMALS = Experiment(
     "denormal numbers",
-    "with them flushed to zero",
+    "when they are flushed to zero",
     "avoid values below 1.2e-38 (clamp the arguments of exp); or flush them in each thread with"
-    " _mm_setcsr(_mm_getcsr() | 0x8040); or ask for -ffast-math",
+    " _mm_setcsr(_mm_getcsr() | 0x8040); or request -ffast-math",
     _flushed,
 )
 SCALAR_REDUCTION = Experiment(
-    "a scalar reduction, one element after another in source order",
+    "a scalar reduction, which combines one element after another in source order",
     "when g++ may reorder it into vectors",
     f"begin the source with `// flags: {' '.join(_REORDERED)}`, or keep several partial results",
     _reordered,
@@ -89,7 +89,7 @@ SCALAR_REDUCTION = Experiment(
 STRICT_MATH = Experiment(
     "strict math, which keeps functions such as exp from working on vectors",
     "with -ffast-math",
-    "begin the source with `// flags: -ffast-math`, where no value is NaN or infinite; or write"
+    "begin the source with `// flags: -ffast-math` if no value is NaN or infinite; or write"
     " such a function for vectors",
     lambda recipe: replace(recipe, flags=(*recipe.flags, _FAST_MATH), is_read=False),
 )

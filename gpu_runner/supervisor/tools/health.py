@@ -179,13 +179,14 @@ def _gpu_fault(config: SupervisorConfig, instruments: Instruments) -> str:
         used, before = gpu.memory_used >> 20, used_before >> 20
         others = " and ".join(instruments.others(gpu.pids)[:3]) or "no process that we can see"
         words = f"{used} MiB of the GPU's memory are in use, up from {before} MiB"
-        return f"{words}; besides our own, {others} uses it"
+        return f"{words}; apart from our processes, {others} uses it"
     tried = instruments.probe(config)
     if tried.wrong:
         return f"a known kernel gave {tried.wrong} wrong results"
     time_ns = known.get("time_ns", tried.time_ns)
     if tried.time_ns > SLOWEST * time_ns:
-        return f"a known kernel takes {duration_text(tried.time_ns)}, not {duration_text(time_ns)}"
+        took, usual = duration_text(tried.time_ns), duration_text(time_ns)
+        return f"a known kernel takes {took} instead of {usual}"
     _remember(config, gpu, min(tried.time_ns, time_ns), min(gpu.memory_used, used_before))
     return ""
 

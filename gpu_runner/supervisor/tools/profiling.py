@@ -254,7 +254,7 @@ def roofline_notes(timed: Sequence[Timed], peak: Peak, dtype: str) -> list[str]:
         )
     exponent = scaling(timed)
     if exponent is not None and exponent < _FLAT:
-        lines.append("times hardly grow with the size: a fixed cost dominates")
+        lines.append("times hardly grow with the size, so a fixed cost dominates")
     elif exponent is not None and exponent > _PROPORTIONAL:
         lines.append(_growth(timed, exponent))
     return lines

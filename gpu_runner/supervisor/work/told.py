@@ -42,7 +42,7 @@ def work_suspicions(worked: Worked) -> list[Suspicion]:
         longer = f"{worked.slower:.1f} times as long" if is_public else "much longer"
         reason = (
             f"calls of {worked.workload} took {longer} once the process could tell that it was "
-            "being watched: what was seen may not be what was timed"
+            "being watched, so what we saw may differ from what we timed"
         )
         found.append(Suspicion(check=Check.WORK, reason=reason))
     return found

@@ -110,7 +110,7 @@ def finish(check: TaskCheck, document: object, now: datetime) -> None:
 
 def _workloads(found: object) -> list[Workload]:
     if not isinstance(found, list) or len(found) > _MOST_WORKLOADS:
-        raise DataError("workloads", f"are not a list of at most {_MOST_WORKLOADS}")
+        raise DataError("workloads", f"must be a list of at most {_MOST_WORKLOADS}")
     return [codec.decode(Workload, each, f"workloads[{i}]") for i, each in enumerate(found)]
 
 

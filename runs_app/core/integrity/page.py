@@ -36,7 +36,8 @@ _CHECKS = {
     "audit": "Audit",
 }
 _OF_CODE = (
-    "A re-run will raise the same suspicion. Fix what is named below and resubmit the kernel."
+    "A re-run will raise the same suspicion. Fix the cause named below, then submit the kernel "
+    "again."
 )
 _OF_TIMES = (
     "A busy host can make times look suspicious. Run it again at a quieter time: the new result "

@@ -49,13 +49,13 @@ _QUARANTINE = {
 _AUDITED = {
     "none": ("", "Unverified", "not audited; only board leaders are audited automatically"),
     "waiting": ("", "Unverified", "its audit is running"),
-    "passed": ("good", "Verified", "new seeds and every required check of an audit agreed"),
+    "passed": ("good", "Verified", "it passed every required check of an audit with new seeds"),
     "failed": ("bad", "Audit failed", "it isn't on any board"),
     "suspicious": ("warn", "Audit in quarantine", "it stays off boards until a person decides"),
     "inconclusive": (
         "",
         "Unverified",
-        "its audit has no result, or couldn't run every required check; its page says why",
+        "its audit had no result or couldn't run every required check; see the submission's page",
     ),
 }
 

@@ -35,8 +35,8 @@ MEANINGS: dict[str, str] = {
     Diagnosis.COMPUTE: "near the arithmetic limit",
     Diagnosis.MEMORY_BANDWIDTH: "near the memory bandwidth limit",
     Diagnosis.NEITHER: (
-        "near neither limit: latency, dependencies, instructions that no formula "
-        "counts, or poor memory access"
+        "far from both limits: the cause may be latency, dependencies, instructions "
+        "that the work formula doesn't count, or poor memory access"
     ),
     Diagnosis.UNCERTAIN: "uncertain: it is not close enough to either limit",
 }
@@ -66,7 +66,7 @@ def throughput_line(metrics: Mapping[str, float]) -> str:
     if any(name not in metrics for name in THROUGHPUTS):
         return ""
     shares = ", ".join(f"{name.split('_')[0]} {metrics[name]:.3g} %" for name in THROUGHPUTS)
-    return f"Throughput, relative to what the device can do: {shares}"
+    return f"Throughput, as a share of the device's peak: {shares}"
 
 
 def stall_line(metrics: Mapping[str, float]) -> str:
@@ -80,7 +80,7 @@ def stall_line(metrics: Mapping[str, float]) -> str:
         return ""
     worst = sorted(stalls.items(), key=lambda item: -item[1])[:3]
     listed = ", ".join(f"{name} {value:.2g}" for name, value in worst)
-    return f"What warps wait for most (cycles per instruction): {listed}"
+    return f"Main reasons for stalled warps (cycles per instruction): {listed}"
 
 
 def class_line(name: str, metrics: Mapping[str, float]) -> str:

@@ -67,11 +67,11 @@ def bytes_per_s(environment: Environment) -> float:
 def _cpu(environment: Environment, facts: Hardware) -> Iterator[str]:
     count = processors_of(environment)
     if count == 1:
-        yield "the kernel gets one processor: more threads slow it down, vector instructions help"
+        yield "the kernel gets one processor: more threads slow it down; vector instructions help"
     elif count:
         yield f"the kernel gets {count} processors, one per core; OpenMP starts that many threads"
     if facts.features:
-        yield f"instructions that -march=native switches on: {', '.join(facts.features)}"
+        yield f"instructions that -march=native enables: {', '.join(facts.features)}"
     if facts.identity:
         yield f"it identifies itself as {facts.identity}"
     yield from _clock(facts)

@@ -29,7 +29,7 @@ class QueueEntryOut(Schema):
 
     @staticmethod
     def resolve_submission(entry: QueueEntry) -> UUID | None:
-        """The id of what is evaluated."""
+        """The id of the submission being evaluated."""
         return entry.evaluation.submission_id if entry.evaluation else None
 
     @staticmethod
@@ -67,7 +67,7 @@ class DeviceQueueOut(Schema):
 
     @staticmethod
     def resolve_left_out(queue: DeviceQueue) -> int:
-        """Those that wait beyond the first."""
+        """How many waiting jobs the list leaves out."""
         return max(queue.depth - len(queue.waiting), 0)
 
 

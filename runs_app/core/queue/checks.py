@@ -29,4 +29,4 @@ def check_words(check: TaskCheck, runners: Iterable[RunnerStatus]) -> str:
     mine = (each for each in runners if each.runner.device_id == check.device_id)
     ready = any(each.takes_work for each in mine)
     waits_for = "its turn" if ready else "a runner that takes jobs"
-    return f"waits for {waits_for} on {check.device}"
+    return f"waiting for {waits_for} on {check.device}"

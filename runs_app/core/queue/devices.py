@@ -31,7 +31,7 @@ def resolve_device(name: str, language: str = "", source: str = "") -> Device:
             reason = (
                 f"the module is for a GPU: it {why}. No runner with a CUDA device has reported."
             )
-            raise SubmissionError("device", f"{reason} To run it anyway, name a device")
+            raise SubmissionError("device", f"{reason} To run it anyway, choose a device")
     for device in known:
         if device.slug == name:
             return device

@@ -131,7 +131,7 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
     """
     if evaluation.spool:
         at = f"in the spool {evaluation.spool}, which another host is working on"
-        return f"{at}; its results arrive with the import"
+        return f"{at}; its results will arrive when the spool is imported"
     if evaluation.status != Status.QUEUED and result_state(evaluation) is not PROVISIONAL:
         return ""
     runners = runner_list(now, evaluation.device_id)
@@ -172,7 +172,7 @@ def _ranking(evaluation: Evaluation, now: datetime) -> str:
     known = [f"its {name} in about {in_words(s)}" for name, s in expected.items() if s is not None]
     if known:
         return f"still ranking; expect {' and '.join(known)}"
-    return f"still ranking; it waits for its {' and '.join(expected)}"
+    return f"still ranking; waiting for its {' and '.join(expected)}"
 
 
 def _baselines_in_s(measured: BaselineMeasurement, now: datetime) -> float | None:

@@ -90,7 +90,7 @@ def _try_again(event: Event, sender: Sender, why: str, now: datetime) -> RunnerJ
     job = _Batch(now, [event]).locked.get(_identity(event))
     if job is None or job.is_over or job.attempt != event.attempt or not sender.holds(job):
         return None
-    reason = f"what {sender} reported was refused: {why}"[:LONGEST_TEXT]
+    reason = f"a report from {sender} was refused: {why}"[:LONGEST_TEXT]
     lifecycle.retry_or_give_up(job, reason=reason, now=now)
     return job
 
@@ -123,7 +123,7 @@ class _Batch:
         if event.attempt != job.attempt or job.is_over:
             return False
         if not sender.holds(job):
-            raise EventError(f"{sender} does not hold {orders.name_of(job)}")
+            raise EventError(f"{sender} isn't working on {orders.name_of(job)}")
         if event.seq <= job.last_seq:
             return False
         job.last_seq, job.last_event_at = event.seq, self.now

@@ -129,7 +129,7 @@ def retry_or_give_up(job: RunnerJob, *, reason: str, now: datetime, seq: int | N
     journal.tell(job, "lost", {"reason": reason}, now=now, seq=seq)
     _withdraw(job)
     if lost >= settings.MAX_ATTEMPTS:
-        give_up(job, reason=f"lost {lost} times; the last time: {reason}", now=now)
+        give_up(job, reason=f"lost {lost} times, most recently because: {reason}", now=now)
         return
     _next_attempt(job, reason=reason, now=now)
 

@@ -45,7 +45,7 @@ def check_report(measurement: BaselineMeasurement, report: BaselineReport) -> No
         raise Implausible(f"report.anchor_ns is {report.anchor_ns}, which is not a time")
     for name, baselines in report.baselines.items():
         if name not in timed:
-            raise Implausible(f"report.baselines has {name[:100]!r}, which the task does not time")
+            raise Implausible(f"report.baselines has {name[:100]!r}, which the task doesn't time")
         for reason in _odd_baselines(baselines, task):
             raise Implausible(f"report.baselines.{name} {reason}")
 
@@ -69,7 +69,7 @@ def _faults(evaluation: Evaluation, result: EvaluationResult, now: datetime) -> 
     elapsed_s = (now - (evaluation.started_at or now)).total_seconds()
     for stage in result.stages:
         if not 0 <= stage.started_s + stage.duration_s <= elapsed_s + _CLOCKS_S:
-            yield f"stages.{stage.stage} ends after the job was reported, {elapsed_s:.1f} s in all"
+            yield f"stages.{stage.stage} ends after the job was reported ({elapsed_s:.1f} s)"
     if result.verdict is Verdict.CORRECT:
         yield from _incomplete(evaluation, result)
         yield from _contradictions(result, elapsed_s)
@@ -78,7 +78,7 @@ def _faults(evaluation: Evaluation, result: EvaluationResult, now: datetime) -> 
 def _incomplete(evaluation: Evaluation, result: EvaluationResult) -> Iterator[str]:
     """What a correct result of its mode lacks."""
     if result.build is None or not result.build.ok or not result.build.digest:
-        yield "build is missing: nothing says what ran"
+        yield "build is missing, so we don't know what ran"
     done = {stage.stage for stage in result.stages}
     for stage in _NEEDED:
         if stage not in done:
@@ -113,18 +113,18 @@ def _too_little(workload: WorkloadResult, plan: Plan, *, timed: bool) -> Iterato
     """What of a workload's evidence is missing."""
     where = f"workloads.{workload.name}"
     if timed != (workload.measurement is not None):
-        yield f"{where} has no time" if timed else f"{where} has a time, but is a check"
+        yield f"{where} has no time" if timed else f"{where} has a time, but it is a hidden check"
         return
     if len(workload.processes) < plan.processes:
         yield f"{where} ran in {len(workload.processes)} processes, not in {plan.processes}"
     for run in workload.processes:
         if len(run.times_ns) < min(plan.min_calls, LEAST_CALLS):
-            yield f"{where} has a process of {len(run.times_ns)} calls"
+            yield f"{where} has a process with only {len(run.times_ns)} calls"
         calls = len(run.times_ns)
         if len(set(run.seeds)) != calls or len(run.seeds) != calls:
-            yield f"{where} has calls without inputs of their own"
+            yield f"{where} has calls without their own inputs"
         if not run.verified or not set(run.verified) <= set(range(calls)):
-            yield f"{where} has no verified outputs of its calls"
+            yield f"{where} has a process without verified outputs"
         if not all(SHORTEST_NS <= time_ns < math.inf for time_ns in (*run.times_ns, *run.hard_ns)):
             yield f"{where} has an invalid time"
 
@@ -138,7 +138,7 @@ def _odd(workload: WorkloadResult, cost: Cost | None) -> Iterator[str]:
     expected = (cost.flops, cost.bytes, weight) if cost else (None, None, weight)
     found = (workload.flops, workload.bytes, workload.weight)
     if not all(map(_agree, found, expected)):
-        yield "has different work from the task"
+        yield "has bytes, operations or a weight that differ from the task's"
     for field in ("floor_ns", "tensor_bytes", "claimed_ns"):
         value = getattr(workload, field)
         if value is not None and not 0 < value < math.inf:
@@ -159,7 +159,7 @@ def _unsure(workload: WorkloadResult, kind: DeviceKind) -> Iterator[str]:
     if measured is None or workload.hidden:
         return
     if measured.noise(RESOLUTION_NS[kind]) > UNSTABLE_FROM * (1 + _ROUNDING):
-        yield f"has a time known only to ±{measured.relative_half_width * 100:.0f} %"
+        yield f"has a time that is known only to ±{measured.relative_half_width * 100:.0f} %"
 
 
 def _contradictions(result: EvaluationResult, elapsed_s: float) -> Iterator[str]:
@@ -169,14 +169,14 @@ def _contradictions(result: EvaluationResult, elapsed_s: float) -> Iterator[str]
         times = [time_ns for run in workload.processes for time_ns in run.times_ns]
         total_ns += sum(times)
         if workload.measurement and workload.measurement.time_ns < min(times) * (1 - _ROUNDING):
-            yield f"workloads.{workload.name} has a time below all of its calls"
+            yield f"workloads.{workload.name} has a time shorter than any of its calls"
         if not _agree(workload.speedups, speedups(workload.measurement, workload.baselines)):
-            yield f"workloads.{workload.name} has speedups that do not follow from its baselines"
+            yield f"workloads.{workload.name} has speedups that don't match its baselines"
     if total_ns > (elapsed_s + _CLOCKS_S) * 1e9:
         yield f"workloads took {total_ns / 1e9:.1f} s, longer than the job"
     for field, expected in summary(result.workloads).items():
         if not _agree(getattr(result, field), expected):
-            yield f"{field} does not follow from its workloads"
+            yield f"{field} doesn't match its workloads"
 
 
 def _agree(found: Any, expected: Any) -> bool:

@@ -46,7 +46,7 @@ RANKED = ResultState(
 VERIFIED = ResultState("verified", "Verified", "good", "It passed an audit with new seeds.")
 TUNED = ResultState(
     "tuned", "Tuned to the listed sizes", "warn",
-    "It is at least 1.2 times better on the listed sizes than on unlisted ones.",
+    "Its speedup on listed sizes is at least 1.2 times its speedup on unlisted ones.",
 )  # fmt: skip
 QUARANTINED = ResultState(
     "quarantined", "In quarantine", "warn", "It doesn't count anywhere until a person decides.",

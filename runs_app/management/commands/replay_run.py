@@ -15,8 +15,8 @@ class Command(BaseCommand):
     """`manage.py replay_run RUN_ID`."""
 
     help = (
-        "Repeat every decision of a stored run, without a network, and print any differences from "
-        "what was stored. The exit status is 1 if there are any."
+        "Repeat every decision of a stored run, without network access, and print any differences "
+        "from what was stored. The exit status is 1 if there are any."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

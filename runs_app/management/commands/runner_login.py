@@ -45,8 +45,8 @@ class Command(BaseCommand):
             raise CommandError(f"{words} Known: {known}")
         if is_local(found):
             raise CommandError(
-                f"`make up` gives {found.name} its login, and a new one would cut off the runners"
-                " of this host; add another runner on the Operate page"
+                f"`make up` gives {found.name} its login, and a new one would cut off this host's"
+                " runners; add another runner on the Operate page"
             )
         self.stderr.write(f"Earlier logins of {found.name} no longer work.")
         return found

@@ -25,10 +25,10 @@ from runs_app.optimiser.evolve.config import (
 
 _EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 _MEASURED = (
-    "estimates: bytes that must move, or operations, at the rates that plain loops reach on this"
-    " host; a good kernel may be faster"
+    "estimates: the bytes that must move, or the operations, at the rates that simple loops reach"
+    " on this host; a good kernel may be faster"
 )
-_THEORETICAL = "of the device's peak rates, each input read and each output written once"
+_THEORETICAL = "at the device's peak rates, with each input read and each output written once"
 _MOVED = (
     "estimates: each input read and each output written once, at memory bandwidth, because the"
     " task has no work formula; a kernel that needs only a part of an input may be faster"
@@ -136,7 +136,7 @@ def tolerance_text(task: Task, workloads: Sequence[Workload], direction: Directi
     factors = [eps * (bound.constant + bound.growth * length**0.5) for length in lengths]
     low, high = min(factors), max(factors)
     numbers = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
-    what = f"what `{scale}` of the reference returns" if has_own else "|expected| + rms(expected)"
+    what = f"what the reference's `{scale}` returns" if has_own else "|expected| + rms(expected)"
     length = f"L = {bound.reduction}"
     if bound.reduction.isdecimal():
         length += " for every size"

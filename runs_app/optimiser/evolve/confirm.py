@@ -133,7 +133,7 @@ def _why_not_ranked(history: History, candidate: Candidate) -> str:
         case Verdict.SYSTEM_ERROR:
             return "ranking it ended without a verdict"
         case _:
-            return f"it was not ranked: {history.told.ranked} others were, and none of them counts"
+            return f"it was not ranked: {history.told.ranked} others were, and none of them count"
 
 
 def _comparison(history: History, best: Candidate) -> str:
@@ -141,7 +141,7 @@ def _comparison(history: History, best: Candidate) -> str:
     ranked = [c for c in history.candidates.values() if c is not best and Mode.RANKED in c.measured]
     others = [c for c in ranked if not is_refusal(history.last_verdict(c, Mode.RANKED))]
     if not others:
-        return "nothing else came near it"
+        return "no other candidate came close"
     return f"also ranked: {', '.join(_outcome(history, each) for each in others)}"
 
 

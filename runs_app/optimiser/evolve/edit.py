@@ -128,7 +128,7 @@ class _Line:
 def _applied(kernel: list[_Line], change: Change) -> list[_Line]:
     size, lines = len(change.search), [line.text for line in kernel]
     if not any(line.strip() for line in change.search):
-        raise EditError("it searches for nothing; say which lines it replaces")
+        raise EditError("its SEARCH part is empty; include the lines to replace")
     exact = _places(lines, change.search)
     loose = _places(list(map(_spaced, lines)), tuple(map(_spaced, change.search)))
     own = [[at for at in found if _are_own(kernel[at : at + size])] for found in (exact, loose)]
@@ -180,5 +180,5 @@ def _quote(lines: list[str], search: tuple[str, ...]) -> str:
     have = {" ".join(line.split()) for line in lines}
     missing = next((x for x in search if x.strip() and " ".join(x.split()) not in have), None)
     if missing is None:
-        return "each line is there, but they don't follow each other"
+        return "all the lines exist, but not one right after another"
     return f"there is no line {missing.strip()[:120]!r}"

@@ -102,7 +102,7 @@ def _declarations(source: str) -> list[_Declaration]:
         if name in found:
             raise KnobError(line, f"{name} is already a knob, on line {found[name].knob.line}")
         if len(found) == MAX_KNOBS:
-            raise KnobError(line, f"{name} is one knob too many; {MAX_KNOBS} are allowed")
+            raise KnobError(line, f"{name} is one knob too many; the limit is {MAX_KNOBS}")
         found[name] = _Declaration(Knob(name, values, value, line), start + offset)
     return list(found.values())
 
@@ -165,9 +165,9 @@ def _values(text: str, name: str, value: str, line: int) -> tuple[str, ...]:
     if len(values) < 2:
         raise KnobError(line, f"{name} needs two values or more to choose from")
     if len(values) > MAX_VALUES:
-        raise KnobError(line, f"{name} has {len(values)} values; {MAX_VALUES} are allowed")
+        raise KnobError(line, f"{name} has {len(values)} values; the limit is {MAX_VALUES}")
     if len(set(values)) < len(values):
-        raise KnobError(line, f"{name} has a value twice")
+        raise KnobError(line, f"{name} lists a value twice")
     if value not in values:
-        raise KnobError(line, f"{name} is {value}, which is not among its values")
+        raise KnobError(line, f"{name} is {value}, which is not one of its values")
     return values

@@ -38,10 +38,10 @@ _PART = re.compile(r"^## (system|user)[ \t]*\n", re.MULTILINE)
 
 
 _TOLERANCE = (
-    "Each output element must be within a bound that follows from the dtype and from how many terms"
-    " it sums up."
+    "Each output element must be within a bound that depends on the dtype and on how many terms it"
+    " sums."
 )
-_NO_HARDWARE = "- nothing else is known yet: nothing has been measured on it"
+_NO_HARDWARE = "- nothing else is known, because nothing has been measured on it yet"
 
 
 class PromptError(ValueError):
@@ -125,10 +125,10 @@ def sample_text(what: str, number: int, count: int, *, mends: bool = False) -> s
         return ""
     first = f"This is {what} {number} of {count}, written at the same time."
     if mends:
-        other = "Number 1 only fixes the fault. Find another way to a correct kernel."
+        other = "Number 1 only fixes the fault. Find a different way to make the kernel correct."
         return f"{first} {other if number > 1 else 'Fix the fault, and change nothing else.'}"
     if number == 1:
-        return f"{first} Take the idea that you believe in most."
+        return f"{first} Use your most promising idea."
     return (
         f"{first} Number 1 takes the most promising idea; each later number takes the next best"
         " idea of a different kind. Take yours."
@@ -303,7 +303,7 @@ def _goal(problem: Problem) -> str:
 
 def _limit_name(problem: Problem) -> str:
     if any(problem.may_beat(known.workload) for known in problem.known):
-        return f"limit of the device's memory and of its units for {problem.dtype}"
+        return f"limit of the device's memory and its units for {problem.dtype}"
     return "physical limit of the device"
 
 

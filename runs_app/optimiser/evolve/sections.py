@@ -120,7 +120,7 @@ def _workload(time: WorkloadTime, limit_ns: float | None) -> str:
 def _beside(time_ns: float, limit_ns: float) -> str:
     if limit_ns < _TINY_NS and time_ns > _LATENCY_DECIDES * limit_ns:
         return f"{micros(limit_ns)}, which isn't a target: launches and latency dominate here"
-    return f"{micros(limit_ns)}, the time is {time_ns / limit_ns:.1f}× that"
+    return f"{micros(limit_ns)}, and the time is {time_ns / limit_ns:.1f}× that"
 
 
 def micros(time_ns: float) -> str:
@@ -169,7 +169,7 @@ def _profile(feedback: Feedback, mode: ProfileMode, bottleneck: str) -> str:
     if mode is ProfileMode.FILTERED:
         shown = filtered(feedback.profile, bottleneck)
         if shown:
-            lines.append(f"What CUDAMaster's class {bottleneck} looks at:")
+            lines.append(f"Metrics for CUDAMaster's class {bottleneck}:")
     lines += metric_lines(shown)
     if mode is ProfileMode.FULL:
         lines += [*feedback.profile_kernels, *feedback.profile_notes]
@@ -185,7 +185,7 @@ def metric_lines(metrics: Mapping[str, float]) -> list[str]:
 MAX_TRIED_TOKENS = 1000
 _REASON = 220  # characters of a reason: the first error and its line
 _TITLE = 90
-_NOTHING = "Nothing besides what is shown here."
+_NOTHING = "Nothing other than what is shown here."
 _COMPARED = 40
 """Fastest kernels among which the fastest of each workload is looked for."""
 
@@ -209,7 +209,7 @@ def tried_text(history: History, *, besides: Iterable[int] = (), before: int | N
         line = f"- {_line(candidate, history, best)}"
         room -= len(line) + 1
         if room < 0:
-            lines.append("- and earlier ones")
+            lines.append("- earlier ones are left out")
             break
         lines.append(line)
     return "\n".join(lines or [_NOTHING]) + _leaders(history, correct[-_COMPARED:])

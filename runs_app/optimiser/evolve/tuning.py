@@ -222,7 +222,7 @@ class Tuner:
         if isinstance(read, Unusable):
             variant.problem = read.reason
         elif any(read == other.text for other in self._known()):
-            variant.problem = "these instructions had been tried before"
+            variant.problem = "these instructions have been tried before"
         else:
             variant.text = read
 
@@ -253,7 +253,9 @@ class Tuner:
         if not ranked:
             self.reason = "the first prompt produced no vote"
         elif not self._wrong(ranked[0]) and self._number < self.plan.generations:
-            self.reason = "the best prompt made no mistakes in training, so nothing can be learned"
+            self.reason = (
+                "the best prompt made no mistakes in training, so there is nothing to learn from"
+            )
         if self.reason or self._number >= self.plan.generations:
             return []
         self._number += 1

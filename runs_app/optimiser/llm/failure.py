@@ -57,7 +57,7 @@ def of_status(error: openai.APIStatusError, now: datetime, worst: Usage) -> Call
         return CallError(f"{reason} (HTTP {status})", "bad_request")
     explanation = explained(error.body)
     if status >= 500 and status not in KINDS:
-        reason = "the endpoint failed after it had taken the request"
+        reason = "the endpoint failed after it accepted the request"
         return CallInterrupted(f"{reason} (HTTP {status}){explanation}", worst)
     kind: Kind = KINDS.get(status, "bad_request")
     if codes & NO_CREDIT:
@@ -88,9 +88,9 @@ def of_connection(error: Exception, worst: Usage) -> CallError:
         reason = f"no connection to the endpoint ({_why_unconnected(cause)})"
         return CallError(reason, "unavailable", transient=True)
     if isinstance(cause, httpx2.ReadTimeout):
-        return CallInterrupted("the endpoint took the request but never answered", worst)
+        return CallInterrupted("the endpoint accepted the request but never answered", worst)
     if isinstance(cause, Compressed):
-        reason = "the endpoint compresses its answers although it was asked not to"
+        reason = "the endpoint compresses its answers even though it was asked not to"
         return CallError(reason, "garbage", usage=worst)
     if isinstance(cause, UNSENDABLE):
         return CallError("the request can't be sent: check the base URL", "bad_request")
@@ -119,9 +119,11 @@ def of_answer(error: Exception, usage: Usage, text: str) -> CallError:
     if isinstance(cause, Garbage | TooLong):
         if not text:
             return CallError("the endpoint sent garbage", "garbage", usage=usage)
-        reason = "the answer turned into garbage"
+        reason = "the answer became unreadable partway through"
     elif isinstance(cause, httpx2.TimeoutException):
-        reason = f"the answer stopped coming ({cause})" if str(cause) else "the answer stopped"
+        reason = (
+            f"the answer stopped partway through ({cause})" if str(cause) else "the answer stopped"
+        )
     elif isinstance(cause, httpx2.HTTPError):
         reason = "the connection was lost in the middle of the answer"
     elif isinstance(cause, openai.APIError):

@@ -17,9 +17,9 @@ _SETTLED_S = 1.0  # a file that was not written to for so long is whole
 TOLD = """
 [attempts]
 
-You may have {most} kernels measured before you answer. Write one to a file in the folder
-`attempts`, such as `attempts/1{suffix}`. Its verdict and its times appear in a file of the same
-name with `.md` at the end, usually within seconds. Wait for it before you try the next.
+You can try up to {most} kernels before you answer. Write one to a file in the folder
+`attempts`, such as `attempts/1{suffix}`. Its verdict and times appear in a file with the same
+name plus `.md`, usually within seconds. Wait for it before you try the next one.
 """
 
 

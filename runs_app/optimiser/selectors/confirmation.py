@@ -73,7 +73,7 @@ def confirmation_of(run: Run) -> Confirmation:
     if run.is_over and not run.has_own_best:
         words = _without_own_best(run)
     elif state in (ConfirmationState.RANKED, ConfirmationState.AUDITED) and (doubt := _doubt(run)):
-        words = f"{words} It raised a suspicion; once it is submitted, an admin decides: {doubt}."
+        words = f"{words} It raised a suspicion; an admin will decide once you submit it: {doubt}."
     return Confirmation(state=state, words=words, rankings=rankings)
 
 
@@ -138,7 +138,7 @@ def _state(
     if life and life[-1][0] == "searched" and not run.is_over:
         return (
             ConfirmationState.RANKING,
-            "Until then, its best is the fastest on listed workloads.",
+            "Until its best candidates are ranked, the fastest on listed workloads is shown.",
         )
     if run.best is None:
         return ConfirmationState.NONE, ""

@@ -247,7 +247,7 @@ def _after_search(history: History) -> str:
     if history.searched is None:
         return ""
     return (
-        "its best kernels are being ranked and may change places; the search ended: "
+        "its best kernels are being ranked, so their order may still change; the search ended: "
         f"{history.searched.reason}"
     )
 

@@ -41,7 +41,7 @@ class RunAttempts:
         except _AWAY:
             connection.close()
             raise Refused(
-                "the site's database is unavailable; try again under another name"
+                "the site's database is unavailable; try again with another file name"
             ) from None
 
     def report(self, key: str) -> str | None:

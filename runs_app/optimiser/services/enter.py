@@ -56,8 +56,8 @@ def enter_best(run: Run, number: int, *, now: datetime) -> Submission | None:
 def _refusal(run: Run, candidate: Candidate) -> str:
     if candidate.is_seed:
         return (
-            f"candidate {candidate.number} is the seed kernel that the run started with, and a run "
-            "only submits kernels that it wrote. To have the seed ranked, submit it yourself"
+            f"candidate {candidate.number} is the run's seed kernel, and a run only submits "
+            "kernels that it wrote. To have the seed ranked, submit it yourself"
         )
     if candidate.entry_id is not None:
         return f"candidate {candidate.number} has already been entered"

@@ -173,7 +173,8 @@ def _spec(field_name: str, name: str, *, writes: bool = True) -> ModelSpec:
         have = ", ".join(callable_models().values_list("name", flat=True)) or "none"
         what = "is not known" if model is None else "has no base URL"
         raise SubmissionError(
-            field_name, f"{name!r} {what}; callable language models: {have}; an admin enters them"
+            field_name,
+            f"{name!r} {what}; callable language models: {have}; only admins can add more",
         )
     if key_is_set(model) is False:
         raise SubmissionError(

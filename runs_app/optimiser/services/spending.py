@@ -52,7 +52,7 @@ def check_day(budget: Budget, *, user: User, now: datetime, run: Run | None = No
     if sees_hidden(user):
         return
     if budget.usd is None:
-        raise QuotaExceeded(_FIELD, "the run has no cap on money: extend it with one first")
+        raise QuotaExceeded(_FIELD, "the run has no cap on its cost; add one first")
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
     limits = limits_of(user, now)
     limit = limits.usd_per_day

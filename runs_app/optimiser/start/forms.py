@@ -29,25 +29,25 @@ from runs_app.submitting.workbench.forms import Held, held_names
 from tasks_app.selectors import published_tasks
 
 VERIFIERS = (
-    ("compile", "Compile", "will the compiler take it?"),
+    ("compile", "Compile", "will the compiler accept it?"),
     ("memory", "Memory", "does it stay within its buffers, without races?"),
-    ("numerics", "Numerics", "does it compute the same as the reference?"),
+    ("numerics", "Numerics", "does it compute the same values as the reference?"),
 )
 VERIFIER_USE = (
     ("off", "Off", "every candidate is measured"),
-    ("soft", "Soft", "the candidates in each generation with the best votes are measured"),
+    ("soft", "Soft", "only the candidates with the best votes in each generation are measured"),
     ("hard", "Threshold", "candidates with too few passing votes are dropped"),
 )
 PROFILES = (
     ("none", "None", "prompts show times only"),
-    ("filtered", "Filtered", "the metrics of the candidate's bottleneck class"),
-    ("full", "Full", "every metric there is"),
+    ("filtered", "Filtered", "prompts show the metrics for the candidate's bottleneck class"),
+    ("full", "Full", "prompts show all metrics"),
 )
 SEED_KERNELS = (
     (
         "",
         "Default",
-        "the naive kernel, if there is one; for autotune the one with knobs; for translate none",
+        "the naive kernel, if there is one; for autotune, the one with knobs; for translate, none",
     ),
     (
         "best",

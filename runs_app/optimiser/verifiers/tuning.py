@@ -28,7 +28,7 @@ from runs_app.optimiser.verifiers.tuning_examples import examples_for
 
 VOTE_TOKENS, IMPROVE_TOKENS = 4096, 8192
 FAILURES_IN_A_ROW = 5
-BY_HAND = "stopped by hand"
+BY_HAND = "stopped manually"
 
 _POLL_S = 0.5
 _SEED_BITS = 31

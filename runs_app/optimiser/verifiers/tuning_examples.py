@@ -178,7 +178,7 @@ def _what_is_missing(kernels: Sequence[Kernel], train: int, held_out: int) -> st
     counts = Counter(kernel.passes for kernel in kernels)
     tasks = len({kernel.task for kernel in kernels})
     return (
-        f"training needs {train // 2} passing and {train // 2} failing kernels, and the check "
+        f"training needs {train // 2} passing and {train // 2} failing kernels, and the test needs "
         f"{held_out // 2} of each from other tasks; there are only "
-        f"{counts[True]} passing and {counts[False]} failing ones, from {tasks} tasks"
+        f"{counts[True]} passing and {counts[False]} failing kernels, from {tasks} tasks"
     )

@@ -50,7 +50,7 @@ export class Drawer {
       this.body.replaceChildren(...new DOMParser().parseFromString(text, "text/html").body.childNodes);
       for (const part of open) this.body.querySelector(`details[data-part="${CSS.escape(part)}"]`)?.setAttribute("open", "");
     } catch (error) {
-      if (this.number === number && !quiet) this.body.textContent = `The candidate could not be read (${error.message}). Open it as a page, or try again.`;
+      if (this.number === number && !quiet) this.body.textContent = `The candidate couldn't be loaded (${error.message}). Open it as a page, or try again.`;
     }
   }
 

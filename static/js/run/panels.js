@@ -42,7 +42,7 @@ export function meters(state, now) {
     const capped = cap !== null && cap !== undefined;
     const used = name === "usd" ? cost(paid.usd, paid.tokens) : words(value);
     box.querySelector(".value").textContent = capped ? `${used} of ${words(cap)}` : used;
-    box.querySelector(".held").textContent = more > 0 ? `+ at most ${words(more)} in flight` : capped ? "" : "no cap";
+    box.querySelector(".held").textContent = more > 0 ? `+ at most ${words(more)} under way` : capped ? "" : "no cap";
     const meter = box.querySelector("meter");
     meter.hidden = !capped;
     if (capped) {
@@ -64,7 +64,7 @@ export function figures(state) {
   say("floor", best?.floor_fraction ? percent(best.floor_fraction) : "–");
   say("floor-sub", best && !best.floor_fraction ? "no known physical limit for this device" : "");
   say("candidates", whole(state.candidates.length));
-  say("candidates-sub", `${seed ? "with the seed kernel; the others: " : "written; "}${whole(measured)} measured, ${whole(ends.get("CORRECT") || 0)} correct`);
+  say("candidates-sub", `${seed ? "including the seed kernel; others: " : "written; "}${whole(measured)} measured, ${whole(ends.get("CORRECT") || 0)} correct`);
 }
 
 export function outcomes(state) {
@@ -168,7 +168,7 @@ export function calls(state, progress, now) {
     ...flying.map((call) => {
       const heard = progress.get(call.number);
       const since = state.status === "PAUSED" && !heard
-        ? "if it was not sent before the pause, it waits until the run is resumed"
+        ? "waits until the run is resumed, unless it was sent before the pause"
         : `for ${period(Math.max(0, now - call.at) / 1000)}`;
       const line = element("li", "", `Call ${call.number}: ${call.verifier || call.role} by ${call.model}${call.about ? `, about #${call.about}` : ""}, ${since}`);
       if (heard) line.append(element("span", "faint num", ` ${whole(heard.characters || 0)} characters`));

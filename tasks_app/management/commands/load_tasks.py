@@ -53,7 +53,7 @@ def _taken_by(row: Row, data: TaskData) -> str | None:
     has_its_text = any(version.data.files == data.files for version in versions)
     if not versions or has_its_text or _place(row) in known:
         return None
-    return known[0] if known else "a task that was written here"
+    return known[0] if known else "a task that was written on this site"
 
 
 _NONE_SHIPPED = "this version of kbench comes without soundness reports"
@@ -141,7 +141,7 @@ def _refused(errors: Sequence[DataError], *, is_told: bool) -> list[str]:
     """What is said of entries that were refused: where their rows have the reasons, how many."""
     if errors and is_told:
         entries = len({error.field for error in errors})
-        return [f"{entries} refused, for the reason{'s' * (len(errors) > 1)} above"]
+        return [f"{entries} refused for the reason{'s' * (len(errors) > 1)} above"]
     return [str(error) for error in errors]
 
 

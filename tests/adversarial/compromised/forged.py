@@ -217,7 +217,7 @@ _LIES: dict[str, tuple[str, Change]] = {
         "its own workloads",
         lambda r: {**r, "latency_ns": 1.0},
     ),
-    "with speedups that do not follow": (
+    "with speedups that don't match": (
         "its own workloads",
         lambda r: {**r, "speedups": {"best": 9999.0}},
     ),

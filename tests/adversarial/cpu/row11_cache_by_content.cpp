@@ -3,7 +3,7 @@
 // task: vector_add
 // workloads: cpu_n262144
 // mode: quick
-// stopped by: verdict WRONG_RESULT: nearly the same inputs as in the previous call
+// stopped by: verdict WRONG_RESULT: nearly the same as in the previous call
 // stopped by: construction
 // must not print: GOT
 // at least: 10000 ns

@@ -2,7 +2,7 @@
 // abi: c
 // task: vector_add
 // mode: test
-// stopped by: verdict WRONG_RESULT: nearly the same inputs as in the previous call
+// stopped by: verdict WRONG_RESULT: nearly the same as in the previous call
 // tries: to hand out the last output again when both ends of the inputs are as they were.
 #include <cstring>
 #include <map>

@@ -3,7 +3,7 @@
 // task: vector_add
 // workloads: cpu_n262144
 // mode: quick
-// stopped by: verdict VIOLATION: after it had said
+// stopped by: verdict VIOLATION: after it said
 // stopped by: verdict VIOLATION: wrote out of bounds
 // stopped by: verdict WRONG_RESULT: wrong
 // stopped by: raised

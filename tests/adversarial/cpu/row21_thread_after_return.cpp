@@ -5,7 +5,7 @@
 // mode: quick
 // stopped by: verdict WRONG_RESULT: wrong
 // stopped by: raised
-// stopped by: verdict VIOLATION: after it had said
+// stopped by: verdict VIOLATION: after it said
 // stopped by: verdict VIOLATION: wrote out of bounds
 // at least: 10000 ns
 // tries: to return at once while a thread of its own does the work.

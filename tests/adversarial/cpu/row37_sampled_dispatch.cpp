@@ -3,7 +3,7 @@
 // task: softmax
 // mode: ranked
 // stopped by: verdict WRONG_RESULT: but wrong with
-// stopped by: verdict WRONG_RESULT: nearly the same inputs as in the previous call
+// stopped by: verdict WRONG_RESULT: nearly the same as in the previous call
 // tries: to look at a few elements of a row for its maximum, which does for all but unusual inputs.
 #include <cmath>
 

@@ -3,7 +3,7 @@
 // task: softmax
 // mode: ranked
 // stopped by: verdict WRONG_RESULT: but wrong with
-// stopped by: verdict WRONG_RESULT: nearly the same inputs as in the previous call
+// stopped by: verdict WRONG_RESULT: nearly the same as in the previous call
 // tries: to tell timed calls from checked ones by a few values of each row, and to leave out the maximum where these are
 // as small as in production; hard inputs are so, too, but for some places that are drawn.
 #include <cmath>

@@ -3,7 +3,7 @@
 // task: vector_add
 // workloads: cpu_n262144
 // mode: quick
-// stopped by: verdict VIOLATION: after it had said
+// stopped by: verdict VIOLATION: after it said
 // tries: to find the page by which a call says that it is over, and to say so before it has begun.
 #include <sys/mman.h>
 

@@ -4,7 +4,7 @@
 // workloads: cpu_n262144
 // mode: quick
 // stopped by: raised
-// stopped by: verdict VIOLATION: had not said that it was over
+// stopped by: verdict VIOLATION: before saying that it was over
 // tries: to take the runner's place before any check, as its library is loaded, and to tell 90 %.
 #include "../common/add.h"
 #include "../common/serve.h"

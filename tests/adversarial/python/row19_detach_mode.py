@@ -4,7 +4,7 @@
 # mode: ranked
 # libraries: allowed
 # stopped by: raised
-# stopped by: verdict VIOLATION: after it had said
+# stopped by: verdict VIOLATION: after it said
 # at least: 1500000 ns
 # tries: to return a tensor that a dispatch mode computes when the runner detaches it, after the
 #   call is over; the supervisor looks at it before and after that.

@@ -3,7 +3,7 @@
 # workloads: cpu_n16384
 # mode: test
 # libraries: allowed
-# stopped by: verdict WRONG_SHAPE: only when it is read
+# stopped by: verdict WRONG_SHAPE: lazily negated
 # tries: to return a tensor that is negated when somebody reads it.
 
 """A hostile kernel: the comment above says what it does."""

@@ -3,7 +3,7 @@
 # workloads: cpu_n16384
 # mode: ranked
 # libraries: allowed
-# stopped by: verdict VIOLATION: after it had said
+# stopped by: verdict VIOLATION: after it said
 # stopped by: raised
 # at least: 1500000 ns
 # tries: to work in the destructor of what hangs on its output, which the runner lets go of after

@@ -3,7 +3,7 @@
 # workloads: cpu_n16384
 # mode: ranked
 # libraries: allowed
-# stopped by: verdict VIOLATION: after it had said
+# stopped by: verdict VIOLATION: after it said
 # at least: 1500000 ns
 # tries: to say that a call is over before it works; the supervisor looks at the outputs then, and
 #   again later.

@@ -4,7 +4,7 @@
 # mode: ranked
 # libraries: allowed
 # stopped by: raised
-# stopped by: verdict VIOLATION: after it had said
+# stopped by: verdict VIOLATION: after it said
 # at least: 1500000 ns
 # tries: to write on the page that the call is over, as its first step, and to tell 2 us; processor
 #   time sees it.

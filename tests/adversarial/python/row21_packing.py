@@ -4,7 +4,7 @@
 # mode: ranked
 # libraries: allowed
 # stopped by: raised
-# stopped by: verdict VIOLATION: after it had said
+# stopped by: verdict VIOLATION: after it said
 # at least: 1500000 ns
 # tries: to work before the acknowledgement is packed, after the call is over; processor time sees
 #   it.

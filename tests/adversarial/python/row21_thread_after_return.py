@@ -5,7 +5,7 @@
 # libraries: allowed
 # stopped by: verdict WRONG_RESULT: wrong
 # stopped by: verdict RUNTIME_ERROR
-# stopped by: verdict VIOLATION: after it had said
+# stopped by: verdict VIOLATION: after it said
 # stopped by: raised
 # at least: 1500000 ns
 # tries: to return at once while a resident thread does the work.

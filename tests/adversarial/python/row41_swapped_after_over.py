@@ -3,7 +3,7 @@
 # workloads: cpu_m512_n512
 # mode: ranked
 # libraries: allowed
-# stopped by: verdict VIOLATION: memory of a file
+# stopped by: verdict VIOLATION: returned file-backed or shared memory
 # at least: 40000 ns
 # tries: to return its input's memory as the copy, and to put a real copy in its place once the call
 #   is over.

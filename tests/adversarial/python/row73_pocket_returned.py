@@ -3,7 +3,7 @@
 # workloads: cpu_n16384
 # mode: test
 # libraries: allowed
-# stopped by: verdict VIOLATION: memory of an input
+# stopped by: verdict VIOLATION: shares memory with an input
 # tries: to return memory of the pocket that no input of the call lies in, so that the supervisor
 #   writes the next output itself.
 

@@ -3,7 +3,7 @@
 # workloads: cpu_n16384
 # mode: test
 # libraries: allowed
-# stopped by: verdict VIOLATION: memory of an input
+# stopped by: verdict VIOLATION: shares memory with an input
 # tries: to write the sum over an input, by the pocket's writable mapping, and to return that input.
 
 """A hostile kernel: the comment above says what it does."""

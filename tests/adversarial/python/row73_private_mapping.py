@@ -3,7 +3,7 @@
 # workloads: cpu_m128_n512
 # mode: test
 # libraries: allowed
-# stopped by: verdict VIOLATION: memory of an input
+# stopped by: verdict VIOLATION: shares memory with an input
 # tries: to map its pocket once more, as a private copy that is made only when somebody writes, and
 #   to return that memory as an output.
 

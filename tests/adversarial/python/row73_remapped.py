@@ -3,7 +3,7 @@
 # workloads: cpu_m128_n512
 # mode: test
 # libraries: allowed
-# stopped by: verdict VIOLATION: memory of an input
+# stopped by: verdict VIOLATION: shares memory with an input
 # tries: to double the mapping of the inputs by mremap, and to return the twin as an output.
 
 """A hostile kernel: the comment above says what it does."""

@@ -5,7 +5,7 @@
 # mode: test
 # libraries: allowed
 # stopped by: verdict VIOLATION: changed its input
-# stopped by: verdict VIOLATION: memory of an input
+# stopped by: verdict VIOLATION: shares memory with an input
 # tries: to add into its input, and to return that.
 
 """A hostile kernel: the comment above says what it does."""

@@ -3,7 +3,7 @@
 # task: matrix_copy
 # mode: quick
 # libraries: allowed
-# stopped by: verdict VIOLATION: memory of an input
+# stopped by: verdict VIOLATION: shares memory with an input
 # tries: to return an input as the copy that was asked for: the runner's own copy, which nobody
 #   times, does the work.
 

@@ -4,7 +4,7 @@
 # workloads: n65536
 # mode: test
 # libraries: allowed
-# stopped by: verdict VIOLATION: before the call had begun
+# stopped by: verdict VIOLATION: before it began
 # stopped by: construction
 # tries: to write into the page of the gate that calls have begun and are over.
 

@@ -4,7 +4,7 @@
 // workloads: cpu_b64_i1600_o128
 // mode: ranked
 // stopped by: raised
-// stopped by: verdict VIOLATION: after it had said
+// stopped by: verdict VIOLATION: after it said
 // tries: to leave half of a call to a thread, for which the runner waits before it describes the result; processor time sees it.
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 // workloads: cpu_b64_i1600_o128
 // mode: ranked
 // stopped by: raised
-// stopped by: verdict VIOLATION: after it had said
+// stopped by: verdict VIOLATION: after it said
 // tries: to write on the page of the gate that the call is over as it begins, and to tell 2 us; processor time sees it.
 #include "../common/gate_page.h"
 #include "../common/torch_runner.h"

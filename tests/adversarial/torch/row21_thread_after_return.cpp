@@ -5,7 +5,7 @@
 // mode: quick
 // stopped by: verdict WRONG_RESULT: wrong
 // stopped by: verdict RUNTIME_ERROR: read inputs out of bounds, or outside of the call
-// stopped by: verdict VIOLATION: after it had said
+// stopped by: verdict VIOLATION: after it said
 // stopped by: raised
 // tries: to return at once while a thread of its own does the work.
 #include <initializer_list>

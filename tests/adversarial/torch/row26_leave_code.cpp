@@ -4,7 +4,7 @@
 // workloads: cpu_b64_i1600_o128
 // mode: ranked
 // stopped by: raised
-// stopped by: verdict VIOLATION: after it had said
+// stopped by: verdict VIOLATION: after it said
 // tries: to write over the code that passes the gate: it says that the call is over, and only then works.
 #include "../common/pass_code.h"
 #include "../common/torch_runner.h"

@@ -3,7 +3,7 @@
 // task: linear_relu
 // workloads: cpu_b64_i128_o128
 // mode: test
-// stopped by: verdict VIOLATION: memory of an input
+// stopped by: verdict VIOLATION: shares memory with an input
 // tries: to return an input that happens to have the shape of the output.
 #include "../common/python_extension.h"
 

@@ -240,7 +240,7 @@ def test_a_board_names_directions_and_says_how_many_rows_it_has(kbench: Command)
     assert ("scale, backward" in found, "rank" in found, "\n2 rows\n" in found) == (
         True, False, True,
     )  # fmt: skip
-    assert "1 more of 2 rows: --limit 2 shows all" in kbench("leaderboard", "--limit", "1").out
+    assert "1 of 2 rows not shown: --limit 2 shows all" in kbench("leaderboard", "--limit", "1").out
     assert "2 rows" in kbench("leaderboard", "--limit", "100000").out
 
 
@@ -249,7 +249,7 @@ def test_short_lists_say_that_there_is_more(kbench: Command, ada: Any) -> None:
     for name in ("scale", "shift"):
         make.make_evaluation(user=ada, mode="test", task_version=make.make_task_version(name=name))
     tasks = kbench("tasks", "--limit", "1").out
-    assert "1 more of 2 tasks: --limit 2 shows all, --q WORD searches" in tasks
+    assert "1 of 2 tasks not shown: --limit 2 shows all, --q WORD searches" in tasks
     assert "2 tasks\n" in kbench("tasks").out
     own = Submission.objects.get(task_version__task__slug="scale")
     listed = kbench("show").out

@@ -96,7 +96,7 @@ def test_a_result_tells_what_its_author_needs(kbench: Command, ada: Any) -> None
         (Verdict.WRONG_RESULT, "quick", {"mismatch": nothing},
          ("first wrong: out[0] of n256: expected 1, got nan",)),
         (Verdict.CORRECT, "profile", {"profile": profile},
-         ("profile of n256: near neither limit", "  cause: denormals\n", "  times grow")),
+         ("profile of n256: far from both limits", "  cause: denormals\n", "  times grow")),
         (Verdict.CORRECT, "quick", {"suspicions": (doubt,)},
          ("quarantine: open", "suspicion: source: holds U+202E (line 3)")),
     )  # fmt: skip

@@ -41,7 +41,7 @@ def _refusal(source: str) -> str:
     try:
         knobs = find_knobs(source)
     except KnobError as error:
-        return f"a knob of the kernel cannot be used: {error}"
+        return f"one of the kernel's knobs can't be used: {error}"
     return "" if knobs else f"the kernel declares no knobs: add a line such as {_EXAMPLE!r}"
 
 
@@ -81,12 +81,12 @@ class Autotune:
             return f"all {tried} combinations were measured"
         if tried + lost >= size:
             return (
-                f"{tried} of {size} combinations were measured: the evaluations of {lost} were lost"
+                f"{tried} of {size} combinations were measured; the evaluations of {lost} were lost"
             )
         if tried >= limits.evaluations:
-            return f"{tried} combinations were measured, as many as requested"
+            return f"{tried} combinations were measured, the number requested"
         if since >= limits.patience:
-            found = "nothing faster by more than noise" if best is not None else "no correct kernel"
+            found = "no improvement beyond noise" if best is not None else "no correct kernel"
             return f"the last {since} measurements found {found}"
         return ""
 
@@ -186,9 +186,9 @@ INFO = StrategyInfo(
     grows=("evaluations", "patience"),
     help={
         "evaluations": "The maximum number of combinations to measure, including the kernel's own.",
-        "sample": "How many of them are random, before the search continues from the best.",
+        "sample": "How many of them are random before the search continues from the best.",
         "explore": "Share of random draws after that, so the search can escape a local optimum.",
-        "patience": "How many measurements without an improvement beyond noise end the search.",
+        "patience": "How many measurements without clear improvement end the search.",
     },
     make=Autotune,
     needs_models=False,

@@ -199,17 +199,15 @@ def _no_kernel(steps: Steps, number: int) -> str:
 INFO = StrategyInfo(
     name="cudamaster",
     title="CUDAMaster",
-    summary=(
-        "Rounds of one idea each: a planner reads the profile, a coder writes, a debugger fixes."
-    ),
+    summary=("One idea per round: a planner reads the profile, a coder writes, a debugger fixes."),
     paper="CUDAMaster, arXiv 2603.07169",
     parameters=CudaMasterParameters,
     grows=("r",),
     papers_classes=True,
     help={
         "r": "How many rounds there are; each tries one strategy.",
-        "d": "How many times a kernel that fails is debugged in a round.",
-        "compiler": "Whether the compiler role looks at the code before it is built.",
+        "d": "How many times a failing kernel is debugged in each round.",
+        "compiler": "Whether the compiler role reviews the code before it is built.",
         "keep": "Which kernels continue: every correct one (as in the paper), or only faster ones.",
         "tries": "Attempts at the translation if there is no working kernel to start from.",
     },

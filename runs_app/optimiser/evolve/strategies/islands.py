@@ -355,15 +355,15 @@ def _is_open(candidate: Candidate) -> bool:
 INFO = StrategyInfo(
     name="islands",
     title="Islands",
-    summary="Several populations edit, rewrite and combine kernels, and exchange their best.",
+    summary="Several populations edit, rewrite and combine kernels, and exchange their best ones.",
     paper="",
     parameters=IslandsParameters,
     grows=("proposals",),
     help={
         "islands": "How many populations search side by side.",
         "proposals": "The maximum number of kernels to request.",
-        "migration_interval": "After how many measured kernels each island's best moves on to the "
-        "next island.",
+        "migration_interval": "After how many measured kernels each island's best is copied to the "
+        "next one.",
         "diff": "Weight of edits that change parts of one kernel.",
         "rewrite": "Weight of complete rewrites of one kernel.",
         "crossover": "Weight of kernels that combine two others.",

@@ -128,16 +128,16 @@ INFO = StrategyInfo(
     name="translate",
     title="Translation",
     summary=(
-        "Writes a first correct kernel in several attempts, each of which sees what "
-        "was wrong with the last."
+        "Tries several times to write a correct first kernel; each attempt sees what "
+        "was wrong with the previous one."
     ),
     paper="robust-kbench, arXiv 2509.14279",
     parameters=TranslateParameters,
     grows=("tries",),
     help={
         "tries": "The maximum number of attempts in a row.",
-        "summarise": "Whether a separate call condenses an error before the next try.",
-        "stop_when_correct": "Whether the run ends with the first kernel that is correct.",
+        "summarise": "Whether a separate call summarizes an error before the next attempt.",
+        "stop_when_correct": "Whether the run ends with the first correct kernel.",
     },
     make=Translate,
 )

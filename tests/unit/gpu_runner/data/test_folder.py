@@ -183,7 +183,12 @@ def test_several_faults_are_told_at_once() -> None:
     ("files", "field", "reason", "file"),
     [
         ({}, "task.toml", "is missing: add it with name", ""),
-        (texts(SPECIFICATION.replace("N * C", "N * X")), None, "needs 'X', which no", "task.toml"),
+        (
+            texts(SPECIFICATION.replace("N * C", "N * X")),
+            None,
+            "needs 'X' as a number, but no",
+            "task.toml",
+        ),
         (texts(SPECIFICATION.replace("N * C", "1 / 0")), None, ", for the workload '", "task.toml"),
         (texts(**{NAIVE: "x" * (2**20 + 1)}), NAIVE, "the limit is 1048576", NAIVE),
         (texts(b="\ud800"), "b", "surrogate", "b"),

@@ -137,7 +137,7 @@ def test_loading_never_runs_the_tasks_code(tmp_path: Path) -> None:
         ("C = 16", "C = nan", "workloads[0].parameters", "not a finite number"),
         ('name = "large"', 'name = "small"', "workloads[1].name", "is also the name"),
         ('["cuda"]', "[]", "workloads[1].devices", "is empty"),
-        ('name = "small"', 'name = "small"\nhidden = true', "workloads", "has no listed one"),
+        ('name = "small"', 'name = "small"\nhidden = true', "workloads", "has no listed workload"),
         ("naive.cpp", "good.cpp", "kernels[0].path", "is not one of the task's files"),
         ('language = "cpp"', 'language = "cuda"', "kernels[0].path", "must end in .cu"),
         ('"kbench-naive"', f'"{"x" * 101}"', "kernels[0].agent", "must be 1 to 100 of A-Z"),
@@ -239,7 +239,7 @@ def test_json_that_is_none(tmp_path: Path, text: str) -> None:
 
 def test_paths_that_are_no_tasks(tmp_path: Path) -> None:
     assert refused(tmp_path / "missing").field == "path"
-    assert "neither task.toml nor func_forward.py" in refused(tmp_path).reason
+    assert "no task.toml, func_forward.py" in refused(tmp_path).reason
     (tmp_path / "a.txt").write_text("")
     assert refused(tmp_path / "a.txt").field == "path"
     assert refused(tmp_path, "fortran").field == "format"

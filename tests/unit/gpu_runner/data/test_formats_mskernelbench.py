@@ -69,7 +69,7 @@ def test_a_file_with_another_symbol_gets_the_tasks(tmp_path: Path) -> None:
     offer = read_origin(write(tmp_path / "optimized" / "fp32", text), TASKS)
     assert offer.agent == "mskernelbench-optimized"
     assert offer.adaptations[1:] == (
-        "does not declare x const, which the task only reads",
+        "doesn't declare as const what the task only reads: x",
         "gets a function scale, which calls its scale_optimized",
     )
     added = offer.solution.source.removeprefix(text)

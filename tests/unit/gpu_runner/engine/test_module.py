@@ -250,12 +250,12 @@ def test_model_is_made_in_every_form(tmp_path: Path, form: str) -> None:
 @pytest.mark.parametrize(
     ("parameters", "given", "reason"),
     [
-        ("n", "return [[3], {'bias': False}]", "gives what Model does not take: [[3], {'bias'"),
-        ("n", "return [3, 4]", "gives what Model does not take: [3, 4]"),
-        ("n=1", "pass", "gives what Model does not take: None"),
+        ("n", "return [[3], {'bias': False}]", "get_init_inputs() returns: [[3], {'bias'"),
+        ("n", "return [3, 4]", "Model doesn't accept what get_init_inputs() returns: [3, 4]"),
+        ("n=1", "pass", "Model doesn't accept what get_init_inputs() returns: None"),
         # what only the oracle sees
-        ("n, m", "return eval('3')", "gives what Model does not take: 3"),
-        ("n", "return eval('[[3], {}, 4]')", "gives what Model does not take"),
+        ("n, m", "return eval('3')", "Model doesn't accept what get_init_inputs() returns: 3"),
+        ("n", "return eval('[[3], {}, 4]')", "Model doesn't accept what get_init_inputs() returns"),
     ],
 )
 def test_what_model_does_not_take_is_told(

@@ -160,7 +160,8 @@ def test_a_residual_of_one_passes_and_what_is_above_is_found() -> None:
     assert (large, wrong.scaled) == ("large", 3.0)
     assert wrong.mismatch is not None
     assert (wrong.mismatch.index, wrong.mismatch.wrong_elements) == ((1, 0), 2)
-    assert wrong.mismatch.reason == "the task's verifier allows at most 1 and found 1.5"
+    found = "the task's verifier allows residuals of at most 1 and found 1.5"
+    assert wrong.mismatch.reason == found
     assert given == [3, torch.float64]
 
 
@@ -181,7 +182,7 @@ def test_what_a_verifier_does_to_its_copies_changes_nothing() -> None:
         ({}, "returned dict, not a dict of residuals by name"),
         ({"a": "0"}, "gave 'a' as str"),
         ({"a": torch.zeros(2, dtype=torch.complex64)}, "complex numbers"),
-        ({"a": math.nan}, "gave NaN as 'a' of finite outputs"),
+        ({"a": math.nan}, "gave NaN as 'a' for finite outputs"),
         ({"a": -0.5}, "gave -0.5 as 'a': residuals must be 0 or more"),
         ({str(i): 0.0 for i in range(99)}, "more than 16 names"),
     ],

@@ -184,7 +184,7 @@ def forward_fn(a):
     answer = evaluation.take_and_verify(1)
     assert answer == {
         "ok": False,
-        "error": "make_inputs gave different inputs for the same seed the second time",
+        "error": "make_inputs gave different inputs when it was called again with the same seed",
     }
 
 

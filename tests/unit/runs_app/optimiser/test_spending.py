@@ -133,7 +133,7 @@ def test_a_run_of_before_the_limits_asks_for_a_cap(begin: Start, ada: User) -> N
     pause_run(run=run, user=ada, now=make.NOW)
     Run.objects.update(config={**run.config, "budget": {"evaluations": 9}})
     error = refused(resume_run, run=run, user=ada, now=make.NOW)
-    assert "extend it with one first" in error.reason
+    assert "add one first" in error.reason
 
 
 def test_what_costs_nothing_is_not_limited(begin: Start, settings: Any) -> None:

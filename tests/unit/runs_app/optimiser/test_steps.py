@@ -197,11 +197,11 @@ def test_a_lost_candidates_reason_names_no_hidden_workload(start: Start, world: 
     run = start()
     world.advance(run)
     lost = Evaluation.objects.filter(submission__run=run)
-    reason = f"lost 3 times; the last time: {make.HIDDEN_WORKLOAD} hung"
+    reason = f"lost 3 times, most recently because: {make.HIDDEN_WORKLOAD} hung"
     lost.update(status="FINISHED", verdict="SYSTEM_ERROR", reason=reason, finished_at=make.later(1))
     world.advance(run)
     event = run.events.get(kind="measured")
-    assert event.payload["reason"] == "lost 3 times; the last time: a hidden workload hung"
+    assert event.payload["reason"] == "lost 3 times, most recently because: a hidden workload hung"
     assert make.HIDDEN_WORKLOAD not in str(list(run.candidates.values_list("reason", "feedback")))
 
 

@@ -58,7 +58,7 @@ def test_a_button_makes_the_profile_then_a_link_leads_to_it(client: Client) -> N
     assert f'href="#h-profile">{shown.rstrip(".")}</a>.' in page, "the cause follows the sentence"
     assert f"Cause:</strong> {shown}" in page
     panel = page.split('id="h-profile"')[1]
-    assert panel.index("Cause:") < panel.index("ear neither limit") < panel.index("no ncu here")
+    assert panel.index("Cause:") < panel.index("ar from both limits") < panel.index("no ncu here")
 
 
 def test_a_profile_does_not_hide_the_evaluation_that_counts() -> None:

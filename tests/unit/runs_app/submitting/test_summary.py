@@ -125,7 +125,7 @@ def test_a_speedup_that_is_missing_says_why() -> None:
         assert ". " not in shown.sentence.partition(". Still ranking")[0]
     finished(task_version=version)
     quick = said(finished(task_version=version, mode="quick", result={**alone, **NO_BASELINES}))
-    assert "quick mode doesn't measure baselines, so the chart uses those of" in quick.sentence
+    assert "quick mode doesn't measure baselines, so the chart uses those from" in quick.sentence
 
 
 def test_an_interval_that_says_nothing_has_no_digits() -> None:

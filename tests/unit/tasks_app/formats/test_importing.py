@@ -113,7 +113,7 @@ def test_every_file_of_nested_folders_is_told_of(tmp_path: Path) -> None:
         "refused tools/run.py - " + MISSING[0][:22], "loaded task_7", "loaded task_8",
     ]  # fmt: skip
     assert all(words in lines[3] for words in MISSING)
-    assert error == "2 refused, for the reasons above"
+    assert error == "2 refused for the reasons above"
     document = json.loads(report.read_text())
     assert document["counts"] == {"loaded": 4, "adapted": 0, "refused": 2}
     assert {"tasks.toml", "_old", "zoo/task_7/forward_v2.cu"} <= set(document["ignored"])
@@ -128,7 +128,7 @@ def test_every_file_of_nested_folders_is_told_of(tmp_path: Path) -> None:
             " (line 1)"
         )
     (tmp_path / "empty").mkdir()
-    assert "neither task.toml nor func_forward.py" in load(tmp_path / "empty")[0][0]
+    assert "has no task.toml, func_forward.py" in load(tmp_path / "empty")[0][0]
 
 
 def test_tasks_from_elsewhere_are_tagged_until_an_admin_labels_them(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_left_out_key_and_a_taken_name_are_adaptations(tmp_path: Path) -> None
         (
             (f"robust-kbench-{built_in} v1", f"{built_in} is already the name of a built-in task"),
             ("level_1-task_1 v1", "leaves out init's width"),
-            ("other-level_1-task_1 v1", "leaves out init's width", "other folders have a task_1"),
+            ("other-level_1-task_1 v1", "leaves out init's width", "folders also have a task_1"),
             ("unread", "is missing from the task's folder"),
         ),
         strict=False,
@@ -216,7 +216,7 @@ def test_a_stranger_with_the_same_name_is_no_new_version(tmp_path: Path) -> None
     assert Task.objects.get().current_version == TaskVersion.objects.get(number=2)
     make.make_task_version(name="own")
     write(tmp_path, "own.py", KERNELBENCH)
-    assert "a task that was written here" in load(tmp_path / "own.py")[0][0]
+    assert "a task that was written on this site" in load(tmp_path / "own.py")[0][0]
 
 
 def test_origin_kernels_are_matched_and_change_no_task(
@@ -238,7 +238,7 @@ def test_origin_kernels_are_matched_and_change_no_task(
         assert "no built-in task in float32" in lines[1]
         assert f"submit_shipped_kernels --origin {tmp_path / 'origin'}`" in lines[3]
         assert lines[4] == "2 read: 0 loaded, 1 adapted, 1 refused"
-        assert error == "1 refused, for the reason above"
+        assert error == "1 refused for the reason above"
     row = json.loads(report.read_text())["rows"][0]
     assert (row["task"], row["agent"]) == ("vector_add", "mskernelbench-origin")
     assert not Task.objects.exists()

@@ -91,13 +91,13 @@ def test_a_report_that_proves_nothing_keeps_it_in_review(task: Path, digest: str
     cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"survivors": ["forward: half the reduction"], "passed": False}, "half the reduction"),
         ({"survivors": ["forward: zeros"]}, "1 of 1 wrong kernels pass it"),
-        ({"mutants": []}, "tries no wrong kernel"),
+        ({"mutants": []}, "covers no wrong kernels"),
         ({"passed": False}, "did not pass"),
         ({"filters": []}, "cover filters"),
         ({"filters": [FILTER, FILTER | {"passed": False}]}, "1 of 2 filters flag it: forward: in"),
-        ({"passed": False, "honest": [OFF]}, "reference is off, forward: 1.25 times"),
+        ({"passed": False, "honest": [OFF]}, "reference fails (forward: 1.25 times"),
         # What a report says of itself is not believed against its own lists.
-        ({"honest": [OFF]}, "reference is off, forward: 1.25 times"),
+        ({"honest": [OFF]}, "reference fails (forward: 1.25 times"),
         ({"honest": []}, "did not pass"),
         ({"mutants": [MUTANT | {"state": "survived"}]}, "1 of 1 wrong kernels pass it"),
         ({"mutants": [MUTANT | {"state": "equivalent"}]}, "did not pass"),
@@ -319,8 +319,8 @@ COUNTS = {"failed": {"n256": 3, "n4096": 1}, "passed": 2, "right": 1}
 
 def test_a_brief_report_counts_and_proves_no_less(task: Path, digest: str) -> None:
     cases: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"unlisted": {}}, "tries no wrong kernel"),
-        ({"unlisted": {"forward": COUNTS | {"failed": {}}}}, "tries no wrong kernel"),
+        ({"unlisted": {}}, "covers no wrong kernels"),
+        ({"unlisted": {"forward": COUNTS | {"failed": {}}}}, "covers no wrong kernels"),
         ({"unlisted": {"forward": COUNTS | {"passed": 0}}}, "cover filters"),
         ({"mutants": [MUTANT | {"state": "survived"}]}, "1 of 5 wrong kernels pass it"),
         ({"honest": []}, "did not pass"),

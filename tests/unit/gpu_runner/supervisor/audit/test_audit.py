@@ -193,7 +193,7 @@ def test_a_fault_or_the_time_ends_a_tools_runs(monkeypatch: pytest.MonkeyPatch) 
     ran = run_under(DyingBench(), TARGET, workloads[::2], lambda: Sanitized({}))
     check = check_of("address", ran, lambda report: [])
     assert check.state is AuditState.INCONCLUSIVE
-    assert "after 1 of 2 workloads" in check.reason
+    assert "only 1 of 2 workloads ran within" in check.reason
 
 
 class SlowBench:

@@ -203,7 +203,7 @@ def test_threads_in_order_are_not_accused(name: str, search: Search) -> None:
 
 @pytest.mark.parametrize("name", NOT_FOLLOWED)
 def test_what_the_tool_does_not_follow_is_said_to_be_unknown(name: str, search: Search) -> None:
-    assert search(NOT_FOLLOWED[name]).startswith("not known: ")
+    assert search(NOT_FOLLOWED[name]).startswith("unknown (")
 
 
 def test_where_nothing_is_looked_for_the_reason_is_said(

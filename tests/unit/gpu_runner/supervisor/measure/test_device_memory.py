@@ -192,7 +192,7 @@ def test_a_kernel_that_leaves_no_memory_is_at_its_limit(device: Device, words: s
     with pytest.raises(FaultError):
         memory.check(batch())
     device.held = {device.pid: 60, STRANGER: 35}
-    with pytest.raises(NoRoom, match=f"others hold much of it: process {STRANGER}"):
+    with pytest.raises(NoRoom, match=f"other processes hold much of it: process {STRANGER}"):
         memory.check(batch())
     device.fails = "the task's code failed in 'check': CUDA error: an illegal memory access"
     with pytest.raises(OracleError, match="illegal memory access"):

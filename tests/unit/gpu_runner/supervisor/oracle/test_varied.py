@@ -121,7 +121,7 @@ def test_what_it_says_of_a_failure_is_plain_text(tmp_path: Path) -> None:
     assert found.remark.isprintable()
     assert len(found.remark) < 400
     silent = vary_file(tmp_path, TELL.format(answer=answer(fault="\n")))
-    assert "(a failure without a message)" in silent.remark
+    assert "(it failed without a message)" in silent.remark
 
 
 @pytest.mark.parametrize(

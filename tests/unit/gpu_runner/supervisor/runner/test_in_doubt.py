@@ -83,7 +83,7 @@ def test_who_cannot_be_started_is_nobodys_fault(cache: Path) -> None:
         with (
             Session(target, Arenas(inputs, outputs), config) as session,
             pytest.raises(
-                RunnerUnfit, match=r"no runner starts on this host: .*died with status 1"
+                RunnerUnfit, match=r"no runner can start on this host: .*died with status 1"
             ),
         ):
             session.ready()
@@ -194,4 +194,4 @@ def test_who_obliges_others_begins_anew_only_so_often() -> None:
 def test_a_library_is_named_without_the_folders_of_this_host() -> None:
     text = "/srv/kbench/cache/builds/ce/library.so: undefined symbol: cblas_sscal"
     fault = told(wire.Failed(wire.ErrorCode.SYMBOL, text), "while it was loaded", is_module=False)
-    assert fault.reason == "the library cannot be used: library.so: undefined symbol: cblas_sscal"
+    assert fault.reason == "the library can't be used: library.so: undefined symbol: cblas_sscal"

@@ -88,7 +88,7 @@ def known(config: SupervisorConfig) -> SupervisorConfig:
         (Scripted(gpus=[USED], ours=[8]), "processes 8 still"),
         (Scripted(probes=[ProbeFailed("run a kernel: misaligned address")]), "misaligned"),
         (Scripted(probes=[Probe(100e3, wrong=3)]), "3 wrong results"),
-        (Scripted(probes=[Probe(201e3, wrong=0)]), "takes 201 µs, not 100 µs"),
+        (Scripted(probes=[Probe(201e3, wrong=0)]), "takes 201 µs instead of 100 µs"),
         (Scripted(orphans=["process 9 (runner)"]), "left behind: process 9"),
         (Scripted(builds=[ToolchainError("cannot build a")]), "compiled here: cannot build a"),
     ],

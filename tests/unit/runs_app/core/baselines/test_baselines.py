@@ -111,7 +111,7 @@ def test_a_provisional_result_says_when_its_baselines_come(client: Client) -> No
         assert expected[1:] in shown, path
     assert " data-waits" in shown
     status = f"/api/v1/submissions/{first.submission_id}/status"
-    assert client.get(status).json()["waiting_reason"].endswith("it waits for its audit")
+    assert client.get(status).json()["waiting_reason"].endswith("waiting for its audit")
     make.pass_audits()
     assert client.get(status).json()["waiting_reason"] == ""
 
@@ -187,7 +187,7 @@ def test_a_report_of_something_else_is_refused(changes: dict[str, Any]) -> None:
         ({"anchor_ns": -1.0}, "report.anchor_ns is -1.0"),
         ({"anchor_ns": 1e-320}, "report.anchor_ns is 1e-320"),
         ({"anchor_ns": float("inf")}, "report.anchor_ns is inf"),
-        ({"baselines": {"n512": EAGER}}, "'n512', which the task does not time"),
+        ({"baselines": {"n512": EAGER}}, "'n512', which the task doesn't time"),
         ({"baselines": {"n256": {"slow": EAGER["eager"]}}}, "n256 has a baseline 'slow'"),
         (
             {"baselines": {"n256": {"eager": make.make_measurement(1e300)}}},

@@ -142,8 +142,8 @@ def test_impossible_workloads_end_it(data: TaskData, changes: dict[str, Any], wo
 
 def test_what_is_no_list_of_workloads_ends_it(data: TaskData) -> None:
     for workloads, words in (
-        ({}, "are not a list of at most 8"),
-        ([{}] * 9, "are not a list of at most 8"),
+        ({}, "must be a list of at most 8"),
+        ([{}] * 9, "must be a list of at most 8"),
         ([7], "workloads[0]"),
         ([], "not those of a varied file"),
     ):

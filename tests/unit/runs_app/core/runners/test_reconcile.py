@@ -97,7 +97,7 @@ def test_a_silent_job_is_retried_and_given_up_at_last(job: RunnerJob) -> None:
         assert reconcile(now=late, listening_since=LONG_AGO) == 1
         job.refresh_from_db()
     assert (job.status, job.attempt, job.finished_at) == (Status.FINISHED, 3, late)
-    assert job.reason.startswith("lost 3 times; the last time: ")
+    assert job.reason.startswith("lost 3 times, most recently because: ")
     assert "was silent for more than 60 s" in job.reason
     assert reconcile(now=make.later(9000), listening_since=LONG_AGO) == 0
 

@@ -107,7 +107,7 @@ def test_a_lost_evaluation_is_retried_and_then_given_up(
             make.send(evaluation, EventKind.LOST, {"runner": "x", "reason": "killed"}, seq=2)
         evaluation.refresh_from_db()
     assert (evaluation.status, evaluation.verdict) == (Status.FINISHED, Verdict.SYSTEM_ERROR)
-    assert evaluation.reason == "lost 3 times; the last time: killed"
+    assert evaluation.reason == "lost 3 times, most recently because: killed"
     assert jobs.enqueued == [f"evaluation-{evaluation.pk}-2", f"evaluation-{evaluation.pk}-3"]
     assert jobs.dropped == [f"evaluation-{evaluation.pk}-{attempt}" for attempt in (1, 2, 3)]
     finals = evaluation.events.filter(kind="finished")

@@ -186,7 +186,7 @@ def test_a_name_of_another_site_is_nobodys_here(tmp_path: Path) -> None:
     imported(tmp_path / "all.json")
     submission = Submission.objects.get()
     assert submission.agent.name == f"robot @ {SITE} (imported)"
-    with pytest.raises(SubmissionError, match="is an agent's name on another site"):
+    with pytest.raises(SubmissionError, match="an agent on another site has that name"):
         make.make_submission(task_version=submission.task_version, agent=submission.agent.name)
 
 

@@ -82,7 +82,7 @@ def test_it_says_why_it_ends() -> None:
     assert run.end.reason.startswith("13 combinations")
     run = a_run(tunable(), World(), patience=9, evaluations=500).go()
     assert 9 < run.history.told.begun < 9 + 2 * 4
-    assert "nothing faster" in run.end.reason
+    assert "no improvement beyond noise" in run.end.reason
     world = World(judge=lambda _, mode: a_result(None, verdict=Verdict.COMPILE_ERROR, mode=mode))
     run = a_run(tunable(), world, patience=5).go()
     assert (run.history.best, "no correct kernel" in run.end.reason) == (None, True)

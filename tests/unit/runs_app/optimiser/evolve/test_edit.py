@@ -61,10 +61,10 @@ def test_failures_name_the_block_and_why() -> None:
     reason = error(first + block("        a[i] = 7;", "x") + block("", "x"))
     assert "block 2 of 3: " in reason
     assert "there is no line 'a[i] = 7;'" in reason
-    assert "block 3 of 3: it searches for nothing" in reason
+    assert "block 3 of 3: its SEARCH part is empty" in reason
     assert "block 1" not in reason
     for text, words in (
-        (block("#define N 4\n        a[i] = 0;", "x"), "each line is there"),
+        (block("#define N 4\n        a[i] = 0;", "x"), "all the lines exist"),
         ("<<<<<<< SEARCH\n#define N 4\n=======\n#define", "no line '>>>>>>> REPLACE'"),
         ("<<<<<<< SEARCH\n#define N 4\n", "no line '======='"),
         ("just words", "neither"),

@@ -81,7 +81,7 @@ def test_times_against_baseline_and_floor() -> None:
     assert "Speedup against baselines: 4× eager\n" in shown  # "best" is no other
     line = next(line for line in shown.splitlines() if line.startswith("- n1024"))
     assert "(n=1024): 1.00 us ± 1.0%; fastest baseline 4.00 us" in line
-    assert "limit 0.10 us, the time is 10.0× that" in line
+    assert "limit 0.10 us, and the time is 10.0× that" in line
     assert "scale<4>: 40 registers a thread, 1024 bytes of static shared memory" in shown
     assert "8 bytes of spills" in shown
 

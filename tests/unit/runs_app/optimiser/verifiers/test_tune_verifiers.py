@@ -166,7 +166,7 @@ def test_a_second_ctrl_c_gives_up(model: LanguageModel, monkeypatch: pytest.Monk
 @pytest.mark.usefixtures("kernels")
 def test_private_kernels_are_not_shown_to_a_model(model: LanguageModel) -> None:
     Submission.objects.update(private=True)
-    with pytest.raises(CommandError, match="0 passing and 0 failing ones"):
+    with pytest.raises(CommandError, match="0 passing and 0 failing kernels"):
         call_command("tune_verifiers", verifier="compile", model="judge")
     assert not Tuning.objects.exists()
 
