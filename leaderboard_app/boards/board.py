@@ -72,6 +72,11 @@ class Board:
         return self.leaders if self.query.by is By.LEADERS else self.entries
 
     @property
+    def whole(self) -> Sequence[object]:
+        """The rows of its file: of a matrix the attempts, else those of its page."""
+        return self.matrix.attempts if self.query.by is By.MATRIX else self.rows
+
+    @property
     def groups(self) -> tuple[Ranked[Group], ...]:
         """The rows of all sections."""
         return tuple(ranked for section in self.sections for ranked in section.groups)
