@@ -12,6 +12,7 @@ from leaderboard_app.tasks import views as tasks
 urlpatterns = [
     path("", home.home, name="home"),
     path("leaderboard/", boards.leaderboard, name="leaderboard"),
+    path("leaderboard/cite/", boards.cite, name="cite"),
     path("tasks/", tasks.task_list, name="tasks"),
     path("tasks/<slug:slug>/", tasks.task_detail, name="task"),
     path("tasks/<slug:slug>/soundness/", tasks.task_soundness, name="task-soundness"),

@@ -10,7 +10,6 @@ import math
 from gpu_runner.data.numbers import (
     duration_parts,
     duration_text,
-    known_usd,
     plus_minus,
     scaled,
     significant,
@@ -20,8 +19,7 @@ from gpu_runner.data.numbers import (
 
 __all__ = [
     "TOO_NOISY", "between", "change", "counted", "duration_parts", "duration_text", "ends",
-    "known_usd", "percent", "plus_minus", "scale_label", "scaled", "signed", "significant", "times",
-    "usd",
+    "percent", "plus_minus", "scale_label", "scaled", "signed", "significant", "times", "usd",
 ]  # fmt: skip
 
 TOO_NOISY = "too noisy for an interval"

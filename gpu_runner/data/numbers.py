@@ -44,11 +44,6 @@ def plus_minus(share: float) -> str:
     return f"±{share * 100:.1f} %" if share < 0.0995 else f"±{share * 100:.0f} %"
 
 
-def known_usd(paid: float | None, tokens: int | None) -> float | None:
-    """What language models cost; None if they took tokens for nothing: no price is known."""
-    return None if tokens and not paid else paid
-
-
 def usd(value: float | None) -> str:
     """An amount of money: $12.34, or $0.0012 below a cent; a dash for None."""
     if value is None:

@@ -204,7 +204,11 @@ class Tools:
         device: str = "",
         evaluations: Annotated[int, Field(description="maximum number")] = 30,
         usd: Annotated[
-            float, Field(description="cap on the cost of language models, in US dollars")
+            float | None,
+            Field(
+                description="cap on the cost of language models, in US dollars; null for none, as"
+                " a model whose price is unknown needs"
+            ),
         ] = 0.0,
         models: list[str] | None = None,
         parameters: Document | None = None,

@@ -166,7 +166,7 @@ def show_leaderboard(
     except QueryError as error:
         return Status(422, {"field": error.field, "reason": error.reason})
     board = board_of(query, tasks)
-    whole = board.matrix.attempts if query.by is By.MATRIX else board.rows
+    whole = board.whole
     is_brief = filters.format == "json" and not page.fields
     limit = page.limit or (_FEW if is_brief else len(whole))
     stop = page.after + limit

@@ -31,7 +31,7 @@ from leaderboard_app.boards.tables import GROUP_VALUES
 from runs_app.core.integrity.ranking import OWNER, Ranked
 from runs_app.models import Agent, Evaluation, LanguageModelCall, Run
 from runs_app.optimiser.selectors.runs import has_entry, in_words
-from tasks_app.numbers import known_usd
+from runs_app.optimiser.selectors.spending import known_sum
 
 _OWNERS = {
     By.SUBMISSION: OWNER,
@@ -70,6 +70,11 @@ class Board:
         if self.query.by is By.MATRIX:
             return self.matrix.shared_first
         return self.leaders if self.query.by is By.LEADERS else self.entries
+
+    @property
+    def whole(self) -> Sequence[object]:
+        """The rows of its file: of a matrix the attempts, else those of its page."""
+        return self.matrix.attempts if self.query.by is By.MATRIX else self.rows
 
     @property
     def groups(self) -> tuple[Ranked[Group], ...]:
@@ -153,7 +158,7 @@ def with_spending(query: Query, groups: Sequence[Group], tasks: Collection[str])
     """The groups with the money and tokens of their public runs on these tasks."""
     rows = _spent(query, tasks) if groups else ()
     spent = {
-        name: {"usd": known_usd(usd, tokens), "tokens": tokens, "runs": in_words(*counts)}
+        name: {"usd": usd, "tokens": tokens, "runs": in_words(*counts)}
         for name, usd, tokens, *counts in rows
     }
     return [replace(group, **spent.get(group.owner, {})) for group in groups]
@@ -166,7 +171,7 @@ def _spent(query: Query, tasks: Collection[str]) -> Iterable[tuple[Any, ...]]:
     ).order_by()
     if query.by is By.AGENT:
         return runs.values_list("agent__name").annotate(
-            usd=Sum("usd"),
+            usd=known_sum("usd"),
             tokens=Sum("tokens"),
             runs=Count("pk"),
             tasks=Count("task_version__task", distinct=True),
@@ -174,7 +179,7 @@ def _spent(query: Query, tasks: Collection[str]) -> Iterable[tuple[Any, ...]]:
         )
     calls = LanguageModelCall.objects.filter(run__in=runs.values("pk")).order_by()
     return calls.values_list("language_model__name").annotate(
-        usd=Sum("cost_usd"),
+        usd=known_sum("cost_usd"),
         tokens=Sum(F("tokens_in") + F("tokens_out")),
         runs=Count("run", distinct=True),
         tasks=Count("run__task_version__task", distinct=True),

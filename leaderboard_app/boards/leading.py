@@ -59,7 +59,9 @@ def leaders(
     tasks: Sequence[BoardTask],
 ) -> tuple[Leader, ...]:
     """One for each of the problems that has a result among `rows`, in the query's order."""
-    found = list(heads(query, problems, timezone.now() - WEEK))
+    now = timezone.now()
+    at = selectors.end_of(query.until) if query.until and query.until <= now.date() else now
+    found = list(heads(query, problems, at - WEEK))
     keys = {key for _, *pair in found for key in pair if key is not None}
     known = {
         entry.evaluation_id: entry for entry in entries_of(Evaluation.objects.filter(pk__in=keys))

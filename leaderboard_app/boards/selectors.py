@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -290,8 +290,13 @@ def _wanted(query: Query) -> dict[str, object]:
     if query.since:
         wanted["finished_at__gte"] = datetime.combine(query.since, time(), UTC)
     if query.until:
-        wanted["finished_at__lt"] = datetime.combine(query.until, time(), UTC) + timedelta(days=1)
+        wanted["finished_at__lt"] = end_of(query.until)
     return {name: value for name, value in wanted.items() if value}
+
+
+def end_of(day: date) -> datetime:
+    """When a day of a query is over, in UTC."""
+    return datetime.combine(day, time(), UTC) + timedelta(days=1)
 
 
 def _passed(query: Query, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:

@@ -7,22 +7,42 @@ from functools import partial
 
 from csp.decorators import csp_update
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from leaderboard_app.boards import selectors
 from leaderboard_app.boards.board import board as board_of
+from leaderboard_app.boards.citing import citation
 from leaderboard_app.boards.page import board_page
 from leaderboard_app.boards.query import By, Query, QueryError, parse_query
 from runs_app.core.plotly_policy import PLOTLY_STYLES
 from tasks_app.parameters import takes
 
+_PARAMETERS = tuple(field.name for field in fields(Query))
+
+
+@require_safe
+@takes(*_PARAMETERS)
+def cite(request: HttpRequest) -> HttpResponse:
+    """How to cite the board that the address asks for; the board says what is wrong with it."""
+    tasks = selectors.board_tasks()
+    default = partial(selectors.default_device, reader=request.user)
+    try:
+        query = parse_query(request.GET, selectors.choices(tasks), default)
+    except QueryError:
+        return redirect(f"{reverse('leaderboard')}?{request.GET.urlencode()}")
+    host = request.build_absolute_uri("/").rstrip("/")
+    cited = citation(query, tasks, host, timezone.now().date())
+    return render(request, "leaderboard_app/boards/cite.html", {"cited": cited})
+
 
 @require_safe
 @vary_on_headers("HX-Request")
 @csp_update({"style-src": PLOTLY_STYLES})
-@takes(*(field.name for field in fields(Query)), "page")
+@takes(*_PARAMETERS, "page")
 def leaderboard(request: HttpRequest) -> HttpResponse:
     """The board that the address asks for; what means nothing is said, and filters left out."""
     tasks = selectors.board_tasks()

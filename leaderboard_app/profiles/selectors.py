@@ -27,6 +27,7 @@ from runs_app.core.work.access import visible_submissions
 from runs_app.core.work.result_state import SURE, SURE_LEAD
 from runs_app.models import Agent, Device, Evaluation, LanguageModel, Run
 from runs_app.optimiser.selectors.runs import has_entry, in_words, visible_runs
+from runs_app.optimiser.selectors.spending import known_sum
 from tasks_app.people import Viewer
 
 
@@ -75,7 +76,7 @@ class Spend:
 
     words: str
     runs: int
-    usd: float
+    usd: float | None
     tokens: int
     evaluations: int
 
@@ -168,7 +169,7 @@ def spend_of(runs: QuerySet[Run]) -> Spend:
         count=Count("pk"),
         tasks=Count("task_version__task", distinct=True),
         submitted=Count("pk", filter=has_entry("pk")),
-        usd=Sum("usd", default=0.0),
+        usd=known_sum("usd"),
         tokens=Sum("tokens", default=0),
         evaluations=Sum("evaluations", default=0),
     )

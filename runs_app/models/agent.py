@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.urls import reverse
 
 
@@ -89,8 +90,14 @@ class LanguageModel(models.Model):
         blank=True,
         help_text="Environment variable on the web host that holds the key; never the key itself.",
     )
-    price_in_usd = models.FloatField(default=0.0, help_text="USD per million input tokens.")
-    price_out_usd = models.FloatField(default=0.0, help_text="USD per million output tokens.")
+    price_in_usd = models.FloatField(
+        null=True,
+        blank=True,
+        help_text="USD per million input tokens: 0 if they are free, empty if you don't know.",
+    )
+    price_out_usd = models.FloatField(
+        null=True, blank=True, help_text="USD per million output tokens, likewise."
+    )
     max_output_tokens = models.PositiveIntegerField(default=8192)
     token_parameter = models.CharField(
         max_length=30,
@@ -111,6 +118,14 @@ class LanguageModel(models.Model):
 
     class Meta:
         ordering = ("name",)
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(price_in_usd__isnull=True, price_out_usd__isnull=True)
+                | Q(price_in_usd__isnull=False, price_out_usd__isnull=False),
+                name="language_model_prices",
+                violation_error_message="Enter both prices, or leave both empty.",
+            ),
+        )
 
     def __str__(self) -> str:
         return self.name
@@ -120,8 +135,8 @@ class LanguageModel(models.Model):
 
     @property
     def is_priced(self) -> bool:
-        """Whether anybody has entered what its tokens cost."""
-        return bool(self.price_in_usd or self.price_out_usd)
+        """Whether anybody has entered what its tokens cost, if only that they are free."""
+        return self.price_in_usd is not None and self.price_out_usd is not None
 
     @property
     def is_callable(self) -> bool:

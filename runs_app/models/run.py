@@ -9,7 +9,6 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
-from gpu_runner.data.numbers import known_usd
 from gpu_runner.data.verdict import Direction
 from runs_app.models.agent import Agent, LanguageModel
 from runs_app.models.runner import Device
@@ -58,7 +57,7 @@ class Run(models.Model):
     failures = models.PositiveIntegerField(default=0)  # calls that failed one after the other
     steps_begun = models.PositiveIntegerField(default=0)  # since one last came to its end
 
-    usd = models.FloatField(default=0.0)
+    usd = models.FloatField(default=0.0, null=True, blank=True)  # null: some price is unknown
     tokens = models.BigIntegerField(default=0)
     evaluations = models.PositiveIntegerField(default=0)
     active_s = models.FloatField(default=0.0)  # time spent searching before `resumed_at`
@@ -104,11 +103,6 @@ class Run(models.Model):
     def is_over(self) -> bool:
         """Whether it has ended; an extension may still let it go on."""
         return self.status in (self.Status.FINISHED, self.Status.STOPPED)
-
-    @property
-    def known_usd(self) -> float | None:
-        """What it cost; None if nobody knows the price of the tokens that it used."""
-        return known_usd(self.usd, self.tokens)
 
     @property
     def has_own_best(self) -> bool:
@@ -195,7 +189,7 @@ class LanguageModelCall(models.Model):
     problem = models.TextField(blank=True)  # why the answer could not be used
     tokens_in = models.PositiveIntegerField(default=0)
     tokens_out = models.PositiveIntegerField(default=0)
-    cost_usd = models.FloatField(default=0.0)
+    cost_usd = models.FloatField(default=0.0, null=True, blank=True)  # null: the price is unknown
     estimated = models.BooleanField(default=False)  # the endpoint told no token counts
     attempts = models.PositiveIntegerField(default=0)
     told = models.BooleanField(default=False)  # the run's strategy has learnt of it
@@ -230,8 +224,3 @@ class LanguageModelCall(models.Model):
     def tokens_used(self) -> int:
         """Tokens of the prompt and the answer."""
         return self.tokens_in + self.tokens_out
-
-    @property
-    def known_usd(self) -> float | None:
-        """What it cost; None if nobody knows the price of its tokens."""
-        return known_usd(self.cost_usd, self.tokens_used)

@@ -55,7 +55,7 @@ class Tuning(models.Model):
     examples = models.JSONField()
     generations = models.JSONField(default=list)
     reason = models.TextField(blank=True)  # why it ended early
-    usd = models.FloatField(default=0.0)
+    usd = models.FloatField(default=0.0, null=True, blank=True)  # null: the price is unknown
     tokens = models.BigIntegerField(default=0)
     created_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)

@@ -114,7 +114,9 @@ class RunIn(Body):
         description="For one answer.",
         json_schema_extra=between(MIN_OUTPUT_TOKENS, MOST_ANSWER_TOKENS),
     )
-    budget: BudgetIn | None = Field(None, description="If left out: 60 evaluations, 1 hour, 2 USD.")
+    budget: BudgetIn | None = Field(
+        None, description="If left out: 60 evaluations, 1 hour, and 2 USD if all prices are known."
+    )
     verifiers: VerifiersIn | None = Field(None, description="If left out, none.")
     profile: str = Field(
         "filtered",

@@ -56,7 +56,7 @@ class CandidatePage:
     calls: list[LanguageModelCall]
     own_call: LanguageModelCall | None
     thought: str
-    cost_usd: float
+    cost_usd: float | None
     tokens: int
     profile: list[tuple[str, str]]
     before: int | None

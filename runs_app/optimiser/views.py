@@ -42,6 +42,7 @@ from runs_app.optimiser.selectors.runs import (
     run_waiting_reason,
 )
 from runs_app.optimiser.selectors.runs import active_s as active_seconds
+from runs_app.optimiser.selectors.spending import total_usd
 from runs_app.optimiser.services.control import (
     changed_budget,
     check_extension,
@@ -291,7 +292,7 @@ def _candidate_page(
         calls=calls,
         own_call=own_call,
         thought=candidate_page.thought(own_call),
-        cost_usd=sum(call.cost_usd for call in calls),
+        cost_usd=total_usd(call.cost_usd for call in calls),
         tokens=sum(call.tokens_in + call.tokens_out for call in calls),
         profile=candidate_page.profile_rows(candidate.feedback),
         before=before,

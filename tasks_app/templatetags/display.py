@@ -19,7 +19,6 @@ from tasks_app.numbers import (
     duration_parts,
     duration_text,
     ends,
-    known_usd,
     percent,
     plus_minus,
     scaled,
@@ -170,16 +169,15 @@ def speedup(
 
 
 UNPRICED = "price unknown"
-_WHY_UNPRICED = "It used tokens, but no price was entered for its language model."
+_WHY_UNPRICED = "No price was entered for at least one of the language models that it used."
 
 
 @register.simple_tag
-def cost(paid: float | None, tokens: int | None, *, is_plain: bool = False) -> str:
-    """What language models cost, or that nobody knows; `is_plain` where no button may stand."""
-    known = known_usd(paid, tokens)
-    if known is None and tokens:
+def cost(paid: float | None, *, is_plain: bool = False) -> str:
+    """What language models cost, None if nobody knows; `is_plain` where no button may stand."""
+    if paid is None:
         return UNPRICED if is_plain else explained(UNPRICED, _WHY_UNPRICED)
-    return usd(known)
+    return usd(paid)
 
 
 @register.filter

@@ -180,14 +180,14 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--strategy", nargs="+", choices=STRATEGIES, default=list(STRATEGIES))
     parser.add_argument("--evaluations", type=int, default=40, help="of one run")
     parser.add_argument("--usd", type=float, help="of one run; needs the prices")
-    parser.add_argument("--price-in", type=float, default=0.0, help="USD a million tokens read")
-    parser.add_argument("--price-out", type=float, default=0.0, help="USD a million tokens written")
+    parser.add_argument("--price-in", type=float, help="USD a million tokens read")
+    parser.add_argument("--price-out", type=float, help="USD a million tokens written")
     parser.add_argument("--pause", type=float, default=30.0, help="seconds, where nothing waits")
     parser.add_argument("--yes", action="store_true", help="spend it: without, it is only said")
     options = parser.parse_args()
     if options.key_variable and options.key_variable not in os.environ:
         parser.error(f"--key-variable: {options.key_variable} is not set")
-    if options.usd is not None and not options.price_in + options.price_out > 0:
+    if options.usd is not None and None in (options.price_in, options.price_out):
         parser.error("--usd: give --price-in and --price-out, or nothing counts against it")
     if options.published and not options.published.is_dir():
         parser.error(f"--published: {options.published} is not a folder")

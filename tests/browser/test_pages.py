@@ -15,7 +15,7 @@ PAGES = (
     "/", "/tasks/", "/tasks/softmax/", "/tasks/llama_ffw/", "/tasks/softmax/soundness/",
     "/leaderboard/?device=cpu", "/leaderboard/?device=cpu&by=matrix",
     "/leaderboard/?device=cpu&by=submission", "/leaderboard/?device=cpu&by=agent",
-    "/leaderboard/?device=cpu&by=model", "/submit/", "/queue/",
+    "/leaderboard/?device=cpu&by=model", "/leaderboard/cite/?device=cpu", "/submit/", "/queue/",
     "/runs/", "/runs/new/?task=softmax", "/submit/?task=softmax", "/compare/submissions/",
     "/compare/agents/?device=cpu&agent=kbench-good&agent=islands-v2", "/compare/language-models/",
     "/api/", "/sign-in/", "/sign-up/", "/nowhere/", "/language-models/", "/language-models/1/",

@@ -53,7 +53,7 @@ def start_run(base_url: str = "http://127.0.0.1:9/v1", **overrides: Any) -> Run:
     make.make_cpu()
     version = make.make_task_version()
     LanguageModel.objects.create(
-        name=MODEL, base_url=base_url, price_out_usd=2.0, created_at=make.NOW
+        name=MODEL, base_url=base_url, price_in_usd=0.0, price_out_usd=2.0, created_at=make.NOW
     )
     document: dict[str, Any] = {
         "task": version.task.slug,

@@ -22,6 +22,6 @@ class TaskJudgementAdmin(ReadOnlyAdmin):
         return judgement.call.language_model.name
 
     @admin.display(description="Cost in USD")
-    def cost_usd(self, judgement: models.TaskJudgement) -> float:
+    def cost_usd(self, judgement: models.TaskJudgement) -> float | None:
         """What the call cost."""
         return judgement.call.cost_usd

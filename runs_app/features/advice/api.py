@@ -35,7 +35,7 @@ class JudgementOut(Schema):
     )
     problem: str = Field(description="Why there is no verdict.")
     cost_usd: float | None = Field(
-        alias="call.known_usd", description="Null if its language model's price isn't known."
+        alias="call.cost_usd", description="Null if its language model's price isn't known."
     )
     tokens_in: int = Field(alias="call.tokens_in")
     tokens_out: int = Field(alias="call.tokens_out")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,6 +11,7 @@ from datetime import datetime
 from django.core.paginator import Page
 from django.db.models import QuerySet
 from django.forms import Form
+from django.utils.text import Truncator
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.work.estimate import estimate, in_words
@@ -31,6 +33,8 @@ from tasks_app.numbers import counted, percent, times, usd
 _REPORTED = "as reported"
 _FINE = (Quarantine.NONE, Quarantine.CLEARED)
 _MEASURES = {measure.name: measure for measure in MEASURES}
+_SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|(?=\n)|$)")
+_LONGEST_SENTENCE = 240  # chosen: three lines of a page
 _WORDS = {
     "hidden_correct": "solved {} of the tasks, hidden workloads included",
     "score": "has a score of {}",
@@ -96,6 +100,7 @@ class ChallengePage:
     """A challenge with its contenders side by side; `page` holds its entries."""
 
     challenge: Challenge
+    about: str
     versions: QuerySet[TaskVersion]
     is_open: bool
     now: datetime
@@ -139,6 +144,15 @@ class EntryPage:
     now: datetime
 
 
+def about(challenge: Challenge) -> str:
+    """What it is about: the description's first sentence; without one, how many tasks it has."""
+    found = _SENTENCE.match(challenge.description.strip())
+    if found:
+        return Truncator(found[0]).chars(_LONGEST_SENTENCE)
+    tasks = counted(challenge.versions.count(), "task")
+    return f"Agents compete on {tasks}, each with its own budget."
+
+
 def busy(plan: Plan) -> str:
     """How long an entry that uses its whole budget keeps the device busy; empty if unknown."""
     device, tasks = plan.challenge.device_id, len(plan.versions)
@@ -170,7 +184,7 @@ def picture(contenders: Sequence[Contender]) -> Plot | None:
         PlotRow(
             label=each.name,
             note=counted(len(each.results), "repeat"),
-            value=" → ".join(times(spread.median) if spread else "–" for spread in both),
+            value=" → ".join(times(spread.median) for spread in both if spread),
             marks=tuple(
                 axis.mark(f"author-{place}", spread.median, spread.low, spread.high)
                 for place, spread in enumerate(both)
@@ -180,7 +194,8 @@ def picture(contenders: Sequence[Contender]) -> Plot | None:
         for each, *both in found
         if any(both)
     ]
-    kinds = [("author-0", "listed sizes"), ("author-1", "unlisted sizes")]
+    sizes = [("author-0", "listed sizes"), ("author-1", "unlisted sizes")]
+    kinds = [kind for place, kind in enumerate(sizes) if any(both[place] for _, *both in found)]
     words = (
         "Geometric mean of the speedups over the best baseline. Marks show the median and the range"
         " of the repeats."
@@ -256,10 +271,10 @@ def _curve(task: str, evaluations: Sequence[Evaluation], budget: int) -> Curve:
 def _cell(measure: Measure, spread: Spread | None) -> Cell:
     if spread is None:
         return Cell("–")
-    if spread.repeats == 1:
-        return Cell(_shown(measure, spread.median))
-    ends = f"{_shown(measure, spread.low)} to {_shown(measure, spread.high)}"
-    return Cell(_shown(measure, spread.median), ends)
+    low, middle, high = (
+        _shown(measure, value) for value in (spread.low, spread.median, spread.high)
+    )
+    return Cell(middle, "" if low == high else f"{low} to {high}")
 
 
 def _shown(measure: Measure, value: float) -> str:
@@ -288,7 +303,7 @@ def winner(challenge: Challenge, contenders: Sequence[Contender]) -> Winner | No
     ]
     if others and not apart:
         sentence = f"{first.name} and {others[0].name} are tied on every measure that counts."
-        return Winner("A tie", sentence, "")
+        return Winner("A tie" if challenge.closed_at else "A tie so far", sentence, "")
     name = (apart or known)[0]
     said = _WORDS[name].format(_figure(name, first))
     against = f", against {_figure(name, others[0])} for {others[0].name}" if others else ""

@@ -99,6 +99,7 @@ def challenge(request: HttpRequest, slug: str) -> HttpResponse:
     now = timezone.now()
     shown = page.ChallengePage(
         challenge=found,
+        about=page.about(found),
         versions=found.versions.select_related("task").order_by("task__slug"),
         is_open=found.is_open(now),
         now=now,

@@ -137,7 +137,7 @@ def _times(run: Run) -> dict[int, _Time | None]:
 def _payments(run: Run) -> list[tuple[datetime, float]]:
     """When each call that cost something ended, and what it cost, in order."""
     rows = run.calls.filter(ended_at__isnull=False, cost_usd__gt=0).order_by("ended_at")
-    return [(at, cost) for at, cost in rows.values_list("ended_at", "cost_usd") if at is not None]
+    return [(at, cost) for at, cost in rows.values_list("ended_at", "cost_usd") if at and cost]
 
 
 def _point(best: _Time, evaluations: int, usd: float, seconds: float) -> Point:
@@ -160,7 +160,7 @@ def best_so_far_figure(
     """
     traces, is_empty = [], True
     for slot, (run, points) in enumerate(curves):
-        is_told = x != "usd" or run.known_usd is not None
+        is_told = x != "usd" or run.usd is not None
         pairs = [(_x(point, x), _y(point, run, y)) for point in points if is_told]
         known = [(at, value) for at, value in pairs if value is not None]
         is_empty &= not pairs

@@ -46,7 +46,7 @@ _MEASURES: tuple[tuple[str, Callable[[float], str], Callable[[RunSummary], float
     (_OVER_SEED, times, lambda s: s.speedup_seed),
     ("Best speedup over the best baseline", speedup, lambda s: s.speedup_baseline),
     ("Time of the best kernel", duration, lambda s: s.run.best_latency_ns),
-    ("Cost", usd, lambda s: s.run.known_usd),
+    ("Cost", usd, lambda s: s.run.usd),
     ("Tokens", amount, lambda s: s.run.tokens),
     ("Evaluations", intcomma, lambda s: s.run.evaluations),
     ("Time running", clock, lambda s: s.active_s),

@@ -199,7 +199,7 @@ def _ablation_run(summary: RunSummary, metric: str) -> AblationRun:
         setting={name: value for name, value in summary.settings.items() if name != SEED},
         speedup=speedup,
         improved=summary.improved,
-        usd=summary.run.known_usd,
+        usd=summary.run.usd,
         tokens=summary.run.tokens,
         measured=summary.measured,
         correct=summary.correct,

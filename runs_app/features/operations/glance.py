@@ -57,9 +57,12 @@ class Ended:
 
 @dataclass(frozen=True)
 class Spent:
-    """US dollars and tokens of calls of language models."""
+    """US dollars and tokens of calls of language models; those without a price cost nothing here.
 
-    usd: float
+    None if none of them has a price.
+    """
+
+    usd: float | None
     tokens: int
 
 
@@ -154,7 +157,8 @@ def spent(since: datetime) -> Spent:
     """What those calls of language models took that ended since then."""
     calls = LanguageModelCall.objects.filter(status__in=_OVER, heard_at__gt=since)
     tokens = Sum(F("tokens_in") + F("tokens_out"), default=0)
-    return Spent(**calls.aggregate(usd=Sum("cost_usd", default=0.0), tokens=tokens))
+    found = calls.aggregate(usd=Sum("cost_usd"), tokens=tokens)
+    return Spent(found["usd"] if found["tokens"] else 0.0, found["tokens"])
 
 
 def troubles(since: datetime) -> list[Trouble]:
@@ -245,9 +249,8 @@ class SiteCollector(Collector):
         yield from self._evaluations()
         since = self._now - DAY
         failed = sum(each.count for each in troubles(since))
-        yield _gauge(
-            "spend_usd_day", "US dollars spent on language models in the last day", spent(since).usd
-        )
+        words = "US dollars spent on language models in the last day"
+        yield _gauge("spend_usd_day", words, spent(since).usd or 0.0)
         yield _gauge("errors_day", "Jobs and calls that failed because of us, last day", failed)
         if disk := data_disk():
             yield _gauge("disk_free_bytes", "Free space on the disk of the data folder", disk.free)

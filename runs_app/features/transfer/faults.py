@@ -40,9 +40,9 @@ def decode(document: Any, kind: type[T]) -> T:
     found = document.get("format") if isinstance(document, dict) else None
     if found != kind.format:
         raise DataError("format", f"must be {kind.format!r}, not {str(found)[:40]!r}")
-    if document.get("version") != kind.version:
-        said = str(document.get("version"))[:40]
-        raise DataError("version", f"is {said}; this version of kbench reads {kind.version}")
+    if document.get("version") not in kind.READS:
+        said, reads = str(document.get("version"))[:40], " and ".join(map(str, kind.READS))
+        raise DataError("version", f"is {said}; this version of kbench reads {reads}")
     file = codec.decode(kind, document)
     if len(file.results) > _MOST_RESULTS:
         raise DataError("results", f"has {len(file.results)} entries; the limit is {_MOST_RESULTS}")

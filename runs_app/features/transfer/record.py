@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, make_dataclass, replace
 from datetime import datetime
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.db import models
 
@@ -117,7 +117,12 @@ class ResultRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ResultFile:
-    """Results of one site; `site` is what others shall call it, `note` a line for people."""
+    """Results of one site; `site` is what others shall call it, `note` a line for people.
+
+    READS: versions of the file that can be imported.
+    """
+
+    READS: ClassVar[tuple[int, ...]] = (VERSION,)
 
     format: str = FORMAT
     version: int = VERSION
@@ -248,6 +253,8 @@ else:  # what `codec` decodes
 class RunFile(ResultFile):
     """One run of a site; the results are those with which its candidates stand on boards."""
 
+    READS: ClassVar[tuple[int, ...]] = (1, 2)
+
     format: str = "kbench-run"
-    version: int = 1
+    version: int = 2
     run: _Run

@@ -63,14 +63,14 @@ class Command(BaseCommand):
             self.stdout.write(f"Version {prompt.version} of {prompt.verifier} is in use.")
         else:
             self.stdout.write(f"Stored as version {prompt.version} of {prompt.verifier}, not used.")
-        spent = cost(tuning.usd, tuning.tokens, is_plain=True)
+        spent = cost(tuning.usd, is_plain=True)
         self.stdout.write(f"Cost: {spent}. Page: /verifiers/tunings/{tuning.pk}/")
 
     def _report(self, tuning: Tuning, record: dict[str, Any]) -> None:
         train, held_out = _words(record["train"]), _words(record["held_out"])
         self.stdout.write(
             f"generation {record['number']}: training {train}, held out {held_out}, "
-            f"{cost(tuning.usd, tuning.tokens, is_plain=True)} so far"
+            f"{cost(tuning.usd, is_plain=True)} so far"
         )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from runs_app.optimiser.evolve.budget import cost_usd
 from runs_app.optimiser.evolve.commands import Role
 from runs_app.optimiser.evolve.config import ModelSpec, Problem
 from runs_app.optimiser.evolve.feedback import Feedback
@@ -144,9 +145,11 @@ class Arm:
 
     @property
     def price(self) -> float:
-        """Expected USD of a call: the price list counts as one call among those made."""
-        tokens_in, tokens_out = TYPICAL_TOKENS
-        listed = (tokens_in * self.model.price_in_usd + tokens_out * self.model.price_out_usd) / 1e6
+        """Expected USD of a call: the price list counts as one call among those made.
+
+        An unknown price counts like a free model's.
+        """
+        listed = cost_usd(self.model, *TYPICAL_TOKENS) or 0.0
         return (listed + self.cost_usd) / (1 + self.pulls)
 
 

@@ -27,9 +27,25 @@ def tokens_bound(messages: Iterable[Message]) -> int:
     return content + _TOKENS_PER_CALL
 
 
-def cost_usd(model: ModelSpec, tokens_in: int, tokens_out: int) -> float:
-    """Price of a call."""
+def cost_usd(model: ModelSpec, tokens_in: int, tokens_out: int) -> float | None:
+    """Price of a call; None if it used tokens whose price nobody knows."""
+    if model.price_in_usd is None or model.price_out_usd is None:
+        return None if tokens_in or tokens_out else 0.0
     return (tokens_in * model.price_in_usd + tokens_out * model.price_out_usd) / 1e6
+
+
+def worst_usd(model: ModelSpec, tokens_in: int, tokens_out: int) -> float:
+    """What such a call holds back from a cap on money; nothing without a price, or a cap."""
+    return cost_usd(model, tokens_in, tokens_out) or 0.0
+
+
+def unpriced(models: Iterable[ModelSpec]) -> str:
+    """Why no cap on money can hold with these language models; empty if one can."""
+    names = ", ".join(model.name for model in models if not model.is_priced)
+    return names and (
+        f"a cap on money can't be checked, since the price of {names} is unknown: leave the cap"
+        " out, or have an admin enter the price (0 if it is free)"
+    )
 
 
 @dataclass(frozen=True)
@@ -81,23 +97,25 @@ def allow(
                 f" {left} are left, and it may take {tokens_in + least}",
             )
     if budget.usd is not None:
+        if refusal := unpriced([model]):
+            return Allowance(0, refusal=refusal)
         left_usd = budget.usd - so_far.usd
-        most = min(most, _affordable(model, left_usd - cost_usd(model, tokens_in, 0)))
+        most = min(most, _affordable(model, left_usd - worst_usd(model, tokens_in, 0)))
         if most < least:
-            worst = cost_usd(model, tokens_in, least)
+            worst = worst_usd(model, tokens_in, least)
             return Allowance(
                 0,
                 refusal=f"the budget of {usd(budget.usd)} leaves no room for another call of"
                 f" {model.name}: {usd(max(left_usd, 0))} is left, and it may cost {usd(worst)}",
             )
-    return Allowance(most, cost_usd(model, tokens_in, most), tokens_in + most)
+    return Allowance(most, worst_usd(model, tokens_in, most), tokens_in + most)
 
 
 def _affordable(model: ModelSpec, left_usd: float) -> int:
     """Most tokens of output for that much money."""
     if left_usd < 0:
         return -1
-    if model.price_out_usd == 0:
+    if not model.price_out_usd:
         return model.max_output_tokens
     return int(left_usd * 1e6 / model.price_out_usd)
 

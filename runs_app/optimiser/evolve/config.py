@@ -27,16 +27,23 @@ BY_MEMORY, BY_ARITHMETIC, BY_TENSORS = "memory", "arithmetic", "tensors"
 class ModelSpec:
     """A language model as a run sees it; prices in USD a million tokens, as at the start.
 
+    A price of 0 is free; None is one that nobody entered.
+
     writes: whether it may be drawn for kernels; a model that was chosen to verify alone does not.
     extra_tokens: the most that the fixed parameters of its requests add to a prompt.
     """
 
     name: str
     writes: bool = True
-    price_in_usd: float = 0.0
-    price_out_usd: float = 0.0
+    price_in_usd: float | None = None
+    price_out_usd: float | None = None
     max_output_tokens: int = 8192
     extra_tokens: int = 0
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether its prices are known."""
+        return self.price_in_usd is not None and self.price_out_usd is not None
 
 
 MOST: Mapping[str, int] = {

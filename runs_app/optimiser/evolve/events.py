@@ -43,7 +43,7 @@ class Answered:
     ask: int  # number of the `Asked`
     tokens_in: int
     tokens_out: int
-    cost_usd: float
+    cost_usd: float | None  # None: nobody knows the price
     latency_s: float
     problem: str = ""
 
@@ -56,7 +56,7 @@ class Failed:
     reason: str
     tokens_in: int = 0
     tokens_out: int = 0
-    cost_usd: float = 0.0
+    cost_usd: float | None = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

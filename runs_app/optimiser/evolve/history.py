@@ -96,7 +96,7 @@ class Question:
     problem: str = ""  # why it failed, or why the answer could not be used
     candidate: int | None = None  # what the answer became
     tokens: int = 0  # of prompt and answer, once it has ended
-    cost_usd: float = 0.0
+    cost_usd: float | None = 0.0  # None: nobody knows the price
 
 
 class Details(Protocol):
@@ -129,7 +129,8 @@ class History:
         self.best: Candidate | None = None
         self.settled: list[Candidate] = []  # in the order in which hardware spoke of them
         self.paid_tokens = 0  # for asks that are over
-        self._costs_usd: list[float] = []  # of the same
+        self._costs_usd: list[float] = []  # of the same, if known
+        self.is_priced = True  # all of these costs are known
         self.told = Evaluations()
         self.in_flight = 0  # evaluations that are queued or running
         self._correct: list[tuple[float, int]] = []  # (-latency in ns, number), sorted
@@ -155,8 +156,7 @@ class History:
             self._asked(question)
             if question.state is not AskState.WAITING:
                 del self._waiting[question.number]
-                self._costs_usd.append(question.cost_usd)
-                self.paid_tokens += question.tokens
+                self._paid(question)
         for candidate in candidates:
             self._drafted(candidate)
             self.in_flight += len(candidate.measuring)
@@ -231,7 +231,7 @@ class History:
 
     @property
     def paid_usd(self) -> float:
-        """Cost of the asks that are over; the same in whatever order they ended."""
+        """Known costs of asks that are over; the same in whatever order they ended."""
         return math.fsum(self._costs_usd)
 
     def waiting(self) -> list[Question]:
@@ -257,8 +257,14 @@ class History:
         question.problem = event.problem if isinstance(event, events.Answered) else event.reason
         question.tokens = event.tokens_in + event.tokens_out
         question.cost_usd = event.cost_usd
-        self._costs_usd.append(question.cost_usd)
+        self._paid(question)
+
+    def _paid(self, question: Question) -> None:
         self.paid_tokens += question.tokens
+        if question.cost_usd is None:
+            self.is_priced = False
+        else:
+            self._costs_usd.append(question.cost_usd)
 
     def _drafted(self, candidate: Candidate) -> None:
         self.candidates[candidate.number] = candidate

@@ -54,7 +54,12 @@ def _changes(
 ) -> dict[str, object]:
     old, new = model_to_dict(before, fields), model_to_dict(after, fields)
     return {
-        name: f"from {old[name] or 'none'} to {new[name] or 'none'}"
+        name: f"from {_said(old[name])} to {_said(new[name])}"
         for name in fields
         if old[name] != new[name]
     }
+
+
+def _said(value: object) -> object:
+    """A field's value in the log; a price of 0 is one."""
+    return "none" if value in (None, "", {}) else value

@@ -17,6 +17,7 @@ from runs_app.models import Candidate, LanguageModel, LanguageModelCall, Run
 from runs_app.optimiser.evolve.commands import Role
 from runs_app.optimiser.llm.endpoint import COMMAND
 from runs_app.optimiser.selectors.runs import visible_runs
+from runs_app.optimiser.selectors.spending import known_sum
 from tasks_app.people import Viewer
 
 CODE_ROLES = tuple(role.value for role in Role if role.writes_code)
@@ -40,7 +41,7 @@ class Usage:
     answered: int = 0
     failed: int = 0  # calls without a whole answer
     tokens: int = 0  # of prompts and answers
-    usd: float = 0.0
+    usd: float | None = 0.0  # None: a price is unknown
     latency_s: float | None = None
     proposals: int = 0  # ended calls that asked for a kernel
     valid: int = 0  # of these, those whose kernel was correct
@@ -120,7 +121,7 @@ def _count_calls(found: dict[int, Usage], calls: QuerySet[LanguageModelCall]) ->
         failed=Count("pk", filter=failed),
         ended=Count("pk", filter=(answered | failed) & _COUNTS),
         tokens=Sum(F("tokens_in") + F("tokens_out")),
-        usd=Sum("cost_usd"),
+        usd=known_sum("cost_usd"),
         took=Avg(took, filter=answered),
     )
     waits: dict[int, list[tuple[float, int]]] = defaultdict(list)  # mean, of so many answers
@@ -130,7 +131,7 @@ def _count_calls(found: dict[int, Usage], calls: QuerySet[LanguageModelCall]) ->
         usage.answered += good
         usage.failed += bad
         usage.tokens += tokens
-        usage.usd += usd
+        usage.usd = None if usage.usd is None or usd is None else usage.usd + usd
         usage.roles[role] = count
         usage.proposals += ended if role in CODE_ROLES else 0
         if mean is not None:

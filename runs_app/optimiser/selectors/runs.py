@@ -92,7 +92,7 @@ def run_summary(run: Run, now: datetime) -> dict[str, object]:
     return {
         "status": run.status,
         "reason": run.reason,
-        "usd": run.known_usd,
+        "usd": run.usd,
         "tokens": run.tokens,
         "evaluations": run.evaluations,
         "active_s": active_s(run, now),
@@ -110,8 +110,8 @@ def active_s(run: Run, now: datetime) -> float:
 
 def spent_by(run: Run, active_s: float) -> dict[str, float]:
     """What a run has spent, by the names of the caps."""
-    spent = {name: getattr(run, name) for name in ("usd", "tokens", "evaluations")}
-    return spent | {"wall_time_s": active_s}
+    spent = {"tokens": run.tokens, "evaluations": run.evaluations, "wall_time_s": active_s}
+    return {"usd": run.usd or 0.0} | spent
 
 
 def budgets(runs: Iterable[Run]) -> dict[UUID, dict[str, Any]]:

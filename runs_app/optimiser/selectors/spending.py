@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import Q, Sum
+from django.db.models import Case, Count, Q, Sum, When
+from django.db.models.lookups import Exact
 
 from runs_app.core.work.limits import limits_of
 from runs_app.models import LanguageModelCall, Run
@@ -18,6 +20,18 @@ from tasks_app.disclosure import sees_hidden
 from tasks_app.people import Viewer
 
 _DAY = timedelta(days=1)
+
+
+def known_sum(column: str) -> Case:
+    """The sum of a column of money, 0 without rows; null if one of them is, so nobody knows it."""
+    return Case(When(Exact(Count("pk"), Count(column)), then=Sum(column, default=0.0)))
+
+
+def total_usd(costs: Iterable[float | None]) -> float | None:
+    """The same of these amounts."""
+    found = list(costs)
+    known = [each for each in found if each is not None]
+    return math.fsum(known) if len(known) == len(found) else None
 
 
 @dataclass(frozen=True)

@@ -221,7 +221,8 @@ class _Step:
         """Repeat on the row what the history says, for lists."""
         run, best = self.run, self.history.best
         so_far = budget.spent(self.history)
-        run.usd, run.tokens, run.evaluations = so_far.usd, so_far.tokens, so_far.evaluations
+        run.usd = so_far.usd if self.history.is_priced else None
+        run.tokens, run.evaluations = so_far.tokens, so_far.evaluations
         if best is None:
             run.best = None
         elif run.best is None or run.best.number != best.number:

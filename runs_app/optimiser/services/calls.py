@@ -22,7 +22,7 @@ from runs_app.core.errors import NotAllowed, SubmissionError
 from runs_app.core.messaging import broadcast, queues
 from runs_app.core.text import storable
 from runs_app.models import LanguageModel, LanguageModelCall, Run
-from runs_app.optimiser.evolve.budget import cost_usd
+from runs_app.optimiser.evolve.budget import cost_usd, worst_usd
 from runs_app.optimiser.evolve.config import ModelSpec
 from runs_app.optimiser.llm.endpoint import Endpoint
 from runs_app.optimiser.llm.errors import CallError, StopCall, Usage
@@ -81,7 +81,7 @@ def interrupt_call(*, call: LanguageModelCall, now: datetime) -> bool:
         "error_kind": "interrupted",
         "tokens_in": tokens_in,
         "tokens_out": call.worst_tokens - tokens_in,
-        "cost_usd": call.worst_usd,
+        "cost_usd": call.worst_usd if _priced(call).is_priced else None,
         "estimated": True,
         "partial": True,
     }
@@ -114,7 +114,7 @@ def try_language_model(*, model: LanguageModel, user: User, now: datetime) -> La
         messages=[{"role": "user", "content": _TEST_PROMPT}],
         temperature=0.0,
         max_tokens=max_tokens,
-        worst_usd=cost_usd(spec, worst_in, max_tokens),
+        worst_usd=worst_usd(spec, worst_in, max_tokens),
         worst_tokens=worst_in + max_tokens,
         created_at=now,
     )

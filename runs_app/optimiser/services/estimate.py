@@ -17,6 +17,7 @@ from runs_app.optimiser.evolve.events import Answer, Evaluated, Outcome, Transit
 from runs_app.optimiser.evolve.feedback import Feedback, feedback_of
 from runs_app.optimiser.evolve.history import History
 from runs_app.optimiser.evolve.optimizer import Optimizer
+from runs_app.optimiser.services import spending
 from runs_app.optimiser.services.request import RunRequest
 from runs_app.optimiser.services.start import planned
 
@@ -31,11 +32,12 @@ class Estimate:
     """What the rehearsal used.
 
     usd_high: the run's cap on money. Without a cap it is the rehearsal's worst case, and the run
-    may cost more, since real kernels fail and are mended: `usd_capped` is false then.
+    may cost more, since real kernels fail and are mended: `usd_capped` is false then. Both are None
+    if nobody knows a language model's price.
     """
 
-    usd_low: float
-    usd_high: float
+    usd_low: float | None
+    usd_high: float | None
     usd_capped: bool
     tokens: int
     calls: int
@@ -54,13 +56,12 @@ def estimate_run(*, request: RunRequest, user: User | None = None) -> Estimate:
     about = "about" if rehearsal.play() else "at least"
     history, minutes = rehearsal.history, _minutes(rehearsal)
     calls, evaluations = len(history.questions), history.told.begun
-    is_free = not any(model.price_in_usd or model.price_out_usd for model in config.models)
-    cap = 0.0 if is_free else config.budget.usd
+    cap = config.budget.usd if spending.is_priced(config.models) else 0.0
     worst_usd = sum(question.worst_usd for question in history.questions.values())
     high = worst_usd if cap is None else cap
     return Estimate(
-        usd_low=min(history.paid_usd, high),
-        usd_high=high,
+        usd_low=min(history.paid_usd, high) if history.is_priced else None,
+        usd_high=high if history.is_priced else None,
         usd_capped=cap is not None,
         tokens=history.paid_tokens,
         calls=calls,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -117,13 +117,21 @@ def config_for(request: RunRequest) -> RunConfig:
             seed=secrets.randbelow(SEED_LIMIT) if request.seed is None else request.seed,
             parameters=parameters,
             models=tuple(model for model in models if model),
-            budget=request.budget,
+            budget=_budget(request, models),
             verifiers=replace(request.verifiers, prompts=_prompts(request.verifiers)),
             profile=request.profile,
             **{name: getattr(request, name) for name in _SAME},
         )
     except DataError as error:
         raise SubmissionError.about(error) from None
+
+
+def _budget(request: RunRequest, models: Iterable[ModelSpec | None]) -> Budget:
+    """The caps; without a price, the usual cap on money says nothing, so it is left out."""
+    is_usual = request.budget is DEFAULT_BUDGET
+    if is_usual and any(model and not model.is_priced for model in models):
+        return replace(DEFAULT_BUDGET, usd=None)
+    return request.budget
 
 
 def _parameters(request: RunRequest) -> Mapping[str, object]:

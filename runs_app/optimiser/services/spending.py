@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from runs_app.core.errors import QuotaExceeded, SubmissionError
 from runs_app.core.work.limits import limits_of
 from runs_app.models import Run
+from runs_app.optimiser.evolve.budget import unpriced
 from runs_app.optimiser.evolve.config import Budget, ModelSpec
 from runs_app.optimiser.selectors.spending import held_usd, paid_usd
 from tasks_app.disclosure import sees_hidden
@@ -23,16 +24,16 @@ _FIELD = "budget.usd"
 def capped(budget: Budget, models: Iterable[ModelSpec], user: User | None) -> Budget:
     """The budget of a run by `user`, with the site's cap on money where it names none.
 
-    Raises `SubmissionError` for a higher cap. Runs without priced language models and runs of
-    admins stay as they are.
+    Raises `SubmissionError` for a higher cap, and for any that can't be checked, as a language
+    model has no price. Runs whose language models cost nothing and runs of admins stay as they are.
     """
-    limit = settings.MAX_RUN_USD
-    if sees_hidden(user) or not is_priced(models):
-        return budget
-    if budget.usd is None:
-        return replace(budget, usd=limit)
-    if budget.usd > limit:
-        raise SubmissionError(_FIELD, f"must be at most {limit:g}, the site's limit for a run")
+    asked, limit = list(models), settings.MAX_RUN_USD
+    if not sees_hidden(user) and is_priced(asked):
+        budget = replace(budget, usd=limit) if budget.usd is None else budget
+        if budget.usd is not None and budget.usd > limit:
+            raise SubmissionError(_FIELD, f"must be at most {limit:g}, the site's limit for a run")
+    if budget.usd is not None and (reason := unpriced(asked)):
+        raise SubmissionError(_FIELD, reason)
     return budget
 
 
@@ -71,5 +72,5 @@ def check_day(budget: Budget, *, user: User, now: datetime, run: Run | None = No
 
 
 def is_priced(models: Iterable[ModelSpec]) -> bool:
-    """Whether any of the language models costs money."""
+    """Whether any of the language models is known to cost money."""
     return any(model.price_in_usd or model.price_out_usd for model in models)

@@ -171,7 +171,10 @@ class RunForm(ServiceForm):
         self.offer("task", [("", "Choose a task"), *((s, f"{s}: {title}") for s, title in tasks)])
         self.offer("device", [(d.slug, d.name) for d in devices()])
         self.offer("strategy", [(info.name, info.title) for info in STRATEGIES.values()])
-        names = [(model.name, model.name) for model in callable_models()]
+        models = callable_models()
+        names = [(model.name, model.name) for model in models]
+        if not any(model.is_priced for model in models):
+            self.fields["usd"].initial = None  # such a cap couldn't be checked
         self.has_models = bool(names)
         self.offer("models", names)
         self.offer("verifier_model", [("", "The one that wrote the candidate"), *names])

@@ -23,6 +23,7 @@ from runs_app.models import (
 )
 from runs_app.optimiser.evolve.commands import Role
 from runs_app.optimiser.evolve.judging import VERIFIERS, Bin, Confusion, calibration, truth
+from runs_app.optimiser.selectors.spending import known_sum, total_usd
 
 MOST_CANDIDATES = 10_000
 """Candidates with votes that are looked at, newest first; costs are those of all votes."""
@@ -47,7 +48,7 @@ class Row:
     votes: int
     confusion: Confusion
     avoided: int
-    usd: float
+    usd: float | None
     tokens: int
 
 
@@ -65,7 +66,7 @@ class Verification:
     checked: int
     dropped: int
     seconds_each: float | None
-    usd: float
+    usd: float | None
     tokens: int
 
     @property
@@ -102,7 +103,7 @@ def verification(runs: Iterable[Run] | QuerySet[Run, Any]) -> Verification:
         checked=len(scores),
         dropped=len(dropped),
         seconds_each=_seconds_each(runs),
-        usd=sum(usd for usd, _ in spent.values()),
+        usd=total_usd(usd for usd, _ in spent.values()),
         tokens=sum(tokens for _, tokens in spent.values()),
     )
 
@@ -115,17 +116,17 @@ def _voters(calls: QuerySet[LanguageModelCall]) -> dict[tuple[object, int | None
     return {(run_id, about, verifier): names[pk] for run_id, about, verifier, pk in voters}
 
 
-def _spent(calls: QuerySet[LanguageModelCall]) -> dict[tuple[str, str], tuple[float, int]]:
+def _spent(calls: QuerySet[LanguageModelCall]) -> dict[tuple[str, str], tuple[float | None, int]]:
     """Dollars and tokens by verifier and language model."""
     rows = calls.order_by().values_list("verifier", "language_model__name")
-    summed = rows.annotate(usd=Sum("cost_usd"), into=Sum("tokens_in"), out=Sum("tokens_out"))
+    summed = rows.annotate(usd=known_sum("cost_usd"), into=Sum("tokens_in"), out=Sum("tokens_out"))
     return {(verifier, name): (usd, into + out) for verifier, name, usd, into, out in summed}
 
 
 def _rows(
     candidates: list[tuple[Any, int, Mapping[str, bool], str, str]],
     voters: Mapping[tuple[Any, int | None, str], str],
-    spent: Mapping[tuple[str, str], tuple[float, int]],
+    spent: Mapping[tuple[str, str], tuple[float | None, int]],
 ) -> list[Row]:
     pairs: dict[tuple[str, str], list[tuple[bool, bool]]] = defaultdict(list)
     votes_of: dict[tuple[str, str], int] = defaultdict(int)

@@ -23,6 +23,7 @@ from runs_app.optimiser.evolve.config import Budget
 from runs_app.optimiser.evolve.judging import VERIFIERS
 from runs_app.optimiser.evolve.tuning import Generation, Plan, Purpose, Tuner, Variant, Want
 from runs_app.optimiser.selectors.runs import callable_model
+from runs_app.optimiser.selectors.spending import known_sum, total_usd
 from runs_app.optimiser.services.calls import answer_call, interrupt_call, spec_of
 from runs_app.optimiser.verifiers.tuning_examples import examples_for
 
@@ -178,7 +179,7 @@ class _Campaign:
         held_usd = sum(call.worst_usd for _, call in self.flying.values())
         allowance = budget.allow(
             Budget(usd=self.request.max_usd),
-            budget.Spent(self.tuning.usd + held_usd, 0, 0),
+            budget.Spent((self.tuning.usd or 0.0) + held_usd, 0, 0),
             spec,
             budget.tokens_bound(want.prompt.messages),
             wanted,
@@ -219,7 +220,7 @@ class _Campaign:
 
     def _charge(self, call: LanguageModelCall) -> None:
         call.refresh_from_db()
-        self.tuning.usd += call.cost_usd
+        self.tuning.usd = total_usd((self.tuning.usd, call.cost_usd))
         self.tuning.tokens += call.tokens_in + call.tokens_out
         self.tuning.save(update_fields=["usd", "tokens"])
 
@@ -273,7 +274,7 @@ class _Campaign:
 
 def _spent(calls: QuerySet[LanguageModelCall]) -> dict[str, Any]:
     tokens = Sum(F("tokens_in") + F("tokens_out"), default=0)
-    return calls.aggregate(usd=Sum("cost_usd", default=0.0), tokens=tokens)
+    return calls.aggregate(usd=known_sum("cost_usd"), tokens=tokens)
 
 
 @transaction.atomic

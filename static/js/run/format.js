@@ -18,7 +18,7 @@ export function duration(nanoseconds) {
 export const ratio = (value) => (value ? `${significant(value)}×` : "–");
 export const percent = (share) => (share === null || share === undefined ? "–" : `${share > 0 && share < 1 ? significant(share * 100, 2) : Math.round(share * 100)} %`);
 export const usd = (value) => (value >= 1 || !value ? `$${value.toFixed(2)}` : `$${significant(value, 2)}`);
-export const cost = (paid, tokens) => (tokens && !paid ? "price unknown" : usd(paid));
+export const cost = (paid) => (paid === null ? "price unknown" : usd(paid));
 export const whole = (value) => Math.round(value).toLocaleString("en-US");
 
 export function period(seconds) {

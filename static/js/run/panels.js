@@ -40,7 +40,7 @@ export function meters(state, now) {
     if (!box) continue;
     const cap = state.budget[name];
     const capped = cap !== null && cap !== undefined;
-    const used = name === "usd" ? cost(paid.usd, paid.tokens) : words(value);
+    const used = name === "usd" ? cost(paid.usd) : words(value);
     box.querySelector(".value").textContent = capped ? `${used} of ${words(cap)}` : used;
     box.querySelector(".held").textContent = more > 0 ? `+ at most ${words(more)} under way` : capped ? "" : "no cap";
     const meter = box.querySelector("meter");
@@ -95,7 +95,7 @@ export function models(state) {
   const total = all.reduce((sum, [, model]) => sum + model.calls, 0);
   fill("models", all.map(([name, model]) => rowOf(name, [
     cell(`${whole(model.calls)} (${percent(model.calls / (total || 1))})`, true), cell(whole(model.failed), true), cell(whole(model.candidates), true),
-    cell(whole(model.correct), true), cell(duration(model.correct && model.best), true), cell(whole(model.tokens), true), cell(cost(model.usd, model.tokens), true),
+    cell(whole(model.correct), true), cell(duration(model.correct && model.best), true), cell(whole(model.tokens), true), cell(cost(model.usd), true),
   ])));
 }
 

@@ -49,11 +49,13 @@ export const searchNs = (row) => row.search_ns || row.latency_ns;
 
 export const waiting = (state) => [...state.calls.values()].filter((call) => call.state === "waiting");
 const sum = (rows, name) => rows.reduce((total, row) => total + row[name], 0);
+// The cost of two things: null, as nobody knows it, if that of one is.
+const add = (one, other) => (one === null || other === null ? null : one + other);
 
 // What finished calls cost.
 export function spent(state) {
   const over = [...state.calls.values()].filter((call) => call.state !== "waiting");
-  return { usd: sum(over, "cost_usd"), tokens: sum(over, "tokens") };
+  return { usd: over.reduce((total, call) => add(total, call.cost_usd), 0), tokens: sum(over, "tokens") };
 }
 
 // The most that calls in flight can cost.
@@ -91,7 +93,7 @@ export function modelsOf(state) {
     const model = named(call.model);
     model.calls += 1;
     model.failed += call.state === "failed" || call.unusable ? 1 : 0;
-    model.usd += call.cost_usd;
+    model.usd = add(model.usd, call.cost_usd);
     model.tokens += call.tokens;
   }
   for (const row of state.candidates) {

@@ -24,8 +24,8 @@ _TABLE = {
         /submit/task/ /submit/attempts/ /queue/ /feeds/tasks/<slug>.atom
         /feeds/boards/<device_slug>.atom /runs/new/
         /runs/compare/ /runs/ablation/ /runs/ /verifiers/ /verifiers/tunings/<tuning_id>/
-        /challenges/ /challenges/<slug>/ /entries/<entry_id>/ / /leaderboard/ /tasks/
-        /tasks/<slug>/ /tasks/<slug>/soundness/ /tasks/<slug>/versions/
+        /challenges/ /challenges/<slug>/ /entries/<entry_id>/ / /leaderboard/ /leaderboard/cite/
+        /tasks/ /tasks/<slug>/ /tasks/<slug>/soundness/ /tasks/<slug>/versions/
         /tasks/<slug>/versions/<number>/ /tasks/<slug>/versions/<number>/files/<path>
         /language-models/ /compare/submissions/ /compare/agents/ /compare/language-models/
         /ws/queue/

@@ -308,7 +308,7 @@ class Islands(Planned[IslandsParameters]):
                 continue
             parent = history.candidates[question.parents[0]]
             brought = gain(parent.latency_ns or 0.0, child.latency_ns if child else None)
-            arms[question.model].add(brought, question.cost_usd)
+            arms[question.model].add(brought, question.cost_usd or 0.0)
         return list(arms.values())
 
 

@@ -156,7 +156,8 @@ def test_a_cap_that_is_used_up_lets_no_run_go_on(ada: Any, world: World) -> None
 @pytest.mark.parametrize("field", ["models", "verifiers.model"])
 def test_a_missing_key_is_refused(ada: Any, monkeypatch: pytest.MonkeyPatch, field: str) -> None:
     keyed = {"base_url": "http://127.0.0.1:9/v1", "key_variable": "KEYED_API_KEY"}
-    LanguageModel.objects.create(name="keyed", created_at=make.NOW, **keyed)
+    free = {"price_in_usd": 0, "price_out_usd": 0}
+    LanguageModel.objects.create(name="keyed", created_at=make.NOW, **keyed, **free)
     judge = {"verifiers": {"names": ["memory"], "model": "keyed"}}
     changes = {"models": ["keyed"]} if field == "models" else judge
     monkeypatch.delenv("KEYED_API_KEY", raising=False)

@@ -96,8 +96,9 @@ def test_the_page_and_the_api_extend(start: Start, world: World) -> None:
 def test_the_same_run_again_with_another_model(start: Start, world: World, model: Any) -> None:
     run = finished(start, world, temperatures=[0.25], name="First")
     other = type(model).objects.create(
-        name="writer-2", base_url="http://127.0.0.1:9/v1", created_at=make.NOW
-    )
+        name="writer-2", base_url="http://127.0.0.1:9/v1", price_in_usd=0, price_out_usd=0,
+        created_at=make.NOW,
+    )  # fmt: skip
     answer = api_of(run.user).post(f"runs/{run.pk}/again", {"models": [other.name]})
     assert answer.status_code == 201, answer.content
     new = Run.objects.get(pk=answer.json()["id"])

@@ -228,11 +228,13 @@ def test_the_answer_of_a_renamed_model_is_stored_and_charged(start: Start, world
     assert call.cost_usd > 0
 
 
-def test_tokens_without_a_price_have_no_cost(client: Client) -> None:
-    config = RunConfig(strategy="evolve", seed=7, models=(ModelSpec(name="alpha", writes=True),))
-    run = make.make_run(tokens=100, usd=0.0, config=config)
-    row = model(price_in_usd=0.0, price_out_usd=0.0)
-    made = call(row, run=run, number=1, cost_usd=0.0)
+@pytest.mark.parametrize(("price", "said"), [(None, "price unknown"), (0.0, "$0.00")])
+def test_an_unknown_price_is_no_free_one(client: Client, price: float | None, said: str) -> None:
+    prices = {"price_in_usd": price, "price_out_usd": price}
+    config = RunConfig(strategy="evolve", seed=7, models=(ModelSpec(name="alpha", **prices),))
+    run = make.make_run(tokens=100, usd=price, config=config)
+    row = model(**prices)
+    made = call(row, run=run, number=1, cost_usd=price)
     make.make_candidate(run, call=made)
     make.make_finished_evaluation(
         task_version=run.task_version, mode="ranked", language_model=row.name
@@ -242,9 +244,26 @@ def test_tokens_without_a_price_have_no_cost(client: Client) -> None:
     pages = ("/runs/", own, f"{own}calls/1/", f"{own}candidates/1/", *comparisons, board)
     for address in (*pages, "/language-models/", row.get_absolute_url()):
         page = client.get(address).content.decode()
-        assert ("price unknown" in page, "$0.00" in page) == (True, False), address
-    assert client.get(f"/api/v1/runs/{run.pk}").json()["usd"] is None
+        assert [w for w in ("price unknown", "$0.00") if w in page] == [said], address
+    assert client.get(f"/api/v1/runs/{run.pk}").json()["usd"] == price
     [named] = client.get("/api/v1/leaderboard?by=model&device=cpu").json()["rows"]
-    assert named["usd"] is None
-    free = make.make_run(tokens=0, usd=0.0)
-    assert client.get(f"/api/v1/runs/{free.pk}").json()["usd"] == 0.0
+    assert named["usd"] == price
+
+
+def test_a_sum_with_an_unknown_part_is_unknown(client: Client) -> None:
+    row, run = model(), make.make_run()
+    for number, usd in enumerate((0.25, 0.0, None), start=1):
+        call(row, run=run, number=number, cost_usd=usd)
+        page = client.get(row.get_absolute_url()).content.decode()
+        assert ("$0.25" in page) == (usd is not None)
+    assert "price unknown" in page
+
+
+def test_both_prices_are_known_or_none() -> None:
+    form = entered(price_in_usd="", price_out_usd="")
+    assert form.is_valid()
+    assert not form.instance.is_priced
+    free = entered(price_in_usd="0", price_out_usd="0")
+    assert free.is_valid()
+    assert free.instance.is_priced
+    assert "both prices" in str(entered(price_in_usd="").errors)

@@ -146,6 +146,18 @@ def test_what_costs_nothing_is_not_limited(begin: Start, settings: Any) -> None:
     assert held_usd(run.user, make.NOW) == 0
 
 
+def test_no_cap_holds_where_a_price_is_unknown(begin: Start, settings: Any) -> None:
+    LanguageModel.objects.update(price_in_usd=None, price_out_usd=None)
+    assert "price of writer-1 is unknown" in refused(begin, 1.0).reason
+    run = begin(None)
+    assert budget_of(run).usd is None
+    LanguageModel.objects.create(
+        name="paid", base_url="http://127.0.0.1:9/v1", price_in_usd=1, price_out_usd=1,
+        created_at=make.NOW,
+    )  # fmt: skip
+    assert "writer-1" in refused(begin, None, models=["writer-1", "paid"]).reason
+
+
 def test_an_estimate_knows_the_limit_of_a_run(begin: Start, ada: User) -> None:
     task = begin(1.0).task_version.task.slug
     wanted = {"task": task, "device": "cpu", "strategy": "plain", "models": ["writer-1"]}

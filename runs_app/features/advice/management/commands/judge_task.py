@@ -47,7 +47,7 @@ class Command(BaseCommand):
     def _say(self, judgement: TaskJudgement) -> None:
         call = judgement.call
         call.refresh_from_db()
-        spent = f"Cost: {cost(call.cost_usd, call.tokens_used, is_plain=True)}."
+        spent = f"Cost: {cost(call.cost_usd, is_plain=True)}."
         if judgement.problem:
             raise CommandError(f"no verdict: {judgement.problem}. {spent}")
         if not judgement.verdicts:

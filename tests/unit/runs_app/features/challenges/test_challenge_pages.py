@@ -269,6 +269,19 @@ def test_entries_have_pages(
     assert Client().get(f"{PAGE}?sort=up").status_code == 400
 
 
+def test_who_leads_comes_before_what_it_is_about_the_figures_and_the_rules(
+    challenge: Challenge, ada: User
+) -> None:
+    challenge.description = "Who writes the best? By hand, in an hour.\n\nNo copying."
+    challenge.save()
+    about = text(Client().get(PAGE)).split("Nobody has entered")[1]
+    assert about.index("Who writes the best?") < about.index("No copying.")
+    entry_of(challenge, ada)
+    page = text(Client().get(PAGE))
+    words = ("hero-words", "Who writes the best?<", "h-side", "h-entries", "No copying.")
+    assert sorted(words, key=page.index) == list(words)
+
+
 def contender(name: str, *, hidden: float | None, score: float | None, solved: float) -> Contender:
     result: Any = SimpleNamespace(hidden_correct=hidden, score=score, correct=solved)
     return Contender(agent=name, setting="", results=(result,))

@@ -111,7 +111,8 @@ def test_free_models_need_no_money_and_an_answer_may_be_as_short_as_its_asker_wa
     def once(history: History) -> list[Command]:
         return [] if history.questions else [an_ask(max_tokens=100)]
 
-    run = a_run(Budget(usd=0), once, models=(ModelSpec(name="small"),))
+    free = ModelSpec(name="small", price_in_usd=0, price_out_usd=0)
+    run = a_run(Budget(usd=0), once, models=(free,))
     run.step(0)
     assert [asked.max_tokens for _, asked in run.world.asks.values()] == [100]
 
