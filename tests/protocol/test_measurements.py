@@ -158,10 +158,18 @@ OTHERS = ("dot_product", "matrix_mul")
 @pytest.mark.parametrize(
     "name", ["softmax", *(pytest.param(name, marks=pytest.mark.thorough) for name in OTHERS)]
 )
-def test_who_knows_the_listed_sizes_alone_scores_less(name: str, config: SupervisorConfig) -> None:
+def test_who_knows_the_listed_sizes_alone_scores_less(
+    name: str, config: SupervisorConfig, oracles: Oracles
+) -> None:
     task = find_task(name)
+    _, listed, _ = task.workloads_for(DeviceKind.CPU, Direction.FORWARD, hidden=False)
+    every = task.workloads_for(DeviceKind.CPU, Direction.FORWARD, hidden=True)
+    near = [workload for workload in every if workload.unlisted][2:4]
+    checked = next(each for each in every if each.hidden and not each.unlisted)
+    task = replace(task, workloads=(listed, checked, *near))
     honest, knowing = (
-        evaluated(config, task, make(task), Mode.RANKED) for make in (general, tuned)
+        evaluated(config, task, make(task), Mode.RANKED, oracles=oracles)
+        for make in (general, tuned)
     )
     assert honest.verdict is knowing.verdict is Verdict.CORRECT
     assert knowing.speedups["best"] == pytest.approx(honest.speedups["best"], rel=0.5)
