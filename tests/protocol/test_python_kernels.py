@@ -138,15 +138,28 @@ def forward(input, N, C):
 """
 
 
+DRAWN = """
+import torch
+from torch.utils.cpp_extension import load_inline
+
+own = load_inline(
+    "own", f"// {torch.seed()}", no_implicit_headers=True, is_python_module=False,
+)
+
+
+def forward(input, N, C):
+    return torch.softmax(input.view(N, C), -1).view(input.shape)
+"""
+"""Its extension is another one in each process."""
+
+
 def test_an_extension_has_headers_a_folder_and_hashes_of_its_own(
     config: SupervisorConfig, oracles: Oracles
 ) -> None:
     result = evaluated(config, "softmax", INLINE, language=PYTHON, oracles=oracles)
     assert result.verdict is Verdict.CORRECT, result.reason
     assert {part.part: part.files for part in result.loaded}["extensions"] == 1
-    drawn = '// " + str(torch.seed()))'
-    random = INLINE.replace('return 0.5; }")', f"return 0.5; }} {drawn}")
-    refused = evaluated(config, "softmax", random, language=PYTHON, oracles=oracles)
+    refused = evaluated(config, "softmax", DRAWN, language=PYTHON, oracles=oracles)
     assert refused.verdict is Verdict.COMPILE_ERROR
     assert "the extension 'own' was not compiled in advance" in refused.reason
 
