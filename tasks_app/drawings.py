@@ -146,13 +146,13 @@ def _span(at: float, words: str) -> tuple[float, float]:
     return middle - half, middle + half
 
 
-def axis(ratios: Iterable[float | None], width: float = AXIS_WIDTH) -> Axis:
+def axis(ratios: Iterable[float | None]) -> Axis:
     """An axis that holds all these ratios and 1, of two octaves at least."""
     powers = [math.log2(r) for r in ratios if r is not None and math.isfinite(r) and r > 0]
     low, high = math.floor(min([0.0, *powers])), math.ceil(max([0.0, *powers]))
     while high - low < _FEWEST_OCTAVES:
         low, high = low - 1, high + 1
-    return Axis(low, high, width)
+    return Axis(low, high)
 
 
 @dataclass(frozen=True)

@@ -89,9 +89,7 @@ class Fitness(Child):
         self,
         config: SupervisorConfig,
         recheck_s: float,
-        look: Look = health.look,
         prepare: tuple[Look, Look] | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Look every `recheck_s` seconds while the device is unfit.
 
@@ -101,23 +99,22 @@ class Fitness(Child):
         super().__init__()
         self._config = config
         self._recheck_s = recheck_s
-        self._look, self._prepare = look, prepare
-        self._clock = clock
-        self._due_at = clock() + recheck_s
+        self._prepare = prepare
+        self._due_at = time.monotonic() + recheck_s
 
     def begin(self) -> None:
         """Make the host ready, and learn what a healthy GPU is like before a submission has run."""
-        looks = [self._look] if self._config.kind is DeviceKind.CUDA else []
+        looks = [health.look] if self._config.kind is DeviceKind.CUDA else []
         before, after = ([step] for step in self._prepare) if self._prepare else ([], [])
         self._look_by([*before, *looks, *after])
 
     def reason(self) -> str:
         """Why no job may be taken now, or empty; starts another look when it is time."""
         if self.has_ended():
-            self._due_at = self._clock() + self._recheck_s
+            self._due_at = time.monotonic() + self._recheck_s
         reason = health.unfit(self._config)
-        if reason and not self.is_started and self._clock() >= self._due_at:
-            self._look_by([self._look])
+        if reason and not self.is_started and time.monotonic() >= self._due_at:
+            self._look_by([health.look])
         return reason
 
     def _look_by(self, steps: Sequence[Look]) -> None:

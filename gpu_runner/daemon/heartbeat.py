@@ -55,7 +55,6 @@ class Heartbeat:
         source: Source,
         slots: Sequence[SlotState],
         period_s: float,
-        clock: Callable[[], float] = time.monotonic,
         sensors: Callable[[], Mapping[str, float]] = dict,
     ) -> None:
         """Beat for `runner`, whose slots' states and sensors are read at each beat."""
@@ -63,20 +62,19 @@ class Heartbeat:
         self._source = source
         self._slots = slots
         self._period_s = period_s
-        self._clock = clock
         self._sensors = sensors
         self._last: tuple[object, ...] = ()
-        self._due_at = clock()
+        self._due_at = time.monotonic()
         self._reachable = True
 
     def beat(self, state: str, reason: str, *, jail: bool) -> None:
         """Send a heartbeat if one is due; without the site, say so once and go on."""
         current = tuple(slot.name for slot in self._slots if slot.name)
         content = (state, reason, jail, current)
-        if content == self._last and self._clock() < self._due_at:
+        if content == self._last and time.monotonic() < self._due_at:
             return
         self._last = content
-        self._due_at = self._clock() + self._period_s
+        self._due_at = time.monotonic() + self._period_s
         report = RunnerState(
             **vars(self._runner),
             state=state,

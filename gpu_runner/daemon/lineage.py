@@ -7,7 +7,7 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -52,8 +52,7 @@ def sweep(keep: Collection[int] = ()) -> int:
 class Standstill:
     """Notices a process that a signal has stopped, and nobody lets go on."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._since: float | None = None
 
     def is_over(self, pid: int) -> bool:
@@ -61,8 +60,8 @@ class Standstill:
         if not is_stopped(pid):
             self._since = None
             return False
-        self._since = self._since or self._clock()
-        return self._clock() - self._since > STANDSTILL_S
+        self._since = self._since or time.monotonic()
+        return time.monotonic() - self._since > STANDSTILL_S
 
 
 def is_stopped(pid: int) -> bool:

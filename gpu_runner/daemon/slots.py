@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from gpu_runner.daemon import lineage
@@ -48,15 +48,9 @@ class Slot:
 
 
 class Slots:
-    def __init__(
-        self,
-        context: SlotContext,
-        kinds: Sequence[Sequence[Urgency]],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, context: SlotContext, kinds: Sequence[Sequence[Urgency]]) -> None:
         """Make a slot for each of these lists of urgencies, none of them started."""
         self._context = context
-        self._clock = clock
         self._all = [Slot(number, kind) for number, kind in enumerate(kinds, start=1)]
 
     @property
@@ -82,11 +76,11 @@ class Slots:
         """Start every slot that has no process, after a pause that grows while it keeps dying."""
         for slot in self._all:
             idle = slot.process is None and slot.status is None
-            if idle and self._clock() >= slot.not_before:
+            if idle and time.monotonic() >= slot.not_before:
                 arguments = (self._context, slot.number, slot.urgencies, slot.state, os.getpid())
                 slot.process = _fork.Process(target=run_slot, args=arguments)
                 slot.process.start()
-                slot.started_at = self._clock()
+                slot.started_at = time.monotonic()
 
     def collect(self, source: Source, keep: Collection[int] = ()) -> None:
         """Take leave of dead slots: report what they lost, and kill what they left behind.
@@ -118,7 +112,7 @@ class Slots:
         if not source.is_endless and status is not None and status >= 0:
             slot.status = status
             return
-        now = self._clock()
+        now = time.monotonic()
         healthy = now - slot.started_at > _HEALTHY_S
         slot.pause_s = _FIRST_PAUSE_S if healthy else min(2 * slot.pause_s, _LONGEST_PAUSE_S)
         slot.not_before = now + slot.pause_s

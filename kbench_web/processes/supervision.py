@@ -178,10 +178,9 @@ class _Place:
 class Supervisor:
     """Starts programs, restarts those that die after a growing pause, stops them in order."""
 
-    def __init__(self, say: Say, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, say: Say) -> None:
         """Report what happens and what the programs print to `say(name, line)`."""
         self._say = say
-        self._clock = clock
         self._places: list[_Place] = []
 
     def add(self, program: Program) -> None:
@@ -193,9 +192,9 @@ class Supervisor:
         for place in self._places:
             if place.process is not None and place.process.status is not None:
                 self._bury(place, place.process)
-            if place.process is None and self._clock() >= place.not_before:
+            if place.process is None and time.monotonic() >= place.not_before:
                 place.process = ProgramProcess(place.program, self._say)
-                place.started_at = self._clock()
+                place.started_at = time.monotonic()
         time.sleep(_TICK_S)
 
     def stop(self, patience_s: float, impatient: Callable[[], bool]) -> None:
@@ -220,7 +219,7 @@ class Supervisor:
 
     def _bury(self, place: _Place, process: ProgramProcess) -> None:
         process.close()
-        now = self._clock()
+        now = time.monotonic()
         if now - place.started_at > _HEALTHY_S:
             place.pause_s = _FIRST_PAUSE_S
         self._say(
@@ -234,8 +233,8 @@ class Supervisor:
     def _wait(
         self, group: list[ProgramProcess], patience_s: float, impatient: Callable[[], bool]
     ) -> None:
-        deadline = self._clock() + patience_s
+        deadline = time.monotonic() + patience_s
         while any(process.status is None for process in group):
-            if impatient() or self._clock() > deadline:
+            if impatient() or time.monotonic() > deadline:
                 return
             time.sleep(_TICK_S)

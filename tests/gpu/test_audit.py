@@ -14,7 +14,7 @@ from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.integrity import AuditCheck, AuditState
 from gpu_runner.data.protocol import PLANS
 from gpu_runner.data.solution import Solution
-from gpu_runner.data.verdict import DeviceKind, Language, Mode, Verdict
+from gpu_runner.data.verdict import Language, Mode, Verdict
 from gpu_runner.supervisor import measuring
 from gpu_runner.supervisor.audit import sanitizer
 from gpu_runner.supervisor.audit.required import CLOCK_CHECK
@@ -23,7 +23,6 @@ from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.runner.loaded import AUDIT_CHECK
 from gpu_runner.supervisor.tools.anchor import probe_ncu
-from tests.bench.evaluations import make_config
 
 pytestmark = [
     pytest.mark.gpu,
@@ -86,12 +85,6 @@ HONEST = [
     ("softmax", "kernels/good.cu"),
     ("layernorm", "kernels/good.cu"),  # a torch extension
 ]
-
-
-@pytest.fixture(scope="module")
-def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
-    cache = tmp_path_factory.getbasetemp().parent / "kbench-gpu-cache"
-    return make_config(DeviceKind.CUDA, cache)
 
 
 @pytest.fixture(autouse=True)

@@ -18,12 +18,11 @@ from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import built_in_tasks, catalog_folder, load_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import ShippedKernel, Task
-from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
+from gpu_runner.data.verdict import Direction, Language, Mode, Verdict
 from gpu_runner.supervisor.device.device import cuda_devices
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.tools.anchor import probe_ncu
-from tests.bench.evaluations import make_config
 
 pytestmark = [
     pytest.mark.gpu,
@@ -94,9 +93,8 @@ TORCH_BODIES = {
 
 
 @pytest.fixture(scope="module")
-def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
-    cache = tmp_path_factory.getbasetemp().parent / "kbench-gpu-cache"
-    return replace(make_config(DeviceKind.CUDA, cache), call_timeout_s=8.0)
+def config(config: SupervisorConfig) -> SupervisorConfig:
+    return replace(config, call_timeout_s=8.0)
 
 
 def run(

@@ -13,14 +13,13 @@ from gpu_runner.data.facts import Facts
 from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.protocol import PLANS
 from gpu_runner.data.solution import Solution
-from gpu_runner.data.verdict import DeviceKind, Language, Mode, Verdict
+from gpu_runner.data.verdict import Language, Mode, Verdict
 from gpu_runner.supervisor import measuring
 from gpu_runner.supervisor.audit.audit import Auditor
 from gpu_runner.supervisor.audit.listed import Lister, Profiled
 from gpu_runner.supervisor.device.device import cuda_devices
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from tests.bench.evaluations import make_config
 
 pytestmark = [
     pytest.mark.gpu,
@@ -62,12 +61,6 @@ def forward(X, Y, N):
     products = X * Y
     return MORE.reshape(1)
 """
-
-
-@pytest.fixture(scope="module")
-def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
-    cache = tmp_path_factory.getbasetemp().parent / "kbench-gpu-cache"
-    return make_config(DeviceKind.CUDA, cache)
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,6 @@ from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.device.device import cuda_architecture, cuda_devices
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from tests.bench.evaluations import make_config
 
 pytestmark = [
     pytest.mark.gpu,
@@ -126,9 +125,8 @@ HONEST = {
 
 
 @pytest.fixture(scope="module")
-def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
-    cache = tmp_path_factory.getbasetemp().parent / "kbench-gpu-cache"
-    return replace(make_config(DeviceKind.CUDA, cache), call_timeout_s=8.0)
+def config(config: SupervisorConfig) -> SupervisorConfig:
+    return replace(config, call_timeout_s=8.0)
 
 
 @pytest.fixture(scope="module", autouse=True)

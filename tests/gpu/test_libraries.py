@@ -14,24 +14,16 @@ from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.formats import built_in_tasks
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import ShippedKernel, Task
-from gpu_runner.data.verdict import DeviceKind, Language, Mode
+from gpu_runner.data.verdict import Language, Mode
 from gpu_runner.supervisor.build.binary import check_library
 from gpu_runner.supervisor.build.build import build_solution
 from gpu_runner.supervisor.device.device import cuda_devices
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from tests.bench.evaluations import make_config
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not cuda_devices(), reason="this machine has no CUDA device"),
 ]
-
-
-@pytest.fixture(scope="module")
-def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
-    # The same folder as of the other tests of this device: nothing is built twice.
-    cache = tmp_path_factory.getbasetemp().parent / "kbench-gpu-cache"
-    return make_config(DeviceKind.CUDA, cache)
 
 
 def found(task: Task, kernel: ShippedKernel, config: SupervisorConfig) -> list[str]:

@@ -33,6 +33,7 @@ from kbench_web.asgi import application
 from runs_app.core.messaging import orders
 from runs_app.core.messaging.stream import DEAD_LETTERS, GROUP
 from runs_app.core.runners.events import record_event
+from runs_app.core.runners.reconcile import reconcile
 from runs_app.core.runners.tokens import grant_login, revoke
 from runs_app.models import Evaluation, Result, Runner
 from runs_app.submitting.services import cancel
@@ -244,7 +245,7 @@ def test_a_forgotten_job_comes_back(redis: Redis) -> None:
     evaluation = make.make_evaluation()
     redis.flushall()
     assert orders.waiting("cpu") == set()
-    call_command("reconcile")
+    reconcile(now=timezone.now(), listening_since=make.later(-3600))
     assert orders.waiting("cpu") == {f"evaluation-{evaluation.pk}-1"}
     evaluation.refresh_from_db()
     assert evaluation.attempt == 1
@@ -254,7 +255,7 @@ def test_a_name_that_was_taken_and_never_asked_for_comes_back(redis: Redis) -> N
     """Its runner died in between."""
     evaluation = make.make_evaluation()
     redis.blpop(["rq:queue:device-cpu"], 1)
-    call_command("reconcile")
+    reconcile(now=timezone.now(), listening_since=make.later(-3600))
     assert orders.waiting("cpu") == {f"evaluation-{evaluation.pk}-1"}
 
 
@@ -265,7 +266,7 @@ def test_an_audit_waits_in_a_queue_of_its_own(redis: Redis) -> None:
     redis.flushall()
     name = f"evaluation-{audit.pk}-1"
     for _ in range(2):
-        call_command("reconcile")
+        reconcile(now=timezone.now(), listening_since=make.later(-3600))
         assert Queue("device-cpu-audits", connection=redis).job_ids == [mailbox.rq_id("cpu", name)]
         assert orders.waiting("cpu") == {name}
 

@@ -9,6 +9,7 @@ import pytest
 
 from gpu_runner.data.formats import find_task, load_task
 from gpu_runner.data.integrity import Check
+from gpu_runner.data.protocol import PLANS
 from gpu_runner.data.verdict import Language, Mode, Verdict
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.runner.pool import Oracles
@@ -68,9 +69,14 @@ def forward(x, weights, biases):
 
 
 def test_what_hidden_sizes_compile_is_no_foreign_code(
-    config: SupervisorConfig, oracles: Oracles
+    config: SupervisorConfig, oracles: Oracles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each size has a library of its own, and those of hidden sizes are known to be ours, too."""
+    """Each size has a library of its own, and those of hidden sizes are known to be ours, too.
+
+    One timed process shows it, and shapes that are drawn would be compiled as well.
+    """
+    alone = replace(PLANS[Mode.RANKED], processes=1, extra_processes=0, shapes=0)
+    monkeypatch.setitem(PLANS, Mode.RANKED, alone)
     names = ("cpu_b64_i128_o128", "cpu_b33_i67_o13_integers")
     task = find_task("linear_relu")
     workloads = tuple(workload for workload in task.workloads if workload.name in names)
@@ -132,15 +138,28 @@ def forward(input, N, C):
 """
 
 
+DRAWN = """
+import torch
+from torch.utils.cpp_extension import load_inline
+
+own = load_inline(
+    "own", f"// {torch.seed()}", no_implicit_headers=True, is_python_module=False,
+)
+
+
+def forward(input, N, C):
+    return torch.softmax(input.view(N, C), -1).view(input.shape)
+"""
+"""Its extension is another one in each process."""
+
+
 def test_an_extension_has_headers_a_folder_and_hashes_of_its_own(
     config: SupervisorConfig, oracles: Oracles
 ) -> None:
     result = evaluated(config, "softmax", INLINE, language=PYTHON, oracles=oracles)
     assert result.verdict is Verdict.CORRECT, result.reason
     assert {part.part: part.files for part in result.loaded}["extensions"] == 1
-    drawn = '// " + str(torch.seed()))'
-    random = INLINE.replace('return 0.5; }")', f"return 0.5; }} {drawn}")
-    refused = evaluated(config, "softmax", random, language=PYTHON, oracles=oracles)
+    refused = evaluated(config, "softmax", DRAWN, language=PYTHON, oracles=oracles)
     assert refused.verdict is Verdict.COMPILE_ERROR
     assert "the extension 'own' was not compiled in advance" in refused.reason
 

@@ -50,7 +50,7 @@ def forward(input, N, C):
     return torch.softmax(input.view(N, C), -1).view(input.shape)
 """
 BOUND = '#include "half.h"\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("half", half); }\n'
-HALF = "#include <torch/extension.h>\ninline double half() { return 0.5; }\n"
+HALF = "#include <pybind11/pybind11.h>\ninline double half() { return 0.5; }\n"
 
 
 def run(

@@ -147,15 +147,15 @@ class Case:
         return found.view(self.shape) & self.wrong
 
 
-def positions(mask: Tensor, generator: torch.Generator, most: int = SAMPLE) -> Tensor:
-    """Flat positions at which a flat mask holds, in order: all, or about `most` at random."""
+def positions(mask: Tensor, generator: torch.Generator) -> Tensor:
+    """Flat positions at which a flat mask holds, in order: all, or about `SAMPLE` at random."""
     if mask.numel() > _CHUNK:  # where it holds for many, most need no look
-        at = torch.randint(mask.numel(), (4 * most,), generator=generator).sort().values
+        at = torch.randint(mask.numel(), (4 * SAMPLE,), generator=generator).sort().values
         at = at[mask[at.to(mask.device)].cpu()]
-        if at.numel() >= most // 2:
+        if at.numel() >= SAMPLE // 2:
             return at
     found = []
-    share = math.ceil(most / max(1, math.ceil(mask.numel() / _CHUNK)))
+    share = math.ceil(SAMPLE / max(1, math.ceil(mask.numel() / _CHUNK)))
     for low, high in chunks(mask.numel()):
         at = mask[low:high].nonzero().reshape(-1).cpu() + low
         if at.numel() > share:

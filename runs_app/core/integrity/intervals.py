@@ -33,11 +33,11 @@ class Interval:
 
 
 @lru_cache(maxsize=256)  # chosen: the pairs of some pages
-def geometric_interval(values: tuple[float, ...], seed: int = 0) -> Interval | None:
+def geometric_interval(values: tuple[float, ...]) -> Interval | None:
     """Geometric mean of positive `values` with a 95 % interval; None for no values.
 
     On logarithms: Student's t below `BOOTSTRAP_FROM` values, else percentiles of `RESAMPLES`
-    resamples, drawn from `seed`. Raises `ValueError` for a value that is not positive.
+    resamples, the same for the same values. Raises `ValueError` for a value that is not positive.
     """
     if not values:
         return None
@@ -51,12 +51,12 @@ def geometric_interval(values: tuple[float, ...], seed: int = 0) -> Interval | N
         variance = math.fsum((x - mean) ** 2 for x in logs) / (len(logs) - 1)
         half = _T_975[len(logs) - 2] * math.sqrt(variance / len(logs))
         return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half), "t")
-    low, high = _percentiles(logs, seed)
+    low, high = _percentiles(logs)
     return Interval(math.exp(mean), math.exp(low), math.exp(high), "bootstrap")
 
 
-def _percentiles(logs: Sequence[float], seed: int) -> tuple[float, float]:
-    rng = random.Random(seed)  # noqa: S311 - resampling, no secret
+def _percentiles(logs: Sequence[float]) -> tuple[float, float]:
+    rng = random.Random(0)  # noqa: S311 - resampling, no secret
     size = len(logs)
     means = sorted(math.fsum(rng.choices(logs, k=size)) / size for _ in range(RESAMPLES))
     cut = round(RESAMPLES * 0.025)

@@ -82,7 +82,6 @@ class Streams:
         redis: Redis,
         consumer: str,
         tokens: Callable[[], list[RunnerToken]],
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Read as `consumer`; entries that it left unacknowledged before come first.
 
@@ -94,7 +93,7 @@ class Streams:
         self.backlog = True
         self.behind: set[RunnerToken] = set()
         self._heard = 1  # how many streams had entries last
-        self._tokens, self._clock = tokens, clock
+        self._tokens = tokens
         self._looked_at = -_LOOK_S
         self._known: dict[bytes, RunnerToken] = {}
 
@@ -105,9 +104,9 @@ class Streams:
 
     def _look(self) -> None:
         """Learn of new tokens, and of entries that another ingester has abandoned."""
-        if self._clock() - self._looked_at < _LOOK_S:
+        if time.monotonic() - self._looked_at < _LOOK_S:
             return
-        self._looked_at = self._clock()
+        self._looked_at = time.monotonic()
         known = {mailbox.events_key(each.mailbox).encode(): each for each in self._tokens()}
         for key in known.keys() - self._known.keys():
             self._make_group(key)

@@ -31,6 +31,7 @@ from runs_app.optimiser.services.reconcile_runs import reconcile_runs
 
 log = logging.getLogger(__name__)
 
+_READER = "ingest"  # its name in the consumer group
 _BLOCK_MS = 1000
 _RECONCILE_S = 5.0
 _PAUSE_S = 1.0  # before another try, when Redis or the database is away
@@ -49,16 +50,13 @@ class Command(BaseCommand):
     _failures: Counter[bytes]
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--consumer", default="ingest", help="name of this reader within the consumer group"
-        )
         parser.add_argument("--drain", action="store_true", help="exit when no events are left")
 
     def handle(self, *args: Any, **options: Any) -> None:
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, self._stop)
         self._failures = Counter()
-        stream = Streams(orders.connection(), options["consumer"], known_tokens)
+        stream = Streams(orders.connection(), _READER, known_tokens)
         is_open = False
         block_ms = 1 if options["drain"] else _BLOCK_MS
         while not self.stopping:

@@ -15,15 +15,18 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from django.core.management import call_command
+from django.utils import timezone
 
 from gpu_runner.data import codec, mailbox
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Stage
 from kbench_web.processes.installation import programs
 from runs_app.core.messaging import orders
+from runs_app.core.runners.reconcile import reconcile
 from runs_app.models import Evaluation
 from tests import factories as make
 from tests.bench.scale.ingest import held, stream_of
@@ -40,7 +43,8 @@ def delays_ms(watchers: int, events_per_s: float, seconds: float) -> tuple[list[
 
     The last is the processor time of the site's programs, connecting included, in seconds.
     """
-    call_command("reconcile", verbosity=0)  # Redis knows nothing yet of what is seeded as waiting
+    ever = datetime.fromtimestamp(0, UTC)  # Redis knows nothing yet of what is seeded as waiting
+    reconcile(now=timezone.now(), listening_since=ever)
     call_command("ingest_events", "--drain", verbosity=0)  # once a day SQLite counts for seconds
     (evaluation,) = held(1)
     port = free_port()

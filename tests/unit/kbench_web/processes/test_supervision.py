@@ -28,6 +28,7 @@ from kbench_web.processes.supervision import (
     descendants,
 )
 from tests.conftest import free_port
+from tests.installation import is_alive
 
 SLEEPER = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
 FAMILY = (
@@ -39,13 +40,6 @@ FAMILY = (
 
 def python(code: str, name: str = "program", *, stop_last: bool = False) -> Program:
     return Program(name=name, command=[sys.executable, "-c", code], stop_last=stop_last)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
-        return False
 
 
 class Log(list[tuple[str, str]]):
@@ -103,7 +97,7 @@ def test_stopping_leaves_nothing_behind(log: Log, stubborn: bool) -> None:
     supervisor.stop(0.5, lambda: False)
     time.sleep(0.2)
     assert len(family) == 2
-    assert [pid for pid in family if alive(pid)] == []
+    assert [pid for pid in family if is_alive(pid)] == []
     assert ("did not stop, so it was killed" in log.texts()) is stubborn
 
 
@@ -135,10 +129,10 @@ def test_programs_stop_when_their_supervisor_is_killed(tmp_path: Path) -> None:
         time.sleep(0.05)
     inner = int(log[0][1])
     time.sleep(0.3)
-    assert alive(inner)
+    assert is_alive(inner)
     os.kill(outer.pid, signal.SIGKILL)
     time.sleep(0.5)
-    assert not alive(inner)
+    assert not is_alive(inner)
 
 
 def test_a_taken_port_is_passed_over() -> None:

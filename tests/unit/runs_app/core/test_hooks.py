@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
-from django.core.management import call_command
 from django.dispatch import Signal
 from django.test import Client
 
 from runs_app.core import hooks
 from runs_app.core.work import lifecycle
+from runs_app.management.commands import ingest_events
 from tasks_app.people import Viewer
 from tests import factories as make
 
@@ -46,7 +46,7 @@ def test_ends_changed_places_and_each_round_are_told() -> None:
         make.make_finished_evaluation(mode="quick")
     assert [(about["before"], about["after"]) for about in told] == [(None, evaluation)]
     with heard(hooks.tick) as told:
-        call_command("reconcile")
+        ingest_events.Command()._reconcile(())
     assert [isinstance(about["now"], datetime) for about in told] == [True]
 
 

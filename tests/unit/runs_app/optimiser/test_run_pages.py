@@ -22,11 +22,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def woken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Runs whose next step was asked of RQ, which is not there."""
-    asked: list[str] = []
-    monkeypatch.setattr(queues, "enqueue_advance", lambda run_id: asked.append(str(run_id)))
-    return asked
+def _no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody asks RQ, which is not there, for the next step."""
+    monkeypatch.setattr(queues, "enqueue_advance", lambda run_id: None)
 
 
 @pytest.fixture
