@@ -13,6 +13,9 @@ OUR_PREFIX = "kbench-"
 """Names of our own temporary folders, anonymous files, threads and control groups begin so."""
 
 _INIT = 1  # the first process
+_EXITING = 0x4
+"""The flag of a thread that has begun to exit. Source: PF_EXITING in Linux's sched.h."""
+_FLAGS = 6  # its place in a thread's stat, after the name
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,16 @@ def sentence(process: Process) -> str:
     return f"{what} {process.pid} ({process.name}) of user {process.uid}"
 
 
+def dying(pid: int) -> bool:
+    """Whether every thread of a process has begun to exit, which takes a GPU's user a while."""
+    for path in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):  # it's gone
+            fields = path.read_text(errors="replace").rpartition(")")[2].split()
+            if not int(fields[_FLAGS]) & _EXITING:
+                return False
+    return True
+
+
 def descends(process: Process, table: dict[int, Process]) -> bool:
     """Whether this process has started it, or started what did."""
     seen = {process.pid}
@@ -69,7 +82,7 @@ def descends(process: Process, table: dict[int, Process]) -> bool:
 
 def _orphaned(process: Process, table: dict[int, Process]) -> bool:
     """Whether it is jailed, and nothing but its jail stands between it and the host's init."""
-    if not _jailed(process) or process.state == "Z":  # init reaps it when it likes
+    if not _jailed(process) or dying(process.pid):
         return False
     top, seen = process, {process.pid}
     while top.parent in table and _jailed(table[top.parent]) and top.parent not in seen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -11,6 +12,7 @@ import pytest
 
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.jail import Jail, Limits
+from gpu_runner.supervisor.host.leftovers import dying
 from gpu_runner.supervisor.host.process import ChildProcess
 from tests.leftovers import Snapshot, left_behind, snapshot
 
@@ -62,3 +64,20 @@ def test_an_orphan_of_a_dead_supervisor_is_found() -> None:
     assert soon(before, f"of user {uid}")
     os.kill(int(done.stdout.split()[0]), 9)
     assert left_behind(before) == []
+
+
+def test_a_process_is_dying_once_all_of_its_threads_are() -> None:
+    leaderless = (
+        "import ctypes, threading, time\n"
+        "threading.Thread(target=time.sleep, args=(30,)).start()\n"
+        "print('up', flush=True)\n"
+        "ctypes.CDLL(None).syscall(60, 0)"  # exit of this thread alone, on x86-64
+    )
+    with subprocess.Popen([sys.executable, "-c", leaderless], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        time.sleep(0.2)
+        assert not dying(child.pid)
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert dying(child.pid)
