@@ -41,7 +41,7 @@ def control(page: Page, button: str, status: str) -> None:
     """Press one of the run's buttons."""
     if button == "Stop":  # it asks first
         page.locator("#stop summary").click()
-        button = "Stop for good"
+        button = "Stop permanently"
     page.get_by_role("button", name=button, exact=True).click()
     expect(page.locator("#run-head")).to_have_attribute("data-status", status)
 

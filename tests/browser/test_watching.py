@@ -285,7 +285,7 @@ def test_a_suspicious_record_is_decided_audited_and_taken_off(
     expect(place).to_contain_text("Racecheck: 2 hazards")
     place.get_by_role("link", name="The audit").click()
     report = page.get_by_role("region", name="Audit report")
-    report.get_by_text("Output of the tool").last.click()
+    report.get_by_text("Tool output").last.click()
     expect(report.get_by_text("hazard hazard")).to_be_visible()
     fits(page)
     page.goto(f"{stack.url}/leaderboard/?device=cpu&task=dot_product")

@@ -116,7 +116,7 @@ def test_task_editor_and_verdict_stand_side_by_side_and_are_resized(
     assert len(ends) == len(panes)
     assert ends[0][1] <= ends[1][0] < ends[1][1] <= ends[2][0] < ends[2][1] <= WIDE["width"]
 
-    splitter = page.get_by_role("separator", name="Width of the task")
+    splitter = page.get_by_role("separator", name="Task width")
     before = ends[0][1]
     splitter.press("ArrowRight")
     page.reload()
