@@ -126,7 +126,7 @@ def replay(page: Page) -> None:
     expect(page.locator("#log-lines")).to_contain_text("Stopped", timeout=40_000)
     page.get_by_role("button", name="Back to now").click()
     expect(count).to_have_text(now)
-    expect(page.locator(".replay-words")).to_contain_text("the newest shown")
+    expect(page.locator(".replay-words")).to_contain_text("showing the newest")
 
 
 def test_a_button_says_that_the_site_is_away(

@@ -83,7 +83,7 @@ def test_keys_send_what_the_editor_shows_and_nothing_of_an_empty_one(
     opened(page, stack, "emptied")
     source, state = page.get_by_label("Source"), page.locator("#draft-state")
     source.press("Control+Enter")
-    expect(state).to_contain_text("the site has this text")
+    expect(state).to_contain_text("The site has this version")
     runner.take()
     runner.finish(Verdict.CORRECT)
     expect(page.get_by_role("button", name="Rank attempt")).to_be_visible()
