@@ -99,7 +99,7 @@ _MEANT = {
     "model": "`models`, a list of names",
     "temperature": "`temperatures`, a list of numbers",
     "generations": '`parameters`, such as {"generations": 5}',
-    "budget": 'its caps themselves, such as {"usd": 2}',
+    "budget": 'the caps themselves, such as {"usd": 2}',
     "kernel": "`source`",
     "code": "`source`",
 }

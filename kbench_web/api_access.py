@@ -23,15 +23,15 @@ _KNOWN = "_api_token"
 
 
 class Unauthorized(Exception):
-    """No token, or an invalid one; says why."""
+    """The token is missing or invalid; the message says why."""
 
 
 class OutOfReach(Exception):
-    """A valid token that does not allow this; says what it lacks."""
+    """The token is valid but doesn't allow this; the message says what is missing."""
 
 
 class BearerAuth(AuthBase):
-    """A token for everything that changes something; you need none to read public data."""
+    """Changing anything requires a token. You don't need one to read public data."""
 
     openapi_type = "http"
     openapi_scheme = _SCHEME
@@ -75,7 +75,7 @@ class ApiRateLimitMiddleware:
         if remaining >= 0:
             response = self.get_response(request)
         else:
-            reason = f"more than {limit} requests a minute; try again in {reset_s} s"
+            reason = f"more than {limit} requests in a minute; try again in {reset_s} s"
             document = {"field": "", "reason": reason, "limit": "requests_per_minute"}
             response = JsonResponse(document, status=429)
             response["Retry-After"] = str(reset_s)
@@ -107,7 +107,7 @@ def _bearer(request: HttpRequest) -> str:
 
 
 def known_token(request: HttpRequest) -> ApiToken | Bearer | None:
-    """The request's token, or whoever else it belongs to; looked up once per request."""
+    """The request's token, or whoever else the request comes from; looked up once per request."""
     if not hasattr(request, _KNOWN):
         text = _bearer(request)
         found = (find_token(text, timezone.now()) or bearer_of(text)) if text else None
@@ -129,12 +129,12 @@ def _as_whom(request: HttpRequest, token: ApiToken | Bearer, *, reading: bool) -
 def _token(request: HttpRequest) -> ApiToken | Bearer:
     if not _header(request):
         raise Unauthorized(
-            "send the header 'Authorization: Bearer TOKEN'; create a token at /account/,"
+            "this needs the header 'Authorization: Bearer TOKEN'; create a token at /account/,"
             " or on the site's machine: .venv/bin/python manage.py create_token USER"
         )
     if not _bearer(request):
         raise Unauthorized("the Authorization header must read: Bearer TOKEN")
     token = known_token(request)
     if token is None:
-        raise Unauthorized("this site does not know this token")
+        raise Unauthorized("this token isn't valid on this site; create a new one at /account/")
     return token

@@ -12,8 +12,8 @@ from kbench_web.client import wheel
 
 _REASONS = {
     HTTPStatus.BAD_REQUEST: (
-        "this request can't be read: its host, its length or its number of parameters isn't what"
-        " this site expects; see /api/v1/docs"
+        "this request can't be read: its host, length or number of parameters isn't valid; see"
+        " /api/v1/docs"
     ),
     HTTPStatus.NOT_FOUND: "there is no such address; see /api/v1/docs",
     HTTPStatus.METHOD_NOT_ALLOWED: "this address doesn't accept {method}; see /api/v1/docs",

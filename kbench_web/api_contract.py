@@ -16,12 +16,12 @@ IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "A key of your choice. If you send it again with the same body within 24 hours, "
-    "nothing is done twice, and you get the first response again.",
+    "description": "A key of your choice. If you send the same key and body again within 24 hours, "
+    "the site doesn't act on them again, and you get the first response.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[!-~]+$"},
 }
 _PROBLEM = {"$ref": "#/components/schemas/Problem"}
-_UNCHANGED = {"description": "Nothing has changed: If-None-Match names the current ETag."}
+_UNCHANGED = {"description": "Nothing has changed: If-None-Match matches the current ETag."}
 _ALWAYS = (
     HTTPStatus.BAD_REQUEST,  # what cannot be read
     HTTPStatus.UNAUTHORIZED,  # a token that is shown must be valid
@@ -40,7 +40,7 @@ class UnknownParameter(Exception):
 
     @property
     def reason(self) -> str:
-        """What is wrong, and what would be right."""
+        """What is wrong, and what would be valid."""
         known = (
             f"known: {', '.join(self.known)}"
             if self.known

@@ -88,7 +88,7 @@ def email(url: str) -> dict[str, object]:
         return dict(environ.Env.email_url_config(url))
     except (KeyError, ValueError, environ.ImproperlyConfigured):
         raise ImproperlyConfigured(
-            "KBENCH_EMAIL_URL is not a mail server's address; write it as"
+            "KBENCH_EMAIL_URL is not a valid mail server address; write it as"
             " smtp+tls://user:password@host:587"
         ) from None
 
@@ -115,7 +115,7 @@ def sign_in_providers() -> dict[str, Any]:
     for provider, settings in found.items():
         if not all((settings["APPS"][0]["client_id"], settings["APPS"][0]["secret"])):
             names = _CREDENTIALS[provider]
-            raise ImproperlyConfigured(f"set both {names}: sign-in needs both.")
+            raise ImproperlyConfigured(f"set both {names}: sign-in requires both.")
     return found
 
 
@@ -149,8 +149,8 @@ def secret(name: str, path: Path, *, production: bool) -> str:
     value = text(name, "")
     if production and len(value) < _SECRET_LENGTH:
         raise ImproperlyConfigured(
-            f"{name} must have at least {_SECRET_LENGTH} random characters in production; make one"
-            ' with: python -c "import secrets; print(secrets.token_urlsafe(64))"'
+            f"{name} must have at least {_SECRET_LENGTH} random characters in production; generate"
+            ' one with: python -c "import secrets; print(secrets.token_urlsafe(64))"'
         )
     return value or _kept_secret(path)
 

@@ -221,7 +221,7 @@ def _keep(token: RunnerToken, body: bytes) -> _Answer:
     document = _parsed(body)
     said = document.get("events") if isinstance(document, dict) else None
     if not isinstance(said, list) or len(said) > _MOST_EVENTS:
-        raise DataError("events", f"must be a list of at most {_MOST_EVENTS}")
+        raise DataError("events", f"must be a list of at most {_MOST_EVENTS} events")
     for number, each in enumerate(said):
         codec.decode(Event, each, f"events.{number}")
     key, redis = mailbox.events_key(token.mailbox), orders.connection()
@@ -269,7 +269,9 @@ def _check_encrypted(scope: dict[str, Any], headers: dict[bytes, bytes]) -> None
     if is_trusted((scope.get("client") or ("",))[0]):
         scheme = headers.get(b"x-forwarded-proto", scheme.encode()).decode("latin-1")
     if settings.SECURE_SSL_REDIRECT and scheme != "https":
-        raise _Refusal(403, "use https://. Others may have read the token, so have it replaced")
+        raise _Refusal(
+            403, "use https://. Others may have read the token, so ask an admin to replace it"
+        )
 
 
 async def _body(receive: App, most: int) -> bytes:
@@ -277,7 +279,7 @@ async def _body(receive: App, most: int) -> bytes:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise _Refusal(400, "the request ended in the middle")
+            raise _Refusal(400, "the request was cut off")
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > most:

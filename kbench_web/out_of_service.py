@@ -60,7 +60,7 @@ def _later(request: HttpRequest, why: str) -> HttpResponse:
 
 def _our_mistake(request: HttpRequest) -> HttpResponse:
     if _is_api(request):
-        return _json("kbench failed; the site's log says why", 500)
+        return _json("something went wrong in kbench; the site's log has the details", 500)
     return defaults.server_error(request)
 
 

@@ -26,7 +26,7 @@ SECRET_KEY = env.secret("KBENCH_SECRET_KEY", DATA_DIR / "secret_key", production
 
 ALLOWED_HOSTS = env.words("KBENCH_ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
 if PRODUCTION and not os.environ.get("KBENCH_ALLOWED_HOSTS"):
-    raise ImproperlyConfigured("KBENCH_ALLOWED_HOSTS must name the site's hosts in production.")
+    raise ImproperlyConfigured("KBENCH_ALLOWED_HOSTS must list the site's hosts in production.")
 CSRF_TRUSTED_ORIGINS = env.words("KBENCH_TRUSTED_ORIGINS", [])
 
 FEATURES = [
@@ -130,7 +130,9 @@ def _database() -> dict[str, Any]:
     try:
         database: dict[str, Any] = environ.Env.db_url_config(url)
     except (environ.ImproperlyConfigured, ValueError) as error:
-        raise ImproperlyConfigured(f"DATABASE_URL is not a database's address: {error}") from None
+        raise ImproperlyConfigured(
+            f"DATABASE_URL is not a valid database address: {error}"
+        ) from None
     if database.get("ENGINE") == "django.db.backends.sqlite3":
         DATA_DIR.mkdir(parents=True, exist_ok=True)
         # Writers queue up at BEGIN instead of failing in mid-transaction; readers never wait.

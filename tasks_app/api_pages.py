@@ -15,9 +15,9 @@ MOST_LISTED = 500
 
 
 class Fault(Schema):
-    """One thing that is wrong with a request."""
+    """A problem with a request."""
 
-    field: str = Field(examples=["language"], description="Empty if it isn't about a single field.")
+    field: str = Field(examples=["language"], description="Empty if no single field is at fault.")
     reason: str = Field(examples=["'rust' is not one of cuda, cpp"])
 
 

@@ -185,5 +185,5 @@ def public_payload(payload: Mapping[str, object], hidden_names: Collection[str])
 def _public_mismatch(mismatch: Mismatch | None, names: set[str]) -> Mismatch | None:
     if mismatch is None or mismatch.workload not in names:
         return mismatch
-    reason = "a wrong element; values of hidden workloads are shown to admins only"
+    reason = "an element is wrong; only admins see values of hidden workloads"
     return Mismatch(workload=HIDDEN, output=mismatch.output, reason=reason)

@@ -55,7 +55,7 @@ class SignUpForm(AllauthSignUpForm):  # type: ignore[misc]
         cleaned: dict[str, Any] = super().clean()
         first, second = (self.data.get(self.add_prefix(f"password{n}")) for n in (1, 2))
         if first and second and first != second and "password2" not in self.errors:
-            self.add_error("password2", "You must type the same password each time.")
+            self.add_error("password2", "The two passwords don't match.")
         return cleaned
 
 
@@ -65,8 +65,9 @@ class NameForm(forms.Form):
     name = forms.CharField(
         max_length=100,
         required=False,
-        label="Shown name",
-        help_text="Leave empty to use your user name. Existing results change with it.",
+        label="Display name",
+        help_text="Leave empty to use your user name. Your existing results will show the new name,"
+        " too.",
     )
 
 
@@ -90,16 +91,18 @@ class DeletionForm(forms.Form):
         proof: str = self.cleaned_data["proof"]
         if self._user.has_usable_password():
             if not self._user.check_password(proof):
-                raise forms.ValidationError("This is not your password.")
+                raise forms.ValidationError("That isn't your password.")
         elif proof != self._user.get_username():
-            raise forms.ValidationError("This is not your user name.")
+            raise forms.ValidationError("That isn't your user name.")
         return proof
 
 
 class TokenForm(forms.Form):
     """What a new token is called, what it allows, and how long it lasts."""
 
-    name = forms.CharField(max_length=100, error_messages={"required": "Say what it's for."})
+    name = forms.CharField(
+        max_length=100, error_messages={"required": "Enter a name, such as the program that will use the token."}
+    )
     scope = forms.ChoiceField(
         choices=[("submit", "Read and submit"), ("read", "Read only")], initial="submit"
     )

@@ -126,7 +126,7 @@ def unpack(path: Path, folder: Path) -> Manifest:
     except FileNotFoundError:
         raise BackupError(f"there is no file {path}") from None
     except PermissionError:
-        raise BackupError(f"{path} cannot be read: only its owner and root may") from None
+        raise BackupError(f"{path} cannot be read: only its owner and root can") from None
     except _UNREADABLE as error:
         raise BackupError(
             f"{path} is damaged, or is not a backup of kbench ({error}); use another one"
@@ -139,7 +139,7 @@ def _unpack_one(
 ) -> None:
     stream = tar.extractfile(member) if member.isreg() else None
     if stream is None or member.name not in (DATABASE, SECRET_KEY):
-        raise ValueError(f"{member.name!r} does not belong there")
+        raise ValueError(f"{member.name!r} doesn't belong in a backup")
     if _copy(stream, folder / member.name) != manifest.files.get(member.name):
         raise ValueError(f"the checksum of {member.name!r} is wrong")
 
@@ -154,7 +154,7 @@ def _manifest(tar: tarfile.TarFile) -> Manifest:
     first = tar.next()
     stream = tar.extractfile(first) if first is not None and first.name == _MANIFEST else None
     if stream is None:
-        raise ValueError("it does not begin with a manifest")
+        raise ValueError("it doesn't begin with a manifest")
     document: dict[str, Any] = json.loads(stream.read(_LONGEST_MANIFEST))
     if document["format"] > FORMAT:
         raise BackupError(

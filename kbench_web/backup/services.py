@@ -70,8 +70,8 @@ def _check(manifest: Manifest, *, replace: bool) -> None:
     """Raise `BackupError` if it does not fit this site."""
     if manifest.vendor != connection.vendor:
         raise BackupError(
-            f"this backup comes from {manifest.vendor}, but DATABASE_URL names"
-            f" {connection.vendor}: set it to a {manifest.vendor} database"
+            f"this backup comes from {manifest.vendor}, but DATABASE_URL points"
+            f" to {connection.vendor}: set it to a {manifest.vendor} database"
         )
     if not _holds_site(manifest.rows):
         raise BackupError("this backup contains only an empty database; use another one")
@@ -91,7 +91,7 @@ def _check(manifest: Manifest, *, replace: bool) -> None:
         )
     if others := _engine().others():
         raise BackupError(
-            f"{others} other connection(s) use the database: stop the site, then restore"
+            f"the database has {others} more connection(s): stop the site, then restore"
         )
 
 
@@ -105,8 +105,8 @@ def _tables() -> list[str]:
         return connection.introspection.table_names()
     except DatabaseError as error:
         raise BackupError(
-            f"the database cannot be read ({error}): move its files away, or make an empty one,"
-            " then restore"
+            f"the database cannot be read ({error}): move its files away, or create an empty"
+            " one, then restore"
         ) from error
 
 

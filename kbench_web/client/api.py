@@ -21,13 +21,15 @@ router = Router(tags=["site"])
 class QuotaOut(Schema):
     """How many submissions a person has left."""
 
-    per_day: int = Field(description="Submissions and re-runs in 24 hours.")
-    left: int = Field(description="How many of these are left now.")
-    resets_at: datetime = Field(description="When the oldest of them stops counting.")
+    per_day: int = Field(description="Maximum number of submissions and re-runs in 24 hours.")
+    left: int = Field(description="How many submissions and re-runs are left now.")
+    resets_at: datetime = Field(description="When the oldest counted submission stops counting.")
     waiting: int = Field(
-        description="Evaluations that are waiting or running, without compile checks."
+        description="Evaluations that are waiting or running, excluding compile checks."
     )
-    waiting_limit: int = Field(description="How many may be waiting or running at once.")
+    waiting_limit: int = Field(
+        description="Maximum number of evaluations waiting or running at once."
+    )
 
 
 class SiteOut(Schema):
@@ -38,8 +40,12 @@ class SiteOut(Schema):
     guide: str = Field(examples=["/agents.md"], description="Path of the agents' guide.")
     user: str = Field(description="Whose token you sent; empty without one.")
     scopes: list[str] = Field(description="What the token allows.", examples=[["read", "submit"]])
-    entry: str = Field(description="In a challenge: the entry whose token you sent, or empty.")
-    quota: QuotaOut | None = Field(description="A person's quota; an entry has its own budget.")
+    entry: str = Field(
+        description="In a challenge, the entry whose token you sent; otherwise empty."
+    )
+    quota: QuotaOut | None = Field(
+        description="A person's quota; a challenge entry has its own budget instead."
+    )
 
 
 @router.get("/site", response=SiteOut, summary="The site, and whose token this is")

@@ -64,7 +64,7 @@ log = logging.getLogger(__name__)
 def download(request: HttpRequest, name: str) -> HttpResponseBase:
     """The wheel of this version; another version's name is not found."""
     if name != wheel.name():
-        raise Http404(f"this site has {wheel.name()}")
+        raise Http404(f"this site offers {wheel.name()}")
     try:
         path = wheel.wheel()
     except (wheel.WheelError, OSError) as error:

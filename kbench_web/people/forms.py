@@ -18,7 +18,9 @@ class InvitationForm(forms.Form):
     """Whom an invitation is for."""
 
     note = forms.CharField(
-        max_length=100, label="Who it's for", error_messages={"required": "Say who it's for."}
+        max_length=100,
+        label="Who it's for",
+        error_messages={"required": "Enter who the invitation is for."},
     )
 
 
@@ -26,18 +28,20 @@ class QuotaForm(ServiceForm):
     """Limits of one person; empty for the site's."""
 
     waiting = forms.IntegerField(
-        min_value=0, max_value=10**6, required=False, label="Evaluations under way at once"
+        min_value=0, max_value=10**6, required=False, label="Concurrent evaluations"
     )
     per_day = forms.IntegerField(
         min_value=0, max_value=10**6, required=False, label="Submissions in 24 hours"
     )
     running_runs = forms.IntegerField(
-        min_value=0, max_value=10**4, required=False, label="Runs at once"
+        min_value=0, max_value=10**4, required=False, label="Concurrent runs"
     )
     usd_per_day = forms.FloatField(
         min_value=0, max_value=10**6, required=False, label="US dollars in 24 hours"
     )
-    reason = forms.CharField(max_length=500, label="Why", error_messages={"required": "Say why."})
+    reason = forms.CharField(
+        max_length=500, label="Reason", error_messages={"required": "Enter a reason."}
+    )
 
 
 class ChangeForm(forms.Form):
@@ -46,4 +50,6 @@ class ChangeForm(forms.Form):
     change = forms.ChoiceField(
         choices=[(name, name) for name in ("activate", "deactivate", "admin", "no-admin")]
     )
-    reason = forms.CharField(max_length=500, label="Why", error_messages={"required": "Say why."})
+    reason = forms.CharField(
+        max_length=500, label="Reason", error_messages={"required": "Enter a reason."}
+    )

@@ -95,7 +95,7 @@ def _locked(person: User, user: User) -> User:
     check_admin(user)
     locked = User.objects.select_for_update(no_key=True).get(pk=person.pk)
     if locked.pk == user.pk:
-        raise NotAllowed("", "this is your own account: another admin has to do it")
+        raise NotAllowed("", "this is your own account: ask another admin to do it")
     if locked.is_superuser and not user.is_superuser:
         raise NotAllowed("", "only a superuser may change a superuser's account")
     return locked

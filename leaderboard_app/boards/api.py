@@ -39,8 +39,8 @@ class BoardIn(Schema):
 
     by: str = Field(
         "",
-        description="What each row shows. If left out: submission if you name a task, an agent or"
-        " a language model, else leaders.",
+        description="What each row shows. Default: submission if you filter by task, agent or"
+        " language model; otherwise leaders.",
         json_schema_extra=one_of("", *By),
     )
     over: str = Field(
@@ -49,7 +49,7 @@ class BoardIn(Schema):
         json_schema_extra=one_of("", *Over),
     )
     device: str = Field(
-        "", description="A device's name; if left out, the device of the latest result."
+        "", description="Name of a device. Default: the device of the latest result."
     )
     task: str = ""
     scenario: str = ""
@@ -57,10 +57,12 @@ class BoardIn(Schema):
     direction: str = Field(
         "",
         description="forward or backward, if the task has it. A board for one task shows one"
-        " direction: forward, if left out.",
+        " direction; the default is forward.",
     )
     who: str = Field(
-        "", description="Whose kernels.", json_schema_extra=one_of("", "person", "agent", "shipped")
+        "",
+        description="Whose kernels to show.",
+        json_schema_extra=one_of("", "person", "agent", "shipped"),
     )
     agent: str = Field("", description="Only kernels by the agent with this name.")
     model: str = Field("", description="Only kernels by the language model with this name.")
@@ -68,19 +70,19 @@ class BoardIn(Schema):
         "", description="Results from this day (UTC) or later.", examples=["2026-11-25"]
     )
     until: str = Field("", description="Results from this day (UTC) or earlier.")
-    p: str = Field("", description="The p of fast_p, 0 to 16; 1 if left out.")
+    p: str = Field("", description="The p of fast_p, from 0 to 16; default: 1.")
     sort: str = Field(
         "", description="speedup, latency, fast, correct, score, floor, newest or task"
     )
-    verified: str = _flag("1: only results whose submission passed an audit.")
-    trusted: str = _flag("1: only results from runners that the site's admins control.")
+    verified: str = _flag("1: show only results whose submission passed an audit.")
+    trusted: str = _flag("1: show only results from runners that the site's admins control.")
     same_bits: str = _flag(
-        "1: only results that gave the same bits for the same input in their audit."
+        "1: show only results that gave the same bits for the same input in their audit."
     )
     batch_bits: str = _flag(
-        "1: only results that gave the same bits in a smaller batch in their audit."
+        "1: show only results that gave the same bits in a smaller batch in their audit."
     )
-    graph: str = _flag("1: only results that worked in a CUDA graph in their audit.")
+    graph: str = _flag("1: show only results that worked in a CUDA graph in their audit.")
     contaminated: str = _flag("1: include contaminated tasks, which boards across tasks leave out.")
     format: str = Field("json", json_schema_extra=one_of("json", "csv", "parquet"))
 
@@ -95,7 +97,8 @@ class PageIn(Schema):
     )
     after: int = Field(0, ge=0, description="Number of rows to skip.")
     fields: Literal["", "all"] = Field(
-        "", description="all: every column, with intervals. Files always have every column."
+        "",
+        description="all: every column, including intervals. Files always have every column.",
     )
 
 
@@ -120,15 +123,15 @@ class _BoardOut(Schema):
     graph: bool
     contaminated: bool = Field(description="Whether you asked for contaminated tasks.")
     contaminated_tasks: list[ContaminatedOut] = Field(
-        description="Contaminated tasks in this selection. Boards leave them out unless you ask"
-        " for them, or name one as `task`."
+        description="Contaminated tasks in this selection. Boards leave them out unless you set"
+        " `contaminated` or filter by such a task."
     )
     problems: int = Field(description="Tasks on this board; each direction counts as one.")
     total: int = Field(
-        description="Number of rows on the whole board; the Link header has the next page."
+        description="Number of rows on the whole board; the Link header points to the next page."
     )
     left_out: str = Field(
-        description="What is missing here, and how to get it; empty if nothing is."
+        description="What is left out here, and how to get it; empty if nothing is."
     )
 
 
@@ -156,7 +159,7 @@ def show_leaderboard(
 ) -> object:
     """Return the rows as JSON or, with `format=csv` or `format=parquet`, as a file.
 
-    JSON is brief: it has the first rows, and the columns that tell kernels apart. `fields=all` has
+    JSON is brief: it contains the first rows and the most important columns. `fields=all` returns
     everything.
     """
     tasks = selectors.board_tasks()
@@ -197,7 +200,7 @@ def show_leaderboard(
 
 def _left_out(rows: int, *, is_brief: bool) -> str:
     words = [f"{counted(rows, 'row')}: use limit and after"] if rows > 0 else []
-    return "; ".join(words + (["columns, among them intervals: fields=all"] if is_brief else []))
+    return "; ".join(words + (["columns, including intervals: use fields=all"] if is_brief else []))
 
 
 def _check_format(format: str) -> None:

@@ -36,8 +36,9 @@ def _score_head(page: Mapping[str, object]) -> str:
 
 _COMPARED_WITH = Column(
     "compared_with", str,
-    help="Baseline for score, speedup_best, unlisted_speedup and p_score: best, the fastest"
-    " of all; the known ones, such as eager, while one is missing; or empty.",
+    help="The baseline that score, speedup_best, unlisted_speedup and p_score are relative to:"
+    " `best` (the fastest of all); if some are still missing, the names of those measured so"
+    " far, such as `eager`; or empty.",
 )  # fmt: skip
 _SPEEDS = (
     Column("score", BOUNDS, _score_head, _CELLS + "score.html", value="score", sort=Sort.SCORE,
@@ -66,7 +67,7 @@ _ENTRY = (
     Column("device"),
     Column("agent", str, "By", _CELLS + "by.html", value="author.agent", is_name=True),
     Column("kind", value="author.kind", help="agent, person or shipped"),
-    Column("language_model", value="author.language_model", help="Empty if none was named."),
+    Column("language_model", value="author.language_model", help="Empty if none was entered."),
     Column("submitter", value="author.submitter"),
     Column("latency_ns", BOUNDS, "Time", _CELLS + "time.html", value="latency",
            is_always=True, sort=Sort.LATENCY, direction="ascending", classes="n at-last",
@@ -79,7 +80,8 @@ _ENTRY = (
            help="provisional, ranked, verified, or tuned (to the listed sizes)"),
     Column("audited", help="What audits say about the submission."),
     Column("verified", bool, help="Whether an audit passed."),
-    Column("guest", bool, help="Measured on a host that the site's admins don't control."),
+    Column("guest", bool,
+           help="Whether it was measured on a host that the site's admins don't control."),
     Column("wrote_task", bool, help="Whether the submitter wrote the task."),
     Column("finished_at", datetime, "When", ago, classes="nowrap"),
     Column("submission_id"),
@@ -138,15 +140,15 @@ _GROUP = (
     Column("name", str, lambda page: "Name" if page["by"] == By.AGENT else "Language model",
            _CELLS + "name.html", value="owner", is_name=True),
     Column("kind", help="agent, person or shipped; empty for a language model"),
-    Column("problems", int, help="Problems that this row is judged on."),
+    Column("problems", int, help="Number of problems that this row is judged on."),
     Column("attempted", int),
     Column("solved", int),
-    Column("verified", int, help="Solved problems whose result passed an audit."),
+    Column("verified", int, help="Number of solved problems whose result passed an audit."),
     Column("correct_share", float, "Correct", _CELLS + "correct.html", sort=Sort.CORRECT,
            classes="n at-last labelled", after="fast_p"),
     Column("evaluations_judged", int, value="judged"),
     Column("evaluations_correct", int, value="accepted"),
-    Column("provisional", int, help="Solved problems left out of the means and fast_p."),
+    Column("provisional", int, help="Solved problems that the means and fast_p exclude."),
     Column("fast_p", BOUNDS, lambda page: f"fast_{short(page['query'].p)}", _CELLS + "fast.html",
            value="fast", sort=Sort.FAST, classes="n at-below labelled",
            after="score"),

@@ -110,7 +110,7 @@ def language_model_test(request: AuthenticatedRequest, language_model_id: int) -
     if not user.is_staff:
         raise PermissionDenied("Only admins may test a language model: a test costs money.")
     if tests_since(now - timedelta(minutes=1)) >= TESTS_PER_MINUTE:
-        reason = f"more than {TESTS_PER_MINUTE} tests in a minute; wait a minute and try again"
+        reason = f"the limit is {TESTS_PER_MINUTE} tests a minute; wait a minute and try again"
         messages.error(request, f"Not tested: {reason}.")
     else:
         try:

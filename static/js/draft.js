@@ -199,7 +199,7 @@
   document.addEventListener("draft-saved", () => {
     stored = sent;
     number(true);
-    if (isChanged()) say("Saved; there are newer changes.");
+    if (isChanged()) say("Saved, but there are newer changes.");
     const next = awaiting;
     awaiting = null;
     if (next) next.issueRequest(true);

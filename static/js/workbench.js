@@ -391,7 +391,7 @@ async function loadEditor() {
     const nobody = [document.body, source].includes(document.activeElement);
     if (nobody && sideBySide() && form.dataset.bound === "no") editor.focus();
   } catch {
-    say("The editor didn't load; this plain field does the same.");
+    say("The editor didn't load, but this plain field works the same way.");
   }
   form.dataset.editor = editor ? "yes" : "no";
 }
@@ -477,7 +477,7 @@ document.addEventListener("htmx:afterSettle", (event) => {
     if (sent === source.value) {
       forgetDraft(held);
       pristine = source.value;
-      say("Submitted: the site has this text.");
+      say("Submitted. The site has this version.");
     }
     base = `submission:${shownSubmission()}`;
   }
@@ -489,7 +489,7 @@ document.addEventListener("htmx:afterSettle", (event) => {
   kbench.follow();
 });
 document.addEventListener("htmx:sendError", () => say("The site isn't responding. Your text is kept in this browser."));
-document.addEventListener("htmx:responseError", () => say("The site refused that. Your text is kept in this browser."));
+document.addEventListener("htmx:responseError", () => say("The site refused the request. Your text is kept in this browser."));
 document.addEventListener("kbench:live", () => { marks(); tell(); });
 
 showAll();

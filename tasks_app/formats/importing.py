@@ -149,9 +149,9 @@ def _by_folder(row: Row, task: Task, root: Path) -> Row:
 
 def _keep_to(bounds: Bounds, count: int, seconds: float) -> None:
     if count >= bounds.most:
-        raise DataError("files", f"hold more than {bounds.most} tasks and kernels")
+        raise DataError("files", f"contain more than {bounds.most} tasks and kernels")
     if seconds > bounds.seconds:
-        raise DataError("files", f"take more than {bounds.seconds:g} s to read: send fewer at once")
+        raise DataError("files", f"take more than {bounds.seconds:g} s to read: upload fewer")
 
 
 class _Reader:

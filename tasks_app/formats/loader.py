@@ -73,7 +73,7 @@ def report_of(document: Mapping[str, Any]) -> Report:
     kinds = {"task": str, "digest": str, "passed": bool, "survivors": list, "mutants": list}
     for field, kind in kinds.items():
         if field not in document:
-            raise DataError(field, "is missing: make the report with `gpu_runner filter --json`")
+            raise DataError(field, "is missing: create the report with `gpu_runner filter --json`")
         if not isinstance(document[field], kind):
             raise DataError(field, f"is not a {kind.__name__}")
     found = read_report(document)

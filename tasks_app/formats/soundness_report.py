@@ -91,7 +91,10 @@ class Unlisted:
         """Raise `DataError` if a number counts nothing, or more than a report may list."""
         counts = (*self.failed.values(), self.passed, self.right)
         if min(counts) < 0 or sum(counts) > _MOST_COUNTED:
-            raise DataError("unlisted", f"has counts below 0 or above {_MOST_COUNTED} in all")
+            raise DataError(
+                "unlisted",
+                f"has a count below 0, or counts that add up to more than {_MOST_COUNTED}",
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

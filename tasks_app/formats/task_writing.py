@@ -31,7 +31,7 @@ def write_folder(task: Task) -> dict[str, str]:
     """
     for name in task.files:
         if name == SPECIFICATION or is_variant(name):
-            raise DataError(f"files.{name}", "has the name of a file that specifies a task")
+            raise DataError(f"files.{name}", "has a name reserved for files that specify a task")
     return {SPECIFICATION: _specification(task), **task.files}
 
 

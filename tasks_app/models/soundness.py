@@ -12,7 +12,9 @@ from gpu_runner.data.verdict import DeviceKind
 from tasks_app.formats.soundness_report import read_report
 from tasks_app.models.task import TaskVersion
 
-_NAMELESS = "its report says that it did not pass, without naming a mutant or a filter"
+_NAMELESS = (
+    "its report says that it didn't pass, but not which wrong kernel or filter is the reason"
+)
 _SURVIVORS, _FLAGGED = 3, 5
 """How many names are said in brief."""
 
@@ -110,7 +112,7 @@ class Soundness(models.Model):
         if not self.mutants:
             yield "its report covers no wrong kernels"
         if not self.filters:
-            yield "its report doesn't cover filters: make it again"
+            yield "its report doesn't cover filters: create a new one"
 
 
 class Override(models.Model):

@@ -42,27 +42,27 @@ _OF_COMPARISON = ("facts", "workloads", "files", "hidden_differ", "withheld_diff
 class TaskIn(Schema):
     """How much of a task to return."""
 
-    fields: Literal["", "all"] = Field("", description="all: also the shipped kernels' sources.")
+    fields: Literal["", "all"] = Field("", description="all: include shipped kernels' sources.")
 
 
 class TaskFilters(Schema):
     """Which tasks to return; all parameters are optional."""
 
-    q: str = Field("", description="Words in its name, title or description.")
+    q: str = Field("", description="Words in a task's name, title or description.")
     scenario: str = ""
     difficulty: str = Field("", description="easy, medium or hard")
     tag: str = ""
     abi: str = Field("", description="c or torch")
     direction: str = Field("", description="forward or backward")
     dtype: str = ""
-    fields: Literal["", "all"] = Field("", description="all: also titles, tags and more.")
+    fields: Literal["", "all"] = Field("", description="all: include titles, tags and more.")
     limit: int | None = Field(
         None,
         ge=1,
         le=MOST_LISTED,
-        description=f"If left out: {_FEW}, or {MOST_LISTED} with fields=all.",
+        description=f"Default: {_FEW}, or {MOST_LISTED} with fields=all.",
     )
-    after: str = Field("", description="Name of the last one that you have; see the Link header.")
+    after: str = Field("", description="Name of the last task you received; see the Link header.")
 
 
 @router.get(
@@ -71,7 +71,7 @@ class TaskFilters(Schema):
     summary="All published tasks",
 )
 def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[TaskFilters]) -> object:
-    """Return the matching published tasks, sorted by name; the Link header has the next page."""
+    """Return matching published tasks, sorted by name; the Link header points to the next page."""
     rows, wanted = task_rows(), read_filters(filters.dict())
     try:
         check_filters(rows, wanted)
@@ -113,9 +113,9 @@ def show_task(request: HttpRequest, slug: str, wanted: Query[TaskIn]) -> dict[st
 def show_soundness(
     request: HttpRequest, slug: str, kind: DeviceKind | None = None
 ) -> dict[str, object]:
-    """Return filters, wrong kernels and honest kernels; only admins see hidden workloads. If you
-    don't name a kind of device, you get the report that decides: the newest that speaks against the
-    task or, if none does, the newest.
+    """Return filters, wrong kernels and honest kernels; only admins see hidden workloads. Without
+    `kind`, you get the deciding report: the newest one that speaks against the task or, if there is
+    none, the newest one.
     """
     version = selectors.shown_version(slug, request.user)
     found = version.reports.all() if version else ()
@@ -124,7 +124,7 @@ def show_soundness(
         raise Http404(selectors.no_task(slug))
     if soundness is None:
         where = f" on {kind} devices" if kind else ""
-        raise Http404(f"there is no soundness report for a task {slug!r}{where}")
+        raise Http404(f"the task {slug!r} has no soundness report{where}")
     report = soundness_page.report_for(soundness, request.user)
     return {
         "task": slug,
@@ -144,7 +144,7 @@ def list_versions(
     slug: str,
     limit: int = Query(20, ge=1, le=MOST_LISTED),  # type: ignore[type-arg]
     after: int | None = Query(  # type: ignore[type-arg]
-        None, ge=1, lt=2**31, description="Number of the last one that you have; see Link."
+        None, ge=1, lt=2**31, description="Number of the last version you received; see Link."
     ),
 ) -> list[dict[str, object]]:
     """Return the versions that were public, newest first, including those of retired tasks."""
@@ -180,13 +180,13 @@ def show_version(
         None,
         ge=0,
         lt=2**31,
-        description="The version to compare with; 0: none. Default: the previous public one.",
+        description="The version to compare with; 0 for none. Default: the previous public one.",
     ),
     fields: Literal["", "all"] = Query(  # type: ignore[type-arg]
-        "", description="all: also the shipped kernels' sources."
+        "", description="all: include shipped kernels' sources."
     ),
 ) -> dict[str, object]:
-    """Return a version, and how it differs from another."""
+    """Return a version, and how it differs from another one."""
     version = _version(slug, number, request.user)
     older = version_page.public_before(version)
     if against is not None:

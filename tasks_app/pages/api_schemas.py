@@ -62,7 +62,7 @@ class TriedKernelOut(Schema):
     direction: str
     workload: str
     scaled: float | str | None = Field(
-        description="Largest error over what is allowed; inf and nan are strings."
+        description="Largest error divided by the allowed error; inf and nan are strings."
     )
 
 
@@ -70,8 +70,8 @@ class MutantOut(TriedKernelOut):
     """A wrong kernel."""
 
     state: str = Field(
-        description="failed; survived; equivalent: the same as the reference on every workload; or"
-        " untried: the same wherever its shapes fit, which isn't everywhere."
+        description="failed; survived; equivalent: matches the reference on every workload; or"
+        " untried: matches it wherever the shapes fit, but they don't fit everywhere."
     )
 
 
@@ -86,9 +86,9 @@ class HonestOut(TriedKernelOut):
 class UnlistedOut(Schema):
     """What a brief report counts but doesn't list, for one direction."""
 
-    failed: dict[str, int] = Field(description="Wrong kernels that fail, by workload.")
-    passed: int = Field(description="Filters that passed.")
-    right: int = Field(description="Honest kernels that are correct.")
+    failed: dict[str, int] = Field(description="Number of wrong kernels that fail, by workload.")
+    passed: int = Field(description="Number of filters that passed.")
+    right: int = Field(description="Number of honest kernels that are correct.")
 
 
 class SoundnessDetail(Schema):
@@ -103,59 +103,61 @@ class SoundnessDetail(Schema):
     kind: str = Field(
         examples=["cpu"], description="Kind of the device; each kind has its own report."
     )
-    created_at: datetime = Field(description="When the site received it.")
+    created_at: datetime = Field(description="When the site received the report.")
     passed: bool
     refusal: str = Field(description="Why the version is not sound; empty if it is.")
     survivors: list[str]
     mutants: list[MutantOut]
     honest: list[HonestOut] = Field(
-        description="Correct kernels; a reason means that one exceeds the bound."
+        description="Honest kernels; a reason means that the kernel exceeds the bound."
     )
     filters: list[FilterOut]
     unlisted: dict[str, UnlistedOut] = Field(
-        description="What a brief report leaves out because nothing is wrong with it, by direction."
-        " Reports that come with kbench are brief; those of a site's runners list everything."
+        description="What a brief report omits because it shows no problem, by direction. Reports"
+        " that come with kbench are brief; reports made by a site's runners list everything."
     )
 
 
 class TaskDetail(TaskSummary):
-    """A task with everything that a kernel's author needs."""
+    """A task with everything that a kernel author needs."""
 
     digest: str = Field(description="SHA-256 of the version; scores attach to it.")
     state: str = Field(examples=["published"])
     soundness: SoundnessOut | None = Field(
         description=(
-            "If there are several reports, the one that decides. Null if nobody has proven it."
+            "The deciding report, if there are several. Null if the version has no report."
         )
     )
-    unseen: list[str] = Field(description="Kinds of devices with workloads that no report covers.")
+    unseen: list[str] = Field(description="Kinds of devices whose workloads no report covers.")
     override: str = Field(description="Why it was published without a proof; usually empty.")
     document: dict[str, object] = Field(
         description="The task: signature, workloads, tolerance, work formula, reference source."
     )
     left_out: list[str] = Field(
         examples=[["document.files: kernels/good.cpp"]],
-        description="Sources of shipped kernels that `document.files` lacks; fields=all has them.",
+        description="Shipped kernels whose sources `document.files` omits; fields=all adds them.",
     )
 
 
 class VersionSummary(Schema):
-    """A version of a task; admins see those that were never public as well."""
+    """A version of a task; admins also see versions that were never public."""
 
     number: int = Field(examples=[2])
     digest: str = Field(description="SHA-256 of the version; scores attach to it.")
-    current: bool = Field(description="Whether results on it are ranked, while the task is public.")
+    current: bool = Field(
+        description="Whether results on this version are ranked, while the task is public."
+    )
     published_at: datetime | None = Field(description="Null if it was never public.")
     created_at: datetime
     changes: str = Field(
-        description="What changed since the previous public version; empty: not compared.",
+        description="What changed since the previous public version; empty if not compared.",
         examples=["1 file changed, +2 −1 lines; 1 new workload: n8192"],
     )
     url: str = Field(examples=["/tasks/softmax/versions/2/"])
 
 
 class FactChangeOut(Schema):
-    """A fact about the task or a workload, before and after; empty where a version lacks it."""
+    """A fact about the task or a workload, before and after; empty if a version doesn't have it."""
 
     name: str = Field(examples=["Tolerance"])
     before: str
@@ -167,28 +169,34 @@ class FileChangeOut(Schema):
 
     path: str = Field(examples=["task.toml"])
     state: str = Field(description="new, gone or changed.")
-    added: int = Field(alias="diff.added", description="Lines.")
-    removed: int = Field(alias="diff.removed", description="Lines.")
+    added: int = Field(alias="diff.added", description="Number of lines.")
+    removed: int = Field(alias="diff.removed", description="Number of lines.")
     diff: str | None = Field(
-        alias="diff.unified", description="Unified diff without its header; null: too large."
+        alias="diff.unified", description="Unified diff without its header; null if too large."
     )
 
 
 class VersionDetail(Schema):
-    """A version, and how it differs from another."""
+    """A version, and how it differs from another one."""
 
     task: str = Field(examples=["softmax"])
     number: int
     digest: str
     published_at: datetime | None
     created_at: datetime
-    against: int | None = Field(description="The other version; null: all of it is new.")
+    against: int | None = Field(
+        description="Number of the version compared with; null if everything is new."
+    )
     facts: list[FactChangeOut]
     workloads: list[FactChangeOut]
     files: list[FileChangeOut] = Field(
         description="The task's files; only admins see hidden workloads."
     )
-    hidden_differ: bool = Field(description="Hidden workloads differ; they aren't shown here.")
-    withheld_differ: bool = Field(description="Files that could list hidden workloads differ.")
+    hidden_differ: bool = Field(
+        description="Whether hidden workloads differ; they aren't shown here."
+    )
+    withheld_differ: bool = Field(
+        description="Whether files that could list hidden workloads differ."
+    )
     document: dict[str, object] = Field(description="The task, as under /tasks/{slug}.")
     left_out: list[str] = Field(description="As under /tasks/{slug}.")

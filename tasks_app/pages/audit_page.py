@@ -71,7 +71,7 @@ def audit_lines(
 def _begun(details: Details) -> str:
     if details.get("version"):
         return f"from version {details['version']}"
-    return f"version {details['public']} was public then" if details.get("public") else ""
+    return f"version {details['public']} was public at the time" if details.get("public") else ""
 
 
 def _checked(details: Details) -> str:

@@ -48,7 +48,7 @@ def lines(result: Result, *, brief: bool = False) -> Iterator[str]:
     if found.offers:
         kernels = f"{len(found.offers)} {'kernel' if len(found.offers) == 1 else 'kernels'}"
         command = f"manage.py submit_shipped_kernels --origin {found.path}"
-        yield f"{kernels} offered, but not submitted: `{command}` submits them"
+        yield f"{kernels} found, but not submitted: to submit them, run `{command}`"
     yield _counts(found)
 
 
@@ -99,7 +99,7 @@ def _reviews(publications: Mapping[str, Publication], most: int | None) -> Itera
 def _unused(report: Report, publications: Mapping[str, Publication]) -> str:
     """Which report was of no use, and why."""
     same = publications.get(report.task)
-    why = f"no task {report.task} was loaded"
+    why = f"no task named {report.task} was loaded"
     if same is not None:
         why = f"the loaded {report.task} has the digest {same.version.digest[:_DIGEST_SHOWN]}"
     digest = report.digest[:_DIGEST_SHOWN]

@@ -86,7 +86,7 @@ def name_refusal(draft: Draft, name: str) -> str:
     """
     is_lost = has_lost_its_task(draft)
     if draft.task is not None and not is_lost:
-        keeps = f"must stay {draft.task.slug!r}: that task already has versions made from it"
+        keeps = f"must stay {draft.task.slug!r}: versions of it were already made from this draft"
         return "" if name == draft.task.slug else keeps
     if draft.task is not None and name == draft.task.slug:
         return (
@@ -94,7 +94,7 @@ def name_refusal(draft: Draft, name: str) -> str:
             f"another name"
         )
     if "." in name:
-        return f"{name!r} has a '.', which a task's address can't contain"
+        return f"{name!r} contains a '.', which isn't allowed in a task's address"
     task = names_kept_from(draft.author_id).filter(slug=name).first()
     if task is None:
         return ""
@@ -134,7 +134,7 @@ def _agent_refusals(author: User, data: TaskData) -> dict[str, str]:
         return {}
     return {
         f"kernels[{index}].agent": f"{kernel.agent!r} is reserved for kernels that come with "
-        "kbench: name the author of this one"
+        "kbench: enter this kernel's own author"
         for index, kernel in enumerate(data.kernels)
         if is_own_agent(kernel.agent)
     }
@@ -173,7 +173,7 @@ def _note(version: TaskVersion, user: User, now: datetime, draft: Draft | None) 
         version=version,
         draft=draft,
         actor=user,
-        reason="its check has added workloads of other sizes",
+        reason="its check added workloads of other sizes",
         details=details,
         now=now,
     )

@@ -160,7 +160,7 @@ def speedup(
     elif high < 1:
         name, sign, words = "slower", "▼", f"{known}slower than the {over}"
     else:
-        name, sign, words = "neutral", "≈", f"{known}so not different from the {over}"
+        name, sign, words = "neutral", "≈", f"{known}not different from the {over}"
     return format_html(
         '<span class="speedup {}" title="{}"><span class="sign" aria-hidden="true">{}</span>'
         '{}<span class="visually-hidden"> {}</span></span>',
@@ -169,7 +169,7 @@ def speedup(
 
 
 UNPRICED = "price unknown"
-_WHY_UNPRICED = "No price was entered for at least one of the language models that it used."
+_WHY_UNPRICED = "At least one of the language models that were used has no price."
 
 
 @register.simple_tag

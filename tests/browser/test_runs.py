@@ -41,7 +41,7 @@ def control(page: Page, button: str, status: str) -> None:
     """Press one of the run's buttons."""
     if button == "Stop":  # it asks first
         page.locator("#stop summary").click()
-        button = "Stop for good"
+        button = "Stop permanently"
     page.get_by_role("button", name=button, exact=True).click()
     expect(page.locator("#run-head")).to_have_attribute("data-status", status)
 
@@ -126,7 +126,7 @@ def replay(page: Page) -> None:
     expect(page.locator("#log-lines")).to_contain_text("Stopped", timeout=40_000)
     page.get_by_role("button", name="Back to now").click()
     expect(count).to_have_text(now)
-    expect(page.locator(".replay-words")).to_contain_text("the newest shown")
+    expect(page.locator(".replay-words")).to_contain_text("showing the newest")
 
 
 def test_a_button_says_that_the_site_is_away(

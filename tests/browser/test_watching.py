@@ -168,7 +168,7 @@ def test_what_is_written_is_never_lost(page: Page, stack: Stack) -> None:
     expect(source).not_to_contain_text("your kernel")
 
     page.get_by_role("button", name="Submit").click()
-    expect(page.locator("#draft-state")).to_contain_text("the site has this text")
+    expect(page.locator("#draft-state")).to_contain_text("The site has this version")
     page.goto(opened)
     expect(source).to_contain_text("your kernel")  # the starter again: the draft has served
     page.go_back()
@@ -256,7 +256,7 @@ def clear_it(browser: Browser, stack: Stack) -> None:
     desk.goto(f"{stack.url}/quarantine/")
     expect(desk.get_by_role("link", name="Quarantine, 1 open")).to_be_visible()
     fits(desk)
-    desk.get_by_label("Why").fill("The line is harmless.")
+    desk.get_by_label("Reason", exact=True).fill("The line is harmless.")
     desk.get_by_role("button", name="Clear: it counts").click()
     expect(desk.get_by_text("Nothing to decide")).to_be_visible()
     context.close()
@@ -285,7 +285,7 @@ def test_a_suspicious_record_is_decided_audited_and_taken_off(
     expect(place).to_contain_text("Racecheck: 2 hazards")
     place.get_by_role("link", name="The audit").click()
     report = page.get_by_role("region", name="Audit report")
-    report.get_by_text("Output of the tool").last.click()
+    report.get_by_text("Tool output").last.click()
     expect(report.get_by_text("hazard hazard")).to_be_visible()
     fits(page)
     page.goto(f"{stack.url}/leaderboard/?device=cpu&task=dot_product")

@@ -83,7 +83,7 @@ def test_keys_send_what_the_editor_shows_and_nothing_of_an_empty_one(
     opened(page, stack, "emptied")
     source, state = page.get_by_label("Source"), page.locator("#draft-state")
     source.press("Control+Enter")
-    expect(state).to_contain_text("the site has this text")
+    expect(state).to_contain_text("The site has this version")
     runner.take()
     runner.finish(Verdict.CORRECT)
     expect(page.get_by_role("button", name="Rank attempt")).to_be_visible()
@@ -116,7 +116,7 @@ def test_task_editor_and_verdict_stand_side_by_side_and_are_resized(
     assert len(ends) == len(panes)
     assert ends[0][1] <= ends[1][0] < ends[1][1] <= ends[2][0] < ends[2][1] <= WIDE["width"]
 
-    splitter = page.get_by_role("separator", name="Width of the task")
+    splitter = page.get_by_role("separator", name="Task width")
     before = ends[0][1]
     splitter.press("ArrowRight")
     page.reload()

@@ -35,7 +35,7 @@ class Command(BaseCommand):
             else ("but not the secret key: keep the value of KBENCH_SECRET_KEY yourself")
         )
         self.stdout.write(
-            f"{path} ({path.stat().st_size:,} bytes) has {sum(made.rows.values()):,} rows in"
+            f"{path} ({path.stat().st_size:,} bytes) contains {sum(made.rows.values()):,} rows in"
             f" {len(made.rows)} tables, {key}.\n"
             "Keep it where only you can read it. It doesn't include Redis: when you restore it, the"
             " site requeues whatever was waiting."

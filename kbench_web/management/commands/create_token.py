@@ -26,7 +26,7 @@ class Command(BaseCommand):
             "--scope",
             action="append",
             choices=ApiToken.Scope.values,
-            help="what it allows; repeat for several; default: all",
+            help="scope of the token; repeat for several; default: all scopes",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

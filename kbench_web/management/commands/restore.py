@@ -15,15 +15,17 @@ class Command(BaseCommand):
     """`manage.py restore FILE [--replace]`."""
 
     help = (
-        "Restore a backup made by `manage.py backup` into the database that DATABASE_URL names."
+        "Restore a backup made by `manage.py backup` into the database at DATABASE_URL."
         " Stop the site first."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", metavar="FILE", type=Path, help="a backup")
         parser.add_argument(
-            "--replace", action="store_true", help="delete what is in the database now"
+            "file", metavar="FILE", type=Path, help="a file written by `manage.py backup`"
+        )
+        parser.add_argument(
+            "--replace", action="store_true", help="delete the database's current contents first"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

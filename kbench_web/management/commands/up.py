@@ -62,18 +62,27 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-        parser.add_argument("--port", type=int, default=8000, help="or the next free port")
         parser.add_argument(
-            "--certificate", type=Path, metavar="FILE", help="serve HTTPS with it; needs --key"
+            "--port", type=int, default=8000, help="port to listen on, or the next free one"
         )
-        parser.add_argument("--key", type=Path, metavar="FILE", help="its private key")
         parser.add_argument(
-            "--no-demo", action="store_true", help="submit no kernels, and show no shipped results"
+            "--certificate",
+            type=Path,
+            metavar="FILE",
+            help="certificate for serving HTTPS; requires --key",
+        )
+        parser.add_argument(
+            "--key", type=Path, metavar="FILE", help="private key of the certificate"
+        )
+        parser.add_argument(
+            "--no-demo",
+            action="store_true",
+            help="don't submit the shipped kernels or show their stored results",
         )
         parser.add_argument(
             "--no-runners",
             action="store_true",
-            help="measure nothing here and run no demo: runners are elsewhere, or you use a spool",
+            help="don't start runners or the demo here, because you use other hosts or a spool",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -114,7 +123,7 @@ class Command(BaseCommand):
     def _port(self, host: str, wanted: int) -> int:
         port = installation.next_free(host, wanted)
         if port != wanted:
-            self.stdout.write(f"port {wanted} is taken by another program: using {port}")
+            self.stdout.write(f"port {wanted} is in use by another program: using {port}")
         return port
 
     def _choose_address(self, host: str, port: int, tls: installation.Tls | None) -> None:
@@ -133,7 +142,7 @@ class Command(BaseCommand):
                     f"{store.variable} is set, but nothing answers there: {fault}."
                     " Start that server, or unset the variable to have one started here."
                 )
-            self._say(f"uses the Redis at {store.variable}")
+            self._say(f"using the Redis at {store.variable}")
             return
         port = installation.next_free("127.0.0.1", _FIRST_REDIS_PORT)
         data = folder / store.folder
@@ -150,14 +159,16 @@ class Command(BaseCommand):
         command = installation.manage("runner_login", "--local")
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise CommandError(f"the runners here get no login: {done.stderr.strip()}")
+            raise CommandError(
+                f"couldn't create a login for the runners here: {done.stderr.strip()}"
+            )
         return done.stdout.strip()
 
     def _prepare(self, *, demo: bool, measures: bool) -> None:
         for sentence in installation.missing_programs() if measures else ():
             self._say(f"MISSING: {sentence}")
         if not self._run("migrate", "--no-input", "--verbosity", "0"):
-            raise CommandError("the database could not be brought up to date; see above")
+            raise CommandError("the database could not be migrated; see above")
         self._collect_files()
         self._run("load_tasks", "--brief")
         if demo:
@@ -192,7 +203,7 @@ class Command(BaseCommand):
                 raise CommandError(f"the site isn't responding after {_ANSWER_TIMEOUT_S:g} s")
             self._supervisor.tick()
         if status >= http.client.INTERNAL_SERVER_ERROR:
-            self._say(f"the home page fails with status {status}: see the log lines of `web`")
+            self._say(f"the home page fails with status {status}: see the log of `web`")
         if demo:
             self._run("demo")
             # In the background, behind whatever people submit.

@@ -159,7 +159,7 @@ export function figure(state, known, axis, colours, narrow) {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: colours.ink2 },
       xaxis: { ...base, title: { text: axis === "time" ? "seconds since the start" : "candidate" }, rangemode: "tozero", nticks: narrow ? 5 : 10, ...wholes(axis, state), anchor: "y2" },
-      yaxis: { ...base, type: "log", domain: [0.13, 1], range: y.range, tickvals: y.tickvals, ticktext: y.tickvals.map((value) => duration(value).replace(/\.0+ /, " ")), title: narrow ? undefined : { text: "time of a call, log scale" } },
+      yaxis: { ...base, type: "log", domain: [0.13, 1], range: y.range, tickvals: y.tickvals, ticktext: y.tickvals.map((value) => duration(value).replace(/\.0+ /, " ")), title: narrow ? undefined : { text: "time per call, log scale" } },
       yaxis2: { ...base, domain: [0, 0.09], range: [-1, 1], tickvals: [0], ticktext: ["no time"], showgrid: false, zeroline: false },
       shapes: horizontals.map(([name, value]) => ({
         type: "line", xref: "paper", x0: 0, x1: 1, y0: value, y1: value, yref: "y",

@@ -186,7 +186,7 @@ export class Replay {
     document.body.classList.toggle("in-replay", past);
     const total = this.now.seq;
     if (!total) this.words.textContent = "nothing has happened yet";
-    else if (!past) this.words.textContent = `${total.toLocaleString("en-US")} events, the newest shown`;
+    else if (!past) this.words.textContent = `${total.toLocaleString("en-US")} events; showing the newest`;
     else this.words.textContent = `after event ${this.position.toLocaleString("en-US")} of ${total.toLocaleString("en-US")}${this.state.at ? `, ${clock(this.state.at)} UTC` : ""}`;
     this.slider.setAttribute("aria-valuetext", this.words.textContent);
   }

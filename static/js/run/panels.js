@@ -168,7 +168,7 @@ export function calls(state, progress, now) {
     ...flying.map((call) => {
       const heard = progress.get(call.number);
       const since = state.status === "PAUSED" && !heard
-        ? "waits until the run is resumed, unless it was sent before the pause"
+        ? "waiting for the run to resume, unless it was sent before the pause"
         : `for ${period(Math.max(0, now - call.at) / 1000)}`;
       const line = element("li", "", `Call ${call.number}: ${call.verifier || call.role} by ${call.model}${call.about ? `, about #${call.about}` : ""}, ${since}`);
       if (heard) line.append(element("span", "faint num", ` ${whole(heard.characters || 0)} characters`));

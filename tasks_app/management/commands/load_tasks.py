@@ -53,29 +53,32 @@ def _taken_by(row: Row, data: TaskData) -> str | None:
     has_its_text = any(version.data.files == data.files for version in versions)
     if not versions or has_its_text or _place(row) in known:
         return None
-    return known[0] if known else "a task that was written on this site"
+    return known[0] if known else "a task written on this site"
 
 
-_NONE_SHIPPED = "this version of kbench comes without soundness reports"
+_NONE_SHIPPED = "this version of kbench doesn't include soundness reports"
 
 
 class Command(BaseCommand):
     """`manage.py load_tasks [PATH] [--format FORMAT] [--soundness FILE_OR_FOLDER]`."""
 
     help = (
-        "Publish the task, or the folder of tasks, at PATH (the built-in tasks if left out), and "
-        "report what was loaded, adapted or refused, and why."
+        "Publish the task or the folder of tasks at PATH (default: the built-in tasks), and report"
+        " what was loaded, adapted or refused, and why."
         " Unchanged tasks are left alone; changed ones get a new version. A task is published only"
         " if a soundness report shows that it rejects wrong kernels and that no filter flags it"
-        " (python -m gpu_runner filter --task PATH --json REPORT); the others wait in review,"
-        " where admins can try them."
+        " (python -m gpu_runner filter --task PATH --json REPORT); all other tasks"
+        " wait in review, where admins can try them."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", nargs="?", type=Path, default=None)
         parser.add_argument("--format", choices=IMPORT_FORMATS, default="auto")
         parser.add_argument(
-            "--soundness", type=Path, metavar="FILE_OR_FOLDER", help="soundness reports, as JSON"
+            "--soundness",
+            type=Path,
+            metavar="FILE_OR_FOLDER",
+            help="use these soundness reports (JSON)",
         )
         parser.add_argument(
             "--moved",
@@ -89,7 +92,10 @@ class Command(BaseCommand):
             help="publish without a passing report; the reason is stored and shown",
         )
         parser.add_argument(
-            "--report", type=Path, metavar="FILE", help="write the outcome of each task, as JSON"
+            "--report",
+            type=Path,
+            metavar="FILE",
+            help="write the outcome of each task to FILE as JSON",
         )
         parser.add_argument(
             "--brief", action="store_true", help="print only the summary, not a line for each task"
@@ -148,7 +154,7 @@ def _refused(errors: Sequence[DataError], *, is_told: bool) -> list[str]:
 def _not_writable(path: Path) -> str:
     """Why a report cannot be written there; empty if nothing speaks against it."""
     if path.is_dir():
-        return f"{path} is a folder; name a file in it"
+        return f"{path} is a folder; choose a file in it"
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}"
     if path.exists():
@@ -185,5 +191,5 @@ def _reports(path: Path, options: dict[str, Any]) -> tuple[list[loader.Report], 
 def _read(path: Path) -> list[loader.Report]:
     reports, faults = loader.read_reports(path)
     if faults:
-        raise CommandError("\n".join([*map(str, faults), "nothing was loaded"]))
+        raise CommandError("\n".join([*map(str, faults), "no tasks were loaded"]))
     return reports

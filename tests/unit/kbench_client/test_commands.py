@@ -44,7 +44,7 @@ def test_login_keeps_a_token_that_only_its_owner_may_read(
 def test_login_refuses_a_wrong_token_and_keeps_nothing(
     kbench: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for token, word in (("kb_wrong", "does not know"), ("a b", "token"), ("é", "token")):
+    for token, word in (("kb_wrong", "valid on this site"), ("a b", "token"), ("é", "token")):
         ran = kbench("login", "--token", token)
         assert (ran.status, word in ran.err) == (4, True)
     monkeypatch.setattr("sys.stdin", io.StringIO("\n"))

@@ -200,7 +200,7 @@ async def test_a_token_that_others_could_read_is_refused(lab_runner: Runner, set
         answer = await post("word", {"runner": "gpu-1"}, **options)
         assert answer.status == status
         if status == 403:
-            assert "have it replaced" in answer.document["reason"]
+            assert "ask an admin to replace it" in answer.document["reason"]
         settings.SECURE_SSL_REDIRECT = False  # a site of one machine, or of a lab
         assert (await post("word", {"runner": "gpu-1"}, **options)).status == 200
 

@@ -117,7 +117,7 @@ def test_a_mistake_of_ours_stays_one(
     page, answer = client.get("/queue/"), client.get("/api/v1/queue")
     assert (page.status_code, answer.status_code) == (500, 500)
     assert "wrong on our side" in page.content.decode()
-    assert "kbench failed" in answer.json()["reason"]
+    assert "something went wrong in kbench" in answer.json()["reason"]
     assert all(record.exc_info for record in caplog.records if record.levelno >= logging.ERROR)
 
 

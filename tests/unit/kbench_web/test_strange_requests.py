@@ -51,7 +51,7 @@ def test_a_strange_address_is_refused(why: str, logged: StringIO) -> None:
             assert "can't be read" in answer.json()["reason"]
         else:
             assert answer.status_code == 400
-            assert "read that request" in answer.content.decode()
+            assert "read your request" in answer.content.decode()
 
 
 def test_a_strange_form_is_refused(logged: StringIO) -> None:

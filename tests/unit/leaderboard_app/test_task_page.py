@@ -44,7 +44,7 @@ def test_what_the_site_can_measure_comes_first(client: Client) -> None:
     assert first < second
     first, second = order(text, "kernels/good.cpp", "kernels/good.cu")
     assert first < second
-    assert "no runner for them" in text
+    assert "no runner for this device" in text
     opened = re.findall(r'<details class="panel"( open)?>\s*<summary>For (CPUs|CUDA GPUs)', text)
     assert opened == [(" open", "CPUs"), ("", "CUDA GPUs")]
 

@@ -124,7 +124,7 @@ def test_a_file_cannot_have_the_name_of_a_specification() -> None:
     task, _ = read_folder(texts())
     assert task is not None
     for name in ("task.toml", "task_bf16.toml"):
-        with pytest.raises(DataError, match="specifies a task"):
+        with pytest.raises(DataError, match="files that specify a task"):
             write_folder(replace(task, files={**task.files, name: ""}))
     (fault,) = faults(texts(task_bf16__toml=""))
     assert fault.file == "task_bf16.toml"

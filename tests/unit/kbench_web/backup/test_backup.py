@@ -227,7 +227,7 @@ class TestRefused:
         for name in ("../escaped", "/tmp/escaped", "more", "database/x"):
             path.write_bytes(whole)
             rewrite(path, lambda members, name=name: members.update({name: b"x"}))
-            refused(path, "does not belong there")
+            refused(path, "doesn't belong in a backup")
             assert not (path.parent / "escaped").exists()
         plain = path.with_suffix("")
         plain.write_bytes(gzip.decompress(whole))
@@ -236,7 +236,7 @@ class TestRefused:
             info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
             tar.addfile(info)
         path.write_bytes(gzip.compress(plain.read_bytes()))
-        refused(path, "does not belong there")
+        refused(path, "doesn't belong in a backup")
 
     def test_what_is_missing_or_another_than_the_manifest_says(self, path: Path) -> None:
         whole, of_newer = path.read_bytes(), r"from kbench 9\.0, which is newer than this one"
@@ -249,7 +249,7 @@ class TestRefused:
             ),
             (change_manifest(format=2, version="9.0"), of_newer),
             (change_manifest(version="9.0", migrations=future), of_newer),
-            (change_manifest(vendor="oracle"), "comes from oracle, but DATABASE_URL names"),
+            (change_manifest(vendor="oracle"), "comes from oracle, but DATABASE_URL points"),
             (change_manifest(rows={}), "only an empty database"),
         ):
             path.write_bytes(whole)

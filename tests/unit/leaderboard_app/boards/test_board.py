@@ -248,7 +248,7 @@ def test_a_page_and_an_answer_load_the_rows_that_they_show(
     ]
     assert "latency_ns_low" in whole[0].keys() - told["rows"][0].keys()
     assert (told["total"], told["left_out"]) == (
-        3, "1 row: use limit and after; columns, among them intervals: fields=all",
+        3, "1 row: use limit and after; columns, including intervals: use fields=all",
     )  # fmt: skip
     assert client.get(f"{address}&limit=1&after=1").json()["rows"] == whole[1:2]
     assert client.get(f"{address}&after=2").json()["rows"] == whole[2:]

@@ -182,7 +182,7 @@ def test_totals_are_over_results_that_are_not_provisional(client: Client) -> Non
     row = agents(client)["one"]
     assert (row["speedup_best"], row["speedup_eager"], row["provisional"]) == (2.0, 2.0, 1)
     page = opened(client, "by=agent&over=own")
-    assert "1 provisional left out" in page
+    assert "1 provisional excluded" in page
     assert '<span class="sub">±' in page, "with its interval"
     Evaluation.objects.filter(pk=kept.pk).update(awaits_baselines=True)
     row = agents(client)["one"]

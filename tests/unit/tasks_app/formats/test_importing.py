@@ -216,7 +216,7 @@ def test_a_stranger_with_the_same_name_is_no_new_version(tmp_path: Path) -> None
     assert Task.objects.get().current_version == TaskVersion.objects.get(number=2)
     make.make_task_version(name="own")
     write(tmp_path, "own.py", KERNELBENCH)
-    assert "a task that was written on this site" in load(tmp_path / "own.py")[0][0]
+    assert "a task written on this site" in load(tmp_path / "own.py")[0][0]
 
 
 def test_origin_kernels_are_matched_and_change_no_task(

@@ -92,15 +92,15 @@ def test_a_report_that_proves_nothing_keeps_it_in_review(task: Path, digest: str
         ({"survivors": ["forward: half the reduction"], "passed": False}, "half the reduction"),
         ({"survivors": ["forward: zeros"]}, "1 of 1 wrong kernels pass it"),
         ({"mutants": []}, "covers no wrong kernels"),
-        ({"passed": False}, "did not pass"),
+        ({"passed": False}, "didn't pass"),
         ({"filters": []}, "cover filters"),
         ({"filters": [FILTER, FILTER | {"passed": False}]}, "1 of 2 filters flag it: forward: in"),
         ({"passed": False, "honest": [OFF]}, "reference fails (forward: 1.25 times"),
         # What a report says of itself is not believed against its own lists.
         ({"honest": [OFF]}, "reference fails (forward: 1.25 times"),
-        ({"honest": []}, "did not pass"),
+        ({"honest": []}, "didn't pass"),
         ({"mutants": [MUTANT | {"state": "survived"}]}, "1 of 1 wrong kernels pass it"),
-        ({"mutants": [MUTANT | {"state": "equivalent"}]}, "did not pass"),
+        ({"mutants": [MUTANT | {"state": "equivalent"}]}, "didn't pass"),
     )
     for changes, words in cases:
         folder = report(task.parents[1] / "reports", digest, **changes)
@@ -116,7 +116,7 @@ def test_a_report_of_another_version_or_task_proves_nothing_and_is_named(
     written = folder.with_name("written.json")
     said = load(task, "--soundness", folder, "--report", written).splitlines()
     assert said[0] == "loaded  double v1  in review"
-    assert (digest[:12] in said[2], "no task triple" in said[3]) == (True, True)
+    assert (digest[:12] in said[2], "no task named triple" in said[3]) == (True, True)
     unused = json.loads(written.read_text())["unused_reports"]
     told = [(each["task"], each["digest"]) for each in unused]
     assert told == [("double", "0" * 64), ("triple", "1" * 64)]
@@ -251,7 +251,7 @@ def test_a_broken_report_is_named(task: Path) -> None:
         file.write_text(text)
         with pytest.raises(CommandError, match=words):
             load(task, "--soundness", file)
-    with pytest.raises(CommandError, match=r"there is no .*\nnothing was loaded"):
+    with pytest.raises(CommandError, match=r"there is no .*\nno tasks were loaded"):
         load(task, "--soundness", file.with_name("nothing"))
     assert not Task.objects.exists()
 
@@ -323,7 +323,7 @@ def test_a_brief_report_counts_and_proves_no_less(task: Path, digest: str) -> No
         ({"unlisted": {"forward": COUNTS | {"failed": {}}}}, "covers no wrong kernels"),
         ({"unlisted": {"forward": COUNTS | {"passed": 0}}}, "cover filters"),
         ({"mutants": [MUTANT | {"state": "survived"}]}, "1 of 5 wrong kernels pass it"),
-        ({"honest": []}, "did not pass"),
+        ({"honest": []}, "didn't pass"),
         ({}, ""),
     )
     short: dict[str, Any] = {"mutants": [], "filters": [], "unlisted": {"forward": COUNTS}}
