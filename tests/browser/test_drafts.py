@@ -31,7 +31,7 @@ def decide(browser: Browser, stack: Stack, address: str) -> None:
     assert desk.url.split("?")[0] == address
     fits(desk)
     desk.get_by_role("button", name="Publish", exact=True).click()
-    expect(desk.get_by_role("alert")).to_contain_text("needs a reason")
+    expect(desk.get_by_role("alert")).to_contain_text("give a reason")
     expect(desk.locator("#draft-step")).to_contain_text("no soundness report")
     fits(desk)
     desk.get_by_label("Why it can be public anyway").fill("A sum; read by hand.")

@@ -87,7 +87,8 @@ def moment(text: str, field: str) -> datetime:
 def _faults(file: ResultFile, now: datetime) -> Iterator[DataError]:
     if not SITE.fullmatch(file.site):
         reason = (
-            "must be 1 to 40 letters, digits, spaces and . _ : -, beginning with a letter or digit"
+            "must have 1 to 40 letters, digits, spaces and . _ : -, and begin with a letter "
+            "or digit"
         )
         yield DataError("site", reason)
     yield from of_texts({"note": file.note}, "")

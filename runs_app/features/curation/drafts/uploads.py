@@ -227,7 +227,7 @@ def _check_path(name: str) -> None:
     """Refuse paths that lead elsewhere, or mean different files on different systems."""
     _check_inside(name)
     if not name.isprintable() or ":" in name:
-        raise DataError(_shown_name(name), "must not contain colons or unprintable characters")
+        raise DataError(_shown_name(name), "contains a colon or an unprintable character")
     if len(name.encode()) > _PATH_LIMIT_BYTES:
         raise DataError(name, f"is longer than {_PATH_LIMIT_BYTES} bytes")
 

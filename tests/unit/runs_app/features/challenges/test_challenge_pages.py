@@ -228,7 +228,7 @@ def test_it_is_finished_on_its_page_and_the_challenge_ended_on_its_own(
     assert "Finish the entry" not in seen
     assert 'hx-trigger="every 20s"' in seen
     refused = signed_in(make.make_user()).post(finish, follow=True)
-    assert "Nothing changed: only its owner" in text(refused)
+    assert "Nothing changed: only the entry" in text(refused)
     measured = text(signed_in(ada).post(finish, follow=True))
     assert "Ranked" in measured
     assert "every 20s" not in measured

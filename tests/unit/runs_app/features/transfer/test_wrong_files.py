@@ -52,7 +52,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("environment", {"a": "x" * 20_001}, "results[0].environment: has 20"),
     ("environment", {"a": "\0"}, "results[0].environment: contains a NUL"),
     ("reason", "\ud800", "results[0].reason: contains a NUL character or an"),
-    ("measured_at", "yesterday", "results[0].measured_at: 'yesterday' is not a time"),
+    ("measured_at", "yesterday", "results[0].measured_at: 'yesterday' is not an ISO 8601 time"),
     ("measured_at", "2026-01-02T03:04:05", "results[0].measured_at: has no UTC offset"),
     ("measured_at", "2999-01-02T03:04:05+00:00", "results[0].measured_at: 2999"),
     ("task", "another", "results[0].task: on this site, the digest belongs to scale"),
@@ -81,7 +81,7 @@ WORKLOAD: list[tuple[str, Any, str]] = [
     (
         "baselines",
         {"<b>": {"time_ns": 1, "low_ns": 1, "high_ns": 1, "calls": 1}},
-        "not a name of a",
+        "not a valid baseline",
     ),
 ]
 

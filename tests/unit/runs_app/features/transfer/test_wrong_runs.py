@@ -39,7 +39,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("run.status", "RUNNING", "run.status: must be FINISHED or STOPPED"),
     ("run.ended_at", None, "run: has no end"),
     ("run.ended_at", "2999-01-02T03:04:05+00:00", "run.ended_at: 2999"),
-    ("run.created_at", "yesterday", "run.created_at: 'yesterday' is not a time"),
+    ("run.created_at", "yesterday", "run.created_at: 'yesterday' is not an ISO 8601 time"),
     ("run.direction", "sideways", "run.direction: 'sideways' is not one of"),
     ("run.device_kind", "tpu", "run.device_kind: 'tpu' is not one of"),
     ("run.device", "../cpu", "run.device: '../cpu' is not a valid device name"),
