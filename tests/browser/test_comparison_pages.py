@@ -43,11 +43,9 @@ def test_nothing_is_wider_than_the_screen(
 def test_the_choice_lives_in_the_address(page: Page, seeded: Stack, pages: list[str]) -> None:
     """Axes, pinned run and differences are links; the address restores them."""
     page.goto(seeded.url + pages[0])
-    page.get_by_role("link", name="Money spent, USD").click()
+    page.get_by_role("link", name="Cost (USD)").click()
     page.wait_for_url("**x=usd**")
-    expect(page.get_by_role("link", name="Money spent, USD")).to_have_attribute(
-        "aria-current", "true"
-    )
+    expect(page.get_by_role("link", name="Cost (USD)")).to_have_attribute("aria-current", "true")
     page.get_by_role("link", name="pin evolve 0").click()
     page.wait_for_url("**pin=**")
     assert "x=usd" in page.url
@@ -68,7 +66,7 @@ def test_factors_regroup_the_runs(page: Page, seeded: Stack, pages: list[str]) -
     page.goto(f"{seeded.url}/runs/ablation/")
     rows = page.get_by_role("region", name="Groups of runs").locator("tbody tr")
     expect(rows).to_have_count(3)
-    page.get_by_text("Another factor").click()
+    page.get_by_text("More factors").click()
     page.get_by_label("profile", exact=True).check()
     page.wait_for_url("**factor=profile**")
     page.get_by_label("strategy", exact=True).uncheck()

@@ -31,7 +31,7 @@ def decide(browser: Browser, stack: Stack, address: str) -> None:
     assert desk.url.split("?")[0] == address
     fits(desk)
     desk.get_by_role("button", name="Publish", exact=True).click()
-    expect(desk.get_by_role("alert")).to_contain_text("needs a reason")
+    expect(desk.get_by_role("alert")).to_contain_text("give a reason")
     expect(desk.locator("#draft-step")).to_contain_text("no soundness report")
     fits(desk)
     desk.get_by_label("Why it can be public anyway").fill("A sum; read by hand.")
@@ -78,7 +78,7 @@ def collide(page: Page) -> None:
     expect(page.locator("#draft-status .diff")).to_contain_text("# Theirs")
     assert "# Mine" in page.locator("#id_text").input_value()
     fits(page)
-    page.get_by_role("button", name="Overwrite it with mine").click()
+    page.get_by_role("button", name="Overwrite theirs with mine").click()
     expect(page.locator("#draft-status")).to_contain_text("Revision")
     assert "# Mine" in page.locator("#id_text").input_value()
 
@@ -197,7 +197,7 @@ def test_a_file_is_deleted_after_a_second_click(page: Page, stack: Stack) -> Non
     page.get_by_text("Delete kernels/naive.cpp", exact=True).click()
     fits(page)
     expect(page.locator("#draft-files")).to_contain_text("kernels/naive.cpp")
-    page.get_by_role("button", name="Delete kernels/naive.cpp for good").click()
+    page.get_by_role("button", name="Delete kernels/naive.cpp permanently").click()
     expect(page.locator("#draft-files")).not_to_contain_text("kernels/naive.cpp")
 
 

@@ -31,11 +31,11 @@ class JudgementOut(Schema):
         description="The language model's name, as reported by its endpoint.",
     )
     verdicts: list[VerdictOut] = Field(
-        description="Empty while it's under way, or if there is a problem."
+        description="Empty while the call is running, or if there is a problem."
     )
-    problem: str = Field(description="Why there is no verdict.")
+    problem: str = Field(description="Why there is no verdict; empty if there is one.")
     cost_usd: float | None = Field(
-        alias="call.cost_usd", description="Null if its language model's price isn't known."
+        alias="call.cost_usd", description="Null if the language model's price isn't known."
     )
     tokens_in: int = Field(alias="call.tokens_in")
     tokens_out: int = Field(alias="call.tokens_out")

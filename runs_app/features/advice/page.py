@@ -97,5 +97,5 @@ def _blocked(rows: Iterable[TaskJudgement], now: datetime) -> str:
     if not waiting or (now - min(waiting)).total_seconds() < _PATIENCE_S:
         return ""
     if queues.has_worker(queues.CALLS_QUEUE):
-        return "all workers of the queue “calls” are busy"
-    return "no worker of the queue “calls” is running"
+        return "all workers for the “calls” queue are busy"
+    return "no worker for the “calls” queue is running"

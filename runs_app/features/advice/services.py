@@ -66,7 +66,7 @@ def read_judgement(text: str, *, cut: bool = False) -> tuple[Judged, ...] | Unus
         return document
     unknown = sorted(set(document) - set(CRITERIA))
     if unknown:
-        return Unusable(f"the answer names an unknown criterion {unknown[0][:60]!r}")
+        return Unusable(f"the answer contains an unknown criterion {unknown[0][:60]!r}")
     found: list[Judged] = []
     for criterion in CRITERIA:
         judged = _judged(criterion, document.get(criterion))
@@ -94,7 +94,7 @@ def _judged(criterion: str, entry: object) -> Judged | Unusable:
         return Unusable(f"the answer has no verdict on {criterion}")
     flagged, reason = entry.get("flagged"), entry.get("reason")
     if not isinstance(flagged, bool):
-        return Unusable(f"{criterion}.flagged is neither true nor false")
+        return Unusable(f"{criterion}.flagged must be true or false")
     if not isinstance(reason, str) or not reason.strip(" ."):
         return Unusable(f"{criterion}.reason is missing")
     return Judged(criterion=criterion, flagged=flagged, reason=reason.strip()[:MOST_CHARACTERS])
@@ -150,7 +150,7 @@ def request_judgement(
     same language model is being asked about the same version; `SubmissionError` naming the field.
     """
     if not sees_hidden(user):
-        raise CurationError("", "only admins may ask a language model: a call costs money")
+        raise CurationError("", "only admins can ask a language model: a call costs money")
     TaskVersion.objects.select_for_update(no_key=True).get(pk=version.pk)  # two requests take turns
     asked = TaskJudgement.objects.filter(version=version, call__status__in=_OPEN)
     if asked.filter(call__language_model__name=request.model).exists():
@@ -182,7 +182,7 @@ def settle(*, judgement: TaskJudgement) -> TaskJudgement:
     if call.status in _OPEN or judgement.verdicts or judgement.problem:
         return judgement
     if call.status != _STATUS.ANSWERED:
-        judgement.problem = call.error or "the call failed without a reason"
+        judgement.problem = call.error or "the call failed, and no reason was reported"
     else:
         found = read_judgement(call.response, cut=call.partial)
         if isinstance(found, Unusable):
@@ -273,5 +273,5 @@ def version_of(slug: str, number: int | None = None) -> TaskVersion:
             raise SubmissionError("version", f"{slug!r} has no version {number}")
         return version
     if task.current_version is None:
-        raise SubmissionError("version", f"{slug!r} has no current version: give a number")
+        raise SubmissionError("version", f"{slug!r} has no current version: specify a number")
     return task.current_version

@@ -53,7 +53,8 @@ class EntryIn(Body):
         "",
         max_length=LONGEST_SETTING,
         examples=["temperature 0.2"],
-        description="Tells an agent's settings apart. An entry with the same one is a repeat.",
+        description="A label for how the agent is set up. Another entry by the same agent with the"
+        " same label counts as a repeat.",
     )
     model: str = Field("", description="The language model that the agent uses, if any.")
 
@@ -74,16 +75,16 @@ class ReportIn(Body):
 class ChallengeListed(Schema):
     """A challenge, and the budget that each entry gets."""
 
-    name: str = Field(examples=["autumn"], description="Its name in addresses.")
+    name: str = Field(examples=["autumn"], description="Its name in URLs.")
     title: str
     description: str
     url: str
     tasks: list[str]
     direction: str = Field(json_schema_extra=one_of(*Direction))
     device: str
-    evaluations: int = Field(description="Evaluations on each task.")
-    wall_time_s: int = Field(description="Seconds from entering to the last submission.")
-    usd: float | None = Field(description="US dollars, as reported; null: no limit.")
+    evaluations: int = Field(description="Evaluations per task.")
+    wall_time_s: int = Field(description="How many seconds after entering you can submit.")
+    usd: float | None = Field(description="Limit in US dollars, as reported; null if none.")
     starts_at: datetime
     ends_at: datetime
     closed_at: datetime | None = Field(description="When its ranked kernels became public.")
@@ -91,15 +92,17 @@ class ChallengeListed(Schema):
 
 
 class MeasuresOut(Schema):
-    """Figures over all tasks. Hidden ones are null until every kernel has been measured on hidden
-    workloads.
+    """Figures over all tasks. Those for hidden workloads are null until every kernel has been
+    measured on them.
     """
 
     correct: float | None = Field(description="Share of tasks solved on listed workloads.")
-    hidden_correct: float | None = Field(description="Share also solved on hidden workloads.")
+    hidden_correct: float | None = Field(
+        description="Share of tasks also solved on hidden workloads."
+    )
     kept_correct: float | None = Field(description="hidden_correct divided by correct.")
     fast: float | None = Field(description="Share of tasks solved faster than the best baseline.")
-    hidden_fast: float | None = Field(description="The same on unlisted sizes.")
+    hidden_fast: float | None = Field(description="Same as `fast`, but on unlisted sizes.")
     speedup: float | None = Field(
         description="Geometric mean of the speedups over the best baseline on listed sizes."
     )
@@ -116,7 +119,7 @@ class SpreadOut(Schema):
     median: float
     low: float
     high: float
-    repeats: int = Field(description="How many repeats have this figure.")
+    repeats: int = Field(description="How many repeats this figure is based on.")
 
 
 class ContenderOut(Schema):
@@ -148,7 +151,7 @@ class TaskOut(Schema):
 
 
 class EntryOut(Schema):
-    """An entry: what it has left, and its results."""
+    """An entry, with its remaining budget and its results."""
 
     id: UUID
     challenge: str
@@ -160,7 +163,7 @@ class EntryOut(Schema):
     user: str
     state: str = Field(
         description="running; ended: it accepts no more submissions; ranking: its best kernels are"
-        " being measured, hidden workloads included; ranked: that is done, or no kernel was"
+        " being measured, hidden workloads included; ranked: all were measured, or none was"
         " correct.",
         json_schema_extra=one_of(*Entry.State.values, RANKING),
     )
@@ -179,7 +182,7 @@ class EntryOut(Schema):
     usd: float | None = Field(description="As reported.")
     tokens: int | None = Field(description="As reported.")
     left_s: float = Field(description="Seconds until it ends automatically; 0 if it has ended.")
-    left_usd: float | None = Field(description="US dollars left; null: no limit.")
+    left_usd: float | None = Field(description="US dollars left; null if there is no limit.")
     measures: MeasuresOut
     tasks: list[TaskOut]
 
@@ -187,7 +190,7 @@ class EntryOut(Schema):
 class EntryCreated(EntryOut):
     """A new entry with its token."""
 
-    token: str = Field(description="Send it like any other token; it is shown only here.")
+    token: str = Field(description="Send it like any other token. We show it only here.")
 
 
 class ChallengeOut(ChallengeListed):
@@ -222,7 +225,7 @@ def list_challenges(
     "/challenges/{slug}", response={200: ChallengeOut, 404: Problem}, summary="One challenge"
 )
 def show_challenge(request: HttpRequest, slug: str) -> dict[str, object]:
-    """Return a challenge, and the results of each agent and setting."""
+    """Return a challenge with the results of each agent and setting."""
     challenge = find_challenge(slug)
     results = entry_results(challenge, list(entries_of(challenge)))
     return {
@@ -244,7 +247,7 @@ def list_entries(
     after: str = Query("", max_length=40),  # type: ignore[type-arg]
     limit: int = Query(20, ge=1, le=100),  # type: ignore[type-arg]
 ) -> list[dict[str, object]]:
-    """Return what each entry has left, and its results so far."""
+    """Return each entry's remaining budget and its results so far."""
     challenge = find_challenge(slug)
     rows = entries_of(challenge)
     page = newest_first(rows, request, response, after=after, limit=limit, by="started_at")
@@ -279,7 +282,7 @@ def create_entry(
 
 @router.get("/entries/{entry_id}", response={200: EntryOut, 404: Problem}, summary="One entry")
 def show_entry(request: HttpRequest, response: HttpResponse, entry_id: str) -> dict[str, object]:
-    """Return what an entry has left, and its results so far.
+    """Return an entry's remaining budget and its results so far.
 
     Once it has ended, and until it is `over`, `Retry-After` says how many seconds to wait before
     you ask again.

@@ -101,7 +101,7 @@ def check_open(entry: Entry, now: datetime) -> None:
     if challenge.usd is not None and (entry.usd or 0) >= challenge.usd:
         raise WrongState(
             "",
-            f"this entry has used up its money: it reported {entry.usd:g} of {challenge.usd:g} USD",
+            f"this entry's money is used up: it spent {entry.usd:g} of {challenge.usd:g} USD",
         )
 
 
@@ -112,7 +112,7 @@ def check_budget(entry: Entry, version: TaskVersion) -> None:
         counted_evaluations().filter(submission__attempt__entry=entry, task_version=version).count()
     )
     if used >= most:
-        reason = f"this entry has used all {most} evaluations of {version.task.slug}"
+        reason = f"this entry has used all {most} evaluations for {version.task.slug}"
         raise WrongState("task", reason)
 
 
@@ -135,7 +135,7 @@ def _check_fit(faults: Faults, entry: Entry, direction: str, device: str, mode: 
     if not is_it:
         faults.add("device", f"this challenge runs on {challenge.device}")
     if mode == Mode.RANKED:
-        reason = "the best kernel of each task is ranked once the entry has ended; use quick"
+        reason = "each task's best kernel is ranked when the entry ends; use quick until then"
         faults.add("mode", reason)
 
 
@@ -144,4 +144,4 @@ def _check_author(faults: Faults, entry: Entry, agent: str, language_model: str)
         faults.add("agent", f"this entry belongs to {entry.agent.name!r}")
     own = entry.language_model.name if entry.language_model else ""
     if own and language_model.strip() not in ("", own):
-        faults.add("language_model", f"this entry names {own!r}")
+        faults.add("language_model", f"this entry uses {own!r}")

@@ -53,7 +53,7 @@ class ChallengeForm(_Form):
     tasks = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple(attrs={"class": "check-list"}),
         error_messages={"required": "Choose at least one task."},
-        help_text=f"At most {MOST_TASKS}, each with hidden workloads on the device.",
+        help_text=f"At most {MOST_TASKS}, each with hidden workloads for the device.",
     )
     direction = forms.ChoiceField(
         choices=[(d.value, d.value.capitalize()) for d in Direction],
@@ -61,7 +61,7 @@ class ChallengeForm(_Form):
     )
     device = forms.ChoiceField()
     evaluations = forms.IntegerField(
-        label="Evaluations on each task",
+        label="Evaluations per task",
         initial=20,
         min_value=1,
         max_value=MOST_EVALUATIONS,
@@ -81,8 +81,8 @@ class ChallengeForm(_Form):
         max_value=MOST_USD,
         help_text="For each entry, as its agent reports it. Leave empty for no limit.",
     )
-    starts_at = moment_field("Start, in UTC")
-    ends_at = moment_field("End, in UTC")
+    starts_at = moment_field("Start (UTC)")
+    ends_at = moment_field("End (UTC)")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Offer the tasks and devices that there are now, and a week from now on."""
@@ -111,7 +111,8 @@ class EntryForm(_Form):
     setting = forms.CharField(
         required=False,
         max_length=100,
-        help_text="Tells an agent's settings apart. An entry with the same one is a repeat.",
+        help_text="A label for how the agent is set up. Another entry by the same agent with the"
+        " same label counts as a repeat.",
     )
     model = forms.CharField(label="Language model", required=False, max_length=100)
 
@@ -120,10 +121,10 @@ class ReportForm(_Form):
     """Fields of `services.report`; the transcript comes as a file."""
 
     usd = forms.FloatField(
-        label="US dollars in total", required=False, min_value=0, max_value=MOST_USD
+        label="Total cost (USD)", required=False, min_value=0, max_value=MOST_USD
     )
     tokens = forms.IntegerField(
-        label="Tokens in total", required=False, min_value=0, max_value=MOST_TOKENS
+        label="Total tokens", required=False, min_value=0, max_value=MOST_TOKENS
     )
     transcript = forms.FileField(
         required=False,
@@ -137,7 +138,7 @@ class ReportForm(_Form):
         if upload is None:
             return None
         if upload.size > TRANSCRIPT_LIMIT_BYTES:
-            raise forms.ValidationError(f"The limit is {TRANSCRIPT_LIMIT_BYTES >> 20} MiB.")
+            raise forms.ValidationError(f"It is larger than {TRANSCRIPT_LIMIT_BYTES >> 20} MiB.")
         try:
             return decoded(upload.read(), "transcript")
         except DataError as error:

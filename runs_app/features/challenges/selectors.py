@@ -45,7 +45,7 @@ def find_entry(entry_id: UUID | str) -> Entry:
     """The entry of that id, or of its first eight or more digits; raises `Http404`."""
     found = beginning_with(str(entry_id), Entry.objects.all()) or []
     if len(found) > 1:
-        raise Http404(f"there are several entries whose ids begin with {entry_id!r}")
+        raise Http404(f"several entries have ids that begin with {entry_id!r}: use more of the id")
     entry = entry_rows().filter(pk__in=found).first()
     if entry is None:
         raise Http404(f"there is no entry {str(entry_id)!r}")

@@ -84,7 +84,7 @@ def plan_challenge(  # noqa: PLR0913 - keywords only: one for each field of the 
     """
     if not may_make(user):
         raise NotAllowed(
-            "", "only admins, and people with an admin's permission, can create challenges"
+            "", "only admins and people they have given permission can create challenges"
         )
     faults = faults or Faults()
     names = faults.of(_names, name)
@@ -93,7 +93,7 @@ def plan_challenge(  # noqa: PLR0913 - keywords only: one for each field of the 
     faults.of(_within, "evaluations", evaluations, MOST_EVALUATIONS)
     faults.of(_within, "wall_time_s", wall_time_s, LONGEST_S)
     if usd is not None and not 0 < usd <= MOST_USD:
-        faults.add("usd", f"must be above 0, and at most {MOST_USD:g}")
+        faults.add("usd", f"must be more than 0 and at most {MOST_USD:g}")
     if ends_at <= max(starts_at, now):
         faults.add(
             "ends_at", f"must be {'after the start' if ends_at <= starts_at else 'in the future'}"
@@ -209,7 +209,7 @@ def finish(*, entry: Entry, user: User, now: datetime) -> Entry:
     """End an entry; its best correct kernel of each task is ranked once nothing is measured."""
     locked = lock_entry(entry)
     if locked.user_id != user.pk and not user.is_staff:
-        raise NotAllowed("", "only its owner and admins may do this")
+        raise NotAllowed("", "only the entry's owner and admins can do this")
     if locked.state != Entry.State.RUNNING:
         raise WrongState("", f"this entry has ended: {locked.reason}")
     by = "finished" if locked.user_id == user.pk else "an admin ended it"
@@ -221,7 +221,7 @@ def end_challenge(*, challenge: Challenge, user: User, now: datetime) -> Challen
     """Let nobody enter any more, and end all entries."""
     locked = Challenge.objects.select_for_update(no_key=True).get(pk=challenge.pk)
     if not may_end(user, locked):
-        raise NotAllowed("", "only admins and the challenge's creator may end it")
+        raise NotAllowed("", "only admins and the challenge's creator can end it")
     if now >= locked.ends_at:
         raise WrongState("", "this challenge has ended")
     if now <= locked.starts_at:
@@ -231,7 +231,7 @@ def end_challenge(*, challenge: Challenge, user: User, now: datetime) -> Challen
     for entry in locked.entries.filter(state=Entry.State.RUNNING).order_by("pk"):
         running = lock_entry(entry)
         if running.state == Entry.State.RUNNING:
-            end_entry(running, reason="the challenge was ended", now=now)
+            end_entry(running, reason="the challenge was ended early", now=now)
     return locked
 
 
@@ -248,7 +248,7 @@ def _names(name: str) -> tuple[str, str]:
     slug = slugify(name)
     if slug in ("", "new") or len(name) > _LONGEST_NAME:
         raise SubmissionError(
-            "name", f"needs 1 to {_LONGEST_NAME} characters, including letters or digits"
+            "name", f"must have 1 to {_LONGEST_NAME} characters, including a letter or digit"
         )
     if Challenge.objects.filter(slug=slug).exists() or Challenge.objects.filter(name=name).exists():
         raise SubmissionError("name", "is already taken: choose another one")
@@ -273,7 +273,8 @@ def _version(slug: str, direction: str, kind: DeviceKind | None) -> TaskVersion:
     for hidden in (False, True):
         if kind and not version.data.workloads_for(kind, Direction(direction), hidden=hidden):
             which = "hidden" if hidden else "listed"
-            raise SubmissionError("tasks", f"task {slug} has no {which} {direction} workload there")
+            lacks = f"has no {which} {direction} workload for this device"
+            raise SubmissionError("tasks", f"task {slug} {lacks}")
     return version
 
 

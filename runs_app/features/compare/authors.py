@@ -168,12 +168,12 @@ def figures(found: Mapping[str, Standing], pinned: str) -> list[Row]:
     return [
         plain("Tasks solved", (each.solved for each in every)),
         plain("Mean score or listed speedup", map(_mean, every)),
-        plain("Against the pinned one", ratios),
+        plain("Relative to the pinned one", ratios),
         plain(
             "Faster than the best baseline",
             (each.faster if each.shared else NONE for each in every),
         ),
-        plain("Clear wins, on tasks that several have solved", map(_wins, every)),
+        plain("Clear wins on tasks that two or more solved", map(_wins, every)),
     ]
 
 

@@ -15,13 +15,13 @@ from runs_app.optimiser.verifiers.figures import layout
 
 AXES = {
     "evaluations": "Evaluations",
-    "usd": "Money spent, USD",
-    "minutes": "Time running, minutes",
+    "usd": "Cost (USD)",
+    "minutes": "Running time (minutes)",
 }
 VALUES = {
     "seed": "Speedup over the run's seed",
     "baseline": "Speedup over the best baseline",
-    "time": "Time of the best kernel, µs",
+    "time": "Time of the best kernel (µs)",
 }
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")

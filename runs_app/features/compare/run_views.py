@@ -37,7 +37,7 @@ from tasks_app.templatetags.display import UNPRICED, amount, duration, speedup
 _RUNS = Kind(name="run", one="run", many="runs", repeated=("all", "x", "y"), in_files=False)
 _OFFERED = 100
 _OVER_SEED = "Best speedup over the seed"
-_DIFFERENCES = "Differences are against the pinned run."
+_DIFFERENCES = "Differences are relative to the pinned run."
 _SEEDS_DIFFER = (
     f"{_DIFFERENCES} These runs start from different seed kernels, so their speedups over the seed "
     "can't be compared."
@@ -51,8 +51,8 @@ _MEASURES: tuple[tuple[str, Callable[[float], str], Callable[[RunSummary], float
     ("Evaluations", intcomma, lambda s: s.run.evaluations),
     ("Time running", clock, lambda s: s.active_s),
     ("Candidates", intcomma, lambda s: s.run.candidates_made),
-    ("Correct among measured candidates", percent, lambda s: s.correct_share),
-    ("Correct among proposals", percent, lambda s: s.valid_share),
+    ("Share of measured candidates that were correct", percent, lambda s: s.correct_share),
+    ("Share of proposals that were correct", percent, lambda s: s.valid_share),
 )
 
 

@@ -180,7 +180,7 @@ def _column(submission: Submission, evaluation: Evaluation | None, user: Viewer)
         if evaluation and evaluation.finished_at
         else "–",
         "Flags": " ".join(build.flags if build else ()) or "–",
-        "Lines of source": str(submission.solution.lines),
+        "Source lines": str(submission.solution.lines),
     }
     values = encode(result.environment) if result else {}
     values["compiler"] = build.compiler if build else ""

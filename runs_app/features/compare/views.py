@@ -30,7 +30,7 @@ _SUBMISSIONS = Kind(
 _OFFERED = 30
 _CAPTION = (
     "Differences are relative to the pinned submission. Each submission is represented by its "
-    "newest correct ranked evaluation, or else by its newest one."
+    "newest correct ranked evaluation or, if it has none, by its newest evaluation."
 )
 
 
@@ -135,7 +135,7 @@ def _covers(rows: Sequence[ProblemRow]) -> str:
     if not rows:
         return "They have no task in common on this device."
     if shared := sum(row.is_shared for row in rows):
-        over = f"Over {counted(shared, 'task')} that all of them solved without provisional results"
+        over = f"Based on {counted(shared, 'task')} that all solved without provisional results"
         return f"{over}. The first and last rows cover more tasks."
     return "There is no task that all of them solved without provisional results."
 

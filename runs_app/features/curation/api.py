@@ -55,7 +55,7 @@ class DraftIn(Body):
         max_length=MOST_KERNELS,
         description="Each becomes a private submission and counts toward your daily limit.",
     )
-    device: str = Field("", description="The device to try them on, as in a submission.")
+    device: str = Field("", description="The device to try them on; same as for a submission.")
 
 
 class DraftOut(Schema):
@@ -67,7 +67,7 @@ class DraftOut(Schema):
     submissions: list[UUID]
 
 
-@router.post("/drafts", response={201: DraftOut, **_REFUSALS}, summary="Write a task")
+@router.post("/drafts", response={201: DraftOut, **_REFUSALS}, summary="Create a draft of a task")
 def create(request: AuthenticatedRequest, payload: DraftIn) -> Status[dict[str, object]]:
     """Store a task as a draft. Its author checks and proposes it on the draft's page."""
     now = timezone.now()

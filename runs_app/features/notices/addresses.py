@@ -65,7 +65,7 @@ def public_address(host: str, port: int, look_up: Resolve = resolve) -> str:
         found = []
     if not found or not all(map(is_public, found)):
         raise NotPublicError(
-            f"{host} wasn't found on the internet: name a host whose addresses are all public"
+            f"{host} wasn't found on the internet: use a host whose addresses are all public"
         )
     return found[0]
 
@@ -78,11 +78,11 @@ def url_refusal(url: str, look_up: Resolve = resolve) -> str:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError:
-        return "is not an address"
+        return "is not a valid URL"
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        return "must begin with https:// or http://, and name a host"
+        return "must begin with https:// or http://, and include a host"
     if parts.username is not None or parts.password is not None:
-        return "must not contain a password: check the signature instead"
+        return "must not contain a user name or password: verify the signature instead"
     if port not in _PORTS and port < _FIRST_FREE_PORT:
         return "must use port 80 or 443, or one above 1023"
     try:

@@ -76,7 +76,7 @@ def _post(
 def _mail(row: Delivery) -> str:
     """Why the e-mail was not sent, or nothing."""
     if not (settings.EMAIL_CONFIGURED and row.user.email and row.user.is_active):
-        return "this account gets no e-mail"
+        return "this account can't receive e-mail"
     end = f"You can turn this off: {absolute('/notices/settings/')}"
     message = EmailMessage(
         subject=f"{settings.ACCOUNT_EMAIL_SUBJECT_PREFIX}{row.payload['subject']}",
@@ -107,7 +107,7 @@ def _settle(row: Delivery, error: str, status: int | None, now: datetime) -> Non
         hooks.update(failures=0)
         return
     hooks.update(failures=F("failures") + 1)
-    reason = f"{_GIVEN_UP} messages in a row weren't delivered; the last one: {error}"[:300]
+    reason = f"{_GIVEN_UP} messages in a row weren't delivered; the last error: {error}"[:300]
     hooks.filter(failures__gte=_GIVEN_UP).update(stopped_reason=reason)
 
 

@@ -97,7 +97,7 @@ def watch_key(*, task: Task | None, device: Device | None, run: Run | None) -> s
     if run is not None:
         return f"run:{run.pk}"
     if task is None and device is None:
-        raise SubmissionError("watch", "name a task, a device or a run")
+        raise SubmissionError("watch", "choose a task, a device or a run")
     return (
         f"{'board' if device else 'task'}:{task.pk if task else ''}:{device.pk if device else ''}"
     )
@@ -120,7 +120,7 @@ def set_watch(
         rows.filter(key=key).delete()
         return
     if rows.count() >= MOST_WATCHES and not rows.filter(key=key).exists():
-        raise QuotaExceeded("watch", f"you watch {MOST_WATCHES} things, which is the limit")
+        raise QuotaExceeded("watch", f"you already watch {MOST_WATCHES} things, which is the limit")
     values = {"task": task, "device": device, "run": run, "created_at": now}
     Watch.objects.get_or_create(user=user, key=key, defaults=values)
 
@@ -141,7 +141,7 @@ def add_webhook(*, user: User, url: str, now: datetime, look_up: Resolve = resol
     """An address of `user` that is told of notices; raises `SubmissionError` naming the field."""
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
     if Webhook.objects.filter(user=user).count() >= MOST_WEBHOOKS:
-        raise QuotaExceeded("url", f"you have {MOST_WEBHOOKS} webhooks, which is the limit")
+        raise QuotaExceeded("url", f"you already have {MOST_WEBHOOKS} webhooks, which is the limit")
     if refusal := url_refusal(url, look_up):
         raise SubmissionError("url", refusal)
     return Webhook.objects.create(user=user, url=url, salt=secrets.token_hex(16), created_at=now)

@@ -212,7 +212,7 @@ def webhook_test(request: AuthenticatedRequest, webhook_id: int) -> HttpResponse
         user=request.user, webhook=hook, payload=message, created_at=now, next_at=now
     )
     services.enqueue_delivery(row.pk)
-    messages.success(request, "A test is on its way.")
+    messages.success(request, "A test message is on its way.")
     return redirect("notice-settings")
 
 
@@ -221,5 +221,5 @@ def webhook_test(request: AuthenticatedRequest, webhook_id: int) -> HttpResponse
 def webhook_delete(request: AuthenticatedRequest, webhook_id: int) -> HttpResponse:
     """Tell an address no longer."""
     get_object_or_404(Webhook, pk=webhook_id, user=request.user).delete()
-    messages.success(request, "It no longer gets messages.")
+    messages.success(request, "The webhook has been deleted.")
     return redirect("notice-settings")

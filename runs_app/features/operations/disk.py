@@ -34,8 +34,8 @@ class Disk:
 
     def __str__(self) -> str:
         return (
-            f"the disk of {self.folder} has {filesizeformat(self.free)} of"
-            f" {filesizeformat(self.total)} left; when it is full, nothing more can be stored"
+            f"the disk with {self.folder} has {filesizeformat(self.free)} of"
+            f" {filesizeformat(self.total)} left; once it is full, nothing more can be stored"
         )
 
 

@@ -104,7 +104,7 @@ def empty_queue(
     why = checked_reason(reason, "reason")
     Device.objects.select_for_update(no_key=True).get(pk=device.pk)
     if device.emptyings.filter(finished_at=None).exists():
-        raise WrongState("", "this queue is already being emptied; wait until that's done")
+        raise WrongState("", "this queue is already being emptied; wait until it's done")
     counts = {part.value: _waiting(device, part, now).count() for part in parts}
     made = Emptying.objects.create(
         device=device,

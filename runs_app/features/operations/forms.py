@@ -12,7 +12,7 @@ from runs_app.models import Announcement, Device, Runner, RunnerToken
 class AnnouncementForm(ServiceForm):
     """What everybody is told, what it stops, and how long it counts."""
 
-    kind = forms.ChoiceField(choices=Announcement.Kind.choices, label="What it does")
+    kind = forms.ChoiceField(choices=Announcement.Kind.choices, label="Type")
     text = forms.CharField(
         max_length=500,
         label="Message to everybody",
@@ -20,7 +20,7 @@ class AnnouncementForm(ServiceForm):
         error_messages={"required": "Enter the message."},
     )
     until = moment_field(
-        "Until, in UTC",
+        "Until (UTC)",
         required=False,
         help_text="Leave empty to keep it until an admin ends it.",
     )
@@ -41,7 +41,7 @@ class EmptyingForm(ServiceForm):
         error_messages={"required": "Choose what to cancel."},
     )
     reason = forms.CharField(
-        max_length=500, error_messages={"required": "Say why: the owners will read it."}
+        max_length=500, error_messages={"required": "Say why: the jobs' owners will read it."}
     )
 
 
@@ -56,7 +56,7 @@ class RunnerForm(ServiceForm):
     serves = forms.ChoiceField(
         choices=RunnerToken.Serves.choices,
         initial=RunnerToken.Serves.NEW,
-        label="Devices that it may serve",
+        label="Devices it may serve",
     )
     devices = forms.ModelMultipleChoiceField(
         Device.objects.filter(imported_from=""),

@@ -37,7 +37,7 @@ _ENDED = {
 _STEERED = {
     Runner.Wanted.WORK: "takes jobs again",
     Runner.Wanted.DRAIN: "stops taking new jobs",
-    Runner.Wanted.DISABLE: "gives its jobs back",
+    Runner.Wanted.DISABLE: "returns its jobs to the queue",
 }
 
 
@@ -172,7 +172,7 @@ def runner_revoke(request: AuthenticatedRequest, token_id: int) -> HttpResponse:
     def act(token: RunnerToken, reason: str) -> str:
         count = revoke(token=token, reason=reason, user=request.user, now=timezone.now())
         jobs = "1 job is" if count == 1 else f"{count} jobs are"
-        return f"The token of {token} has been revoked. {jobs} back in the queue."
+        return f"{token}'s token has been revoked. {jobs} back in the queue."
 
     return _done(request, token_id, act)
 

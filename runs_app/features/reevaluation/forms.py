@@ -49,7 +49,7 @@ class ReevaluationForm(forms.Form):
 
     def _label(self, version: TaskVersion) -> str:
         current = self._target is not None and version.pk == self._target.pk
-        more = ", the current one: measure it again" if current else ""
+        more = " (current): measure it again" if current else ""
         return f"version {version.number}{more}"
 
     def _choices(self, name: str) -> Any:

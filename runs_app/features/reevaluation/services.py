@@ -18,6 +18,7 @@ from runs_app.features.reevaluation.plan import Choice, Plan, plan_of
 from runs_app.features.reevaluation.selectors import Key, key_of
 from runs_app.models import Evaluation, Status, Submission
 from tasks_app.models import AuditEntry, Task, TaskVersion
+from tasks_app.numbers import counted
 from tasks_app.publishing.audit_log import add_entry
 
 
@@ -42,10 +43,11 @@ def reevaluate(*, choice: Choice, seen: str, user: User, now: datetime) -> Reeva
         raise WrongState("version", f"version {choice.target.number} is no longer the current one")
     plan = plan_of(choice)
     if plan.seen != seen:
-        found = f"it would now be {plan.count} on version {choice.target.number}"
-        raise SubmissionError("seen", f"{found}, not what you saw: review it again, then confirm")
+        now_planned = f"{counted(plan.count, 'evaluation')} on version {choice.target.number}"
+        reason = f"the plan has changed to {now_planned}: review it again, then confirm"
+        raise SubmissionError("seen", reason)
     if not plan.count:
-        raise SubmissionError("seen", "nothing would be measured")
+        raise SubmissionError("seen", "there is nothing to measure")
     reevaluation = Reevaluation.objects.create(
         source=choice.source,
         target=choice.target,

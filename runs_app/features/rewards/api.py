@@ -41,7 +41,7 @@ class RewardKernel(Body):
     language: str = Field(
         "",
         examples=["cpp"],
-        description="cuda, cpp or python; default: the device's. If it's wrong,"
+        description="cuda, cpp or python; default: the device's language. If it's wrong,"
         " only this kernel is refused.",
     )
     entry: Entry = ""
@@ -53,7 +53,7 @@ class RewardsIn(Body):
 
     task: str = Field(examples=["vector_add"], description="A task's name, from /tasks.")
     kernels: list[RewardKernel] = Field(min_length=1, max_length=MOST)
-    device: str = Field("", examples=["cpu"], description="As in a submission.")
+    device: str = Field("", examples=["cpu"], description="Same as for a submission.")
     direction: str = Field(
         Direction.FORWARD.value,
         description="forward or backward",
@@ -65,7 +65,7 @@ class RewardsIn(Body):
         json_schema_extra=one_of(*_MODES),
     )
     agent: str = Field("", description="Author of the kernels; default: you.")
-    model: str = Field("", description="The language model that wrote them, if one did.")
+    model: str = Field("", description="The language model that wrote them, if any.")
     private: StrictBool = Field(True, description="Visible only to you and admins.")
 
 
@@ -73,7 +73,7 @@ class RewardEntered(Schema):
     """The outcome for one kernel."""
 
     id: UUID | None = Field(description="The submission; null if the kernel was refused.")
-    field: str = Field(description="What is wrong with a refused kernel.")
+    field: str = Field(description="The field that is wrong; empty if the kernel was accepted.")
     reason: str = Field(description="Why it was refused; empty if it wasn't.")
     later: bool = Field(
         description="Whether it was refused only because of the quota: send it again when other"
@@ -111,12 +111,12 @@ class RewardOut(Schema):
         " rejected. Null if the kernel isn't to blame, so leave it out of training: the evaluation"
         " isn't over, it was canceled, we failed (SYSTEM_ERROR), or there's no baseline yet."
     )
-    reason: str = Field(description="Why the verdict or the reward is what it is.")
+    reason: str = Field(description="The reason for the verdict or the reward.")
     seconds: float | None = Field(
         description="How many seconds a runner worked on it, including the build. Null until"
         " it is over."
     )
-    url: str = Field(description="Its web page, for people.")
+    url: str = Field(description="Its page on this site.")
 
 
 @router.post(

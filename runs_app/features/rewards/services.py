@@ -51,7 +51,7 @@ def submit_many(
             taken = sum(each.id is not None for each in entered)
             if not taken:
                 raise
-            reason = f"{refusal.reason}; {taken} of {len(kernels)} kernels were taken"
+            reason = f"{refusal.reason}; {taken} of {len(kernels)} kernels were accepted"
             left = len(kernels) - len(entered)
             return entered + [Entered(field=refusal.field, reason=reason, later=True)] * left
         except SubmissionError as refusal:

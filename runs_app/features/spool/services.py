@@ -50,12 +50,12 @@ def export_spool(*, folder: Path, device: Device, most: int, now: datetime) -> i
     as somebody died in between, is refused when it comes back. Raises `SpoolError`, `OSError`.
     """
     if device.imported_from:
-        raise SpoolError(f"device {device.slug} has results from another site")
+        raise SpoolError(f"device {device.slug} shows results from another site, so it has no jobs")
     spool = SpoolFolder(folder)
     manifest = _manifest(spool)
     if manifest is None:
         if not spool.is_vacant():
-            raise SpoolError(f"{folder} is not empty, and is not a spool")
+            raise SpoolError(f"{folder} is neither empty nor a spool: choose an empty folder")
         name = secrets.token_hex(8)
         manifest = Manifest(name=name, device=device.slug, device_kind=device.kind)
         spool.begin(manifest)
@@ -133,7 +133,7 @@ def _queue_again(name: JobName, manifest: Manifest, why: str, now: datetime) -> 
         if job is None or job.runner_boot_id != seen.runner_boot_id:
             return ""
         lifecycle.retry_or_give_up(job, reason=reason, now=now)
-    return "; it was the last attempt" if job.is_over else "; the job is in the queue again"
+    return "; that was the last attempt" if job.is_over else "; the job is back in the queue"
 
 
 def _see_that_it_can_be_done(
@@ -145,7 +145,7 @@ def _see_that_it_can_be_done(
     except DataError as error:
         row = _row(name)
         again = row is not None and _is_out(row, manifest) and _take_back(row, now)
-        more = "; the job is in the queue again" if again else ""
+        more = "; the job is back in the queue" if again else ""
         raise SpoolError(f"{error}; {spool.set_aside(path)}{more}") from None
 
 
@@ -163,7 +163,7 @@ def _check(name: JobName, events: list[Event], manifest: Manifest) -> None:
         raise SpoolError("it is not one of this spool's jobs")
     for event in events:
         if (event.job, event.job_id, event.attempt) != (name.kind, name.job_id, name.attempt):
-            raise SpoolError("its file has events from another job")
+            raise SpoolError("its file contains events from another job")
 
 
 def _is_out(row: RunnerJob, manifest: Manifest) -> bool:

@@ -68,7 +68,7 @@ def misfits(record: ResultRecord, version: TaskVersion, field: str) -> Iterator[
         reason = f"{unknown[0][:60]!r} is not a listed workload of {record.task} on {kind.value}"
         yield DataError(f"{field}.workloads", reason)
     elif len(set(found)) < len(found):
-        yield DataError(f"{field}.workloads", "names a workload twice")
+        yield DataError(f"{field}.workloads", "lists a workload twice")
     elif record.verdict is Verdict.CORRECT and (lacking := sorted(names - set(found))):
         yield DataError(f"{field}.workloads", f"lacks {lacking[0]!r}")
 
@@ -78,7 +78,7 @@ def moment(text: str, field: str) -> datetime:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise DataError(field, f"{text[:40]!r} is not a time in ISO 8601") from None
+        raise DataError(field, f"{text[:40]!r} is not an ISO 8601 time") from None
     if found.tzinfo is None:
         raise DataError(field, "has no UTC offset")
     return found
@@ -97,7 +97,7 @@ def _faults(file: ResultFile, now: datetime) -> Iterator[DataError]:
     for number, record in enumerate(file.results):
         field = f"results[{number}]"
         if record.evaluation in known:
-            yield DataError(f"{field}.evaluation", "is in this file twice")
+            yield DataError(f"{field}.evaluation", "appears twice in this file")
         known.add(record.evaluation)
         yield from _record(record, field, now)
 
@@ -131,7 +131,7 @@ def of_ids(record: ResultRecord, field: str, names: Iterable[str]) -> Iterator[D
         except ValueError:
             is_one = False
         if not is_one:
-            yield DataError(f"{field}.{name}", f"{text[:60]!r} is not a UUID in its usual form")
+            yield DataError(f"{field}.{name}", f"{text[:60]!r} is not a UUID in the usual form")
 
 
 def of_names(record: ResultRecord, field: str) -> Iterator[DataError]:
@@ -142,9 +142,7 @@ def of_names(record: ResultRecord, field: str) -> Iterator[DataError]:
         if not pattern.fullmatch(text) and (text or name == "agent"):
             yield DataError(f"{field}.{name}", f"{text[:60]!r} is not a valid name")
     if not _DEVICE.fullmatch(record.device):
-        yield DataError(
-            f"{field}.device", f"{record.device[:60]!r} is not a short name of a device"
-        )
+        yield DataError(f"{field}.device", f"{record.device[:60]!r} is not a valid device name")
     if not record.device_name.strip():
         yield DataError(f"{field}.device_name", "is empty")
     if record.agent_kind not in _KINDS:
@@ -155,14 +153,14 @@ def of_names(record: ResultRecord, field: str) -> Iterator[DataError]:
 def _kernel(record: ResultRecord, field: str) -> Iterator[DataError]:
     if record.device_kind not in record.language.device_kinds:
         kind, language = record.device_kind.value, record.language.label
-        yield DataError(f"{field}.language", f"a {kind} device does not run {language}")
+        yield DataError(f"{field}.language", f"a {kind} device can't run {language}")
     try:
         found = solution_of(record).digest()
     except DataError as error:
         yield DataError(f"{field}.{error.field}", error.reason)
     else:
         if found != record.source_digest:
-            yield DataError(f"{field}.source_digest", f"is not that of the source, {found}")
+            yield DataError(f"{field}.source_digest", f"doesn't match the source's digest, {found}")
 
 
 def of_workload(workload: WorkloadRecord | WorkloadResult, field: str) -> Iterator[DataError]:
@@ -172,10 +170,10 @@ def of_workload(workload: WorkloadRecord | WorkloadResult, field: str) -> Iterat
     for name in ("flops", "bytes", "floor_ns", "claimed_ns"):
         value = getattr(workload, name)
         if value is not None and not (math.isfinite(value) and value >= 0):
-            yield DataError(f"{field}.{name}", "must be a finite number, not below 0")
+            yield DataError(f"{field}.{name}", "must be a finite number, 0 or more")
     for name in workload.baselines:
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,29}", name):
-            yield DataError(f"{field}.baselines", f"{name[:60]!r} is not a name of a baseline")
+            yield DataError(f"{field}.baselines", f"{name[:60]!r} is not a valid baseline name")
     for number, error in enumerate(workload.errors):
         yield from of_texts({"output": error.output}, f"{field}.errors[{number}].")
     for measured in (workload.measurement, *workload.baselines.values()):
@@ -195,7 +193,7 @@ def _headline(record: ResultRecord, field: str) -> Iterator[DataError]:
                 yield DataError(f"{field}.{name}", "must be null unless the verdict is CORRECT")
         return
     if not record.workloads or any(w.measurement is None for w in record.workloads):
-        yield DataError(f"{field}.workloads", "a correct result has a time for each of them")
+        yield DataError(f"{field}.workloads", "must each have a time if the verdict is CORRECT")
         return
     found = record.headline
     times = {"latency_ns": found["latency_ns"], "speedup_best": found["speedups"].get("best")}
@@ -210,7 +208,7 @@ def unlike(
         if (said is None) is not (value is None) or (
             said is not None and value is not None and not math.isclose(said, value, rel_tol=CLOSE)
         ):
-            yield DataError(f"{field}.{name}", f"is {said}, but {value} follows from the workloads")
+            yield DataError(f"{field}.{name}", f"is {said}, but the workloads give {value}")
 
 
 def of_moments(values: Mapping[str, str], prefix: str, now: datetime) -> Iterator[DataError]:
@@ -232,7 +230,7 @@ def of_texts(values: Mapping[str, str], prefix: str) -> Iterator[DataError]:
         if len(text) > limit:
             yield DataError(prefix + name, f"has {len(text)} characters; the limit is {limit}")
         elif not is_storable(text):
-            yield DataError(prefix + name, "contains a NUL character, or half a surrogate pair")
+            yield DataError(prefix + name, "contains a NUL character or an unpaired surrogate")
 
 
 def of_environment(values: Mapping[str, object], field: str) -> Iterator[DataError]:
@@ -241,7 +239,7 @@ def of_environment(values: Mapping[str, object], field: str) -> Iterator[DataErr
     if len(text) > _ENVIRONMENT_BYTES:
         yield DataError(field, f"has {len(text)} characters; the limit is {_ENVIRONMENT_BYTES}")
     elif not is_storable(text) or "\\u0000" in text:
-        yield DataError(field, "contains a NUL character, or half a surrogate pair")
+        yield DataError(field, "contains a NUL character or an unpaired surrogate")
 
 
 def is_storable(text: str) -> bool:
@@ -252,4 +250,4 @@ def is_storable(text: str) -> bool:
 def positive(field: str, value: float) -> Iterator[DataError]:
     """Whether a number is finite and above 0."""
     if not (math.isfinite(value) and value > 0):
-        yield DataError(field, "must be a finite number above 0")
+        yield DataError(field, "must be a finite number greater than 0")

@@ -43,7 +43,7 @@ def write(file: ResultFile, path: Path) -> None:
     """Write the whole file, or leave what was there; raises `FileError`."""
     writer = _of(path)[1]
     if path.is_dir():
-        raise FileError(f"{path} is a folder; name a file in it")
+        raise FileError(f"{path} is a folder: specify a file in it")
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".kbench-") as folder:
             made = Path(folder) / path.name

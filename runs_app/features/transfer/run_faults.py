@@ -41,7 +41,7 @@ def refuse_wrong(file: RunFile, now: datetime) -> None:
 def misfits(run: Record, version: TaskVersion) -> Iterator[DataError]:
     """What of a run and its results does not fit the task version that it is about."""
     if version.task.slug != run.task:
-        yield DataError("run.task", f"here, the digest belongs to {version.task.slug}")
+        yield DataError("run.task", f"on this site, the digest belongs to {version.task.slug}")
     if run.direction not in version.directions:
         have = ", ".join(version.directions)
         yield DataError("run.direction", f"task {run.task} has only: {have}")
@@ -72,7 +72,7 @@ def _faults(file: RunFile, now: datetime) -> Iterator[DataError]:
     if bool(best) is (run.best is None):
         yield DataError("run.best", f"there is no candidate {run.best}")
     if run.best_latency_ns != (best[0].latency_ns if best else None):
-        yield DataError("run.best_latency_ns", "is not that of the best candidate")
+        yield DataError("run.best_latency_ns", "doesn't match the best candidate")
     seeds = [each for each in run.candidates if each.edit == "seed"]
     yield from _untold({"latency_ns": run.seed_latency_ns}, seeds, "run.seed_")
     yield from _money(run, "run", ("usd",))
@@ -101,15 +101,15 @@ def _candidates(
         if each.call not in calls:
             yield DataError(f"{field}.call", f"there is no call {each.call}")
         if each.evaluations and not each.submission:
-            yield DataError(f"{field}.submission", "is empty, but there are evaluations of it")
+            yield DataError(f"{field}.submission", "is empty, but the candidate has evaluations")
         entry = entered.pop(each.entry, None) if each.entry else None
         if each.entry and not _is_of(entry, each, run):
-            yield DataError(f"{field}.entry", "is not one of its submissions in `results`")
+            yield DataError(f"{field}.entry", "is not one of the candidate's in `results`")
         if each.feedback is not None:
             wrong = list(_undecoded(Feedback, each.feedback, f"{field}.feedback"))
             yield from wrong or _untold(each.feedback, [each], f"{field}.feedback.")
     if entered:
-        yield DataError("results", "has a submission that didn't come from any candidate")
+        yield DataError("results", "contains a submission that didn't come from any candidate")
 
 
 def _is_of(entry: ResultRecord | None, candidate: Record, run: Record) -> bool:
@@ -190,7 +190,7 @@ def _untold(
 def _money(row: Record, field: str, names: Sequence[str]) -> Iterator[DataError]:
     for name in names:
         if (value := getattr(row, name)) is not None and not value >= 0:
-            yield DataError(f"{field}.{name}", "must not be below 0")
+            yield DataError(f"{field}.{name}", "must be 0 or more")
 
 
 def _life(
@@ -200,7 +200,7 @@ def _life(
     if row.status not in over:
         yield DataError(f"{field}.status", f"must be {' or '.join(over)}")
     if ended_at is None:
-        yield DataError(field, "has no end")
+        yield DataError(field, "has no end time")
     yield from _moments(row, field, now)
 
 
@@ -228,7 +228,7 @@ def _undecoded(kind: type[object], document: object, field: str) -> Iterator[Dat
 def _unstorable(value: object, field: str) -> Iterator[DataError]:
     """Which texts of a JSON value no database can hold."""
     if isinstance(value, str) and not faults.is_storable(value):
-        yield DataError(field, "contains a NUL character, or half a surrogate pair")
+        yield DataError(field, "contains a NUL character or an unpaired surrogate")
     elif isinstance(value, dict):
         for key, each in value.items():
             yield from _unstorable(key, field)

@@ -100,7 +100,7 @@ def _version(run: Record) -> TaskVersion:
         return version
     if not TaskVersion.objects.filter(task__slug=run.task, published_at__isnull=False).exists():
         raise DataError("run.task", f"this site has no task {run.task!r}")
-    reason = f"{run.task} is here, but no version of it has the digest {run.task_digest[:64]!r}"
+    reason = f"this site has {run.task}, but no version with the digest {run.task_digest[:64]!r}"
     raise DataError("run.task_digest", reason)
 
 
@@ -177,7 +177,7 @@ class _Storing:
         rows = Submission.objects.filter(imported__result_import__site=self._file.site)
         found = rows.filter(pk=told.entry, source=told.source).first()
         if found is None:
-            raise DataError(f"{field}.entry", f"is here, but not from {self._file.site}")
+            raise DataError(f"{field}.entry", f"is here already, but isn't from {self._file.site}")
         return found
 
     def _submission(self, told: Record, field: str) -> Submission:

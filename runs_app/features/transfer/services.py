@@ -93,7 +93,8 @@ def _refuse_misfits(file: ResultFile, versions: Mapping[str, TaskVersion]) -> No
 
 def _fit(record: ResultRecord, version: TaskVersion, name: str) -> list[DataError]:
     if version.task.slug != record.task:
-        return [DataError(f"{name}.task", f"here, the digest belongs to {version.task.slug}")]
+        reason = f"on this site, the digest belongs to {version.task.slug}"
+        return [DataError(f"{name}.task", reason)]
     return list(faults.misfits(record, version, name))
 
 
@@ -121,7 +122,7 @@ def device_of(site: str, record: ResultRecord, name: str, now: datetime) -> Devi
     slug = f"{record.device}-at-{slugify(site)}"
     where = "imported" if site == SHIPPED_FROM else f"imported from {site}"
     if len(slug) > _SLUG_LONGEST:
-        reason = f"{slug!r} is too long for a board's name: shorten the name of the site"
+        reason = f"{slug!r} is too long for a board's name: shorten the site's name"
         raise DataError(f"{name}.device", reason)
     device, _ = Device.objects.get_or_create(
         slug=slug,
@@ -133,9 +134,10 @@ def device_of(site: str, record: ResultRecord, name: str, now: datetime) -> Devi
         },
     )
     if device.imported_from != site:
-        raise DataError("site", f"a device {slug!r} is already here, and isn't from {site}")
+        raise DataError("site", f"this site has a device {slug!r} that isn't from {site}")
     if device.kind != record.device_kind.value:
-        raise DataError(f"{name}.device_kind", f"{record.device} is a {device.kind} elsewhere")
+        reason = f"on this site, {record.device} is a {device.kind} device"
+        raise DataError(f"{name}.device_kind", reason)
     return device
 
 
@@ -242,7 +244,7 @@ class _Storing:
         version = self._versions[record.task_digest]
         if known.digest != record.source_digest or known.task_version_id != version.pk:
             raise DataError(
-                f"{name}.submission", f"{known.pk} has a different source or task version"
+                f"{name}.submission", f"{known.pk} is here with a different source or task version"
             )
 
     def _site_of(self, known: Submission) -> str:

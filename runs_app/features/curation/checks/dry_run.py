@@ -42,7 +42,7 @@ def dry_run(
     free; nothing is stored then.
     """
     if not may_check(version, user):  # the same people, for the same reasons
-        raise NotAllowed("", "only admins and the draft's author may try a version")
+        raise NotAllowed("", "only admins and the draft's author can try a version")
     chosen = _mode(mode)
     solutions = _solutions(version, device)
     TaskVersion.objects.select_for_update(no_key=True).get(pk=version.pk)  # two requests take turns

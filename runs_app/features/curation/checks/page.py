@@ -25,9 +25,9 @@ from tasks_app.pages.soundness_page import ShownReport, whole
 from tasks_app.people import Viewer
 
 _MODES = {
-    Mode.TEST: "Test: a few calls; is it correct?",
-    Mode.QUICK: "Quick: is it correct, and roughly how fast? Listed workloads only",
-    Mode.RANKED: "Ranked: three or more processes, hidden workloads; still not on any board",
+    Mode.TEST: "Test: a few calls, to see whether it is correct",
+    Mode.QUICK: "Quick: listed workloads only; is it correct, and roughly how fast?",
+    Mode.RANKED: "Ranked: three or more processes, and hidden workloads; still not on any board",
 }
 
 

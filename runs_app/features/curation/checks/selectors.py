@@ -227,4 +227,4 @@ def _dry_run_note(row: Evaluation, waiting: dict[str, int], user: Viewer, now: d
     waiting[row.device_id] = before + 1
     if before == 0:
         return waiting_reason(row, now)
-    return f"behind {before} of these"
+    return f"waiting behind {before} of these"

@@ -139,7 +139,7 @@ def tasks_check(request: AuthenticatedRequest) -> HttpResponse:
     with refusals(request, "No check"):
         tasks, device = selected(request)
         checks, refused = _check(tasks, device, user)
-        text = f"{counted(len(checks), 'check')} on {device.name} under way."
+        text = f"Queued {counted(len(checks), 'check')} on {device.name}."
         tell_of(request, text, refused, done=bool(checks))
     return back(request)
 

@@ -89,7 +89,7 @@ def _tag(text: str) -> str:
     except CurationError as error:
         raise CurationError("tag", error.reason) from None
     if not tags:
-        raise CurationError("tag", "give the tag")
+        raise CurationError("tag", "enter a tag")
     return tags[0]
 
 
@@ -147,7 +147,7 @@ def _refusal(bulk: Bulk, task: Task, draft: Draft | None) -> str:
     if (tags, difficulty) == (list(task.tags), task.difficulty):
         return "already is"
     if len(tags) > labels.MOST_TAGS:
-        return f"has {labels.MOST_TAGS} tags, which is the limit"
+        return f"already has {labels.MOST_TAGS} tags, which is the limit"
     return ""
 
 
@@ -161,7 +161,7 @@ def _publish_refusal(task: Task, draft: Draft | None) -> str:
         number = draft.version.number
         return f"stays as it is: version {number} belongs to a draft whose state is “{state}”"
     if task.current_version is None:
-        return "has no version that could be public"
+        return "has no version that can be made public"
     if reason := curation.public_refusal(task, task.current_version):
         return f"stays as it is: {reason}"
     unproven = task.current_version.briefly_unproven

@@ -183,7 +183,7 @@ def refusal(kind: AuditEntry.Kind, task: Task) -> str:
     if kind is AuditEntry.Kind.RESTORED and task.state != Task.State.RETIRED:
         return f"{state}, not retired"
     if kind is AuditEntry.Kind.RESTORED and task.current_version_id is None:
-        return "has no version that could be public"
+        return "has no version that can be made public"
     if kind is AuditEntry.Kind.CONTAMINATED and task.contaminated:
         return f"is marked contaminated: {task.contaminated}"
     if kind is AuditEntry.Kind.CLEARED and not task.contaminated:

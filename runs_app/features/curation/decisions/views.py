@@ -58,9 +58,9 @@ _ACTIONS = {
     Action.RESTORE: ("Restore", "restored"),
     Action.CONTAMINATE: ("Mark contaminated", "marked contaminated"),
     Action.CLEAR: ("Remove the contamination mark", "cleared of contamination"),
-    Action.DIFFICULTY: ("Set difficulty", "given the difficulty"),
-    Action.ADD_TAG: ("Add tag", "given the tag"),
-    Action.REMOVE_TAG: ("Remove tag", "without the tag"),
+    Action.DIFFICULTY: ("Set difficulty", "set to the difficulty"),
+    Action.ADD_TAG: ("Add tag", "tagged"),
+    Action.REMOVE_TAG: ("Remove tag", "stripped of the tag"),
 }
 _BULK_FIELDS = ("action", "reason", "difficulty", "tag")
 

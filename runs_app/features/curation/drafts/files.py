@@ -39,7 +39,7 @@ def kept_files(files: Mapping[str, str]) -> dict[str, str]:
     folders = {parent for path in kept for parent in _parents(path)}
     for path, text in kept.items():
         if len(path) > PATH_LIMIT:
-            raise CurationError(f"files.{path[:40]}…", f"has more than {PATH_LIMIT} characters")
+            raise CurationError(f"files.{path[:40]}…", f"is longer than {PATH_LIMIT} characters")
         if path in folders:
             raise CurationError(f"files.{path}", "is both a file and a folder")
         if not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text):

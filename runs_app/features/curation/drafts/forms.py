@@ -36,7 +36,7 @@ class UploadForm(forms.Form):
 
     upload = _FilesField(
         allow_empty_file=True,
-        error_messages={"required": "Choose a zip file, or the files of a task."},
+        error_messages={"required": "Choose a zip file, or a task's files."},
     )
 
     def __init__(self, *args: Any, refusal: str = "", **kwargs: Any) -> None:
@@ -116,7 +116,7 @@ class Edit:
 
     def _must_be_free(self, field: str, path: str) -> None:
         if not path:
-            raise CurationError(field, "give the file's path, such as kernels/tuned.cu")
+            raise CurationError(field, "enter the file's path, such as kernels/tuned.cu")
         if path in self.files:
             raise CurationError(field, f"{path} already exists")
 

@@ -275,7 +275,7 @@ class Workbench:
     def _step_in_review(self) -> Step:
         if self.obstacle:
             mine = may_reopen(self.draft, self.user)
-            order = "Take it back and fix that" if mine else "Send it back"
+            order = "Take it back and fix this" if mine else "Send it back"
             return Step(text=f"It cannot be published: {self.obstacle}. {order}.", tone="bad")
         if not self.is_admin:
             return Step(text="An admin will decide; until then, its files stay as they are.")
@@ -311,16 +311,16 @@ class Workbench:
 
     def _step_while_open(self) -> Step:
         if not self.may_write:
-            return Step(text="Its author is writing it. Take it over to change it yourself.")
+            return Step(text="Its author is still writing it. Take it over to change it yourself.")
         if self.faults:
-            return Step(text="Fix its problems; your files are kept in the meantime.", tone="bad")
+            return Step(text="Fix the problems; we keep your files in the meantime.", tone="bad")
         if self.soundness is None:
             then = "if it is sound, send it to review."
             order = f"Check it and try its kernels below; {then}"
             return Step(order=order, meanwhile=f"{_WAIT}; {then}")
         if not self.soundness.passed:
-            text = "Its check found something; see below."
-            order = "Fix it, or send it to review as it is."
+            text = "Its check found problems; see below."
+            order = "Fix them, or send the draft to review as it is."
             return Step(text=text, order=order, meanwhile=f"{_WAIT}.", tone="warn")
         if self.sent_back:
             return Step(

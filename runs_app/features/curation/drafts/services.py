@@ -66,10 +66,10 @@ def edit_draft(
     locked = _locked(draft)
     _must_write(locked, user)
     if locked.state != Draft.State.OPEN:
-        raise CurationError("", f"it is {_words(locked)}, so its files stay as they are")
+        raise CurationError("", f"it is {_words(locked)}, so its files can't be changed")
     if locked.revision != revision:
         raise CurationError(
-            "revision", "somebody else, or another tab, has saved it since you opened it"
+            "revision", "it was saved by somebody else, or in another tab, after you opened it"
         )
     kept = kept_files(files)
     changed = changed_paths(locked.files, kept)
@@ -192,7 +192,7 @@ def publish_draft(  # noqa: PLR0913 - keywords only: what is decided, and what w
     _must_be_as_seen(locked, revision)
     version, data = locked.version, read_files(locked.files)
     if version is None or data.digest() != version.digest:
-        reason = "its files changed after the check: send it back, then to review"
+        reason = "its files have changed since the check: send it back, then to review again"
         raise CurationError("version", reason)
     task = _locked_task(version)
     _must_follow(version, task, replaces)
@@ -273,7 +273,7 @@ def _locked_task(version: TaskVersion) -> Task:
 def _must_be_as_seen(draft: Draft, revision: int | None) -> None:
     if revision not in (None, draft.revision):
         raise CurationError(
-            "revision", "its files have changed since you opened it: look at them again"
+            "revision", "its files have changed since you opened it: review them again"
         )
 
 
@@ -332,7 +332,7 @@ def _must_write(draft: Draft, user: User) -> None:
         return
     if sees_hidden(user):
         raise CurationError("", "take it over first, or its author won't know what you changed")
-    raise CurationError("", "only its author can edit it, until an admin takes it over")
+    raise CurationError("", "only its author can edit it until an admin takes it over")
 
 
 def _words(draft: Draft) -> str:

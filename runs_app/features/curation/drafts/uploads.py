@@ -87,7 +87,7 @@ def read_upload(uploads: Sequence[Upload]) -> Uploaded:
     no text, naming the file, and where there is no task in it.
     """
     if not uploads:
-        raise DataError(_FIELD, "are missing: choose a zip, or the files of a task")
+        raise DataError(_FIELD, "are missing: choose a zip, or a task's files")
     if (
         sum(len(each.content) for each in uploads if not is_clutter(each.name))
         > UNPACKED_LIMIT_BYTES
@@ -103,7 +103,7 @@ def read_upload(uploads: Sequence[Upload]) -> Uploaded:
         stem = re.sub(r"[^\w.-]+", "_", PurePosixPath(uploads[0].name).stem)
         top = stem.strip("._")[: _PATH_LIMIT_BYTES // 4] or top
     else:
-        raise DataError(_FIELD, "are a zip and other files: choose one zip, or files without a zip")
+        raise DataError(_FIELD, "include a zip and other files: choose only one zip, or no zip")
     with TemporaryDirectory(prefix="kbench-upload-") as scratch:
         found = _read(Path(scratch) / top, texts)
     refused = [*found.refused, *no_texts, *_missed(skipped, texts)]
@@ -149,7 +149,7 @@ def _members(content: bytes, skipped: list[str]) -> Iterator[tuple[str, bytes]]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
             if len(entries) > ENTRIES_LIMIT:
-                raise DataError(_FIELD, f"can't be more than {ENTRIES_LIMIT} in one zip")
+                raise DataError(_FIELD, f"must number at most {ENTRIES_LIMIT} in one zip")
             left = UNPACKED_LIMIT_BYTES
             for entry in entries:
                 name = _file_name(entry)
@@ -178,7 +178,7 @@ def _check_member(name: str, entry: zipfile.ZipInfo) -> None:
     if entry.flag_bits & _ENCRYPTED:
         raise DataError(name, "is encrypted")
     if entry.compress_type not in _METHODS:
-        raise DataError(name, "is compressed with something other than `deflate`")
+        raise DataError(name, "uses a compression method other than `deflate`")
 
 
 def _file_name(entry: zipfile.ZipInfo) -> str:
@@ -220,16 +220,16 @@ def _check_inside(name: str) -> None:
     if name.startswith("/") or not {"", ".", ".."}.isdisjoint(name.split("/")):
         raise DataError(_shown_name(name) or _FIELD, "points outside the upload")
     if re.match(r"[A-Za-z]:", name):
-        raise DataError(_shown_name(name), "points outside the upload, to a drive")
+        raise DataError(_shown_name(name), "has a drive letter: it points outside the upload")
 
 
 def _check_path(name: str) -> None:
     """Refuse paths that lead elsewhere, or mean different files on different systems."""
     _check_inside(name)
     if not name.isprintable() or ":" in name:
-        raise DataError(_shown_name(name), "is not a plain path")
+        raise DataError(_shown_name(name), "contains a colon or an unprintable character")
     if len(name.encode()) > _PATH_LIMIT_BYTES:
-        raise DataError(name, f"is a path longer than {_PATH_LIMIT_BYTES} bytes")
+        raise DataError(name, f"is longer than {_PATH_LIMIT_BYTES} bytes")
 
 
 def _missed(skipped: Iterable[str], texts: Mapping[str, str]) -> Iterator[DataError]:
@@ -240,7 +240,7 @@ def _missed(skipped: Iterable[str], texts: Mapping[str, str]) -> Iterator[DataEr
         for name, text in modules.items():
             if re.search(rf"""["'/]{re.escape(base)}["']""", text):
                 line = text[: text.index(base)].count("\n") + 1
-                reason = f"is not text, which is all a task can contain, but {name} names it"
+                reason = f"is not text, and a task can contain only text, but {name} refers to it"
                 yield DataError(path, f"{reason} (line {line}): generate the data in the code")
                 break
 
@@ -326,7 +326,7 @@ def _folder(row: Row, root: Path, texts: Mapping[str, str]) -> dict[str, str]:
             "".join(written.values()).encode()
         except UnicodeEncodeError:
             raise DataError(
-                _FIELD, "contain half of a surrogate pair, which is not valid text"
+                _FIELD, "contain an unpaired surrogate, which is not valid text"
             ) from None
         return written
     if row.offer is not None:
@@ -373,7 +373,7 @@ def _without_specification(texts: Mapping[str, str]) -> DataError | None:
             return DataError(path, f"must be called {SPECIFICATION}")
     if REFERENCE not in names:
         return None
-    reason = f"has no {SPECIFICATION}, which gives the task's name, abi and workloads"
+    reason = f"has no {SPECIFICATION}, which specifies the task's name, abi and workloads"
     return DataError(names[REFERENCE], reason)
 
 

@@ -218,19 +218,19 @@ def _act(found: Draft, user: User, action: str, reason: str, seen: Mapping[str, 
             return "Sent back: its author can edit it again."
         case "take":
             take_over(**given)
-            return "Taken over: its author no longer sees its files."
+            return "Taken over: its author can no longer see its files."
         case "close":
             close_draft(reason=reason, **given)
             return "Closed."
         case "publish" | "override":
             if action == "override" and not reason.strip():
-                raise CurationError("reason", "publishing without a proof needs a reason")
+                raise CurationError("reason", "give a reason for publishing it without a proof")
             override = reason if action == "override" else ""
             given |= {name: read_number(seen.get(name, "")) for name in ("revision", "replaces")}
             reports = seen.get("reports", "")
             version = publish_draft(override=override, reports=reports, **given)
             return f"Published: {version} is now the public version."
-    raise CurationError("action", f"{action[:20]!r} is none")
+    raise CurationError("action", f"{action[:20]!r} is not a valid action")
 
 
 def _sent(request: HttpRequest, user: User) -> UploadForm:
@@ -250,12 +250,12 @@ def _keep(request: HttpRequest, user: User, found: Uploaded) -> str | Draft:
         words = ", ".join(found.skipped[:_TOLD])
         more = len(found.skipped) - _TOLD
         words += f" and {more} more" if more > 0 else ""
-        messages.info(request, f"Ignored, because tasks don't have such files: {words}.")
+        messages.info(request, f"Ignored, because they aren't part of a task: {words}.")
     for name, notes in list(found.changed.items())[:_TOLD]:
         messages.info(request, f"{name}: {'; '.join(notes)}.")
     if len(found.changed) > _TOLD:
         more = len(found.changed) - _TOLD
-        messages.info(request, f"{more} more have notes like these.")
+        messages.info(request, f"{more} more tasks have notes like these.")
     following = [each for each in kept if each.task is not None]
     for each in following:
         messages.info(request, f"{each.task} already exists: this is a draft of its next version.")

@@ -51,7 +51,7 @@ class Command(BaseCommand):
         if judgement.problem:
             raise CommandError(f"no verdict: {judgement.problem}. {spent}")
         if not judgement.verdicts:
-            raise CommandError("no verdict: another process took the call, and it hasn't ended")
+            raise CommandError("no verdict yet: another process is making the call")
         for verdict in judgement.verdicts:
             state = "FLAGGED" if verdict["flagged"] else "not flagged"
             self.stdout.write(f"{verdict['criterion']}: {state}. {verdict['reason']}")

@@ -17,7 +17,7 @@ class Command(BaseCommand):
     """`manage.py spool export DIR --device SLUG`, `spool import DIR` and `spool cancel DIR`."""
 
     help = (
-        "export: write a device's waiting jobs to DIR; runners no longer take them."
+        "export: write a device's waiting jobs to DIR; runners won't take them anymore."
         " On the other host, `python -m gpu_runner work --spool DIR` runs them."
         " import: record their results; repeat it as often as you like."
         " cancel: requeue the jobs that DIR has no results for."
@@ -28,9 +28,11 @@ class Command(BaseCommand):
         parser.add_argument("folder", type=Path, metavar="DIR")
         parser.add_argument("--device", default="", help="slug of the device, such as nvidia-h100")
         parser.add_argument(
-            "--new", default="", metavar="NAME", help="create a GPU device with this name"
+            "--new", default="", metavar="NAME", help="name of a GPU device to create"
         )
-        parser.add_argument("--most", type=int, default=1000, help="maximum number of jobs (1000)")
+        parser.add_argument(
+            "--most", type=int, default=1000, help="maximum number of jobs (default 1000)"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         actions: dict[str, Callable[[Path, dict[str, object]], None]] = {
@@ -48,7 +50,7 @@ class Command(BaseCommand):
             raise CommandError("--most must be at least 1")
         device = _device(options["device"], options["new"])
         count = export_spool(folder=folder, device=device, most=options["most"], now=timezone.now())
-        self.stdout.write(f"{count} job(s) of {device.slug} written to {folder}")
+        self.stdout.write(f"{count} job(s) for {device.slug} written to {folder}")
 
     def _import(self, folder: Path, options: dict[str, object]) -> None:
         done = import_spool(folder=folder, now=timezone.now())
@@ -67,7 +69,7 @@ class Command(BaseCommand):
 
 def _device(slug: str, name: str) -> Device:
     if not slug:
-        raise CommandError("name the device whose jobs you want: --device SLUG")
+        raise CommandError("specify the device whose jobs you want: --device SLUG")
     found = Device.objects.filter(pk=slug).first()
     if found is None and name:
         fields = {"kind": "cuda", "name": name, "created_at": timezone.now()}
@@ -75,6 +77,6 @@ def _device(slug: str, name: str) -> Device:
     if found is None:
         known = ", ".join(Device.objects.values_list("slug", flat=True))
         raise CommandError(
-            f"there is no device {slug!r}; known: {known}. --new NAME makes one for a GPU"
+            f"there is no device {slug!r}; known: {known}. --new NAME creates one for a GPU"
         )
     return found

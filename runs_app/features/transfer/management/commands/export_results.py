@@ -31,11 +31,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, metavar="FILE")
         parser.add_argument(
-            "--site", default="", help="the name that other sites show for this one"
+            "--site", default="", help="name of this site, as other sites will show it"
         )
-        parser.add_argument("--device", default="", help="results for this device only")
-        parser.add_argument("--task", default="", help="results for this task only")
-        parser.add_argument("--note", default="", help="a line about them for readers")
+        parser.add_argument("--device", default="", help="export only results for this device")
+        parser.add_argument("--task", default="", help="export only results for this task")
+        parser.add_argument("--note", default="", help="a note about them for readers")
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["path"]

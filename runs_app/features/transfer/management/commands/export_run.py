@@ -29,9 +29,9 @@ class Command(BaseCommand):
         parser.add_argument("run", type=UUID, metavar="RUN_ID", help="the id in the run's address")
         parser.add_argument("path", type=Path, metavar="FILE")
         parser.add_argument(
-            "--site", default="", help="the name that other sites show for this one"
+            "--site", default="", help="name of this site, as other sites will show it"
         )
-        parser.add_argument("--note", default="", help="a line about it for readers")
+        parser.add_argument("--note", default="", help="a note about it for readers")
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["path"]

@@ -42,13 +42,13 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", nargs="?", type=Path, default=None, metavar="FILE")
         parser.add_argument(
-            "--shipped", action="store_true", help="the files that come with kbench, if any"
+            "--shipped", action="store_true", help="import the files that come with kbench, if any"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path | None = options["path"]
         if (path is None) is not options["shipped"]:
-            raise CommandError("name a FILE, or --shipped")
+            raise CommandError("specify a FILE or --shipped")
         for each in [path] if path is not None else shipped_files():
             document = _read(each, only_unseen=options["shipped"])
             if document is None:

@@ -27,12 +27,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", nargs="*", type=Path, metavar="FILE")
         parser.add_argument(
-            "--shipped", action="store_true", help="the files that come with kbench, if any"
+            "--shipped", action="store_true", help="import the files that come with kbench, if any"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if bool(options["paths"]) is options["shipped"]:
-            raise CommandError("name FILEs, or --shipped")
+            raise CommandError("specify FILEs or --shipped")
         for path in options["paths"] or sorted(FOLDER.glob("*.json*")):
             try:
                 run = import_run(document=files.read(path), now=timezone.now())

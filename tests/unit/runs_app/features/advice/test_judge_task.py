@@ -109,7 +109,7 @@ def test_an_answer_without_a_verdict_is_kept_as_an_error(client: Client) -> None
         ("It is fine.", "JSON object of verdicts"),
         ("```json\n[1]\n```", "is not an object"),
         (said(inefficiency=None), "no verdict on inefficiency"),
-        (said(redundancy={"flagged": "no", "reason": "x"}), "redundancy.flagged is neither"),
+        (said(redundancy={"flagged": "no", "reason": "x"}), "redundancy.flagged must be"),
         (said(redundancy={"flagged": False, "reason": " ... "}), "redundancy.reason is missing"),
         (said(fast=SOUND), "unknown criterion 'fast'"),
         (Answer(said(), finish_reason="length", usage=USAGE), "cut off"),

@@ -101,7 +101,7 @@ def test_refusals_name_the_field(entered: dict[str, Any]) -> None:
         assert post("submissions", token, KERNEL).status_code == 201
     refused = post("submissions", token, KERNEL)
     assert refused.status_code == 409
-    assert refused.json()["reason"] == "this entry has used all 3 evaluations of scale"
+    assert refused.json()["reason"] == "this entry has used all 3 evaluations for scale"
 
 
 def test_its_token_does_nothing_else(

@@ -106,7 +106,7 @@ def test_a_preview_counts_each_evaluation_and_one_ranking_for_each_task() -> Non
         moments = {"started_at": make.NOW, "finished_at": make.later(seconds)}
         Evaluation.objects.filter(pk=evaluation.pk).update(**moments)
     preview = signed_in(make.make_admin()).post("/challenges/new/", fields())
-    assert "about 10 min of device time" in text(preview), "2 tasks: 5 × 30 s, and once 150 s"
+    assert "about 10 min" in text(preview), "2 tasks: 5 × 30 s, and once 150 s"
 
 
 def test_a_form_with_an_error_says_so_beside_the_field() -> None:
@@ -124,7 +124,7 @@ def test_a_form_with_an_error_says_so_beside_the_field() -> None:
     several = {"name": "New", "ends_at": "2026-01-01T00:00", "direction": "backward"}
     several["minutes"] = "0"
     shown = text(client.post("/challenges/new/", fields(**several)))
-    for words in ("letters or digits", "after the start", "scale has only", "or equal to 1"):
+    for words in ("a letter or digit", "after the start", "scale has only", "or equal to 1"):
         assert words in shown, "all that is wrong is said at once"
     assert not Challenge.objects.exists()
 
@@ -228,7 +228,7 @@ def test_it_is_finished_on_its_page_and_the_challenge_ended_on_its_own(
     assert "Finish the entry" not in seen
     assert 'hx-trigger="every 20s"' in seen
     refused = signed_in(make.make_user()).post(finish, follow=True)
-    assert "Nothing changed: only its owner" in text(refused)
+    assert "Nothing changed: only the entry" in text(refused)
     measured = text(signed_in(ada).post(finish, follow=True))
     assert "Ranked" in measured
     assert "every 20s" not in measured

@@ -178,7 +178,7 @@ def test_what_fails_by_our_fault_does_not_count_but_a_cancelled_one_does(
     lifecycle.give_up(lifecycle.lock(Evaluation, lost.pk), reason="lost", now=make.NOW)
     cancel(evaluation=try_once(entry), user=ada, now=make.NOW)
     submission = [tried(entry), tried(entry)][0].submission
-    with pytest.raises(WrongState, match="has used all 3 evaluations of scale"):
+    with pytest.raises(WrongState, match="has used all 3 evaluations for scale"):
         try_once(entry)
     try_once(entry, task="scale2")  # each task has its budget
     with pytest.raises(NotAllowed, match="only admins"):
@@ -219,7 +219,7 @@ def test_the_best_undoubted_kernel_of_each_task_is_ranked(entry: Entry, ada: Use
     tried(entry, 3000.0, task="scale2")
     best = tried(entry, 2500.0, task="scale2")
     end(try_once(entry, task="scale2"), Verdict.WRONG_RESULT)
-    with pytest.raises(NotAllowed, match="only its owner"):
+    with pytest.raises(NotAllowed, match="only the entry.s owner"):
         finish(entry=entry, user=make.make_user(), now=make.NOW)
     finish(entry=entry, user=ada, now=make.later(60))
     assert {final.submission for final in ranked(entry)} == {honest.submission, best.submission}
@@ -326,7 +326,7 @@ def test_a_challenge_is_ended_early_by_admins_and_its_maker(
         end_challenge(challenge=challenge, user=make.make_admin(), now=make.NOW)
     end_challenge(challenge=challenge, user=make.make_admin(), now=make.later(9))
     entry.refresh_from_db()
-    assert (entry.state, entry.reason) == ("ranked", "the challenge was ended")
+    assert (entry.state, entry.reason) == ("ranked", "the challenge was ended early")
     with pytest.raises(WrongState, match="has ended"):
         new_entry(challenge, ada, now=make.later(9))
     with pytest.raises(WrongState, match="has ended"):

@@ -151,7 +151,7 @@ def test_agents_over_what_they_have_in_common(client: Client) -> None:
     assert told == [("snail", 1000.0), ("hare", 500.0)]
     models = page(client, "/compare/language-models/?model=model-snail&model=model-hare")
     assert "model-hare" in models
-    assert "Over 1 task" in models
+    assert "Based on 1 task" in models
     assert ">2.00× (1 task)<" in page(client, "/compare/agents/?agent=snail&agent=hare")
     assert 'href="/compare/agents/?device=cpu"' in page(client, "/leaderboard/?device=cpu")
     profile = Agent.objects.get(name="hare").get_absolute_url()

@@ -48,9 +48,9 @@ def test_a_bad_address_says_why() -> None:
     for url, words in (
         ("ftp://a.example/", "must begin"),
         ("https:///x", "must begin"),
-        ("https://me:secret@a.example/", "not contain a password"),
+        ("https://me:secret@a.example/", "not contain a user name or password"),
         ("https://a.example:22/", "port"),
-        ("https://a.example:99999/", "not an address"),
+        ("https://a.example:99999/", "not a valid URL"),
         ("https://a.example/\r\nX: 1", "no spaces"),
         ("https://a.example/" + "x" * 500, "at most 500"),
     ):

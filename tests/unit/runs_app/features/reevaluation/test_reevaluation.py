@@ -120,7 +120,7 @@ def test_what_was_not_seen_and_a_changed_task_start_nothing() -> None:
     choice = chosen(version)
     admin, moment = make.make_admin(), make.later(100)
     for seen in ("1-2-2", "2-2-1", ""):
-        with pytest.raises(SubmissionError, match="it would now be 1 on version 2"):
+        with pytest.raises(SubmissionError, match="changed to 1 evaluation on version 2"):
             reevaluate(choice=choice, seen=seen, user=admin, now=moment)
     with pytest.raises(NotAllowed):
         reevaluate(choice=choice, seen="1-2-1", user=make.make_user(), now=moment)
@@ -157,7 +157,7 @@ def test_what_cannot_be_carried_says_why() -> None:
     plan = plan_of(chosen(backward))
     assert planned(plan) == [("fast", "version 2 has no forward direction")]
     assert plan.left_out == [("version 2 has no forward direction", 1)]
-    with pytest.raises(SubmissionError, match="nothing would be measured"):
+    with pytest.raises(SubmissionError, match="there is nothing to measure"):
         begin(backward)
 
 
@@ -205,7 +205,7 @@ def test_the_page_previews_and_starts_what_was_seen(admin: Client) -> None:
     fields = {"version": "1", "device": "cpu"}
     answer = admin.post(page(version), fields | {"seen": "1-2-7"})
     assert answer.status_code == 422
-    assert "not what you saw" in answer.content.decode()
+    assert "plan has changed" in answer.content.decode()
     assert "Queue 2 evaluations<" in answer.content.decode()
     assert not Submission.objects.filter(task_version=version).exists()
     answer = admin.post(page(version), fields | {"seen": "1-2-2"})
@@ -226,7 +226,7 @@ def test_what_was_previewed_for_another_version_or_is_wrong_is_not_started(
     for seen in ({"seen": "1-2-1"}, {}):
         answer = admin.post(page(version), fields | seen)
         assert answer.status_code == 422
-        assert "1 on version 3" in answer.content.decode()
+        assert "1 evaluation on version 3" in answer.content.decode()
     for field, value in (("version", "7"), ("device", "abacus")):
         address = page(version, f"{field}={value}")
         for answer in (admin.get(address), admin.post(page(version), {field: value})):
@@ -279,7 +279,7 @@ def test_what_has_changed_since_is_left_out(admin: Client, form: dict[str, Any])
     sent = form | {"confirm": "1", "seen-scale": "1-1-1", "seen-other": "1-2-1"}
     text = admin.post(ADDRESS, sent, follow=True).content.decode()
     assert "other: is not public" in text
-    assert "not what you saw" in text
+    assert "plan has changed" in text
     assert not Reevaluation.objects.exists()
 
 

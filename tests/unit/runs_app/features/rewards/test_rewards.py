@@ -93,7 +93,7 @@ def test_the_quota_ends_a_batch_and_says_how_many_were_taken(token: str, setting
     told = post(token, GOOD, {**GOOD, "language": "c"}, GOOD, GOOD, GOOD).json()
     assert told["taken"] == 2
     assert [each["later"] for each in told["kernels"]] == [False, False, False, True, True]
-    assert "2 of 5 kernels were taken" in told["kernels"][3]["reason"]
+    assert "2 of 5 kernels were accepted" in told["kernels"][3]["reason"]
     refused = post(token, GOOD)
     assert (refused.status_code, refused.json()["field"]) == (429, "")
 

@@ -110,10 +110,10 @@ def test_events_of_another_job_in_a_jobs_file_are_refused(folder: Path) -> None:
     SpoolFolder(folder).events_file(the_job(folder, one).name).write_text(lines)
     done = import_spool(folder=folder, now=make.NOW)
     assert done.new == 1
-    assert "has events from another job; the job is in the queue again" in done.refused[0]
+    assert "contains events from another job; the job is back in the queue" in done.refused[0]
     one.refresh_from_db()
     assert (one.status, one.attempt) == ("QUEUED", 2)
-    assert "the results from its spool were refused: its file has events from" in one.reason
+    assert "the results from its spool were refused: its file contains events from" in one.reason
     assert import_spool(folder=folder, now=make.NOW).refused == []  # told once
 
 
@@ -122,7 +122,7 @@ def test_a_result_that_is_refused_goes_back_to_waiting_until_its_attempts_are_us
 ) -> None:
     settings.MAX_ATTEMPTS = 2
     row = make.make_evaluation()
-    for state, words in (("QUEUED", "the job is in the queue again"), ("FINISHED", "the last")):
+    for state, words in (("QUEUED", "the job is back in the queue"), ("FINISHED", "the last")):
         export(folder)
         path = work(folder, row)
         path.write_text(path.read_text().replace('"latency_ns": ', '"latency": '))
@@ -141,14 +141,14 @@ def test_a_folder_with_other_things_and_other_devices_are_refused(
         with pytest.raises(CommandError, match=r"has no spool\.json"):
             call_command("spool", action, str(tmp_path))
     (tmp_path / "notes").write_text("mine")
-    with pytest.raises(SpoolError, match="is not empty, and is not a spool"):
+    with pytest.raises(SpoolError, match="is neither empty nor a spool"):
         export(tmp_path)
     export(folder)
     with pytest.raises(CommandError, match="is a spool of cpu, not of nvidia-h200"):
         call_command("spool", "export", str(folder), "--device", make.make_device().slug)
     with pytest.raises(CommandError, match="there is no device 'gtx'; known: cpu"):
         call_command("spool", "export", str(folder), "--device", "gtx")
-    with pytest.raises(CommandError, match="name the device"):
+    with pytest.raises(CommandError, match="specify the device"):
         call_command("spool", "export", str(folder))
     new = ("--device", "nvidia-b200", "--new", "NVIDIA B200")  # that no runner announced
     call_command("spool", "export", str(tmp_path / "new"), *new)
@@ -202,7 +202,7 @@ def test_a_job_that_cannot_be_read_is_set_aside_and_queued_again(folder: Path) -
         aside = folder / "aside" / path.name
         assert aside.read_bytes() == text
         (said,) = (said for said in done.refused if said.startswith(path.name))
-        assert said.endswith(f"; set aside as {aside}; the job is in the queue again")
+        assert said.endswith(f"; set aside as {aside}; the job is back in the queue")
         row.refresh_from_db()
         assert (row.status, row.attempt, row.reason) == ("QUEUED", 2, "taken back from its spool")
     assert import_spool(folder=folder, now=make.NOW).refused == []

@@ -85,7 +85,7 @@ def test_a_file_of_another_kernel_is_refused(tmp_path: Path) -> None:
     document = exported_one(tmp_path, files={"a.h": "int a;\n"})
     [record] = document["results"]
     for change, words in (
-        ({"a.h": "int b;\n"}, "is not that of the source"),
+        ({"a.h": "int b;\n"}, "doesn't match the source"),
         ({"../a.h": "int a;\n"}, "must be a relative path"),
     ):
         record["files"] = change
@@ -287,7 +287,7 @@ def test_html_is_text(tmp_path: Path, client: Client) -> None:
 
 
 def test_a_command_names_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(CommandError, match="name a FILE, or --shipped"):
+    with pytest.raises(CommandError, match="specify a FILE or --shipped"):
         call_command("import_results")
     for options, reason in (
         ({"site": ""}, "--site: "),

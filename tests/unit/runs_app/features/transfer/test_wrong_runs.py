@@ -39,10 +39,10 @@ WRONG: list[tuple[str, Any, str]] = [
     ("run.status", "RUNNING", "run.status: must be FINISHED or STOPPED"),
     ("run.ended_at", None, "run: has no end"),
     ("run.ended_at", "2999-01-02T03:04:05+00:00", "run.ended_at: 2999"),
-    ("run.created_at", "yesterday", "run.created_at: 'yesterday' is not a time"),
+    ("run.created_at", "yesterday", "run.created_at: 'yesterday' is not an ISO 8601 time"),
     ("run.direction", "sideways", "run.direction: 'sideways' is not one of"),
     ("run.device_kind", "tpu", "run.device_kind: 'tpu' is not one of"),
-    ("run.device", "../cpu", "run.device: '../cpu' is not a short name"),
+    ("run.device", "../cpu", "run.device: '../cpu' is not a valid device name"),
     ("run.agent", "<b>", "run.agent: '<b>' is not a valid name"),
     ("run.usd", "inf", "run.usd: must be a finite number"),
     ("run.seed", 2**70, "run.seed: Ensure this value is less than"),
@@ -50,22 +50,22 @@ WRONG: list[tuple[str, Any, str]] = [
     ("run.config", {}, "run.config.strategy: is missing"),
     ("run.problem.direction", "up", "run.problem.direction: 'up' is not one of"),
     ("run.best", 99, "run.best: there is no candidate 99"),
-    ("run.best_latency_ns", 1.0, "run.best_latency_ns: is not that of the best"),
+    ("run.best_latency_ns", 1.0, "run.best_latency_ns: doesn't match the best"),
     ("run.seed_latency_ns", 1e9, "run.seed_latency_ns: is 1000000000.0, which matches no"),
     ("run.candidates_made", 7, "run.candidates_made: is not 3"),
-    ("run.task", "another", "run.task: here, the digest belongs to scale"),
+    ("run.task", "another", "run.task: on this site, the digest belongs to scale"),
     ("run.calls.2.number", 2, "run: contradicts itself"),
     ("run.calls.0.status", "SENT", "run.calls[0].status: must be ANSWERED or FAILED"),
     ("run.calls.0.language_model", "a\nb", "run.calls[0].language_model: is not a valid name"),
     ("run.calls.0.messages", "hello", "run.calls[0].messages: must be a list"),
     ("run.calls.0.tokens_in", -1, "run.calls[0].tokens_in: Ensure this value is greater"),
-    ("run.calls.0.response", "\ud800", "run.calls[0].response: contains a NUL character, or half"),
+    ("run.calls.0.response", "\ud800", "run.calls[0].response: contains a NUL character or an"),
     ("run.candidates.1.number", 7, "run.candidates: must be numbered from 1"),
     ("run.candidates.1.call", 7, "run.candidates[1].call: there is no call 7"),
     ("run.candidates.1.submission", "", "run.candidates[1].submission: is empty"),
-    ("run.candidates.1.entry", "7", "run.candidates[1].entry: is not one of its submissions"),
-    ("run.candidates.2.entry", "", "results: has a submission that didn't come from"),
-    ("run.candidates.2.source", "int a;", "run.candidates[2].entry: is not one of its submissions"),
+    ("run.candidates.1.entry", "7", "run.candidates[1].entry: is not one of the candidate's"),
+    ("run.candidates.2.entry", "", "results: contains a submission that didn't come from"),
+    ("run.candidates.2.source", "int a;", "run.candidates[2].entry: is not one of the candidate's"),
     ("run.candidates.1.source", "", "run.candidates[1].source: is empty"),
     ("run.candidates.1.latency_ns", 1.0, "run.candidates[1].latency_ns: is 1.0, which matches no"),
     ("run.candidates.1.feedback", {"verdict": 1}, "run.candidates[1].feedback"),
@@ -76,7 +76,7 @@ WRONG: list[tuple[str, Any, str]] = [
         9.0,
         "run.candidates[1].floor_fraction: is 9.0, which matches no",
     ),
-    ("run.calls.0.cost_usd", -1.0, "run.calls[0].cost_usd: must not be below 0"),
+    ("run.calls.0.cost_usd", -1.0, "run.calls[0].cost_usd: must be 0 or more"),
     ("run.events.1.kind", "imported", "run.events[1].kind: can only be written by an import"),
     (
         "run.events.3.payload.score",
@@ -102,11 +102,19 @@ RESULT: list[tuple[str, Any, str]] = [
     ("latency_ns", 1.0, "result.latency_ns: is 1.0, but"),
     ("speedups.best", 9.0, "result.speedups.best: is 9.0, but"),
     ("floor_fraction", 9.0, "result.floor_fraction: is 9.0, but"),
-    ("unlisted_speedups", {"best": -1.0}, "unlisted_speedups.best: must be a finite number above"),
+    (
+        "unlisted_speedups",
+        {"best": -1.0},
+        "unlisted_speedups.best: must be a finite number",
+    ),
     ("mode", "ranked", "result.mode: is not quick"),
     ("verdict", "WRONG_RESULT", "latency_ns: must be given if and only if"),
     ("workloads.0.name", make.HIDDEN_WORKLOAD, "is not a listed workload of scale"),
-    ("workloads.0.weight", 0.0, "result.workloads[0].weight: must be a finite number above 0"),
+    (
+        "workloads.0.weight",
+        0.0,
+        "result.workloads[0].weight: must be a finite number greater than 0",
+    ),
     ("environment", {"a": "x" * 20_001}, "result.environment: has 20"),
 ]
 """The same of the seed's result."""
@@ -114,7 +122,7 @@ RESULT: list[tuple[str, Any, str]] = [
 ENTRY: list[tuple[str, Any, str]] = [
     ("latency_ns", 1.0, "results[0].latency_ns: is 1.0, but"),
     ("speedup_best", 1e9, "results[0].speedup_best: is 1000000000.0, but"),
-    ("source_digest", "0" * 64, "results[0].source_digest: is not that of the source"),
+    ("source_digest", "0" * 64, "results[0].source_digest: doesn't match the source"),
     ("mode", "quick", "results[0].mode: only ranked"),
 ]
 """The same of the result with which its best stands on a board."""
@@ -165,7 +173,7 @@ def test_a_task_that_is_not_here_is_named(start: Start, world: World, tmp_path: 
     document = exported(finished(start, world), tmp_path / "run.json")
     forget()
     document["run"]["task_digest"] = "0" * 64
-    reason = "run.task_digest: scale is here, but no version of it has the digest '0000"
+    reason = "run.task_digest: this site has scale, but no version with the digest '0000"
     refused(tmp_path, document, reason)
     document["run"]["task"] = "unknown"
     refused(tmp_path, document, "run.task: this site has no task 'unknown'")

@@ -87,7 +87,7 @@ def test_a_page_says_what_a_check_waits_for(browser: Client, ada: User) -> None:
     )
     for waits_for in ("a runner that takes jobs on CPU", "its turn on CPU"):
         for client, path in pages:
-            assert f"waits for {waits_for}" in client.get(path).content.decode(), path
+            assert f"waiting for {waits_for}" in client.get(path).content.decode(), path
         make.make_runner(seen_at=timezone.now())
     TaskCheck.objects.filter(pk=check.pk).update(status=Status.RUNNING)
     assert "check runs on CPU. Wait until it ends" in browser.get(address).content.decode()
