@@ -41,7 +41,7 @@ _GAP = timedelta(seconds=10)  # chosen: no step takes so long, unless the proces
 class Command(BaseCommand):
     """`manage.py ingest_events`: runs until SIGTERM or SIGINT."""
 
-    help = "Record runners' events until stopped; run one of these per site."
+    help = "Record runners' events until stopped. Run one per site."
     stopping = False
     listening_since: datetime | None = None
     up_to_date_at: datetime | None = None
@@ -50,7 +50,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--consumer", default="ingest", help="name of this reader within the consumer group"
+            "--consumer", default="ingest", help="this reader's name in the consumer group"
         )
         parser.add_argument("--drain", action="store_true", help="exit when no events are left")
 
@@ -100,7 +100,7 @@ class Command(BaseCommand):
             with broadcast.together():
                 record_events(events=events, now=timezone.now())
         except Exception as error:
-            log.debug("a batch's events are recorded one by one: %s", error)
+            log.debug("recording a batch's events one by one: %s", error)
             return False
         stream.done(*entries)
         return True
@@ -115,7 +115,7 @@ class Command(BaseCommand):
         except (OperationalError, InterfaceError) as error:
             if not self._is_at_fault(entry):
                 raise  # so is this, until the database is back
-            stream.set_aside(entry, f"the database rejects it: {error}")
+            stream.set_aside(entry, f"the database rejected it: {error}")
         except Exception as error:
             log.exception("event %s cannot be recorded", entry.id.decode())
             stream.set_aside(entry, f"{type(error).__name__}: {error}")
