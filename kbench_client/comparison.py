@@ -27,7 +27,7 @@ def comparison(submissions: Sequence[Document]) -> Document:
     for name, values in zip(("task", "direction", "device"), zip(*facts, strict=True), strict=True):
         if len(set(values)) > 1:
             found = ", ".join(sorted(set(values)))
-            raise Stop(Exit.MISUSE, f"must be the same for all; these have {found}", name)
+            raise Stop(Exit.MISUSE, f"must be the same for all submissions; found {found}", name)
     timed = [workloads(each) for each in shown]
     common = [name for name in timed[0] if all(name in each for each in timed)]
     noise = [float(each.get("noise") or 0.0) for each in shown]
@@ -115,7 +115,7 @@ def comparison_table(found: Document) -> str:
     rows.append(("score", *map(rated, found["submissions"])))
     rows.append(("verdict", *(each["verdict"] or "-" for each in found["submissions"])))
     if not found["workloads"]:
-        return f"{table(rows)}\nnothing to compare: no workload has a time in all of them"
+        return f"{table(rows)}\nnothing to compare: no workload was timed in all of them"
     most = significant(100 * found["noise"], 2)
     noise = f" (two evaluations of the same source differ by up to {most} %)"
     return f"{table(rows)}\n= : within noise{noise if found['noise'] else ''}"

@@ -49,7 +49,9 @@ def account(environment: Mapping[str, str] = os.environ) -> Account:
 def checked(token: str) -> str:
     """A token that can be sent; raises `Stop`."""
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise Stop(Exit.NO_TOKEN, "is empty, or has characters that no token has", "token")
+        raise Stop(
+            Exit.NO_TOKEN, "is empty, or contains characters that a token can't contain", "token"
+        )
     return token
 
 

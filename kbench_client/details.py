@@ -82,7 +82,7 @@ def brief_files(files: Mapping[str, str]) -> dict[str, str]:
         if len(json.dumps(kept | {name: text})) <= FILES_BYTES:
             kept[name] = text
     others = [name for name in files if name not in kept]
-    left_out = f"{', '.join(others)}, to stay brief; raw=true includes all"
+    left_out = f"{', '.join(others)}, to keep the answer short; raw=true includes all"
     return kept | ({"left_out": left_out} if others else {})
 
 

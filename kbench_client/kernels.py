@@ -55,7 +55,7 @@ def read_kernels(paths: Sequence[Path], entry: str = "") -> Kernel:
     """
     if len(paths) == 1 and not paths[0].is_dir():
         if entry not in ("", paths[0].name):
-            reason = f"names {entry!r}, but {paths[0]} is a single file; leave it out, or give"
+            reason = f"is {entry!r}, but {paths[0]} is a single file; leave it out, or pass"
             raise Stop(Exit.MISUSE, f"{reason} the folder or all of its files", "entry")
         return read_kernel(paths[0])
     top, files = files_of(paths)
@@ -81,9 +81,9 @@ def files_of(paths: Sequence[Path]) -> tuple[Path, list[Path]]:
         raise Stop(Exit.MISUSE, f"{top} has {len(found)} files; the limit is {LIMIT_FILES}", "file")
     for path in found:
         if not path.is_relative_to(top) or ".." in path.relative_to(top).parts:
-            raise Stop(Exit.MISUSE, f"{path} is not in the folder of the entry, {top}", "file")
+            raise Stop(Exit.MISUSE, f"{path} is not in the entry file's folder, {top}", "file")
         if not path.resolve().is_relative_to(top.resolve()):
-            raise Stop(Exit.MISUSE, f"{path} is a link that leads out of {top}", "file")
+            raise Stop(Exit.MISUSE, f"{path} is a link to a file outside {top}", "file")
     return top, found
 
 
@@ -108,7 +108,7 @@ def _entry(files: Sequence[Path], name: str, *, is_folder: bool) -> Path:
     if len(found) != 1:
         listed = ", ".join(path.name for path in found) or "none"
         what = f"{name!r} is not among the files" if name else f"could be any of: {listed}"
-        raise Stop(Exit.MISUSE, f"{what}; give --entry NAME", "entry")
+        raise Stop(Exit.MISUSE, f"{what}; set --entry NAME", "entry")
     return found[0]
 
 
@@ -121,7 +121,7 @@ def read_kernel(path: Path) -> Kernel:
         known = ", ".join(LANGUAGES)
         raise Stop(
             Exit.MISUSE,
-            f"{path.name} has none of the suffixes {known}; give --language",
+            f"{path.name} has none of the suffixes {known}; set --language",
             "language",
         )
     return Kernel(source=source, language=language, directives=found)
@@ -147,7 +147,7 @@ def text_of(path: Path) -> str:
     try:
         return raw.decode("utf-8-sig")  # some editors begin a file with a byte order mark
     except UnicodeDecodeError:
-        raise Stop(Exit.MISUSE, f"{path} is not text in UTF-8", "file") from None
+        raise Stop(Exit.MISUSE, f"{path} is not UTF-8 text", "file") from None
 
 
 def directives(source: str, name: str = "source") -> dict[str, str]:
@@ -160,11 +160,11 @@ def directives(source: str, name: str = "source") -> dict[str, str]:
             key, sign, value = word.partition("=")
             where = f"{name}, line {number}"
             if not sign or not value:
-                wrong.append(("", f"{where}: {word!r} is not of the form key=value"))
+                wrong.append(("", f"{where}: {word!r} is not in the form key=value"))
             elif key not in KEYS:
-                wrong.append((key, f"{where}: not one of {', '.join(KEYS)}"))
+                wrong.append((key, f"{where}: {key!r} is not one of {', '.join(KEYS)}"))
             elif found.setdefault(key, value) != value:
-                wrong.append((key, f"{where}: already set, to another value"))
+                wrong.append((key, f"{where}: {key!r} is already set to a different value"))
     _refuse(wrong)
     return found
 
@@ -189,7 +189,7 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> None:
         for name, text in texts.items():
             path = folder / name
             if ".." in path.parts or not path.is_relative_to(folder):
-                raise Stop(Exit.MISUSE, f"{name!r} is not a path in the folder", "out")
+                raise Stop(Exit.MISUSE, f"{name!r} is not a path inside the folder", "out")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
     except FileExistsError:
@@ -204,7 +204,7 @@ def payload(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     wanted |= {name: value for name, value in given.items() if value not in (None, "", False)}
     wrong = []
     if not wanted.get("task"):
-        wrong.append(("task", "give --task NAME, or write `// kbench: task=NAME` in the source"))
+        wrong.append(("task", "set --task NAME, or write `// kbench: task=NAME` in the source"))
     private = str(wanted.get("private", "0")).lower()
     if private not in _FLAGS:
         wrong.append(("private", f"{private!r} is neither true nor false"))

@@ -25,10 +25,10 @@ from kbench_client.exits import Exit, Stop
 from kbench_client.output import Output
 from kbench_client.site import Site
 
-_EPILOG = """exit status: 0 success; 1 a verdict other than CORRECT; 2 a usage error, or
-refused by the site; 3 the site can't be reached, or failed; 4 no token, or a wrong one;
-5 --timeout passed; 6 below --min-speedup; 7 a limit is reached, so try again later. KBENCH_URL
-and KBENCH_TOKEN override what `kbench login` stores."""
+_EPILOG = """exit status: 0 success; 1 a verdict other than CORRECT; 2 a usage error, or the
+site rejected the request; 3 the site can't be reached, or failed; 4 a missing or invalid token;
+5 timed out; 6 below --min-speedup; 7 a limit is reached, so try again later. KBENCH_URL and
+KBENCH_TOKEN override what `kbench login` stores."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         file = config.path()
         if config.is_open_to_others(file):
-            output.warn(f"others can read {file}: chmod 600 it")
+            output.warn(f"other users can read {file}; run chmod 600 on it")
         account = config.account()
         if options.url:
             account = config.account({**os.environ, "KBENCH_URL": options.url})
@@ -80,9 +80,13 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> _Parser:
     shared = _Parser(add_help=False)
-    shared.add_argument("--json", action="store_true", help="one JSON document on standard output")
-    shared.add_argument("--quiet", action="store_true", help="no progress on standard error")
-    shared.add_argument("--url", default="", help="use this site instead of the stored one")
+    shared.add_argument(
+        "--json", action="store_true", help="print one JSON document on standard output"
+    )
+    shared.add_argument(
+        "--quiet", action="store_true", help="don't show progress on standard error"
+    )
+    shared.add_argument("--url", default="", help="site to use instead of the stored one")
     parser = _Parser(
         prog="kbench", description="Submit, measure and compare kernels.", epilog=_EPILOG
     )

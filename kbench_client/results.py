@@ -66,7 +66,7 @@ def count_line(shown: int, total: int, noun: str, hint: str = "") -> str:
     """How many of all rows are shown, and how to see the others."""
     if shown >= total:
         return f"{total} {noun}{'' if total == 1 else 's'}"
-    return f"{total - shown} of {total} {noun}s not shown: --limit {total} shows all{hint}"
+    return f"{total - shown} of {total} {noun}s not shown: use --limit {total} to show all{hint}"
 
 
 def task_and_direction(row: Document) -> str:
@@ -79,7 +79,7 @@ def newest(submission: Document) -> Document:
     """The newest evaluation that is no audit, or that has a result; raises `Stop`."""
     found = [each for each in submission["evaluations"] if each["mode"] != "audit"]
     if not found:
-        raise Stop(Exit.MISUSE, f"submission {submission['id']} has no evaluation")
+        raise Stop(Exit.MISUSE, f"submission {submission['id']} has no evaluations")
     return dict(found[0])
 
 

@@ -214,9 +214,9 @@ class Site:
                     raise Stop(Exit.UNREACHABLE, self._unreachable(error)) from None
                 time.sleep(_PAUSE_S)
             except UnicodeEncodeError:
-                raise Stop(Exit.MISUSE, "the input has bytes that are not text") from None
+                raise Stop(Exit.MISUSE, "the input contains bytes that are not text") from None
             except ValueError:
-                raise Stop(Exit.MISUSE, "a given number is not finite") from None
+                raise Stop(Exit.MISUSE, "a number in the input is not finite") from None
         self._compare(answer)
         return answer
 
@@ -226,7 +226,7 @@ class Site:
             raise _refusal(answer, self.account.url)
         is_ours = "Kbench-Version" in answer.headers
         if not is_ours or "json" not in answer.headers.get("Content-Type", ""):
-            raise Stop(Exit.UNREACHABLE, f"{self.account.url} answers, but isn't a kbench site")
+            raise Stop(Exit.UNREACHABLE, f"{self.account.url} responded, but isn't a kbench site")
         return answer
 
     def _unreachable(self, error: Exception) -> str:

@@ -114,7 +114,7 @@ def read_solution(path: Path) -> Solution:
     found = _object(path)
     spec, sources = found["spec"], found["sources"]
     if not isinstance(spec, dict) or not isinstance(sources, list):
-        raise _refused("spec", "and sources must be an object and a list")
+        raise _refused("spec", "must be an object, and sources must be a list")
     texts = _texts(sources)
     file, _, entry = str(spec.get("entry_point")).partition("::")
     is_nested = "/" in file and len(texts) > 1
@@ -146,10 +146,10 @@ def _refused(field: str, reason: str) -> Stop:
 def _texts(sources: list[Any]) -> dict[str, str]:
     """The files by their names; raises `Stop` where there is none, or a name comes twice."""
     if not sources or not all(isinstance(each, dict) for each in sources):
-        raise _refused("sources", "must be one or more files, each with a path and content")
+        raise _refused("sources", "must list at least one file, each with a path and content")
     found = {str(each.get("path")): str(each.get("content", "")) for each in sources}
     if len(found) != len(sources):
-        raise _refused("sources", "have two files with the same path")
+        raise _refused("sources", "must not list two files with the same path")
     return found
 
 
@@ -164,11 +164,11 @@ def _argument(spec: Document) -> str:
         raise _refused("spec.language", f"is {', '.join(languages)}; it must be one of {known}")
     binding = spec.get("binding") or ("torch" if "languages" in spec else "tvm-ffi")
     if binding != "torch":
-        reason = f"is {binding}, which runners don't have; bind it with torch"
+        reason = f"is {binding}, which runners don't support; bind it with torch"
         raise _refused("spec.binding", reason)
     needed = {str(each) for each in spec.get("dependencies") or ()} - _AT_HAND
     if needed:
-        reason = f"has {', '.join(sorted(needed))}, which runners don't compile or link with"
+        reason = f"lists {', '.join(sorted(needed))}, which runners don't compile or link with"
         raise _refused("spec.dependencies", reason)
     return _COMPILED[languages[0]]
 
@@ -190,11 +190,13 @@ def _check_module(solution: Solution) -> None:
         raise _refused("sources[0].content", f"is not valid Python: {error}") from None
     named = {name for node in tree.body for name in _bound(node)}
     if solution.entry not in named:
-        raise _refused("spec.entry_point", f"names {solution.entry}, which the file doesn't define")
+        raise _refused("spec.entry_point", f"is {solution.entry}, which the file doesn't define")
     hides = {"forward", "ModelNew"} & named - {solution.entry}
     if hides or (solution.entry == "forward" and solution.in_place):
         name = min(hides, default="forward")
-        raise _refused("sources[0].content", f"has {name}, a name that kbench looks for: rename it")
+        raise _refused(
+            "sources[0].content", f"defines {name}, a name that kbench looks for: rename it"
+        )
 
 
 def _bound(node: ast.stmt) -> list[str]:
@@ -241,7 +243,7 @@ def _allocations(definition: Document, names: Mapping[str, str]) -> Iterator[str
             places.setdefault(axis, f"{names[name]}.shape[{dimension}]")
     tensors = [names[name] for name, spec in definition["inputs"].items() if spec["shape"]]
     if not tensors:
-        raise _refused("definition", "has no input tensor to take the outputs' device from")
+        raise _refused("definition", "needs an input tensor, because the outputs use its device")
     for name, spec in definition["outputs"].items():
         shape = ", ".join(_size(axis, definition["axes"], places) for axis in spec["shape"])
         told = f"dtype=_torch.{spec['dtype']}, device={tensors[0]}.device"
@@ -259,5 +261,5 @@ def _size(axis: str, axes: Document, places: Mapping[str, str]) -> str:
         sizes = (_size(part, axes, places) if part in axes else part for part in parts)
         return f"int({''.join(sizes)})"
     if axis not in places:
-        raise _refused("definition", f"has the axis {axis}, which no input's shape gives")
+        raise _refused("definition", f"uses the axis {axis}, which no input's shape determines")
     return places[axis]

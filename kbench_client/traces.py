@@ -38,7 +38,7 @@ def solution(submission: Document, task: Document) -> Document:
     language, source = submission["language"], submission["source"]
     is_python = language == "python"
     if is_python and not re.search(r"^def forward\(", source, re.MULTILINE):
-        raise Stop(Exit.MISUSE, "has no function forward(), which a solution needs", "source")
+        raise Stop(Exit.MISUSE, "must define forward(), which a solution requires", "source")
     triton = is_python and "triton" in "".join(texts_of(submission).values())
     texts = texts_of(submission)
     device = newest(submission)["device"]
@@ -69,7 +69,11 @@ def traces(submission: Document, task: Document) -> list[Document]:
     result, verdict = evaluation.get("result") or {}, evaluation["verdict"]
     if verdict not in _STATUS or not result:
         words = verdict or evaluation["status"]
-        raise Stop(Exit.MISUSE, f"{words} has no trace, because it doesn't judge the kernel", "ID")
+        raise Stop(
+            Exit.MISUSE,
+            f"{words} can't be exported as a trace, because it doesn't judge the kernel",
+            "ID",
+        )
     wrong = (result.get("mismatch") or {}).get("workload")
     found = [
         each

@@ -85,7 +85,7 @@ def proven(evaluation: Document) -> list[Document]:
         raise Stop(Exit.MISUSE, f"its baselines aren't complete, so try again later: {waits}", "ID")
     found = [_proven(name, each) for name, each in workloads(evaluation).items()]
     if not any(each["faster"] for each in found):
-        reason = "it isn't measurably faster than the best baseline on any workload"
+        reason = "the kernel isn't measurably faster than the best baseline on any workload"
         raise Stop(Exit.TOO_SLOW, reason, "ID")
     return sorted(found, key=lambda each: not each["faster"])
 
@@ -158,7 +158,11 @@ def portable(command: list[str]) -> list[str]:
 
 def _functions(task: Document) -> dict[str, ast.FunctionDef]:
     if task["format"] != "kbench":
-        raise Stop(Exit.MISUSE, f"is in the format {task['format']}, which needs kbench", "task")
+        raise Stop(
+            Exit.MISUSE,
+            f"is in the {task['format']} format, but this export supports only the kbench format",
+            "task",
+        )
     body = ast.parse(task["files"][_REFERENCE]).body
     return {each.name: each for each in body if isinstance(each, ast.FunctionDef)}
 
@@ -180,7 +184,9 @@ def _arguments(task: Document, reference: ast.FunctionDef) -> tuple[list[str], l
     passed = [each["name"] for each in parameters if each["role"] != "output"]
     needed = taken[: len(taken) - len(reference.args.defaults)]
     if lacking := [n for n in needed if n not in passed and n.removesuffix("_") not in passed]:
-        reason = f"takes {', '.join(lacking)}, which the signature lacks, so it can't be exported"
+        reason = (
+            f"takes {', '.join(lacking)}, which isn't in the signature, so it can't be exported"
+        )
         raise Stop(Exit.MISUSE, f"{reference.name} {reason}", "task")
     return passed, parameters
 
@@ -238,7 +244,9 @@ def _engine_header(name: str) -> str:
     for folder in (spec.submodule_search_locations if spec else None) or ():
         if (path := Path(folder, "native", name)).exists():
             return path.read_text("utf-8")
-    raise Stop(Exit.MISUSE, f"this installation lacks the engine's header {name}: install it again")
+    raise Stop(
+        Exit.MISUSE, f"this installation is missing the engine's header {name}: reinstall kbench"
+    )
 
 
 def _package(about: Document, module: str) -> str:

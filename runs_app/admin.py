@@ -97,12 +97,12 @@ class QuarantineCaseAdmin(_KeptAdmin):
         """With their decisions."""
         return super().get_queryset(request).prefetch_related("decisions__decided_by")
 
-    @admin.display(description="Tripped by")
+    @admin.display(description="Raised by")
     def reasons(self, case: models.QuarantineCase) -> str:
         """Checks and reasons."""
         return "; ".join(f"{each['check']}: {each['reason']}" for each in case.suspicions)
 
-    @admin.display(description="Newest decision")
+    @admin.display(description="Latest decision")
     def decision(self, case: models.QuarantineCase) -> str:
         """Who decided, and why."""
         newest = next(iter(case.decisions.all()), None)
@@ -112,7 +112,7 @@ class QuarantineCaseAdmin(_KeptAdmin):
     def decide_at(self, case: models.QuarantineCase) -> SafeString:
         """Link to the page that takes decisions."""
         return format_html(
-            '<a href="{}#case-{}">On the page of the quarantine</a>', reverse("quarantine"), case.pk
+            '<a href="{}#case-{}">On the quarantine page</a>', reverse("quarantine"), case.pk
         )
 
 

@@ -27,15 +27,19 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
         nargs="?",
         default="",
         metavar="NAME_OR_ENTRY",
-        help="a challenge, or an entry's id; default with an entry's token: that entry",
+        help="a challenge's name or an entry's id (default with an entry's token: that entry)",
     )
     parser.add_argument("--enter", action="store_true", help="begin an entry and print its token")
-    parser.add_argument("--agent", default="", help="with --enter: author of the kernels")
-    parser.add_argument("--setting", default="", help="with --enter: name of the agent's setting")
-    parser.add_argument("--model", default="", help="with --enter: its language model")
+    parser.add_argument("--agent", default="", help="with --enter: the kernels' author")
+    parser.add_argument(
+        "--setting", default="", help="with --enter: a label for how the agent is set up"
+    )
+    parser.add_argument("--model", default="", help="with --enter: the agent's language model")
     parser.add_argument("--usd", type=float, help="for an entry: US dollars spent in total")
     parser.add_argument("--tokens", type=int, help="for an entry: tokens spent in total")
-    parser.add_argument("--transcript", metavar="FILE", help="for an entry: what its agent did")
+    parser.add_argument(
+        "--transcript", metavar="FILE", help="for an entry: a record of what the agent did"
+    )
     parser.add_argument(
         "--finish", action="store_true", help="for an entry: end it, and rank its best kernels"
     )
@@ -50,19 +54,21 @@ def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         options.name = site.about()["entry"]
     if _ENTRY.fullmatch(options.name):
         if options.enter:
-            raise Stop(Exit.MISUSE, "name a challenge to enter, not an entry", "name")
+            raise Stop(
+                Exit.MISUSE, "must be a challenge's name with --enter, not an entry's id", "name"
+            )
         entry = _of_entry(options, site, reported)
         if options.wait:
             entry = _ranked(options, site, output)
         output.answer(entry, _entry(entry))
         return Exit.GOOD
     if reported or options.finish or options.wait:
-        raise Stop(Exit.MISUSE, "name the entry by its id to report, finish or wait", "name")
+        raise Stop(Exit.MISUSE, "must be an entry's id to report, finish or wait", "name")
     if options.enter:
         return _enter(options, site, output)
     if not options.name:
         found = site.challenges()
-        output.answer(found, "\n".join(map(_listed, found)) or "there is no challenge")
+        output.answer(found, "\n".join(map(_listed, found)) or "there are no challenges")
         return Exit.GOOD
     challenge = site.challenge(options.name)
     rows = [_listed(challenge), *_budget(challenge), *map(_contender, challenge["contenders"])]
@@ -72,7 +78,7 @@ def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
 
 def _enter(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     if not options.name:
-        raise Stop(Exit.MISUSE, "name the challenge to enter", "name")
+        raise Stop(Exit.MISUSE, "must be the challenge to enter", "name")
     site.need_token()
     entry = site.enter(options.name, {name: getattr(options, name) for name in _ENTERING})
     output.progress("the entry's token is shown only here: set KBENCH_TOKEN to it for the agent")

@@ -32,10 +32,12 @@ _README = "README.md says how to use it"
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command(
-        "export", "export a ranked kernel as a package that uses it where it's measurably faster"
+        "export", "export a ranked kernel as a package that uses it when it's measurably faster"
     )
     parser.add_argument("submission", metavar="ID")
-    parser.add_argument("--to", choices=TARGETS, default="script", help="script if left out")
+    parser.add_argument(
+        "--to", choices=TARGETS, default="script", help="what to export to (default: script)"
+    )
     parser.add_argument("--device", default="", help="device of the result (default: the newest's)")
     parser.add_argument("--out", type=Path, default=Path(), help="folder for the package")
     parser.set_defaults(run=_export)

@@ -36,48 +36,55 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     add_kernel_files(parser)
     add_kernel_options(parser)
     parser.add_argument(
-        "--folder", type=Path, help="a task's folder, as written by `kbench get`; needs no site"
+        "--folder",
+        type=Path,
+        help="a task's folder, as written by `kbench get`; works without a site",
     )
     parser.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     parser.set_defaults(run=_evaluate)
-    parser = command("check", "judge and time a script's kernels on this machine; needs no site")
+    parser = command("check", "judge and time a script's kernels on this machine, without a site")
     _add_script(parser, "cpu or cuda")
     parser.add_argument(
-        "--compare", metavar="OLD", help="alternate with the kernels of the same names in that file"
+        "--compare", metavar="OLD", help="alternate with the same-named kernels in that file"
     )
-    parser.add_argument("--rounds", help="rounds of --compare (default 5)")
+    parser.add_argument("--rounds", help="number of rounds for --compare (default 5)")
     parser.add_argument("--mode", help="quick, ranked or audit")
     parser.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     parser.set_defaults(run=_check)
-    _add_gate(command("gate", "compare scripts with their versions at another commit; for CI"))
+    _add_gate(command("gate", "for CI: compare scripts with their versions at an earlier commit"))
     parser = command(
-        "push", "turn a script into a draft task, and submit its kernels; needs the extra `runner`"
+        "push",
+        "turn a script into a draft task and submit its kernels; requires the `runner` extra",
     )
-    _add_script(parser, "device to try the kernels on")
+    _add_script(parser, "device to run the kernels on")
     parser.set_defaults(run=_push)
 
 
 def _add_script(parser: argparse.ArgumentParser, device: str) -> None:
     parser.add_argument("file", metavar="FILE", help="with ref(), kernel() and inputs(size)")
     parser.add_argument(
-        "--size", action="append", default=[], help="size for inputs(); may be repeated"
+        "--size", action="append", default=[], help="size to pass to inputs(); can be repeated"
     )
-    parser.add_argument("--kernel", action="append", default=[], help="default: all in the file")
+    parser.add_argument(
+        "--kernel",
+        action="append",
+        default=[],
+        help="kernel to run; can be repeated (default: all kernels in the file)",
+    )
     parser.add_argument("--device", default="", help=device)
 
 
 def _add_gate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="as for `kbench check`")
-    parser.add_argument("--base", default="HEAD~1", help="the commit (default HEAD~1)")
+    parser.add_argument("--base", default="HEAD~1", help="commit to compare with (default HEAD~1)")
     parser.add_argument(
         "--threshold",
         type=float,
         default=0.95,
-        help="fail if a kernel's speed is below this share of its old speed, beyond noise "
-        "(default 0.95)",
+        help="fail if a kernel runs below this share of its old speed, beyond noise (default 0.95)",
     )
     parser.add_argument("--device", help="cpu or cuda")
-    parser.add_argument("--rounds", default="5", help="default 5")
+    parser.add_argument("--rounds", default="5", help="number of rounds (default 5)")
     parser.set_defaults(run=_gate)
 
 
@@ -163,7 +170,7 @@ def _engine(words: Sequence[str], out: Path, *, is_quiet: bool) -> subprocess.Co
     done = subprocess.run(program, stdout=subprocess.PIPE, stderr=progress, text=True, check=False)
     if not out.exists():
         reason = (done.stderr or "").replace("gpu_runner: ", "").strip()
-        usual = "the runner gave no result" if is_quiet else "see above"
+        usual = "the runner returned no result" if is_quiet else "see above"
         raise Stop(Exit.MISUSE, reason or usual)
     return done
 

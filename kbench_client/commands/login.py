@@ -19,7 +19,9 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command("login", "store a token from the site's /account/ page")
     parser.add_argument("site", nargs="?", default="", help="such as https://kbench.example")
     parser.add_argument(
-        "--token", default="", help="if left out, you're asked for it, or it's read from a pipe"
+        "--token",
+        default="",
+        help="the token (default: ask for it, or read it from standard input)",
     )
     parser.set_defaults(run=_login)
 

@@ -12,7 +12,7 @@ from kbench_client.site import Site
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    parser = command("mcp", "speak MCP on standard input and output, for an agent")
+    parser = command("mcp", "run an MCP server for an agent, on standard input and output")
     parser.set_defaults(run=_mcp)
 
 

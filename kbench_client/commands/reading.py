@@ -29,7 +29,7 @@ BOARD = {
     "scenario": "only tasks of this scenario",
     "dtype": "only tasks of this type, such as float32",
     "direction": "forward or backward",
-    "sort": "the order, such as score, latency or newest",
+    "sort": "sort order, such as score, latency or newest",
 }
 _OWN = (
     "submission", "task", "device", "mode", "verdict", "state", "time", "score", "date (UTC)",
@@ -44,24 +44,28 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser.add_argument("submission", metavar="ID", nargs="?", default="")
     parser.add_argument("--wait", action="store_true", help="wait for the verdict")
     add_limit(parser, FEW, "without ID: ")
-    _add_raw(parser, "everything that is stored, and the source")
+    _add_raw(parser, "show all stored data and the source")
     add_watch_options(parser)
     parser.set_defaults(run=_show)
-    parser = command("source", "print a submission's source; several files go into a folder")
+    parser = command(
+        "source", "print a submission's source; multiple files are written to a folder"
+    )
     parser.add_argument("submission", metavar="ID")
-    parser.add_argument("--out", type=Path, help="a new folder for the files")
+    parser.add_argument("--out", type=Path, help="new folder to write the files to")
     parser.set_defaults(run=_source)
     parser = command("cancel", "take a submission's evaluation out of the queue, or stop it")
     parser.add_argument("submission", metavar="ID")
     parser.set_defaults(run=_cancel)
-    parser = command("compare", "compare submissions for one task and device against the first")
+    parser = command(
+        "compare", "compare submissions for the same task and device with the first one"
+    )
     parser.add_argument("submissions", metavar="ID", nargs="+")
     parser.set_defaults(run=_compare)
     parser = command("leaderboard", "list a board's rows")
     for name, words in BOARD.items():
         parser.add_argument(f"--{name}", default="", help=words)
     add_limit(parser, FEW)
-    _add_raw(parser, "all columns")
+    _add_raw(parser, "show all columns")
     parser.set_defaults(run=_leaderboard)
     command("quota", "show how many submissions you have left").set_defaults(run=_quota)
 
@@ -88,7 +92,7 @@ def _source(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     submission = site.submission(options.submission)
     texts = texts_of(submission)
     if options.out is None and len(texts) > 1:
-        raise Stop(Exit.MISUSE, f"has {len(texts)} files; give --out FOLDER", "out")
+        raise Stop(Exit.MISUSE, f"the submission has {len(texts)} files; use --out FOLDER", "out")
     if options.out is None:
         output.answer({"files": texts}, submission["source"])
         return Exit.GOOD
@@ -109,7 +113,7 @@ def _own(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     shown = found[: options.limit]
     text = telling([_OWN, *map(_own_row, shown)]) if shown else "you haven't submitted anything yet"
     if len(found) > len(shown):
-        text += f"\nthe newest {len(shown)}; you have more: --limit N"
+        text += f"\nshowing the newest {len(shown)}; use --limit N to see more"
     output.answer(shown, text)
     return Exit.GOOD
 
@@ -128,7 +132,7 @@ def _own_row(submission: Document) -> Sequence[object]:
 
 def _compare(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     if len(options.submissions) < 2:
-        raise Stop(Exit.MISUSE, "give two or more submissions", "ID")
+        raise Stop(Exit.MISUSE, "pass at least two submissions", "ID")
     found = comparison([site.submission(each) for each in options.submissions])
     output.answer(found, comparison_table(found))
     return Exit.GOOD

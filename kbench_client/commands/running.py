@@ -18,38 +18,42 @@ from kbench_client.site import Site
 
 _RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 STEPS = {
-    "pause": "pause it: start nothing new",
-    "resume": "resume it",
-    "stop": "end it for good",
-    "extend": "change the given caps; with --parameter NAME=MORE, also the strategy's parameters",
-    "again": "start it again, with these changes",
+    "pause": "pause the run, which then starts nothing new",
+    "resume": "resume the run",
+    "stop": "end the run for good",
+    "extend": "change the given caps, and with --parameter NAME=MORE the strategy's parameters",
+    "again": "start the run again with these changes",
 }
 """What may be done with a run."""
 BUDGET: dict[str, tuple[Callable[[str], object], str]] = {
-    "evaluations": (int, "a cap"),
-    "usd": (float, "a cap on money, in USD"),
-    "tokens": (int, "a cap"),
-    "wall_time_s": (int, "a cap on running time, in seconds"),
+    "evaluations": (int, "cap on evaluations"),
+    "usd": (float, "cap on the cost, in USD"),
+    "tokens": (int, "cap on tokens"),
+    "wall_time_s": (int, "cap on running time, in seconds"),
 }
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser = command("run", "start an optimization run, follow one, or steer it")
     parser.add_argument("task", metavar="TASK_OR_RUN", help="a task's name, or a run's id")
-    parser.add_argument("--strategy", default="", help="such as autotune; the site lists them")
+    parser.add_argument(
+        "--strategy", default="", help="strategy to use, such as autotune; see the site for a list"
+    )
     parser.add_argument("--device", default="")
     parser.add_argument("--direction", default="", choices=("forward", "backward"))
-    parser.add_argument("--model", action="append", default=[], help="may be repeated")
+    parser.add_argument(
+        "--model", action="append", default=[], help="language model to use; can be repeated"
+    )
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE")
     begins = parser.add_mutually_exclusive_group()
     begins.add_argument(
-        "--kernel", default="", metavar="FILE", help="the seed kernel, or its folder"
+        "--kernel", default="", metavar="FILE", help="the seed kernel's file or folder"
     )
     seeds = ("naive", "best", "none")
     begins.add_argument(
-        "--seed-kernel", default="", choices=seeds, help="default: the strategy's own"
+        "--seed-kernel", default="", choices=seeds, help="default: the strategy's default"
     )
-    parser.add_argument("--entry", default="", help="for a folder: the file that the run changes")
+    parser.add_argument("--entry", default="", help="with a folder: the file that the run changes")
     parser.add_argument("--name", default="")
     parser.add_argument("--private", action="store_true")
     parser.add_argument(
@@ -76,7 +80,9 @@ def body(options: argparse.Namespace) -> dict[str, Any]:
         "enters_best": options.enter_best,
     }
     if options.entry and not options.kernel:
-        raise Stop(Exit.MISUSE, "names a file in a folder: give the folder with --kernel", "entry")
+        raise Stop(
+            Exit.MISUSE, "is the name of a file in a folder; set the folder with --kernel", "entry"
+        )
     if options.kernel:
         kernel = read_kernels([Path(options.kernel)], options.entry)
         beside = {"entry": kernel.entry, "files": dict(kernel.files)}
@@ -94,14 +100,14 @@ def changes(options: argparse.Namespace) -> dict[str, object]:
     elif options.step == "again":
         taken = {"budget", "parameters", "models", "name", "private"}
     for name in given.keys() - taken:
-        raise Stop(Exit.MISUSE, f"--{options.step} of a run takes none", name)
+        raise Stop(Exit.MISUSE, f"can't be combined with --{options.step}", name)
     return given | given.pop("budget", {}) if options.step == "extend" else given
 
 
 def _parameter(text: str) -> tuple[str, object]:
     name, sign, value = text.partition("=")
     if not sign or not name:
-        raise Stop(Exit.MISUSE, f"{text!r} is not of the form NAME=VALUE", "parameter")
+        raise Stop(Exit.MISUSE, f"{text!r} is not in the form NAME=VALUE", "parameter")
     try:
         return name, json.loads(value)
     except ValueError:
@@ -110,7 +116,7 @@ def _parameter(text: str) -> tuple[str, object]:
 
 def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     if options.step and not _RUN.fullmatch(options.task):
-        raise Stop(Exit.MISUSE, f"{options.task!r} is not the id of a run", "run")
+        raise Stop(Exit.MISUSE, f"{options.task!r} is not a run's id", "run")
     if options.strategy or options.step:
         site.need_token()
         if options.step:
@@ -120,7 +126,9 @@ def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     elif _RUN.fullmatch(options.task):
         run = site.run(options.task)
     else:
-        reason = f"name a task to start a run; {options.task!r} is not the id of a run to follow"
+        reason = (
+            f"required to start a run; to follow a run, pass its id instead of {options.task!r}"
+        )
         raise Stop(Exit.MISUSE, reason, "strategy")
     address = site.account.url + run["url"]
     if options.watch:

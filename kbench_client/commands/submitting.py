@@ -26,28 +26,28 @@ _NAME_LIMIT = 80  # of a task's name on a site
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    parser = command("submit", "submit a kernel: a file, several, or a folder")
+    parser = command("submit", "submit a kernel from one file, several files or a folder")
     add_kernel_files(parser)
     add_kernel_options(parser)
-    parser.add_argument("--agent", default="", help="author of the kernel (default: you)")
-    parser.add_argument("--model", default="", help="the language model that wrote it")
+    parser.add_argument("--agent", default="", help="the kernel's author (default: you)")
+    parser.add_argument("--model", default="", help="the language model that wrote the kernel")
     parser.add_argument("--private", action="store_true", help="visible only to you and admins")
     parser.add_argument("--watch", action="store_true", help="wait for the verdict")
     add_watch_options(parser)
     parser.add_argument(
         "--min-speedup",
         type=float,
-        help="with --watch: exit with 6 if the score (without one, the speedup) is lower",
+        help="with --watch: exit with status 6 if the score (or without one, the speedup) is lower",
     )
     parser.set_defaults(run=_submit)
-    parser = command("import", "submit every kernel in a folder for which the site has a task")
+    parser = command("import", "submit every kernel in a folder that matches a task on the site")
     parser.add_argument("folder", type=Path, metavar="FOLDER")
-    entry = "treat each subfolder that has this file as one kernel, with this file as its entry"
+    entry = "treat each subfolder with this file as one kernel, and this file as its entry file"
     parser.add_argument("--entry", default="", metavar="NAME", help=entry)
     parser.add_argument("--device", default="", help="cpu, cuda or a device on the queue page")
     parser.add_argument("--mode", default="", choices=("", *MODES), help="default: quick")
-    parser.add_argument("--agent", default="", help="author of the kernels (default: you)")
-    parser.add_argument("--model", default="", help="the language model that wrote them")
+    parser.add_argument("--agent", default="", help="the kernels' author (default: you)")
+    parser.add_argument("--model", default="", help="the language model that wrote the kernels")
     parser.add_argument("--private", action="store_true", help="visible only to you and admins")
     parser.add_argument(
         "--dry-run", action="store_true", help="only show which tasks match; submit nothing"
@@ -62,10 +62,10 @@ def add_kernel_files(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         nargs="+",
-        help="if there are several, the first is the entry",
+        help="the kernel's files or folder; by default, the first file is the entry file",
     )
     parser.add_argument(
-        "--entry", default="", metavar="NAME", help="the file that is built or imported"
+        "--entry", default="", metavar="NAME", help="the entry file, which is built or imported"
     )
 
 
@@ -85,7 +85,7 @@ def add_watch_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=TIMEOUT_S,
         metavar="SECONDS",
-        help="how long to wait before exiting with 5",
+        help="how long to wait before exiting with status 5",
     )
 
 
@@ -97,7 +97,7 @@ def add_limit(parser: argparse.ArgumentParser, default: int | None, words: str =
 def _rows(text: str) -> int:
     """A number of rows; raises what `argparse` tells."""
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 or more")
     return int(text)
 
 
@@ -109,7 +109,9 @@ def _submit(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     site.need_token()
     if options.min_speedup is not None and not options.watch:
         raise Stop(
-            Exit.MISUSE, "needs --watch, because without it there is no verdict yet", "min-speedup"
+            Exit.MISUSE,
+            "requires --watch, because otherwise there is no verdict yet",
+            "min-speedup",
         )
     names = ("task", "device", "mode", "direction", "language", "agent", "model", "private")
     body = payload(read_kernels(options.files, options.entry), given(options, *names))
@@ -148,8 +150,8 @@ def watch(site: Site, identity: str, output: Output, timeout_s: float) -> dict[s
             said = news
     if not state["over"]:
         reason = (
-            f"still {state['status']} after {timeout_s:g} s; run `kbench show {identity}` to see "
-            "it later"
+            f"still {state['status']} after {timeout_s:g} s; run `kbench show {identity}` to "
+            "check again later"
         )
         raise Stop(Exit.TIME_OVER, reason)
     if state["status"] == "CANCELLED":
@@ -193,7 +195,9 @@ def _import(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     paths = _kernels(options.folder, options.entry)
     if not 0 < len(paths) <= MOST_FILES:
         raise Stop(
-            Exit.MISUSE, f"has {len(paths)} kernels; it must have 1 to {MOST_FILES}", "folder"
+            Exit.MISUSE,
+            f"contains {len(paths)} kernels; it must contain 1 to {MOST_FILES}",
+            "folder",
         )
     known = {str(task["name"]) for task in site.tasks()}
     rows, status = [], Exit.GOOD
@@ -240,7 +244,7 @@ def _kernels(folder: Path, entry: str) -> list[Path]:
     """
     found = [path for path in folder.rglob("*") if not is_hidden(path, folder)]
     if entry and entry not in {path.name for path in found if path.parent != folder}:
-        reason = f"no subfolder of {folder} has a file named {entry!r}"
+        reason = f"no subfolder of {folder} contains a file named {entry!r}"
         raise Stop(Exit.MISUSE, f"{reason}; check the name, or leave it out", "entry")
     files = Counter(up for path in found if path.suffix in BESIDE for up in path.parents)
     sources = Counter(up for path in found if path.suffix in LANGUAGES for up in path.parents)

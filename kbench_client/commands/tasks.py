@@ -15,7 +15,7 @@ from kbench_client.results import count_line, table
 from kbench_client.site import Site
 
 FILTERS = {
-    "q": "words in its name, title or description",
+    "q": "words in the name, title or description",
     "scenario": "only tasks of this scenario",
     "difficulty": "easy, medium or hard",
     "tag": "only tasks with this tag; for an unknown tag, the error lists all tags",
@@ -35,12 +35,14 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
         parser.add_argument(f"--{name}", default="", help=words)
     add_limit(parser, None, f"default: {FEW}, or with --json all; ")
     parser.add_argument(
-        "--raw", action="store_true", help="with --json: everything known about each"
+        "--raw", action="store_true", help="with --json: show all fields of each task"
     )
     parser.set_defaults(run=_tasks)
-    parser = command("get", "download a task as a folder: signature, reference, workloads, kernels")
+    parser = command(
+        "get", "download a task's signature, reference, workloads and kernels as a folder"
+    )
     parser.add_argument("task", metavar="TASK")
-    parser.add_argument("--to", type=Path, help="folder (default: the task's name)")
+    parser.add_argument("--to", type=Path, help="folder to write to (default: the task's name)")
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
     parser.set_defaults(run=_get)
 
@@ -58,7 +60,7 @@ def _tasks(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         "tasks": [task_line(each) for each in found],
         "left_out": "titles, scenarios, tags, versions and addresses; --raw shows all",
     }
-    count = count_line(len(found), len(fitting), "task", ", --q WORD searches")
+    count = count_line(len(found), len(fitting), "task", ", --q WORD to search")
     text = f"{table([heading, *rows])}\n{count}" if rows else "no task matches"
     output.answer(found if options.raw else short, text)
     return Exit.GOOD
@@ -78,7 +80,9 @@ def _get(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     files = folder_of(task)
     taken = [name for name in files if (folder / name).exists()]
     if taken and not options.force:
-        raise Stop(Exit.MISUSE, f"{folder} already has {', '.join(taken)}; --force replaces them")
+        raise Stop(
+            Exit.MISUSE, f"{folder} already contains {', '.join(taken)}; use --force to overwrite"
+        )
     for name, text in files.items():
         path = folder / name
         try:
@@ -104,7 +108,7 @@ def folder_of(task: dict[str, Any]) -> dict[str, str]:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
             raise Stop(
-                Exit.UNREACHABLE, f"the site names the file {name!r}, which is outside the folder"
+                Exit.UNREACHABLE, f"the site sent the file {name!r}, which is outside the folder"
             )
         files[name] = text
     for kernel in document.get("kernels", ()):
@@ -161,4 +165,4 @@ def about(task: dict[str, Any]) -> str:
     for each in document["workloads"]:
         devices = ", ".join(each.get("devices", ())) or "all"
         lines.append(f"| {each['name']} | {devices} | {json.dumps(each['parameters'])} |")
-    return "\n".join([*lines, "", "Hidden workloads have other sizes, and are not shown.", ""])
+    return "\n".join([*lines, "", "Hidden workloads have different sizes and are not shown.", ""])

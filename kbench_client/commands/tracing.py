@@ -14,10 +14,10 @@ from kbench_client.traces import data_set, solution, traces
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    parser = command("trace", "print results as FlashInfer Trace traces, one per line")
+    parser = command("trace", "print results in the FlashInfer Trace format, one trace per line")
     parser.add_argument("submissions", metavar="ID", nargs="+")
     parser.add_argument(
-        "--to", type=Path, help="write traces and kernels to this data set's folder"
+        "--to", type=Path, help="write the traces and kernels to this folder as a data set"
     )
     parser.set_defaults(run=_trace)
 

@@ -61,11 +61,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", default="", help="a device on the site")
     parser.add_argument("--mode", default="quick", help="quick, profile or ranked")
     parser.add_argument("--direction", default="forward", help="forward or backward")
-    parser.add_argument("--agent", default="", help="author of the kernels (default: you)")
-    parser.add_argument("--model", default="", help="the language model that writes them")
+    parser.add_argument("--agent", default="", help="the kernels' author (default: you)")
+    parser.add_argument("--model", default="", help="the language model that writes the kernels")
     parser.add_argument("--folder", default="", help="folder to submit with each program")
-    parser.add_argument("--entry", default="", help="file of --folder that each program replaces")
-    parser.add_argument("--limit_s", type=float, default=600.0, help="seconds until it gives up")
+    parser.add_argument("--entry", default="", help="file in --folder that each program replaces")
+    parser.add_argument(
+        "--limit_s", type=float, default=600.0, help="seconds to wait before giving up"
+    )
     return parser
 
 

@@ -136,7 +136,7 @@ def _built() -> Path:
             command += ["-o", str(made)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
-                raise RuntimeError(f"{source} does not build:\n{done.stdout}{done.stderr}")
+                raise RuntimeError(f"could not build {source}:\n{done.stdout}{done.stderr}")
             made.replace(library)
     return library
 
@@ -148,7 +148,7 @@ def _is_source(path: Path) -> bool:
 def _compiler(name: str) -> str:
     found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/local/cuda/bin")
     if found is None:
-        raise RuntimeError(f"{name}, which builds the kernel, is not installed")
+        raise RuntimeError(f"{name} is not installed, but building the kernel requires it")
     return found
 
 

@@ -34,7 +34,9 @@ def _schema() -> str:
     try:
         count = len(task.outputs_like(drawn))
     except RuntimeError as error:
-        reason = f"no fake function: the reference needs values ({error}); export with --to script"
+        reason = (
+            f"no fake function: the reference depends on values ({error}); export with --to script"
+        )
         raise RuntimeError(reason) from error
     names = task.WINNER["arguments"]
     taken = (f"{_type(value)} {name}" for name, value in zip(names, drawn, strict=True))

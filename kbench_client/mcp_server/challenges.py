@@ -9,11 +9,11 @@ from pydantic import Field
 from kbench_client.exits import Exit, Stop
 from kbench_client.site import Document, Site
 
-_ENTRY = Field(description="an entry's id; your own if left out")
+_ENTRY = Field(description="an entry's id; default: your own entry")
 
 
 class ChallengeTools:
-    """What an agent may do in challenges; words and limits are those of the API."""
+    """What an agent can do in challenges; uses the API's terms and limits."""
 
     def __init__(self, site: Site) -> None:
         """Ask this site; its token is the entry's from `enter_challenge` to `finish_entry`."""
@@ -36,13 +36,13 @@ class ChallengeTools:
     def enter_challenge(
         self,
         challenge: str,
-        agent: Annotated[str, Field(description="your name on pages")] = "",
-        setting: Annotated[str, Field(description="distinguishes an agent's settings")] = "",
-        model: Annotated[str, Field(description="your language model")] = "",
+        agent: Annotated[str, Field(description="your name, as shown on the site")] = "",
+        setting: Annotated[str, Field(description="a label for how the agent is set up")] = "",
+        model: Annotated[str, Field(description="the language model that you use")] = "",
     ) -> Document:
-        """Begin an entry; its time starts now. Until finish_entry, each submission belongs to it
-        and uses its budget. Its token is shown only here: keep it so that you can continue after a
-        restart.
+        """Begin an entry; its time starts now. Until finish_entry, each submission belongs to the
+        entry and uses its budget. The entry's token is shown only here: keep it so that you can
+        continue after a restart.
         """
         given = {"agent": agent, "setting": setting, "model": model}
         entry = self._site.enter(challenge, given)
@@ -51,8 +51,8 @@ class ChallengeTools:
         return entry
 
     def entry(self, entry: Annotated[str, _ENTRY] = "") -> Document:
-        """What an entry has left (evaluations on each task, seconds, US dollars), and its best so
-        far. Once it has ended, also how its kernels were ranked.
+        """What is left of an entry's budget (evaluations on each task, seconds, US dollars), and
+        its best results so far. After it ends, also how its kernels were ranked.
         """
         return self._site.entry(entry or self._own())
 
@@ -60,16 +60,18 @@ class ChallengeTools:
         self,
         usd: Annotated[float | None, Field(description="US dollars in total so far")] = None,
         tokens: Annotated[int | None, Field(description="tokens in total so far")] = None,
-        transcript: Annotated[str | None, Field(description="what you did, at most 2 MiB")] = None,
+        transcript: Annotated[
+            str | None, Field(description="a record of what you did, at most 2 MiB")
+        ] = None,
         entry: Annotated[str, _ENTRY] = "",
     ) -> Document:
-        """Report what your entry has spent. Totals can't decrease; what you leave out doesn't
+        """Report what your entry has spent. Totals can't decrease; values that you leave out don't
         change.
         """
         given = {"usd": usd, "tokens": tokens, "transcript": transcript}
         spent = {name: value for name, value in given.items() if value is not None}
         if not spent:
-            raise Stop(Exit.MISUSE, "give usd, tokens or transcript", "usd")
+            raise Stop(Exit.MISUSE, "pass usd, tokens or transcript", "usd")
         return self._site.report(entry or self._own(), spent)
 
     def finish_entry(self, entry: Annotated[str, _ENTRY] = "") -> Document:
@@ -83,6 +85,6 @@ class ChallengeTools:
         found = self._entry or str(self._site.about().get("entry") or "")
         if not found:
             raise Stop(
-                Exit.MISUSE, "you haven't entered a challenge here; give an entry's id", "entry"
+                Exit.MISUSE, "you haven't entered a challenge here; pass an entry's id", "entry"
             )
         return found

@@ -25,8 +25,8 @@ from kbench_client.site import Document, Site
 Tool = Callable[..., object]
 _ENVIRONMENT = "in the environment of `kbench mcp`"
 _IN_TOOLS = (
-    ("give --task NAME, or write", "give task, or write"),
-    ("see /api/v1/tasks", "list_tasks has them all"),
+    ("set --task NAME, or write", "set task, or write"),
+    ("see /api/v1/tasks", "list_tasks lists them all"),
     ("run `kbench login`, or set KBENCH_TOKEN", f"set KBENCH_TOKEN {_ENVIRONMENT}"),
     ("set KBENCH_URL, or run `kbench login URL`", f"set KBENCH_URL {_ENVIRONMENT}"),
 )
@@ -35,7 +35,7 @@ _BEAT_S = 5.0  # chosen: clients that give up without progress wait longer than 
 
 _ABOUT = """Measure compute kernels on a kbench site: call get_task, write a kernel, submit it in
 test mode, wait, fix what the reason points out, then submit it in ranked mode. Submissions are
-public unless you make them private. In a challenge, entry says what is left of your
+public unless you make them private. In a challenge, entry shows what is left of your
 budget."""
 
 
@@ -53,7 +53,7 @@ class _Server(MCPServer):
         """Call a tool; raises `ToolError` in words that fit the tools."""
         known = {tool.name: tool.input_schema["properties"] for tool in await self.list_tools()}
         if name in known and (unknown := [each for each in arguments if each not in known[name]]):
-            reason = f"it has no argument {', '.join(map(repr, unknown))}"
+            reason = f"it doesn't accept {', '.join(map(repr, unknown))}"
             raise ToolError(_not_called(name, reason, known[name]))
         news = ["working"]
         NEWS.set(news)

@@ -28,22 +28,22 @@ def _one_of(words: str, *choices: str) -> object:
     return Field(description=words, json_schema_extra={"enum": [*choices]})
 
 
-_DEVICE = Field(description="cpu, cuda or a device on the board; if left out, the language decides")
+_DEVICE = Field(
+    description="cpu, cuda or a device on the queue page; default: depends on the language"
+)
 _STANDING = ("stage", "waiting_reason", "ranking", "status", "state")  # of a job, entry or run
 _IN_SUMMARY = ("result", "reason", "missing_baselines", "bottleneck")
 _ROWS = 12  # chosen: with its text, a board's answer stays below 8 KB
 _PATIENCE_S = 45.0  # chosen: many clients give up a call after 60 s
-_LANGUAGE = _one_of(
-    "if left out, inferred from entry or the source", *sorted(set(LANGUAGES.values()))
-)
-_MODE = _one_of("if left out, what the source says, or quick", *MODES)
-_DIRECTION = _one_of("if left out: forward", "forward", "backward")
+_LANGUAGE = _one_of("default: inferred from entry or the source", *sorted(set(LANGUAGES.values())))
+_MODE = _one_of("default: the mode set in the source, or quick", *MODES)
+_DIRECTION = _one_of("default: forward", "forward", "backward")
 _BY = _one_of("what a row stands for", "leaders", "matrix", "submission", "agent", "model")
-_SEED = _one_of("for own, pass the kernel in source", "naive", "best", "none", "own")
+_SEED = _one_of("if own, pass the kernel in source", "naive", "best", "none", "own")
 
 
 class Tools:
-    """What an agent may do; each tool answers like the command of the same name."""
+    """What an agent can do; each tool answers like the command with the same name."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -62,12 +62,12 @@ class Tools:
         self,
         task: str,
         language: Annotated[
-            str, Field(description="cpp or cuda: only kernels in this language")
+            str, Field(description="cpp or cuda: include only kernels in this language")
         ] = "cpp",
         others: Annotated[
             bool, Field(description="also include the naive kernels of all directions")
         ] = False,
-        raw: Annotated[bool, Field(description="every file in full, however long")] = False,
+        raw: Annotated[bool, Field(description="return every file in full, however long")] = False,
     ) -> dict[str, str]:
         """A task's files. README.md says what to write, reference.py defines what is correct, and
         kernel.* is a correct but slow kernel to start from.
@@ -85,16 +85,18 @@ class Tools:
 
     def submit(
         self,
-        source: Annotated[str, Field(description="may begin with: // kbench: task=NAME mode=test")],
+        source: Annotated[
+            str, Field(description="the kernel; can begin with // kbench: task=NAME mode=test")
+        ],
         task: str = "",
         language: Annotated[str, _LANGUAGE] = "",
         device: Annotated[str, _DEVICE] = "",
         mode: Annotated[str, _MODE] = "",
         direction: Annotated[str, _DIRECTION] = "",
         agent: Annotated[str, Field(description="your name on the board")] = "",
-        model: Annotated[str, Field(description="the language model that wrote it")] = "",
+        model: Annotated[str, Field(description="the language model that wrote the kernel")] = "",
         private: Annotated[
-            bool, Field(description="not on any board, visible only to its owner")
+            bool, Field(description="visible only to you and admins, and not on any board")
         ] = False,
         entry: Annotated[
             str, Field(description="the source's name, if there are other files")
@@ -121,12 +123,12 @@ class Tools:
         submission: str = "",
         run: str = "",
         entry: str = "",
-        timeout_s: Annotated[float, Field(description="seconds; then call it again")] = _PATIENCE_S,
+        timeout_s: Annotated[float, Field(description="how many seconds to wait")] = _PATIENCE_S,
     ) -> Document:
-        """Wait for the verdict of a submission, for the end of a run, or until an entry that has
-        ended is ranked. While `over` is false, call it again."""
+        """Wait for a submission's verdict, for a run to end, or for an ended entry to be ranked.
+        While `over` is false, call this tool again."""
         if sum(map(bool, (submission, run, entry))) != 1:
-            raise Stop(Exit.MISUSE, "give a submission, a run or an entry", "submission")
+            raise Stop(Exit.MISUSE, "pass exactly one of submission, run or entry", "submission")
         if submission:
             return _waited(self.site.watch_submission(submission, timeout_s))
         if entry:
@@ -145,7 +147,7 @@ class Tools:
         return dict(told(shown))
 
     def source(self, submission: str) -> dict[str, str]:
-        """A submission's files by name, the kernel first. The board's rows have the ids."""
+        """A submission's files by name, the kernel first. A board's rows contain submission ids."""
         return texts_of(self.site.submission(submission))
 
     def quota(self) -> Document:
@@ -170,11 +172,11 @@ class Tools:
         return {"bottleneck": found[0].get("bottleneck", ""), **found[0]["profile"]}
 
     def compare(self, submissions: list[str]) -> Document:
-        """Compare submissions for one task and device with the first, by workload. `differs` says
-        whether a difference is more than noise.
+        """Compare submissions for the same task and device with the first, by workload. `differs`
+        says whether a difference is more than noise.
         """
         if len(submissions) < 2:
-            raise Stop(Exit.MISUSE, "give two or more", "submissions")
+            raise Stop(Exit.MISUSE, "must list at least two", "submissions")
         return comparison([self.site.submission(each) for each in submissions])
 
     def board(
@@ -184,11 +186,11 @@ class Tools:
         by: Annotated[str, _BY] = "",
         direction: Annotated[str, Field(description="forward or backward")] = "",
         sort: str = "",
-        limit: Annotated[int, Field(ge=1, description="how many rows")] = _ROWS,
+        limit: Annotated[int, Field(ge=1, description="how many rows to return")] = _ROWS,
         after: Annotated[int, Field(ge=0, description="how many rows to skip")] = 0,
-        raw: Annotated[bool, Field(description="all columns of each row")] = False,
+        raw: Annotated[bool, Field(description="return all columns of each row")] = False,
     ) -> Document:
-        """A board's rows, best first; `total` says how many it has."""
+        """A board's rows, best first; `total` is the number of rows on the board."""
         given = {"task": task, "device": device, "by": by, "direction": direction, "sort": sort}
         assert set(given) <= set(BOARD)
         found = {name: text for name, text in given.items() if text}
@@ -202,18 +204,20 @@ class Tools:
         task: str,
         strategy: str,
         device: str = "",
-        evaluations: Annotated[int, Field(description="maximum number")] = 30,
+        evaluations: Annotated[int, Field(description="cap on evaluations")] = 30,
         usd: Annotated[
             float | None,
             Field(
-                description="cap on the cost of language models, in US dollars; null for none, as"
-                " a model whose price is unknown needs"
+                description="cap on the cost of language models, in US dollars; null for no cap,"
+                " which a model with an unknown price requires"
             ),
         ] = 0.0,
         models: list[str] | None = None,
         parameters: Document | None = None,
         seed_kernel: Annotated[str, _SEED] = "",
-        source: Annotated[str, Field(description="the seed kernel, if seed_kernel is own")] = "",
+        source: Annotated[
+            str, Field(description="the seed kernel's source, if seed_kernel is own")
+        ] = "",
         entry: Annotated[
             str, Field(description="the source's name, if there are other files")
         ] = "",
@@ -222,7 +226,7 @@ class Tools:
             Field(description="contents of other files, which the run doesn't change"),
         ] = None,
     ) -> Document:
-        """Let one of the site's strategies look for a faster kernel; `wait` takes its id."""
+        """Let one of the site's strategies look for a faster kernel; pass its id to `wait`."""
         budget = {"evaluations": evaluations, "usd": usd}
         wanted = {"task": task, "strategy": strategy, "device": device, "budget": budget}
         chosen = seed_kernel or ("own" if source else "")
@@ -233,13 +237,17 @@ class Tools:
 
     def steer_run(
         self,
-        run: Annotated[str, Field(description="its id")],
+        run: Annotated[str, Field(description="the run's id")],
         step: Literal["pause", "resume", "stop", "extend", "again"],
         budget: Annotated[
             Document | None, Field(description="for extend and again: new caps")
         ] = None,
-        parameters: Annotated[Document | None, Field(description="for extend and again")] = None,
-        models: Annotated[list[str] | None, Field(description="for again: other models")] = None,
+        parameters: Annotated[
+            Document | None, Field(description="for extend and again: parameters")
+        ] = None,
+        models: Annotated[
+            list[str] | None, Field(description="for again: different language models")
+        ] = None,
     ) -> Document:
         """Pause, resume, stop or extend a run, or start it again with changes."""
         caps = budget or {}

@@ -14,7 +14,7 @@ from runs_app.core.text import storable
 def one_of(*values: str) -> dict[str, Any]:
     """The allowed values of a field, as OpenAPI shows them.
 
-    Services refuse other values, with their own message.
+    Services reject any other value, with a message of their own.
     """
     return {"enum": list(values)}
 
@@ -36,7 +36,7 @@ class Body(Schema):
 
     @classmethod
     def left_out(cls) -> Self:
-        """The body of a request that has none: every field has its default."""
+        """The body of a request that was sent without one: every field has its default value."""
         return cls.model_validate({})
 
     @field_validator("*", mode="before")

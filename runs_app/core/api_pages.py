@@ -20,7 +20,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 def ask_again(response: HttpResponse, since: datetime) -> None:
-    """Set `Retry-After` by how long ago something began."""
+    """Set `Retry-After` based on how long ago something began."""
     waited_s = (timezone.now() - since).total_seconds()
     seconds = min(max(int(waited_s * _SHARE), _SOONEST_S), _LATEST_S)
     response["Retry-After"] = str(seconds)
@@ -35,11 +35,11 @@ def newest_first(
     limit: int,
     by: str = "created_at",
 ) -> list[Row]:
-    """At most `limit` rows that are older than the row `after`, which is empty for the first page.
+    """Return at most `limit` rows that are older than the row `after`.
 
-    `by` is the field that says when a row was created. Puts the address of the next page on the
-    response. Rows that are added while somebody pages through the list don't shift it. Raises
-    `SubmissionError` if `after` isn't the id of one of `rows`.
+    For the first page, `after` is empty. `by` is the field with a row's creation time. The address
+    of the next page is added to the response. Rows that are added while somebody pages through the
+    list don't shift it. Raises `SubmissionError` if `after` isn't the id of one of `rows`.
     """
     if after:
         last = _row(rows, after, by)
@@ -57,5 +57,7 @@ def _row(rows: QuerySet[Row], after: str, by: str) -> dict[str, object]:
     except ValueError:
         row = None
     if row is None:
-        raise SubmissionError("after", "is not an id from this list; take it from the Link header")
+        raise SubmissionError(
+            "after", "is not an id from this list; use the one in the Link header"
+        )
     return row

@@ -31,7 +31,7 @@ class Agent(models.Model):
     imported_from = models.CharField(
         max_length=40,
         blank=True,
-        help_text="The site that it was imported from; empty for our own agents.",
+        help_text="The site that the agent was imported from; empty for this site's own agents.",
     )
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -39,7 +39,9 @@ class Agent(models.Model):
         null=True,
         blank=True,
         related_name="agents",
-        help_text=("The only user who may submit kernels under this name: the first who used it."),
+        help_text=(
+            "The only user who can submit kernels under this name: the first one who used it."
+        ),
     )
     listed = models.BooleanField(default=False, help_text="Whether it is public.")
     description = models.TextField(blank=True)
@@ -96,7 +98,9 @@ class LanguageModel(models.Model):
         help_text="USD per million input tokens: 0 if they are free, empty if you don't know.",
     )
     price_out_usd = models.FloatField(
-        null=True, blank=True, help_text="USD per million output tokens, likewise."
+        null=True,
+        blank=True,
+        help_text="USD per million output tokens: 0 if they are free, empty if you don't know.",
     )
     max_output_tokens = models.PositiveIntegerField(default=8192)
     token_parameter = models.CharField(
@@ -108,7 +112,9 @@ class LanguageModel(models.Model):
     timeout_s = models.PositiveIntegerField(
         default=120, help_text="Seconds of silence after which a call is abandoned."
     )
-    extra = models.JSONField(default=dict, blank=True, help_text="Additional request fields.")
+    extra = models.JSONField(
+        default=dict, blank=True, help_text="Additional fields to send with each request."
+    )
     attempts = models.PositiveSmallIntegerField(
         default=0,
         blank=True,

@@ -111,7 +111,7 @@ def show_events(
     since: int = Query(0, ge=0, lt=2**31),  # type: ignore[type-arg]
     limit: int = Query(_FEW_EVENTS, ge=1, le=EVENTS_AT_ONCE),  # type: ignore[type-arg]
 ) -> dict[str, object]:
-    """Return the first events after number `since`: the same ones that the socket sends."""
+    """Return the first events after number `since`, in the form that the socket sends."""
     run = named_run(run_id, request.user)
     hidden = run.task_version.hidden_names
     found = run_events(run, since, limit)
@@ -138,7 +138,7 @@ def show_candidate(request: HttpRequest, run_id: str, number: int) -> Candidate:
 
 @router.post("/runs/{run_id}/pause", response={200: RunOut, **_REFUSALS}, summary="Pause a run")
 def pause(request: HttpRequest, run_id: str) -> dict[str, object]:
-    """Start nothing new. Calls and measurements under way finish and count."""
+    """Start no new calls or measurements. Those already under way finish and count."""
     return _control(request, run_id, pause_run)
 
 
@@ -161,8 +161,8 @@ def extend(
     """Change caps: a number replaces the old one, and null removes it.
 
     A run that used up its budget continues if every cap leaves something to spend. If its strategy
-    had finished, give it more to do, such as more generations: see `parameters`. A cap below what
-    the run has spent ends it once nothing is under way.
+    has finished, add more work, such as more generations: see `parameters`. If a cap is below what
+    the run has already spent, the run ends once nothing is under way.
     """
     run = named_run(run_id, request.user)
     caps = payload.dict(exclude_unset=True)
@@ -188,8 +188,8 @@ def again(
 ) -> Status[dict[str, object]]:
     """Start a run with the settings and kernel of an earlier one, and a new random seed.
 
-    The body names what to change, such as the language models or the budget. To repeat the same
-    random choices, send the other run's `seed`.
+    The body lists what to change, such as the language models or the budget. To repeat the same
+    random choices, send the original run's `seed`.
     """
     changes = payload.dict(exclude_unset=True)
     run = _started(request, {**request_of(named_run(run_id, request.user)), **changes})

@@ -28,9 +28,9 @@ MOST_LISTED = 200
 
 
 class BudgetIn(Body):
-    """Caps of a run. Null means no cap; 0 leaves nothing to spend. Give at least one cap.
+    """Caps of a run. Null means no cap; 0 leaves nothing to spend. Set at least one cap.
 
-    An extension changes only the caps that it names, and null removes one.
+    An extension changes only the caps in its body; null removes a cap.
     """
 
     usd: StrictFloat | None = Field(None, examples=[2.0], json_schema_extra=between(0, MOST["usd"]))
@@ -43,7 +43,7 @@ class BudgetIn(Body):
     wall_time_s: StrictInt | None = Field(
         None,
         examples=[3600],
-        description="Seconds of running; pauses don't count.",
+        description="Running time in seconds, excluding pauses.",
         json_schema_extra=between(0, MOST["wall_time_s"]),
     )
 
@@ -63,15 +63,15 @@ class ExtendIn(BudgetIn):
 class AgainIn(Body):
     """Settings that differ from the original run's."""
 
-    models: list[str] = Field([], description="If left out, the original run's.")
+    models: list[str] = Field([], description="Language models; if left out, the original run's.")
     seed: StrictInt | None = Field(
         None,
-        description="If left out, a new random one.",
+        description="Random seed; if left out, a new one is drawn.",
         json_schema_extra=between(0, SEED_LIMIT - 1),
     )
     budget: BudgetIn | None = None
     parameters: dict[str, object] = Field(
-        {}, description="The strategy's; if left out, the original run's."
+        {}, description="The strategy's parameters; if left out, the original run's."
     )
     name: str = Field("", json_schema_extra={"maxLength": NAME_LENGTH})
     private: StrictBool = False
@@ -81,68 +81,76 @@ class VerifiersIn(Body):
     """Language-model judges that vote on a candidate before it is measured."""
 
     names: list[str] = Field(
-        [], examples=[["compile", "memory", "numerics"]], description="If empty, they are off."
+        [],
+        examples=[["compile", "memory", "numerics"]],
+        description="The verifiers to use; if empty, none.",
     )
-    soft: StrictBool = Field(True, description="Measure the best `survivors` of a generation.")
+    soft: StrictBool = Field(
+        True, description="Measure only the best `survivors` of each generation."
+    )
     threshold: StrictFloat = Field(
-        0.5, description="Unless soft: drop candidates with a lower score."
+        0.5, description="If `soft` is false, drop candidates with a lower score."
     )
     survivors: StrictInt = Field(4, json_schema_extra=between(1, MOST_SURVIVORS))
-    reflect: StrictBool = Field(True, description="Each verifier reconsiders its vote.")
-    model: str = Field("", description="Empty: the language model that wrote the candidate.")
+    reflect: StrictBool = Field(True, description="Whether each verifier reconsiders its vote.")
+    model: str = Field("", description="If empty, the language model that wrote the candidate.")
 
 
 class RunIn(Body):
     """An optimization run to start."""
 
     task: str = Field(examples=["matrix_mul"])
-    device: str = Field("", examples=["cpu"], description="A device from /queue; empty: the CPU.")
+    device: str = Field(
+        "", examples=["cpu"], description="A device from /queue; if empty, the CPU."
+    )
     strategy: str = Field(examples=["autotune"], json_schema_extra=one_of(*STRATEGIES))
     direction: str = Field(
         Direction.FORWARD.value,
         description="forward or backward",
         json_schema_extra=one_of(*Direction),
     )
-    parameters: dict[str, object] = Field({}, description="The strategy's, named as in its paper.")
-    models: list[str] = Field([], description="Language models; see /language-models/.")
+    parameters: dict[str, object] = Field(
+        {}, description="The strategy's parameters, named as in its paper."
+    )
+    models: list[str] = Field([], description="Names of language models; see /language-models/.")
     temperatures: list[StrictFloat] = Field(
         [0.5, 0.75, 1.0],
         json_schema_extra={"minItems": 1, "items": {"type": "number"} | between(0, HOTTEST)},
     )
     max_tokens: StrictInt = Field(
         8192,
-        description="For one answer.",
+        description="The most tokens that one answer may use.",
         json_schema_extra=between(MIN_OUTPUT_TOKENS, MOST_ANSWER_TOKENS),
     )
     budget: BudgetIn | None = Field(
-        None, description="If left out: 60 evaluations, 1 hour, and 2 USD if all prices are known."
+        None, description="If left out, 60 evaluations, 1 hour, and 2 USD if all prices are known."
     )
-    verifiers: VerifiersIn | None = Field(None, description="If left out, none.")
+    verifiers: VerifiersIn | None = Field(None, description="If left out, no verifiers.")
     profile: str = Field(
         "filtered",
-        description="What prompts show: none, filtered or full.",
+        description="How much of a profile prompts show: none, filtered or full.",
         json_schema_extra=one_of(*ProfileMode),
     )
     concurrent_asks: StrictInt = Field(4, json_schema_extra=between(1, MOST_AT_ONCE))
     concurrent_evaluations: StrictInt = Field(4, json_schema_extra=between(1, MOST_AT_ONCE))
     seed_kernel: str = Field(
         "",
-        description="naive, best, own (with `source`) or none; empty: naive if there is one, but"
-        " none for translate.",
+        description="naive, best, own (with `source`) or none. If empty, naive if there is a naive"
+        " kernel, but none for translate.",
         json_schema_extra=one_of(*SEED_KERNELS),
     )
     source: str = ""
-    entry: str = Field("", description="The source's name, if there are other files.")
+    entry: str = Field("", description="The source file's name, if there are other files.")
     files: dict[str, str] = Field(
         {},
         description="Contents of the other files, by name; the run doesn't change them.",
     )
     seed: StrictInt | None = Field(
         None,
-        description="Random seed of the run; drawn if left out.",
+        description="The run's random seed; if left out, one is drawn.",
         json_schema_extra=between(0, SEED_LIMIT - 1),
     )
-    agent: str = Field("", description='Empty: "kbench-" and the strategy.')
+    agent: str = Field("", description='If empty, "kbench-" followed by the strategy.')
     name: str = Field("", json_schema_extra={"maxLength": NAME_LENGTH})
     private: StrictBool = Field(False, description="Visible only to you and admins.")
     enters_best: StrictBool = Field(False, description="Submit the best candidate at the end.")
@@ -160,7 +168,7 @@ class RunFilters(Schema):
     strategy: str = Field("", json_schema_extra=one_of("", *STRATEGIES))
     status: str = Field("", json_schema_extra=one_of("", *Run.Status.values))
     limit: int = Field(10, ge=1, le=MOST_LISTED)
-    after: str = Field("", description="Id of the last one that you have; see the Link header.")
+    after: str = Field("", description="Id of the last run that you have; see the Link header.")
 
 
 class RunListed(Schema):
@@ -183,7 +191,9 @@ class RunListed(Schema):
     reason: str = Field(
         description="Why it is paused or has ended, or that its best candidates are being ranked."
     )
-    by_budget: bool = Field(description="It used up its budget; extend the budget to continue.")
+    by_budget: bool = Field(
+        description="Whether it used up its budget; if so, extend the budget to continue."
+    )
     usd: float | None = Field(
         description="Null if it used tokens of a language model whose price isn't known."
     )
@@ -197,7 +207,8 @@ class RunListed(Schema):
     seed_latency_ns: float | None
     best_latency_ns: float | None
     over_seed: float | None = Field(
-        description="The seed's time over the best candidate's, both measured in the search."
+        description="The seed kernel's time divided by the best candidate's, both measured in the"
+        " search."
     )
     best: int | None = Field(description="Number of the best candidate.")
     events: int = Field(description="Number of the newest event.")
@@ -206,7 +217,7 @@ class RunListed(Schema):
 
 
 class RankingOut(Schema):
-    """An evaluation after the search, in ranked or audit mode: whether a candidate is correct."""
+    """An evaluation after the search, in ranked or audit mode, that checks a candidate."""
 
     candidate: int
     mode: str = Field(examples=["ranked"])
@@ -214,7 +225,7 @@ class RankingOut(Schema):
     reason: str
     latency_ns: float | None
     is_refusal: bool = Field(
-        description="The candidate wasn't correct, so the next one took its place."
+        description="Whether the candidate was incorrect, so that the next one took its place."
     )
 
 
@@ -247,11 +258,11 @@ class EventsOut(Schema):
 
     events: list[EventOut]
     newest: int
-    left_out: int = Field(description="How many events follow; pass `since` to get them.")
+    left_out: int = Field(description="How many later events there are; pass `since` to get them.")
 
 
 class CandidateOut(Schema):
-    """A candidate of a run, with its source and what its measurement said."""
+    """A candidate of a run, with its source and the results of its measurement."""
 
     number: int
     source: str

@@ -37,7 +37,7 @@ def headline(run: Run) -> Summary:
     if over_seed:
         number, unit = times(over_seed.value), "over the seed kernel"
     said = f"reaches {seed}" if seed else f"takes {duration_text(best.latency_ns)} a call"
-    why = f"no baseline is known on {run.device}{_yet(run)}"
+    why = f"no baseline has been measured on {run.device}{_yet(run)}"
     return Summary(number=number, unit=unit, kind="neutral", sentence=f"{name} {said}; {why}.")
 
 

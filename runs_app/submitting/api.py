@@ -39,13 +39,15 @@ router = Router(tags=["submissions"])
 class Problem(Fault):
     """What is wrong with a request; nothing was stored."""
 
-    also: list[Fault] = Field([], description="What else is wrong; left out if nothing is.")
+    also: list[Fault] = Field(
+        [], description="Other problems with the request; left out if there are none."
+    )
     limit: str = Field(
         "",
         examples=["waiting"],
         description="With status 429: the limit that you reached, such as waiting, per_day or "
-        "builds_waiting (for compile checks); left out otherwise. The Retry-After header has the "
-        "seconds to wait, if we know them.",
+        "builds_waiting (for compile checks); left out otherwise. The Retry-After header gives "
+        "the number of seconds to wait, if known.",
     )
 
 
@@ -53,7 +55,7 @@ Entry = Annotated[
     str,
     Field(
         examples=[""],
-        description="The source's name, such as kernel.cpp, if there are other files.",
+        description="The source file's name, such as kernel.cpp, if there are other files.",
     ),
 ]
 Files = Annotated[
@@ -61,7 +63,7 @@ Files = Annotated[
     Field(
         examples=[{}],
         description="Contents of the other files, such as headers or modules, by path relative to "
-        "the source. At most 31.",
+        "the source. At most 31 files.",
     ),
 ]
 """Fields of a body that has a kernel of several files."""
@@ -105,12 +107,12 @@ class SubmissionIn(Body):
         json_schema_extra=one_of(*(mode for mode in Mode if mode is not Mode.AUDIT)),
     )
     agent: str = Field("", description="Author of the kernel; default: you.")
-    model: str = Field("", description="The language model that wrote it, if one did.")
+    model: str = Field("", description="The language model that wrote the kernel, if any.")
     private: StrictBool = Field(False, description="Visible only to you and admins.")
 
 
 class SubmissionCreated(Schema):
-    """Where the new submission is."""
+    """Where to find the new submission."""
 
     id: UUID
     url: str = Field(examples=["/submissions/0b7c1f5e-5a0e-4c2f-9a35-2f0c7f2f8a11/"])
@@ -119,9 +121,9 @@ class SubmissionCreated(Schema):
     remark: str = Field(
         examples=[""],
         description=(
-            "What its author should know before it is measured: that a Python module only "
-            "calls libraries although its task asks for a kernel, or that the source is "
-            "another agent's."
+            "What the author should know before the kernel is measured: that a Python module "
+            "only calls libraries although its task asks for a kernel, or that another agent "
+            "submitted the same source."
         ),
     )
 
@@ -156,16 +158,17 @@ class EvaluationOut(Schema):
     attempt: int
     waiting_reason: str = Field(
         examples=["still ranking; expect its baselines in about 40 s"],
-        description="Why it hasn't begun, or why its result is still provisional, and when that"
-        " will end; otherwise empty.",
+        description="Why it hasn't started, or why its result is still provisional, and when to"
+        " expect a change; otherwise empty.",
     )
     awaited_baselines: str = Field(
-        description="Which baselines its result lacks, and when to expect them; empty if none."
+        description="Baselines still missing from the result, and when to expect them; empty if"
+        " none."
     )
     missing_baselines: dict[str, str] = Field(
         examples=[{"compiled": "this runner has no working torch.compile"}],
-        description="By name: why a correct result has no speedup over this baseline; `best` if the"
-        " task has none.",
+        description="For each baseline without a speedup, the reason; only for correct results. The"
+        " key is `best` if the task has no baselines.",
     )
     latency_ns: float | None
     state: str = Field(
@@ -191,19 +194,20 @@ class EvaluationOut(Schema):
     eligibility_reason: str = Field(description="Why it counts or doesn't, in one sentence.")
     place: PlaceOut | None = Field(description="Null unless it counts on its board.")
     quarantine: str = Field(
-        description="none, open, cleared or rejected: an open or rejected result counts nowhere."
+        description="none, open, cleared or rejected: open or rejected results don't count."
     )
     quarantine_reason: str = Field(
         description="The reason for a person's decision; empty until there is one."
     )
     audited: str = Field(
         description="Audit of a ranked evaluation: none, waiting, passed, failed, suspicious or"
-        " inconclusive. Only passed is verified; failed and suspicious are on no board."
+        " inconclusive. Only passed means verified; failed and suspicious results are on no board."
     )
     audited_reason: str
     facts: dict[str, object] | None = Field(
-        description="What its newest audit says about using it: same_bits, batch_bits, graph,"
-        " scratch_bytes and energy_joules, each null if not measured; `said` has the reasons."
+        description="What the newest audit found about using the kernel: same_bits, batch_bits,"
+        " graph, scratch_bytes and energy_joules, each null if not measured; `said` gives the"
+        " reasons."
     )
     created_at: datetime
     started_at: datetime | None
@@ -211,11 +215,11 @@ class EvaluationOut(Schema):
     noise: float | None = Field(
         description=(
             "How much the time may differ in another evaluation of the same source, as a share"
-            " of the time, with 95 % confidence. Smaller differences mean nothing. Null unless"
+            " of the time, with 95 % confidence. Smaller differences are noise. Null unless"
             " the result is correct."
         )
     )
-    bottleneck: str = Field(description="What limits the kernel, if it has a profile.")
+    bottleneck: str = Field(description="What limits the kernel; empty without a profile.")
     result: dict[str, object] | None = Field(
         description="The result, once it exists, without the parts in `left_out`. For each mode"
         " and device, only the newest evaluation has one; with `raw=true`, all do."
@@ -236,20 +240,21 @@ class SubmissionOut(Schema):
     direction: str
     private: bool
     origin: str = Field(
-        description="run: measures a candidate; entered: by a run; carried: from another version.",
+        description="run: measures a run's candidate; entered: by a run; carried: from another"
+        " version.",
         json_schema_extra=one_of(*Submission.Origin.values),
     )
     imported_from: str | None = Field(
         description="The site that measured it, if it was imported; null for our own."
     )
     source: str
-    entry: str = Field(description="The source's name, if there are other files.")
-    files: dict[str, str] = Field(description="Texts of the other files, by name.")
+    entry: str = Field(description="The source file's name, if there are other files.")
+    files: dict[str, str] = Field(description="Contents of the other files, by name.")
     created_at: datetime
     evaluations: list[EvaluationOut]
     left_out: list[str] = Field(
         examples=[["stages", "environment", "workloads.processes", "build.log"]],
-        description="Parts that are left out of each `result`, or cut to their most important"
+        description="Parts of each `result` that are left out, or cut to their most important"
         " lines. `raw=true` shows everything, including the times and seeds of all calls, what the"
         " outside clock saw, the host's state, and the stages' times.",
     )
@@ -266,7 +271,7 @@ class AnswerIn(Schema):
 class AuditIn(Body):
     """Which ranked result of a submission to audit."""
 
-    device: str = Field("", examples=["cpu"], description="Where its ranked result was measured.")
+    device: str = Field("", examples=["cpu"], description="The device on which it was measured.")
 
 
 class AuditCreated(Schema):
@@ -369,5 +374,5 @@ def _version(payload: SubmissionIn, user: Viewer) -> TaskVersion:
         raise SubmissionError("task", no_task(payload.task))
     version = task.current_version
     if payload.abi and payload.abi != version.abi:
-        raise SubmissionError("abi", f"task {task.slug} has the abi {version.abi}")
+        raise SubmissionError("abi", f"task {task.slug} uses the ABI {version.abi}")
     return version

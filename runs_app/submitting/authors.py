@@ -31,11 +31,10 @@ def agent_of(user: User, name: str, now: datetime) -> Agent:
         name=name, defaults={"kind": Agent.Kind.AGENT, "owner": owner, "created_at": now}
     )
     if agent.kind != Agent.Kind.AGENT:
-        raise SubmissionError(
-            "agent", f"{name!r} is taken: it stands for {agent.get_kind_display()}"
-        )
+        kind = agent.get_kind_display().lower()
+        raise SubmissionError("agent", f"{name!r} is already taken ({kind}); choose another name")
     if agent.imported_from:
-        raise SubmissionError("agent", f"{name!r} is taken: an agent on another site has that name")
+        raise SubmissionError("agent", f"{name!r} is taken by an agent on another site")
     if not made and owner is not None:
         _check_owner(agent, owner)
     return agent
@@ -111,6 +110,6 @@ def check_name(field: str, name: str) -> None:
     if not _NAME.match(name):
         raise SubmissionError(
             field,
-            "must start with a letter or digit, and have at most 100 letters, digits, spaces "
-            "and _ . : / @ + ( ) -",
+            "must start with a letter or digit and contain at most 100 characters: letters, "
+            "digits, spaces and _ . : / @ + ( ) -",
         )

@@ -34,7 +34,7 @@ def the_only(text: str, rows: QuerySet[Any], kind: str) -> UUID:
     if len(found) == 1:
         return found[0]
     if found:
-        raise Http404(f"several {kind}s have ids that begin with {text!r}; give more digits")
+        raise Http404(f"several {kind}s have ids that begin with {text!r}; use more digits")
     raise Http404(f"there is no {kind} that you can see whose id begins with {text!r}")
 
 

@@ -234,8 +234,8 @@ def slow_baseline_sentence(rows: Iterable[WorkloadRow]) -> str:
     return (
         f"On {len(slow)} of {len(times)} workloads with a limit of {JUDGED_FLOOR_NS / 1000:g} µs "
         f"or more, the best baseline takes more than {SLOW_BASELINE:g} times the physical limit "
-        f"({slow[worst]:.0f} times on {worst}). A speedup over it says less than the share of the "
-        f"limit."
+        f"({slow[worst]:.0f} times on {worst}). There, the share of the limit says more than the "
+        f"speedup."
     )
 
 

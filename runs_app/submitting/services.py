@@ -115,14 +115,16 @@ def rerun(
         raise NotAllowed("", "this is a run's candidate; submit it to have it measured again")
     latest = asked_for(submission.evaluations.select_related("device")).first()
     if latest is None and not (device and mode):
-        raise SubmissionError("device", "name a device and a mode: there is no earlier evaluation")
+        raise SubmissionError(
+            "device", "choose a device and a mode: there is no earlier evaluation"
+        )
     target = (
         resolve_device(device, submission.language, submission.solution.code)
         if device or latest is None
         else latest.device
     )
     if target.imported_from:
-        reason = f"this site has no device {target.name}; name one that it has"
+        reason = f"this site has no device {target.name}; choose one of its devices"
         raise SubmissionError("device", reason)
     if submission.language not in [language.value for language in target.languages]:
         known = " and ".join(language.label for language in target.languages)
@@ -150,7 +152,7 @@ def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
         raise WrongState("", f"this evaluation is already {locked.get_status_display().lower()}")
     if not may_stop(locked, user):
         what = "an audit" if locked.mode == Mode.AUDIT else "a re-run that has begun"
-        raise NotAllowed("", f"only admins may cancel {what}: its outcome counts")
+        raise NotAllowed("", f"only admins can cancel {what}, because its outcome counts")
     lifecycle.cancel(
         locked, reason=f"canceled by {role_of(user, evaluation.submission.author_id)}", now=now
     )
@@ -226,8 +228,8 @@ def _check_packages(language: str, source: str, device: Device) -> None:
         return
     words, what = ", ".join(lacking), "it" if len(lacking) == 1 else "them"
     line = " ".join(["pip install", *(PACKAGES[name][0] for name in lacking)])
-    reason = f"no runner for {device.name} has {words}, which the source imports"
-    raise SubmissionError("source", f"{reason}; its operator can install {what} ({line})")
+    reason = f"the source imports {words}, but no runner for {device.name} has {what} installed"
+    raise SubmissionError("source", f"{reason}; a runner's operator can install {what} ({line})")
 
 
 def _check_open(version: TaskVersion, user: User) -> None:

@@ -44,7 +44,7 @@ class LatestOut(Schema):
         description="Empty until status is FINISHED.", json_schema_extra=one_of("", *Verdict)
     )
     quarantine: str = Field(
-        description="none, open, cleared or rejected; the submission has the suspicions."
+        description="none, open, cleared or rejected; the submission lists the suspicions."
     )
     latency_ns: float | None
     state: str = Field(
@@ -52,7 +52,7 @@ class LatestOut(Schema):
         json_schema_extra=one_of("", *(state.name for state in STATES)),
     )
     score: float | None = Field(
-        description="The figure by which boards rank it, if it is a ranked result."
+        description="The figure that boards rank it by, if it is a ranked result."
     )
     speedup: float | None = Field(description="Speedup over the best baseline on listed sizes.")
 
@@ -64,8 +64,10 @@ class StatusOut(LatestOut):
     evaluation: UUID
     url: str = Field(description="Its web page, for people.")
     task: str
-    over: bool = Field(description="Whether it has ended.")
-    reason: str = Field(description="The first 280 characters; the submission has the full text.")
+    over: bool = Field(description="Whether the evaluation has ended.")
+    reason: str = Field(
+        description="The first 280 characters; the submission contains the full text."
+    )
     stage: str
     attempt: int
     events: int = Field(description="Number of the newest event.")
@@ -75,7 +77,7 @@ class StatusOut(LatestOut):
 
 
 class OwnListed(Schema):
-    """A submission of yours."""
+    """One of your submissions."""
 
     id: UUID
     task: str
@@ -86,7 +88,7 @@ class OwnListed(Schema):
 
 
 class OwnSubmission(OwnListed):
-    """The same with `fields=all`."""
+    """One of your submissions, with `fields=all`."""
 
     url: str
     task_version: int
@@ -94,7 +96,7 @@ class OwnSubmission(OwnListed):
     direction: str
     private: bool
     origin: str = Field(json_schema_extra=one_of(*Submission.Origin.values))
-    latest: StatusOut | None = Field(description="Its waiting_reason is left empty here.")
+    latest: StatusOut | None = Field(description="Its `waiting_reason` is always empty here.")
 
 
 class OwnFilters(Schema):
@@ -102,21 +104,25 @@ class OwnFilters(Schema):
 
     task: str = ""
     agent: str = ""
-    fields: Literal["", "all"] = Field("", description="all: also addresses, reasons and more.")
+    fields: Literal["", "all"] = Field(
+        "", description="all: also return addresses, reasons and more."
+    )
     limit: int = Field(10, ge=1, le=200)
-    after: str = Field("", description="Id of the last one that you have; see the Link header.")
+    after: str = Field(
+        "", description="Id of the last submission that you have; see the Link header."
+    )
 
 
 class StatusIn(Schema):
     """The evaluation that you're asking about."""
 
-    evaluation: UUID | None = Field(None, description="An evaluation other than the newest.")
+    evaluation: UUID | None = Field(None, description="An evaluation's id; default: the newest.")
 
 
 class CancelIn(Body):
     """Which evaluation to cancel."""
 
-    evaluation: UUID | None = Field(None, description="An evaluation other than the newest.")
+    evaluation: UUID | None = Field(None, description="An evaluation's id; default: the newest.")
 
 
 @router.get(
@@ -128,8 +134,8 @@ class CancelIn(Body):
 def list_own(
     request: HttpRequest, response: HttpResponse, filters: Query[OwnFilters]
 ) -> list[OwnListed]:
-    """Return the submissions of the token's owner, without candidates of runs. With an entry's
-    token, return the entry's submissions.
+    """Return the submissions of the token's owner, without run candidates. With an entry's token,
+    return the entry's submissions.
     """
     user = request.user
     if not user.is_authenticated:
@@ -162,7 +168,7 @@ def show_status(
 ) -> dict[str, object]:
     """Return the state of one evaluation.
 
-    Until it is over, `Retry-After` says how many seconds to wait before you ask again. If you send
+    Until it ends, `Retry-After` says how many seconds to wait before you ask again. If you send
     the last `ETag` as `If-None-Match`, you get 304 if nothing has changed.
     """
     found = _evaluation(submission_id, wanted.evaluation, request.user)
@@ -182,7 +188,7 @@ def cancel_evaluation(
     """Take one of your evaluations out of the queue, or stop it. The default is the newest
     that isn't an audit.
 
-    This makes room for another one to wait, but the canceled one counts toward the daily limit.
+    This frees a place in the queue, but a canceled evaluation counts toward the daily limit.
     """
     found = _evaluation(submission_id, payload.evaluation, request.user)
     cancel(evaluation=found, user=request.user, now=timezone.now())

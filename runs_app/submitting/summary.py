@@ -126,7 +126,9 @@ def _more(facts: Facts) -> Link | None:
         return None
     found, document = facts.result.mismatch, reverse("document", args=["results"])
     if found is None:
-        return Link("How other values are drawn, and what often fails", f"{document}#other-values")
+        return Link(
+            "How other input values are drawn, and what often fails", f"{document}#other-values"
+        )
     if found.workload == HIDDEN:
         return Link("What to try if a hidden workload fails", f"{document}#hidden-workloads")
     return Link("What usually causes this", f"{document}#what-a-wrong-result-looks-like")
@@ -138,7 +140,7 @@ def _under_way(facts: Facts) -> str:
         again = f" for the {_ordinal(evaluation.attempt)} time" if evaluation.attempt > 1 else ""
         return f"It is being measured in {evaluation.mode} mode on {evaluation.device}{again}"
     if evaluation.status == Status.CANCELLED:
-        return facts.reason or "it was canceled before it had a verdict"
+        return facts.reason or "it was canceled before it reached a verdict"
     return facts.waiting_reason or facts.reason or "it is waiting for a runner"
 
 

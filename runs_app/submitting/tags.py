@@ -20,7 +20,7 @@ _VERDICTS: dict[str, tuple[str, str]] = {
     "COMPILE_ERROR": ("bad", "The compiler rejected the source; see its log."),
     "RUNTIME_ERROR": ("bad", "The kernel failed while it ran."),
     "TIME_LIMIT": ("bad", "The kernel ran longer than the limit."),
-    "MEMORY_LIMIT": ("bad", "The kernel asked for more memory than the limit."),
+    "MEMORY_LIMIT": ("bad", "The kernel tried to use more memory than the limit."),
     "VIOLATION": ("bad", "The kernel broke a rule of the protocol."),
     "TOO_SLOW": ("bad", "It was stopped because it could no longer beat its run's best."),
     "UNSTABLE": (

@@ -93,7 +93,7 @@ def test_the_workbench_is_never_left(page: Page, stack: Stack, runner: FakeRunne
     page.get_by_label("An agent").check()
     source = page.get_by_label("Source")
     source.press("Control+Enter")
-    expect(page.get_by_role("alert")).to_contain_text("Name the agent")
+    expect(page.get_by_role("alert")).to_contain_text("Enter the agent's name")
     expect(source).to_contain_text("A[i] - B[i]")
     page.get_by_label("A person").check()
     page.get_by_label("A person").press("Control+Enter")  # wherever the focus is

@@ -9,10 +9,10 @@ from gpu_runner.data.verdict import Direction, Mode
 from runs_app.models import BaselineMeasurement, Evaluation, Status
 from tasks_app.selectors import outlines
 
-_SENT_NONE = "the site that measured it sent no time"
+_SENT_NONE = "the site that measured it didn't report a time"
 _NO_REASON = "it could not be measured"
 _NEVER = {
-    Mode.TEST: "test mode makes too few calls for one",
+    Mode.TEST: "test mode makes too few calls to measure it",
     Mode.QUICK: "only ranked mode measures it",
     Mode.PROFILE: "only ranked mode measures it",
 }
@@ -71,7 +71,7 @@ def _when(evaluation: Evaluation, name: str) -> str:
         return _SENT_NONE
     job = _job(evaluation)
     if job is None:
-        return "it is not measured yet"
+        return "it hasn't been measured yet"
     return _UNDER_WAY.get(Status(job.status)) or _measured_apart(job, name, ())
 
 

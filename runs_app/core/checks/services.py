@@ -38,7 +38,7 @@ def request_check(*, version: TaskVersion, device: Device, user: User, now: date
     somebody who is no admin, for a second check at a time and where a day's time is used up.
     """
     if not may_check(version, user):
-        raise CurationError("", "only admins and the draft's author may have a task checked")
+        raise CurationError("", "only admins and the draft's author can request a check")
     TaskVersion.objects.select_for_update(no_key=True).get(pk=version.pk)  # two requests take turns
     under_way = TaskCheck.objects.filter(status__in=UNDER_WAY)
     known = under_way.filter(version=version, device=device).first()
@@ -66,7 +66,7 @@ def cancel_check(*, check: TaskCheck, user: User, now: datetime) -> None:
     if locked.is_over:
         raise CurationError("", f"this check is already {locked.get_status_display().lower()}")
     if not may_cancel(locked, user):
-        raise CurationError("", "only admins and the person who asked for a check may cancel it")
+        raise CurationError("", "only admins and the person who requested a check can cancel it")
     locked.reason = f"canceled by {role_of(user, locked.asked_by_id)}"
     lifecycle.cancel(locked, reason=locked.reason, now=now)
     details = {"device": locked.device.name, "check": str(locked.pk)}
@@ -142,5 +142,5 @@ def _refuse_more(user: User, now: datetime) -> None:
         raise CurationError("", reason)
     time = check_time(user, now)
     if time.left == 0:
-        reason = f"your checks have used devices for {time.limit} minutes in the last 24 hours"
-        raise CurationError("", f"{reason}, which is the limit: ask again later")
+        reason = f"your checks have used {time.limit} minutes of device time in the last 24 hours"
+        raise CurationError("", f"{reason}, which is the limit: try again later")

@@ -246,7 +246,7 @@ def _outcome(
 def _raised(evaluation: Evaluation, result: EvaluationResult) -> str:
     """What an audit found that a person decides on, or that one had decided before."""
     found = "; ".join(each.reason for each in suspicions(result))
-    words = f"it raised a suspicion: {found}" if found else "its source has been rejected before"
+    words = f"it raised suspicion: {found}" if found else "its source has been rejected before"
     return _public(words[:LONGEST_TEXT], evaluation)
 
 
@@ -311,7 +311,7 @@ def _by_case(
 
 def _lacking(audit: Audit, evaluation: Evaluation, *, cleared: bool = False) -> str:
     """Why an audit that found nothing verifies nothing."""
-    words = "; ".join(audit.lacking(cleared=cleared)) or "a check raised a suspicion"
+    words = "; ".join(audit.lacking(cleared=cleared)) or "a check raised suspicion"
     return _public(f"some required checks haven't passed: {words}", evaluation)
 
 

@@ -45,7 +45,7 @@ def board_place(evaluation: Evaluation, reader: Viewer) -> BoardPlace:
     elif state is not None and not state.is_sure:
         words = f"Its place on the {_board(evaluation)} is provisional"
         if state is EAGER_ONLY:
-            words = f"{words}: the site that measured it sent no time for torch.compile"
+            words = f"{words}: the site that measured it reported no time for torch.compile"
     else:
         rank, tied = places[at].rank, places[at].tied
         words = f"{_rank(places[at], len(places))} on the {_board(evaluation)}"

@@ -35,7 +35,7 @@ class Why(TextChoices):
     CANCELLED = "cancelled", "It was canceled."
     UNDER_WAY = "under_way", "It hasn't finished yet."
     SYSTEM_ERROR = ("system_error", "The failure was ours and says nothing about the kernel.")
-    NOT_CURRENT = "not_current", "It is for a version of its task that is no longer ranked."
+    NOT_CURRENT = "not_current", "It is for a task version that is no longer ranked."
     NOT_CORRECT = "not_correct", "Only correct results count on boards."
     REPLACED = "replaced", "A later evaluation of the same submission has replaced it."
     COUNTS = "counts", "It counts on its board."

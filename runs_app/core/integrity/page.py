@@ -30,13 +30,13 @@ _CHECKS = {
     "floor": "Physical limit",
     "luck": "Few fast calls",
     "clock": "Claimed times",
-    "device": "State of the device",
+    "device": "Device state",
     "loaded": "Code that ran",
     "work": "Code that did the work",
     "audit": "Audit",
 }
 _OF_CODE = (
-    "A re-run will raise the same suspicion. Fix the cause named below, then submit the kernel "
+    "A re-run will raise the same suspicion. Fix the cause shown below, then submit the kernel "
     "again."
 )
 _OF_TIMES = (

@@ -95,7 +95,7 @@ def _checked(state: str, reason: str) -> str:
         raise SubmissionError("state", f"{state[:20]!r} is not one of {', '.join(_DECISIONS)}")
     reason = reason.replace("\0", "").strip()
     if not reason:
-        raise SubmissionError("reason", "say why: the author and other admins will read it")
+        raise SubmissionError("reason", "enter a reason: the author and other admins will read it")
     if len(reason) > _LONGEST_REASON:
         raise SubmissionError(
             "reason", f"has {len(reason)} characters; the limit is {_LONGEST_REASON}"

@@ -55,7 +55,7 @@ _AUDITED = {
     "inconclusive": (
         "",
         "Unverified",
-        "its audit had no result or couldn't run every required check; see the submission's page",
+        "its audit gave no result or couldn't run a required check; see the submission's page",
     ),
 }
 

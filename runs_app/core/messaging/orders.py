@@ -87,7 +87,7 @@ def enqueue(job: RunnerJob) -> bool:
             FUNCTION, job_id=identity, result_ttl=0, failure_ttl=_KEPT_S, description=str(name)
         )
     except RedisError as error:
-        log.warning("%s waits for Redis: %s", name, error)
+        log.warning("%s is waiting for Redis: %s", name, error)
         return False
     return True
 
@@ -160,6 +160,6 @@ def tell(runner: Runner) -> bool:
         word = json.dumps(codec.encode(word_to(runner)))
         connection().set(key, word, ex=_KEPT_S)
     except RedisError as error:
-        log.warning("could not tell runner %s yet: %s", runner.name, error)
+        log.warning("could not notify runner %s yet: %s", runner.name, error)
         return False
     return True

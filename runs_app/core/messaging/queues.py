@@ -56,7 +56,7 @@ def _enqueue(
             description=words,
         )
     except RedisError as error:
-        log.warning("%s waits for Redis: %s", words, error)
+        log.warning("%s is waiting for Redis: %s", words, error)
         return False
     return True
 
@@ -70,7 +70,7 @@ def enqueue_advance(run_id: object) -> bool:
         if not connection().set(_mark(run_id), 1, nx=True, ex=_ADVANCE_MARK_S):
             return True
     except RedisError as error:
-        log.warning("run %s waits for Redis: %s", run_id, error)
+        log.warning("run %s is waiting for Redis: %s", run_id, error)
         return False
     return _enqueue(RUNS_QUEUE, ADVANCE_FUNCTION, run_id, timeout_s=_ADVANCE_TIMEOUT_S)
 
@@ -80,7 +80,7 @@ def advance_begins(run_id: object) -> None:
     try:
         connection().delete(_mark(run_id))
     except RedisError as error:
-        log.warning("the next step of run %s may come late: %s", run_id, error)
+        log.warning("the next step of run %s may be delayed: %s", run_id, error)
 
 
 def enqueue_behind_steps(function: str, about: object, *, timeout_s: int) -> bool:

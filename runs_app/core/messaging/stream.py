@@ -175,7 +175,7 @@ class Streams:
         It is forgotten first: a Redis that is full keeps no letter, and has to get empty.
         """
         why = printable(reason[:_LONGEST_REASON])
-        log.error("event %s of runner %s set aside: %s", entry.id.decode(), entry.token, why)
+        log.error("event %s from runner %s was set aside: %s", entry.id.decode(), entry.token, why)
         self.done(entry)
         said = {name: entry.fields[name][:_LONGEST_DEAD] for name in _SAID & entry.fields.keys()}
         fields: Any = {**said, b"id": entry.id, b"token": entry.token.name, b"reason": why}

@@ -57,7 +57,7 @@ class DeviceQueueOut(Schema):
     kind: str = Field(alias="device.kind")
     name: str = Field(alias="device.name")
     depth: int
-    reason: str = Field(description="Why no jobs are being taken now; empty if they are.")
+    reason: str = Field(description="Why no runner is taking jobs now; empty if one is.")
     wait_p50_s: float | None
     wait_p95_s: float | None
     waiting: list[QueueEntryOut] = Field(description="The first jobs in the queue; see `limit`.")

@@ -44,7 +44,7 @@ def resolve_device(name: str, language: str = "", source: str = "") -> Device:
             "device", f"no runner with a CUDA device has ever reported; known devices: {have}"
         )
     if len(found) > 1:
-        raise SubmissionError("device", f"there are several CUDA devices; name one of: {have}")
+        raise SubmissionError("device", f"there are several CUDA devices; choose one of: {have}")
     return found[0]
 
 

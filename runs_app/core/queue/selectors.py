@@ -213,7 +213,7 @@ def wait_of_people(device_slug: str, now: datetime) -> str:
     ahead = _waiting(device_slug).filter(Evaluation.waits_as(*OF_PEOPLE))
     seconds = _before_s(device_slug, ahead, Urgency.PEOPLE, now)
     if ahead.exists():
-        return f"about {in_words(seconds)} of work before yours" if seconds else ""
+        return f"about {in_words(seconds)} of work ahead of yours" if seconds else ""
     running = _running(device_slug, Urgency.PEOPLE).count()
     if not running:
         return ""
@@ -310,7 +310,7 @@ def why_blocked(device: Device, runners: list[RunnerStatus]) -> str:
         return f"no runner is taking work: {names}"
     latest = min(runners, key=lambda status: status.age_s)
     name, silence = latest.runner.name, period(latest.age_s)
-    return f"no runner for {device} is alive: {name} was last heard from {silence} ago"
+    return f"no runner for {device} is responding: {name} was last heard from {silence} ago"
 
 
 def _waits(device: Device, now: datetime) -> list[float]:

@@ -119,7 +119,7 @@ class _Batch:
             return _heartbeat(sender, storable(event.payload), self.now)
         job = self._locked(event)
         if event.attempt > job.attempt:
-            raise EventError(f"attempt {event.attempt} of {job.pk} has not begun")
+            raise EventError(f"attempt {event.attempt} of {job.pk} hasn't started yet")
         if event.attempt != job.attempt or job.is_over:
             return False
         if not sender.holds(job):
@@ -157,7 +157,7 @@ class _Batch:
 
 def _heartbeat(sender: Sender, payload: dict[str, object], now: datetime) -> bool:
     if sender.token is None:
-        raise EventError(f"{sender} has no heartbeat")
+        raise EventError(f"{sender} can't send a heartbeat")
     return record_runner(state=codec.decode(RunnerState, payload), token=sender.token, now=now)
 
 

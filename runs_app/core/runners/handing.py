@@ -91,7 +91,7 @@ def _named(name: JobName, runner: Runner, now: datetime) -> RunnerJob | None:
         )
         seen = rows.filter(pk=name.job_id).first()
     except (KeyError, ValidationError):
-        raise DataError("job", f"{name} is not a job of this site") from None
+        raise DataError("job", f"{name} is not one of this site's jobs") from None
     if seen and not _for(runner, _others(runner), rows.filter(pk=seen.pk), now).exists():
         orders.enqueue(seen)
         return None

@@ -45,7 +45,7 @@ def record_runner(*, state: RunnerState, token: RunnerToken, now: datetime) -> b
     rows = Runner.objects.select_for_update(of=("self",)).select_related("token")
     known = rows.filter(name=name).first()
     if known is None and token.runners.count() >= MOST_RUNNERS:
-        raise EventError(f"runner {token} has {MOST_RUNNERS} hosts already; remove some first")
+        raise EventError(f"runner {token} already has {MOST_RUNNERS} hosts; remove some first")
     restarted = known is not None and known.boot_id != state.boot_id
     runner, _ = Runner.objects.update_or_create(
         name=name,
@@ -115,7 +115,7 @@ def _heed(runner: Runner) -> None:
 def _device(state: RunnerState, token: RunnerToken, now: datetime) -> Device:
     """The runner's device; made at the first heartbeat from such a device, if the token may."""
     if state.device_kind not in [kind.value for kind in DeviceKind]:
-        raise EventError(f"{state.device_kind!r} is not a kind of device")
+        raise EventError(f"{state.device_kind!r} is not a valid device kind")
     device = Device.objects.filter(slug=state.device).first()
     served = token.devices.values_list("pk", flat=True)
     _check_serves(token, served, state.device, device)

@@ -63,7 +63,7 @@ def add_runner(
     if RunnerToken.objects.filter(name=name).exists():
         raise SubmissionError("name", f"runner {name!r} already exists; choose another name")
     if serves == RunnerToken.Serves.LISTED and not devices:
-        raise SubmissionError("devices", "choose at least one, or allow new devices")
+        raise SubmissionError("devices", "choose at least one device, or allow new ones")
     token, text = _made(name, serves, trusted=trusted, user=user, now=now)
     token.devices.set(devices)
     shown = ", ".join(device.name for device in devices)
@@ -230,7 +230,7 @@ def _keep() -> None:
     try:
         _acl("SAVE")
     except ResponseError as error:
-        orders.log.info("logins of runners last until Redis restarts: %s", error)
+        orders.log.info("runner logins will only last until Redis restarts: %s", error)
 
 
 def _note(

@@ -19,7 +19,7 @@ def checked_reason(text: str, field: str) -> str:
     """What an admin says, on one line; raises `SubmissionError` for nothing and for too much."""
     words = " ".join(text.split())
     if not words:
-        raise SubmissionError(field, "say why: people will read it")
+        raise SubmissionError(field, "enter a reason: people will read it")
     if len(words) > _LONGEST:
         raise SubmissionError(field, f"has {len(words)} characters; the limit is {_LONGEST}")
     return words

@@ -225,7 +225,7 @@ def end(
 
     `payload` is what an evaluation's watchers are told; `seq` as in `retry_or_give_up`.
     """
-    assert not job.is_over, f"{job.KIND} {job.pk} had already ended"
+    assert not job.is_over, f"{job.KIND} {job.pk} has already ended"
     job.status, job.finished_at, job.stage = status, now, ""
     journal.tell(job, status.lower(), payload, now=now, seq=seq)
     job.save()
@@ -248,7 +248,7 @@ def by_report(
             try:
                 return take(job, codec.encode(payload["report"]), now)
             except DataError as error:
-                reason = f"the report of its runner cannot be used: {error}"
+                reason = f"its runner's report cannot be used: {error}"
         give_up(job, reason=reason[:LONGEST_TEXT], now=now)
 
     return finish

@@ -42,10 +42,10 @@ def check_report(measurement: BaselineMeasurement, report: BaselineReport) -> No
     found = task.workloads_for(DeviceKind(measurement.device.kind), direction, hidden=True)
     timed = {workload.name for workload in found if workload.timed}
     if report.anchor_ns is not None and not SHORTEST_NS <= report.anchor_ns < math.inf:
-        raise Implausible(f"report.anchor_ns is {report.anchor_ns}, which is not a time")
+        raise Implausible(f"report.anchor_ns is {report.anchor_ns}, which is not a valid time")
     for name, baselines in report.baselines.items():
         if name not in timed:
-            raise Implausible(f"report.baselines has {name[:100]!r}, which the task doesn't time")
+            raise Implausible(f"report.baselines lists {name[:100]!r}, which the task doesn't time")
         for reason in _odd_baselines(baselines, task):
             raise Implausible(f"report.baselines.{name} {reason}")
 
@@ -82,13 +82,13 @@ def _incomplete(evaluation: Evaluation, result: EvaluationResult) -> Iterator[st
     done = {stage.stage for stage in result.stages}
     for stage in _NEEDED:
         if stage not in done:
-            yield f"stages has no {stage}"
+            yield f"stages lacks {stage}"
     plan, task = PLANS[result.mode], evaluation.task_version.data
     kind, direction = DeviceKind(evaluation.device.kind), Direction(evaluation.direction)
     wanted = {w.name: w for w in task.workloads_for(kind, direction, hidden=plan.hidden)}
     found = {w.name: w for w in result.workloads}
     if set(wanted) != set(found) or len(found) != len(result.workloads):
-        yield "workloads are not those of the task"
+        yield "workloads don't match the task's"
         return
     for name, workload in found.items():
         yield from _unlike(workload, wanted[name])
@@ -106,7 +106,7 @@ def _unlike(workload: WorkloadResult, wanted: Workload) -> Iterator[str]:
     if workload.hidden != wanted.hidden:
         yield f"workloads.{wanted.name} disagrees with the task about whether it is hidden"
     if dict(workload.parameters) != dict(wanted.parameters):
-        yield f"workloads.{wanted.name} has different parameters from the task"
+        yield f"workloads.{wanted.name} has different parameters than in the task"
 
 
 def _too_little(workload: WorkloadResult, plan: Plan, *, timed: bool) -> Iterator[str]:
@@ -116,13 +116,13 @@ def _too_little(workload: WorkloadResult, plan: Plan, *, timed: bool) -> Iterato
         yield f"{where} has no time" if timed else f"{where} has a time, but it is a hidden check"
         return
     if len(workload.processes) < plan.processes:
-        yield f"{where} ran in {len(workload.processes)} processes, not in {plan.processes}"
+        yield f"{where} ran in {len(workload.processes)} processes instead of {plan.processes}"
     for run in workload.processes:
         if len(run.times_ns) < min(plan.min_calls, LEAST_CALLS):
             yield f"{where} has a process with only {len(run.times_ns)} calls"
         calls = len(run.times_ns)
         if len(set(run.seeds)) != calls or len(run.seeds) != calls:
-            yield f"{where} has calls without their own inputs"
+            yield f"{where} has calls without inputs of their own"
         if not run.verified or not set(run.verified) <= set(range(calls)):
             yield f"{where} has a process without verified outputs"
         if not all(SHORTEST_NS <= time_ns < math.inf for time_ns in (*run.times_ns, *run.hard_ns)):
@@ -148,9 +148,9 @@ def _odd(workload: WorkloadResult, cost: Cost | None) -> Iterator[str]:
 def _odd_baselines(baselines: Mapping[str, Measurement], task: Task) -> Iterator[str]:
     for name, measurement in baselines.items():
         if name not in task.baselines:
-            yield f"has a baseline {name[:100]!r}, which the task doesn't have"
+            yield f"has a baseline {name[:100]!r}, which the task doesn't define"
         if measurement.high_ns > settings.JOB_TIMEOUT_S * 1e9:
-            yield f"has a baseline {name!r} whose calls take longer than a job may"
+            yield f"has a baseline {name!r} with calls that take longer than a job may"
 
 
 def _unsure(workload: WorkloadResult, kind: DeviceKind) -> Iterator[str]:
@@ -159,7 +159,7 @@ def _unsure(workload: WorkloadResult, kind: DeviceKind) -> Iterator[str]:
     if measured is None or workload.hidden:
         return
     if measured.noise(RESOLUTION_NS[kind]) > UNSTABLE_FROM * (1 + _ROUNDING):
-        yield f"has a time that is known only to ±{measured.relative_half_width * 100:.0f} %"
+        yield f"has a time that is only known to within ±{measured.relative_half_width * 100:.0f} %"
 
 
 def _contradictions(result: EvaluationResult, elapsed_s: float) -> Iterator[str]:

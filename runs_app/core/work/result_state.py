@@ -36,7 +36,7 @@ EAGER_ONLY = ResultState(
     "provisional",
     "Eager only",
     "",
-    "Compared with PyTorch eager only; the site that measured it sent no time for torch.compile.",
+    "Compared with PyTorch eager only; the site that measured it reported no torch.compile time.",
     is_sure=False,
 )
 """Provisional for good: of an imported result nothing is measured here."""

@@ -42,7 +42,7 @@ _GAP = timedelta(seconds=10)  # chosen: no step takes so long, unless the proces
 class Command(BaseCommand):
     """`manage.py ingest_events`: runs until SIGTERM or SIGINT."""
 
-    help = "Record runners' events until stopped; run one of these per site."
+    help = "Record runners' events until stopped. Run one per site."
     stopping = False
     listening_since: datetime | None = None
     up_to_date_at: datetime | None = None
@@ -98,7 +98,7 @@ class Command(BaseCommand):
             with broadcast.together():
                 record_events(events=events, now=timezone.now())
         except Exception as error:
-            log.debug("a batch's events are recorded one by one: %s", error)
+            log.debug("recording a batch's events one by one: %s", error)
             return False
         stream.done(*entries)
         return True
@@ -113,7 +113,7 @@ class Command(BaseCommand):
         except (OperationalError, InterfaceError) as error:
             if not self._is_at_fault(entry):
                 raise  # so is this, until the database is back
-            stream.set_aside(entry, f"the database rejects it: {error}")
+            stream.set_aside(entry, f"the database rejected it: {error}")
         except Exception as error:
             log.exception("event %s cannot be recorded", entry.id.decode())
             stream.set_aside(entry, f"{type(error).__name__}: {error}")

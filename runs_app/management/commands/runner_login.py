@@ -15,9 +15,9 @@ class Command(BaseCommand):
     """`manage.py runner_login NAME`, or `--local` for the runners of `make up`."""
 
     help = (
-        "Print the REDIS_URL of a runner that was added on the Operate page. Each call makes a new "
-        "password and invalidates the earlier one. It is for hosts that you control; all others "
-        "use --site and --token."
+        "Print the REDIS_URL of a runner that was added on the Operate page. Each call creates a "
+        "new password and invalidates the previous one. Use this for hosts that you control; all "
+        "others use --site and --token."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--local",
             action="store_true",
-            help="for runners on the site's own host; the runner is created if missing",
+            help="for runners on the site's own host; creates a missing runner",
         )
 
     def handle(self, *args: object, **options: object) -> None:
@@ -45,8 +45,8 @@ class Command(BaseCommand):
             raise CommandError(f"{words} Known: {known}")
         if is_local(found):
             raise CommandError(
-                f"`make up` gives {found.name} its login, and a new one would cut off this host's"
-                " runners; add another runner on the Operate page"
+                f"`make up` creates the login of {found.name}, and a new one would disconnect this"
+                " host's runners; add another runner on the Operate page"
             )
         self.stderr.write(f"Earlier logins of {found.name} no longer work.")
         return found

@@ -27,8 +27,8 @@ class Command(BaseCommand):
     """
 
     help = (
-        "Queue every shipped kernel that has no evaluation yet on the device; or, with --origin,"
-        " MSKernelBench's kernels at PATH that match a task's signature."
+        "Queue every shipped kernel that hasn't been evaluated on the device yet. With --origin,"
+        " queue MSKernelBench's kernels at PATH that match a task's signature."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--tuned",
             action="store_true",
-            help="only for tasks with a tuned kernel, as for a new device",
+            help="only for tasks with a tuned kernel, such as for a new device",
         )
         parser.add_argument("--origin", type=Path, metavar="PATH", help="origin/{fp32,bf16}/*.cu")
 

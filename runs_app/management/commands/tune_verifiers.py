@@ -16,8 +16,8 @@ from tasks_app.templatetags.display import cost
 
 _NUMBERS = {
     **dict.fromkeys(("generations", "population", "seed", "concurrency")),
-    "examples": "kernels to train on",
-    "held-out": "kernels to test on",
+    "examples": "number of kernels to train on",
+    "held-out": "number of kernels to test on",
 }
 """Options that are whole numbers, with what they mean where the name does not say it."""
 
@@ -54,15 +54,17 @@ class Command(BaseCommand):
         except SubmissionError as error:
             raise CommandError(str(error)) from error
         if tuning.reason:
-            self.stdout.write(f"It ended early: {tuning.reason}.")
+            self.stdout.write(f"Tuning ended early: {tuning.reason}.")
         prompt = tuning.prompts.first()
         if prompt is None:
-            self.stdout.write("No prompt did better in training than the first one.")
+            self.stdout.write("No prompt did better in training than the original.")
         elif options["use"]:
             use_prompt(prompt=prompt)
-            self.stdout.write(f"Version {prompt.version} of {prompt.verifier} is in use.")
+            self.stdout.write(f"Version {prompt.version} of {prompt.verifier} is now in use.")
         else:
-            self.stdout.write(f"Stored as version {prompt.version} of {prompt.verifier}, not used.")
+            self.stdout.write(
+                f"Stored as version {prompt.version} of {prompt.verifier}, but not in use."
+            )
         spent = cost(tuning.usd, is_plain=True)
         self.stdout.write(f"Cost: {spent}. Page: /verifiers/tunings/{tuning.pk}/")
 

@@ -81,7 +81,7 @@ def with_knobs(source: str, values: Mapping[str, str]) -> str:
         value = values.get(knob.name, knob.default)
         if value not in knob.values:
             allowed = " ".join(knob.values)
-            raise KnobError(knob.line, f"{knob.name} cannot be {value!r}; it may be {allowed}")
+            raise KnobError(knob.line, f"{knob.name} cannot be {value!r}; allowed: {allowed}")
         source = source[: declaration.start] + value + source[declaration.end :]
     return source
 
@@ -163,7 +163,7 @@ def _values(text: str, name: str, value: str, line: int) -> tuple[str, ...]:
         if not _VALUE.fullmatch(word):
             raise KnobError(line, f"{word!r} of {name} is not a plain word or number")
     if len(values) < 2:
-        raise KnobError(line, f"{name} needs two values or more to choose from")
+        raise KnobError(line, f"{name} needs at least two values to choose from")
     if len(values) > MAX_VALUES:
         raise KnobError(line, f"{name} has {len(values)} values; the limit is {MAX_VALUES}")
     if len(set(values)) < len(values):

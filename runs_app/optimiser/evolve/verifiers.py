@@ -34,7 +34,7 @@ def check_verifiers(config: RunConfig) -> None:
         if name not in VERIFIERS:
             raise DataError("verifiers", f"{name!r} is not one of {', '.join(VERIFIERS)}")
     if len(set(verifiers.names)) < len(verifiers.names):
-        raise DataError("verifiers", "a verifier is named twice")
+        raise DataError("verifiers", "a verifier is listed twice")
     if not 0 <= verifiers.threshold <= 1:
         raise DataError("verifiers.threshold", "must be from 0 to 1")
     if verifiers.survivors < 1:

@@ -46,10 +46,10 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         labels = {
             "base_url": "Base URL",
             "api_name": "API name",
-            "price_in_usd": "Price of input, in USD",
-            "price_out_usd": "Price of output, in USD",
+            "price_in_usd": "Input price, in USD",
+            "price_out_usd": "Output price, in USD",
             "max_output_tokens": "Answer limit, in tokens",
-            "supports_temperature": "Takes a temperature",
+            "supports_temperature": "Supports temperature",
             "timeout_s": "Timeout, in seconds",
             "extra": "Extra fields, as JSON",
         }
@@ -68,7 +68,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         if self.instance.pk and name != self.instance.name and is_used(self.instance):
             raise forms.ValidationError(
                 f"runs or calls refer to it as {self.instance.name}, so its name can't change; if "
-                "the endpoint uses another name, enter that as API name"
+                "the endpoint uses a different name, enter it as the API name"
             )
         return name
 
@@ -96,8 +96,8 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
             )
         if name and not _KEY_NAME.fullmatch(name) and name not in settings.KEY_VARIABLES:
             raise forms.ValidationError(
-                "enter a variable whose name ends in _API_KEY and does not begin with KBENCH_, or "
-                "have its name added to KBENCH_KEY_VARIABLES"
+                "enter a variable whose name ends in _API_KEY and doesn't start with KBENCH_, or "
+                "ask the site's operator to add the name to KBENCH_KEY_VARIABLES"
             )
         return name
 
@@ -140,7 +140,7 @@ def _check_command(name: str) -> None:
     if name not in known:
         have = ", ".join(sorted(known)) or "none"
         raise forms.ValidationError(
-            f"{COMMANDS_VARIABLE} of this host has no command {name!r}; it has: {have}"
+            f"{COMMANDS_VARIABLE} on this host doesn't define {name!r}; it defines: {have}"
         )
 
 

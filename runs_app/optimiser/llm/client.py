@@ -52,11 +52,11 @@ def complete(  # noqa: PLR0913 - the parameters of a call, and the world it happ
     for arguments that are wrong. No exception holds the key.
     """
     if max_tokens < 1:
-        raise ValueError("max_tokens: give at least 1")
+        raise ValueError("max_tokens: must be at least 1")
     if not messages:
-        raise ValueError("messages: give at least one")
+        raise ValueError("messages: must not be empty")
     if not HEADER_VALUE.fullmatch(call_id):
-        raise ValueError("call_id: give printable ASCII without spaces")
+        raise ValueError("call_id: must be printable ASCII without spaces")
     call = Call(
         endpoint=endpoint,
         messages=[sendable(message) for message in messages],

@@ -60,7 +60,7 @@ def _command_of(endpoint: Endpoint) -> list[str]:
     except ValueError as error:
         raise CallError(str(error), "auth") from None
     if name not in known:
-        raise CallError(f"{COMMANDS_VARIABLE} of this host has no command {name!r}", "auth")
+        raise CallError(f"{COMMANDS_VARIABLE} on this host doesn't define {name!r}", "auth")
     return known[name]
 
 
@@ -161,14 +161,14 @@ def _read(folder: Path, endpoint: Endpoint, worst: Usage, status: int, *, late: 
     text, is_cut = _answer(folder)
     usage = _usage(folder) or worst
     if late:
-        reason = f"the command did not end within {endpoint.timeout_s:g} s, and was killed"
+        reason = f"the command did not finish within {endpoint.timeout_s:g} s and was killed"
         raise CallInterrupted(reason, usage, text)
     if status != 0:
         words = _last_words(folder, endpoint)
         reason = f"the command exited with status {status}" + (f": {words}" if words else "")
         raise CallError(reason[:MAX_REASON], "unavailable", usage=usage, text=text)
     if not text.strip():
-        raise CallError("the command gave no answer", "empty", usage=usage)
+        raise CallError("the command produced no answer", "empty", usage=usage)
     end = "cut" if is_cut else "stop"
     return Completion(
         text=text, finish_reason=end, usage=usage, model=endpoint.api_name, attempts=1

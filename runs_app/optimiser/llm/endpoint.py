@@ -48,20 +48,20 @@ class Endpoint:
     def __post_init__(self) -> None:
         """Refuse what could not be called."""
         if not self.name or not self.api_name:
-            raise ValueError("name, api_name: give both")
+            raise ValueError("name, api_name: both are required")
         if self.key_variable and not VARIABLE.fullmatch(self.key_variable):
-            raise ValueError("key_variable: give the name of an environment variable, or nothing")
+            raise ValueError("key_variable: must be the name of an environment variable, or empty")
         if self.token_parameter not in ("max_tokens", "max_completion_tokens"):
-            raise ValueError("token_parameter: give max_tokens or max_completion_tokens")
+            raise ValueError("token_parameter: must be max_tokens or max_completion_tokens")
         check_url(self.base_url)
         self._check_numbers()
         self._check_extra()
 
     def _check_numbers(self) -> None:
         if self.max_output_tokens < 1:
-            raise ValueError("max_output_tokens: give at least 1")
+            raise ValueError("max_output_tokens: must be at least 1")
         if not 0 < self.timeout_s <= 86_400:
-            raise ValueError("timeout_s: give more than 0 and at most 86400 seconds")
+            raise ValueError("timeout_s: must be more than 0 and at most 86400 seconds")
 
     def _check_extra(self) -> None:
         taken = RESERVED & set(self.extra)
@@ -70,7 +70,7 @@ class Endpoint:
         try:
             json.dumps(dict(self.extra), allow_nan=False)
         except (TypeError, ValueError):
-            raise ValueError("extra: give parameters that JSON can carry") from None
+            raise ValueError("extra: the parameters must be JSON-serializable") from None
 
     def key(self) -> str:
         """The key from the environment, "" where none is needed; MissingKey names the variable."""
@@ -79,13 +79,13 @@ class Endpoint:
         key = os.environ.get(self.key_variable, "").strip()
         if not key:
             raise MissingKey(
-                f"the environment variable {self.key_variable} has no key; set it in .env or "
-                "where the site and its workers run, and restart them"
+                f"the environment variable {self.key_variable} is empty or not set; set it "
+                "in .env, or in the environment of the site and its workers, and restart them"
             )
         if not HEADER_VALUE.fullmatch(key):
             raise MissingKey(
-                f"the environment variable {self.key_variable} has characters that a key can't "
-                "have; set it to the key only"
+                f"the environment variable {self.key_variable} contains characters that can't "
+                "be part of a key; set it to the key only"
             )
         return key
 
@@ -109,7 +109,9 @@ def check_url(base_url: str) -> None:
     """
     if base_url.startswith(COMMAND):
         if not _COMMAND.fullmatch(base_url):
-            raise ValueError("base_url: a command's name has lowercase letters, digits, - and _")
+            raise ValueError(
+                "base_url: a command name may contain only lowercase letters, digits, - and _"
+            )
         return
     try:
         parts = urlsplit(base_url)
@@ -117,14 +119,14 @@ def check_url(base_url: str) -> None:
         (parts.hostname or "").encode("idna")
     except ValueError:
         raise ValueError(
-            "base_url: this is not an address; give one like https://host/v1"
+            "base_url: this is not an address; enter one like https://host/v1"
         ) from None
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_legal:
-        raise ValueError("base_url: give an http or https address like https://host/v1")
+        raise ValueError("base_url: must be an http or https address like https://host/v1")
     if "@" in parts.netloc:
         raise ValueError("base_url: remove the credentials; keys come from the environment")
     if parts.query or parts.fragment or not base_url.isprintable() or " " in base_url:
-        raise ValueError("base_url: give an address without a query, a fragment or spaces")
+        raise ValueError("base_url: must not contain a query, a fragment or spaces")
 
 
 COMMANDS_VARIABLE = "KBENCH_AGENT_COMMANDS"
@@ -152,6 +154,6 @@ def commands() -> dict[str, list[str]]:
         words = isinstance(command, list) and command and all(isinstance(w, str) for w in command)
         if not _COMMAND_NAME.fullmatch(name) or not words:
             raise ValueError(
-                f"{COMMANDS_VARIABLE}: {name!r} must be a list of words, with a lowercase name"
+                f"{COMMANDS_VARIABLE}: {name!r} needs a lowercase name and a list of words"
             )
     return found

@@ -85,7 +85,7 @@ def of_connection(error: Exception, worst: Usage) -> CallError:
     """No answer at all; `worst` is charged unless it is certain that the request did not go out."""
     cause = below(error)
     if isinstance(cause, UNCONNECTED):
-        reason = f"no connection to the endpoint ({_why_unconnected(cause)})"
+        reason = f"could not connect to the endpoint ({_why_unconnected(cause)})"
         return CallError(reason, "unavailable", transient=True)
     if isinstance(cause, httpx2.ReadTimeout):
         return CallInterrupted("the endpoint accepted the request but never answered", worst)
@@ -118,7 +118,7 @@ def of_answer(error: Exception, usage: Usage, text: str) -> CallError:
     cause = below(error)
     if isinstance(cause, Garbage | TooLong):
         if not text:
-            return CallError("the endpoint sent garbage", "garbage", usage=usage)
+            return CallError("the endpoint sent an unreadable answer", "garbage", usage=usage)
         reason = "the answer became unreadable partway through"
     elif isinstance(cause, httpx2.TimeoutException):
         reason = (

@@ -100,7 +100,7 @@ def _without_own_best(run: Run) -> str:
         return still
     if not answers:
         return f"No call was answered: {_count(failed, 'call')} failed. {still}".strip()
-    words = f"No answer contained a kernel: {_count(answers, 'answer')} had none"
+    words = f"No answer contained a kernel: {_count(answers, 'answer')} came without one"
     words += f", and {_count(failed, 'call')} failed." if failed else "."
     return f"{words} {still}".strip()
 

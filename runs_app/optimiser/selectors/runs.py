@@ -176,5 +176,7 @@ def callable_model(name: str) -> LanguageModel:
     model = callable_models().filter(name=name).first()
     if model is None:
         known = ", ".join(callable_models().values_list("name", flat=True)) or "none"
-        raise SubmissionError("model", f"{name!r} can't be called; these can: {known}")
+        raise SubmissionError(
+            "model", f"{name!r} can't be called; callable language models: {known}"
+        )
     return model

@@ -12,7 +12,7 @@ from runs_app.optimiser.evolve.strategies.contract import with_defaults
 OWN_KERNEL = "the starting kernel"
 """Title of a seed kernel that somebody pasted."""
 
-PARAMETERS = {"evaluations": "combinations at most"}
+PARAMETERS = {"evaluations": "maximum combinations"}
 
 
 def parameter_label(name: str) -> str:

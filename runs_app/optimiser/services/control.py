@@ -148,7 +148,7 @@ def _what_to_do(run: Run) -> str:
     names = STRATEGIES[run.strategy].grows if run.strategy in STRATEGIES else ()
     if run.status == Run.Status.STOPPED or not names:
         return "start another run"
-    return f"give it more {' or '.join(names)}, or start another run"
+    return f"raise its {' or '.join(names)}, or start another run"
 
 
 def _paid_for(run: Run, user: User, budget: Budget, now: datetime) -> Budget:
@@ -164,7 +164,7 @@ def _paid_for(run: Run, user: User, budget: Budget, now: datetime) -> Budget:
 def check_extension(caps: Mapping[str, object], parameters: Mapping[str, object]) -> None:
     """Raise `SubmissionError` for an extension that names nothing."""
     if not caps and not parameters:
-        raise SubmissionError("budget", f"give at least one cap ({_CAPS}), or parameters")
+        raise SubmissionError("budget", f"set at least one cap ({_CAPS}) or parameter")
 
 
 def changed_budget(run: Run, caps: Mapping[str, Any]) -> Budget:
@@ -182,7 +182,7 @@ def check_budget(budget: Budget) -> None:
     """Raise `SubmissionError` for a budget without any cap, and for caps that are no caps."""
     caps = {name: getattr(budget, name) for name in MOST}
     if all(cap is None for cap in caps.values()):
-        raise SubmissionError("budget", f"give at least one cap: {_CAPS}")
+        raise SubmissionError("budget", f"set at least one cap: {_CAPS}")
     faults = Faults()
     for name, cap in caps.items():
         if cap is not None and cap > MOST[name]:
@@ -219,7 +219,7 @@ def _locked(run: Run, user: User) -> Run:
     if site := locked.device.imported_from:
         raise NotAllowed("", f"this run was made on {site} and imported; it can't be changed here")
     if not may_control(user, locked):
-        raise NotAllowed("", "only the run's owner and admins may do this")
+        raise NotAllowed("", "only the run's owner and admins can do this")
     return locked
 
 

@@ -26,7 +26,7 @@ def enter_candidate(*, candidate: Candidate, user: User, now: datetime) -> Submi
     """
     run = run_log.lock(candidate.run_id)
     if not may_control(user, run):
-        raise NotAllowed("", "only the run's owner and admins may enter its candidates")
+        raise NotAllowed("", "only the run's owner and admins can enter its candidates")
     refusal = _refusal(run, run.candidates.get(pk=candidate.pk))
     if refusal:
         raise NotAllowed("", refusal)

@@ -148,7 +148,7 @@ def _check(faults: Faults, request: RunRequest) -> None:
         if (value := getattr(request, name)) not in known:
             faults.add(name, f"{value!r} is not one of {', '.join(filter(None, known))}")
     if request.seed_kernel == "own" and not request.source.strip():
-        faults.add("source", "is empty: give the run's seed kernel")
+        faults.add("source", "is empty: it must contain the run's seed kernel")
     _check_numbers(faults, request)
     for name in ("name", "agent"):
         if storable(getattr(request, name)) != getattr(request, name):
@@ -168,11 +168,11 @@ def _check_numbers(faults: Faults, request: RunRequest) -> None:
         ("verifiers.survivors", request.verifiers.survivors, 1, MOST_SURVIVORS),
     ):
         if not least <= value <= most:
-            faults.add(name, f"must be {least} to {most}")
+            faults.add(name, f"must be from {least} to {most}")
     if not request.temperatures:
-        faults.add("temperatures", "give at least one")
+        faults.add("temperatures", "must contain at least one value")
     if not all(math.isfinite(t) and 0 <= t <= HOTTEST for t in request.temperatures):
-        faults.add("temperatures", f"must be 0 to {HOTTEST:g} each")
+        faults.add("temperatures", f"must each be from 0 to {HOTTEST:g}")
 
 
 def _spec(field_name: str, name: str, *, writes: bool = True) -> ModelSpec:

@@ -66,7 +66,7 @@ def check_day(budget: Budget, *, user: User, now: datetime, run: Run | None = No
         )
         raise QuotaExceeded(
             _FIELD,
-            f"{reason}; give a lower cap, or wait{limits.why('usd_per_day')}",
+            f"{reason}; lower the cap, or wait{limits.why('usd_per_day')}",
             limit="usd_per_day",
         )
 

@@ -59,19 +59,19 @@ SEED_KERNELS = (
     ("own", "Own", "your own source"),
 )
 _LABELS = {
-    "source": "Source of the seed kernel",
+    "source": "Seed kernel source",
     "models": "Language models",
     "max_tokens": "Answer limit, tokens",
     "usd": "Money, USD",
     "minutes": "Running time, minutes",
     "verifier_use": "Verifiers",
     "threshold": "Minimum share of passing votes",
-    "survivors": "Measured per generation",
+    "survivors": "Candidates measured per generation",
     "verifier_model": "Verifier model",
     "profile": "Profile in prompts",
-    "concurrent_asks": "Calls at once",
+    "concurrent_asks": "Concurrent calls",
     "seed": "Seed number",
-    "name": "Name of the run",
+    "name": "Run name",
 }
 """What the page calls a field, where its name with a capital does not do."""
 _MINUTE_S = 60
@@ -177,7 +177,7 @@ class RunForm(ServiceForm):
             self.fields["usd"].initial = None  # such a cap couldn't be checked
         self.has_models = bool(names)
         self.offer("models", names)
-        self.offer("verifier_model", [("", "The one that wrote the candidate"), *names])
+        self.offer("verifier_model", [("", "The language model that wrote the candidate"), *names])
         for name, label in _LABELS.items():
             self.fields[name].label = label
         self.fields.update(parameter_fields())
@@ -192,14 +192,14 @@ class RunForm(ServiceForm):
                 "Enter numbers separated by commas, such as 0.5, 1."
             ) from None
         if not all(0 <= value <= 2 for value in values):
-            raise forms.ValidationError("Each must be between 0 and 2.")
+            raise forms.ValidationError("Each number must be from 0 to 2.")
         return values or list(RunConfig(strategy="", seed=0).temperatures)
 
     def clean_source(self) -> str:
         """At most the size that a submission may have."""
         source: str = self.cleaned_data["source"]
         if len(source.encode("utf-8", "replace")) > SOURCE_LIMIT_BYTES:
-            raise forms.ValidationError(f"The limit is {SOURCE_LIMIT_BYTES // 2**20} MiB.")
+            raise forms.ValidationError(f"Must be at most {SOURCE_LIMIT_BYTES // 2**20} MiB.")
         return source
 
     def clean(self) -> dict[str, object]:
@@ -215,9 +215,9 @@ class RunForm(ServiceForm):
         if own and not values.get("source", "").strip() and "source" not in self.errors:
             self.add_error("source", "Paste the seed kernel, or choose another seed.")
         if values.get("verifier_use") != "off" and not values.get("verifiers"):
-            self.add_error("verifiers", "Choose at least one, or switch verifiers off.")
+            self.add_error("verifiers", "Choose at least one verifier, or turn verifiers off.")
         if values.get("threshold", 0) > 1:
-            self.add_error("threshold", "A share of votes: between 0 and 1.")
+            self.add_error("threshold", "Enter a share of the votes, from 0 to 1.")
         if info:
             self._check_parameters(info, read_parameters(info, values))
         return values

@@ -51,7 +51,7 @@ def tuning_figure(generations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Accuracy by generation: training and held-out of the best prompt, and of each other one."""
     best = [each for each in generations if each.get("train")]
     traces = [
-        _accuracy("train, best of the generation", best, "train", 0),
+        _accuracy("training, best of the generation", best, "train", 0),
         _accuracy("held-out, same prompt", [g for g in best if g.get("held_out")], "held_out", 1),
     ]
     others = [
@@ -64,7 +64,7 @@ def tuning_figure(generations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         {
             "type": "scatter",
             "mode": "markers",
-            "name": "train, every prompt",
+            "name": "training, every prompt",
             "x": [number for number, _ in others],
             "y": [round(share * 100, 2) for _, share in others],
             "marker": {"size": 7, "symbol": "circle-open"},

@@ -187,7 +187,7 @@ class _Campaign:
         if allowance.refusal or allowance.max_tokens < wanted:
             if not self.flying:
                 self.stopping = allowance.refusal or (
-                    f"the cap of ${self.request.max_usd:g} leaves no room for another whole call"
+                    f"the cap of ${self.request.max_usd:g} leaves no room for another complete call"
                 )
             return None
         self.calls += 1

@@ -127,7 +127,7 @@ def choose(
     """
     for name, size in (("examples", train), ("held-out", held_out)):
         if size < 2 or size % 2:
-            raise ValueError(f"{name}: give an even number of at least 2; half must fail")
+            raise ValueError(f"{name}: must be an even number, at least 2; half must fail")
     by_task = defaultdict(list)
     for kernel in sorted(kernels, key=lambda k: (k.task, k.key)):
         by_task[kernel.task].append(kernel)

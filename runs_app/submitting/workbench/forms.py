@@ -58,7 +58,7 @@ class Held(forms.JSONField):
         except (ValueError, RecursionError):
             raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from None
         if not isinstance(held, dict) or not all(isinstance(text, str) for text in held.values()):
-            raise forms.ValidationError("The files must be an object that maps names to texts.")
+            raise forms.ValidationError("The files must be an object that maps names to contents.")
         return held
 
     def bound_data(self, data: Any, initial: Any) -> Any:
@@ -124,7 +124,7 @@ class SubmissionForm(ServiceForm):
         if not values.get("source", "").strip() and not self.errors.get("file"):
             self.add_error("source", "Paste the kernel's source, or choose a file.")
         if values.get("written_by") == "agent" and not values.get("agent", "").strip():
-            self.add_error("agent", "Name the agent, or say that a person wrote it.")
+            self.add_error("agent", "Enter the agent's name, or choose “A person”.")
         return values
 
     def field_of(self, name: str) -> str:
@@ -160,7 +160,7 @@ class SubmissionForm(ServiceForm):
     def _text(self, upload: Any, field: str = "file") -> str:
         if upload.size > SOURCE_LIMIT_BYTES:
             limit = SOURCE_LIMIT_BYTES // 2**20
-            reason = f"{upload.name} has {upload.size} bytes; the limit is {limit} MiB."
+            reason = f"{upload.name} is {upload.size} bytes; the limit is {limit} MiB."
             self.add_error(field, reason)
             return ""
         try:

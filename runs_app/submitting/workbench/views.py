@@ -146,7 +146,7 @@ def _to_sign_in(request: HttpRequest, back: str, *, was_signed_in: bool) -> Http
     if request.headers.get("HX-Request") != "true":
         return to_login
     if was_signed_in:
-        messages.warning(request, "You were signed out. Your kernel is kept in this browser.")
+        messages.warning(request, "You were signed out. Your kernel is saved in this browser.")
     return HttpResponseClientRedirect(to_login.url)
 
 

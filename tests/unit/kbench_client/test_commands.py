@@ -68,7 +68,7 @@ def test_a_file_that_others_may_read_is_told_of(kbench: Command) -> None:
     make.make_task_version()
     kbench("login", "http://localhost", "--token", make.make_token(make.make_user()))
     config.path().chmod(0o644)
-    assert "others can read" in kbench("tasks").err
+    assert "other users can read" in kbench("tasks").err
     config.path().write_text("{")
     assert kbench("tasks").status == 2
 
@@ -240,7 +240,10 @@ def test_a_board_names_directions_and_says_how_many_rows_it_has(kbench: Command)
     assert ("scale, backward" in found, "rank" in found, "\n2 rows\n" in found) == (
         True, False, True,
     )  # fmt: skip
-    assert "1 of 2 rows not shown: --limit 2 shows all" in kbench("leaderboard", "--limit", "1").out
+    assert (
+        "1 of 2 rows not shown: use --limit 2 to show all"
+        in kbench("leaderboard", "--limit", "1").out
+    )
     assert "2 rows" in kbench("leaderboard", "--limit", "100000").out
 
 
@@ -249,7 +252,7 @@ def test_short_lists_say_that_there_is_more(kbench: Command, ada: Any) -> None:
     for name in ("scale", "shift"):
         make.make_evaluation(user=ada, mode="test", task_version=make.make_task_version(name=name))
     tasks = kbench("tasks", "--limit", "1").out
-    assert "1 of 2 tasks not shown: --limit 2 shows all, --q WORD searches" in tasks
+    assert "1 of 2 tasks not shown: use --limit 2 to show all, --q WORD to search" in tasks
     assert "2 tasks\n" in kbench("tasks").out
     own = Submission.objects.get(task_version__task__slug="scale")
     listed = kbench("show").out
@@ -257,7 +260,7 @@ def test_short_lists_say_that_there_is_more(kbench: Command, ada: Any) -> None:
     assert str(own.pk) not in listed
     assert f"{own.created_at:%Y-%m-%d %H:%M}" in listed
     assert "more" not in listed
-    assert "the newest 1; you have more: --limit N" in kbench("show", "--limit", "1").out
+    assert "showing the newest 1; use --limit N to see more" in kbench("show", "--limit", "1").out
 
 
 def test_a_run_is_started_followed_and_steered(kbench: Command, ada: Any, home: Path) -> None:
@@ -277,7 +280,7 @@ def test_a_run_is_started_followed_and_steered(kbench: Command, ada: Any, home: 
     assert (both.status, "not allowed with" in both.err) == (2, True)
     nothing = kbench(*words, "--seed-kernel", "none", "--json").document["error"]
     assert (nothing["field"], nothing["exit"]) == ("seed_kernel", 2)
-    assert "name a task to start a run" in kbench("run", "scale").err
+    assert "required to start a run" in kbench("run", "scale").err
     assert kbench("run", "scale", "--strategy", "autotune", "--parameter", "x").status == 2
     assert_steered(run, kbench)
 
@@ -293,8 +296,8 @@ def assert_steered(run: Run, kbench: Command) -> None:
     assert steer("--stop", "--json").document["status"] == "STOPPED"
     late = steer("--pause")
     assert (late.status, str(run.pk) in late.out) == (2, False)
-    assert "takes none" in steer("--pause", "--evaluations", "3").err
-    assert "is not the id" in kbench("run", "scale", "--stop").err
+    assert "can't be combined with" in steer("--pause", "--evaluations", "3").err
+    assert "is not a run's id" in kbench("run", "scale", "--stop").err
     assert "not allowed with" in steer("--stop", "--pause").err
 
 

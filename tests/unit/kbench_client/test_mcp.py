@@ -79,10 +79,10 @@ def test_refusals_speak_of_tools_and_arguments(monkeypatch: pytest.MonkeyPatch) 
     for answer, words in (
         (call("submit"), "submit was not called: source is missing. Its arguments: source, task"),
         (call("board", limit=0), "board was not called: limit can't be 0"),
-        (call("submit", source="int x;"), "task: give task, or write `// kbench: task=NAME`"),
+        (call("submit", source="int x;"), "task: set task, or write `// kbench: task=NAME`"),
         (
             call("submit", source="int x;", task="no"),
-            "no task 'no'; known: scale; list_tasks has them all",
+            "no task 'no'; known: scale; list_tasks lists them all",
         ),
         (call("submit", source=make.SOURCE, task="scale", mode="fast"), "mode"),
         (everybodys("quota"), "token: set KBENCH_TOKEN in the environment of `kbench mcp`"),
@@ -129,7 +129,7 @@ def test_an_agent_reads_a_task_and_submits(monkeypatch: pytest.MonkeyPatch) -> N
     assert "left_out" not in files
     monkeypatch.setattr("kbench_client.details.FILES_BYTES", 400)
     brief = call("get_task", task="scale").structured_content
-    assert brief["left_out"].endswith("to stay brief; raw=true includes all")
+    assert brief["left_out"].endswith("to keep the answer short; raw=true includes all")
     assert brief.keys() - {"left_out"} < files.keys()
     assert call("get_task", task="scale", raw=True).structured_content == files
     source = f"// kbench: task=scale mode=test\n{make.SOURCE}"
@@ -142,7 +142,7 @@ def test_an_agent_reads_a_task_and_submits(monkeypatch: pytest.MonkeyPatch) -> N
     assert waited.structured_content["over"] is False
     called_wrong = call("submit", source=source, tasks="scale", watch=True)
     assert called_wrong.is_error
-    assert "no argument 'tasks', 'watch'" in called_wrong.content[0].text
+    assert "doesn't accept 'tasks', 'watch'" in called_wrong.content[0].text
     assert Submission.objects.count() == 1
     answer = call("get_task", task="nothing")
     assert (answer.is_error, "no task 'nothing'" in answer.content[0].text) == (True, True)
@@ -199,7 +199,7 @@ def test_results_boards_and_runs() -> None:
         Tools(connected()).quota()
     with pytest.raises(Stop, match="no profile"):
         tools.profile(identity)
-    with pytest.raises(Stop, match="a submission, a run or an entry"):
+    with pytest.raises(Stop, match="one of submission, run or entry"):
         tools.wait()
     with pytest.raises(Stop, match="strategy"):
         tools.start_run("scale", "magic")
@@ -229,7 +229,7 @@ def test_an_entrys_token_knows_its_entry_and_no_other_one(challenge: Challenge) 
         (lambda: tools.enter_challenge("autumn"), "an entry's token can only"),
         (lambda: tools.finish_entry(str(other.pk)), "an entry's token can only"),
         (lambda: tools.report_entry(usd=-1), "usd"),
-        (tools.report_entry, "give usd, tokens or transcript"),
+        (tools.report_entry, "pass usd, tokens or transcript"),
         (lambda: tools.entry("5"), "no entry '5'"),
         (lambda: ChallengeTools(connected()).entry(), "you haven't entered a challenge here"),
     ):

@@ -99,15 +99,15 @@ def test_an_entry_in_a_folder_is_refused_by_its_field(kbench: Command, folder: P
 
 def test_an_entry_that_is_not_clear_has_to_be_named(folder: Path) -> None:
     (folder / "other.cpp").write_text("int x;")
-    with pytest.raises(Stop, match=r"could be any of: main.cpp, other.cpp; give --entry NAME"):
+    with pytest.raises(Stop, match=r"could be any of: main.cpp, other.cpp; set --entry NAME"):
         read_kernels([folder])
     assert read_kernels([folder], "other.cpp").source == "int x;"
     with pytest.raises(Stop, match=r"'no.cpp' is not among the files"):
         read_kernels([folder], "no.cpp")
     (folder / "b.h").write_bytes(b"\xff")
-    with pytest.raises(Stop, match=r"b.h is not text in UTF-8"):
+    with pytest.raises(Stop, match=r"b.h is not UTF-8 text"):
         read_kernels([folder], "other.cpp")
-    with pytest.raises(Stop, match="is not in the folder of"):
+    with pytest.raises(Stop, match="is not in the entry file's folder"):
         read_kernels([folder / "in/sum.h", folder / "main.cpp"])
     (folder / "empty").mkdir()
     with pytest.raises(Stop, match="could be any of: none"):
@@ -118,11 +118,11 @@ def test_nothing_from_outside_the_folder_is_sent(folder: Path) -> None:
     outside = folder.parent / "secret.h"
     outside.write_text("x")
     for path in (outside, folder / ".." / "secret.h"):
-        with pytest.raises(Stop, match=r"secret\.h is not in the folder of the entry"):
+        with pytest.raises(Stop, match=r"secret\.h is not in the entry file's folder"):
             read_kernels([folder / "main.cpp", path])
     (folder / "link.h").symlink_to(outside)
     for paths in ([folder], [folder / "main.cpp", folder / "link.h"]):
-        with pytest.raises(Stop, match=r"link\.h is a link that leads out of"):
+        with pytest.raises(Stop, match=r"link\.h is a link to a file outside"):
             read_kernels(paths)
     (folder / "link.h").unlink()
     (folder / "link.h").symlink_to("b.h")
@@ -131,7 +131,7 @@ def test_nothing_from_outside_the_folder_is_sent(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../x.h", "/etc/x.h", "a/../../x.h"])
 def test_a_site_cannot_write_elsewhere(name: str, tmp_path: Path) -> None:
-    with pytest.raises(Stop, match="is not a path in the folder"):
+    with pytest.raises(Stop, match="is not a path inside the folder"):
         write_files(tmp_path / "out", {name: "x"})
 
 

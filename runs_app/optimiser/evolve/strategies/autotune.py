@@ -186,9 +186,9 @@ INFO = StrategyInfo(
     grows=("evaluations", "patience"),
     help={
         "evaluations": "The maximum number of combinations to measure, including the kernel's own.",
-        "sample": "How many of them are random before the search continues from the best.",
+        "sample": "How many random combinations to try before the search continues from the best.",
         "explore": "Share of random draws after that, so the search can escape a local optimum.",
-        "patience": "How many measurements without clear improvement end the search.",
+        "patience": "The search ends after this many measurements without a clear improvement.",
     },
     make=Autotune,
     needs_models=False,

@@ -205,7 +205,7 @@ INFO = StrategyInfo(
     grows=("r",),
     papers_classes=True,
     help={
-        "r": "How many rounds there are; each tries one strategy.",
+        "r": "The number of rounds; each round tries one strategy.",
         "d": "How many times a failing kernel is debugged in each round.",
         "compiler": "Whether the compiler role reviews the code before it is built.",
         "keep": "Which kernels continue: every correct one (as in the paper), or only faster ones.",

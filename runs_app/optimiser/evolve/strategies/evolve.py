@@ -174,19 +174,19 @@ INFO = StrategyInfo(
     name="evolve",
     title="Evolution",
     summary=(
-        "Generations of kernels: prompts show the fastest so far, and ask for several "
-        "new ones at once."
+        "Writes kernels in generations: prompts show the fastest ones so far and ask for "
+        "several new ones at once."
     ),
     paper="robust-kbench, arXiv 2509.14279, Algorithm 1",
     parameters=EvolveParameters,
     grows=("generations",),
     help={
-        "generations": "How many generations there are.",
+        "generations": "The number of generations.",
         "proposals": "How many kernels are proposed in each generation.",
         "context": "How many correct kernels a prompt shows.",
-        "context_order": "Which ones: the fastest from slow to fast, only the best, or random "
-        "ones.",
-        "recommendations": "How many recommendations are drawn from a profile; 0: none.",
+        "context_order": "Which kernels those are: the fastest, ordered from slow to fast; "
+        "only the best; or random ones.",
+        "recommendations": "How many recommendations to draw from a profile; 0 for none.",
         "tries": "Attempts at the translation if there is no working kernel to start from.",
     },
     make=Evolve,

@@ -362,17 +362,17 @@ INFO = StrategyInfo(
     help={
         "islands": "How many populations search side by side.",
         "proposals": "The maximum number of kernels to request.",
-        "migration_interval": "After how many measured kernels each island's best is copied to the "
-        "next one.",
+        "migration_interval": "Each island's best kernel is copied to the next island after this "
+        "many measured kernels.",
         "diff": "Weight of edits that change parts of one kernel.",
         "rewrite": "Weight of complete rewrites of one kernel.",
         "crossover": "Weight of kernels that combine two others.",
-        "similarity": "Kernels that share this much of their code with a parent or one of their "
-        "island's best aren't measured.",
+        "similarity": "Kernels that share this much of their code with a parent, or with "
+        "one of the best kernels of their island, aren't measured.",
         "mend": "How many times a failing kernel is repaired, given its error, before it is "
         "dropped.",
         "early_stop": "Whether to stop a kernel that can no longer beat the best.",
-        "notes": "After how many measured kernels the search's notes are rewritten; 0: never.",
+        "notes": "The search's notes are rewritten after this many measured kernels; 0 for never.",
         "floor_stop": "The run ends when its best kernel is this close to the physical limit.",
         "tries": "Attempts at the translation if there is no working kernel to start from.",
     },

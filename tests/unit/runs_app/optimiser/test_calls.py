@@ -191,7 +191,7 @@ def test_an_end_that_cost_nothing_replaces_the_charge_of_a_silence(
 
     def failed(*arguments: Any, **options: Any) -> Any:
         taken_for_dead(call)
-        raise CallError("no connection", "unavailable")
+        raise CallError("could not connect", "unavailable")
 
     monkeypatch.setattr(client, "complete", failed)
     assert send(call)

@@ -104,11 +104,11 @@ def test_a_retired_task_pauses_the_run(start: Start, world: World) -> None:
 def test_failed_calls_pause_the_run(start: Start, world: World) -> None:
     run = start(parameters={"asks": 9}, concurrent_asks=5)
     world.to_first_calls(run)
-    failed = {"status": "FAILED", "error": "no connection", "error_kind": "unavailable"}
+    failed = {"status": "FAILED", "error": "could not connect", "error_kind": "unavailable"}
     world.answer(run, " ", tokens_in=0, tokens_out=0, cost_usd=0.0, **failed)
     world.advance(run)
     assert (run.status, run.failures) == ("PAUSED", 5)
-    assert "no connection" in run.reason
+    assert "could not connect" in run.reason
     resume_run(run=run, user=run.user, now=make.NOW)
     world.advance(run)
     assert (run.status, run.failures) == ("RUNNING", 0)

@@ -50,7 +50,7 @@ def test_a_finished_run_goes_on_with_more_to_do(start: Start, world: World) -> N
     world.advance(run, make.later(64))
     assert (run.status, run.candidates_made) == ("FINISHED", 4)
     assert replay_run(run).differences == ()
-    with pytest.raises(WrongState, match="give it more asks, or start another run"):
+    with pytest.raises(WrongState, match="raise its asks, or start another run"):
         extend_run(run=run, user=run.user, budget=Budget(usd=9), now=make.NOW)
     assert extend(run, asks=4).status == "RUNNING"
     stop_run(run=run, user=run.user, now=make.NOW)

@@ -36,8 +36,11 @@ def refused(start: Start, world: World, *, failed: int = 0) -> Run:
 @pytest.mark.parametrize(
     ("failed", "words"),
     [
-        (0, "No answer contained a kernel: 3 answers had none. The seed kernel is still"),
-        (1, "No answer contained a kernel: 2 answers had none, and 1 call failed. The seed"),
+        (0, "No answer contained a kernel: 3 answers came without one. The seed kernel is still"),
+        (
+            1,
+            "No answer contained a kernel: 2 answers came without one, and 1 call failed. The seed",
+        ),
     ],
 )
 def test_the_headline_says_that_no_answer_had_a_kernel(

@@ -110,7 +110,7 @@ class TestLivePage:
             ({"usd": "much"}, "enter a number"),
             ({"minutes": "inf"}, "enter a number"),
             ({"minutes": "1e308"}, "must be at most"),
-            ({}, "give at least one cap"),
+            ({}, "set at least one cap"),
         ):
             answer = own.post(f"{run.get_absolute_url()}extend/", bad)
             assert (answer.status_code, words in answer.content.decode().lower()) == (422, True)
@@ -138,7 +138,7 @@ class TestLivePage:
         head = page[page.index('id="headline"') : page.index("Best time")]
         for words in (*leads, f"{4000 / latency_ns:.2f}× the speed of the seed kernel"):
             assert words in head, words
-        assert ("no baseline is known" in head) == (not speedups)
+        assert ("no baseline has been measured" in head) == (not speedups)
 
     def test_a_figure_that_waits_for_baselines_has_no_color(self) -> None:
         row = make.make_finished_evaluation(result={"pending_baselines": ("compiled",)})

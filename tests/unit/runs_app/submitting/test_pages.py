@@ -123,7 +123,7 @@ def test_a_refusal_names_the_field_and_keeps_everything(signed_in: Client, setti
         ({"task": ""}, "Choose a task"),
         ({"device": "abacus"}, "Select a valid"),
         ({"direction": "backward"}, "has only: forward"),
-        ({"written_by": "agent"}, "Name the agent"),
+        ({"written_by": "agent"}, "Enter the agent&#x27;s name"),
         ({"written_by": "agent", "agent": "<b>"}, "Must start with"),
         ({"written_by": "agent", "agent": "r", "language_model": "<b>"}, "Must start with"),
     )

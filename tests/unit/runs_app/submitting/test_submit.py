@@ -168,7 +168,7 @@ def test_cuda_means_the_only_cuda_device() -> None:
     assert make.make_evaluation(device="", language="cuda").device_id == "nvidia-h200"
     assert make.make_evaluation(device="", language="cpp").device_id == "cpu"
     make.make_device(slug="nvidia-a100", name="NVIDIA A100")
-    with pytest.raises(SubmissionError, match="name one of: cpu, nvidia-a100, nvidia-h200"):
+    with pytest.raises(SubmissionError, match="choose one of: cpu, nvidia-a100, nvidia-h200"):
         make.make_evaluation(device="cuda")
 
 
@@ -267,7 +267,7 @@ def test_a_rerun_that_has_begun_counts_where_an_earlier_one_was_right(verdict: V
     make.start(entered_again)
     for one in (again, entered_again):
         if verdict is Verdict.CORRECT:
-            with pytest.raises(NotAllowed, match="only admins may cancel a re-run"):
+            with pytest.raises(NotAllowed, match="only admins can cancel a re-run"):
                 cancel(evaluation=one, user=author, now=make.later(4))
         cancel(
             evaluation=one, user=admin if verdict is Verdict.CORRECT else author, now=make.later(4)

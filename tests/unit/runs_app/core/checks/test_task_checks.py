@@ -113,7 +113,7 @@ class TestAsking:
         make.start(held := ask(author, version))
         send(held, EventKind.FINISHED, {"reason": "failed"}, seq=2, now=make.later(100))
         assert check_time(author, make.NOW).left == 0
-        with pytest.raises(CurationError, match="used devices for 3 minutes"):
+        with pytest.raises(CurationError, match="used 3 minutes of device time"):
             ask(author, version)
         assert ask(make.make_admin(), version).status == Status.QUEUED
         assert check_time(author, make.later(25 * 3600)).left == 3
@@ -130,7 +130,7 @@ class TestAsking:
         self, jobs: Jobs, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
     ) -> None:
         check = ask()
-        with pytest.raises(CurationError, match="only admins and the person who asked"):
+        with pytest.raises(CurationError, match="only admins and the person who requested"):
             cancel_check(check=check, user=make.make_user(), now=make.NOW)
         make.start(check)
         admin = make.make_admin(username="ada")
@@ -189,7 +189,7 @@ class TestEvents:
         check = ask()
         send(check, EventKind.FINISHED, {"report": report(check, **changes)}, seq=1)
         assert (check.status, check.passed) == (Status.FINISHED, None)
-        assert check.reason.startswith("the report of its runner cannot be used: ")
+        assert check.reason.startswith("its runner's report cannot be used: ")
         assert words in check.reason
         assert not Soundness.objects.exists()
 

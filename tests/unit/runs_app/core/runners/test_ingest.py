@@ -56,7 +56,7 @@ def test_an_event_at_which_the_database_fails_again_and_again_is_set_aside() -> 
         for _ in range(4):
             with pytest.raises(OperationalError):
                 ingest.record(said)
-        assert ingest.record(said) == ["the database rejects it: too deep"]
+        assert ingest.record(said) == ["the database rejected it: too deep"]
 
 
 def test_an_event_waits_for_a_database_that_is_away() -> None:

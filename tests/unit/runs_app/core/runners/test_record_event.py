@@ -149,7 +149,7 @@ def test_what_a_runners_host_has_ended_is_tried_again(
         ({"job_id": "00000000-0000-4000-8000-000000000000"}, "there is no {kind} '0000"),
         ({"job_id": "not an id"}, "'not an id' is not a job"),
         ({"job": None}, "{id}' is not a job"),
-        ({"attempt": 7}, "attempt 7 of {id} has not begun"),
+        ({"attempt": 7}, "attempt 7 of {id} hasn't started yet"),
     ],
 )
 def test_impossible_events_are_refused(job: RunnerJob, changes: dict[str, Any], words: str) -> None:

@@ -320,7 +320,7 @@ class TestTheCommand:
         assert Redis.from_url(printed[1]).blpop([QUEUE], 1)
         call_command("runner_login", "--local")
         assert f"://runner-{RunnerToken.objects.get(name='local').pk}:" in capsys.readouterr().out
-        with pytest.raises(CommandError, match="would cut off this host's runners"):
+        with pytest.raises(CommandError, match="would disconnect this host's runners"):
             call_command("runner_login", "local")
 
     def test_a_runner_that_is_not_there_is_named_with_those_that_are(self, site: Redis) -> None:

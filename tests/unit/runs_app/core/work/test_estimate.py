@@ -71,7 +71,7 @@ def test_a_verdict_is_told_with_what_comes_before_it() -> None:
     reason = waiting_reason(behind, now)
     assert reason.startswith("number 2 in the queue")
     assert "expect its verdict in about 8 s" in reason
-    assert wait_of_people("cpu", now) == "about 8 s of work before yours"
+    assert wait_of_people("cpu", now) == "about 8 s of work ahead of yours"
 
 
 def test_what_runs_while_nobody_waits_is_told_as_that() -> None:

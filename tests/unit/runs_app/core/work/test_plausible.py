@@ -151,13 +151,13 @@ LIES: dict[str, tuple[Change, str]] = {
     "no build": (sets("build", None), "build is missing"),
     "a failed build": (sets("build.ok", False), "build is missing"),
     "a build of nothing": (sets("build.digest", ""), "build is missing"),
-    "nothing built": (without("stages", stage="build"), "stages has no build"),
-    "nothing measured": (without("stages", stage="measure"), "stages has no measure"),
-    "nothing verified": (without("stages", stage="verify"), "stages has no verify"),
-    "a workload left out": (without("workloads", name="cpu_n262144"), "workloads are not those"),
-    "a hidden one left out": (without("workloads", name="cpu_n300007_large"), "are not those"),
-    "a workload twice": (one_more(), "workloads are not those"),
-    "an easy workload more": (one_more(name="easy"), "workloads are not those"),
+    "nothing built": (without("stages", stage="build"), "stages lacks build"),
+    "nothing measured": (without("stages", stage="measure"), "stages lacks measure"),
+    "nothing verified": (without("stages", stage="verify"), "stages lacks verify"),
+    "a workload left out": (without("workloads", name="cpu_n262144"), "workloads don't match"),
+    "a hidden one left out": (without("workloads", name="cpu_n300007_large"), "don't match"),
+    "a workload twice": (one_more(), "workloads don't match"),
+    "an easy workload more": (one_more(name="easy"), "workloads don't match"),
     "a hidden one made public": (
         sets("workloads.8.hidden", False),
         "large disagrees with the task",
@@ -165,7 +165,7 @@ LIES: dict[str, tuple[Change, str]] = {
     "a public one hidden": (sets(f"{FIRST}.hidden", True), "cpu_n1024 disagrees with the task"),
     "smaller sizes": (sets(f"{FIRST}.parameters", {"N": 1}), "cpu_n1024 has different parameters"),
     "no time": (sets(f"{FIRST}.measurement", None), "workloads.cpu_n1024 has no time"),
-    "one process fewer": (FEWER_PROCESSES, "workloads.cpu_n1024 ran in 2 processes, not in 3"),
+    "one process fewer": (FEWER_PROCESSES, "workloads.cpu_n1024 ran in 2 processes instead of 3"),
     "a time of a check": (
         sets("workloads.8.measurement", {"time_ns": 1, "low_ns": 1, "high_ns": 1, "calls": 3}),
         "workloads.cpu_n300007_large has a time, but it is a hidden check",
@@ -173,11 +173,14 @@ LIES: dict[str, tuple[Change, str]] = {
     "no time of an unlisted one": (sets("workloads.9.measurement", None), "cpu_n1277 has no time"),
     "no process of a hidden one": (
         sets("workloads.8.processes", []),
-        "ran in 0 processes, not in 1",
+        "ran in 0 processes instead of 1",
     ),
     "two calls": (two_calls, "workloads.cpu_n1024 has a process with only 2 calls"),
-    "calls without inputs": (sets(f"{FIRST_RUN}.seeds", [1]), "has calls without their own inputs"),
-    "the same inputs again": (SAME_INPUTS, "cpu_n1024 has calls without their own inputs"),
+    "calls without inputs": (
+        sets(f"{FIRST_RUN}.seeds", [1]),
+        "has calls without inputs of their own",
+    ),
+    "the same inputs again": (SAME_INPUTS, "cpu_n1024 has calls without inputs of their own"),
     "nothing compared": (sets(f"{FIRST_RUN}.verified", []), "without verified outputs"),
     "no calls compared": (sets(f"{FIRST_RUN}.verified", [100_000]), "without verified outputs"),
     "a time of nothing": (sets(f"{FIRST_RUN}.times_ns.1", 0.0), "cpu_n1024 has an invalid time"),
@@ -191,15 +194,15 @@ LIES: dict[str, tuple[Change, str]] = {
     "no size": (sets(f"{FIRST}.tensor_bytes", "nan"), "cpu_n1024 has nan as tensor_bytes"),
     "any time": (
         scales(f"{FIRST}.measurement.high_ns", 1000),
-        "cpu_n1024 has a time that is known only to ±",
+        "cpu_n1024 has a time that is only known to within ±",
     ),
     "another baseline": (
         another_baseline,
-        "cpu_n1024 has a baseline 'slow', which the task doesn't have",
+        "cpu_n1024 has a baseline 'slow', which the task doesn't define",
     ),
     "a baseline of a day": (
         sets(f"{FIRST}.baselines.eager.high_ns", 86_400e9),
-        "'eager' whose calls take",
+        "'eager' with calls that take",
     ),
     "faster than its calls": (FASTER_THAN_ITS_CALLS, "cpu_n1024 has a time shorter than any"),
     "no such speedup": (sets(f"{FIRST}.speedups.best", 99.0), "has speedups that don't match"),
@@ -238,7 +241,7 @@ def test_no_stage_ends_after_the_job_was_reported_but_clocks_may_differ_a_little
 def test_other_modes_have_their_own_rules() -> None:
     evaluation, document = measured("audit")  # needs as many processes as what it audits
     FEWER_PROCESSES(document)
-    with pytest.raises(Implausible, match="ran in 2 processes, not in 3"):
+    with pytest.raises(Implausible, match="ran in 2 processes instead of 3"):
         check(evaluation, document)
     evaluation, document = measured("compile")  # a build alone measures nothing
     with pytest.raises(Implausible, match=r"result\.verdict is CORRECT, in compile mode"):
@@ -246,5 +249,5 @@ def test_other_modes_have_their_own_rules() -> None:
     hidden = [w for w in honest("ranked")["workloads"] if w["hidden"]]
     for mode in ("test", "quick", "profile"):  # have none that is hidden
         evaluation, document = measured(mode)
-        with pytest.raises(Implausible, match="workloads are not those of the task"):
+        with pytest.raises(Implausible, match="workloads don't match the task's"):
             check(evaluation, document | {"workloads": [*document["workloads"], *hidden]})

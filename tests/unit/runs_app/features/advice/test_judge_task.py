@@ -133,7 +133,7 @@ def test_what_cannot_be_asked_is_said_and_nothing_stored(model: LanguageModel) -
     make.make_task_version()
     with ScriptedEndpoint([Answer(said())]) as endpoint:
         for options, words in (
-            ({"model": "nobody"}, "can't be called; these can: judge"),
+            ({"model": "nobody"}, "can't be called; callable language models: judge"),
             ({"max_usd": 0.0}, "leaves no room"),
             ({"max_usd": -1.0}, "must be 0 or more"),
         ):

@@ -186,7 +186,7 @@ def test_a_name_of_another_site_is_nobodys_here(tmp_path: Path) -> None:
     imported(tmp_path / "all.json")
     submission = Submission.objects.get()
     assert submission.agent.name == f"robot @ {SITE} (imported)"
-    with pytest.raises(SubmissionError, match="an agent on another site has that name"):
+    with pytest.raises(SubmissionError, match="is taken by an agent on another site"):
         make.make_submission(task_version=submission.task_version, agent=submission.agent.name)
 
 
@@ -259,7 +259,7 @@ def test_one_that_is_wrong_or_without_all_baselines_comes_over_as_such(
     assert Evaluation.objects.filter(verdict="WRONG_RESULT").count() == 1
     evaluation = Evaluation.objects.get(verdict="CORRECT")
     assert result_state(evaluation) is EAGER_ONLY
-    assert "sent no time" in awaited_baselines(evaluation, evaluation.result.data)
+    assert "didn't report a time" in awaited_baselines(evaluation, evaluation.result.data)
     told = EAGER_ONLY.meaning
     for address in (f"/leaderboard/?device={BOARD}", evaluation.submission.get_absolute_url()):
         page = client.get(address).content.decode()

@@ -104,8 +104,8 @@ def test_what_is_no_comment_of_the_code_is_left_alone(text: str) -> None:
     ("source", "line", "reason"),
     [
         ("constexpr int T = 7;  // knob: 8 16", 1, "T is 7, which is not one of its values"),
-        ("\n\nconstexpr int T = 8;  // knob: 8", 3, "T needs two values or more"),
-        ("#define T 8  // knob:", 1, "T needs two values or more"),
+        ("\n\nconstexpr int T = 8;  // knob: 8", 3, "T needs at least two values"),
+        ("#define T 8  // knob:", 1, "T needs at least two values"),
         ("#define T 8  // knob: 8 16 8", 1, "T lists a value twice"),
         ("#define T 8  // knob: 8 (1<<4)", 1, "'(1<<4)' of T is not a plain word"),
         ("#define T 8  // knob: 8 16 \\\n32", 1, "of T is not a plain word"),

@@ -174,10 +174,10 @@ def test_private_kernels_are_not_shown_to_a_model(model: LanguageModel) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"model": "nobody"}, "can't be called; these can: judge"),
+        ({"model": "nobody"}, "can't be called; callable language models: judge"),
         ({"generations": -1}, "generations: must be 0 or more"),
         ({"max_usd": -1.0}, "max-usd: must be 0 or more"),
-        ({"examples": 5}, "examples: give an even number"),
+        ({"examples": 5}, "examples: must be an even number"),
         ({}, "15 passing and 15 failing"),
     ],
 )

@@ -227,7 +227,7 @@ def test_who_was_signed_out_meanwhile_is_told_where_the_kernel_is(signed_in: Cli
     ):
         other = Client()
         answer = other.post(path, sent, **HTMX)
-        said = "You were signed out. Your kernel is kept in this browser."
+        said = "You were signed out. Your kernel is saved in this browser."
         assert said in shown(other, answer["HX-Redirect"])
     fresh = Client()
     answer = fresh.post("/submit/", form(), **HTMX)
