@@ -1,4 +1,4 @@
-"""The command line runs the whole protocol with no site and no Redis, and keeps its exit status."""
+"""The command line runs the whole protocol without a site or Redis, and keeps its exit status."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_shipped_kernel_is_correct(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("import triton\n", "k.py is for a GPU: it imports triton. This host has none."),
+        ("import triton\n", "k.py is for a GPU: it imports triton. This host has no GPU."),
         ("import torch\nx = torch.zeros(3, device='cuda')\n", "it names the device 'cuda'"),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_module_for_a_gpu_is_not_tried_without_one(
     assert evaluate("--task", "vector_add", "--kernel", str(kernel), cache=cache) == 2
     told = capsys.readouterr().err
     assert words in told
-    assert "use --device cpu" in told
+    assert "pass --device cpu" in told
 
 
 @needs_jail
@@ -263,4 +263,4 @@ def test_a_number_of_seeds_that_means_nothing_is_refused(
     with pytest.raises(SystemExit) as ended:
         main(["filter", "--task", "softmax", "--seeds", number])
     assert ended.value.code == 2
-    assert "is not a whole number of 1 or more" in capsys.readouterr().err
+    assert "is not a whole number of at least 1" in capsys.readouterr().err

@@ -104,7 +104,7 @@ RESULT: list[tuple[str, Any, str]] = [
     ("floor_fraction", 9.0, "result.floor_fraction: is 9.0, but"),
     ("unlisted_speedups", {"best": -1.0}, "unlisted_speedups.best: must be a finite number above"),
     ("mode", "ranked", "result.mode: is not quick"),
-    ("verdict", "WRONG_RESULT", "latency_ns: must be given if and only if"),
+    ("verdict", "WRONG_RESULT", "latency_ns: must be set if and only if"),
     ("workloads.0.name", make.HIDDEN_WORKLOAD, "is not a listed workload of scale"),
     ("workloads.0.weight", 0.0, "result.workloads[0].weight: must be a finite number above 0"),
     ("environment", {"a": "x" * 20_001}, "result.environment: has 20"),
