@@ -221,7 +221,7 @@ def test_wrong_kernel_exits_with_one_and_prints_the_first_wrong_element(
         (["--task", "softmax"], "--kernel"),
         (["--task", "no_such_task", "--kernel", str(SOFTMAX / "good.cpp")], "no_such_task"),
         (["--task", "softmax", "--kernel", "/no/such/file.cpp"], "/no/such/file.cpp"),
-        (["--task", "softmax", "--kernel", str(SOFTMAX.parent / "task.toml")], "use one of .cpp"),
+        (["--task", "softmax", "--kernel", str(SOFTMAX.parent / "task.toml")], "one of .cpp"),
         (["--task", "softmax", "--kernel", "x.cpp", "--device", "tpu"], "tpu"),
         ([*SOFTMAX_GOOD, "--direction", "backward"], "direction"),
     ],
@@ -234,7 +234,7 @@ def test_misuse_exits_with_two_and_says_what_is_wrong(
 
 
 @pytest.mark.parametrize("command", ["evaluate", "filter", "doctor"])
-@pytest.mark.parametrize(("out", "words"), [("nowhere/x.json", "no folder"), ("", "is a folder")])
+@pytest.mark.parametrize(("out", "words"), [("nowhere/x.json", "does not exist"), ("", "is a folder")])
 def test_report_that_cannot_be_written_is_refused_before_the_work(
     command: str,
     out: str,
