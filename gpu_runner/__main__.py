@@ -45,8 +45,8 @@ from gpu_runner.supervisor.soundness.soundness import (
 )
 
 _JUDGE = (
-    "ask for the language model's judgment on the site (manage.py judge_task NAME), because "
-    "runners have no API keys"
+    "to get the language model's judgment, run `manage.py judge_task NAME` on the site: runners "
+    "have no API keys"
 )
 EXIT_CORRECT, EXIT_OTHER_VERDICT, EXIT_MISUSE = 0, 1, 2
 _FAULTS = (DataError, DeviceError, OSError, OracleError, JailError, KilledFromOutside, RunnerUnfit)
@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _one_or_more(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 
@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     for add in (_add_evaluate, _add_doctor, _add_filter, _add_vary, _add_baselines):
         add(commands)
     check.add(commands.add_parser)
-    serve = commands.add_parser("work", help="take jobs from a site, or from a folder")
+    serve = commands.add_parser("work", help="run jobs from a site or a folder")
     daemon.add_arguments(serve)
     serve.set_defaults(run=_work)
     return parser
@@ -88,9 +88,9 @@ def _shared(*names: str) -> list[argparse.ArgumentParser]:
     shared = argparse.ArgumentParser(add_help=False)
     kinds, directions = [v.value for v in DeviceKind], [v.value for v in Direction]
     known: dict[str, dict[str, Any]] = {
-        "task": {"required": True, "help": "name of a built-in task, or a task's folder"},
+        "task": {"required": True, "help": "name of a built-in task, or path to a task's folder"},
         "device": {"choices": kinds, "default": "cpu"},
-        "index": {"type": int, "default": first_gpu(), "help": "which CUDA device"},
+        "index": {"type": int, "default": first_gpu(), "help": "index of the CUDA device"},
         "direction": {"choices": directions, "default": "forward"},
         "json": {"type": Path, "metavar": "OUT", "help": "write the full result to this file"},
         "cache": {"type": Path, "default": default_cache_folder()},
@@ -104,19 +104,23 @@ def _shared(*names: str) -> list[argparse.ArgumentParser]:
 def _add_evaluate(commands: _Commands) -> None:
     one = commands.add_parser(
         "evaluate",
-        help="evaluate one kernel, with no site and no Redis",
-        description="Exit 0 if the verdict is CORRECT (or COMPILED in compile mode), 1 for any"
-        " other verdict on the kernel, 2 for a usage error or a broken host.",
+        help="evaluate one kernel, without a site or Redis",
+        description="Exit status: 0 if the verdict is CORRECT (or COMPILED in compile mode), 1 for"
+        " any other verdict on the kernel, 2 for a usage error or a broken host.",
         parents=_shared("task", "index", "direction", "json", "cache", "allow-unjailed"),
     )
     one.add_argument("--kernel", required=True, type=Path, help="source file, .cu, .cpp or .py")
     one.add_argument(
-        "--files", nargs="*", type=Path, default=[], help="files the kernel needs, under its folder"
+        "--files",
+        nargs="*",
+        type=Path,
+        default=[],
+        help="other files that the kernel needs, from inside its folder",
     )
     one.add_argument(
         "--device",
         choices=[kind.value for kind in DeviceKind],
-        help="default: from the file's suffix, and from what a Python module imports",
+        help="default: based on the file's suffix and on what a Python module imports",
     )
     one.add_argument(
         "--mode", choices=[mode.value for mode in Mode], default="quick", help="default: quick"
@@ -128,19 +132,19 @@ def _add_filter(commands: _Commands) -> None:
     sound = commands.add_parser(
         "filter",
         help=(
-            "check whether a task is sound: its filters, and wrong kernels made from its reference"
+            "check whether a task is sound, using filters and wrong kernels made from its reference"
         ),
-        description="Exit 0 if no filter flags the task and each wrong kernel fails, 1 if not, 2"
-        " for a usage error or a broken task.",
+        description="Exit status: 0 if no filter flags the task and every wrong kernel fails, 1"
+        " otherwise, 2 for a usage error or a broken task.",
         parents=_shared("task", "device", "index", "json", "allow-unjailed"),
     )
     sound.add_argument(
-        "--seeds", type=_one_or_more, default=MUTANT_SEEDS, help="calls per workload"
+        "--seeds", type=_one_or_more, default=MUTANT_SEEDS, help="number of calls per workload"
     )
     sound.add_argument(
         "--brief",
         action="store_true",
-        help="with --json: only count what passed, as in the reports that come with kbench",
+        help="with --json: only count what passed, as in the reports that ship with kbench",
     )
     sound.set_defaults(run=_filter)
 
@@ -148,23 +152,24 @@ def _add_filter(commands: _Commands) -> None:
 def _add_vary(commands: _Commands) -> None:
     varied = commands.add_parser(
         "vary",
-        help="give a KernelBench file workloads of other sizes",
-        description="Runs the file with other sizes, in a jail and without any data, and writes the"
-        " task with all workloads that its model accepts, for `filter` and `load_tasks`."
-        " Exit 0 if it accepts any, 1 if not, 2 for a broken file.",
+        help="add workloads of different sizes to a KernelBench file",
+        description="Runs the file with different sizes, in a jail and without any data, and writes"
+        " the task with every workload that its model accepts. `filter` and `load_tasks` can read"
+        " this task. Exit status: 0 if the model accepts any workload, 1 if not, 2 for a broken"
+        " file.",
         parents=_shared("json", "allow-unjailed"),
     )
-    varied.add_argument("--task", required=True, help="the file")
+    varied.add_argument("--task", required=True, help="path to the KernelBench file")
     varied.set_defaults(run=_vary, device="cpu", index=0)
 
 
 def _add_baselines(commands: _Commands) -> None:
     apart = commands.add_parser(
         "baselines",
-        help="measure a task's baselines, including compiled ones, and store them",
-        description="`evaluate --mode ranked` measures only the quick ones, and uses the stored "
-        "times of the "
-        "others. Exit 0 if every baseline was measured, 1 if not, 2 for a broken task.",
+        help="measure and store a task's baselines, including compiled ones",
+        description="`evaluate --mode ranked` measures only the quick baselines, and uses stored"
+        " times for the rest. Exit status: 0 if every baseline was measured, 1 if not, 2 for a"
+        " broken task.",
         parents=_shared("task", "device", "index", "direction", "cache", "allow-unjailed"),
     )
     apart.set_defaults(run=_baselines)
@@ -173,18 +178,18 @@ def _add_baselines(commands: _Commands) -> None:
 def _add_doctor(commands: _Commands) -> None:
     look = commands.add_parser(
         "doctor",
-        help="show what this host can do, and what is missing",
+        help="show what this host can do and what is missing",
         parents=_shared("index", "json", "cache"),
     )
     look.add_argument(
         "--calibrate",
         action="store_true",
-        help="measure the device's bandwidth and arithmetic, and store them",
+        help="measure and store the device's bandwidth and arithmetic rate",
     )
     look.add_argument(
         "--device",
         choices=[kind.value for kind in DeviceKind],
-        help="device for --calibrate (default: every device of this host)",
+        help="device for --calibrate (default: every device on this host)",
     )
     look.set_defaults(run=_doctor)
 
@@ -201,7 +206,7 @@ def _config(options: argparse.Namespace, kind: DeviceKind, device: str = "") -> 
 
 def _evaluate(options: argparse.Namespace) -> int:
     if not options.kernel.is_file():
-        raise DataError("kernel", f"there is no file {str(options.kernel)!r}")
+        raise DataError("kernel", f"the file {str(options.kernel)!r} does not exist")
     logging.disable()  # the result itself says what went wrong
     task = find_task(options.task)
     kind = DeviceKind(options.device) if options.device else _kind_of(options)
@@ -222,9 +227,9 @@ def _check_out(out: Path | None) -> None:
     if out is None:
         return
     if not out.parent.is_dir():
-        raise DataError("json", f"there is no folder {str(out.parent)!r}")
+        raise DataError("json", f"the folder {str(out.parent)!r} does not exist")
     if out.is_dir():
-        raise DataError("json", f"{str(out)!r} is a folder; name a file")
+        raise DataError("json", f"{str(out)!r} is a folder; enter the name of a file")
 
 
 def _kind_of(options: argparse.Namespace) -> DeviceKind:
@@ -233,14 +238,16 @@ def _kind_of(options: argparse.Namespace) -> DeviceKind:
     languages = {language.suffix: language for language in Language}
     if kernel.suffix not in languages:
         known = ", ".join(sorted(languages))
-        raise DataError("kernel", f"{kernel.name!r} is not a kernel's source: use one of {known}")
+        raise DataError(
+            "kernel", f"{kernel.name!r} is not a kernel's source: its suffix must be one of {known}"
+        )
     language, source = languages[kernel.suffix], kernel.read_text(errors="replace")
     code = code_of(source, _beside(options))
     kind = usual_kind(language, code)
     is_run = Mode(options.mode) is not Mode.COMPILE
     if language is Language.PYTHON and is_run and _lacks_device(kind):
-        reason = f"{kernel.name} is for a GPU: it {gpu_reason(code)}. This host has none."
-        raise DataError("device", f"{reason} To run it on the CPU anyway, use --device cpu")
+        reason = f"{kernel.name} is for a GPU: it {gpu_reason(code)}. This host has no GPU."
+        raise DataError("device", f"{reason} To run it on the CPU anyway, pass --device cpu")
     return kind
 
 
@@ -305,7 +312,7 @@ def _filter(options: argparse.Namespace) -> int:
 def _vary(options: argparse.Namespace) -> int:
     task = find_task(options.task)
     if not has_own_shape_alone(task):
-        raise DataError("task", "is not a KernelBench file with only its own shape")
+        raise DataError("task", "is not a KernelBench file that has only its original shape")
     found = vary(task, _config(options, DeviceKind.CPU))
     for workload in found.task.workloads:
         sizes = ", ".join(f"{name}={size}" for name, size in workload.parameters.items())

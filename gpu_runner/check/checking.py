@@ -134,7 +134,7 @@ class _Checking:
     def __init__(self, task: Task, config: SupervisorConfig, mode: Mode, say: Say) -> None:
         self._task, self._config, self._mode, self._say = task, config, mode, say
         self._oracles = Oracles()
-        say("baselines (the first time they are compiled, which takes longest)")
+        say("baselines (the first time takes longest, because they're compiled)")
         request = BaselineRequest(
             measurement_id="", task=task, direction=Direction.FORWARD, device=config.device
         )

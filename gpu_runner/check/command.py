@@ -34,37 +34,51 @@ NOT_TRIED = tuple(
 
 WHY = """Why a loop around the kernel gives a different time:
   launch      a loop of calls on a GPU hides what a single launch costs; each call here is timed
-              alone, from an idle device
+              alone, on an idle device
   caches      a loop finds its inputs in the caches; here the caches are emptied before each call
-  values      a loop reads the same values again; here each call has new values at new addresses
-  Triton's `do_bench` empties the L2 cache, too, but keeps its values"""
+  values      a loop reads the same values again; here each call gets new values at new addresses
+  Triton's `do_bench` empties the L2 cache, too, but reuses the same values"""
 
 
 def add(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     parser = add_parser(
         "check",
-        help="judge and time the kernels of a script with ref(), kernel() and inputs(size)",
-        description="Exit 0 if all kernels are correct, and the new one isn't slower; 1 if not; 2"
-        " for a usage error or a broken host.",
+        help="judge and time the kernels in a script that defines ref(), kernel() and inputs(size)",
+        description="Exit status: 0 if all kernels are correct, and the new one isn't slower; 1 if"
+        " not; 2 for a usage error or a broken host.",
     )
     parser.add_argument("file", type=Path, metavar="FILE")
-    parser.add_argument("--size", type=int, action="append", default=[], help="of inputs()")
-    parser.add_argument("--kernel", action="append", default=[], help="default: all in the file")
+    parser.add_argument(
+        "--size",
+        type=int,
+        action="append",
+        default=[],
+        help="size to pass to inputs(); can be repeated",
+    )
+    parser.add_argument(
+        "--kernel",
+        action="append",
+        default=[],
+        help="kernel to check; can be repeated (default: all in the file)",
+    )
     parser.add_argument(
         "--compare",
         type=Path,
         metavar="OLD",
-        help="alternate with the kernels of the same names in that file",
+        help="alternate with the same-named kernels in that file",
     )
     parser.add_argument("--rounds", type=int, choices=ROUNDS, default=_DEFAULT_ROUNDS)
     parser.add_argument("--device", choices=[kind.value for kind in DeviceKind])
-    parser.add_argument("--index", type=int, default=first_gpu(), help="which CUDA device")
+    parser.add_argument("--index", type=int, default=first_gpu(), help="index of the CUDA device")
     parser.add_argument("--mode", choices=["quick", "ranked", "audit"], default="quick")
     parser.add_argument(
         "--json", type=Path, metavar="OUT", help="write the full result to this file"
     )
     parser.add_argument(
-        "--draft", type=Path, metavar="OUT", help="write a task and its kernels; run nothing"
+        "--draft",
+        type=Path,
+        metavar="OUT",
+        help="write a task and its kernels to this file; run nothing",
     )
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     parser.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
@@ -97,7 +111,8 @@ def _compared(script: Script, options: argparse.Namespace, config: SupervisorCon
     old = _script(options.compare, options).kernels
     if not old.keys() & script.kernels.keys():
         here, there = ", ".join(script.kernels), ", ".join(old)
-        raise DataError("compare", f"{options.compare} has {there}, and this file has {here}")
+        reason = f"no kernel is in both files: {options.compare} has {there}, this file has {here}"
+        raise DataError("compare", reason)
     return compare(old, script, config, options.rounds, _say)
 
 
@@ -116,7 +131,7 @@ def _chosen(script: Script, names: list[str]) -> Script:
 def _config(options: argparse.Namespace, usual: DeviceKind) -> SupervisorConfig:
     kind = DeviceKind(options.device) if options.device else usual
     if kind is DeviceKind.CUDA and not cuda_devices():
-        raise DataError("device", "this host has no GPU; --device cpu runs it on the CPU")
+        raise DataError("device", "this host has no GPU; to run on the CPU, pass --device cpu")
     return SupervisorConfig(
         kind=kind,
         index=options.index,
@@ -178,7 +193,7 @@ def _bound(bound: Bound) -> str:
     if bound.failed:
         refused = ", ".join(bound.failed[:3])
         return f"bound: unproven; it rejects honest ways to compute ref(): {refused}"
-    why = bound.reason or "too few other ways to compute ref() are known"
+    why = bound.reason or "kbench knows too few other ways to compute ref()"
     return f"bound: unproven ({why})"
 
 
@@ -205,7 +220,7 @@ def _headline(name: str, result: EvaluationResult, checked: Checked) -> str:
         return f"differs from ref(), but the bound is unproven: {result.reason}"
     if result.latency_ns is None:
         return f"{result.verdict}: {result.reason}"
-    words = [f"right, {duration_text(result.latency_ns)}"]
+    words = [f"correct, {duration_text(result.latency_ns)}"]
     words += [f"{times(n)} {_by(b)}" for b, n in result.speedups.items() if b != "best"]
     if (limit := checked.limits.get(name)) is not None:
         words.append(

@@ -28,7 +28,7 @@ from gpu_runner.data.verdict import DeviceKind, Language
 SIZE = "kbench_size"
 """Name of the global that a size is given to."""
 _REFERENCE, _INPUTS, _KERNEL = "ref", "inputs", "kernel"
-_WHOLE = "must be whole numbers of 1 or more"
+_WHOLE = "must be whole numbers of at least 1"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _NARROW = {"bfloat16": "bfloat16", "float16": "float16", "half": "float16"}
 _REAL = ("float32", *dict.fromkeys(_NARROW.values()))
@@ -87,14 +87,15 @@ def read_script(path: Path, sizes: Sequence[int], *, has_gpu: bool) -> Script:
     kernels = dict(_kernels(path, text, own, has_gpu=has_gpu))
     if not kernels:
         raise DataError(
-            path.name, "must define kernel(), or kernel_NAME(), or be next to a .cu file"
+            path.name,
+            "must define kernel() or kernel_NAME(), or be next to a .cu or .cpp file of that name",
         )
     is_for_gpu = has_gpu or any(gpu_reason(each.code) for each in kernels.values())
     kind = DeviceKind.CUDA if is_for_gpu else DeviceKind.CPU
     found = _sizes(tree, own[_INPUTS], sizes)
     problem = _needed(text, tree, [own[_REFERENCE], own[_INPUTS]])
     if needed := files_beside(path, problem):
-        reason = f"needs {', '.join(needed)}; only kernels can use files beside {path.name}"
+        reason = f"needs {', '.join(needed)}, but only kernels can use files beside {path.name}"
         raise DataError(f"{_REFERENCE}() or {_INPUTS}()", reason)
     problem += _model(own[_REFERENCE], found, dtype)
     devices = ["cuda"] if needs_cuda(tree) else ["cpu", "cuda"]
@@ -135,11 +136,13 @@ def _dtype(inputs: str, ref: str) -> str:
     """
     made, used = _narrow(inputs), _narrow(ref)
     if len(set(made.values())) > 1:
-        reason = f"names {' and '.join(sorted(set(made.values())))}: use one type"
+        reason = f"uses {' and '.join(sorted(set(made.values())))}: choose one type"
         raise DataError(_INPUTS, reason)
     for name, dtype in used.items():
         if dtype not in made.values():
-            reason = f"names {name}, which {_INPUTS}() doesn't: inputs and outputs need one type"
+            reason = (
+                f"uses {name}, but {_INPUTS}() doesn't: inputs and outputs must have the same type"
+            )
             raise DataError(_REFERENCE, reason)
     return next(iter(made.values()), _REAL[0])
 
@@ -212,11 +215,11 @@ def _sizes(tree: ast.Module, inputs: ast.FunctionDef, given: Sequence[int]) -> l
     takes = [*inputs.args.posonlyargs, *inputs.args.args]
     if not takes:
         if given:
-            raise DataError("size", "can't be given: inputs() takes no argument")
+            raise DataError("size", "can't be set, because inputs() takes no argument")
         return []
     found = list(given) or _listed(tree) or _default(tree, inputs)
     if not found:
-        reason = f"must be known: pass --size, assign `sizes`, or give `{takes[0].arg}` a default"
+        reason = f"is not set: pass --size, assign `sizes`, or give `{takes[0].arg}` a default"
         raise DataError("size", reason)
     if any(type(size) is not int or size < 1 for size in found):
         raise DataError("size", _WHOLE)
@@ -262,7 +265,7 @@ def _numbers(tree: ast.Module, value: ast.expr) -> list[int]:
 def _model(ref: ast.FunctionDef, sizes: Sequence[int], dtype: str) -> str:
     names = [each.arg for each in (*ref.args.posonlyargs, *ref.args.args)]
     if not names or ref.args.vararg or ref.args.kwonlyargs or ref.args.kwarg:
-        raise DataError(_REFERENCE, "must name its arguments, without * and **")
+        raise DataError(_REFERENCE, "must have named arguments, without * and **")
     takes = ast.arguments(
         posonlyargs=[],
         args=[ast.arg("self"), *(ast.arg(name) for name in names)],

@@ -125,26 +125,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--site",
         default="",
         metavar="URL",
-        help="take jobs from this site over HTTPS, such as https://kbench.example",
+        help="site to take jobs from over HTTPS, such as https://kbench.example",
     )
     parser.add_argument(
         "--token",
         default="",
-        help=f"the token from the site's Operate page; default: ${TOKEN_VARIABLE}",
+        help=f"token from the site's Operate page (default: ${TOKEN_VARIABLE})",
     )
     parser.add_argument(
-        "--redis-url", default="", help="only on the site's own hosts; default: $REDIS_URL"
+        "--redis-url",
+        default="",
+        help="Redis to take jobs from, on the site's own hosts only (default: $REDIS_URL)",
     )
     parser.add_argument(
         "--spool",
         type=Path,
         metavar="DIR",
-        help="do the jobs that `manage.py spool export DIR` wrote, then exit; uses no network",
+        help="run the jobs written by `manage.py spool export DIR`, then exit; uses no network",
     )
-    parser.add_argument("--name", default="", help="name of this runner; default: host and device")
-    parser.add_argument("--slots", type=int, help="jobs at the same time; only builds overlap")
-    parser.add_argument("--people-slots", type=int, help="extra slots for people's submissions")
-    parser.add_argument("--cache-dir", type=Path, help="default: $KBENCH_CACHE or ~/.cache/kbench")
+    parser.add_argument(
+        "--name", default="", help="name of this runner (default: based on its host and device)"
+    )
+    parser.add_argument(
+        "--slots", type=int, help="number of jobs to run at the same time; only builds overlap"
+    )
+    parser.add_argument(
+        "--people-slots", type=int, help="number of extra slots for people's submissions"
+    )
+    parser.add_argument(
+        "--cache-dir", type=Path, help="cache folder (default: $KBENCH_CACHE or ~/.cache/kbench)"
+    )
     parser.add_argument(
         "--drain-timeout",
         type=float,

@@ -55,7 +55,7 @@ class Outbox:
             except FileNotFoundError:
                 continue  # another process has just sent it
             except ValueError as error:
-                logger.error("cannot read the kept event %s, so it is set aside: %s", path, error)
+                logger.error("cannot read the saved event %s, so it was set aside: %s", path, error)
                 path.rename(path.with_suffix(".unreadable"))
                 continue
             tell(event, source)
@@ -120,7 +120,7 @@ def tell(event: Event, source: Source) -> None:
     try:
         source.send(event)
     except Refused as error:
-        logger.error("the event %s of %s is dropped: %s", event.kind, event.job_id, error)
+        logger.error("dropped the event %s of %s: %s", event.kind, event.job_id, error)
         if event.kind is EventKind.FINISHED:
             lost = replace(event, kind=EventKind.LOST, payload={"reason": f"its outcome: {error}"})
             with contextlib.suppress(Refused):
@@ -133,5 +133,7 @@ def report_or_keep(event: Event, source: Source, outbox: Outbox) -> None:
         outbox.flush(source)
         tell(event, source)
     except Away as error:
-        logger.warning("the site is unavailable, so the event %s is kept: %s", event.kind, error)
+        logger.warning(
+            "the site is unavailable, so the event %s was saved for later: %s", event.kind, error
+        )
         outbox.keep(event)

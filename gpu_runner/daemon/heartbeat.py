@@ -94,11 +94,11 @@ class Heartbeat:
             self._source.send(event)
         except (Away, Refused) as error:
             if self._reachable:
-                logger.warning("heartbeats are not sent: %s", error)
+                logger.warning("cannot send heartbeats: %s", error)
             self._reachable = False
         else:
             if not self._reachable:
-                logger.info("the site is back")
+                logger.info("the site is reachable again")
             self._reachable = True
 
 

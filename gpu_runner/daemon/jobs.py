@@ -108,7 +108,7 @@ def do(order: Order, context: JobContext) -> str:
 def _read(order: Order) -> tuple[Job, object]:
     """What does a job of that kind, and its request; raises `DataError`."""
     if order.kind not in JOBS:
-        raise DataError("kind", f"this runner knows no job called {order.kind!r}")
+        raise DataError("kind", f"this runner doesn't know jobs of the kind {order.kind!r}")
     job = JOBS[order.kind]
     return job, codec.decode(job.request, order.request)
 
@@ -142,7 +142,7 @@ class EvaluationJob(Job):
         try:
             result = self.evaluate(request, context.supervisor, report, oracles=context.oracles)
         except Exception as error:
-            logger.exception("the runner failed in evaluation %s", request.evaluation_id)
+            logger.exception("the runner failed during evaluation %s", request.evaluation_id)
             result = _system_error(request, error)
         payload = {"result": codec.encode(result)}
         return End(EventKind.FINISHED, payload, result.verdict, result.verdict.value)
@@ -160,7 +160,7 @@ class TaskJob(Job):
         What this host has ended is LOST: another attempt, or another host, may do better.
         """
         began_at = time.monotonic()
-        stage = "not yet begun"
+        stage = "not started yet"
 
         def progress(text: str) -> None:
             nonlocal stage
@@ -174,19 +174,19 @@ class TaskJob(Job):
             size = len(json.dumps(report))
             if size <= REPORT_LIMIT_BYTES:
                 return End(kind, {"report": report}, Verdict.CORRECT, "")
-            reason = f"its report has {size} bytes; the limit is {REPORT_LIMIT_BYTES}"
+            reason = f"its report is {size} bytes long; the limit is {REPORT_LIMIT_BYTES}"
         except PASSING as error:
             kind, reason = EventKind.LOST, str(error)
         except OracleError as error:
             reason = _shortened(str(error))
         except JobTimeout:
             elapsed_s = time.monotonic() - began_at
-            reason = f"stopped after {elapsed_s:.0f} s, the time limit; last stage: {stage}"
+            reason = f"stopped at the time limit, after {elapsed_s:.0f} s; last stage: {stage}"
         except Exception as error:
             if lacking := shortage(error):
                 kind, reason = EventKind.LOST, lacking
             else:
-                logger.exception("the runner failed in a job about a task")
+                logger.exception("the runner failed while working on a task")
                 reason = _shortened(_our_fault(error))
         return End(kind, {"reason": reason}, Verdict.RUNTIME_ERROR, reason)
 

@@ -102,7 +102,7 @@ class _SlotProcess:
                 order = self._next()
             except (Away, DataError) as error:
                 if pause_s == _FIRST_PAUSE_S:
-                    logger.warning("no job can be taken, trying again: %s", error)
+                    logger.warning("cannot take a job, trying again: %s", error)
                 self._rest(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
                 continue

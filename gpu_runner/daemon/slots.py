@@ -126,7 +126,7 @@ class Slots:
         """End the jobs of these names, which are no longer this runner's."""
         for slot in self._all:
             if slot.state.name in names and not slot.state.dropped:
-                logger.info("the site took back %s, so this runner stops it", slot.state.name)
+                logger.info("the site took back %s, so this runner is stopping it", slot.state.name)
                 slot.state.drop()
 
     def _pids(self) -> list[int]:

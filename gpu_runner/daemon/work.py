@@ -190,11 +190,11 @@ class Daemon:
     def _halt(self, why_not: str, level: int) -> None:
         """Have the slots stop after their current jobs."""
         if not self._halted:
-            logger.log(level, "no jobs are taken: %s", why_not)
+            logger.log(level, "not taking jobs: %s", why_not)
         self._slots.signal(signal.SIGTERM)
 
     def _drain(self) -> int:
-        logger.info("stopping: current jobs may take %g s more", self._config.drain_timeout_s)
+        logger.info("stopping: current jobs have %g s to finish", self._config.drain_timeout_s)
         deadline = time.monotonic() + self._config.drain_timeout_s
         while self._slots.running and self._stops == 1 and time.monotonic() < deadline:
             self._slots.signal(signal.SIGTERM)
@@ -233,7 +233,7 @@ class Daemon:
         try:
             removed = evict(self._config.cache_folder / "builds", self._config.cache_bytes)
         except OSError as error:
-            logger.warning("the build cache cannot be read: %s", error)
+            logger.warning("cannot read the build cache: %s", error)
             return
         if removed:
             logger.info("removed %d builds that nobody had used in a day", removed)
@@ -242,7 +242,7 @@ class Daemon:
         if not self._jail_fault:
             return ""
         if self._config.allow_unjailed:
-            return f"works without a jail: {self._jail_fault}"
+            return f"running without a jail: {self._jail_fault}"
         return f"takes no jobs, because it has no jail: {self._jail_fault}"
 
     def _ask_to_stop(self, *_: object) -> None:
@@ -255,5 +255,5 @@ def _builds_with(config: DaemonConfig) -> tuple[str, str]:
         found = toolchain.described(config.kind)
         return found, device.architecture(config.kind, config.index)
     except toolchain.ToolchainError as error:
-        logger.error("no kernel can be built here: %s", error)
+        logger.error("cannot build kernels on this host: %s", error)
         return "", ""

@@ -160,7 +160,7 @@ def _decode_union(hint: object, value: object, field: str, *, strict: bool) -> o
             return _decode(option, value, field, strict=strict)
         except DataError as caught:
             error = error or caught
-    raise error or DataError(field, "matches no allowed type")
+    raise error or DataError(field, "does not match any allowed type")
 
 
 def _decode_tuple(hint: object, value: object, field: str, *, strict: bool) -> tuple[object, ...]:
@@ -223,7 +223,7 @@ def shallow(value: object, field: str, depth: int = DEEPEST) -> object:
     """The value; raises `DataError` if it is nested so deeply that nobody meant it."""
     if isinstance(value, Mapping | list | tuple):
         if not depth:
-            raise DataError(field, f"has more than {DEEPEST} levels")
+            raise DataError(field, f"is nested more than {DEEPEST} levels deep")
         for each in value.values() if isinstance(value, Mapping) else value:
             shallow(each, field, depth - 1)
     return value

@@ -53,7 +53,7 @@ class EvaluationRequest:
                 raise DataError(f"must_beat_ns.{name}", "must be a positive time")
         if self.solution.direction not in self.task.directions:
             have = ", ".join(self.task.directions)
-            raise DataError("direction", f"task {self.task.name!r} has only: {have}")
+            raise DataError("direction", f"task {self.task.name!r} supports only: {have}")
 
     @property
     def abi(self) -> Abi:
@@ -77,7 +77,7 @@ class Measurement:
     def __post_init__(self) -> None:
         """Refuse an interval that does not hold its time, or a time that is not positive."""
         if not 0 < self.low_ns <= self.time_ns <= self.high_ns < float("inf"):
-            raise DataError("time_ns", "needs 0 < low <= time <= high < inf")
+            raise DataError("time_ns", "must satisfy 0 < low <= time <= high < inf")
 
     @property
     def relative_half_width(self) -> float:
@@ -271,6 +271,6 @@ class EvaluationResult:
     def __post_init__(self) -> None:
         """A latency iff CORRECT: an illegal result cannot be built."""
         if (self.latency_ns is not None) != (self.verdict is Verdict.CORRECT):
-            raise DataError("latency_ns", "must be given if and only if the verdict is CORRECT")
+            raise DataError("latency_ns", "must be set if and only if the verdict is CORRECT")
         if self.retryable and self.verdict is not Verdict.SYSTEM_ERROR:
             raise DataError("retryable", "must be set only for a SYSTEM_ERROR")

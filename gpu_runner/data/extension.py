@@ -39,7 +39,7 @@ class Extension:
     def __post_init__(self) -> None:
         """Refuse names and flags that reach outside of the compiler's folder."""
         if not _NAME.fullmatch(self.name):
-            raise DataError("name", f"{self.name[:100]!r} is not a name of a module")
+            raise DataError("name", f"{self.name[:100]!r} is not a valid module name")
         self._check_files()
         if not self.sources or not set(self.sources) <= set(self.files):
             raise DataError("sources", "there is no source to compile")
@@ -49,7 +49,7 @@ class Extension:
             if "\0" in flag or any(map(_REFUSED.match, words)):
                 raise DataError("flags", f"{flag[:100]!r} can't be passed to the compiler")
         if any(map(_SURROGATE.search, (*self._flags, *self.files, *self.files.values()))):
-            raise DataError("files", "a text can't be encoded")
+            raise DataError("files", "some of the text can't be encoded")
 
     @property
     def _flags(self) -> tuple[str, ...]:
@@ -57,12 +57,14 @@ class Extension:
 
     def _check_files(self) -> None:
         if len(self.files) > MOST_FILES:
-            raise DataError("files", f"there are {len(self.files)}; the limit is {MOST_FILES}")
+            raise DataError(
+                "files", f"there are {len(self.files)} files; the limit is {MOST_FILES}"
+            )
         for path in self.files:
             parts = PurePosixPath(path).parts
             # What begins with "-" or "@" is a flag.
             if not parts or path[0] in "/-@" or ".." in parts or "\0" in path:
-                raise DataError("files", f"{path[:100]!r} is not a path within a folder")
+                raise DataError("files", f"{path[:100]!r} is not a path inside the folder")
 
     def key(self) -> str:
         """Digest of everything but the name, so that a name drawn at random changes nothing."""

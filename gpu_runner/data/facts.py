@@ -49,7 +49,7 @@ class Facts:
     def __post_init__(self) -> None:
         """Refuse impossible amounts, an energy without its error, and facts that there are not."""
         if (self.energy_joules is None) != (self.energy_error is None):
-            raise DataError("energy_error", "must be given if and only if there is an energy")
+            raise DataError("energy_error", "must be set if and only if there is an energy")
         for name in ("scratch_bytes", "energy_joules", "energy_error"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):

@@ -46,7 +46,7 @@ def check_files(entry: str, files: Mapping[str, str], language: Language) -> Non
     The entry lies at the top of the folder, and is written in the solution's language.
     """
     if len(files) + 1 > FILES_LIMIT:
-        reason = f"has {len(files) + 1} files, counting the entry; the limit is {FILES_LIMIT}"
+        reason = f"has {len(files) + 1} files, including the entry file; the limit is {FILES_LIMIT}"
         raise DataError("files", reason)
     refuse(_entry_errors(entry, language))
     refuse(
@@ -62,9 +62,7 @@ def check_modules(files: Mapping[str, str]) -> None:
     Only new submissions are checked: old ones stay readable, whatever modules a later Python has.
     """
     refuse(
-        DataError(
-            "files", f"{name!r} would hide the module {top!r} of Python or of a library; rename it"
-        )
+        DataError("files", f"{name!r} would hide Python's or a library's module {top!r}; rename it")
         for name in files
         if name.endswith(".py") and (top := name.partition("/")[0].removesuffix(".py")) in _MODULES
     )
@@ -72,7 +70,7 @@ def check_modules(files: Mapping[str, str]) -> None:
 
 def _entry_errors(entry: str, language: Language) -> Iterator[DataError]:
     if "/" in entry:
-        yield DataError("entry", f"{entry!r} must not be in a folder: put it beside the others")
+        yield DataError("entry", f"{entry!r} must not be in a subfolder: move it to the top folder")
     elif PurePosixPath(entry).suffix != language.suffix:
         yield DataError("entry", f"{entry!r} must end with {language.suffix} ({language.label})")
     elif why := _why_not(entry, language):
@@ -91,7 +89,7 @@ def _why_not(name: str, language: Language) -> str:
         allowed = " ".join(sorted(SUFFIXES[language]))
         return f"must end with one of {allowed} for {language.label}"
     if _OURS.match(name):
-        return "has a name that kbench itself uses; rename it"
+        return "has a name that kbench reserves; rename it"
     return ""
 
 
@@ -100,7 +98,7 @@ def _clash(name: str, names: list[str]) -> str:
     folders = {str(parent).lower() for parent in PurePosixPath(name).parents}
     for other in names:
         if other.lower() in folders:
-            return f"cannot lie in {other!r}, which is a file"
+            return f"cannot be inside {other!r}, which is a file"
     if sum(other.lower() == name.lower() for other in names) > 1:
         return "has the same name as another file"
     return ""

@@ -82,17 +82,17 @@ _CUDA = (
     _choice("fmad", "contract products and sums into fused multiply-adds"),
     Allowed(
         "-maxrregcount=N",
-        "at most N registers per thread, 16 to 255",
+        "use at most N registers per thread, 16 to 255",
         r"--?maxrregcount=(\d+)",
         "maxrregcount",
         (16, 255),
     ),
-    _switch("extra-device-vectorization", "vectorize more in device code"),
-    _switch("restrict", "kernels' pointer parameters don't alias"),
-    _switch("expt-relaxed-constexpr", "call constexpr host functions in device code"),
+    _switch("extra-device-vectorization", "vectorize device code more aggressively"),
+    _switch("restrict", "assume that kernels' pointer parameters don't alias"),
+    _switch("expt-relaxed-constexpr", "let device code call constexpr host functions"),
     Allowed(
         "--extended-lambda",
-        "lambdas with __device__",
+        "allow lambdas with __device__",
         "--?(?:expt-)?extended-lambda",
         "extended-lambda",
     ),
@@ -114,9 +114,7 @@ _CUDA = (
 
 _CPP = (
     Allowed("-O0 to -O3, -Ofast", "replaces -O3", "-O(?:[0-3]|fast)", _LEVEL),
-    *_either(
-        "fast-math", "arithmetic may be reordered and approximated; includes everything below"
-    ),
+    *_either("fast-math", "reorder and approximate arithmetic; includes everything below"),
     *_either(
         "math-errno trapping-math signed-zeros finite-math-only unsafe-math-optimizations"
         " associative-math reciprocal-math rounding-math cx-limited-range",
@@ -142,8 +140,10 @@ _CPP = (
         "-mprefer-vector-width=(?:128|256|512)",
         "prefer-vector-width",
     ),
-    *_either("tree-loop-distribution prefetch-loop-arrays", "rewrite loops for the caches"),
-    *_either("strict-aliasing", "values of different types don't alias"),
+    *_either(
+        "tree-loop-distribution prefetch-loop-arrays", "restructure loops to use caches better"
+    ),
+    *_either("strict-aliasing", "assume that values of different types don't alias"),
     Allowed("-fopenmp-simd", "apply `omp simd` directives", "-fopenmp-simd", "openmp-simd"),
     Allowed(
         "-std=c++17|c++20|gnu++17|gnu++20",
@@ -162,7 +162,7 @@ EXAMPLE: Mapping[Language, str] = {
 }
 """A comment that asks."""
 
-_LINKING = "every kernel is linked in the same way"
+_LINKING = "all kernels are linked the same way"
 _REFUSED = (
     (r"--?(?:gencode|arch|code|gpu-\w+)\b.*|-m(?:arch|tune|cpu)=.*|-m(?:avx|sse|fma|bmi).*",
      "kernels are always built for the runner's own device"),
@@ -196,7 +196,7 @@ def source_flags(source: str, language: Language) -> tuple[str, ...]:
         if allowed.group in flags:
             other = flags[allowed.group]
             again = f"{flag!r} comes after {other!r}" if other != flag else f"{flag!r} comes twice"
-            raise DataError("source", f"line {number}: flags: {again}: request a flag only once")
+            raise DataError("source", f"line {number}: flags: {again}: request each flag only once")
         flags[allowed.group] = flag
     return tuple(flags.values())
 
@@ -223,7 +223,7 @@ def _asked_for(source: str) -> Iterator[tuple[int, str]]:
     comments = list(_comments(source))
     if len(comments) > 1:
         first, second = comments[0][0], comments[1][0]
-        reason = f"line {second}: flags must be in one comment, and line {first} already has one"
+        reason = f"line {second}: flags must all be in one comment; line {first} already has one"
         raise DataError("source", reason)
     for number, text in comments:
         for flag in _flags(text):
@@ -279,7 +279,7 @@ def _refusal(number: int, flag: str, language: Language) -> DataError:
     return DataError(
         "source",
         f"line {number}: flags: {flag[:80]!r} {_why_not(flag, language)};"
-        f" allowed are {allowed_text(language)}",
+        f" the allowed flags are {allowed_text(language)}",
     )
 
 

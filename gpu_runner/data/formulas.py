@@ -103,7 +103,7 @@ def _lookup(name: str, parameters: Mapping[str, object]) -> int | float:
     value = parameters.get(name)
     if isinstance(value, int | float):
         return value
-    raise DataError("", f"{name!r} is not a number among the workload's parameters")
+    raise DataError("", f"{name!r} is not a numeric parameter of the workload")
 
 
 Parameters = Mapping[str, object]
@@ -146,14 +146,14 @@ def formula_errors(
         lacks = [formula.lacks(parameters) for _, parameters in workloads]
         common = set.intersection(*map(set, lacks)) if lacks else set()
         for name in sorted(common):
-            reason = f"needs {name!r} as a number, but no workload has one: {formula.expression!r}"
+            reason = f"uses {name!r}, but no workload sets it to a number: {formula.expression!r}"
             yield DataError(formula.field, reason)
         for index, names in enumerate(lacks):
             apart[index].need(formula.field, [name for name in names if name not in common])
         those = [index for index, names in enumerate(lacks) if not names]
         failed, is_everywhere = _failures(formula, [workloads[index][1] for index in those])
         if is_everywhere and len(those) == len(workloads):
-            reason = f"{failed[0]}, for the workload {workloads[0][0]!r}"
+            reason = f"{failed[0]}, in the workload {workloads[0][0]!r}"
             yield DataError(formula.field, reason)
         else:
             for place, reason in failed.items():
@@ -192,7 +192,7 @@ class _Lacking:
 
     def refuse(self, formula: str, reason: str) -> None:
         """One formula has no value although it has its parameters."""
-        self._reasons.append(f"give {formula} no value: {reason}")
+        self._reasons.append(f"can't be used in {formula}: {reason}")
 
     def errors(self, field: str, parameters: Parameters) -> Iterator[DataError]:
         for name, formulas in self._needed.items():

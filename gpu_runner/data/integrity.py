@@ -131,7 +131,7 @@ class Audit:
         was suspicious, and such a check is not lacking.
         """
         if not self.required:
-            return ("its audit does not say which checks it needs",)
+            return ("its audit does not say which checks it requires",)
         enough = {AuditState.PASSED} | ({AuditState.SUSPICIOUS} if cleared else set())
         made = {check.name: check for check in self.checks}
         reasons: dict[str, list[str]] = {}

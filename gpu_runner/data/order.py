@@ -41,7 +41,7 @@ class JobName:
         """The name in that text; raises `DataError`."""
         found = _NAME.fullmatch(text)
         if found is None:
-            raise DataError(text, "is not a job's name, such as evaluation-ID-1")
+            raise DataError(text, "is not a job name such as evaluation-ID-1")
         return cls(found[1], found[2], int(found[3]))
 
     def event(self, seq: int, kind: EventKind, payload: Mapping[str, Any]) -> Event:
@@ -105,7 +105,7 @@ class Ask:
             raise DataError("ticket", "must be 32 hexadecimal digits")
         check_runner("runner", self.runner, self.boot_id, self.device)
         if len(set(self.urgencies)) < len(self.urgencies):
-            raise DataError("urgencies", "names one of them twice")
+            raise DataError("urgencies", "lists an urgency twice")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +125,7 @@ def check_runner_name(field: str, name: str) -> None:
         raise DataError(
             field,
             f"must be 1 to {LONGEST_NAME} letters, digits, dots, dashes and underscores,"
-            " the first a letter or digit",
+            " starting with a letter or digit",
         )
 
 
@@ -135,4 +135,4 @@ def check_runner(field: str, name: str, boot_id: str, device: str) -> None:
     if not _BOOT.fullmatch(boot_id):
         raise DataError("boot_id", "must be 1 to 64 letters, digits and dashes")
     if not _DEVICE.fullmatch(device) or device.endswith(_ENDS_OF_QUEUES):
-        raise DataError("device", f"{device[:100]!r} can't be a device's name")
+        raise DataError("device", f"{device[:100]!r} is not a valid device name")

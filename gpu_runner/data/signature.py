@@ -86,7 +86,7 @@ class Signature:
         if missing:
             raise DataError("inout", f"{sorted(missing)[0]!r} is not in the signature")
         if not any(p.role in (Role.OUTPUT, Role.INOUT) for p in parameters):
-            raise DataError("signature", "has no output (a pointer to non-const)")
+            raise DataError("signature", "has no output (a pointer to a non-const type)")
         clean = re.sub(r"\s*=\s*[^,)]+", "", " ".join(text.split())).rstrip("; ")
         return cls(symbol, parameters, clean)
 
@@ -104,15 +104,15 @@ def argument_name(name: str) -> str:
 def _parameter(text: str, inout: tuple[str, ...]) -> CParameter:
     match = _PARAMETER.match(" ".join(text.replace("*", "* ").split()))
     if match is None:
-        raise DataError("signature", f"cannot read the parameter {text.strip()!r}")
+        raise DataError("signature", f"cannot parse the parameter {text.strip()!r}")
     if text.strip().isidentifier():
-        raise DataError("signature", f"the parameter {text.strip()!r} lacks its type or its name")
+        raise DataError("signature", f"the parameter {text.strip()!r} needs both a type and a name")
     name, ctype = match["name"], match["type"]
     if ctype not in SCALAR_TYPES:
         raise DataError("signature", f"{ctype!r} is not one of {', '.join(SCALAR_TYPES)}")
     if not match["pointer"]:
         if SCALAR_TYPES[ctype][0] in EIGHT_BIT_FLOATS:
-            raise DataError("signature", f"{name!r} must be a pointer, or a float: it is {ctype}")
+            raise DataError("signature", f"{name!r} must be a pointer or a float, not {ctype}")
         return CParameter(name, ctype, Role.SCALAR)
     if name in inout:
         return CParameter(name, ctype, Role.INOUT)

@@ -80,7 +80,7 @@ class SpoolFolder:
         """The job of a file; raises `DataError`."""
         job = codec.decode(Order, _read(path), path.name)
         if str(job.name) != path.stem:
-            raise DataError(path.name, f"holds the job {job.name}")
+            raise DataError(path.name, f"contains a different job, {job.name}")
         return job
 
     def events_file(self, name: JobName) -> Path:
@@ -121,7 +121,7 @@ class SpoolFolder:
             if file is None or self._is_over(name):
                 return ""
             file.truncate(0)
-        return f"set aside as {self._aside(self.events_file(name))}; the job can be done again"
+        return f"set aside as {self._aside(self.events_file(name))}; the job can be run again"
 
     def _is_over(self, name: JobName) -> bool:
         try:

@@ -67,7 +67,7 @@ WAYS_TO_TRY: Mapping[Values, str] = {
     Values.HEAVY: "multiply one input in 64 by 100",
     Values.STRUCTURED: "in every four rows, make one repeat the row before it and set one to zero",
     Values.INTEGERS: "round the inputs to whole numbers, including negative numbers and zeros",
-    Values.HARD: "draw the inputs with make_hard_inputs of the task's reference",
+    Values.HARD: "draw the inputs with make_hard_inputs from the task's reference",
     Values.NEAR: "call the kernel twice, and change a few inputs in between",
 }
 """How a person can try values of that family. The engine's `values` draws them."""
@@ -217,9 +217,9 @@ class Task:
         if self.abi is Abi.C:
             yield from caught(Signature.parse, self.signature, self.inout)
             if self.directions != (Direction.FORWARD,):
-                yield DataError("directions", "must be only forward in a task with the c ABI")
+                yield DataError("directions", "can only be forward in a task with the c ABI")
         if not self.workloads:
-            yield DataError("workloads", "must hold at least one workload")
+            yield DataError("workloads", "must contain at least one workload")
         names: set[str] = set()
         for index, workload in enumerate(self.workloads):
             if reason := self._wrong_values(workload):
@@ -235,7 +235,7 @@ class Task:
 
     def _wrong_values(self, workload: Workload) -> str:
         if workload.unlisted and workload.values is not Values.DRAWN:
-            return "must be 'drawn' if it is unlisted"
+            return "must be 'drawn' in an unlisted workload"
         lacks = workload.values is Values.HARD and not self.has_hard_inputs
         return f"needs the function {HARD_INPUTS}()" if lacks else ""
 

@@ -1,4 +1,4 @@
-"""The command line runs the whole protocol with no site and no Redis, and keeps its exit status."""
+"""The command line runs the whole protocol without a site or Redis, and keeps its exit status."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_shipped_kernel_is_correct(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("import triton\n", "k.py is for a GPU: it imports triton. This host has none."),
+        ("import triton\n", "k.py is for a GPU: it imports triton. This host has no GPU."),
         ("import torch\nx = torch.zeros(3, device='cuda')\n", "it names the device 'cuda'"),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_module_for_a_gpu_is_not_tried_without_one(
     assert evaluate("--task", "vector_add", "--kernel", str(kernel), cache=cache) == 2
     told = capsys.readouterr().err
     assert words in told
-    assert "use --device cpu" in told
+    assert "pass --device cpu" in told
 
 
 @needs_jail
@@ -221,7 +221,7 @@ def test_wrong_kernel_exits_with_one_and_prints_the_first_wrong_element(
         (["--task", "softmax"], "--kernel"),
         (["--task", "no_such_task", "--kernel", str(SOFTMAX / "good.cpp")], "no_such_task"),
         (["--task", "softmax", "--kernel", "/no/such/file.cpp"], "/no/such/file.cpp"),
-        (["--task", "softmax", "--kernel", str(SOFTMAX.parent / "task.toml")], "use one of .cpp"),
+        (["--task", "softmax", "--kernel", str(SOFTMAX.parent / "task.toml")], "one of .cpp"),
         (["--task", "softmax", "--kernel", "x.cpp", "--device", "tpu"], "tpu"),
         ([*SOFTMAX_GOOD, "--direction", "backward"], "direction"),
     ],
@@ -234,7 +234,7 @@ def test_misuse_exits_with_two_and_says_what_is_wrong(
 
 
 @pytest.mark.parametrize("command", ["evaluate", "filter", "doctor"])
-@pytest.mark.parametrize(("out", "words"), [("nowhere/x.json", "no folder"), ("", "is a folder")])
+@pytest.mark.parametrize(("out", "words"), [("nowhere/x.json", "does not exist"), ("", "is a folder")])
 def test_report_that_cannot_be_written_is_refused_before_the_work(
     command: str,
     out: str,
@@ -263,4 +263,4 @@ def test_a_number_of_seeds_that_means_nothing_is_refused(
     with pytest.raises(SystemExit) as ended:
         main(["filter", "--task", "softmax", "--seeds", number])
     assert ended.value.code == 2
-    assert "is not a whole number of 1 or more" in capsys.readouterr().err
+    assert "is not a whole number of at least 1" in capsys.readouterr().err

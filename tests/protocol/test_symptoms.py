@@ -117,7 +117,7 @@ def test_what_is_wrong_on_other_values_is_said_in_kinds_alone() -> None:
     assert alone.endswith(
         "but wrong with the task's own hard values. The output looked like this: all values are"
         " off by the same factor (a scale, or the divisor of a mean). To reproduce it, draw the"
-        " inputs with make_hard_inputs of the task's reference"
+        " inputs with make_hard_inputs from the task's reference"
     )
     near = wrong_on_other_values("n256", {Values.NEAR: wrong, Values.LARGE: wrong}).reason
     assert near.endswith(

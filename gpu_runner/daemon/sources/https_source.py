@@ -35,7 +35,7 @@ class HttpsSource:
         """Connect when it is used. Raises `DataError` for an address that would show the token."""
         parts = urlsplit(site)
         if parts.scheme not in ("https", "http") or not parts.hostname:
-            raise DataError("site", f"{site!r} is not an address such as https://kbench.example")
+            raise DataError("site", f"{site!r} is not a web address such as https://kbench.example")
         if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
             raise DataError("site", "must begin with https://, or others could read the token")
         if not token:

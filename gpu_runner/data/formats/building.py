@@ -24,7 +24,7 @@ def format_errors(task: Task) -> Iterator[DataError]:
     if task.format is TaskFormat.KBENCH:
         yield from reference_errors(task)
     elif task.abi is not Abi.TORCH:
-        yield DataError("abi", f"must be torch in a task of the format {task.format.value}")
+        yield DataError("abi", f"must be torch in a task in {task.format.value} format")
     elif task.format is TaskFormat.ROBUST_KBENCH:
         yield from function_errors(task)
     elif task.format is TaskFormat.FLASHINFER_TRACE:

@@ -49,7 +49,7 @@ CPU_ELEMENTS = 1 << 20  # chosen: what references in float64 and loops of Python
 _TENSORS_LIMIT = 1 << 20  # characters; chosen: half of what a task's files may have
 _NAME_LIMIT = 160  # chosen: below the limit of a workload's name, with room for a uuid
 _REAL = ("float64", "float32", "float16", "bfloat16")
-_NO_TOLERANCE = "its tolerances are left out: bounds follow from the reference's own errors"
+_NO_TOLERANCE = "its tolerances are ignored: bounds follow from the reference's own errors"
 
 
 def read_tensor(path: Path, key: str, field: str) -> tuple[str, list[int], list[int | float]]:
@@ -63,11 +63,13 @@ def read_tensor(path: Path, key: str, field: str) -> tuple[str, list[int], list[
     except DataError:
         raise
     except OSError:
-        raise DataError(field, "is in a file that isn't here; get the data set's blob/") from None
+        raise DataError(
+            field, "is in a missing file; download the data set's blob/ folder"
+        ) from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, struct.error):
         raise DataError(field, "isn't in a safetensors file (is it a Git LFS pointer?)") from None
     if not all(map(math.isfinite, numbers)):
-        raise DataError(field, "holds numbers that are not finite")
+        raise DataError(field, "contains numbers that are not finite")
     return dtype, shape, numbers
 
 
@@ -77,14 +79,14 @@ def _read(file: BinaryIO, key: str, field: str) -> tuple[str, list[int], list[in
         raise ValueError
     entry = json.loads(file.read(length)).get(key)
     if entry is None:
-        raise DataError(field, f"has no tensor {key!r} in its file")
+        raise DataError(field, f"refers to the tensor {key!r}, which isn't in the file")
     if entry["dtype"] not in _CODES:
-        raise DataError(field, f"is {entry['dtype']}; only {', '.join(_CODES)} can be kept")
+        raise DataError(field, f"is {entry['dtype']}; a task can store only {', '.join(_CODES)}")
     dtype, code = _CODES[entry["dtype"]]
     shape = [int(size) for size in entry["shape"]]
     count = math.prod(shape)
     if not 0 <= count <= ELEMENTS_LIMIT:
-        raise DataError(field, f"has more than {ELEMENTS_LIMIT} elements to keep in a task")
+        raise DataError(field, f"has more than {ELEMENTS_LIMIT} elements, too many for a task")
     file.seek(8 + length + int(entry["data_offsets"][0]))
     layout = f"<{count}{code}"
     return dtype, shape, list(struct.unpack(layout, file.read(struct.calcsize(layout))))
@@ -215,7 +217,7 @@ class _Workloads:
         """Read every line of the file; raises `DataError` if there is none."""
         self.cuda_only = cuda_only
         if not self.file.is_file():
-            reason = "is missing; it gives the values of variable axes"
+            reason = "is missing; it sets the values of variable axes"
             raise DataError(f"workloads/{self.file.name}", reason)
         for number, line in enumerate(read_text(self.file, self.file.name).splitlines(), 1):
             if line.strip():
@@ -228,11 +230,11 @@ class _Workloads:
         """What the task has otherwise than the files say."""
         every = len(self.taken) + len(self.reasons)
         for (name, reason), count in Counter(self.reasons).items():
-            yield f"leaves out {count} of {every} workloads: {name} {reason}"
+            yield f"skips {count} of {every} workloads: {name} {reason}"
         if self.has_tolerance:
             yield _NO_TOLERANCE
         if self.cuda_only:
-            yield "it is for CUDA devices only: it asks for CUDA by name"
+            yield "it is only for CUDA devices, because it refers to CUDA"
 
     def _add(self, line: Mapping[str, Any]) -> None:
         trace = line.get("workload", line)  # a trace's, or as it is
@@ -282,13 +284,13 @@ class _Workloads:
             place = f"inputs.{name}"
             path = (self.root / str(entry.get("path"))).resolve()
             if not path.is_relative_to(self.root.resolve()):
-                raise DataError(place, "is in a file outside of the data set")
+                raise DataError(place, "is in a file outside the data set")
             dtype, shape, numbers = read_tensor(path, str(entry.get("tensor_key")), place)
             extents = self.definition.extents(axes)
             wanted = [extents[axis] for axis in spec.shape or ()]
             if (dtype, shape) != (spec.dtype, wanted):
-                told = f"is {dtype} of shape {shape}"
-                raise DataError(place, f"{told}; the definition has {spec.dtype}, {wanted}")
+                told = f"is {dtype} with shape {shape}"
+                raise DataError(place, f"{told}, but the definition has {spec.dtype}, {wanted}")
             found[name] = numbers
         return found
 

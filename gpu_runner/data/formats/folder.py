@@ -32,9 +32,9 @@ _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)$")
 _AT_END = "(at end of document)"
 _WORKLOAD = re.compile(r"^workloads\[(\d+)\]")
 _SHOWN = 500  # characters of a field or a reason
-_NO_CHARACTER = "contains an invalid character: NUL, or half a surrogate pair"
+_NO_CHARACTER = "contains an invalid character: NUL, or an unpaired surrogate"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_SPECIFY = "is missing: add it with name, title, abi and, for each workload, a table [[workloads]]"
+_SPECIFY = "is missing: add it with name, title, abi and a [[workloads]] table for each workload"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +110,7 @@ def _text_reasons(name: str, text: str) -> Iterator[str]:
         if error.field != _FILES:
             yield error.reason
     if is_variant(name):
-        yield "would be a variant of the task: upload it as a separate task"
+        yield "defines a variant of the task: upload it as a separate task"
 
 
 def _about_file(name: str, reason: str) -> Fault:
@@ -244,7 +244,7 @@ def _content_errors(document: Mapping[str, object]) -> Iterator[DataError]:
         elif depth > _DEEPEST:
             yield DataError(field, f"is more than {_DEEPEST} levels deep")
         elif isinstance(value, int) and value.bit_length() > _INTEGER_BITS:
-            yield DataError(field, f"is a whole number of more than {_INTEGER_BITS} bits")
+            yield DataError(field, f"is a whole number with more than {_INTEGER_BITS} bits")
         elif isinstance(value, list):
             items = [(f"{field}[{i}]", item, depth + 1) for i, item in enumerate(value)]
             stack += reversed(items)

@@ -61,7 +61,7 @@ def read_kbench(path: Path) -> dict[str, Any]:
     field or the file.
     """
     if not path.is_dir() and not is_specification(path):
-        raise DataError("path", f"{path.name!r} does not specify a native task")
+        raise DataError("path", f"{path.name!r} is not the specification of a native task")
     folder = path if path.is_dir() else path.parent
     files = read_files(folder, list_files(folder))
     texts = {name: files.pop(name) for name in list(files) if is_specification(Path(name))}
@@ -84,7 +84,7 @@ def parse_specification(text: str, name: str) -> dict[str, Any]:
     if len(text) > _LENGTH_LIMIT:
         raise DataError(name, f"has more than {_LENGTH_LIMIT} characters")
     if _DEEP_KEY.search(text):
-        raise DataError(name, f"has a key of more than {_KEY_LIMIT} parts")
+        raise DataError(name, f"has a key with more than {_KEY_LIMIT} parts")
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a number of too many digits is a ValueError
@@ -118,7 +118,9 @@ def _variant(document: dict[str, object], texts: Mapping[str, str], name: str) -
         raise DataError("path", f"{name!r} is not in the folder")
     changes = _document(texts, name)
     if "name" in changes:
-        raise DataError("name", f"does not belong in {name}: it comes from the file's name")
+        raise DataError(
+            "name", f"does not belong in {name}: kbench derives it from the file's name"
+        )
     if "title" not in changes:
         raise DataError("title", f"is missing from {name}")
     return {**document, **changes, "name": f"{document.get('name', '')}_{match[1]}"}
@@ -169,11 +171,12 @@ def _baseline_errors(task: Task, have: Mapping[str, ast.FunctionDef]) -> Iterato
     for name in [BASELINE, *libraries]:
         if name not in have:
             if name != BASELINE:
-                yield DataError(REFERENCE, f"must define {name}(), which baselines names")
+                reason = f"must define {name}(), which is listed under `baselines`"
+                yield DataError(REFERENCE, reason)
         elif Direction.FORWARD not in task.directions:
             yield DataError(REFERENCE, f"has {name}(), which is for the forward direction only")
         elif parameter_names(have[name]) != parameter_names(have.get("forward_fn", have[name])):
-            yield DataError(REFERENCE, f"{name}() must take the parameters of forward_fn()")
+            yield DataError(REFERENCE, f"{name}() must take the same parameters as forward_fn()")
         elif name != BASELINE and not ast.get_docstring(have[name]):
             reason = f"{name}() needs a docstring that says which library it calls"
             yield DataError(REFERENCE, reason, have[name].lineno)
@@ -195,7 +198,7 @@ def _first_line(function: ast.FunctionDef) -> str:
 def _hard_errors(have: Mapping[str, ast.FunctionDef]) -> Iterator[DataError]:
     hard, usual = have.get(HARD_INPUTS), have.get("make_inputs")
     if hard and usual and parameter_names(hard) != parameter_names(usual):
-        reason = f"{HARD_INPUTS}() must take the parameters of make_inputs()"
+        reason = f"{HARD_INPUTS}() must take the same parameters as make_inputs()"
         yield DataError(REFERENCE, reason, hard.lineno)
 
 
@@ -207,7 +210,7 @@ def _verifier_errors(task: Task, function: ast.FunctionDef) -> Iterator[DataErro
         reason = f"has {VERIFIER}(), which must take inputs and outputs, and optionally eps"
         yield DataError(REFERENCE, reason, function.lineno)
     if task.directions != (Direction.FORWARD,):
-        reason = f"has {VERIFIER}(), which is only for tasks of the forward direction"
+        reason = f"has {VERIFIER}(), which is only for forward-only tasks"
         yield DataError(REFERENCE, reason, function.lineno)
     if task.tolerance != Tolerance():
-        yield DataError("tolerance", f"is ignored: {VERIFIER}() says what is allowed")
+        yield DataError("tolerance", f"is ignored: {VERIFIER}() decides what is allowed")

@@ -36,7 +36,9 @@ _FURTHER = ("half", "small", *UNLISTED)
 _CUDA = (DeviceKind.CUDA,)
 _NARROW = frozenset({"bfloat16", "float16", "half"})
 _LARGEST = 2**63  # the first integer that torch does not hold
-_TO_BE_VARIED = "it has only its own sizes; checking it on a runner adds workloads of other sizes"
+_TO_BE_VARIED = (
+    "it has only its original sizes; checking it on a runner adds workloads of different sizes"
+)
 
 
 def read_kernelbench(path: Path) -> Reading:
@@ -86,16 +88,18 @@ def with_workloads(task: Task, workloads: Sequence[Workload]) -> Task:
     Raises `DataError` where they are none that could have been found.
     """
     if not has_own_shape_alone(task):
-        raise DataError("workloads", "are the author's own, so none are added")
+        raise DataError("workloads", "come from the author, so kbench adds none")
     names = [workload.name for workload in workloads]
     further = names[1:]
     if names[:1] != [_OWN.name] or sorted(further) != sorted(set(further) & set(_FURTHER)):
-        raise DataError("workloads", f"are {', '.join(names)[:200]}, not those of a varied file")
+        raise DataError(
+            "workloads", f"are {', '.join(names)[:200]}, which a varied file can't have"
+        )
     for index, found in enumerate(workloads):
         unlisted, parameters = found.name in UNLISTED, found.parameters if index else {}
         made = replace(_OWN, name=found.name, unlisted=unlisted, parameters=parameters)
         if replace(found, devices=_OWN.devices) != made:
-            raise DataError(f"workloads[{index}]", "is not a workload of a varied file")
+            raise DataError(f"workloads[{index}]", "is not a workload that a varied file can have")
     varied = replace(task, workloads=tuple(workloads))
     refuse(itertools.chain(task_errors(varied), size_errors(varied)))
     return varied
@@ -105,7 +109,7 @@ def _changed(tree: ast.Module, forward: ast.FunctionDef) -> Iterator[str]:
     """What the engine does in another way than the file says."""
     nodes = list(ast.walk(tree))
     if needs_cuda(tree):
-        yield "it is for CUDA devices only, because it names CUDA"
+        yield "it is only for CUDA devices, because it refers to CUDA"
     if any(sets_seed(node) for node in nodes if isinstance(node, ast.Call)):
         yield "seeds set in functions are derived from the call's seed, so inputs are always new"
     if any(node.attr in _NARROW for node in nodes if isinstance(node, ast.Attribute)):
@@ -142,18 +146,18 @@ def size_errors(task: Task) -> Iterator[DataError]:
 def _check_size(known: Globals, name: str, value: object, field: str) -> None:
     items = value if isinstance(value, list | tuple) else [value]
     if not items or not all(type(item) is int and 0 < item < _LARGEST for item in items):
-        raise DataError(field, "must be an integer above 0, or a list of them")
+        raise DataError(field, "must be a positive integer, or a list of positive integers")
     if name in known.bound:
-        raise DataError(field, "isn't used by get_inputs() only: Model needs it, too")
+        raise DataError(field, "can't vary, because Model uses it, not just get_inputs()")
     if name not in known.names:
-        raise DataError(field, "must be left out: the file doesn't assign that global")
+        raise DataError(field, "must be removed: the file doesn't assign a global of this name")
 
 
 def _parts(tree: ast.Module, name: str) -> tuple[ast.ClassDef, ast.FunctionDef]:
     """Model and its forward; raises `DataErrors` naming all that is missing."""
     own, model = functions(tree), classes(tree).get("Model")
     wanted = [each for each in ("get_inputs", "get_init_inputs") if each not in own]
-    instead = ", not groups of inputs" if "get_input_groups" in own else ""
+    instead = ", not get_input_groups()" if "get_input_groups" in own else ""
     endings = {"get_inputs": instead}
     errors = [
         DataError(name, f"must define the function {each}(){endings.get(each, '')}")
@@ -215,7 +219,7 @@ def complex_errors(tree: ast.Module, forward: ast.FunctionDef, name: str) -> Ite
         nodes = list(ast.walk(inputs))
         made = next((n for n in nodes if _attribute(n) in _DTYPES | _MAKERS), None)
         if made is not None and not any(_attribute(node) in _REAL for node in nodes):
-            yield _error(name, "get_inputs() gives", made)
+            yield _error(name, "get_inputs() returns", made)
     for value in _returned(forward):
         if _is_complex(value):
             yield _error(name, "Model's forward() returns", value)
@@ -224,7 +228,7 @@ def complex_errors(tree: ast.Module, forward: ast.FunctionDef, name: str) -> Ite
 def _error(name: str, what: str, node: ast.AST) -> DataError:
     line = getattr(node, "lineno", None)
     reason = (
-        f"{what} complex numbers, which kernels can't take here: use torch.view_as_real(),"
+        f"{what} complex numbers, which kbench doesn't support: use torch.view_as_real(),"
         f" or real and imaginary parts (line {line})"
     )
     return DataError(name, reason, line)

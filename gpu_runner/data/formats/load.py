@@ -104,7 +104,7 @@ def _apart(reading: Reading) -> Reading:
     if task.format is TaskFormat.KBENCH or task.name not in catalog_specifications():
         return reading
     name = f"{task.format.value}-{task.name}"[:NAME_LIMIT]
-    note = f"is named {name}: {task.name} is already the name of a built-in task"
+    note = f"is imported as {name}, because a built-in task is already named {task.name}"
     return replace(reading, task=replace(task, name=name), adaptations=(note, *reading.adaptations))
 
 
@@ -157,7 +157,9 @@ def find_task(name_or_path: str) -> Task:
         return load_task(built_in[name_or_path])
     if Path(name_or_path).exists():
         return load_task(Path(name_or_path))
-    raise DataError("task", f"no task or path {name_or_path!r}; {_hint(name_or_path, built_in)}")
+    raise DataError(
+        "task", f"there is no task or path {name_or_path!r}; {_hint(name_or_path, built_in)}"
+    )
 
 
 def _hint(name: str, built_in: Iterable[str]) -> str:

@@ -48,7 +48,7 @@ def read_origin(path: Path, tasks: Iterable[Task]) -> Offer:
     """
     precision = path.parent.name
     if precision not in PRECISIONS:
-        raise DataError("path", f"{str(path)!r} isn't in a folder {' or '.join(PRECISIONS)}")
+        raise DataError("path", f"{str(path)!r} isn't in a folder named {' or '.join(PRECISIONS)}")
     if path.name.startswith(HARNESS):
         raise DataError(path.name, "is a harness with its own checker, not a kernel")
     if path.is_symlink():
@@ -60,16 +60,14 @@ def read_origin(path: Path, tasks: Iterable[Task]) -> Offer:
     task = _task(tasks, PRECISIONS[precision], symbol, path.name)
     folder = path.resolve().parent.parent.name
     agent = f"{FORMAT}-{folder if folder in _FOLDERS else _FOLDERS[0]}"
-    adaptations = [f"is offered as a kernel of the built-in task {task.name}, agent {agent}"]
+    adaptations = [f"becomes a kernel of the built-in task {task.name}, by agent {agent}"]
     unread = _compare(declared, task, path.name)
     if unread:
-        adaptations.append(
-            f"doesn't declare as const what the task only reads: {', '.join(unread)}"
-        )
+        adaptations.append(f"doesn't declare these inputs as const: {', '.join(unread)}")
     if declared.symbol != task.c_signature.symbol:
         source += forwarding(declared, task.c_signature, task.c_signature.parameters)
         wanted = task.c_signature.symbol
-        adaptations.append(f"gets a function {wanted}, which calls its {declared.symbol}")
+        adaptations.append(f"gets an extra function {wanted}, which calls {declared.symbol}")
     return Offer(
         task=task.name,
         agent=agent,
@@ -89,25 +87,25 @@ def exported(source: str, name: str, operator: str) -> Signature:
     for candidates in (exports, named):
         if len(candidates) == 1:
             return candidates[0]
-    raise DataError(name, f'defines {len(exports)} functions extern "C" void NAME(...), not one')
+    raise DataError(name, f'must define one extern "C" void NAME(...), but defines {len(exports)}')
 
 
 def _task(tasks: Iterable[Task], dtype: str, symbol: str, name: str) -> Task:
     for task in tasks:
         if task.abi is Abi.C and task.dtype == dtype and task.c_signature.symbol == symbol:
             return task
-    raise DataError(name, f"no built-in task in {dtype} asks for {symbol}()")
+    raise DataError(name, f"no built-in task in {dtype} uses {symbol}()")
 
 
 def _compare(declared: Signature, task: Task, name: str) -> list[str]:
     """Names of the file's pointers that lack a const; refuses other arguments than the task's."""
     wanted = task.c_signature
     if [_passed(p) for p in declared.parameters] != [_passed(p) for p in wanted.parameters]:
-        raise DataError(name, f"is `{declared.text}`, but {task.name} asks for `{wanted.text}`")
+        raise DataError(name, f"has `{declared.text}`, but {task.name} needs `{wanted.text}`")
     pairs = zip(declared.parameters, wanted.parameters, strict=True)
     for ours, theirs in pairs:
         if ours.role is Role.INPUT and theirs.role is Role.OUTPUT:
-            raise DataError(name, f"declares {ours.name} const, but {task.name} writes to it")
+            raise DataError(name, f"declares {ours.name} as const, but {task.name} writes to it")
     return [
         ours.name
         for ours, theirs in zip(declared.parameters, wanted.parameters, strict=True)

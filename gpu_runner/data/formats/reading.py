@@ -48,7 +48,7 @@ def import_errors(files: Mapping[str, str]) -> Iterator[DataError]:
             foreign = {module: line for module, line in imported.items() if module not in known}
             if foreign:
                 line = min(foreign.values())
-                words = f"imports {', '.join(foreign)}, which no runner has (line {line})"
+                words = f"imports {', '.join(foreign)}, which runners don't have (line {line})"
                 yield DataError(name, words, line)
 
 

@@ -91,7 +91,9 @@ class _Names:
         name, workloads = parameter.name, self._workloads(Direction.FORWARD)
         lacking = [index for index in workloads if name not in self._parameters(index)]
         if workloads and len(lacking) == len(workloads):
-            reason = f"has the number {name!r}, which neither make_inputs() nor a workload provides"
+            reason = (
+                f"has the number {name!r}, which neither make_inputs() nor any workload provides"
+            )
             yield DataError("signature", reason)
             return
         for index in workloads:
@@ -116,10 +118,9 @@ class _Names:
                 continue
             lacking = [index for index in workloads if wanted not in self._parameters(index)]
             if lacking and len(lacking) == len(workloads):
-                needs = (
-                    f"has {name}(), which takes {wanted!r}: make_inputs() does not return it and"
-                )
-                yield DataError(self.file, f"{needs} no workload has it", function.lineno)
+                takes = f"has {name}(), which takes {wanted!r}"
+                reason = f"{takes}, but neither make_inputs() nor any workload provides it"
+                yield DataError(self.file, reason, function.lineno)
             else:
                 for index in lacking:
                     field = f"workloads[{index}].parameters.{wanted}"

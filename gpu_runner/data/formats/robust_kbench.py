@@ -97,7 +97,7 @@ def _workload_errors(
         yield DataError(f"{field}.{part}", "must be a table of keyword arguments")
     for part in parameters:
         if part not in _ARGUMENTS:
-            yield DataError(f"{field}.{part}", "must be inputs or init")
+            yield DataError(f"{field}.{part}", "is unknown: use inputs or init")
     if not missing:
         yield from source.errors(dict(parameters), f"{field}.inputs", f"{field}.init")
 
@@ -115,7 +115,7 @@ def _adaptations(
             taken = source.accepted(given, given)
             for key in given:
                 if not any(key in taken[taker] for taker in takers):
-                    yield f"{name}: leaves out {part}'s {key}, which its function does not take"
+                    yield f"{name}: ignores {part}'s {key}, which its function does not take"
 
 
 def _kernel(direction: Direction) -> ShippedKernel:

@@ -50,7 +50,7 @@ class RobustSource:
             raise DataError(name, "must define the class Model")
         forward = method(models["Model"], "forward")
         if forward is None or "fn" not in parameter_names(forward):
-            raise DataError(name, "Model.forward() must take the function to call as `fn`")
+            raise DataError(name, "Model.forward() must take the function that it calls as `fn`")
         return cls(
             direction,
             own["forward_fn"],

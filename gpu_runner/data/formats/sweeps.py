@@ -30,11 +30,11 @@ def expand(document: Mapping[str, object]) -> dict[str, object]:
         return rest
     sweeps, workloads = document.get(SWEEPS, []), document.get("workloads", [])
     if not isinstance(sweeps, list) or not isinstance(workloads, list):
-        raise DataError(SWEEPS, "and workloads must be lists of tables: [[sweeps]]")
+        raise DataError(SWEEPS, "must be a list of tables ([[sweeps]]), and so must workloads")
     unlisted = _unlisted(document.get(UNLISTED, []))
     found = [workload for workload, _ in itertools.islice(_swept(sweeps), WORKLOADS_LIMIT + 1)]
     if len(found) > WORKLOADS_LIMIT:
-        raise DataError(SWEEPS, f"give more than {WORKLOADS_LIMIT} workloads")
+        raise DataError(SWEEPS, f"produce more than {WORKLOADS_LIMIT} workloads")
     return {**rest, "workloads": [*found, *workloads, *unlisted]}
 
 
@@ -65,7 +65,7 @@ def _sweep(sweep: object, field: str) -> Iterator[dict[str, object]]:
     if "name" in sweep:
         raise DataError(
             f"{field}.name",
-            "must be left out: a sweep's workloads are named after their parameters",
+            "must be removed: a sweep's workloads are named after their parameters",
         )
     prefix = sweep.get("prefix", "")
     if not isinstance(prefix, str):
@@ -77,7 +77,7 @@ def _sweep(sweep: object, field: str) -> Iterator[dict[str, object]]:
     common = {name: value for name, value in sweep.items() if name not in _OWN}
     combinations = list(itertools.islice(itertools.product(*values), _LARGEST + 1))
     if not 0 < len(combinations) <= _LARGEST:
-        raise DataError(f"{field}.parameters", f"must give 1 to {_LARGEST} combinations")
+        raise DataError(f"{field}.parameters", f"must produce 1 to {_LARGEST} combinations")
     for combination in combinations:
         parameters = dict(zip(names, combination, strict=True))
         name = prefix + "_".join(f"{key.lower()}{value}" for key, value in parameters.items())

@@ -45,7 +45,8 @@ def task_errors(task: Task) -> Iterator[DataError]:
     if task.schema_version != SCHEMA_VERSION:
         yield DataError("schema_version", f"is {task.schema_version}, not {SCHEMA_VERSION}")
     if not _NAME.fullmatch(task.name):
-        yield DataError("name", f"{task.name!r} is not 1 to 80 of a-z, 0-9, '_', '-' and '.'")
+        reason = "must be 1 to 80 characters, only a-z, 0-9, '_', '-' and '.'"
+        yield DataError("name", f"{task.name!r} {reason}, starting with a letter or digit")
     if not task.title.strip():
         yield DataError("title", "is empty")
     yield from _one_of("scenario", task.scenario, SCENARIOS)
@@ -67,8 +68,9 @@ def _baseline_errors(task: Task) -> Iterator[DataError]:
         if task.format is not TaskFormat.KBENCH:
             yield from _one_of("baselines", name, PYTORCH)
         elif not _LIBRARY.fullmatch(name) or name in _TAKEN:
-            reason = "a library's name has 1 to 30 of a-z, 0-9 and '_', and isn't 'best' or 'empty'"
-            yield DataError("baselines", f"{name[:40]!r}: {reason}")
+            reason = "must be 1 to 30 characters, only a-z, 0-9 and '_', starting with a letter"
+            taken = " or ".join(map(repr, _TAKEN))
+            yield DataError("baselines", f"{name[:40]!r} {reason}, and not {taken}")
 
 
 def _workload_errors(task: Task) -> Iterator[DataError]:
@@ -80,7 +82,7 @@ def _workload_errors(task: Task) -> Iterator[DataError]:
             yield DataError(f"{field}.name", reason)
         yield from _parameter_errors(f"{field}.parameters", workload.parameters)
         if not workload.devices:
-            yield DataError(f"{field}.devices", "is empty: name cuda, cpu or both")
+            yield DataError(f"{field}.devices", "is empty: list cuda, cpu or both")
         if not workload.directions:
             yield DataError(f"{field}.directions", "is empty")
 
@@ -89,7 +91,7 @@ def _tolerance_errors(task: Task) -> Iterator[DataError]:
     for name in ("constant", "growth"):
         value = getattr(task.tolerance, name)
         if not value >= 0:  # NaN is refused, too; without a bound, wrong kernels survive
-            yield DataError(f"tolerance.{name}", f"is {value}: must be a number, 0 or more")
+            yield DataError(f"tolerance.{name}", f"is {value}, but must be a number, 0 or more")
 
 
 def _integer_errors(task: Task) -> Iterator[DataError]:
@@ -109,9 +111,9 @@ def _integer_errors(task: Task) -> Iterator[DataError]:
 
 def _in_words(dtype: str) -> str:
     if dtype == "bool":
-        return "a truth value"
-    kind = "an unsigned integer" if dtype.startswith("u") else "an integer"
-    return f"{kind} of {dtype.lstrip('uint')} bits"
+        return "a boolean"
+    kind = "unsigned integer" if dtype.startswith("u") else "integer"
+    return f"a {dtype.lstrip('uint')}-bit {kind}"
 
 
 def refuse_too_many(workloads: Sequence[object]) -> None:
@@ -127,7 +129,7 @@ def _one_of(field: str, value: str, allowed: tuple[str, ...]) -> Iterator[DataEr
 
 def _direction_errors(task: Task) -> Iterator[DataError]:
     if not task.directions:
-        yield DataError("directions", "is empty: name forward, backward or both")
+        yield DataError("directions", "is empty: list forward, backward or both")
     if len(set(task.directions)) != len(task.directions):
         yield DataError("directions", "lists a direction twice")
     for direction in dict.fromkeys(task.directions):
@@ -138,7 +140,7 @@ def _direction_errors(task: Task) -> Iterator[DataError]:
     for direction in task.work:
         if direction not in task.directions:
             yield DataError(
-                f"work.{direction.value}", "is for a direction that the task doesn't have"
+                f"work.{direction.value}", "is for a direction that the task doesn't support"
             )
 
 
@@ -171,9 +173,9 @@ def _kernel_errors(task: Task, kernel: ShippedKernel, field: str) -> Iterator[Da
     if not kernel.path.endswith(suffix):
         yield DataError(f"{field}.path", f"must end in {suffix} for a {kernel.language} kernel")
     if kernel.direction not in task.directions:
-        yield DataError(f"{field}.direction", "is not one that the task has")
+        yield DataError(f"{field}.direction", "is not one of the task's directions")
     if not _AGENT.fullmatch(kernel.agent):
-        reason = "must be 1 to 100 of A-Z, a-z, 0-9, spaces and _ . : / @ + ( ) -"
+        reason = "must be 1 to 100 characters, only A-Z, a-z, 0-9, spaces and _ . : / @ + ( ) -"
         yield DataError(f"{field}.agent", f"{reason}, starting with a letter or digit")
     yield from _source_errors(task, kernel)
 

@@ -77,9 +77,7 @@ def read_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
     for name in sorted(names):
         path = folder / name
         if not path.resolve().is_relative_to(root):
-            reason = (
-                "is outside the folder, or a symbolic link that leads out; copy the file into it"
-            )
+            reason = "is outside the folder, or a symbolic link out of it; copy the file into it"
             raise DataError(name, reason)
         if len(files) == FILES_LIMIT:
             raise DataError("files", f"a task has at most {FILES_LIMIT} files")
@@ -128,7 +126,7 @@ def check_files(files: Iterable[tuple[str, str]]) -> None:
             raise DataError(f"files.{name}", "contains a NUL character")
         left -= len(text.encode(errors="replace"))
         if left < 0:
-            raise DataError("files", f"together are larger than {TASK_LIMIT_BYTES} bytes")
+            raise DataError("files", f"are larger than {TASK_LIMIT_BYTES} bytes in total")
         if count >= FILES_LIMIT:
             raise DataError("files", f"a task has at most {FILES_LIMIT} files")
 

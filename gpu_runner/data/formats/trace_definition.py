@@ -68,7 +68,7 @@ class Definition(Open):
             value = given.get(name) if axis.type == "var" else axis.value
             if axis.type != "expr":
                 if type(value) is not int or value < 0:
-                    raise DataError(f"axes.{name}", "must have a whole number, 0 or more")
+                    raise DataError(f"axes.{name}", "must be a whole number, 0 or more")
                 found[name] = value
         for name, axis in self.axes.items():
             if axis.type == "expr":
@@ -85,13 +85,13 @@ class Definition(Open):
         """Why no task can be made of it."""
         for name, axis in self.axes.items():
             if name in (INPUTS, UUID):
-                yield DataError(f"axes.{name}", "is a name that kbench uses itself")
+                yield DataError(f"axes.{name}", "is a name that kbench reserves")
             if axis.type not in ("const", "var", "expr"):
                 yield DataError(f"axes.{name}.type", f"{axis.type!r} is not const, var or expr")
         if not self.outputs:
             yield DataError("outputs", "is empty")
         for name in self.inputs.keys() & self.outputs.keys():
-            yield DataError(f"outputs.{name}", "is the name of an input, too")
+            yield DataError(f"outputs.{name}", "is also the name of an input")
         for group, specs in (("inputs", self.inputs), ("outputs", self.outputs)):
             for name, spec in specs.items():
                 yield from self._spec_errors(spec, f"{group}.{name}")
@@ -103,7 +103,7 @@ class Definition(Open):
             yield DataError(f"{field}.shape", "is null: kernels return tensors, not numbers")
         for axis in spec.shape or ():
             if axis not in self.axes:
-                yield DataError(f"{field}.shape", f"names {axis!r}, which is not among the axes")
+                yield DataError(f"{field}.shape", f"uses {axis!r}, which is not one of the axes")
 
     def reference_errors(self, text: str) -> Iterator[DataError]:
         """Why the engine could not call the reference."""
@@ -124,7 +124,9 @@ class Definition(Open):
         run = own["run"]
         if run.args.vararg is None and len(parameter_names(run)) != len(self.inputs):
             takes = f"has a run() with {len(parameter_names(run))} parameters"
-            yield DataError(REFERENCE, f"{takes} for {len(self.inputs)} inputs", run.lineno)
+            yield DataError(
+                REFERENCE, f"{takes}, but there are {len(self.inputs)} inputs", run.lineno
+            )
         for name, function in own.items():
             for call in ast.walk(function) if name != draws else ():
                 if isinstance(call, ast.Attribute) and call.attr in _DRAWS:

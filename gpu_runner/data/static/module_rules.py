@@ -226,7 +226,7 @@ def _interpreter(case: ModuleCase) -> Iterator[Finding]:
 
 
 def _state(case: ModuleCase) -> Iterator[Finding]:
-    sentence = "{!r} changes torch for everybody in the process"
+    sentence = "{!r} changes torch for the whole process"
     yield from _named(case, _STATE, sentence)
     for call, name in case.calls():
         words = [a.value for a in call.args if isinstance(a, ast.Constant)]

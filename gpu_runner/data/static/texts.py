@@ -54,7 +54,7 @@ def _directives(case: Case) -> Iterator[Finding]:
     for match in _DIRECTIVE.finditer(joined.text):
         said, at = f"#{match['said']}", match.start("said")
         if not _includes_own(said, joined.place(at)[0], case.files):
-            yield joined.finding(said, at, f"has the directive {said[:80]!r}")
+            yield joined.finding(said, at, f"contains the directive {said[:80]!r}")
     for match in _LOOKS_FOR.finditer(joined.text):
         if not match["known"]:
             said, at = match[0][:80], match.start("said")
@@ -86,7 +86,7 @@ def _about(template: str) -> str:
     if names := [match[1] for match in _ASM_DIRECTIVE.finditer(template)]:
         return f"contains the directives .{', .'.join(names)}"
     if _SYSTEM_CALL.search(template):
-        return "enters the operating system"
+        return "makes a system call"
     return "is spelled with escapes" if "\\" in template else ""
 
 
@@ -122,8 +122,8 @@ def _invisible(case: Case) -> Iterator[Finding]:
 TEXT_RULES = (
     Rule(
         "directives",
-        "includes of absolute, upward or computed paths and of sources, #include_next, #embed, "
-        "#line",
+        "#include of a source file, or of a path that is absolute, computed or leads to a parent "
+        "folder; #include_next, #embed and #line",
         _directives,
     ),
     Rule(

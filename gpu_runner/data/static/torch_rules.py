@@ -43,7 +43,7 @@ def torch_symbol_sentence(symbol: str, *, libraries: bool) -> str:
     if _PYTHON_SYMBOLS.fullmatch(symbol):
         return f"python: calls into Python with {symbol!r}"
     if _STATE_SYMBOLS.fullmatch(symbol):
-        return f"torch-state: {symbol!r} changes torch for everything in the process"
+        return f"torch-state: {symbol!r} changes torch for the whole process"
     if libraries:
         return ""
     if match := _OPERATION_SYMBOL.match(symbol):
@@ -71,7 +71,7 @@ TORCH_RULES = (
         "torch-state",
         "torch's global settings, its dispatcher, its generators, the current stream",
         Words(
-            "{!r} changes torch for everything in the process",
+            "{!r} changes torch for the whole process",
             named=_STATE,
             odd=_TORCHS_OWN,
             abi=Abi.TORCH,

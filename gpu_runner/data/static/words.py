@@ -151,8 +151,8 @@ WORD_RULES = (
     ),
     Rule(
         "memory-rights",
-        "mprotect, mremap, mappings other than private memory for reading and writing, memory "
-        "shared with other processes",
+        "mprotect, mremap, mappings other than private read-write memory, memory shared with other "
+        "processes",
         Words(
             "{!r} changes how memory may be used, or who shares it",
             named=r"mprotect|pkey_(?:mprotect|alloc|set)|mremap|mseal|PROT_EXEC|PROT_GROWS\w+"
@@ -217,7 +217,7 @@ WORD_RULES = (
     ),
     Rule(
         "device-state",
-        "persisting L2, limits of the context, resets, clocks of the device (NVML), CUPTI",
+        "persisting L2, context limits, resets, device clocks (NVML), CUPTI",
         Words(
             "{!r} changes the device's state beyond a call",
             named=r"\w*[aA]ccessPolicyWindow\w*|cudaLimit\w+|CU_LIMIT_\w+|cudaAccessProperty\w*"
@@ -229,7 +229,7 @@ WORD_RULES = (
     ),
     Rule(
         "interposition",
-        "taking addresses of the runtime's or the clock's functions, which may only be called",
+        "taking the address of a runtime or clock function, which may only be called",
         Words("uses {!r} without calling it", odd=_HANDED_OVER, unless=r"\s*\("),
     ),
 )

@@ -83,9 +83,9 @@ def test_a_helper_for_a_gpu_makes_the_script_one(tmp_path: Path) -> None:
         ({"mine.cpp": '#include "link.h"'}, r"link\.h: is outside the folder, or a symbolic"),
         ({"mine.cpp": '#include "my own.h"'}, r"files: 'my own\.h' must be a relative path"),
         ({"mine.cpp": '#include "notes.txt"'}, r"files: 'notes\.txt' must end with"),
-        ({"random.py": ""}, r"files: 'random\.py' would hide the module 'random'"),
+        ({"random.py": ""}, r"'random\.py' would hide Python's or a library's module 'random'"),
         ({"mine.py": "import helper\n" + SCRIPT.format(imports="").replace("* 2", "* helper.A")},
-         r"ref\(\) or inputs\(\): needs helper\.py; only kernels"),
+         r"ref\(\) or inputs\(\): needs helper\.py, but only kernels"),
         ({"mine.cpp": "\n".join(f'#include "h{n}.h"' for n in range(40))}, "the limit is 32"),
     ],
 )  # fmt: skip

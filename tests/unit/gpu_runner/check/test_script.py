@@ -128,12 +128,12 @@ def test_sources_beside_it_are_kernels_too(tmp_path: Path) -> None:
         (("def inputs", "def make"), "mine.py", "inputs()"),
         (("sizes = [128, 4096]", "sizes = range(9)"), "size", "line 11"),
         (("sizes = [128, 4096]", ""), "size", "--size"),
-        (("def ref(x, dim=-1)", "def ref(*all)"), "ref", "name its arguments"),
-        (("F.softmax(", "F.softmax(x.half() + "), "ref", "names half, which inputs() doesn't"),
+        (("def ref(x, dim=-1)", "def ref(*all)"), "ref", "have named arguments"),
+        (("F.softmax(", "F.softmax(x.half() + "), "ref", "uses half, but inputs() doesn't"),
         (
             ("torch.randn(64, n), -1", "torch.zeros(n).half(), torch.zeros(n).bfloat16()"),
             "inputs",
-            "names bfloat16 and float16: use one type",
+            "uses bfloat16 and float16: choose one type",
         ),
     ],
 )

@@ -58,7 +58,7 @@ def test_nonsense_is_refused() -> None:
         ([], "contains no runner login"),
         (["--redis-url", "redis://:secret@host/0"], "contains no runner login"),
         (["--site", "http://kbench.example", "--token", "t"], "must begin with https://"),
-        (["--site", "kbench.example", "--token", "t"], "is not an address such as"),
+        (["--site", "kbench.example", "--token", "t"], "is not a web address such as"),
         (["--site", "https://kbench.example"], "set KBENCH_RUNNER_TOKEN or use --token"),
     ],
 )

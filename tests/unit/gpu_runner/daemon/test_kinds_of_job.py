@@ -57,4 +57,4 @@ def test_a_runner_that_does_not_know_a_kind_says_so(start_daemon: StartDaemon) -
     daemon = start_daemon()
     daemon.site.put(ORDER)
     reason = daemon.wait_for(EventKind.LOST, "d1").payload["reason"]
-    assert "this runner knows no job called 'double'" in reason
+    assert "this runner doesn't know jobs of the kind 'double'" in reason

@@ -161,7 +161,7 @@ def test_what_nobody_knows_is_not_nested_deeply() -> None:
     deep: Any = 1
     for _ in range(DEEPEST + 1):
         deep = [deep]
-    with pytest.raises(DataError, match=r"environment\.new: has more than 20 levels"):
+    with pytest.raises(DataError, match=r"environment\.new: is nested more than 20 levels"):
         decode(Environment, {"new": deep}, "environment")
 
 
@@ -175,7 +175,7 @@ def test_parameters_are_not_nested_deeply() -> None:
     for _ in range(DEEPEST - 1):
         deep = [deep]
     assert decode(WorkloadResult, workload(deep)).parameters == {"N": deep}
-    with pytest.raises(DataError, match=f"parameters: has more than {DEEPEST} levels"):
+    with pytest.raises(DataError, match=f"parameters: is nested more than {DEEPEST} levels"):
         decode(WorkloadResult, workload([deep]))
 
 

@@ -79,12 +79,12 @@ def test_what_stands_elsewhere_is_no_request(source: str) -> None:
         ("--ftz=maybe", "--ftz=true|false"),
         ("-O2 -O3|--use_fast_math -use_fast_math", "comes after"),
         ("--restrict --restrict", "comes twice"),
-        ("-O2\n// flags: --restrict", "line 2: flags must be in one comment"),
+        ("-O2\n// flags: --restrict", "line 2: flags must all be in one comment"),
         ("\n// flags: -lineinfo", "line 2: flags"),
         ("-lineinfo|-Xptxas -v", "is already used in every build"),
         ("-arch=sm_80|-gencode=arch=compute_80,code=sm_80", "for the runner's own device"),
         ("--default-stream per-thread", "legacy default stream"),
-        ("-lcublas|-cudart=static|-rdc=true", "linked in the same way"),
+        ("-lcublas|-cudart=static|-rdc=true", "linked the same way"),
         ("-G", "what the judge relies on"),
         ("--fast|-Xptxas=--warn-on-spills|-Xptxas|-ffast-math|@file|-O2;reboot|none", "not a flag"),
     ],
@@ -101,7 +101,7 @@ def test_cpp_refuses_what_reaches_beyond_code_generation() -> None:
         " --use_fast_math"
     )
     for flag in flags.split():
-        assert "allowed are" in refused(f"// flags: {flag}", Language.CPP)
+        assert "the allowed flags are" in refused(f"// flags: {flag}", Language.CPP)
 
 
 def test_a_flag_takes_the_place_of_the_fixed_one_of_its_kind() -> None:

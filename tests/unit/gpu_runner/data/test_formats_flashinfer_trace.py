@@ -62,10 +62,10 @@ def test_a_workload_that_cannot_be_taken_costs_no_other(tmp_path: Path) -> None:
     assert sum(not each.hidden for each in reading.task.workloads) == 1
     said = "\n".join(reading.adaptations)
     for words in (
-        "leaves out 2 of 6 workloads: inputs.rows is in a file that isn't here",
-        "inputs.rows is int32 of shape [3]; the definition has int32, [2]",
+        "skips 2 of 6 workloads: inputs.rows is in a missing file",
+        "inputs.rows is int32 with shape [3], but the definition has int32, [2]",
         "inputs.alpha is a random number",
-        "outside of the data set",
+        "outside the data set",
     ):
         assert words in said
 
@@ -101,7 +101,11 @@ def test_the_public_gets_tensors_of_public_workloads(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "field", "reason"),
     [
-        ({"reference": "def run(x): return x"}, "reference.py", "1 parameters for 3 inputs"),
+        (
+            {"reference": "def run(x): return x"},
+            "reference.py",
+            "1 parameters, but there are 3 inputs",
+        ),
         ({"reference": "import vllm\n" + make.REFERENCE}, "reference.py", "vllm"),
         (
             {"reference": make.REFERENCE + "    return torch.multinomial(x, 1)\n"},

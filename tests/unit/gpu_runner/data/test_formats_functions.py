@@ -61,7 +61,12 @@ def test_hard_inputs_are_drawn_where_they_are_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("functions", "changes", "field", "reason"),
     [
-        ("def baseline_fn(a): ...", {}, "reference.py", "must take the parameters of forward_fn"),
+        (
+            "def baseline_fn(a): ...",
+            {},
+            "reference.py",
+            "must take the same parameters as forward_fn",
+        ),
         (
             f"{BACKWARD}def baseline_fn(a, b): ...",
             {"directions": '["backward"]'},
@@ -73,19 +78,24 @@ def test_hard_inputs_are_drawn_where_they_are_asked_for(tmp_path: Path) -> None:
             'def library_cudnn(a):\n    "cuDNN."',
             {"more": 'baselines = ["cudnn"]'},
             "reference.py",
-            "library_cudnn() must take the parameters of forward_fn",
+            "library_cudnn() must take the same parameters as forward_fn",
         ),
-        ("", {"more": 'baselines = ["best"]'}, "baselines", "'best': a library's name has 1"),
+        ("", {"more": 'baselines = ["best"]'}, "baselines", "'best' must be 1 to 30 characters"),
         ("def verify_fn(outputs, inputs): ...", {}, "reference.py", "must take inputs and outputs"),
         (
             BACKWARD + VERIFIER,
             {"directions": BOTH},
             "reference.py",
-            "only for tasks of the forward",
+            "only for forward-only tasks",
         ),
         (VERIFIER, {"more": "tolerance = { constant = 2.0 }"}, "tolerance", ""),
         ("", {"values": "hard"}, "workloads[1].values", "needs the function make_hard_inputs"),
-        (HARD.replace("(N)", "(N, C)"), {}, "reference.py", "take the parameters of make_inputs"),
+        (
+            HARD.replace("(N)", "(N, C)"),
+            {},
+            "reference.py",
+            "take the same parameters as make_inputs",
+        ),
     ],
 )
 def test_what_could_not_be_called_or_heeded_is_refused(

@@ -58,11 +58,11 @@ def test_a_file_becomes_a_task(tmp_path: Path) -> None:
         ("class Model(", "class Net(", "must define the class Model with a method forward()"),
         ("def forward", "def run", "must define the class Model with a method forward()"),
         ("def get_inputs", "def inputs", "must define the function get_inputs()"),
-        ("def get_inputs", "def get_input_groups", "get_inputs(), not groups of inputs"),
+        ("def get_inputs", "def get_input_groups", "get_inputs(), not get_input_groups()"),
         ("def get_init_inputs", "def init", "must define the function get_init_inputs()"),
         ("return [8, 2]", "return [8, 2", "is not valid Python"),
         ("return [8, 2]", "return " + "(" * 50_000 + ")" * 50_000, "is not valid Python"),
-        ("import torch\n", "import torch, transformers\n", "imports transformers, which no"),
+        ("import torch\n", "import torch, transformers\n", "imports transformers, which runners"),
     ],
 )
 def test_a_file_that_cannot_serve(tmp_path: Path, old: str, new: str, reason: str) -> None:
@@ -77,7 +77,7 @@ def test_a_file_that_cannot_serve(tmp_path: Path, old: str, new: str, reason: st
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("rows, 2)]", "rows, 2, dtype=torch.complex64)]", "get_inputs() gives complex numbers"),
+        ("rows, 2)]", "rows, 2, dtype=torch.complex64)]", "get_inputs() returns complex numbers"),
         ("return torch.relu(", "y = torch.fft.rfft(x); return y, (", "returns complex numbers"),
     ],
 )
@@ -110,4 +110,4 @@ def test_what_asks_for_cuda_by_name_is_for_cuda(
     path.write_text(text.replace("torch.rand(rows, 8)", new))
     reading = read_task(path)
     assert {device for w in reading.task.workloads for device in w.devices} == devices
-    assert any("names CUDA" in words for words in reading.adaptations) is (len(devices) == 1)
+    assert any("refers to CUDA" in words for words in reading.adaptations) is (len(devices) == 1)

@@ -69,8 +69,8 @@ def test_a_file_with_another_symbol_gets_the_tasks(tmp_path: Path) -> None:
     offer = read_origin(write(tmp_path / "optimized" / "fp32", text), TASKS)
     assert offer.agent == "mskernelbench-optimized"
     assert offer.adaptations[1:] == (
-        "doesn't declare as const what the task only reads: x",
-        "gets a function scale, which calls its scale_optimized",
+        "doesn't declare these inputs as const: x",
+        "gets an extra function scale, which calls scale_optimized",
     )
     added = offer.solution.source.removeprefix(text)
     assert "scale_optimized(out, const_cast<float*>(x), N, alpha);" in added
@@ -81,13 +81,13 @@ def test_a_file_with_another_symbol_gets_the_tasks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "old", "new", "reason"),
     [
-        ("fp32/other.cu", "scale", "other", "no built-in task in float32 asks for other()"),
-        ("fp32/scale.cu", "const int N,", "long N,", "but scale asks for `void scale"),
+        ("fp32/other.cu", "scale", "other", "no built-in task in float32 uses other()"),
+        ("fp32/scale.cu", "const int N,", "long N,", "but scale needs `void scale"),
         ("fp32/scale.cu", "float* __restrict__ out", "const float* out", "has no output"),
-        ("fp32/scale.cu", 'extern "C"', "static", "defines 0 functions"),
+        ("fp32/scale.cu", 'extern "C"', "static", "but defines 0"),
         ("fp32/scale.cu", "float* __restrict__", "Tensor*", "'Tensor' is not one of"),
         ("fp32/test_scale.cu", "", "", "is a harness"),
-        ("bf16/scale_bf16.cu", "", "", "but scale_bf16 asks for"),
+        ("bf16/scale_bf16.cu", "", "", "but scale_bf16 needs"),
     ],
 )
 def test_what_is_no_kernel_of_a_task_is_refused(

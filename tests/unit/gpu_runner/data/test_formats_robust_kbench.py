@@ -152,7 +152,7 @@ def test_both_directions_with_their_own_shapes(tmp_path: Path) -> None:
     [
         ("def forward_fn", "def fn", "must define the function forward_fn()"),
         ("class Model", "class Module", "must define the class Model"),
-        ("fn=forward_fn", "function=None", "must take the function to call as `fn`"),
+        ("fn=forward_fn", "function=None", "must take the function that it calls as `fn`"),
         ("def forward_fn(", "def forward_fn((", "is not valid Python"),
         ("AutogradFunction.backward_fn(", "other(", "does not call backward_fn()"),
     ],

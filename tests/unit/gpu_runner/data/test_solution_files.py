@@ -85,14 +85,14 @@ def test_all_texts_come_in_order_with_their_names() -> None:
         ("x", CPP, "must end with one of"),
         ("x.cu", CPP, "must end with one of"),
         ("x.py", CUDA, "must end with one of"),
-        ("kbench_declaration.h", CPP, "has a name that kbench itself uses"),
-        ("torch_headers/torch/extension.h", CPP, "has a name that kbench itself uses"),
-        ("kbench_kernel.py", PYTHON, "has a name that kbench itself uses"),
-        ("gpu_runner/data/wire.py", PYTHON, "has a name that kbench itself uses"),
+        ("kbench_declaration.h", CPP, "has a name that kbench reserves"),
+        ("torch_headers/torch/extension.h", CPP, "has a name that kbench reserves"),
+        ("kbench_kernel.py", PYTHON, "has a name that kbench reserves"),
+        ("gpu_runner/data/wire.py", PYTHON, "has a name that kbench reserves"),
         ("kernel.cpp", CPP, "has the same name as another file"),
         ("Kernel.CPP", CPP, "must end with one of"),
         ("KERNEL.cpp", CPP, "has the same name as another file"),
-        ("kernel.cpp/x.h", CPP, "cannot lie in 'kernel.cpp', which is a file"),
+        ("kernel.cpp/x.h", CPP, "cannot be inside 'kernel.cpp', which is a file"),
     ],
 )
 def test_a_name_that_may_not_be_is_refused(name: str, language: Language, words: str) -> None:
@@ -102,10 +102,10 @@ def test_a_name_that_may_not_be_is_refused(name: str, language: Language, words:
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ("src/main.cpp", "entry: 'src/main.cpp' must not be in a folder"),
+        ("src/main.cpp", "entry: 'src/main.cpp' must not be in a subfolder"),
         ("main.cu", "entry: 'main.cu' must end with .cpp"),
         ("-x.cpp", "entry: '-x.cpp' must be a relative path"),
-        ("kbench_x.cpp", "entry: 'kbench_x.cpp' has a name that kbench itself uses"),
+        ("kbench_x.cpp", "entry: 'kbench_x.cpp' has a name that kbench reserves"),
         ("a.h.cpp\0.cpp", "must be a relative path"),
     ],
 )
@@ -127,7 +127,7 @@ def test_sizes_and_counts_are_limited_together() -> None:
     assert "source: is empty" in refused({"a.h": "x"}, source=" ")
     many = {f"a{index}.h": "" for index in range(31)}
     assert len(solution(many).texts) == 32
-    assert "has 33 files, counting the entry; the limit is 32" in refused({**many, "b.h": ""})
+    assert "has 33 files, including the entry file; the limit is 32" in refused({**many, "b.h": ""})
 
 
 @pytest.mark.parametrize(
@@ -139,6 +139,6 @@ def test_sizes_and_counts_are_limited_together() -> None:
 )
 def test_no_file_stands_for_a_module_of_python_or_a_library(name: str) -> None:
     top = name.partition("/")[0].removesuffix(".py")
-    with pytest.raises(DataError, match=f"would hide the module '{top}'"):
+    with pytest.raises(DataError, match=f"would hide Python's or a library's module '{top}'"):
         check_modules({"own.py": "", name: ""})
     check_modules({"own/torch.py": "", "torch.h": "", "json.cu": ""})

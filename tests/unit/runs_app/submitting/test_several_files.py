@@ -75,7 +75,7 @@ def test_the_api_takes_files_and_shows_them(token: str) -> None:
         (
             {"files": {"torch.py": ""}, "language": "python", "device": "cpu"},
             "files",
-            "'torch.py' would hide the module 'torch'",
+            "'torch.py' would hide Python's or a library's module 'torch'",
         ),
     ],
 )
@@ -104,7 +104,7 @@ def test_the_page_shows_every_file_and_links_into_it(client: Client, token: str)
     build = BuildReport(
         ok=False, cached=False, duration_s=1.0, log=log, command="", compiler="", digest=""
     )
-    reason = "directives: has the directive '#line'"
+    reason = "directives: contains the directive '#line'"
     found = Suspicion(check=Check.SOURCE, reason=reason, line=2, file="in/sum.h")
     told = {"verdict": Verdict.COMPILE_ERROR, "build": build, "suspicions": (found,)}
     make.finish(submission.evaluations.get(), **told)

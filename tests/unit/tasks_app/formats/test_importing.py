@@ -124,7 +124,7 @@ def test_every_file_of_nested_folders_is_told_of(tmp_path: Path) -> None:
     assert [w.name for w in stored.workloads] == ["default"]
     for option in (("--brief",), ("--verbosity", "0")):  # where no rows are printed
         assert load(root / "level4", *option)[1] == (
-            f"{root}/level4/1_Huge.py: 1_Huge.py: imports transformers, which no runner has"
+            f"{root}/level4/1_Huge.py: 1_Huge.py: imports transformers, which runners don't have"
             " (line 1)"
         )
     (tmp_path / "empty").mkdir()
@@ -182,9 +182,9 @@ def test_a_left_out_key_and_a_taken_name_are_adaptations(tmp_path: Path) -> None
     for line, words in zip(
         lines,
         (
-            (f"robust-kbench-{built_in} v1", f"{built_in} is already the name of a built-in task"),
-            ("level_1-task_1 v1", "leaves out init's width"),
-            ("other-level_1-task_1 v1", "leaves out init's width", "folders also have a task_1"),
+            (f"robust-kbench-{built_in} v1", f"a built-in task is already named {built_in}"),
+            ("level_1-task_1 v1", "ignores init's width"),
+            ("other-level_1-task_1 v1", "ignores init's width", "folders also have a task_1"),
             ("unread", "is missing from the task's folder"),
         ),
         strict=False,

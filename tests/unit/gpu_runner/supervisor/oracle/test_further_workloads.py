@@ -135,9 +135,9 @@ def test_what_has_no_size_to_change_gets_nothing(tmp_path: Path, sizes: str, inp
 @pytest.mark.parametrize(
     ("parameters", "field", "reason"),
     [
-        ({"width": 8}, "width", "Model needs it"),
-        ({"rows": 0}, "rows", "must be an integer above 0"),
-        ({"other": 8}, "other", "must be left out"),
+        ({"width": 8}, "width", "Model uses it"),
+        ({"rows": 0}, "rows", "must be a positive integer"),
+        ({"other": 8}, "other", "must be removed"),
     ],
 )
 def test_a_task_as_json_has_sizes_that_get_inputs_reads(

@@ -116,14 +116,14 @@ def test_a_draft_that_was_edited_meanwhile_stays(data: TaskData) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"unlisted": False, "hidden": False}, "is not a workload of a varied file"),
-        ({"directions": (Direction.BACKWARD,)}, "is not a workload of a varied file"),
+        ({"unlisted": False, "hidden": False}, "is not a workload that a varied file can have"),
+        ({"directions": (Direction.BACKWARD,)}, "is not a workload that a varied file can have"),
         ({"devices": ()}, "is empty"),
-        ({"name": "half"}, "not those of a varied file"),
-        ({"parameters": {"rows": 0}}, "must be an integer above 0"),
-        ({"parameters": {"rows": 2**63}}, "must be an integer above 0"),
-        ({"parameters": {"torch": 8}}, "Model needs it"),
-        ({"parameters": {"elsewhere": 8}}, "must be left out"),
+        ({"name": "half"}, "which a varied file can't have"),
+        ({"parameters": {"rows": 0}}, "must be a positive integer"),
+        ({"parameters": {"rows": 2**63}}, "must be a positive integer"),
+        ({"parameters": {"torch": 8}}, "Model uses it"),
+        ({"parameters": {"elsewhere": 8}}, "must be removed"),
         ({"parameters": {"rows": [8] * 4096}}, "longer than 4096 bytes"),
     ],
 )
@@ -145,7 +145,7 @@ def test_what_is_no_list_of_workloads_ends_it(data: TaskData) -> None:
         ({}, "must be a list of at most 8"),
         ([{}] * 9, "must be a list of at most 8"),
         ([7], "workloads[0]"),
-        ([], "not those of a varied file"),
+        ([], "which a varied file can't have"),
     ):
         check = finish(ask(data), data.workloads, workloads=workloads)
         assert (check.passed, words in check.reason) == (None, True)
@@ -156,7 +156,7 @@ def test_others_keep_their_version(data: TaskData) -> None:
     assert (check.version.number, check.version.unproven) == (1, "")
     assert not AuditEntry.objects.filter(kind=AuditEntry.Kind.EDITED).exists()
     check = ask(replace(data, workloads=tuple(further(data))))
-    assert "are the author's own" in finish(check, further(data)).reason
+    assert "come from the author" in finish(check, further(data)).reason
     wrong = finish(ask(replace(data, name="two")), further(data), digest="0" * 64)
     assert "digest: is '000" in wrong.reason
     assert wrong.version.number == 1

@@ -69,8 +69,8 @@ def test_of_packages_only_known_names_and_versions_are_kept() -> None:
         ({"state": "asleep"}, EventError, "'asleep' is not a valid runner state"),
         ({"device_kind": "cuda"}, EventError, "device 'cpu' is a cpu, not a cuda"),
         ({"device": "nvidia-h200", "device_kind": "cuda"}, EventError, "results from another site"),
-        ({"device": "../cpu"}, DataError, "'../cpu' can't be a device's name"),
-        ({"device": "x" * 61}, DataError, "can't be a device's name"),
+        ({"device": "../cpu"}, DataError, "'../cpu' is not a valid device name"),
+        ({"device": "x" * 61}, DataError, "is not a valid device name"),
         *[({"name": n}, DataError, "name: must") for n in ("", "x" * 101, "a b", ".hidden")],
     ],
 )

@@ -241,7 +241,7 @@ def test_a_file_that_is_no_job_is_named_and_moved(folder: Path) -> None:
     done = import_spool(folder=folder, now=make.NOW)
     assert done.new == 1
     moved, kept = sorted(done.refused, reverse=True)
-    assert moved.startswith("notes: is not a job's name, such as evaluation-ID-1; set aside as ")
+    assert moved.startswith("notes: is not a job name such as evaluation-ID-1; set aside as ")
     assert kept == "folder-1.json: cannot be set aside: Is a directory"
 
 

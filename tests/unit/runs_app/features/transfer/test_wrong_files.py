@@ -94,7 +94,7 @@ def test_a_wrong_workload_or_head_is_refused_by_its_field(tmp_path: Path) -> Non
         refused(tmp_path, changed, reason)
     changed = copy.deepcopy(document)
     changed["results"][0]["workloads"][1]["measurement"]["low_ns"] = 5000.0
-    refused(tmp_path, changed, "needs 0 < low <= time <= high < inf")
+    refused(tmp_path, changed, "must satisfy 0 < low <= time <= high < inf")
     for change, reason in HEAD:
         refused(tmp_path, document | change, reason)
     document["results"][0]["device"] = "nvidia-h100-80gb-hbm3"

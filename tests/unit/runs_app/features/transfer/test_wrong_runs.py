@@ -108,7 +108,7 @@ RESULT: list[tuple[str, Any, str]] = [
         "unlisted_speedups.best: must be a finite number",
     ),
     ("mode", "ranked", "result.mode: is not quick"),
-    ("verdict", "WRONG_RESULT", "latency_ns: must be given if and only if"),
+    ("verdict", "WRONG_RESULT", "latency_ns: must be set if and only if"),
     ("workloads.0.name", make.HIDDEN_WORKLOAD, "is not a listed workload of scale"),
     (
         "workloads.0.weight",
